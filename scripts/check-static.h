@@ -5,9 +5,9 @@
 /* Failing never returns 0. */
 #define err_set(reterr, code, ...) (err_set((reterr), (code), __VA_ARGS__), -1)
 /* Returns its second argument. */
-#define err_wrap(reterr, r, ...)                                                                   \
-    ({                                                                                             \
-        int r_ = (r);                                                                              \
-        err_wrap((reterr), r_, __VA_ARGS__);                                                       \
-        r_;                                                                                        \
+#define err_wrap(reterr, r, ...)                                                                                       \
+    ({                                                                                                                 \
+        int r_ = (r);                                                                                                  \
+        err_wrap((reterr), r_, __VA_ARGS__);                                                                           \
+        r_;                                                                                                            \
     })

@@ -16,11 +16,11 @@
 /* Prints "BUG file:line: text" to stderr and aborts. */
 NORETURN void bug_at(const char *file, int line, const char *text);
 
-#define BUG_ON(cond)                                                                               \
-    do {                                                                                           \
-        if (__builtin_expect(!!(cond), 0)) {                                                       \
-            bug_at(__FILE__, __LINE__, #cond);                                                     \
-        }                                                                                          \
+#define BUG_ON(cond)                                                                                                   \
+    do {                                                                                                               \
+        if (__builtin_expect(!!(cond), 0)) {                                                                           \
+            bug_at(__FILE__, __LINE__, #cond);                                                                         \
+        }                                                                                                              \
     } while (0)
 
 /* For code that cannot be reached: the end of a switch that names every value of its enum. */

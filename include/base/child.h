@@ -36,8 +36,8 @@ struct child_end {
  * 0: it ended by itself, in whatever way; `ret` is the caller's to end, and only then.
  *   ERR_NOT_FOUND  it cannot be started      ERR_TIMEOUT, ERR_CANCELLED
  *   ERR_LIMIT      it printed too much       ERR_INTERNAL  no pipe */
-WARN_UNUSED int child_run(const struct child *c, int64_t timeout_ms, const atomic_bool *cancel,
-                          struct child_end *ret, struct err *reterr);
+WARN_UNUSED int child_run(const struct child *c, int64_t timeout_ms, const atomic_bool *cancel, struct child_end *ret,
+                          struct err *reterr);
 void child_end_fini(struct child_end *e);
 
 /* 0 when it ended with exit code 0; else ERR_UNAVAILABLE with the code or signal and the end of its

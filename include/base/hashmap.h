@@ -32,8 +32,8 @@ void hashmap_fini(struct hashmap *m);
 void hashmap_reserve(struct hashmap *m, uint32_t n); /* room for n entries without growing again */
 
 /* HASHMAP_NONE when absent. hashmap_probe is the same for loops that are hot enough to have `eq` inlined. */
-static inline uint32_t hashmap_probe(const struct hashmap *m, uint64_t hash, hashmap_eq_fn *eq,
-                                     const void *owner, const void *key)
+static inline uint32_t hashmap_probe(const struct hashmap *m, uint64_t hash, hashmap_eq_fn *eq, const void *owner,
+                                     const void *key)
 {
     if (m->slot_n == 0) {
         return HASHMAP_NONE;
@@ -46,8 +46,7 @@ static inline uint32_t hashmap_probe(const struct hashmap *m, uint64_t hash, has
         }
     }
 }
-uint32_t hashmap_find(const struct hashmap *m, uint64_t hash, hashmap_eq_fn *eq, const void *owner,
-                      const void *key);
+uint32_t hashmap_find(const struct hashmap *m, uint64_t hash, hashmap_eq_fn *eq, const void *owner, const void *key);
 /* The caller has made sure that the key is absent. */
 void hashmap_insert(struct hashmap *m, uint64_t hash, uint32_t value);
 /* The pair must be present (BUG otherwise). */

@@ -23,8 +23,8 @@
  *
  * Objects of the API server hold what their authors put there, most of which nobody here reads, so one of them must
  * not be refused for a text beside the point (design.md 3.1.8). `as_stored` is for reading them: json_skip and
- * json_raw then check the grammar of RFC 8259 and nothing else (to JSON_SKIP_DEPTH_MAX brackets; keys and their number do
- * not count), an object may have any number of keys (of more than JSON_KEYS_MAX open at once the later ones are not
+ * json_raw then check the grammar of RFC 8259 and nothing else (to JSON_SKIP_DEPTH_MAX brackets; keys and their number
+ * do not count), an object may have any number of keys (of more than JSON_KEYS_MAX open at once the later ones are not
  * compared), \u0000 is a NUL byte and a lone surrogate U+FFFD, which is how the API server's own decoder (Go,
  * encoding/json) reads them. Whoever takes a text must expect a NUL in it.
  *
@@ -49,7 +49,7 @@
 
 #define JSON_DEPTH_MAX 64
 #define JSON_SKIP_DEPTH_MAX 16384 /* with as_stored, what is skipped; Go's encoding/json gives up at 10,000 */
-#define JSON_KEYS_MAX 4096 /* keys of all objects open at one moment */
+#define JSON_KEYS_MAX 4096        /* keys of all objects open at one moment */
 
 enum json_type {
     JSON_NONE, /* end of input, or an error has stuck */

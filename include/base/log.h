@@ -44,18 +44,18 @@ struct log {
 };
 
 /* `log` may be NULL: nothing happens. */
-void log_write(const struct log *log, enum log_level level, int verbosity, const char *file, int line,
-               const char *msg, const struct log_field *fields, size_t field_n);
+void log_write(const struct log *log, enum log_level level, int verbosity, const char *file, int line, const char *msg,
+               const struct log_field *fields, size_t field_n);
 
 #define LOG_STR(key_, str_) ((struct log_field){.key = (key_), .type = LOG_FIELD_STR, .s = (str_)})
 #define LOG_CSTR(key_, cstr_) LOG_STR(key_, str_of(cstr_))
 #define LOG_I64(key_, i_) ((struct log_field){.key = (key_), .type = LOG_FIELD_I64, .i = (i_)})
 
-#define LOG_AT(log_, level_, v_, msg_, ...)                                                        \
-    do {                                                                                           \
-        const struct log_field log_fields_[] = {{.key = NULL}, ##__VA_ARGS__};                     \
-        log_write((log_), (level_), (v_), __FILE__, __LINE__, (msg_), log_fields_ + 1,             \
-                  sizeof(log_fields_) / sizeof(log_fields_[0]) - 1);                               \
+#define LOG_AT(log_, level_, v_, msg_, ...)                                                                            \
+    do {                                                                                                               \
+        const struct log_field log_fields_[] = {{.key = NULL}, ##__VA_ARGS__};                                         \
+        log_write((log_), (level_), (v_), __FILE__, __LINE__, (msg_), log_fields_ + 1,                                 \
+                  sizeof(log_fields_) / sizeof(log_fields_[0]) - 1);                                                   \
     } while (0)
 
 #define LOG_ERROR(log_, ...) LOG_AT(log_, LOG_LEVEL_ERROR, 0, __VA_ARGS__)

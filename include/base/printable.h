@@ -2,8 +2,8 @@
  *
  * A name, a model or an error message may come from whoever writes objects, files or replies, and a terminal obeys
  * what it is shown: it can be made to move, to rewrite what stands above, to report keys that nobody pressed, or to
- * show text backwards. What could: C0 (U+0000..1F), DEL, C1 (U+0080..9F, one of which begins every command as ESC [ does), bytes
- * that are not UTF-8, the marks that turn the direction of writing (U+061C, U+200E, U+200F, U+202A..202E,
+ * show text backwards. What could: C0 (U+0000..1F), DEL, C1 (U+0080..9F, one of which begins every command as ESC [
+ * does), bytes that are not UTF-8, the marks that turn the direction of writing (U+061C, U+200E, U+200F, U+202A..202E,
  * U+2066..2069) and the line separators U+2028 and U+2029.
  */
 #ifndef BASE_PRINTABLE_H

@@ -11,8 +11,8 @@
 
 #include "base/str.h"
 
-struct str shared_text_new(struct str s); /* a copy, held once */
+struct str shared_text_new(struct str s);       /* a copy, held once */
 struct str shared_text_take(struct str shared); /* held once more */
-void shared_text_drop(struct str shared); /* STR_NULL is fine */
+void shared_text_drop(struct str shared);       /* STR_NULL is fine */
 
 #endif

@@ -28,7 +28,7 @@ bool str_ieq(struct str a, struct str b); /* ASCII case ignored */
 int str_cmp(struct str a, struct str b);  /* bytewise, a prefix sorts first; as strcmp */
 bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
-struct str str_trim(struct str s);        /* ASCII blanks, tabs, CR, LF off both ends */
+struct str str_trim(struct str s);           /* ASCII blanks, tabs, CR, LF off both ends */
 struct str str_drop(struct str s, size_t n); /* without the first n bytes (all of them at most) */
 
 /* A copy of its own with a 0 byte behind it, never NULL; free() it. */

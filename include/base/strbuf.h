@@ -34,7 +34,7 @@ void strbuf_add_i64(struct strbuf *b, int64_t v);
 void strbuf_addf(struct strbuf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void strbuf_vaddf(struct strbuf *b, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
 
-struct str strbuf_view(const struct strbuf *b);   /* until the next change */
+struct str strbuf_view(const struct strbuf *b); /* until the next change */
 /* Hands the malloc'ed, NUL-terminated text to the caller (free it) and empties the buffer. */
 char *strbuf_take(struct strbuf *b, size_t *ret_n);
 

@@ -126,8 +126,7 @@ int64_t sync_in_ns(int64_t ns);
 /* Starts run(ctx) with all signals blocked: they are for the main thread. `name` shows in ps, top
  * and debuggers, at most 15 bytes; it must outlive the thread. ERR_INTERNAL: the machine gives no
  * thread; *ret is untouched. */
-WARN_UNUSED int thread_start(struct thread *ret, const char *name, void *(*run)(void *), void *ctx,
-                             struct err *reterr);
+WARN_UNUSED int thread_start(struct thread *ret, const char *name, void *(*run)(void *), void *ctx, struct err *reterr);
 /* Waits for its end. Once for each thread that was started. */
 void thread_join(struct thread *t);
 
@@ -136,9 +135,9 @@ void thread_join(struct thread *t);
 struct once {
     pthread_once_t os;
 };
-#define ONCE_INIT                                                                                  \
-    {                                                                                              \
-        PTHREAD_ONCE_INIT                                                                          \
+#define ONCE_INIT                                                                                                      \
+    {                                                                                                                  \
+        PTHREAD_ONCE_INIT                                                                                              \
     }
 /* Calls `fn` unless somebody did; returns after it has run. */
 void once_run(struct once *o, void (*fn)(void));

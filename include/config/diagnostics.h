@@ -47,8 +47,7 @@ struct diagnostics {
 
 void diagnostics_init(struct diagnostics *d, struct arena *arena, struct str file, struct str text);
 
-void diagnostics_add(struct diagnostics *d, struct text_pos pos, const char *fmt, ...)
-    PRINTF_LIKE(3, 4);
+void diagnostics_add(struct diagnostics *d, struct text_pos pos, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* `s`, or its beginning and "..." when it is long: every word from the file goes into a message
  * this way. */

@@ -27,11 +27,10 @@
  *   ERR_NOT_FOUND, ERR_DENIED, ERR_INTERNAL  the kubeconfig cannot be read
  *   ERR_LIMIT    it is larger than KUBECONFIG_BYTES_MAX
  *   ERR_INVALID  anything wrong in it, "FILE:L:C: ..."; or a file named in it cannot be read */
-WARN_UNUSED int kubeconfig_load(const char *path, const char *context, struct credentials *ret,
-                                struct err *reterr);
+WARN_UNUSED int kubeconfig_load(const char *path, const char *context, struct credentials *ret, struct err *reterr);
 
 /* The same for text in memory. Relative paths count from the folder of `path`. */
-WARN_UNUSED int kubeconfig_parse(const char *path, struct str text, const char *context,
-                                 struct credentials *ret, struct err *reterr);
+WARN_UNUSED int kubeconfig_parse(const char *path, struct str text, const char *context, struct credentials *ret,
+                                 struct err *reterr);
 
 #endif

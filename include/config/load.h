@@ -92,9 +92,9 @@ struct config_logging {
 };
 
 struct config_limits {
-    int64_t body_bytes;      /* one request body */
-    int64_t bytes_in_flight; /* all request bodies held at one moment */
-    int32_t connections;     /* of the verbs */
+    int64_t body_bytes;              /* one request body */
+    int64_t bytes_in_flight;         /* all request bodies held at one moment */
+    int32_t connections;             /* of the verbs */
     int32_t connections_per_address; /* of these; 0: all. Loopback is not counted */
 };
 
@@ -113,9 +113,9 @@ struct config_window {
 /* Where a value comes from. A key without an entry has its default. No environment variable sets a
  * key. */
 struct config_origin {
-    struct str key;            /* "packing.candidates" */
-    uint32_t line, column;     /* in the file; 0: not from there */
-    const char *flag;          /* static, "--verbs-address"; NULL: not from the command line */
+    struct str key;        /* "packing.candidates" */
+    uint32_t line, column; /* in the file; 0: not from there */
+    const char *flag;      /* static, "--verbs-address"; NULL: not from the command line */
 };
 
 struct config {
@@ -136,7 +136,7 @@ struct config {
     size_t window_n;
     int32_t window_notice_ms; /* before a change it is announced */
     struct timetable timetable;
-    uint32_t open;             /* windows whose values these are, a bit each; config_at() */
+    uint32_t open;                    /* windows whose values these are, a bit each; config_at() */
     const struct config *file_values; /* of those: as the file is with every window closed; NULL: this is it */
     /* Of the file's bytes, hexadecimal, or "built-in": tells versions apart, proves nothing. */
     char hash[CONFIG_HASH_LEN + 1];
@@ -187,8 +187,8 @@ WARN_UNUSED int config_load(const char *path, const struct config_names *names, 
                             struct strbuf *report, struct err *reterr);
 
 /* The same for text in memory; `file` is the name shown in messages. */
-WARN_UNUSED int config_parse(struct str file, struct str text, const struct config_names *names,
-                             struct config **ret, struct strbuf *report, struct err *reterr);
+WARN_UNUSED int config_parse(struct str file, struct str text, const struct config_names *names, struct config **ret,
+                             struct strbuf *report, struct err *reterr);
 
 /* The hash of a file with this text. */
 void config_hash_text(struct str text, char ret[CONFIG_HASH_LEN + 1]);

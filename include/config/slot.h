@@ -29,11 +29,10 @@ const char *config_outcome_name(enum config_outcome o); /* "in_effect", for labe
 
 struct config_attempt {
     enum config_outcome outcome;
-    int64_t at_ms;                  /* wall clock */
-    char hash[CONFIG_HASH_LEN + 1]; /* of what was read; empty when nothing could be */
-    char error[ERR_MSG_MAX];        /* CONFIG_INVALID: "FILE:LINE:COLUMN: ..." */
-    char
-        restart_keys[CONFIG_RESTART_KEYS_MAX]; /* CONFIG_NEEDS_RESTART: "serving.opsAddress, ..." */
+    int64_t at_ms;                              /* wall clock */
+    char hash[CONFIG_HASH_LEN + 1];             /* of what was read; empty when nothing could be */
+    char error[ERR_MSG_MAX];                    /* CONFIG_INVALID: "FILE:LINE:COLUMN: ..." */
+    char restart_keys[CONFIG_RESTART_KEYS_MAX]; /* CONFIG_NEEDS_RESTART: "serving.opsAddress, ..." */
 };
 
 struct config_slot;

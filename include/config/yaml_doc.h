@@ -35,8 +35,8 @@ struct yaml_doc_node {
     enum yaml_doc_type type;
     bool plain; /* of a text: written without quotes and not as a block */
     struct text_pos pos;
-    struct str text;                 /* of a text; never holds a NUL */
-    const struct yaml_doc_node *key; /* the key before it, where this is the value in a map */
+    struct str text;                   /* of a text; never holds a NUL */
+    const struct yaml_doc_node *key;   /* the key before it, where this is the value in a map */
     const struct yaml_doc_node *first; /* child of a list or map; children are in file order */
     const struct yaml_doc_node *next;  /* sibling */
     size_t child_n;

@@ -27,11 +27,10 @@
  *   ERR_NOT_FOUND  there is no such zone, or no database
  *   ERR_PARSE      the file is not what this reader understands
  *   others         the file cannot be read */
-WARN_UNUSED int zone_load(const char *dir, struct str name, struct arena *a, struct time_zone *ret,
-                          struct err *reterr);
+WARN_UNUSED int zone_load(const char *dir, struct str name, struct arena *a, struct time_zone *ret, struct err *reterr);
 
 /* The same for the content of a file. ERR_PARSE. */
-WARN_UNUSED int zone_parse(struct str name, struct str bytes, struct arena *a,
-                           struct time_zone *ret, struct err *reterr);
+WARN_UNUSED int zone_parse(struct str name, struct str bytes, struct arena *a, struct time_zone *ret,
+                           struct err *reterr);
 
 #endif

@@ -48,8 +48,8 @@ struct access;
 struct kube_client;
 
 /* Borrows everything for life. ERR_INTERNAL: no random bytes. */
-WARN_UNUSED int access_new(struct kube_client *client, const struct clock *clock,
-                           const struct log *log, struct access **ret, struct err *reterr);
+WARN_UNUSED int access_new(struct kube_client *client, const struct clock *clock, const struct log *log,
+                           struct access **ret, struct err *reterr);
 /* After kube_client_stop. NULL is fine. */
 void access_free(struct access *a);
 

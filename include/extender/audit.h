@@ -43,12 +43,12 @@
 enum audit_result {
     AUDIT_NEVER, /* no run has ended yet */
     AUDIT_CLEAN,
-    AUDIT_DRIFT,  /* found and repaired */
+    AUDIT_DRIFT,     /* found and repaired */
     AUDIT_INCIDENTS, /* the ledger is right, but what it says must not be: core/ledger/incidents.h; drift, if there was
                         any, is repaired */
-    AUDIT_FAILED, /* something could not be read or repaired: `error`; what was found stands beside
-                     it */
-    AUDIT_BROKEN, /* an invariant of the ledger does not hold */
+    AUDIT_FAILED,    /* something could not be read or repaired: `error`; what was found stands beside
+                        it */
+    AUDIT_BROKEN,    /* an invariant of the ledger does not hold */
     AUDIT_RESULT__MAX
 };
 const char *audit_result_name(enum audit_result r); /* "clean" */
@@ -66,18 +66,18 @@ struct audit_report {
     uint64_t run_n; /* ended so far */
     enum audit_result result;
     int64_t started_ms, ended_ms; /* wall time */
-    int64_t success_ms; /* wall time of the last end that was not failed or broken; 0: never */
+    int64_t success_ms;           /* wall time of the last end that was not failed or broken; 0: never */
     int64_t duration_ns;
     uint64_t pod_n, node_n;     /* that the API server has */
     uint64_t suspect_n;         /* looked at again */
     uint64_t drift[DRIFT__MAX]; /* by cause */
     uint64_t drift_n;
-    uint64_t unsettled_n;  /* could not be decided in this run */
-    uint64_t incident_n;   /* at its end; */
+    uint64_t unsettled_n;                                 /* could not be decided in this run */
+    uint64_t incident_n;                                  /* at its end; */
     struct audit_incident incidents[AUDIT_INCIDENTS_MAX]; /* the first of them */
     size_t described_n;
     uint64_t excess[EXCESS_CAUSE_N]; /* over-committed devices by cause: store_excess_causes() */
-    const char *invariant; /* the broken one, static; NULL: none */
+    const char *invariant;           /* the broken one, static; NULL: none */
     char error[ERR_MSG_MAX];
 };
 
@@ -97,9 +97,8 @@ struct kube_client;
 struct audit;
 
 /* Borrows everything but the options for its life. */
-WARN_UNUSED int audit_new(struct policy_set *book, struct kube_client *client,
-                          const struct clock *clock, const struct log *log,
-                          const struct audit_options *options, struct audit **ret,
+WARN_UNUSED int audit_new(struct policy_set *book, struct kube_client *client, const struct clock *clock,
+                          const struct log *log, const struct audit_options *options, struct audit **ret,
                           struct err *reterr);
 /* Ends the run in progress, answers everybody who waits, joins. `finished` is not called any more.
  * Before the client is freed. NULL is fine. */

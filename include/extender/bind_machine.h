@@ -44,7 +44,7 @@ enum bind_action {
 
 /* How the pod was seen, by a GET or by the watch. */
 enum bind_sight_kind {
-    BIND_SEEN_GONE,         /* 404, or another UID under this name */
+    BIND_SEEN_GONE, /* 404, or another UID under this name */
     BIND_SEEN_UNBOUND,
     BIND_SEEN_OURS,         /* on our node with our decision */
     BIND_SEEN_OTHER_RECORD, /* on our node, but not by this decision; the ledger has taken it in */
@@ -56,15 +56,15 @@ enum bind_sight_kind {
 struct bind_sight {
     enum bind_sight_kind kind;
     /* The rest is of UNBOUND. */
-    uint64_t version;    /* resourceVersion of that object; 0: not known */
-    bool as_decided;     /* what was decided is still right for that object */
-    bool versions_hold;  /* the API server is known to look at the preconditions of a Binding */
+    uint64_t version;   /* resourceVersion of that object; 0: not known */
+    bool as_decided;    /* what was decided is still right for that object */
+    bool versions_hold; /* the API server is known to look at the preconditions of a Binding */
 };
 
 enum bind_resolution {
-    BIND_OPEN,      /* not resolved: the reservation stands */
-    BIND_CONFIRMED, /* apply LEDGER_CONFIRM */
-    BIND_RELEASED,  /* apply LEDGER_RELEASE */
+    BIND_OPEN,       /* not resolved: the reservation stands */
+    BIND_CONFIRMED,  /* apply LEDGER_CONFIRM */
+    BIND_RELEASED,   /* apply LEDGER_RELEASE */
     BIND_SUPERSEDED, /* apply nothing: the pod is on our node with another record, and what the ledger has seen
                         says what is charged */
 };
@@ -81,9 +81,9 @@ struct bind_machine {
     bool answered;
     bool unauthorized_once;
     uint32_t renewal_n;
-    uint32_t pause_n;      /* pauses made so far, */
-    uint32_t calm_n;       /* and those after the deadline */
-    const char *error;     /* static text of the answer; NULL: success */
+    uint32_t pause_n;  /* pauses made so far, */
+    uint32_t calm_n;   /* and those after the deadline */
+    const char *error; /* static text of the answer; NULL: success */
 };
 
 void bind_machine_init(struct bind_machine *m, uint64_t version, int64_t deadline_ns);

@@ -59,15 +59,14 @@ const char *bind_outcome_name(enum bind_outcome o);
 typedef void bind_done_fn(void *ctx, enum bind_outcome outcome, const char *error);
 
 struct binder_options {
-    int64_t deadline_ms;   /* our answer, retries included */
+    int64_t deadline_ms; /* our answer, retries included */
     uint32_t max_in_flight;
     bool binds_all_pods; /* false: a pod that names nothing of ours is refused */
 };
 
 /* Borrows everything for its life. */
-WARN_UNUSED int binder_new(struct policy_set *book, struct kube_client *client,
-                           const struct clock *clock, const struct log *log,
-                           const struct binder_options *options, struct binder **ret,
+WARN_UNUSED int binder_new(struct policy_set *book, struct kube_client *client, const struct clock *clock,
+                           const struct log *log, const struct binder_options *options, struct binder **ret,
                            struct err *reterr);
 /* For binds that begin from now on. */
 void binder_set_options(struct binder *b, const struct binder_options *options);

@@ -45,7 +45,7 @@ struct capacity_report {
     /* The GPU with the largest free compute, and among those the largest free memory. */
     int32_t largest_milli;
     int64_t largest_mem_mib;
-    uint32_t empty_gpu_n;              /* on the node that has the most of them */
+    uint32_t empty_gpu_n;               /* on the node that has the most of them */
     char empty_node[CAPACITY_NAME_MAX]; /* the first such node by name; "": none */
     struct capacity_size sizes[CAPACITY_SIZES_MAX + CAPACITY_WHOLE_N];
     size_t size_n;
@@ -59,7 +59,8 @@ static inline int64_t capacity_permille(const struct capacity_report *r)
 
 struct capacity_reporter;
 
-struct capacity_reporter *capacity_reporter_new(struct store *store, struct policy_set *book, const struct clock *clock);
+struct capacity_reporter *capacity_reporter_new(struct store *store, struct policy_set *book,
+                                                const struct clock *clock);
 void capacity_reporter_free(struct capacity_reporter *v); /* NULL is fine */
 
 /* From any thread; readers wait for one that computes. */

@@ -63,16 +63,15 @@ void event_machine_free(struct event_machine *m); /* NULL is fine */
 
 /* Copies what is needed. Every event ends in exactly one outcome told to the observer, at once or
  * later. */
-void event_machine_record(struct event_machine *m, const struct event *e, int64_t now_ns,
-                          int64_t wall_ms);
+void event_machine_record(struct event_machine *m, const struct event *e, int64_t now_ns, int64_t wall_ms);
 
 enum event_call { EVENT_CALL_NONE, EVENT_CALL_POST, EVENT_CALL_PATCH };
 
 /* What to do now: a call, whose path and body are put into the (reset) buffers, and whose reply
  * must be told before the next question; or nothing before *ret_wake_ns (INT64_MAX: until something
  * is recorded). */
-enum event_call event_machine_next(struct event_machine *m, int64_t now_ns, struct strbuf *path,
-                                   struct strbuf *body, int64_t *ret_wake_ns);
+enum event_call event_machine_next(struct event_machine *m, int64_t now_ns, struct strbuf *path, struct strbuf *body,
+                                   int64_t *ret_wake_ns);
 
 /* What is worth a line in the log; each at most once until the contrary happens. */
 enum event_news {
@@ -81,8 +80,7 @@ enum event_news {
     EVENT_NEWS_ALLOWED,   /* no longer */
     EVENT_NEWS_REJECTED,  /* the API server will not have this Event: the first time only */
 };
-enum event_news event_machine_replied(struct event_machine *m, const struct event_answer *a,
-                                      int64_t now_ns);
+enum event_news event_machine_replied(struct event_machine *m, const struct event_answer *a, int64_t now_ns);
 
 /* The end is near: counts that were not told are due now, nothing waits for tokens, and the first
  * call without an answer gives everything up. */

@@ -47,17 +47,15 @@ const char *event_outcome_name(enum event_outcome f); /* "queue_full" */
 typedef void events_observe_fn(void *ctx, enum event_reason reason, enum event_outcome outcome);
 
 struct events_options {
-    const char *instance; /* reportingInstance: the pod's or host's name; cut at 128 bytes */
-    struct event_object
-        self; /* fgpu's own pod, for events about fgpu; EVENT_OBJECT_NONE: not known */
+    const char *instance;       /* reportingInstance: the pod's or host's name; cut at 128 bytes */
+    struct event_object self;   /* fgpu's own pod, for events about fgpu; EVENT_OBJECT_NONE: not known */
     events_observe_fn *observe; /* NULL: nobody counts */
     void *observe_ctx;
 };
 
 /* Starts the thread. Borrows client, clock and log; copies the options. */
-WARN_UNUSED int events_new(struct kube_client *client, const struct clock *clock,
-                           const struct log *log, const struct events_options *o,
-                           struct events **ret, struct err *reterr);
+WARN_UNUSED int events_new(struct kube_client *client, const struct clock *clock, const struct log *log,
+                           const struct events_options *o, struct events **ret, struct err *reterr);
 
 /* `e` may be NULL: nothing happens. Regarding EVENT_OBJECT_SELF means options.self. */
 void events_record(struct events *e, const struct event *event);

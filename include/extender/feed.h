@@ -2,9 +2,9 @@
  *
  * What cannot be taken in is never passed over: an object that cannot be decoded or interpreted is charged
  * pessimistically, one that is too large by what was read of it as it passed; both are
- * named (extender/unreadable.h). A pod for which there is no room is turned away (core/ledger/ledger.h), so that nobody who creates
- * pods can have the store closed. What fails all the same closes it (store_close), because capacity nobody counts is
- * capacity given away twice.
+ * named (extender/unreadable.h). A pod for which there is no room is turned away (core/ledger/ledger.h), so that nobody
+ * who creates pods can have the store closed. What fails all the same closes it (store_close), because capacity nobody
+ * counts is capacity given away twice.
  */
 #ifndef EXTENDER_FEED_H
 #define EXTENDER_FEED_H
@@ -22,7 +22,7 @@ struct feed {
     struct policy_set *book;
     struct unreadable *unreadable; /* takes down what cannot be read in full; may be NULL */
     const struct clock *clock;     /* for that; NULL: the system's */
-    const struct rules *rules; /* what objects are read by; taken anew where a list begins */
+    const struct rules *rules;     /* what objects are read by; taken anew where a list begins */
     struct arena arena;
     /* The first complete list was applied; may be NULL. */
     void (*synced)(void *ctx, enum kube_resource resource);

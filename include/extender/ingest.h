@@ -23,10 +23,10 @@ struct ingest {
     struct store *store;
     const struct policy *policy;
     const struct log *log;
-    struct events *events; /* NULL: nobody is told */
+    struct events *events;             /* NULL: nobody is told */
     struct signing *signing;           /* the keys that records are judged by; NULL: signing is off */
     int64_t accept_unsigned_before_ms; /* extender/record.h */
-    struct warn_limit *warnings; /* of what tenants write; NULL: all of them are logged */
+    struct warn_limit *warnings;       /* of what tenants write; NULL: all of them are logged */
 };
 
 /* What an object says, as an op of the ledger. Points into itself, the arena and the object: not to be
@@ -44,22 +44,17 @@ WARN_UNUSED int ingest_read_pod(const struct ingest *in, struct arena *a, const 
                                 struct ingest_fact *ret, struct err *reterr);
 WARN_UNUSED int ingest_read_node(const struct ingest *in, struct arena *a, const struct node *node,
                                  struct ingest_fact *ret, struct err *reterr);
-WARN_UNUSED int ingest_read_pod_unusable(const struct pod *pod, struct ingest_fact *ret,
-                                         struct err *reterr);
-WARN_UNUSED int ingest_read_node_unusable(const struct node *node, struct ingest_fact *ret,
-                                          struct err *reterr);
+WARN_UNUSED int ingest_read_pod_unusable(const struct pod *pod, struct ingest_fact *ret, struct err *reterr);
+WARN_UNUSED int ingest_read_node_unusable(const struct node *node, struct ingest_fact *ret, struct err *reterr);
 
 /* `a` is scratch, reset by the caller between objects. A terminal pod counts as gone. */
-WARN_UNUSED int ingest_pod(const struct ingest *in, struct arena *a, const struct pod *pod,
-                           struct err *reterr);
+WARN_UNUSED int ingest_pod(const struct ingest *in, struct arena *a, const struct pod *pod, struct err *reterr);
 WARN_UNUSED int ingest_pod_gone(const struct ingest *in, struct str uid, struct err *reterr);
-WARN_UNUSED int ingest_node(const struct ingest *in, struct arena *a, const struct node *node,
-                            struct err *reterr);
+WARN_UNUSED int ingest_node(const struct ingest *in, struct arena *a, const struct node *node, struct err *reterr);
 /* Objects of which only the identity could be read (kube_salvage_pod). A bound pod counts as whole devices
  * until it can be read or is gone; a node offers nothing. ERR_INVALID without a UID or name. */
 WARN_UNUSED int ingest_pod_unusable(const struct ingest *in, const struct pod *pod, struct err *reterr);
-WARN_UNUSED int ingest_node_unusable(const struct ingest *in, const struct node *node,
-                                     struct err *reterr);
+WARN_UNUSED int ingest_node_unusable(const struct ingest *in, const struct node *node, struct err *reterr);
 WARN_UNUSED int ingest_node_gone(const struct ingest *in, struct str name, struct err *reterr);
 
 #endif

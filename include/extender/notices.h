@@ -19,8 +19,7 @@
 struct bind_request;
 
 /* store_apply(), and what the op made of its object is told to `events` (NULL: to nobody). */
-WARN_UNUSED int notices_apply(struct store *s, struct events *events, struct ledger_op *op,
-                              struct err *reterr);
+WARN_UNUSED int notices_apply(struct store *s, struct events *events, struct ledger_op *op, struct err *reterr);
 
 /* A Binding whose caller was told "not known yet" has ended. */
 void notice_bind_resolved(struct events *events, const struct bind_request *request, bool bound);
@@ -35,8 +34,7 @@ void notice_incident(struct events *events, const struct incident *in);
 void notice_record_refuted(struct events *events, const struct store_unverified *pod);
 
 /* An audit corrected the ledger about a pod, or, with an empty namespace, about a node. */
-void notice_drift(struct events *events, struct str namespace_, struct str name,
-                  enum ledger_drift drift);
+void notice_drift(struct events *events, struct str namespace_, struct str name, enum ledger_drift drift);
 
 /* About fgpu itself, on its own pod. `note` is one or two sentences. */
 void notice_self(struct events *events, enum event_reason reason, const char *note);

@@ -1,7 +1,7 @@
 /* extender/placement.h - the verbs filter and prioritize as use cases, without their wire form.
  *
- * Pure reads (design.md 3.1, rule 5), but for the tentative placement that prioritize leaves. A name that the caller sent
- * twice is answered once.
+ * Pure reads (design.md 3.1, rule 5), but for the tentative placement that prioritize leaves. A name that the caller
+ * sent twice is answered once.
  */
 #ifndef EXTENDER_PLACEMENT_H
 #define EXTENDER_PLACEMENT_H
@@ -18,14 +18,14 @@ struct placement_context {
     struct store *store;
     const struct policy *policy;
     struct pack_plans plans;
-    bool has_shadow;          /* in the shadow (extender/shadow.h): */
+    bool has_shadow;             /* in the shadow (extender/shadow.h): */
     struct pack_plans candidate; /* the same plans with its strategies in the place of the packing section's */
-    uint64_t shadow_key;          /* of both: another number where they differ in anything */
+    uint64_t shadow_key;         /* of both: another number where they differ in anything */
 };
 
 /* Strategies by the names in the policy. ERR_INVALID names the unknown one. */
-WARN_UNUSED int placement_context_init(struct placement_context *c, struct store *store,
-                                       const struct policy *policy, struct err *reterr);
+WARN_UNUSED int placement_context_init(struct placement_context *c, struct store *store, const struct policy *policy,
+                                       struct err *reterr);
 
 enum filter_outcome {
     FILTER_NOT_OURS,  /* the pod asks for no GPU: every node is as good as before */
@@ -47,9 +47,8 @@ struct filter_result {
 };
 
 /* ERR_UNAVAILABLE until the ledger is synced; ERR_LIMIT when the request is too large for its arena. */
-WARN_UNUSED int placement_filter(const struct placement_context *c, struct arena *a,
-                                 const struct pod *pod, const struct str *names, size_t name_n,
-                                 struct filter_result *ret, struct err *reterr);
+WARN_UNUSED int placement_filter(const struct placement_context *c, struct arena *a, const struct pod *pod,
+                                 const struct str *names, size_t name_n, struct filter_result *ret, struct err *reterr);
 
 struct prioritize_result {
     const struct pack_result *ranked; /* best first */
@@ -66,13 +65,13 @@ struct preempt_node {
     size_t victim_n;
     int64_t pdb_violations; /* the caller's number, given back */
 };
-/* Completes the victims of every node and drops the nodes that do not help; *ret_n of them stay, in order. A pod that is
- * none of ours keeps all nodes as they are. Errors as placement_filter(). */
+/* Completes the victims of every node and drops the nodes that do not help; *ret_n of them stay, in order. A pod that
+ * is none of ours keeps all nodes as they are. Errors as placement_filter(). */
 WARN_UNUSED int placement_preempt(const struct placement_context *c, struct arena *a, const struct pod *pod,
                                   struct preempt_node *nodes, size_t n, size_t *ret_n, struct err *reterr);
 
-WARN_UNUSED int placement_prioritize(const struct placement_context *c, struct arena *a,
-                                     const struct pod *pod, const struct str *names, size_t name_n,
-                                     struct prioritize_result *ret, struct err *reterr);
+WARN_UNUSED int placement_prioritize(const struct placement_context *c, struct arena *a, const struct pod *pod,
+                                     const struct str *names, size_t name_n, struct prioritize_result *ret,
+                                     struct err *reterr);
 
 #endif

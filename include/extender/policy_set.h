@@ -34,9 +34,8 @@ struct rules {
 
 /* `release` is called with `owner` when nobody goes by the rules any more; it may be NULL. On
  * failure nothing was taken over. ERR_INVALID names an unknown strategy. */
-WARN_UNUSED int rules_new(const struct ingest *facts, uint64_t generation,
-                          void (*release)(void *owner), void *owner, const struct rules **ret,
-                          struct err *reterr);
+WARN_UNUSED int rules_new(const struct ingest *facts, uint64_t generation, void (*release)(void *owner), void *owner,
+                          const struct rules **ret, struct err *reterr);
 void rules_put(const struct rules *r); /* NULL is fine */
 
 struct policy_set;
@@ -64,13 +63,11 @@ enum policy_set_progress {
     POLICY_SET_CURRENT, /* that was the last one: the announced rules are current now */
 };
 /* A complete list of this resource was read by these rules. */
-enum policy_set_progress policy_set_listed(struct policy_set *b, enum kube_resource resource,
-                                       const struct rules *by);
+enum policy_set_progress policy_set_listed(struct policy_set *b, enum kube_resource resource, const struct rules *by);
 
 /* ingest_pod() by the newest rules for an object that no list brought. No announcement comes
  * between choosing the rules and applying the fact, so the relist that follows one has the last
  * word. */
-WARN_UNUSED int policy_set_observe(struct policy_set *b, struct arena *a, const struct pod *pod,
-                                 struct err *reterr);
+WARN_UNUSED int policy_set_observe(struct policy_set *b, struct arena *a, const struct pod *pod, struct err *reterr);
 
 #endif

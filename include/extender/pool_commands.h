@@ -68,7 +68,6 @@ struct pool_command_status {
 };
 /* Of all pools with a command, in the order of the file; text and array in `a`. NULL is fine, and
  * when the arena is full it is none. */
-size_t pool_commands_list(struct pool_commands *c, struct arena *a,
-                          const struct pool_command_status **ret);
+size_t pool_commands_list(struct pool_commands *c, struct arena *a, const struct pool_command_status **ret);
 
 #endif

@@ -1,9 +1,9 @@
-/* extender/reopener.h - pods that found no room in the ledger (core/ledger/ledger.h, turned away): people are told, and the nodes
- * that take nothing for their sake are opened again, by lists of all pods.
+/* extender/reopener.h - pods that found no room in the ledger (core/ledger/ledger.h, turned away): people are told, and
+ * the nodes that take nothing for their sake are opened again, by lists of all pods.
  *
- * Such a list is asked for at once, and then after REOPENER_PAUSE_MIN_MS, doubling to REOPENER_PAUSE_MAX_MS for as long as
- * any node is closed: a table that stays full must not have the API server list all pods without end. The log says at
- * most once in REOPENER_TELL_MS how many there are, which was the last, and what to do.
+ * Such a list is asked for at once, and then after REOPENER_PAUSE_MIN_MS, doubling to REOPENER_PAUSE_MAX_MS for as long
+ * as any node is closed: a table that stays full must not have the API server list all pods without end. The log says
+ * at most once in REOPENER_TELL_MS how many there are, which was the last, and what to do.
  */
 #ifndef EXTENDER_REOPENER_H
 #define EXTENDER_REOPENER_H

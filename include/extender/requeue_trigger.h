@@ -44,7 +44,8 @@ typedef void requeue_trigger_send_fn(void *ctx, struct requeue_trigger *w);
 
 /* Borrows everything. Puts itself behind store_watch_residual(). */
 WARN_UNUSED int requeue_trigger_new(struct store *store, const struct clock *clock, const struct log *log,
-                          requeue_trigger_send_fn *send, void *send_ctx, struct requeue_trigger **ret, struct err *reterr);
+                                    requeue_trigger_send_fn *send, void *send_ctx, struct requeue_trigger **ret,
+                                    struct err *reterr);
 /* No PATCH starts any more; the store calls nothing here any more. */
 void requeue_trigger_stop(struct requeue_trigger *w); /* NULL is fine */
 /* Everything sent must have been answered: free it after the API client. NULL is fine. */
@@ -61,7 +62,8 @@ void requeue_trigger_refused(struct requeue_trigger *w, uint64_t generation);
 struct policy_set;
 /* The same, by rules of this generation: those that are current by now may let the pod in, and whoever made them so may
  * have said requeue_trigger_residual() already. */
-void requeue_trigger_refused_by(struct requeue_trigger *w, uint64_t generation, struct policy_set *book, uint64_t rules_generation);
+void requeue_trigger_refused_by(struct requeue_trigger *w, uint64_t generation, struct policy_set *book,
+                                uint64_t rules_generation);
 
 /* Room appeared that no op of the ledger shows: another policy holds. */
 void requeue_trigger_residual(struct requeue_trigger *w); /* NULL is fine */

@@ -38,12 +38,12 @@ void shadow_offer(struct shadow *s, const struct placement_context *c, const str
                   const struct str *names, size_t name_n);
 
 struct shadow_report {
-    bool on; /* false: no decision was offered under a candidate yet; all else is 0 */
+    bool on;                          /* false: no decision was offered under a candidate yet; all else is 0 */
     uint64_t key;                     /* placement_context.shadow_key */
     struct pack_plan live, candidate; /* of the packing section: what holds where no rule does */
-    uint64_t decision_n; /* that found a place */
-    uint64_t compared_n; /* of these */
-    uint64_t ruled_n;    /* of the compared: a rule names the pod */
+    uint64_t decision_n;              /* that found a place */
+    uint64_t compared_n;              /* of these */
+    uint64_t ruled_n;                 /* of the compared: a rule names the pod */
     uint64_t other_node_n;
     uint64_t other_device_n; /* on the same node */
     /* Sum over the compared: F of the cluster after the candidate's choice less that after the real

@@ -35,8 +35,8 @@ struct slices_status {
     const char *note; /* static: what to do about it; NULL: nothing */
 };
 
-/* Borrows all; `drivers` are names of drivers whose devices are GPUs, at least one; `key` is for tables. The store is not ready from
- * now on until it is known. */
+/* Borrows all; `drivers` are names of drivers whose devices are GPUs, at least one; `key` is for tables. The store is
+ * not ready from now on until it is known. */
 struct slices *slices_new(struct store *store, const struct log *log, const struct str *drivers, size_t driver_n,
                           struct hash_key key);
 void slices_free(struct slices *s); /* NULL is fine */

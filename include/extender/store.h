@@ -1,10 +1,10 @@
 /* extender/store.h - the ledger, and what is derived from it, behind one lock (src/extender/store_internal.h).
  *
  * Sections under the lock are short: apply an op, judge at most STORE_PACK_SECTION nodes, or copy at most
- * STORE_ITERATOR_SECTION. Inside there is no API call, no other I/O, no logging and no waiting for another thread. Memory is
- * allocated there: in the caller's arena, and by malloc for the tables of the ledger, remembered scores, the forecast,
- * holds and readers' copies. Other modules have locks of their own for their own data; src/ARCHITECTURE.md has the
- * order. Everything here may be called from any thread.
+ * STORE_ITERATOR_SECTION. Inside there is no API call, no other I/O, no logging and no waiting for another thread.
+ * Memory is allocated there: in the caller's arena, and by malloc for the tables of the ledger, remembered scores, the
+ * forecast, holds and readers' copies. Other modules have locks of their own for their own data; src/ARCHITECTURE.md
+ * has the order. Everything here may be called from any thread.
  */
 #ifndef EXTENDER_STORE_H
 #define EXTENDER_STORE_H
@@ -83,10 +83,9 @@ struct store_pack_answer {
     size_t n;
     uint64_t generation;
 };
-WARN_UNUSED int store_pack(struct store *s, struct arena *a, const struct view_pod *pod,
-                           const struct pack_plans *plans, const struct pack_tentative *holds, size_t hold_n,
-                           const struct str *names, size_t name_n, struct store_pack_answer *ret,
-                           struct err *reterr);
+WARN_UNUSED int store_pack(struct store *s, struct arena *a, const struct view_pod *pod, const struct pack_plans *plans,
+                           const struct pack_tentative *holds, size_t hold_n, const struct str *names, size_t name_n,
+                           struct store_pack_answer *ret, struct err *reterr);
 
 enum store_reserve_result {
     STORE_RESERVED,      /* devices chosen and charged; *ret_assignment is what to write */
@@ -94,12 +93,12 @@ enum store_reserve_result {
     STORE_NOT_READY,     /* *ret_not_ready says why: no GPU is promised now */
     STORE_ALREADY_BOUND, /* to this very node: nothing to do */
     STORE_BOUND_ELSEWHERE,
-    STORE_IN_FLIGHT,     /* a reservation of this pod waits for its outcome */
-    STORE_DELETING,      /* it has a deletion timestamp: no Binding would be accepted */
-    STORE_UNVERIFIED,    /* a record of this node waits to be verified: verify_records(), and try again */
-    STORE_NO_FIT,        /* *ret_verdict says why */
-    STORE_DEFECT,        /* *ret_defect says why */
-    STORE_FAILED,        /* reterr */
+    STORE_IN_FLIGHT,  /* a reservation of this pod waits for its outcome */
+    STORE_DELETING,   /* it has a deletion timestamp: no Binding would be accepted */
+    STORE_UNVERIFIED, /* a record of this node waits to be verified: verify_records(), and try again */
+    STORE_NO_FIT,     /* *ret_verdict says why */
+    STORE_DEFECT,     /* *ret_defect says why */
+    STORE_FAILED,     /* reterr */
 };
 
 struct store_reservation {
@@ -119,10 +118,10 @@ bool store_preempt(struct store *s, struct arena *a, const struct preempt_reques
 /* Searches devices for a pending pod on one node, by the plan that holds for both, and reserves them, in one section
  * (after as many as it takes to bring the forecast up to date). `namespace_` and `name` must be those of the UID, else
  * STORE_UNKNOWN_POD. Text of the result is in `a`. */
-enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct str uid,
-                                        struct str namespace_, struct str name, struct str node_name,
-                                        struct str decision_id, const struct pack_plans *plans,
-                                        struct store_reservation *ret, struct err *reterr);
+enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct str uid, struct str namespace_,
+                                        struct str name, struct str node_name, struct str decision_id,
+                                        const struct pack_plans *plans, struct store_reservation *ret,
+                                        struct err *reterr);
 
 /* What observations say of a Binding of this pod to this node by this decision. */
 enum store_seen {
@@ -131,8 +130,8 @@ enum store_seen {
     STORE_SEEN_BOUND,   /* by this decision */
     STORE_SEEN_OTHER,   /* by another one, or elsewhere */
 };
-enum store_seen store_binding_seen(struct store *s, struct str uid, struct str node_name,
-                                   struct str decision_id, uint64_t *ret_version);
+enum store_seen store_binding_seen(struct store *s, struct str uid, struct str node_name, struct str decision_id,
+                                   uint64_t *ret_version);
 /* Is what was reserved still right for the pod as it was observed at `version`: the same request and labels, not
  * being deleted? A later observation makes it false. */
 bool store_reservation_holds(struct store *s, struct str uid, uint64_t version, size_t *ret_annotation_bytes);
@@ -160,8 +159,8 @@ bool store_must_verify(struct store *s, const struct ledger_pod_fact *f);
 #define STORE_UNVERIFIED_COUNT_MAX 1024
 size_t store_unverified_n(struct store *s);
 
-WARN_UNUSED int store_snapshot(struct store *s, struct arena *a, struct str node_name,
-                               struct str namespace_, struct snapshot *ret, struct err *reterr);
+WARN_UNUSED int store_snapshot(struct store *s, struct arena *a, struct str node_name, struct str namespace_,
+                               struct snapshot *ret, struct err *reterr);
 void store_totals(struct store *s, struct snapshot *ret);
 /* snapshot_unmeasured() with the text in `a`. Fewer when the arena is full. */
 size_t store_unmeasured(struct store *s, struct arena *a, struct str *ret, size_t max);
@@ -174,19 +173,20 @@ struct store_head {
     struct ledger_tenant tenants[TENANTS_MAX];
     size_t tenant_n;
     struct demand_histogram_report demand_histogram; /* at that generation, too */
-    struct forecast_report forecast; /* of the last decision that looked ahead */
+    struct forecast_report forecast;                 /* of the last decision that looked ahead */
     struct incident *incidents; /* of a walk: the first STORE_INCIDENTS_MAX, the caller's to free; else NULL */
 };
 #define STORE_INCIDENTS_MAX 1000
 /* Text is in `a`; where that is full there are no tenants. */
 void store_head(struct store *s, struct arena *a, struct store_head *ret);
 
-/* A walk (core/ledger/snapshot_iterator.h), a section of at most STORE_ITERATOR_SECTION nodes at a time under the lock. Used by one
- * thread at a time; close it before the store is freed. `ret_head` as store_head() would say at its generation. */
+/* A walk (core/ledger/snapshot_iterator.h), a section of at most STORE_ITERATOR_SECTION nodes at a time under the lock.
+ * Used by one thread at a time; close it before the store is freed. `ret_head` as store_head() would say at its
+ * generation. */
 #define STORE_ITERATOR_SECTION 4
 struct store_iterator;
-struct store_iterator *store_iterator_open(struct store *s, const struct snapshot_iterator_filter *filter, size_t max_bytes,
-                                   struct arena *a, struct store_head *ret_head);
+struct store_iterator *store_iterator_open(struct store *s, const struct snapshot_iterator_filter *filter,
+                                           size_t max_bytes, struct arena *a, struct store_head *ret_head);
 enum snapshot_iterator_step store_iterator_next(struct store_iterator *w, struct arena *a, struct snapshot *ret);
 void store_iterator_close(struct store_iterator *w); /* NULL is fine */
 uint64_t store_generation(struct store *s);
@@ -194,15 +194,16 @@ uint64_t store_generation(struct store *s);
 struct mirror;
 struct forecast;
 void store_mirror(struct store *s, struct mirror *m);
-/* The same with the pod thought away, and what else a shadow decision (core/placement/shadow_decision.h) needs of the ledger. */
+/* The same with the pod thought away, and what else a shadow decision (core/placement/shadow_decision.h) needs of the
+ * ledger. */
 struct store_shadow {
     const uint8_t *allowed_models; /* in `a` */
     bool plain; /* false: other pods' labels or single GPUs' UUIDs decide, too, which the mirror does not have */
     struct holding tenant_residual; /* of the pod's tenant, without the pod */
-    bool limits_tenant;         /* some placement may be too much for it */
+    bool limits_tenant;             /* some placement may be too much for it */
 };
 WARN_UNUSED int store_shadow(struct store *s, struct arena *a, const struct view_pod *pod, struct mirror *m,
-                            struct store_shadow *ret, struct err *reterr);
+                             struct store_shadow *ret, struct err *reterr);
 void store_forecast(struct store *s, struct forecast *o, const struct strategy *for_strategy);
 
 /* ledger_residual_generation(). */
@@ -234,8 +235,8 @@ enum ledger_drift store_drift(struct store *s, struct ledger *scratch, const str
                               uint64_t *ret_touched);
 /* Looks once more and repairs in the same section, unless something touched the entry since `touched`: then
  * nobody knows which news are later, and *ret is DRIFT_NONE. Stamps the op like store_apply(). */
-WARN_UNUSED int store_repair(struct store *s, struct ledger *scratch, struct ledger_op *op,
-                             uint64_t touched, enum ledger_drift *ret, struct err *reterr);
+WARN_UNUSED int store_repair(struct store *s, struct ledger *scratch, struct ledger_op *op, uint64_t touched,
+                             enum ledger_drift *ret, struct err *reterr);
 /* The next entries of the ledger; false at the end. `fn` runs under the lock. */
 typedef void store_audit_fn(void *ctx, const struct ledger_audit_entry *e);
 bool store_audit_pods(struct store *s, uint32_t *at, store_audit_fn *fn, void *ctx);
@@ -247,10 +248,9 @@ void store_excess_causes(struct store *s, uint64_t ret[EXCESS_CAUSE_N]);
  * from `a`; holds of `except_uid` and expired ones are left out. At most STORE_TENTATIVES_MAX are kept, the
  * oldest goes first. */
 #define STORE_TENTATIVES_MAX 256
-void store_tentative(struct store *s, struct str uid, struct str node_name, const struct demand *d,
-                int64_t hold_ms);
+void store_tentative(struct store *s, struct str uid, struct str node_name, const struct demand *d, int64_t hold_ms);
 void store_unhold(struct store *s, struct str uid);
 WARN_UNUSED int store_tentatives(struct store *s, struct arena *a, struct str except_uid,
-                            const struct pack_tentative **ret, size_t *ret_n, struct err *reterr);
+                                 const struct pack_tentative **ret, size_t *ret_n, struct err *reterr);
 
 #endif

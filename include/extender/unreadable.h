@@ -1,7 +1,7 @@
 /* extender/unreadable.h - objects of the cluster that could not be read in full, for /state (design.md 3.1.8).
  *
- * They are counted for the most they could be, or by what was read of them as they passed; here stands which they are and
- * why, until they can be read again or are gone. At most UNREADABLE_MAX are known by name; if there are more,
+ * They are counted for the most they could be, or by what was read of them as they passed; here stands which they are
+ * and why, until they can be read again or are gone. At most UNREADABLE_MAX are known by name; if there are more,
  * `more` says so. May be called from any thread; a NULL list takes nothing down.
  */
 #ifndef EXTENDER_UNREADABLE_H

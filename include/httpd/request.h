@@ -41,8 +41,7 @@ enum httpd_body httpd_request_body_state(const struct httpd_request *req);
 /* The first value of a query parameter; "?verbose" has the value "". False when absent. */
 bool httpd_request_query(const struct httpd_request *req, const char *name, struct str *ret_value);
 /* All parameters in order: start with *at = 0 and call until it returns false. '+' is a blank. */
-bool httpd_request_query_next(const struct httpd_request *req, size_t *at, struct str *ret_name,
-                              struct str *ret_value);
+bool httpd_request_query_next(const struct httpd_request *req, size_t *at, struct str *ret_name, struct str *ret_value);
 
 /* STR_NULL when absent; the name is compared ignoring case. Within the handler only. */
 struct str httpd_request_header(const struct httpd_request *req, const char *name);
@@ -57,8 +56,8 @@ struct str httpd_request_client(struct httpd_request *req);
 /* Memory for decoding this request; its cap is httpd_config.arena_max_bytes. */
 struct arena *httpd_request_arena(struct httpd_request *req);
 
-/* Gives back what was decoded there, and the query, for a request that is to wait for long. Method, path and target stay
- * known. Within the handler only. */
+/* Gives back what was decoded there, and the query, for a request that is to wait for long. Method, path and target
+ * stay known. Within the handler only. */
 void httpd_request_forget(struct httpd_request *req);
 
 /* Monotonic time at which the request line was complete: latency includes receiving the body. */

@@ -22,11 +22,11 @@
 struct httpd_stream;
 
 struct httpd_response {
-    int status;               /* 200 */
-    const char *content_type; /* static text; "application/json"; NULL: none is sent */
-    struct strbuf body;       /* owned */
+    int status;                  /* 200 */
+    const char *content_type;    /* static text; "application/json"; NULL: none is sent */
+    struct strbuf body;          /* owned */
     struct httpd_stream *stream; /* one reference, owned; NULL: a plain response */
-    bool close_connection;    /* answer with "Connection: close" */
+    bool close_connection;       /* answer with "Connection: close" */
     size_t header_n;
     struct {
         const char *name;

@@ -54,8 +54,7 @@ enum httpd_action {
 };
 
 /* `resp` is initialised: 200, application/json, empty. */
-typedef enum httpd_action httpd_handler_fn(void *ctx, struct httpd_request *req,
-                                           struct httpd_response *resp);
+typedef enum httpd_action httpd_handler_fn(void *ctx, struct httpd_request *req, struct httpd_response *resp);
 
 enum httpd_route_flag {
     HTTPD_ROUTE_PREFIX = 1 << 0, /* `path` is the beginning of the paths served; "/" catches all */
@@ -82,8 +81,8 @@ struct httpd_route {
 };
 
 struct httpd_listener_config {
-    const char *name;    /* static; for observers: "verbs", "ops", "health" */
-    const char *address; /* base/address.h */
+    const char *name;                 /* static; for observers: "verbs", "ops", "health" */
+    const char *address;              /* base/address.h */
     const struct httpd_route *routes; /* must outlive the server */
     size_t route_n;
     unsigned thread_n;       /* 0: 1 */
@@ -151,13 +150,11 @@ struct httpd_server;
 
 /* Binds and listens (ports are known afterwards) but serves nothing yet. The configuration is
  * copied, route tables are not. ERR_PARSE: a bad address; ERR_UNAVAILABLE: cannot bind. */
-WARN_UNUSED int httpd_server_new(const struct httpd_config *config, struct httpd_server **ret,
-                                 struct err *reterr);
+WARN_UNUSED int httpd_server_new(const struct httpd_config *config, struct httpd_server **ret, struct err *reterr);
 /* Starts the threads. Once only. ERR_INTERNAL: no threads or descriptors. */
 WARN_UNUSED int httpd_server_start(struct httpd_server *s, struct err *reterr);
 /* Other limits for the requests that begin from now on; neither is 0. From any thread. */
-void httpd_server_set_body_limits(struct httpd_server *s, size_t body_max_bytes,
-                                  size_t inflight_max_bytes);
+void httpd_server_set_body_limits(struct httpd_server *s, size_t body_max_bytes, size_t inflight_max_bytes);
 /* Held by bodies and arenas now; arenas up to 16 KiB are not counted. */
 size_t httpd_server_inflight_bytes(const struct httpd_server *s);
 uint16_t httpd_server_port(const struct httpd_server *s, size_t listener_ix);

@@ -38,14 +38,13 @@ struct httpd_tls_config {
 
 struct httpd_tls_stats {
     uint64_t reload_n, reload_failed_n; /* changes taken, changes refused */
-    int64_t not_after_s; /* end of the server certificate in use, seconds since 1970 */
+    int64_t not_after_s;                /* end of the server certificate in use, seconds since 1970 */
 };
 
 struct httpd_tls;
 
 /* Reads the files. ERR_INVALID: names the file and what is wrong with it. */
-WARN_UNUSED int httpd_tls_new(const struct httpd_tls_config *config, struct httpd_tls **ret,
-                              struct err *reterr);
+WARN_UNUSED int httpd_tls_new(const struct httpd_tls_config *config, struct httpd_tls **ret, struct err *reterr);
 /* After the servers that use it. NULL is fine. */
 void httpd_tls_free(struct httpd_tls *t);
 

@@ -35,12 +35,11 @@ size_t binding_kept_bytes(struct kv_list existing, struct kv_list ours);
  *   ERR_INVALID  a name the API server would not accept, an empty uid, an illegal annotation key
  *   ERR_LIMIT    kept_bytes and our annotations together pass POD_ANNOTATION_BYTES_MAX, or a buffer
  *                is too small */
-WARN_UNUSED int binding_request(const struct binding *b, size_t kept_bytes, struct strbuf *path,
-                                struct strbuf *body, struct err *reterr);
+WARN_UNUSED int binding_request(const struct binding *b, size_t kept_bytes, struct strbuf *path, struct strbuf *body,
+                                struct err *reterr);
 
 /* Appends the path of a quorum GET of one pod (no resourceVersion). ERR_INVALID as above. */
-WARN_UNUSED int kube_pod_path(struct str namespace_, struct str name, struct strbuf *path,
-                              struct err *reterr);
+WARN_UNUSED int kube_pod_path(struct str namespace_, struct str name, struct strbuf *path, struct err *reterr);
 
 enum bind_reply {
     BIND_BOUND,        /* done: node and annotations are in the pod */

@@ -61,12 +61,7 @@ struct event_words {
 };
 const struct event_words *event_words(enum event_reason r);
 
-enum event_object_kind {
-    EVENT_OBJECT_NONE,
-    EVENT_OBJECT_POD,
-    EVENT_OBJECT_NODE,
-    EVENT_OBJECT_SELF
-};
+enum event_object_kind { EVENT_OBJECT_NONE, EVENT_OBJECT_POD, EVENT_OBJECT_NODE, EVENT_OBJECT_SELF };
 
 struct event_object {
     enum event_object_kind kind;
@@ -80,7 +75,7 @@ struct event {
     enum event_reason reason;
     struct event_object regarding;
     struct event_object related; /* EVENT_OBJECT_NONE: nothing */
-    struct str note; /* one or two sentences: what happened, what to do; cut at EVENT_NOTE_MAX */
+    struct str note;             /* one or two sentences: what happened, what to do; cut at EVENT_NOTE_MAX */
 };
 
 /* Is anything wrong with the object a caller names? NULL, or the reason: a name or namespace that
@@ -99,19 +94,17 @@ struct event_series {
  * occurrence; `instance` is cut at EVENT_WORD_MAX bytes.
  *   ERR_INVALID  event_check_object says no
  *   ERR_LIMIT    a buffer is too small */
-WARN_UNUSED int event_post(const struct event *e, const char *name, const char *instance,
-                           int64_t at_ms, struct event_series series, struct strbuf *path,
-                           struct strbuf *body, struct err *reterr);
+WARN_UNUSED int event_post(const struct event *e, const char *name, const char *instance, int64_t at_ms,
+                           struct event_series series, struct strbuf *path, struct strbuf *body, struct err *reterr);
 
 /* Appends path and body of the PATCH (EVENT_PATCH_TYPE) that tells count and last occurrence. */
 #define EVENT_PATCH_TYPE "application/merge-patch+json"
-WARN_UNUSED int event_patch(const struct event_object *regarding, const char *name,
-                            struct event_series series, struct strbuf *path, struct strbuf *body,
-                            struct err *reterr);
+WARN_UNUSED int event_patch(const struct event_object *regarding, const char *name, struct event_series series,
+                            struct strbuf *path, struct strbuf *body, struct err *reterr);
 
 enum event_reply {
     EVENT_REPLY_ACCEPTED,
-    EVENT_REPLY_GONE, /* 404: of a PATCH, the Event has expired; of a POST, its namespace is gone */
+    EVENT_REPLY_GONE,      /* 404: of a PATCH, the Event has expired; of a POST, its namespace is gone */
     EVENT_REPLY_FORBIDDEN, /* 403: we have no right to do this, now and for all others */
     EVENT_REPLY_REJECTED,  /* a definite no to this one */
     EVENT_REPLY_RETRY,     /* no usable answer, or a plea for patience */

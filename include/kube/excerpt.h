@@ -5,8 +5,8 @@
  * \u003c. Such an object must neither end the list or watch it comes in nor escape being counted (design.md 3.1.8).
  * So its bytes are taken one after the other, by brackets and quotes; the members that the decoders of
  * kube/objects.h read are copied, as they stand, into a small document of the same shape, and the rest is
- * forgotten. The table of members stands in excerpt.c: whoever adds a field to a decoder adds it there (a test compares the
- * two).
+ * forgotten. The table of members stands in excerpt.c: whoever adds a field to a decoder adds it there (a test compares
+ * the two).
  *
  * Grammar is not checked; the excerpt is, by the decoder that reads it.
  */

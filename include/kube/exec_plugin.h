@@ -33,16 +33,15 @@ struct exec_credential {
 void exec_credential_fini(struct exec_credential *c);
 
 /* Reads what the program printed. ERR_PARSE, ERR_INVALID; messages never repeat the text. */
-WARN_UNUSED int exec_credential_parse(struct str text, const char *api_version,
-                                      struct exec_credential *ret, struct err *reterr);
+WARN_UNUSED int exec_credential_parse(struct str text, const char *api_version, struct exec_credential *ret,
+                                      struct err *reterr);
 
 /* Runs it and waits; for a thread that has time. `cancel` (may be NULL) becoming true ends it soon.
  *   ERR_NOT_FOUND    the command cannot be started; the message has the install hint
  *   ERR_UNAVAILABLE  it failed; the message has its exit code and the end of its error output,
  *                    without words long enough to be a secret
  *   ERR_TIMEOUT, ERR_CANCELLED, ERR_LIMIT (output), ERR_INTERNAL, or what parsing gave */
-WARN_UNUSED int exec_plugin_run(const struct credentials_exec *e, int64_t timeout_ms,
-                                const atomic_bool *cancel, struct exec_credential *ret,
-                                struct err *reterr);
+WARN_UNUSED int exec_plugin_run(const struct credentials_exec *e, int64_t timeout_ms, const atomic_bool *cancel,
+                                struct exec_credential *ret, struct err *reterr);
 
 #endif

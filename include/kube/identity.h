@@ -45,9 +45,8 @@ struct identity_options {
 
 /* Borrows `creds` and the clock. Starts a thread if the credentials have an exec plugin.
  * ERR_INTERNAL. */
-WARN_UNUSED int identity_new(const struct credentials *creds,
-                             const struct identity_options *options, struct identity **ret,
-                             struct err *reterr);
+WARN_UNUSED int identity_new(const struct credentials *creds, const struct identity_options *options,
+                             struct identity **ret, struct err *reterr);
 /* Ends the plugin's run and joins its thread. NULL is fine. */
 void identity_free(struct identity *id);
 
@@ -72,8 +71,7 @@ void proof_unref(const struct proof *p); /* NULL is fine */
 /* What came of an exchange with that proof, begun (monotonic) at begun_ns: the HTTP status of the
  * reply, 0 for a connection that failed. Proofs that were replaced in the meantime are ignored, and
  * of several exchanges that ran side by side only the first 401 counts. */
-void identity_answered(struct identity *id, const struct proof *p, int64_t begun_ns,
-                       int http_status);
+void identity_answered(struct identity *id, const struct proof *p, int64_t begun_ns, int http_status);
 
 /* After a 401: may there be something else to show than `p`, so that trying at once makes sense? */
 bool identity_has_more(struct identity *id, const struct proof *p);

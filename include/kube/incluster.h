@@ -18,7 +18,7 @@
  * credentials_fini.
  *   ERR_NOT_FOUND  not inside a cluster, or a file is missing
  *   ERR_INVALID    a value that cannot be a host, a port, or certificates */
-WARN_UNUSED int incluster_load(const char *host, const char *port, const char *dir,
-                               struct credentials *ret, struct err *reterr);
+WARN_UNUSED int incluster_load(const char *host, const char *port, const char *dir, struct credentials *ret,
+                               struct err *reterr);
 
 #endif

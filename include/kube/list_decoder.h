@@ -46,8 +46,8 @@ struct list_meta {
  * its next reset.
  *   ERR_PARSE    cut off or malformed
  *   ERR_INVALID  not a list, or no resourceVersion */
-WARN_UNUSED int list_decoder_end(struct list_decoder *d, struct json_reader *reader,
-                                 struct arena *arena, struct list_meta *ret, struct err *reterr);
+WARN_UNUSED int list_decoder_end(struct list_decoder *d, struct json_reader *reader, struct arena *arena,
+                                 struct list_meta *ret, struct err *reterr);
 
 /* Bytes held for text, whatever was fed: for metrics and tests. */
 size_t list_decoder_held_bytes(const struct list_decoder *d);

@@ -39,8 +39,7 @@ WARN_UNUSED int kube_list(const struct kube_lister *l, enum kube_resource resour
 
 /* One object by name, whatever its phase; not there: no call of the handler's `object`. Also
  * ERR_INVALID (reflector_new_one). */
-WARN_UNUSED int kube_list_one(const struct kube_lister *l, enum kube_resource resource,
-                              struct str namespace_, struct str name,
-                              const struct reflector_handler *handler, struct err *reterr);
+WARN_UNUSED int kube_list_one(const struct kube_lister *l, enum kube_resource resource, struct str namespace_,
+                              struct str name, const struct reflector_handler *handler, struct err *reterr);
 
 #endif

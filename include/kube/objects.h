@@ -1,8 +1,8 @@
 /* kube/objects.h - Pod, Node and Status from JSON into plain facts.
  *
  * Pods and Nodes are read as they are stored (base/json_read.h): what fgpu does not use is skipped, only its grammar
- * is checked; a text that is used may hold a NUL, which no request is made of (core/dialects/dialect.h). `null` means absent everywhere:
- * bookmarks carry "containers":null, Go writes null for empty slices and maps. Nothing is
+ * is checked; a text that is used may hold a NUL, which no request is made of (core/dialects/dialect.h). `null` means
+ * absent everywhere: bookmarks carry "containers":null, Go writes null for empty slices and maps. Nothing is
  * interpreted: quantities stay text, names are not validated.
  *
  * Text in the results is borrowed from the text the reader reads and from the reader's arena, which
@@ -22,8 +22,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* An object of the 1.5 MiB that etcd holds by default, when every byte of it needs six in JSON; and what it takes when it
- * is read. */
+/* An object of the 1.5 MiB that etcd holds by default, when every byte of it needs six in JSON; and what it takes when
+ * it is read. */
 #define KUBE_OBJECT_JSON_MAX ((size_t)16 * 1024 * 1024)
 #define KUBE_OBJECT_ARENA_MAX ((size_t)32 * 1024 * 1024)
 
@@ -45,12 +45,12 @@ bool kube_decode_status(struct json_reader *r, struct kube_status *ret);
 
 /* The same for a text that holds the object and nothing else, such as the answer to a GET. `r` is
  * any reader of the caller's; it is initialised here. */
-WARN_UNUSED int kube_parse_pod(struct json_reader *r, struct str text, struct arena *arena,
-                               struct pod *ret, struct err *reterr);
-WARN_UNUSED int kube_parse_node(struct json_reader *r, struct str text, struct arena *arena,
-                                struct node *ret, struct err *reterr);
-WARN_UNUSED int kube_parse_status(struct json_reader *r, struct str text, struct arena *arena,
-                                  struct kube_status *ret, struct err *reterr);
+WARN_UNUSED int kube_parse_pod(struct json_reader *r, struct str text, struct arena *arena, struct pod *ret,
+                               struct err *reterr);
+WARN_UNUSED int kube_parse_node(struct json_reader *r, struct str text, struct arena *arena, struct node *ret,
+                                struct err *reterr);
+WARN_UNUSED int kube_parse_status(struct json_reader *r, struct str text, struct arena *arena, struct kube_status *ret,
+                                  struct err *reterr);
 
 /* What can be said of a Pod or Node that the decoders refuse (more labels or containers than our
  * limits allow, a field of the wrong type): its names, resourceVersion and, of a pod, node and

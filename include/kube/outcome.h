@@ -35,12 +35,10 @@ struct kube_outcome {
     /* 0: no status line was read. 401 with KUBE_NOT_SENT: not sent because the server rejects our
      * credentials (kube/identity.h) */
     int http_status;
-    int64_t
-        retry_after_ms; /* from a Retry-After header in seconds; KUBE_NO_RETRY_AFTER without one */
+    int64_t retry_after_ms;               /* from a Retry-After header in seconds; KUBE_NO_RETRY_AFTER without one */
     char detail[KUBE_OUTCOME_DETAIL_MAX]; /* for people: the transport's own words; may be empty */
 };
 
-const char *kube_outcome_name(
-    enum kube_outcome_kind kind); /* "not_sent", usable as a metric label */
+const char *kube_outcome_name(enum kube_outcome_kind kind); /* "not_sent", usable as a metric label */
 
 #endif

@@ -66,7 +66,8 @@ enum kube_resource {
     KUBE_PODS,
     KUBE_NODES,
     KUBE_RESOURCE__MAX, /* those that the ledger is a fold of; behind it */
-    KUBE_SLICES_V1 = KUBE_RESOURCE__MAX, /* ResourceSlices, of which a server has some versions (kube/resource_slices.h) */
+    KUBE_SLICES_V1 =
+        KUBE_RESOURCE__MAX, /* ResourceSlices, of which a server has some versions (kube/resource_slices.h) */
     KUBE_SLICES_V1BETA2,
     KUBE_SLICES_V1BETA1,
     KUBE_WATCHED__MAX
@@ -80,9 +81,9 @@ struct kube_object {
     const struct pod *pod;
     const struct node *node;
     const struct resource_slice *slice;
-    struct str raw; /* the object as JSON; of one that is too large, an excerpt */
-    uint64_t cut_bytes; /* > 0: it is too large to be kept; what fgpu reads was taken from these many bytes as they passed
-                           (kube/excerpt.h) */
+    struct str raw;     /* the object as JSON; of one that is too large, an excerpt */
+    uint64_t cut_bytes; /* > 0: it is too large to be kept; what fgpu reads was taken from these many bytes as they
+                           passed (kube/excerpt.h) */
 };
 
 /* Called from within reflector_feed and reflector_done. NULL entries are skipped, except
@@ -151,13 +152,13 @@ struct reflector_stats {
     uint64_t item_n; /* list items delivered */
     uint64_t unusable_n;
     bool synced;
-    bool watching; /* a watch was begun and has not ended */
-    int64_t last_heard_ns;        /* monotonic: the last byte, or complete list; 0: never */
-    char resource_version[128];   /* the cursor */
-    char last_error[ERR_MSG_MAX]; /* empty when the last exchange went well */
-    int64_t last_contact_ns;      /* monotonic; 0: never */
-    uint64_t check_n;             /* quorum lists sent while a watch was silent */
-    uint64_t trouble_n;           /* exchanges that failed and are waited after, checks included */
+    bool watching;                  /* a watch was begun and has not ended */
+    int64_t last_heard_ns;          /* monotonic: the last byte, or complete list; 0: never */
+    char resource_version[128];     /* the cursor */
+    char last_error[ERR_MSG_MAX];   /* empty when the last exchange went well */
+    int64_t last_contact_ns;        /* monotonic; 0: never */
+    uint64_t check_n;               /* quorum lists sent while a watch was silent */
+    uint64_t trouble_n;             /* exchanges that failed and are waited after, checks included */
     enum reflector_trouble trouble; /* of the last of these since the last contact */
     const char *trouble_verb;       /* "list", "watch", "check" */
     char trouble_text[ERR_MSG_MAX];
@@ -166,14 +167,13 @@ struct reflector_stats {
 struct reflector;
 
 /* `handler` is copied. `rng` is borrowed, used by this reflector only. */
-struct reflector *reflector_new(enum kube_resource resource,
-                                const struct reflector_handler *handler, struct rng *rng);
+struct reflector *reflector_new(enum kube_resource resource, const struct reflector_handler *handler, struct rng *rng);
 /* Lists one object, whatever its phase: `name`, of a pod in `namespace_`, both taken over by copy. By
  * field selector, so that it needs no right but the one to list. Only its lists are of use.
  * ERR_INVALID: no name that the API server would accept. */
-WARN_UNUSED int reflector_new_one(enum kube_resource resource, struct str namespace_,
-                                  struct str name, const struct reflector_handler *handler,
-                                  struct rng *rng, struct reflector **ret, struct err *reterr);
+WARN_UNUSED int reflector_new_one(enum kube_resource resource, struct str namespace_, struct str name,
+                                  const struct reflector_handler *handler, struct rng *rng, struct reflector **ret,
+                                  struct err *reterr);
 /* Never by WatchList; before the first step. */
 void reflector_list_in_pages(struct reflector *r);
 void reflector_free(struct reflector *r);
@@ -182,8 +182,7 @@ void reflector_free(struct reflector *r);
 void reflector_next(struct reflector *r, int64_t now_ns, struct reflector_step *ret);
 
 /* Bytes of the body of a reply with status 200. Negative: end the exchange (KUBE_ABORTED). */
-WARN_UNUSED int reflector_feed(struct reflector *r, int64_t now_ns, struct str bytes,
-                               struct err *reterr);
+WARN_UNUSED int reflector_feed(struct reflector *r, int64_t now_ns, struct str bytes, struct err *reterr);
 
 /* How long the present exchange may be silent from now on: a WatchList that has become a watch may be
  * silent for longer. */

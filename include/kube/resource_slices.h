@@ -1,7 +1,7 @@
 /* kube/resource_slices.h - ResourceSlices (dynamic resource allocation) from JSON into plain facts.
  *
- * v1 since Kubernetes 1.34, v1beta2 since 1.33, v1beta1 since 1.32; each of them may be off. Which one is served is found
- * by asking for the list: kube/watcher.h.
+ * v1 since Kubernetes 1.34, v1beta2 since 1.33, v1beta1 since 1.32; each of them may be off. Which one is served is
+ * found by asking for the list: kube/watcher.h.
  */
 #ifndef KUBE_RESOURCE_SLICES_H
 #define KUBE_RESOURCE_SLICES_H

@@ -23,8 +23,7 @@ void token_review_write(struct str token, struct strbuf *out);
 
 /* Whether the token is good; then appends the user as a JSON object {"user", "uid", "groups",
  * "extra"}, for access_review_write. ERR_PARSE, ERR_INVALID, ERR_LIMIT (subject's maximum). */
-WARN_UNUSED int token_review_read(struct str body, bool *ret_authenticated, struct strbuf *subject,
-                                  struct err *reterr);
+WARN_UNUSED int token_review_read(struct str body, bool *ret_authenticated, struct strbuf *subject, struct err *reterr);
 
 /* Appends the body of a POST to ACCESS_REVIEW_PATH. `verb` is a HTTP method in lower case. */
 void access_review_write(struct str subject, struct str path, struct str verb, struct strbuf *out);

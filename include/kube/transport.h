@@ -35,13 +35,11 @@
 struct kube_client;
 
 /* Told about every exchange when it ends, on the thread that made it. `http_status` 0: no reply. */
-typedef void kube_observe_fn(void *ctx, const char *verb, const char *resource, int http_status,
-                             int64_t duration_ns);
+typedef void kube_observe_fn(void *ctx, const char *verb, const char *resource, int http_status, int64_t duration_ns);
 
 /* All zero is fine. */
 struct kube_client_options {
-    const char
-        *user_agent; /* NULL: "fgpu/<version>". Not curl/ or Mozilla: they get pretty-printing */
+    const char *user_agent;    /* NULL: "fgpu/<version>". Not curl/ or Mozilla: they get pretty-printing */
     uint32_t connections_max;  /* of short calls; 0: 64. Further calls wait inside */
     const struct clock *clock; /* NULL: the system's */
     kube_observe_fn *observe;
@@ -52,9 +50,8 @@ struct kube_client_options {
 /* Borrows `creds` (and clock). Starts the thread that makes short calls.
  *   ERR_INVALID   a server address, certificate setting or combination that cannot work
  *   ERR_INTERNAL  the system or libcurl failed */
-WARN_UNUSED int kube_client_new(const struct credentials *creds,
-                                const struct kube_client_options *options, struct kube_client **ret,
-                                struct err *reterr);
+WARN_UNUSED int kube_client_new(const struct credentials *creds, const struct kube_client_options *options,
+                                struct kube_client **ret, struct err *reterr);
 
 /* Ends the thread: what is in flight or waiting is called back as KUBE_CANCELLED before this
  * returns. Not from a callback. Streams are not touched. */
@@ -93,16 +90,15 @@ typedef void kube_done_fn(void *ctx, const struct kube_response *response);
  *   ERR_UNAVAILABLE  KUBE_IN_FLIGHT_MAX calls are in flight
  *   ERR_CANCELLED    the client is stopping
  *   ERR_INVALID      a path or header that could break out of its line */
-WARN_UNUSED int kube_client_submit(struct kube_client *c, const struct kube_request *request,
-                                   kube_done_fn *done, void *ctx, struct err *reterr);
+WARN_UNUSED int kube_client_submit(struct kube_client *c, const struct kube_request *request, kube_done_fn *done,
+                                   void *ctx, struct err *reterr);
 
 /* ---- streams: lists and watches ---- */
 
 struct kube_stream;
 
 /* For one thread at a time; keeps its connection between runs. */
-WARN_UNUSED int kube_stream_new(struct kube_client *c, struct kube_stream **ret,
-                                struct err *reterr);
+WARN_UNUSED int kube_stream_new(struct kube_client *c, struct kube_stream **ret, struct err *reterr);
 void kube_stream_free(struct kube_stream *s);
 
 /* Told what the status of the reply is, 0 before there is one: when the run begins, whenever something happens, after
@@ -111,11 +107,11 @@ typedef int64_t kube_tick_fn(void *ctx, int http_status);
 
 struct kube_stream_request {
     const char *path;
-    uint32_t silence_ms; /* KUBE_SILENT after so long without a byte, the reply's first included */
+    uint32_t silence_ms;         /* KUBE_SILENT after so long without a byte, the reply's first included */
     const char *verb, *resource; /* for the observer */
-    bool gzip; /* the reply may come compressed: for lists. In a watch, an event might wait in the
-                  server's compressor for the next one */
-    kube_tick_fn *tick; /* NULL: none; the context is that of `bytes` */
+    bool gzip;                   /* the reply may come compressed: for lists. In a watch, an event might wait in the
+                                    server's compressor for the next one */
+    kube_tick_fn *tick;          /* NULL: none; the context is that of `bytes` */
 };
 
 /* Bytes of the body of a reply with status 200, as they come. Negative ends the run as
@@ -124,8 +120,8 @@ typedef int kube_bytes_fn(void *ctx, struct str bytes, struct err *reterr);
 
 /* GETs and blocks until the reply is complete or fails. Bodies of other statuses do not reach
  * `bytes`; what they say stands in outcome.detail. */
-void kube_stream_run(struct kube_stream *s, const struct kube_stream_request *request,
-                     kube_bytes_fn *bytes, void *ctx, struct kube_outcome *ret);
+void kube_stream_run(struct kube_stream *s, const struct kube_stream_request *request, kube_bytes_fn *bytes, void *ctx,
+                     struct kube_outcome *ret);
 
 /* From within `bytes`: from now on the present run may be silent for so long. */
 void kube_stream_silence(struct kube_stream *s, uint32_t silence_ms);

@@ -48,11 +48,11 @@ struct watch_decoder {
     struct json_reader *reader; /* borrowed */
     struct arena *arena;        /* borrowed; reset before every line */
     struct watch_sink sink;
-    struct strbuf line; /* the beginning of a line whose end has not come yet */
-    struct excerpt *excerpt; /* of a line above WATCH_LINE_MAX */
-    bool line_is_cut;        /* the present line goes there */
+    struct strbuf line;       /* the beginning of a line whose end has not come yet */
+    struct excerpt *excerpt;  /* of a line above WATCH_LINE_MAX */
+    bool line_is_cut;         /* the present line goes there */
     struct excerpt_note note; /* how the present line came: for the sink */
-    uint64_t event_n;   /* lines decoded since the last reset, ERROR included */
+    uint64_t event_n;         /* lines decoded since the last reset, ERROR included */
 };
 
 void watch_decoder_init(struct watch_decoder *d, struct json_reader *reader, struct arena *arena,

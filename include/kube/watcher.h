@@ -31,9 +31,8 @@ struct kube_watcher_options {
 
 /* Borrows `client`; copies `handler` and `options` (NULL: all zero). */
 WARN_UNUSED int kube_watcher_start(struct kube_client *client, enum kube_resource resource,
-                                   const struct reflector_handler *handler,
-                                   const struct kube_watcher_options *options, struct kube_watcher **ret,
-                                   struct err *reterr);
+                                   const struct reflector_handler *handler, const struct kube_watcher_options *options,
+                                   struct kube_watcher **ret, struct err *reterr);
 
 /* Ends the exchange in progress, joins the thread and frees. No callback runs after it returned.
  * NULL is fine. Not from a callback. */

@@ -32,9 +32,9 @@ struct credentials {
     char *tls_server_name; /* NULL: the host of `server` */
     bool insecure_skip_tls_verify;
     bool disable_compression; /* ask for nothing compressed */
-    char *token;           /* NULL: none; bearer token given literally */
-    char *token_file;      /* NULL: none; read again at least every minute, wins over `token` */
-    char *client_cert_pem; /* NULL: none */
+    char *token;              /* NULL: none; bearer token given literally */
+    char *token_file;         /* NULL: none; read again at least every minute, wins over `token` */
+    char *client_cert_pem;    /* NULL: none */
     char *client_cert_file;
     char *client_key_pem;
     char *client_key_file;

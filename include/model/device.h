@@ -34,13 +34,13 @@ enum inventory_source {
 };
 
 struct device {
-    struct str uuid;   /* empty: not known, the device is its index */
-    int32_t index;     /* NVML index; what NVIDIA_VISIBLE_DEVICES counts */
-    int32_t minor;     /* /dev/nvidia<minor>; -1 unknown */
-    struct str model;  /* "NVIDIA-A100-SXM4-80GB"; empty: unknown */
-    int64_t mem_mib;   /* after the configured reserve; 0: unknown */
-    int32_t slot_n;    /* containers that may use it at once */
-    int32_t numa;      /* -1 unknown */
+    struct str uuid;  /* empty: not known, the device is its index */
+    int32_t index;    /* NVML index; what NVIDIA_VISIBLE_DEVICES counts */
+    int32_t minor;    /* /dev/nvidia<minor>; -1 unknown */
+    struct str model; /* "NVIDIA-A100-SXM4-80GB"; empty: unknown */
+    int64_t mem_mib;  /* after the configured reserve; 0: unknown */
+    int32_t slot_n;   /* containers that may use it at once */
+    int32_t numa;     /* -1 unknown */
     bool healthy;
     uint16_t profile;  /* 0: a whole GPU; DEVICE_IN_MIG_MODE; else an instance of this profile */
     int32_t gpu_index; /* of an instance: index of its GPU, -1 unknown */
@@ -50,19 +50,10 @@ struct device {
 };
 
 /* How the containers on one GPU divide its compute: model/qos.h. */
-enum qos {
-    QOS_FIXED_SHARE,
-    QOS_BEST_EFFORT,
-    QOS_EQUAL_SHARE,
-    QOS__MAX
-};
+enum qos { QOS_FIXED_SHARE, QOS_BEST_EFFORT, QOS_EQUAL_SHARE, QOS__MAX };
 
 /* May compute that its holder does not use be used by others? */
-enum lending {
-    LEND_ALLOW,
-    LEND_FORBID,
-    LEND__MAX
-};
+enum lending { LEND_ALLOW, LEND_FORBID, LEND__MAX };
 
 /* What a GPU request for memory alone takes of the compute of a GPU (design.md section 5, memory-only placement). */
 enum memory_only_mode {
@@ -84,12 +75,12 @@ struct inventory {
     /* How often its GPUs may be given away, in thousandths, >= 1000; 0: as the ledger was told for all nodes. */
     int32_t overcommit_milli, overcommit_mem_milli;
     enum memory_only_mode memory_only; /* of its GPUs, but for MIG instances, which are taken whole */
-    enum qos qos;         /* of pods that say nothing themselves */
-    enum lending lending; /* of idle compute */
-    bool mig_changing; /* the layout of its instances is being changed: it takes no new pods */
-    bool mig_single;   /* the plugin's whole GPUs are its MIG instances */
-    bool elsewhere;    /* another system hands these GPUs out: they take no shares (core/inventory/inventory.h) */
-    bool unmeasured;   /* nothing but a plugin's number speaks of GPUs: there are no devices */
+    enum qos qos;                      /* of pods that say nothing themselves */
+    enum lending lending;              /* of idle compute */
+    bool mig_changing;                 /* the layout of its instances is being changed: it takes no new pods */
+    bool mig_single;                   /* the plugin's whole GPUs are its MIG instances */
+    bool elsewhere;  /* another system hands these GPUs out: they take no shares (core/inventory/inventory.h) */
+    bool unmeasured; /* nothing but a plugin's number speaks of GPUs: there are no devices */
 };
 
 #endif

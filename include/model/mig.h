@@ -80,8 +80,7 @@ extern const struct mig_family *const mig_families[]; /* NULL-terminated */
  * tables. */
 const struct mig_family *mig_family_of(struct str model, int64_t mem_mib);
 
-const struct mig_shape *mig_shape_find(const struct mig_family *f,
-                                       uint16_t profile); /* NULL: it has none */
+const struct mig_shape *mig_shape_find(const struct mig_family *f, uint16_t profile); /* NULL: it has none */
 
 /* Instances of the profile that an empty GPU of whatever family can have: the largest number. 0: in
  * no table. */
@@ -106,8 +105,7 @@ static inline uint16_t mig_extent(const struct mig_shape *s, unsigned start)
 uint8_t mig_free_starts(const struct mig_shape *s, uint16_t occupied);
 /* Occupies; false, and nothing changed, when the start is not allowed or not free. */
 bool mig_occupy(const struct mig_shape *s, unsigned start, uint16_t *occupied);
-void mig_vacate(const struct mig_shape *s, unsigned start,
-                uint16_t *occupied); /* what was occupied */
+void mig_vacate(const struct mig_shape *s, unsigned start, uint16_t *occupied); /* what was occupied */
 
 /* In how many ways one instance more, of any profile, could be made. */
 unsigned mig_count_placements(const struct mig_family *f, uint16_t occupied);

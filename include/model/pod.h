@@ -46,8 +46,8 @@ struct toleration {
 
 struct container {
     struct str name;
-    bool sidecar; /* an init container with restartPolicy: Always */
-    struct kv_list limits;   /* resource name -> quantity text */
+    bool sidecar;          /* an init container with restartPolicy: Always */
+    struct kv_list limits; /* resource name -> quantity text */
     struct kv_list requests;
 };
 
@@ -61,7 +61,7 @@ struct pod {
     struct str scheduler_name;
     struct str preemption_policy; /* "Never": it evicts nobody */
     enum pod_phase phase;
-    bool deleting; /* has a deletionTimestamp */
+    bool deleting;      /* has a deletionTimestamp */
     int64_t created_ms; /* creationTimestamp, wall time; 0: none, or not a time */
     int32_t priority;
     struct kv_list labels;

@@ -62,7 +62,7 @@ enum allocatable_word { ALLOCATABLE_IGNORE, ALLOCATABLE_WHOLE_GPUS };
 struct node_template {
     struct str label;
     struct str value;
-    int32_t gpu_n; /* 0: those of allocatable, which is then ALLOCATABLE_WHOLE_GPUS */
+    int32_t gpu_n;    /* 0: those of allocatable, which is then ALLOCATABLE_WHOLE_GPUS */
     int64_t mem_mib;  /* as on the card, before the reserve */
     struct str model; /* may be empty */
     enum allocatable_word allocatable;
@@ -133,8 +133,8 @@ struct device_settings {
     int32_t overcommit_milli;     /* compute factor in thousandths, >= 1000 */
     int32_t overcommit_mem_milli; /* memory factor in thousandths, >= 1000 */
     enum memory_only_mode memory_only;
-    enum qos qos;                 /* of pods that say nothing themselves: model/qos.h */
-    enum lending lending;         /* of idle compute */
+    enum qos qos;         /* of pods that say nothing themselves: model/qos.h */
+    enum lending lending; /* of idle compute */
 };
 
 /* For nodes with these labels; DEVICES_AS_ELSEWHERE, MEMORY_ONLY__MAX, QOS__MAX, LEND__MAX: not given. */
@@ -176,7 +176,7 @@ struct policy {
 
     /* devices */
     enum memory_only_mode memory_only;
-    int64_t mem_reserve_mib;      /* struct device_settings, where no override says otherwise */
+    int64_t mem_reserve_mib; /* struct device_settings, where no override says otherwise */
     int32_t max_sharers;
     int32_t overcommit_milli;
     int32_t overcommit_mem_milli;
@@ -189,7 +189,7 @@ struct policy {
     size_t tenant_n;
 
     /* packing */
-    struct str node_strategy;   /* names from core/fit/strategy.h */
+    struct str node_strategy;      /* names from core/fit/strategy.h */
     struct criteria node_criteria; /* node_strategy is the first of them */
     struct str device_strategy;
     const struct packing_rule *rules; /* the first that fits holds: core/placement/plan.h */

@@ -1,7 +1,7 @@
 /* model/resource_slice.h - what fgpu knows of a ResourceSlice: whose devices it publishes, and for which nodes.
  *
- * Text is borrowed as in model/pod.h. Source: Kubernetes API resource.k8s.io, types.go of v1, v1beta2 and v1beta1, which
- * agree in these fields.
+ * Text is borrowed as in model/pod.h. Source: Kubernetes API resource.k8s.io, types.go of v1, v1beta2 and v1beta1,
+ * which agree in these fields.
  */
 #ifndef MODEL_RESOURCE_SLICE_H
 #define MODEL_RESOURCE_SLICE_H

@@ -18,42 +18,42 @@ enum fgpu_metric {
 
     FGPU_API_REQUESTS_TOTAL,           /* verb, resource, code */
     FGPU_API_REQUEST_DURATION_SECONDS, /* verb, resource; nanoseconds in */
-    FGPU_CREDENTIALS_EVENTS_TOTAL, /* event: renewed rejected unreadable plugin_run plugin_failed */
+    FGPU_CREDENTIALS_EVENTS_TOTAL,     /* event: renewed rejected unreadable plugin_run plugin_failed */
     FGPU_CREDENTIALS_USABLE,
-    FGPU_WATCH_EVENTS_TOTAL,           /* resource, type */
-    FGPU_RELISTS_TOTAL,                /* resource */
-    FGPU_WATCH_RESTARTS_TOTAL,         /* resource */
+    FGPU_WATCH_EVENTS_TOTAL,         /* resource, type */
+    FGPU_RELISTS_TOTAL,              /* resource */
+    FGPU_WATCH_RESTARTS_TOTAL,       /* resource */
     FGPU_WATCH_LAST_CONTACT_SECONDS, /* resource */
 
     FGPU_LEDGER_GENERATION,
     FGPU_LEDGER_NODES,
     FGPU_LEDGER_DEVICES,
-    FGPU_LEDGER_PODS,        /* state: pending reserved confirmed bound foreign */
-    FGPU_GPU_MILLI,          /* kind: capacity charged */
-    FGPU_GPU_MEMORY_BYTES,   /* kind: capacity charged */
+    FGPU_LEDGER_PODS,      /* state: pending reserved confirmed bound foreign */
+    FGPU_GPU_MILLI,        /* kind: capacity charged */
+    FGPU_GPU_MEMORY_BYTES, /* kind: capacity charged */
     FGPU_OVERCOMMITTED_DEVICES,
-    FGPU_INCIDENTS,          /* kind: double_booking foreign_decision */
-    FGPU_INCIDENTS_TOTAL,    /* likewise */
+    FGPU_INCIDENTS,       /* kind: double_booking foreign_decision */
+    FGPU_INCIDENTS_TOTAL, /* likewise */
     FGPU_PODS_TURNED_AWAY_TOTAL,
     FGPU_UNCOUNTED_NODES,
     FGPU_CLOSED_NODES,
     FGPU_CLOSED_NODE_PODS,
     FGPU_POOL_COMMANDS_TOTAL, /* result: ok failed */
     FGPU_POOL_COMMANDS_FAILING,
-    FGPU_FRAGMENTATION_RATIO,  /* thousandths in */
+    FGPU_FRAGMENTATION_RATIO, /* thousandths in */
     FGPU_IDLE_MILLI,
     FGPU_LARGEST_FREE_MILLI,
     FGPU_LARGEST_FREE_MEMORY_BYTES,
     FGPU_MOST_EMPTY_GPUS,
-    FGPU_MORE_FIT,             /* size */
-    FGPU_CANDIDATE_DECISIONS,  /* result: same other_gpus other_node not_compared */
+    FGPU_MORE_FIT,            /* size */
+    FGPU_CANDIDATE_DECISIONS, /* result: same other_gpus other_node not_compared */
     FGPU_CANDIDATE_FRAGMENTATION_MILLI,
     FGPU_TENANT_MILLI,        /* tenant; kind: limit charged */
     FGPU_TENANT_MEMORY_BYTES, /* tenant; kind: limit charged */
     FGPU_INVARIANT_VIOLATIONS_TOTAL,
-    FGPU_AUDIT_RUNS_TOTAL,  /* result: clean drift incidents failed broken */
-    FGPU_AUDIT_DRIFT_TOTAL, /* cause */
-    FGPU_AUDIT_DURATION_SECONDS, /* nanoseconds in */
+    FGPU_AUDIT_RUNS_TOTAL,                     /* result: clean drift incidents failed broken */
+    FGPU_AUDIT_DRIFT_TOTAL,                    /* cause */
+    FGPU_AUDIT_DURATION_SECONDS,               /* nanoseconds in */
     FGPU_AUDIT_LAST_SUCCESS_TIMESTAMP_SECONDS, /* milliseconds in */
 
     FGPU_RECORDS_VERIFIED_TOTAL,
@@ -75,8 +75,8 @@ enum fgpu_metric {
     FGPU_TIME_WINDOWS_NEXT_CHANGE_TIMESTAMP_SECONDS, /* milliseconds in */
     FGPU_TIME_WINDOWS_CHANGES_TOTAL,
 
-    FGPU_OPS_AUTHORIZATIONS_TOTAL, /* result */
-    FGPU_HTTP_REQUESTS_TOTAL, /* listener: verbs ops health; code */
+    FGPU_OPS_AUTHORIZATIONS_TOTAL,       /* result */
+    FGPU_HTTP_REQUESTS_TOTAL,            /* listener: verbs ops health; code */
     FGPU_HTTP_CONNECTIONS_DROPPED_TOTAL, /* listener; reason, of httpd */
     FGPU_TLS_RELOADS_TOTAL,              /* outcome: ok error */
     FGPU_TLS_CERTIFICATE_EXPIRATION_SECONDS,

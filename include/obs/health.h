@@ -57,15 +57,13 @@ void health_add(struct health *h, const struct health_check *check);
 
 /* Appends the body for the endpoint and returns the status, 200 or 500. An endpoint without
  * checks is healthy. */
-int health_render(const struct health *h, enum health_endpoint endpoint,
-                  const struct health_query *query, struct strbuf *out);
+int health_render(const struct health *h, enum health_endpoint endpoint, const struct health_query *query,
+                  struct strbuf *out);
 /* As health_render for one check of the endpoint; 404 when it has no such check. */
-int health_render_check(const struct health *h, enum health_endpoint endpoint, struct str name,
-                        struct strbuf *out);
+int health_render_check(const struct health *h, enum health_endpoint endpoint, struct str name, struct strbuf *out);
 
 /* The first reason why the endpoint fails, "NAME: reason" in out; false (nothing added) when
  * healthy. For our own log and /state. */
-bool health_first_failure(const struct health *h, enum health_endpoint endpoint,
-                          struct strbuf *out);
+bool health_first_failure(const struct health *h, enum health_endpoint endpoint, struct strbuf *out);
 
 #endif

@@ -37,8 +37,7 @@ enum logsink_format {
 struct logsink;
 
 /* `fd` is borrowed and must stay open; `clock` must outlive the sink. */
-struct logsink *logsink_new(int fd, enum logsink_format format, int verbosity,
-                            const struct clock *clock);
+struct logsink *logsink_new(int fd, enum logsink_format format, int verbosity, const struct clock *clock);
 void logsink_free(struct logsink *s); /* NULL is fine */
 
 /* To be passed to everything that logs; valid until logsink_free. */

@@ -31,9 +31,9 @@ enum metric_type {
 /* What one stored unit is; the text always has the base unit. */
 enum metric_unit {
     METRIC_UNIT_ONE,
-    METRIC_UNIT_MS, /* written in seconds */
+    METRIC_UNIT_MS,       /* written in seconds */
     METRIC_UNIT_PERMILLE, /* written as a share of 1 */
-    METRIC_UNIT_NS, /* written in seconds */
+    METRIC_UNIT_NS,       /* written in seconds */
 };
 
 /* A closed list ends with NULL; with `values` NULL any value is taken, up to series_max. */
@@ -66,8 +66,7 @@ void metrics_free(struct metrics *m); /* NULL is fine */
  * A look-up takes no lock unless the series is new; still, keep the pointer on hot paths. */
 struct metric *metrics_get(struct metrics *m, uint32_t id, const char *const *values);
 /* METRIC(m, FGPU_REQUESTS_TOTAL, "filter", "ok") */
-#define METRIC(m_, id_, ...)                                                                       \
-    metrics_get((m_), (id_), ((const char *const[]){NULL, ##__VA_ARGS__, NULL}) + 1)
+#define METRIC(m_, id_, ...) metrics_get((m_), (id_), ((const char *const[]){NULL, ##__VA_ARGS__, NULL}) + 1)
 
 void metric_add(struct metric *s, int64_t n); /* counters: n >= 0; gauges: any */
 static inline void metric_inc(struct metric *s)

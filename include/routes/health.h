@@ -30,7 +30,6 @@ struct health_handlers {
 #define HEALTH_ROUTES ((size_t)2 * HEALTH_ENDPOINTS)
 /* Fills `h` and the routes of the health listener. `h` and `health` must outlive the server; checks
  * are added to `health` before it starts. */
-void health_routes(struct health_handlers *h, const struct health *health,
-                   struct httpd_route routes[HEALTH_ROUTES]);
+void health_routes(struct health_handlers *h, const struct health *health, struct httpd_route routes[HEALTH_ROUTES]);
 
 #endif

@@ -10,14 +10,15 @@
  * at a time, which are rendered without the lock, so that however large the cluster neither its copy
  * nor its text exists in memory as a whole. What stays until the end are the lists behind the nodes
  * (conflicts, incidents, pending), and what changed before a slow reader came to it; where one of them passes its
- * bound the document is torn: a stream breaks off without its end, a plain answer is 503. The ETag is the generation in quotes and `If-None-Match` gives 304. A generation
- * counts what one process has applied, so after a restart equal numbers may mean different content:
- * a reader that outlives a restart compares metadata.asOf too. `audit` is about the last audit, which may
- * end without a change of the ledger, and so behind the back of the ETag. So may `summary.timeWindows`: the
- * windows that are open ("active"), those that will be open after the next change, and when that is.
+ * bound the document is torn: a stream breaks off without its end, a plain answer is 503. The ETag is the generation in
+ * quotes and `If-None-Match` gives 304. A generation counts what one process has applied, so after a restart equal
+ * numbers may mean different content: a reader that outlives a restart compares metadata.asOf too. `audit` is about the
+ * last audit, which may end without a change of the ledger, and so behind the back of the ETag. So may
+ * `summary.timeWindows`: the windows that are open ("active"), those that will be open after the next change, and when
+ * that is.
  *
- * `incidents` lists what cannot happen while one fgpu alone decides (core/ledger/incidents.h), at the same generation; of
- * one node or namespace, those that concern it.
+ * `incidents` lists what cannot happen while one fgpu alone decides (core/ledger/incidents.h), at the same generation;
+ * of one node or namespace, those that concern it.
  *
  * Whole, it is enough to build the ledger again elsewhere (sim/state_file.h): allocations say which amounts were asked
  * for, pods whose allocations do not tell that carry their request, and the configuration in effect stands at the end.
@@ -75,14 +76,14 @@ struct state_cursors {
 struct state_context {
     struct store *store;
     const struct clock *clock;
-    struct binder *binder; /* NULL: nothing is ever in flight */
+    struct binder *binder;                       /* NULL: nothing is ever in flight */
     struct capacity_reporter *capacity_reporter; /* NULL: the summary says nothing about fragmentation */
-    struct pool_commands *pool_commands; /* NULL: there are none */
-    struct slices *slices; /* NULL: not looked at */
-    struct shadow *shadow; /* NULL: nothing is ever in the shadow */
-    struct signing *signing; /* NULL: signing is off */
-    struct audit *audit;   /* NULL: the document says nothing about audits */
-    struct unreadable *unreadable; /* NULL: everything is readable */
+    struct pool_commands *pool_commands;         /* NULL: there are none */
+    struct slices *slices;                       /* NULL: not looked at */
+    struct shadow *shadow;                       /* NULL: nothing is ever in the shadow */
+    struct signing *signing;                     /* NULL: signing is off */
+    struct audit *audit;                         /* NULL: the document says nothing about audits */
+    struct unreadable *unreadable;               /* NULL: everything is readable */
     /* Called with `ctx` on server threads. */
     void (*cursors)(void *ctx, struct state_cursors *ret); /* NULL: both "" */
     bool (*is_ready)(void *ctx);                           /* NULL: store_is_ready() */
@@ -100,8 +101,7 @@ enum httpd_action state_handle(void *ctx, struct httpd_request *req, struct http
 struct state_document;
 
 /* Fixes the generation. Empty `node` and `namespace_` mean all; both are used in this call only. */
-struct state_document *state_document_new(struct state_context *c, struct str node,
-                                          struct str namespace_);
+struct state_document *state_document_new(struct state_context *c, struct str node, struct str namespace_);
 void state_document_free(struct state_document *d); /* NULL is fine */
 uint64_t state_document_generation(const struct state_document *d);
 

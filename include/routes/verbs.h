@@ -30,7 +30,7 @@ struct verbs {
     struct policy_set *book;
     struct binder *binder;
     struct requeue_trigger *requeue_trigger; /* NULL: nobody is woken */
-    struct shadow *shadow; /* NULL: nothing is ever in the shadow */
+    struct shadow *shadow;                   /* NULL: nothing is ever in the shadow */
     const struct clock *clock;
     const struct log *log;
     /* May be NULL. Called on the thread that answers. */

@@ -28,15 +28,12 @@ struct extender_args {
 };
 
 /* Everything in `ret` is borrowed from `body` or lives in `a`. */
-WARN_UNUSED int wire_read_args(struct str body, struct arena *a, struct extender_args *ret,
-                               struct err *reterr);
+WARN_UNUSED int wire_read_args(struct str body, struct arena *a, struct extender_args *ret, struct err *reterr);
 /* ExtenderBindingArgs: every field is required. */
-WARN_UNUSED int wire_read_bind(struct str body, struct arena *a, struct bind_request *ret,
-                               struct err *reterr);
+WARN_UNUSED int wire_read_bind(struct str body, struct arena *a, struct bind_request *ret, struct err *reterr);
 
 /* ExtenderFilterResult. */
-void wire_write_filter(struct strbuf *out, const struct extender_args *args,
-                       const struct filter_result *result);
+void wire_write_filter(struct strbuf *out, const struct extender_args *args, const struct filter_result *result);
 void wire_write_filter_error(struct strbuf *out, struct str error);
 /* HostPriorityList, in the order of the result. */
 void wire_write_priorities(struct strbuf *out, const struct prioritize_result *result);

@@ -20,8 +20,7 @@ struct preemption_args {
 };
 
 /* Everything in `ret` is borrowed from `body` or lives in `a`. */
-WARN_UNUSED int wire_read_preemption(struct str body, struct arena *a, struct preemption_args *ret,
-                                     struct err *reterr);
+WARN_UNUSED int wire_read_preemption(struct str body, struct arena *a, struct preemption_args *ret, struct err *reterr);
 void wire_write_preemption(struct strbuf *out, const struct preempt_node *nodes, size_t n);
 
 #endif

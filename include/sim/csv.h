@@ -40,14 +40,12 @@ WARN_UNUSED int csv_column(const struct csv *c, const char *name, size_t *ret, s
 WARN_UNUSED int csv_next(struct csv *c, struct err *reterr);
 
 /* A whole number from 0 to max; `meaning` ends the message: "the cores it asks for in milli". */
-WARN_UNUSED int csv_number(const struct csv *c, size_t column, int64_t max, const char *meaning,
-                           int64_t *ret, struct err *reterr);
+WARN_UNUSED int csv_number(const struct csv *c, size_t column, int64_t max, const char *meaning, int64_t *ret,
+                           struct err *reterr);
 /* A text that must not be empty. */
-WARN_UNUSED int csv_text(const struct csv *c, size_t column, const char *meaning, struct str *ret,
-                         struct err *reterr);
+WARN_UNUSED int csv_text(const struct csv *c, size_t column, const char *meaning, struct str *ret, struct err *reterr);
 
 /* A whole file, at most max_bytes, into the arena. */
-WARN_UNUSED int csv_read_file(const char *path, size_t max_bytes, struct arena *a, struct str *ret,
-                              struct err *reterr);
+WARN_UNUSED int csv_read_file(const char *path, size_t max_bytes, struct arena *a, struct str *ret, struct err *reterr);
 
 #endif

@@ -9,8 +9,7 @@ struct jobs;
 
 /* Runs replay_fill, or replay_steady, for each; `results` and everything in `all` is borrowed until
  * jobs_wait. worker_n 0: one for each core. */
-struct jobs *jobs_start(struct replay_job *all, struct replay_result *results, size_t n,
-                        unsigned worker_n);
+struct jobs *jobs_start(struct replay_job *all, struct replay_result *results, size_t n, unsigned worker_n);
 /* Waits up to timeout_ms; true when everything is done. */
 bool jobs_wait(struct jobs *j, int timeout_ms);
 /* How much is done, 0..100, and how many whole jobs. */

@@ -30,8 +30,7 @@ struct replay_count {
 
 /* REPLAY_NEVER stands for what did not happen. */
 struct replay_result {
-    double a100,
-        a130; /* fill: allocation %, mean of the records whose arrived %, rounded, is 100 or 130 */
+    double a100, a130;        /* fill: allocation %, mean of the records whose arrived %, rounded, is 100 or 130 */
     double allocation_pct;    /* fill: at the end; steady: mean over the measured time */
     double first_refusal_pct; /* fill: arrived % at the first refusal */
     double refused_1pp_pct;   /* fill: arrived % when 1 % of capacity had been refused */

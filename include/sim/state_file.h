@@ -33,9 +33,8 @@ struct state_file {
     char *text;                  /* of state_file_read; the ops borrow from it */
     const struct ledger_op *ops; /* in order; the lists of nodes and pods in their brackets */
     size_t op_n;
-    struct ledger_limits
-        limits;            /* over-commit factors; the hash key is zero, the caller's choice */
-    struct config *config; /* that was in effect */
+    struct ledger_limits limits;      /* over-commit factors; the hash key is zero, the caller's choice */
+    struct config *config;            /* that was in effect */
     const struct config *file_config; /* the same with every time window closed */
     struct demand_histogram *mix; /* the most frequent kinds of pods that it had learned; NULL: the document has none */
     uint64_t generation;
@@ -50,18 +49,16 @@ struct state_file {
  *   ERR_NOT_FOUND, ERR_DENIED, ERR_INTERNAL  the file cannot be read
  *   ERR_LIMIT   larger than STATE_FILE_BYTES_MAX
  *   ERR_PARSE, ERR_INVALID  what is in it */
-WARN_UNUSED int state_file_read(const char *path, const struct config_names *names,
-                                struct state_file *ret, struct err *reterr);
+WARN_UNUSED int state_file_read(const char *path, const struct config_names *names, struct state_file *ret,
+                                struct err *reterr);
 /* The text of such a file, unread, at the end of `out`. */
 WARN_UNUSED int state_file_text(const char *path, struct strbuf *out, struct err *reterr);
 /* The same for text in memory, which is borrowed; `name` is shown in messages. */
-WARN_UNUSED int state_file_parse(const char *name, struct str text,
-                                 const struct config_names *names, struct state_file *ret,
-                                 struct err *reterr);
+WARN_UNUSED int state_file_parse(const char *name, struct str text, const struct config_names *names,
+                                 struct state_file *ret, struct err *reterr);
 void state_file_fini(struct state_file *f);
 
 /* A ledger with all ops applied. It borrows notes of nodes from `f`: free it first. */
-WARN_UNUSED int state_file_ledger(const struct state_file *f, struct ledger **ret,
-                                  struct err *reterr);
+WARN_UNUSED int state_file_ledger(const struct state_file *f, struct ledger **ret, struct err *reterr);
 
 #endif

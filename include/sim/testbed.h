@@ -25,8 +25,8 @@ struct testbed;
 
 /* `t` is borrowed and not changed; node_rank as in struct arrivals (a saved cluster breaks ties by
  * name). */
-struct testbed *testbed_new(const struct trace *t, const uint32_t *node_rank,
-                            const struct strategy *s, enum testbed_mix mix);
+struct testbed *testbed_new(const struct trace *t, const uint32_t *node_rank, const struct strategy *s,
+                            enum testbed_mix mix);
 void testbed_free(struct testbed *b); /* NULL is fine */
 
 /* Pod `row` of the trace arrives under the number `id`, which no living pod has. False: it fits

@@ -71,14 +71,12 @@ struct arrivals {
 
 /* A file of two lines: "node_rank" and the rank of each node in file order; "pod_row" and the rows
  * of the arriving pods, from 0. Everything lives in the arena of `t`; `seed` stays as it is. */
-WARN_UNUSED int arrivals_read(struct trace *t, const char *path, struct arrivals *ret,
-                              struct err *reterr);
+WARN_UNUSED int arrivals_read(struct trace *t, const char *path, struct arrivals *ret, struct err *reterr);
 
 #define ARRIVALS_TARGET_PCT 130 /* of capacity, as the published experiments */
 
 /* An order of our own: pods by name, shuffled; then, as published, pods at random are removed or
  * copies of pods at random are appended until they ask for 130 % of the GPU capacity. */
-WARN_UNUSED int arrivals_draw(struct trace *t, uint64_t seed, struct arrivals *ret,
-                              struct err *reterr);
+WARN_UNUSED int arrivals_draw(struct trace *t, uint64_t seed, struct arrivals *ret, struct err *reterr);
 
 #endif

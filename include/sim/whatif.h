@@ -35,9 +35,8 @@
 struct whatif_question {
     const struct config *before, *after; /* as they are at the moment */
     const struct state_file *state;      /* that both sides are read from, or: */
-    struct ledger
-        *ledgers[2]; /* before, after: of the objects of one cluster; synced, with their tenants */
-    const struct demand_histogram *mix; /* what is expected; NULL: what each ledger learned */
+    struct ledger *ledgers[2];           /* before, after: of the objects of one cluster; synced, with their tenants */
+    const struct demand_histogram *mix;  /* what is expected; NULL: what each ledger learned */
 };
 
 struct whatif_unjudged {
@@ -79,8 +78,8 @@ struct whatif_tenant {
 /* Is it above its limit on this side? */
 static inline bool whatif_tenant_is_over(const struct whatif_tenant *t, int side)
 {
-    return t->there[side] && (t->held[side].milli > t->limit[side].milli ||
-                              t->held[side].mem_mib > t->limit[side].mem_mib);
+    return t->there[side] &&
+           (t->held[side].milli > t->limit[side].milli || t->held[side].mem_mib > t->limit[side].mem_mib);
 }
 
 enum whatif_place {

@@ -24,13 +24,10 @@ static int parse_host(struct str host, struct address *a, struct err *reterr)
     }
     memcpy(a->host, host.p, host.n);
     if (!a->ipv6 && inet_pton(AF_INET6, a->host, binary) == 1) {
-        return err_set(reterr, ERR_PARSE, "write an IPv6 address in brackets: [%s]:%u", a->host,
-                       a->port);
+        return err_set(reterr, ERR_PARSE, "write an IPv6 address in brackets: [%s]:%u", a->host, a->port);
     }
     is_ip = inet_pton(a->ipv6 ? AF_INET6 : AF_INET, a->host, binary) == 1;
-    return is_ip ? 0
-                 : err_set(reterr, ERR_PARSE,
-                           "the host '%s' is neither an IP address nor localhost", a->host);
+    return is_ip ? 0 : err_set(reterr, ERR_PARSE, "the host '%s' is neither an IP address nor localhost", a->host);
 }
 
 int address_parse(struct str text, struct address *ret, struct err *reterr)
@@ -45,13 +42,11 @@ int address_parse(struct str text, struct address *ret, struct err *reterr)
         colon--;
     }
     if (colon == 0) {
-        return err_set(reterr, ERR_PARSE, "'%.*s' is not HOST:PORT, for example 127.0.0.1:9443",
-                       STR_ARG(text));
+        return err_set(reterr, ERR_PARSE, "'%.*s' is not HOST:PORT, for example 127.0.0.1:9443", STR_ARG(text));
     }
     port = str_drop(text, colon);
     if (!str_to_u64(port, UINT16_MAX, &number)) {
-        return err_set(reterr, ERR_PARSE, "the port of '%.*s' is not a number up to 65535",
-                       STR_ARG(text));
+        return err_set(reterr, ERR_PARSE, "the port of '%.*s' is not a number up to 65535", STR_ARG(text));
     }
     a.port = (uint16_t)number;
     a.any = colon == 1;

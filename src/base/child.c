@@ -88,10 +88,9 @@ static int spawn(struct run *r, int out, int err)
            posix_spawn_file_actions_adddup2(&files, out, 1) != 0 ||
            posix_spawn_file_actions_adddup2(&files, err, 2) != 0 ||
            posix_spawn_file_actions_addclosefrom_np(&files, 3) != 0);
-    BUG_ON(posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                               POSIX_SPAWN_SETSIGDEF) != 0 ||
-           posix_spawnattr_setpgroup(&attr, 0) != 0 ||
-           posix_spawnattr_setsigmask(&attr, &none) != 0 ||
+    BUG_ON(posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF) !=
+               0 ||
+           posix_spawnattr_setpgroup(&attr, 0) != 0 || posix_spawnattr_setsigmask(&attr, &none) != 0 ||
            posix_spawnattr_setsigdefault(&attr, &usual) != 0);
     char **env = make_environment(r->c);
     int error = posix_spawnp(&r->pid, r->c->argv[0], &files, &attr, r->c->argv, env);
@@ -125,8 +124,7 @@ static int start(struct run *r, struct err *reterr)
     r->err = err[0];
     if (error != 0) {
         char text[128];
-        return err_set(reterr, ERR_NOT_FOUND, "cannot be started: %s",
-                       strerror_r(error, text, sizeof(text)));
+        return err_set(reterr, ERR_NOT_FOUND, "cannot be started: %s", strerror_r(error, text, sizeof(text)));
     }
     BUG_ON(fcntl(r->out, F_SETFL, O_NONBLOCK) != 0 || fcntl(r->err, F_SETFL, O_NONBLOCK) != 0);
     return 0;
@@ -253,8 +251,7 @@ static int too_much(const struct run *r, struct err *reterr)
     return err_set(reterr, ERR_LIMIT, "printed more than %zu bytes", r->c->output_max);
 }
 
-static int wait_for_the_end(struct run *r, int64_t timeout_ms, const atomic_bool *cancel,
-                            struct err *reterr)
+static int wait_for_the_end(struct run *r, int64_t timeout_ms, const atomic_bool *cancel, struct err *reterr)
 {
     int64_t until_ns = clock_mono_ns(clock_system()) + timeout_ms * NS_PER_MS;
     while (!has_ended(r)) {
@@ -263,8 +260,7 @@ static int wait_for_the_end(struct run *r, int64_t timeout_ms, const atomic_bool
             return err_set(reterr, ERR_CANCELLED, "cancelled");
         }
         if (clock_mono_ns(clock_system()) >= until_ns) {
-            return err_set(reterr, ERR_TIMEOUT, "did not end within %lld ms",
-                           (long long)timeout_ms);
+            return err_set(reterr, ERR_TIMEOUT, "did not end within %lld ms", (long long)timeout_ms);
         }
         if (r->end->output.overflowed) {
             return too_much(r, reterr);

@@ -69,8 +69,7 @@ static int64_t shifted_wall_ms(void *ctx)
 
 void clock_shifted_init(struct clock_shifted *s)
 {
-    *s = (struct clock_shifted){
-        .clock = {.mono_ns = system_mono_ns, .wall_ms = shifted_wall_ms, .ctx = s}};
+    *s = (struct clock_shifted){.clock = {.mono_ns = system_mono_ns, .wall_ms = shifted_wall_ms, .ctx = s}};
 }
 
 void clock_shifted_set(struct clock_shifted *s, int64_t wall_ms)

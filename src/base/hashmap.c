@@ -61,8 +61,7 @@ void hashmap_reserve(struct hashmap *m, uint32_t n)
     }
 }
 
-uint32_t hashmap_find(const struct hashmap *m, uint64_t hash, hashmap_eq_fn *eq, const void *owner,
-                      const void *key)
+uint32_t hashmap_find(const struct hashmap *m, uint64_t hash, hashmap_eq_fn *eq, const void *owner, const void *key)
 {
     return hashmap_probe(m, hash, eq, owner, key);
 }

@@ -94,25 +94,21 @@ static NOINLINE bool same_text(const struct json_reader *r, struct str a, struct
     }
 }
 
-static bool same_key(const struct json_reader *r, const struct json_key *a,
-                     const struct json_key *b)
+static bool same_key(const struct json_reader *r, const struct json_key *a, const struct json_key *b)
 {
-    return a->hash == b->hash &&
-           same_text(r, (struct str){a->raw, a->raw_n}, (struct str){b->raw, b->raw_n});
+    return a->hash == b->hash && same_text(r, (struct str){a->raw, a->raw_n}, (struct str){b->raw, b->raw_n});
 }
 
 /* The keys of different objects share the index: the place of the object goes into the slot, so that a
  * list of objects inside an object does not probe along the same run. */
 static uint32_t first_slot(const struct json_level *level, uint64_t hash)
 {
-    return (uint32_t)(((hash ^ level->key_base) * 0xd6e8feb86659fd93U) >> 32) &
-           (JSON_INDEX_SLOTS - 1);
+    return (uint32_t)(((hash ^ level->key_base) * 0xd6e8feb86659fd93U) >> 32) & (JSON_INDEX_SLOTS - 1);
 }
 
 /* The slot of a key equal to `key` in this object, or the empty slot where it belongs. At most half of
  * the slots are in use. */
-static uint32_t find_slot(const struct json_reader *r, const struct json_level *level,
-                          const struct json_key *key)
+static uint32_t find_slot(const struct json_reader *r, const struct json_level *level, const struct json_key *key)
 {
     uint32_t slot = first_slot(level, key->hash);
     for (;; slot = (slot + 1) & (JSON_INDEX_SLOTS - 1)) {

@@ -27,8 +27,8 @@ static bool push(struct json_reader *r, uint32_t *depth, bool is_object)
 /* The next byte that is no blank; NUL at the end, which no value begins with. */
 static char next_byte(struct json_reader *r)
 {
-    while (r->at < r->len && (r->text[r->at] == ' ' || r->text[r->at] == '\n' || r->text[r->at] == '\r' ||
-                              r->text[r->at] == '\t')) {
+    while (r->at < r->len &&
+           (r->text[r->at] == ' ' || r->text[r->at] == '\n' || r->text[r->at] == '\r' || r->text[r->at] == '\t')) {
         r->at++;
     }
     return r->at < r->len ? r->text[r->at] : '\0';

@@ -44,11 +44,10 @@ static inline void skip_blanks(struct json_reader *r)
 static inline enum json_type type_of(char c)
 {
     static const unsigned char TYPES[256] = {
-        ['n'] = JSON_NULL,   ['t'] = JSON_BOOL,   ['f'] = JSON_BOOL,   ['"'] = JSON_STRING,
-        ['['] = JSON_ARRAY,  ['{'] = JSON_OBJECT, ['-'] = JSON_NUMBER, ['0'] = JSON_NUMBER,
-        ['1'] = JSON_NUMBER, ['2'] = JSON_NUMBER, ['3'] = JSON_NUMBER, ['4'] = JSON_NUMBER,
-        ['5'] = JSON_NUMBER, ['6'] = JSON_NUMBER, ['7'] = JSON_NUMBER, ['8'] = JSON_NUMBER,
-        ['9'] = JSON_NUMBER,
+        ['n'] = JSON_NULL,   ['t'] = JSON_BOOL,   ['f'] = JSON_BOOL,   ['"'] = JSON_STRING, ['['] = JSON_ARRAY,
+        ['{'] = JSON_OBJECT, ['-'] = JSON_NUMBER, ['0'] = JSON_NUMBER, ['1'] = JSON_NUMBER, ['2'] = JSON_NUMBER,
+        ['3'] = JSON_NUMBER, ['4'] = JSON_NUMBER, ['5'] = JSON_NUMBER, ['6'] = JSON_NUMBER, ['7'] = JSON_NUMBER,
+        ['8'] = JSON_NUMBER, ['9'] = JSON_NUMBER,
     };
     _Static_assert(JSON_NONE == 0, "what is not in the table");
     return (enum json_type)TYPES[(unsigned char)c];
@@ -138,8 +137,7 @@ static bool next_element(struct json_reader *r, char bracket, const char *no_com
     }
     if (!level->first) {
         if (c != ',') {
-            return json_fail_at(r, r->at, ERR_PARSE,
-                                r->at < r->len ? no_comma : "input ends inside a container");
+            return json_fail_at(r, r->at, ERR_PARSE, r->at < r->len ? no_comma : "input ends inside a container");
         }
         r->at++;
         skip_blanks(r);
@@ -183,8 +181,7 @@ static bool next_key(struct json_reader *r, struct json_raw_string *ret)
 }
 
 /* The text behind the escapes; `at` is where the string begins, for the error. */
-static bool decode(struct json_reader *r, const struct json_raw_string *s, size_t at,
-                   struct str *ret)
+static bool decode(struct json_reader *r, const struct json_raw_string *s, size_t at, struct str *ret)
 {
     if (!s->escaped) {
         *ret = s->raw;

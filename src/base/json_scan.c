@@ -90,8 +90,7 @@ static bool is_low_surrogate(int32_t c)
 /* Is the escape at p, whose value is c, the first half of a pair of surrogates? */
 static bool begins_pair(int32_t c, const char *p, size_t n)
 {
-    return is_high_surrogate(c) && n >= 12 && p[6] == '\\' && p[7] == 'u' &&
-           is_low_surrogate(hex4(p + 8, 4));
+    return is_high_surrogate(c) && n >= 12 && p[6] == '\\' && p[7] == 'u' && is_low_surrogate(hex4(p + 8, 4));
 }
 
 /* \uXXXX at r->at, or two of them that form a pair. */

@@ -80,8 +80,7 @@ static bool key_begins(struct json_writer *w)
 /* A byte that stands for itself inside quotes. */
 static bool is_plain(char c)
 {
-    return c >= 0x20 && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&' &&
-           (unsigned char)c < 0x80;
+    return c >= 0x20 && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&' && (unsigned char)c < 0x80;
 }
 
 /* The high bit of each byte that is not plain; exact up to the lowest bit set, as in json_scan.c. */

@@ -14,11 +14,11 @@
 static const char *const ORDER[] = {
     "config apply",         /* gives a new configuration to everybody */
     "policy set observing", /* what is observed becomes an op of the store */
-    "store reserved",     /* tells the binder */
-    "binder",             /* reserves in the store, sends, signs */
-    "metrics scrape",     /* asks everybody who has numbers */
-    "capacity reporter",            /* reads the store */
-    "store incident",     /* these three tell what an op did, after "store" was given back */
+    "store reserved",       /* tells the binder */
+    "binder",               /* reserves in the store, sends, signs */
+    "metrics scrape",       /* asks everybody who has numbers */
+    "capacity reporter",    /* reads the store */
+    "store incident",       /* these three tell what an op did, after "store" was given back */
     "store overcommit",
     "store residual",
     "signing look", /* from here on only leaves follow */
@@ -54,8 +54,7 @@ NORETURN static void broken(const char *what, const struct mutex *m, const struc
 {
     char text[240];
 
-    snprintf(text, sizeof(text),
-             "%s \"%s\" while holding \"%s\" (the order: src/base/lock_order.c)", what, m->name,
+    snprintf(text, sizeof(text), "%s \"%s\" while holding \"%s\" (the order: src/base/lock_order.c)", what, m->name,
              other->name);
     BUG(text);
 }

@@ -1,8 +1,8 @@
 /* base/log.c - the gate in front of the sink. */
 #include "base/log.h"
 
-void log_write(const struct log *log, enum log_level level, int verbosity, const char *file,
-               int line, const char *msg, const struct log_field *fields, size_t field_n)
+void log_write(const struct log *log, enum log_level level, int verbosity, const char *file, int line, const char *msg,
+               const struct log_field *fields, size_t field_n)
 {
     if (log == NULL || log->write == NULL) {
         return;

@@ -139,8 +139,7 @@ static u128 decimal_nano(const struct pieces *p)
         v *= 10;
     }
     size_t whole_kept = kept < p->whole.n ? kept : p->whole.n;
-    bool inexact = any_nonzero(str_drop(p->whole, whole_kept)) ||
-                   any_nonzero(str_drop(p->fraction, kept - whole_kept));
+    bool inexact = any_nonzero(str_drop(p->whole, whole_kept)) || any_nonzero(str_drop(p->fraction, kept - whole_kept));
     return v + inexact;
 }
 

@@ -63,8 +63,7 @@ int rng_os_bytes(void *p, size_t n, struct err *reterr)
             continue;
         }
         if (got <= 0) {
-            return err_set(reterr, ERR_INTERNAL, "no random bytes from the kernel: %s",
-                           strerror(errno));
+            return err_set(reterr, ERR_INTERNAL, "no random bytes from the kernel: %s", strerror(errno));
         }
         to += got;
         n -= (size_t)got;

@@ -152,9 +152,7 @@ static void fill_failure_table(struct str needle, size_t *next)
 static size_t find_end(struct str s, struct str needle)
 {
     size_t few[64];
-    size_t *next = needle.n <= sizeof(few) / sizeof(few[0])
-                       ? few
-                       : xreallocarray(NULL, needle.n, sizeof(*next));
+    size_t *next = needle.n <= sizeof(few) / sizeof(few[0]) ? few : xreallocarray(NULL, needle.n, sizeof(*next));
     size_t found = SIZE_MAX;
     fill_failure_table(needle, next);
     for (size_t i = 0, k = 0; i < s.n && found == SIZE_MAX; i++) {

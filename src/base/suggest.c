@@ -29,8 +29,7 @@ static size_t edit_distance(struct str a, struct str b)
         for (size_t j = 1; j <= b.n; j++) {
             size_t replace = prev[j - 1] + (folded(a, i - 1) != folded(b, j - 1));
             row[j] = min_size(replace, min_size(prev[j], row[j - 1]) + 1);
-            if (i > 1 && j > 1 && folded(a, i - 1) == folded(b, j - 2) &&
-                folded(a, i - 2) == folded(b, j - 1)) {
+            if (i > 1 && j > 1 && folded(a, i - 1) == folded(b, j - 2) && folded(a, i - 2) == folded(b, j - 1)) {
                 row[j] = min_size(row[j], before[j - 2] + 1);
             }
         }

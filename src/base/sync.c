@@ -105,12 +105,10 @@ int64_t sync_in_ns(int64_t ns)
 {
     int64_t sum;
 
-    return __builtin_add_overflow(clock_mono_ns(clock_system()), ns > 0 ? ns : 0, &sum) ? INT64_MAX
-                                                                                        : sum;
+    return __builtin_add_overflow(clock_mono_ns(clock_system()), ns > 0 ? ns : 0, &sum) ? INT64_MAX : sum;
 }
 
-int thread_start(struct thread *ret, const char *name, void *(*run)(void *), void *ctx,
-                 struct err *reterr)
+int thread_start(struct thread *ret, const char *name, void *(*run)(void *), void *ctx, struct err *reterr)
 {
     sigset_t all, before;
     pthread_t os;
@@ -121,10 +119,9 @@ int thread_start(struct thread *ret, const char *name, void *(*run)(void *), voi
     error = pthread_create(&os, NULL, run, ctx);
     expect(pthread_sigmask(SIG_SETMASK, &before, NULL), "thread_start", name);
     if (error != 0) {
-        return err_set(
-            reterr, ERR_INTERNAL,
-            "cannot start the thread \"%s\": %s; see ulimit -u and the pids limit of the container",
-            name, error_text(error));
+        return err_set(reterr, ERR_INTERNAL,
+                       "cannot start the thread \"%s\": %s; see ulimit -u and the pids limit of the container", name,
+                       error_text(error));
     }
     (void)pthread_setname_np(os, name); /* cosmetic, and it fails once the thread has ended */
     *ret = (struct thread){os, name};

@@ -93,11 +93,8 @@ static bool wait_until(void *ctx, int64_t until_ns)
 
 static int list_all(struct reading *r, struct kube_client *client, struct err *reterr)
 {
-    const struct reflector_handler handler = {.list_begin = on_begin,
-                                              .object = on_object,
-                                              .unusable = on_unusable,
-                                              .list_end = on_end,
-                                              .ctx = r};
+    const struct reflector_handler handler = {
+        .list_begin = on_begin, .object = on_object, .unusable = on_unusable, .list_end = on_end, .ctx = r};
     const enum kube_resource resources[] = {KUBE_NODES, KUBE_PODS};
     struct kube_lister lister = {.clock = clock_system(), .wait = wait_until, .ctx = r};
     struct rng rng;
@@ -123,16 +120,15 @@ static int list_all(struct reading *r, struct kube_client *client, struct err *r
 static void add_tenants(struct reading *r)
 {
     for (int side = 0; side < 2; side++) {
-        const struct ledger_op op = {
-            .kind = LEDGER_TENANTS,
-            .tenants = {r->policies[side]->tenants, r->policies[side]->tenant_n}};
+        const struct ledger_op op = {.kind = LEDGER_TENANTS,
+                                     .tenants = {r->policies[side]->tenants, r->policies[side]->tenant_n}};
 
         apply_to_side(r, side, &op);
     }
 }
 
-int cluster_read(const struct credentials *creds, const struct policy *const policies[2],
-                 struct ledger *ret[2], struct err *reterr)
+int cluster_read(const struct credentials *creds, const struct policy *const policies[2], struct ledger *ret[2],
+                 struct err *reterr)
 {
     struct reading r = {.policies = policies};
     struct kube_client *client;
@@ -143,10 +139,9 @@ int cluster_read(const struct credentials *creds, const struct policy *const pol
     }
     arena_init(&r.arena, ARENA_BYTES_MAX);
     for (int side = 0; side < 2; side++) {
-        const struct ledger_limits limits = {
-            .hash_key = {1, (uint64_t)side}, /* names are the API server's */
-            .overcommit_milli = policies[side]->overcommit_milli,
-            .overcommit_mem_milli = policies[side]->overcommit_mem_milli};
+        const struct ledger_limits limits = {.hash_key = {1, (uint64_t)side}, /* names are the API server's */
+                                             .overcommit_milli = policies[side]->overcommit_milli,
+                                             .overcommit_mem_milli = policies[side]->overcommit_mem_milli};
 
         r.ledgers[side] = ledger_new(&limits);
     }

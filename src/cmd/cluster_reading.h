@@ -16,8 +16,7 @@
 /* On success both ledgers are the caller's.
  *   ERR_UNAVAILABLE  the API server does not answer, or refuses
  *   ERR_LIMIT        an object is too large to interpret, or there are too many */
-WARN_UNUSED int cluster_read(const struct credentials *creds,
-                             const struct policy *const policies[2], struct ledger *ret[2],
-                             struct err *reterr);
+WARN_UNUSED int cluster_read(const struct credentials *creds, const struct policy *const policies[2],
+                             struct ledger *ret[2], struct err *reterr);
 
 #endif

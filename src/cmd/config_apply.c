@@ -140,8 +140,8 @@ static void forget_waiting(struct config_apply *c)
 static void take_effect(struct config_apply *c, const struct config *config)
 {
     c->o.apply(c->o.ctx, config);
-    LOG_INFO(c->o.log, "The configuration is in effect", LOG_STR("file", config->file),
-             LOG_CSTR("hash", config->hash), LOG_I64("generation", (int64_t)config->generation));
+    LOG_INFO(c->o.log, "The configuration is in effect", LOG_STR("file", config->file), LOG_CSTR("hash", config->hash),
+             LOG_I64("generation", (int64_t)config->generation));
     config_slot_set(c->o.slot, config, clock_wall_ms(c->o.clock));
 }
 
@@ -160,9 +160,8 @@ static void log_changes(const struct config_apply *c, const struct config_diff *
     for (size_t i = 0; i < d->n; i++) {
         const struct config_change *x = &d->changes[i];
 
-        LOG_INFO(c->o.log, "Configuration change", LOG_STR("key", x->key),
-                 LOG_STR("from", x->before), LOG_STR("to", x->after),
-                 LOG_CSTR("applies", config_reload_text(x->reload)));
+        LOG_INFO(c->o.log, "Configuration change", LOG_STR("key", x->key), LOG_STR("from", x->before),
+                 LOG_STR("to", x->after), LOG_CSTR("applies", config_reload_text(x->reload)));
     }
 }
 
@@ -184,8 +183,7 @@ static void hold_back(struct config_apply *c, const struct config *next, const s
     c->waiting_is_last = false;
     record(c, &a);
     LOG_WARNING(c->o.log, "Nothing of the configuration file takes effect before a restart",
-                LOG_STR("file", next->file), LOG_CSTR("hash", next->hash),
-                LOG_CSTR("needsRestart", a.restart_keys));
+                LOG_STR("file", next->file), LOG_CSTR("hash", next->hash), LOG_CSTR("needsRestart", a.restart_keys));
 }
 
 static void release_config(void *config)
@@ -254,8 +252,7 @@ void config_apply_offer(struct config_apply *c, struct config *file)
     log_changes(c, &diff);
     if (diff.n == 0 && now->open == next->open && c->waiting == NULL && strcmp(now->hash, next->hash) == 0) {
         record_outcome(c, next, CONFIG_UNCHANGED);
-        LOG_INFO(c->o.log, "The configuration is unchanged", LOG_STR("file", next->file),
-                 LOG_CSTR("hash", next->hash));
+        LOG_INFO(c->o.log, "The configuration is unchanged", LOG_STR("file", next->file), LOG_CSTR("hash", next->hash));
         config_free(next);
     } else if (any(&diff, CONFIG_RELOAD_RESTART)) {
         hold_back(c, next, &diff);
@@ -341,8 +338,7 @@ void config_apply_refuse(struct config_apply *c, const char *hash, const struct 
     c->waiting_is_last = false;
     record(c, &a);
     unlock(c);
-    LOG_ERROR(c->o.log, "The configuration file is not valid; the old configuration stays",
-              LOG_CSTR("err", why->msg),
+    LOG_ERROR(c->o.log, "The configuration file is not valid; the old configuration stays", LOG_CSTR("err", why->msg),
               LOG_CSTR("advice", "fgpu check-config FILE shows all of it"));
 }
 

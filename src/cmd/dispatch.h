@@ -6,7 +6,7 @@
 
 struct command {
     const char *name;
-    const char *summary; /* one line of --help */
+    const char *summary;               /* one line of --help */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code of the process */
 };
 
@@ -17,8 +17,8 @@ struct program {
     size_t command_n;
 };
 
-/* Prepares the process (allocator, SIGPIPE) and runs the command that argv[1] names; --help, and --version if there is a
- * command "version". Returns the exit code: that of the command, or EXIT_USAGE. */
+/* Prepares the process (allocator, SIGPIPE) and runs the command that argv[1] names; --help, and --version if there is
+ * a command "version". Returns the exit code: that of the command, or EXIT_USAGE. */
 int dispatch(const struct program *p, int argc, char **argv);
 
 #endif

@@ -34,19 +34,17 @@ struct numbers {
 
 static void read_numbers(struct json_reader *r, struct numbers *ret)
 {
-    json_members(
-        r, JSON_MEMBERS({"idleMilli", .i64 = &ret->idle}, {"permille", .i64 = &ret->permille},
-                        {"typicalPods", .i64 = &ret->typical}, {"generation", .i64 = &ret->generation},
-                        {"asOf", .text = &ret->as_of}, {"moreFit", .raw = &ret->more},
-                        {"largestHole", .object = JSON_MEMBERS({"milli", .i64 = &ret->hole_milli},
-                                                               {"memMib", .i64 = &ret->hole_mem})},
-                        {"mostEmpty", .object = JSON_MEMBERS({"node", .text = &ret->node},
-                                                             {"gpus", .i64 = &ret->empty})}));
+    json_members(r, JSON_MEMBERS({"idleMilli", .i64 = &ret->idle}, {"permille", .i64 = &ret->permille},
+                                 {"typicalPods", .i64 = &ret->typical}, {"generation", .i64 = &ret->generation},
+                                 {"asOf", .text = &ret->as_of}, {"moreFit", .raw = &ret->more},
+                                 {"largestHole", .object = JSON_MEMBERS({"milli", .i64 = &ret->hole_milli},
+                                                                        {"memMib", .i64 = &ret->hole_mem})},
+                                 {"mostEmpty",
+                                  .object = JSON_MEMBERS({"node", .text = &ret->node}, {"gpus", .i64 = &ret->empty})}));
 }
 
 /* The text of summary.fragmentation; empty: there is none. */
-static int find_member(struct json_reader *r, struct str document, struct arena *a, struct str *ret,
-                struct err *reterr)
+static int find_member(struct json_reader *r, struct str document, struct arena *a, struct str *ret, struct err *reterr)
 {
     json_reader_init(r, document, a);
     json_members(r, JSON_MEMBERS({"summary", .object = JSON_MEMBERS({"fragmentation", .raw = ret})}));
@@ -62,15 +60,11 @@ static int print_table(struct json_reader *r, const struct numbers *n, struct ar
                " idle milli cannot be used by the expected pods\n",
                n->permille / 10, n->permille % 10, n->idle);
     } else {
-        printf("Fragmentation  not known, no pod has asked for GPUs yet; %" PRId64
-               " milli are idle\n",
-               n->idle);
+        printf("Fragmentation  not known, no pod has asked for GPUs yet; %" PRId64 " milli are idle\n", n->idle);
     }
-    printf("Largest hole   %" PRId64 " milli and %" PRId64 " MiB on one GPU\n", n->hole_milli,
-           n->hole_mem);
+    printf("Largest hole   %" PRId64 " milli and %" PRId64 " MiB on one GPU\n", n->hole_milli, n->hole_mem);
     if (n->empty > 0) {
-        printf("Most empty     %.*s: %" PRId64 " unused GPUs\n", STR_ARG(n->node),
-               n->empty);
+        printf("Most empty     %.*s: %" PRId64 " unused GPUs\n", STR_ARG(n->node), n->empty);
     } else {
         printf("Most empty     no GPU is empty\n");
     }
@@ -78,8 +72,8 @@ static int print_table(struct json_reader *r, const struct numbers *n, struct ar
     return sizes_table_print(r, n->more, a, reterr);
 }
 
-static int show(const struct inquiry *q, struct str document, struct json_reader *r,
-                struct arena *a, struct err *reterr)
+static int show(const struct inquiry *q, struct str document, struct json_reader *r, struct arena *a,
+                struct err *reterr)
 {
     struct str text = STR_NULL;
     struct numbers n = {0};

@@ -35,8 +35,7 @@ static bool take_option(struct inquiry *q, int c, const char *value)
 
 static const char *problem_of(const struct inquiry *q)
 {
-    if (q->state_file != NULL &&
-        (strcmp(q->server, INQUIRY_SERVER) != 0 || q->token_file != NULL)) {
+    if (q->state_file != NULL && (strcmp(q->server, INQUIRY_SERVER) != 0 || q->token_file != NULL)) {
         return "give --state or --server, not both";
     }
     return NULL;
@@ -75,9 +74,7 @@ static int take_body(void *ctx, struct str bytes, struct err *reterr)
     struct strbuf *out = ctx;
 
     strbuf_add_str(out, bytes);
-    return out->overflowed
-               ? err_set(reterr, ERR_LIMIT, "the answer is larger than %zu bytes", out->max_bytes)
-               : 0;
+    return out->overflowed ? err_set(reterr, ERR_LIMIT, "the answer is larger than %zu bytes", out->max_bytes) : 0;
 }
 
 static int judge(const struct inquiry *q, const struct kube_outcome *o, struct err *reterr)
@@ -94,12 +91,11 @@ static int judge(const struct inquiry *q, const struct kube_outcome *o, struct e
         return err_set(reterr, code, "%s: HTTP status %d%s%s", q->server, o->http_status,
                        o->detail[0] != '\0' ? ": " : "", o->detail);
     }
-    return err_set(reterr, code, "%s: %s", q->server,
-                   o->detail[0] != '\0' ? o->detail : kube_outcome_name(o->kind));
+    return err_set(reterr, code, "%s: %s", q->server, o->detail[0] != '\0' ? o->detail : kube_outcome_name(o->kind));
 }
 
-static int get(const struct inquiry *q, struct kube_client *client, const char *path,
-               struct strbuf *out, struct err *reterr)
+static int get(const struct inquiry *q, struct kube_client *client, const char *path, struct strbuf *out,
+               struct err *reterr)
 {
     const struct kube_stream_request request = {
         .path = path, .silence_ms = SILENCE_MS, .verb = "get", .resource = "state"};

@@ -27,19 +27,18 @@ struct inquiry {
 enum { INQUIRY_OPT_SERVER = 512, INQUIRY_OPT_TOKEN, INQUIRY_OPT_CA, INQUIRY_OPT_STATE };
 
 /* Rows of the long options, and their lines of help. */
-#define INQUIRY_OPTIONS                                                                            \
-    {"server", required_argument, NULL, INQUIRY_OPT_SERVER},                                       \
-        {"token-file", required_argument, NULL, INQUIRY_OPT_TOKEN},                                \
-        {"ca-file", required_argument, NULL, INQUIRY_OPT_CA},                                      \
-        {"state", required_argument, NULL, INQUIRY_OPT_STATE},                                     \
-    {                                                                                              \
-        "output", required_argument, NULL, 'o'                                                     \
+#define INQUIRY_OPTIONS                                                                                                \
+    {"server", required_argument, NULL, INQUIRY_OPT_SERVER},                                                           \
+        {"token-file", required_argument, NULL, INQUIRY_OPT_TOKEN},                                                    \
+        {"ca-file", required_argument, NULL, INQUIRY_OPT_CA}, {"state", required_argument, NULL, INQUIRY_OPT_STATE},   \
+    {                                                                                                                  \
+        "output", required_argument, NULL, 'o'                                                                         \
     }
-#define INQUIRY_HELP                                                                               \
-    "  --server URL      ops listener of the extender, default " INQUIRY_SERVER "\n"               \
-    "  --token-file FILE bearer token, for a listener that is not on loopback\n"                   \
-    "  --ca-file FILE    PEM with the CA of its certificate; without it the CAs of the system\n"   \
-    "  --state FILE      reads a saved /state instead (curl URL/state > FILE)\n"                   \
+#define INQUIRY_HELP                                                                                                   \
+    "  --server URL      ops listener of the extender, default " INQUIRY_SERVER "\n"                                   \
+    "  --token-file FILE bearer token, for a listener that is not on loopback\n"                                       \
+    "  --ca-file FILE    PEM with the CA of its certificate; without it the CAs of the system\n"                       \
+    "  --state FILE      reads a saved /state instead (curl URL/state > FILE)\n"                                       \
     "  -o table|json\n"
 
 /* A command that asks. */
@@ -58,7 +57,6 @@ bool inquiry_read(struct inquiry *q, const struct inquiry_command *cmd, int argc
  *   ERR_UNAVAILABLE  nobody answers
  *   ERR_DENIED       it wants a token, or another one
  *   others           as of files and servers */
-WARN_UNUSED int inquiry_state(const struct inquiry *q, bool summary, struct strbuf *out,
-                              struct err *reterr);
+WARN_UNUSED int inquiry_state(const struct inquiry *q, bool summary, struct strbuf *out, struct err *reterr);
 
 #endif

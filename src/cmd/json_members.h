@@ -9,8 +9,8 @@ struct json_member {
     const char *key; /* NULL: the end of a list */
     int64_t *i64;
     bool *flag;
-    struct str *text;                /* fit for a terminal */
-    struct str *raw;                 /* the value as it stands in the document */
+    struct str *text;                 /* fit for a terminal */
+    struct str *raw;                  /* the value as it stands in the document */
     const struct json_member *object; /* its members */
 };
 #define JSON_MEMBERS(...) ((const struct json_member[]){__VA_ARGS__, {.key = NULL}})

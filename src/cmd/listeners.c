@@ -71,8 +71,7 @@ static int start_http(struct listeners *s, const struct runtime_options *o,
                       struct err *reterr)
 {
     const struct config *c = o->config;
-    const struct address *addresses[RUNTIME_LISTENER__MAX] = {&c->serving.verbs, &c->serving.ops,
-                                                              &c->serving.health};
+    const struct address *addresses[RUNTIME_LISTENER__MAX] = {&c->serving.verbs, &c->serving.ops, &c->serving.health};
     struct httpd_listener_config listeners[RUNTIME_LISTENER__MAX];
     char texts[RUNTIME_LISTENER__MAX][ADDRESS_TEXT_MAX];
     const struct httpd_config http = {
@@ -107,8 +106,8 @@ static int start_http(struct listeners *s, const struct runtime_options *o,
 }
 
 int listeners_start(struct listeners *s, const struct runtime_options *o,
-                  const struct listeners_routes routes[RUNTIME_LISTENER__MAX], struct telemetry *telemetry,
-                  struct err *reterr)
+                    const struct listeners_routes routes[RUNTIME_LISTENER__MAX], struct telemetry *telemetry,
+                    struct err *reterr)
 {
     int r = start_tls(s, o, reterr);
 

@@ -46,8 +46,8 @@ static void offer(struct reload *r, struct reading *reading)
     memcpy(r->handled, reading->hash, sizeof(r->handled));
     if (reading->failed) {
         config_apply_refuse(r->o.config_apply, "", &reading->err);
-    } else if (config_parse(str_of(r->o.path), strbuf_view(&reading->text), &names, &config, NULL,
-                            &reading->err) != 0) {
+    } else if (config_parse(str_of(r->o.path), strbuf_view(&reading->text), &names, &config, NULL, &reading->err) !=
+               0) {
         config_apply_refuse(r->o.config_apply, reading->hash, &reading->err);
     } else {
         r->o.override(r->o.ctx, config);

@@ -32,8 +32,7 @@ struct reload_options {
     void *ctx;
 };
 
-WARN_UNUSED int reload_start(const struct reload_options *o, struct reload **ret,
-                             struct err *reterr);
+WARN_UNUSED int reload_start(const struct reload_options *o, struct reload **ret, struct err *reterr);
 /* Joins the thread. NULL is fine. */
 void reload_stop(struct reload *r);
 

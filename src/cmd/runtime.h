@@ -27,11 +27,11 @@ struct runtime_options {
     const struct credentials *credentials;
     const struct clock *clock;
     const struct log *log;
-    const char *instance;    /* who reports in events: the name of our pod or host */
+    const char *instance;     /* who reports in events: the name of our pod or host */
     struct event_object self; /* our own pod, EVENT_OBJECT_NONE when it is not known */
-    struct signing *signing; /* the keys that records are signed with and judged by; NULL: signing is off */
-    struct logsink *sink; /* takes the verbosity of a new configuration; may be NULL */
-    int64_t holdoff_ms;   /* how long bindings of a predecessor may still land (design.md 8) */
+    struct signing *signing;  /* the keys that records are signed with and judged by; NULL: signing is off */
+    struct logsink *sink;     /* takes the verbosity of a new configuration; may be NULL */
+    int64_t holdoff_ms;       /* how long bindings of a predecessor may still land (design.md 8) */
 };
 
 enum runtime_listener { RUNTIME_VERBS, RUNTIME_OPS, RUNTIME_HEALTH, RUNTIME_LISTENER__MAX };

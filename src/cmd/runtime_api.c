@@ -14,10 +14,8 @@
 int runtime_start_client(struct runtime *s, struct err *reterr)
 {
     const struct credentials *credentials = s->options.credentials;
-    const struct kube_client_options client = {.clock = s->options.clock,
-                                               .observe = telemetry_api,
-                                               .observe_ctx = s->telemetry,
-                                               .log = s->options.log};
+    const struct kube_client_options client = {
+        .clock = s->options.clock, .observe = telemetry_api, .observe_ctx = s->telemetry, .log = s->options.log};
     int r = kube_client_new(credentials, &client, &s->client, reterr);
 
     if (credentials->insecure_skip_tls_verify) {
@@ -105,8 +103,8 @@ int runtime_start_requeue_trigger(struct runtime *s, struct err *reterr)
     }
     s->requeue_trigger_patch = xcalloc(1, sizeof(*s->requeue_trigger_patch));
     *s->requeue_trigger_patch = (struct requeue_trigger_patch){s->client, s->options.clock, object};
-    if (requeue_trigger_new(s->store, s->options.clock, s->options.log, requeue_trigger_patch_send, s->requeue_trigger_patch, &s->requeue_trigger,
-                  reterr) != 0) {
+    if (requeue_trigger_new(s->store, s->options.clock, s->options.log, requeue_trigger_patch_send,
+                            s->requeue_trigger_patch, &s->requeue_trigger, reterr) != 0) {
         return -1;
     }
     requeue_trigger_follows(s->requeue_trigger, s->options.holdoff_ms);

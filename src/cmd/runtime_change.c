@@ -42,10 +42,8 @@ void runtime_stop_verifier(struct runtime *s)
 
 int runtime_start_pool_commands(struct runtime *s, struct err *reterr)
 {
-    const struct pool_commands_options o = {.clock = s->options.clock,
-                                            .log = s->options.log,
-                                            .observe = telemetry_pool_command,
-                                            .ctx = s->telemetry};
+    const struct pool_commands_options o = {
+        .clock = s->options.clock, .log = s->options.log, .observe = telemetry_pool_command, .ctx = s->telemetry};
     int r = pool_commands_new(&o, &s->pool_commands, reterr);
 
     if (r == 0) {
@@ -85,12 +83,12 @@ static void each_second(void *ctx)
 int runtime_start_time(struct runtime *s, struct err *reterr)
 {
     const struct window_scheduler_options o = {.config_apply = s->config_apply,
-                                         .slot = s->slot,
-                                         .events = s->events,
-                                         .clock = s->options.clock,
-                                         .log = s->options.log,
-                                         .each_second = each_second,
-                                         .ctx = s};
+                                               .slot = s->slot,
+                                               .events = s->events,
+                                               .clock = s->options.clock,
+                                               .log = s->options.log,
+                                               .each_second = each_second,
+                                               .ctx = s};
 
     s->reopener = xcalloc(1, sizeof(*s->reopener));
     *s->reopener = (struct reopener){

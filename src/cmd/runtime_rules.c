@@ -42,8 +42,7 @@ static void set_up_config_apply(struct runtime *s)
         .ctx = s,
     };
 
-    s->slot = config_slot_new(config_ref(c), c->file.n > 0 ? c->file.p : NULL,
-                              clock_wall_ms(s->options.clock));
+    s->slot = config_slot_new(config_ref(c), c->file.n > 0 ? c->file.p : NULL, clock_wall_ms(s->options.clock));
     o.slot = s->slot;
     s->config_apply = config_apply_new(&o);
 }

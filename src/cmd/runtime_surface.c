@@ -141,8 +141,7 @@ static void set_up_routes(struct runtime *s)
     ops_routes(&f->ops, f->ops_routes);
     health_routes(&f->health_handlers, &f->health, f->health_routes);
     if (s->access != NULL) {
-        f->ops_auth = (struct ops_auth){
-            .access = s->access, .observe = telemetry_access, .observe_ctx = s->telemetry};
+        f->ops_auth = (struct ops_auth){.access = s->access, .observe = telemetry_access, .observe_ctx = s->telemetry};
         ops_auth_guard(&f->ops_auth, f->ops_routes, OPS_ROUTES);
     }
 }

@@ -159,8 +159,7 @@ static int serve(const struct serve_options *o, const struct config *config, con
     if (o->wall_clock != NULL) {
         clock_shifted_set(&shifted, o->wall_clock_ms);
     }
-    sink = logsink_new(STDERR_FILENO,
-                       config->logging.format == LOG_FORMAT_JSON ? LOGSINK_JSON : LOGSINK_TEXT,
+    sink = logsink_new(STDERR_FILENO, config->logging.format == LOG_FORMAT_JSON ? LOGSINK_JSON : LOGSINK_TEXT,
                        config->logging.verbosity, clock);
     log = logsink_log(sink);
     if (o->wall_clock != NULL) {

@@ -81,12 +81,13 @@ int serve_check_signing(const struct config *c)
     if (c->signing.mode == SIGNING_OFF || c->signing.private_key.n > 0) {
         return EXIT_OK;
     }
-    fprintf(stderr, "fgpu serve: no signing key is given. fgpu signs the record of GPUs that it writes into a pod, so that\n"
-                    "nobody can forge one. Make a key, once for the cluster:\n\n"
-                    "    fgpu signing-key --out FILE\n\n"
-                    "and name it: signing.privateKey: FILE in the configuration, or --signing-key FILE.\n"
-                    "With \"signing: off\" or --signing-key off no key is needed; fgpu then believes everybody\n"
-                    "who may write annotations of pods.\n");
+    fprintf(stderr,
+            "fgpu serve: no signing key is given. fgpu signs the record of GPUs that it writes into a pod, so that\n"
+            "nobody can forge one. Make a key, once for the cluster:\n\n"
+            "    fgpu signing-key --out FILE\n\n"
+            "and name it: signing.privateKey: FILE in the configuration, or --signing-key FILE.\n"
+            "With \"signing: off\" or --signing-key off no key is needed; fgpu then believes everybody\n"
+            "who may write annotations of pods.\n");
     return EXIT_CONFIG;
 }
 
@@ -98,8 +99,8 @@ int serve_load_credentials(const struct serve_options *o, struct credentials *re
     if (o->kubeconfig != NULL) {
         r = kubeconfig_load(o->kubeconfig, o->context, ret, &err);
     } else {
-        r = incluster_load(getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT"),
-                           INCLUSTER_DIR, ret, &err);
+        r = incluster_load(getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT"), INCLUSTER_DIR, ret,
+                           &err);
     }
     if (r != 0) {
         terminal_complain("serve", err.msg);

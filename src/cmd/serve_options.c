@@ -12,9 +12,9 @@ enum {
     OPT_TEXT = 1024, /* and more: where in the options its text goes */
 };
 
-#define TEXT(name_, member_)                                                                       \
-    {                                                                                              \
-        (name_), required_argument, NULL, OPT_TEXT + (int)offsetof(struct serve_options, member_)  \
+#define TEXT(name_, member_)                                                                                           \
+    {                                                                                                                  \
+        (name_), required_argument, NULL, OPT_TEXT + (int)offsetof(struct serve_options, member_)                      \
     }
 
 static const struct option long_options[] = {
@@ -39,29 +39,30 @@ static const struct option long_options[] = {
 
 static void print_help(void)
 {
-    printf("Usage: fgpu serve [options]\n\n"
-           "Serves the verbs filter, prioritize and bind to kube-scheduler.\n\n"
-           "  --config FILE             kind FgpuConfiguration; without it the built-in defaults\n"
-           "  --kubeconfig FILE         the API server; without it the API server of the pod in which fgpu runs\n"
-           "  --context NAME            of the kubeconfig; without it its current-context\n"
-           "  --verbs-address HOST:PORT default 127.0.0.1:9443; an address that is not loopback needs TLS\n"
-           "  --ops-address HOST:PORT   /state /metrics /configz /version, default 127.0.0.1:9442; the same\n"
-           "  --health-address HOST:PORT  /livez /readyz /healthz, default 127.0.0.1:9441\n"
-           "  --tls-cert-file FILE --tls-private-key-file FILE --client-ca-file FILE\n"
-           "                            PEM, read again when they change and on SIGHUP. Callers need a certificate\n"
-           "                            of the CA with a name from serving.tls.allowedNames\n"
-           "  --signing-key FILE        the private key that signs the records of decisions (fgpu signing-key makes\n"
-           "                            one), read again when it changes and on SIGHUP; \"off\" to sign nothing\n"
-           "  --logging-format text|json\n"
-           "  -v N                      verbosity: 2 steady state, 4 decisions, 6 requests and replies\n"
-           "  --wait=false              end with exit code 4 if the API server does not answer within %d s\n"
-           "  --write-config-to FILE    writes the configuration with all defaults and flags, and ends\n"
-           "  --wall-clock TIME         to test time windows: fgpu's clock starts at TIME (2026-03-28T18:59:50Z) and\n"
-           "                            goes on from there, also in Events, /state and the log; the log warns about it\n\n"
-           "fgpu reads the configuration file again on SIGHUP and when it changes. SIGUSR2 audits the ledger.\n"
-           "Exit codes: 0 ended by a signal, 1 failure, 2 usage, 3 invalid configuration, 4 API server\n"
-           "unreachable, 70 broken invariant.\n",
-           SERVE_UNREACHABLE_AFTER_S);
+    printf(
+        "Usage: fgpu serve [options]\n\n"
+        "Serves the verbs filter, prioritize and bind to kube-scheduler.\n\n"
+        "  --config FILE             kind FgpuConfiguration; without it the built-in defaults\n"
+        "  --kubeconfig FILE         the API server; without it the API server of the pod in which fgpu runs\n"
+        "  --context NAME            of the kubeconfig; without it its current-context\n"
+        "  --verbs-address HOST:PORT default 127.0.0.1:9443; an address that is not loopback needs TLS\n"
+        "  --ops-address HOST:PORT   /state /metrics /configz /version, default 127.0.0.1:9442; the same\n"
+        "  --health-address HOST:PORT  /livez /readyz /healthz, default 127.0.0.1:9441\n"
+        "  --tls-cert-file FILE --tls-private-key-file FILE --client-ca-file FILE\n"
+        "                            PEM, read again when they change and on SIGHUP. Callers need a certificate\n"
+        "                            of the CA with a name from serving.tls.allowedNames\n"
+        "  --signing-key FILE        the private key that signs the records of decisions (fgpu signing-key makes\n"
+        "                            one), read again when it changes and on SIGHUP; \"off\" to sign nothing\n"
+        "  --logging-format text|json\n"
+        "  -v N                      verbosity: 2 steady state, 4 decisions, 6 requests and replies\n"
+        "  --wait=false              end with exit code 4 if the API server does not answer within %d s\n"
+        "  --write-config-to FILE    writes the configuration with all defaults and flags, and ends\n"
+        "  --wall-clock TIME         to test time windows: fgpu's clock starts at TIME (2026-03-28T18:59:50Z) and\n"
+        "                            goes on from there, also in Events, /state and the log; the log warns about it\n\n"
+        "fgpu reads the configuration file again on SIGHUP and when it changes. SIGUSR2 audits the ledger.\n"
+        "Exit codes: 0 ended by a signal, 1 failure, 2 usage, 3 invalid configuration, 4 API server\n"
+        "unreachable, 70 broken invariant.\n",
+        SERVE_UNREACHABLE_AFTER_S);
 }
 
 static int parse_verbosity(const char *text, int *ret)
@@ -135,10 +136,9 @@ struct flag {
     bool is_address;
 };
 
-#define FLAG(name_, given_, key_, target_, is_address_)                                            \
-    {                                                                                              \
-        offsetof(struct serve_options, given_), offsetof(struct config, target_), (key_), (name_), \
-            (is_address_)                                                                          \
+#define FLAG(name_, given_, key_, target_, is_address_)                                                                \
+    {                                                                                                                  \
+        offsetof(struct serve_options, given_), offsetof(struct config, target_), (key_), (name_), (is_address_)       \
     }
 
 static const struct flag flags[] = {

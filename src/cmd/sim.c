@@ -30,13 +30,11 @@ static bool trace_asks_gpus(const struct trace *t)
 static int read_input(const struct sim_options *o, const struct state_file *saved, struct trace *t,
                       struct arrivals *all, size_t *ret_n, struct err *reterr)
 {
-    int r = o->state != NULL ? trace_use_state(t, saved, reterr)
-                             : trace_read_nodes(t, o->nodes, reterr);
+    int r = o->state != NULL ? trace_use_state(t, saved, reterr) : trace_read_nodes(t, o->nodes, reterr);
 
     r = r != 0 ? r : trace_read_pods(t, o->pods, reterr);
     if (r == 0 && o->mode == REPLAY_STEADY && !trace_asks_gpus(t)) {
-        return err_set(reterr, ERR_INVALID, "%s: no pod asks for a GPU, so no load can be offered",
-                       o->pods);
+        return err_set(reterr, ERR_INVALID, "%s: no pod asks for a GPU, so no load can be offered", o->pods);
     }
     *ret_n = 0;
     for (size_t i = 0; i < o->arrivals_n && r == 0; i++) {
@@ -62,8 +60,7 @@ static void follow(struct jobs *jobs, size_t job_n)
         if (terminal) {
             fprintf(stderr, "\rfgpu sim: %zu of %zu replays done, %d %% ", done, job_n, percent);
         } else if (!said) {
-            fprintf(stderr, "fgpu sim: %zu replays, %d %% done after %d s\n", job_n, percent,
-                    QUIET_MS / 1000);
+            fprintf(stderr, "fgpu sim: %zu replays, %d %% done after %d s\n", job_n, percent, QUIET_MS / 1000);
         }
         said = true;
     }

@@ -17,9 +17,9 @@ enum {
     OPT_TEXT = 1024, /* and more: where in the options its text goes */
 };
 
-#define TEXT(name_, member_)                                                                       \
-    {                                                                                              \
-        (name_), required_argument, NULL, OPT_TEXT + (int)offsetof(struct sim_options, member_)    \
+#define TEXT(name_, member_)                                                                                           \
+    {                                                                                                                  \
+        (name_), required_argument, NULL, OPT_TEXT + (int)offsetof(struct sim_options, member_)                        \
     }
 
 static const struct option long_options[] = {
@@ -150,8 +150,7 @@ static int set_option(int c, struct sim_options *o)
     case OPT_LOAD:
         return parse_load(optarg, &o->load)
                    ? EXIT_OK
-                   : cmd_usage_error("sim", "--load \"%s\" is not a number from 0.01 to 10",
-                                     optarg);
+                   : cmd_usage_error("sim", "--load \"%s\" is not a number from 0.01 to 10", optarg);
     case OPT_SEED:
         return add_seeds(optarg, o);
     case OPT_MIX:
@@ -169,8 +168,7 @@ static int set_option(int c, struct sim_options *o)
 static int check_complete(const struct sim_options *o)
 {
     if (o->state != NULL && (o->nodes != NULL || o->arrivals_n > 0)) {
-        return cmd_usage_error(
-            "sim", "--state already has the nodes; leave out --nodes and --arrivals");
+        return cmd_usage_error("sim", "--state already has the nodes; leave out --nodes and --arrivals");
     }
     if ((o->nodes == NULL && o->state == NULL) || o->pods == NULL || o->strategy_n == 0) {
         return cmd_usage_error("sim", "%s is missing",

@@ -35,7 +35,7 @@ struct listing {
     struct json_reader *readers; /* LEVEL__N */
     struct arena arena;
     int64_t node_n, gpu_n, unmeasured_n;
-    int64_t double_booked_n, foreign_n; /* incidents */
+    int64_t double_booked_n, foreign_n;      /* incidents */
     struct str unmeasured[UNMEASURED_NAMES]; /* the first ones */
     int code; /* of the first part that is not what it should be; then `why` says what is wrong with it */
     struct err why;
@@ -66,10 +66,10 @@ struct amount {
     int64_t capacity, charged;
 };
 
-#define AMOUNT(key_, amount_)                                                                      \
-    {                                                                                              \
-        (key_), .object = JSON_MEMBERS({"capacity", .i64 = &(amount_).capacity},                   \
-                                       {"charged", .i64 = &(amount_).charged})                     \
+#define AMOUNT(key_, amount_)                                                                                          \
+    {                                                                                                                  \
+        (key_),                                                                                                        \
+            .object = JSON_MEMBERS({"capacity", .i64 = &(amount_).capacity}, {"charged", .i64 = &(amount_).charged})   \
     }
 
 static void print_amount(const struct amount *a, int width)
@@ -110,9 +110,8 @@ static void print_holders(struct listing *s, struct str allocations)
         struct holder h = {.count = 0};
 
         json_members(r, JSON_MEMBERS({"namespace", .text = &h.namespace_}, {"pod", .text = &h.pod},
-                                     {"kind", .text = &h.kind}, {"state", .text = &h.state},
-                                     {"milli", .i64 = &h.milli}, {"memMib", .i64 = &h.mem_mib},
-                                     {"count", .i64 = &h.count}));
+                                     {"kind", .text = &h.kind}, {"state", .text = &h.state}, {"milli", .i64 = &h.milli},
+                                     {"memMib", .i64 = &h.mem_mib}, {"count", .i64 = &h.count}));
         print_holder(&h, first);
         first = false;
     }
@@ -129,11 +128,9 @@ static void print_gpu(struct listing *s, struct json_reader *r, struct str node)
     bool healthy = true, lost = false, over = false;
     int64_t index = 0;
 
-    json_members(r, JSON_MEMBERS({"index", .i64 = &index}, {"model", .text = &model},
-                                 {"healthy", .flag = &healthy}, {"lost", .flag = &lost},
-                                 {"overCommitted", .flag = &over}, AMOUNT("milli", milli),
-                                 AMOUNT("memMib", mem), AMOUNT("slots", slots),
-                                 {"allocations", .raw = &allocations}));
+    json_members(r, JSON_MEMBERS({"index", .i64 = &index}, {"model", .text = &model}, {"healthy", .flag = &healthy},
+                                 {"lost", .flag = &lost}, {"overCommitted", .flag = &over}, AMOUNT("milli", milli),
+                                 AMOUNT("memMib", mem), AMOUNT("slots", slots), {"allocations", .raw = &allocations}));
     if (json_failed(r)) {
         return;
     }

@@ -202,8 +202,7 @@ void telemetry_verdicts(void *ctx, enum verdict v, uint64_t count)
     metric_add(t->verdicts[v], (int64_t)count);
 }
 
-void telemetry_api(void *ctx, const char *verb, const char *resource, int http_status,
-                   int64_t duration_ns)
+void telemetry_api(void *ctx, const char *verb, const char *resource, int http_status, int64_t duration_ns)
 {
     struct telemetry *t = ctx;
     char code[8];

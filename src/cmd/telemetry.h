@@ -20,8 +20,8 @@ struct telemetry {
     struct metric *durations[VERB__MAX];
     struct metric *verdicts[VERDICT__MAX];
     struct kube_watcher *const *watchers; /* KUBE_RESOURCE__MAX; an entry may be NULL */
-    struct httpd_tls *tls; /* NULL without TLS */
-    struct signing *signing; /* NULL: signing is off */
+    struct httpd_tls *tls;                /* NULL without TLS */
+    struct signing *signing;              /* NULL: signing is off */
     struct store *store;
     struct httpd_server *http; /* NULL until there is one; its listeners are verbs, ops, health */
 };
@@ -40,8 +40,7 @@ void telemetry_contact(void *ctx, struct metrics *m);
 /* `ctx` of all of these is the telemetry. */
 void telemetry_verb(void *ctx, const struct verb_observation *o);
 void telemetry_verdicts(void *ctx, enum verdict v, uint64_t count);
-void telemetry_api(void *ctx, const char *verb, const char *resource, int http_status,
-                   int64_t duration_ns);
+void telemetry_api(void *ctx, const char *verb, const char *resource, int http_status, int64_t duration_ns);
 void telemetry_event(void *ctx, enum event_reason reason, enum event_outcome outcome);
 void telemetry_access(void *ctx, enum access_verdict v);
 void telemetry_audit(void *ctx, const struct audit_report *r);

@@ -113,8 +113,8 @@ static int read_cluster(const struct options *o, struct whatif_question *q, stru
     return r;
 }
 
-static int judge(const struct options *o, const struct inquiry *in, struct whatif_question *q,
-                 int64_t at_ms, int *ret_code, struct err *reterr)
+static int judge(const struct options *o, const struct inquiry *in, struct whatif_question *q, int64_t at_ms,
+                 int *ret_code, struct err *reterr)
 {
     struct whatif x;
     int r = o->kubeconfig == NULL ? 0 : read_cluster(o, q, reterr);
@@ -147,15 +147,13 @@ static int ask(const struct options *o, const struct inquiry *in, const struct c
     strbuf_init(&document, STATE_FILE_BYTES_MAX);
     r = inquiry_state(in, false, &document, reterr);
     if (r == 0) {
-        r = state_file_parse(in->state_file != NULL ? in->state_file : in->server,
-                             strbuf_view(&document), names, &state, reterr);
+        r = state_file_parse(in->state_file != NULL ? in->state_file : in->server, strbuf_view(&document), names,
+                             &state, reterr);
     }
     if (r == 0) {
         int64_t at_ms = o->at != NULL ? o->at_ms : state.as_of_ms;
-        struct config *before = config_then(state.file_config, at_ms),
-                      *after = config_then(next, at_ms);
-        struct whatif_question q = {
-            .before = before, .after = after, .state = &state, .mix = state.mix};
+        struct config *before = config_then(state.file_config, at_ms), *after = config_then(next, at_ms);
+        struct whatif_question q = {.before = before, .after = after, .state = &state, .mix = state.mix};
 
         r = judge(o, in, &q, at_ms, ret_code, reterr);
         config_free(before);

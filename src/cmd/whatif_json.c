@@ -175,8 +175,7 @@ static void write_tenants(struct json_writer *w, const struct whatif *x)
     json_write_array_end(w);
 }
 
-static void write_place(struct json_writer *w, const char *key, enum whatif_place place,
-                        struct str node)
+static void write_place(struct json_writer *w, const char *key, enum whatif_place place, struct str node)
 {
     static const char *const why[] = {[WHATIF_NOWHERE] = "nowhere",
                                       [WHATIF_NO_GPU] = "asks for no GPU",

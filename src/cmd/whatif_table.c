@@ -68,12 +68,12 @@ static void table_changes(const struct whatif *x, struct strbuf *out)
     for (size_t i = 0; i < x->diff.n; i++) {
         const struct config_change *c = &x->diff.changes[i];
 
-        strbuf_addf(out, "%-32.*s %-20.*s %-20.*s %s\n", STR_ARG(c->key), STR_ARG(c->before),
-                    STR_ARG(c->after), config_reload_text(c->reload));
+        strbuf_addf(out, "%-32.*s %-20.*s %-20.*s %s\n", STR_ARG(c->key), STR_ARG(c->before), STR_ARG(c->after),
+                    config_reload_text(c->reload));
     }
     for (size_t i = 0; i < x->unjudged_n; i++) {
-        strbuf_addf(out, "%snot judged: %.*s: %s\n", i == 0 ? "\n" : "",
-                    STR_ARG(x->unjudged[i].key), x->unjudged[i].because);
+        strbuf_addf(out, "%snot judged: %.*s: %s\n", i == 0 ? "\n" : "", STR_ARG(x->unjudged[i].key),
+                    x->unjudged[i].because);
     }
 }
 

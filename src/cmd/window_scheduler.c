@@ -39,8 +39,7 @@ void window_scheduler_free(struct window_scheduler *t)
 
 /* ---- one second ---- */
 
-static void announce(struct window_scheduler *t, const struct config *c,
-                     const struct timetable_change *next)
+static void announce(struct window_scheduler *t, const struct config *c, const struct timetable_change *next)
 {
     char note[EVENT_NOTE_MAX], when[CLOCK_RFC3339_MAX];
     struct strbuf change;
@@ -49,8 +48,7 @@ static void announce(struct window_scheduler *t, const struct config *c,
     config_apply_name_change(&c->timetable, c->open, next->open, &change);
     clock_rfc3339(next->at_s * 1000, when);
     snprintf(note, sizeof(note), "Time windows at %s: %s", when, change.p);
-    LOG_INFO(t->o.log, "Time windows will change", LOG_CSTR("at", when),
-             LOG_STR("change", strbuf_view(&change)));
+    LOG_INFO(t->o.log, "Time windows will change", LOG_CSTR("at", when), LOG_STR("change", strbuf_view(&change)));
     notice_self(t->o.events, EVENT_WINDOWS_AHEAD, note);
     strbuf_fini(&change);
 }
@@ -107,8 +105,7 @@ static void *window_scheduler_main(void *arg)
     return NULL;
 }
 
-int window_scheduler_start(const struct window_scheduler_options *o, struct window_scheduler **ret,
-                     struct err *reterr)
+int window_scheduler_start(const struct window_scheduler_options *o, struct window_scheduler **ret, struct err *reterr)
 {
     struct window_scheduler *t = window_scheduler_new(o);
     int r = thread_start(&t->thread, "windows", window_scheduler_main, t, reterr);

@@ -38,7 +38,7 @@ void window_scheduler_free(struct window_scheduler *t); /* NULL is fine */
 
 /* The same with the thread that ticks. */
 WARN_UNUSED int window_scheduler_start(const struct window_scheduler_options *o, struct window_scheduler **ret,
-                                 struct err *reterr);
+                                       struct err *reterr);
 void window_scheduler_stop(struct window_scheduler *t); /* joins and frees; NULL is fine */
 
 #endif

@@ -18,9 +18,12 @@
 enum { OPT_NODES = 256, OPT_GPUS, OPT_PORT, OPT_SEED };
 
 static const struct option long_options[] = {
-    {"nodes", required_argument, NULL, OPT_NODES}, {"gpus", required_argument, NULL, OPT_GPUS},
-    {"port", required_argument, NULL, OPT_PORT},   {"seed", required_argument, NULL, OPT_SEED},
-    {"help", no_argument, NULL, 'h'},              {NULL, 0, NULL, 0},
+    {"nodes", required_argument, NULL, OPT_NODES},
+    {"gpus", required_argument, NULL, OPT_GPUS},
+    {"port", required_argument, NULL, OPT_PORT},
+    {"seed", required_argument, NULL, OPT_SEED},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
 };
 
 static void print_help(void)

@@ -106,13 +106,12 @@ static int play_scenario(const struct stage *g, struct picture_options *pic)
 
     picture_style_detect(pic->fd, &style);
     const struct scenario_runner_options so = {.scenario = g->o->scenario,
-                                           .apiserver = g->api,
-                                           .ops_url = g->ops_url,
-                                           .clock = g->clock,
-                                           .for_ms =
-                                               g->o->for_s * INT64_C(1000000) / g->o->speed_milli,
-                                           .fd = style.redraw ? -1 : pic->fd,
-                                           .stop = g->stop};
+                                               .apiserver = g->api,
+                                               .ops_url = g->ops_url,
+                                               .clock = g->clock,
+                                               .for_ms = g->o->for_s * INT64_C(1000000) / g->o->speed_milli,
+                                               .fd = style.redraw ? -1 : pic->fd,
+                                               .stop = g->stop};
 
     print_setting(g->o->scenario);
     if (scenario_runner_start(&so, &teller, &err) != 0) {
@@ -131,21 +130,16 @@ int performance_run(struct stage *g)
     const struct player_options po = {.apiserver = g->api,
                                       .verbs_url = g->verbs_url,
                                       .seed = g->o->seed,
-                                      .speed_milli = g->o->scenario != NULL ? SCENARIO_SPEED_MILLI
-                                                                         : g->o->speed_milli,
+                                      .speed_milli = g->o->scenario != NULL ? SCENARIO_SPEED_MILLI : g->o->speed_milli,
                                       .workload = g->o->scenario == NULL};
-    struct picture_options pic = {
-        .apiserver = g->api, .fd = STDOUT_FILENO, .stop = g->stop};
+    struct picture_options pic = {.apiserver = g->api, .fd = STDOUT_FILENO, .stop = g->stop};
     struct err err;
     int code;
 
-    snprintf(g->verbs_url, sizeof(g->verbs_url), "http://127.0.0.1:%u/v1",
-             runtime_port(g->runtime, RUNTIME_VERBS));
-    snprintf(g->ops_url, sizeof(g->ops_url), "http://127.0.0.1:%u",
-             runtime_port(g->runtime, RUNTIME_OPS));
+    snprintf(g->verbs_url, sizeof(g->verbs_url), "http://127.0.0.1:%u/v1", runtime_port(g->runtime, RUNTIME_VERBS));
+    snprintf(g->ops_url, sizeof(g->ops_url), "http://127.0.0.1:%u", runtime_port(g->runtime, RUNTIME_OPS));
     if (wait_until_ready(g->runtime) != 0) {
-        fprintf(stderr, "fgpu demo: the service did not read the simulated cluster within %d s\n",
-                SYNC_WAIT_MS / 1000);
+        fprintf(stderr, "fgpu demo: the service did not read the simulated cluster within %d s\n", SYNC_WAIT_MS / 1000);
         return EXIT_RUNTIME;
     }
     if (player_start(&po, &pic.player, &err) != 0) {

@@ -50,8 +50,7 @@ static struct config *scenario_config(const struct scenario *scenario)
 /* The configuration of the demo, on ports of the kernel's choice. */
 static struct config *demo_config(const struct scenario *scenario)
 {
-    struct config *c =
-        scenario != NULL && scenario->example != NULL ? scenario_config(scenario) : config_defaults();
+    struct config *c = scenario != NULL && scenario->example != NULL ? scenario_config(scenario) : config_defaults();
 
     c->serving.verbs.port = 0;
     c->serving.ops.port = 0;
@@ -60,19 +59,18 @@ static struct config *demo_config(const struct scenario *scenario)
     return c;
 }
 
-static int with_runtime(const struct demo_options *o, struct apiserver *api,
-                        struct clock_shifted *clock, const struct log *log)
+static int with_runtime(const struct demo_options *o, struct apiserver *api, struct clock_shifted *clock,
+                        const struct log *log)
 {
     struct config *file = demo_config(o->scenario);
     struct config *config = config_apply_config_at(file, clock_wall_ms(&clock->clock));
     struct credentials credentials = {0};
-    struct runtime_options so = {
-        .config = config,
-        .credentials = &credentials,
-        .clock = &clock->clock,
-        .log = log,
-        .instance = "fgpu-demo",
-        .self = {EVENT_OBJECT_POD, STR("fgpu-system"), STR("fgpu-demo"), STR_NULL}};
+    struct runtime_options so = {.config = config,
+                                 .credentials = &credentials,
+                                 .clock = &clock->clock,
+                                 .log = log,
+                                 .instance = "fgpu-demo",
+                                 .self = {EVENT_OBJECT_POD, STR("fgpu-system"), STR("fgpu-demo"), STR_NULL}};
     struct stage stage = {.o = o, .api = api, .clock = clock, .stop = &stop_requested};
     struct err err;
     int code = EXIT_RUNTIME;
@@ -95,7 +93,7 @@ static int with_runtime(const struct demo_options *o, struct apiserver *api,
 static int create_nodes(const struct demo_options *o, struct apiserver *api, struct err *reterr)
 {
     return o->scenario != NULL ? scenario_create_nodes(o->scenario, api, reterr)
-                            : cluster_create(api, o->nodes, o->gpus, reterr);
+                               : cluster_create(api, o->nodes, o->gpus, reterr);
 }
 
 int demo_run(const struct demo_options *o)

@@ -21,8 +21,11 @@ struct config *config_defaults(void)
         .verbs = {.host = "127.0.0.1", .port = 9443},
         .ops = {.host = "127.0.0.1", .port = 9442},
         .health = {.host = "127.0.0.1", .port = 9441},
-        .tls = {.cert_file = STR(""), .key_file = STR(""), .client_ca_file = STR(""),
-                .allowed_names = allowed_names, .allowed_name_n = ARRAY_LEN(allowed_names)},
+        .tls = {.cert_file = STR(""),
+                .key_file = STR(""),
+                .client_ca_file = STR(""),
+                .allowed_names = allowed_names,
+                .allowed_name_n = ARRAY_LEN(allowed_names)},
     };
     c->election = ELECTION_NONE;
     c->client = (struct config_client){
@@ -33,8 +36,7 @@ struct config *config_defaults(void)
         .wake_object = STR("fgpu-system/fgpu-wake"),
     };
     c->audit = (struct config_audit){.interval_ms = 300000, .settle_ms = 5000};
-    c->signing = (struct config_signing){
-        .mode = SIGNING_ON, .private_key = STR(""), .accept_unsigned_before = STR("")};
+    c->signing = (struct config_signing){.mode = SIGNING_ON, .private_key = STR(""), .accept_unsigned_before = STR("")};
     c->logging = (struct config_logging){.format = LOG_FORMAT_TEXT, .verbosity = 2};
     c->limits = (struct config_limits){
         .body_bytes = INT64_C(16) << 20,

@@ -14,11 +14,8 @@ static const struct criteria *criteria_of(const struct schema_field *f, const vo
 /* What is made of the weight of a criterion. */
 static struct schema_field weight_row(size_t i)
 {
-    return (struct schema_field){SCALAR(SCHEMA_FACTOR),
-                                 .offset = i * sizeof(int32_t),
-                                 .min = 1,
-                                 .max = WEIGHT_MAX_MILLI,
-                                 .help = "how much this strategy counts"};
+    return (struct schema_field){SCALAR(SCHEMA_FACTOR), .offset = i * sizeof(int32_t), .min = 1,
+                                 .max = WEIGHT_MAX_MILLI, .help = "how much this strategy counts"};
 }
 
 /* ---- reading ---- */

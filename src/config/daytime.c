@@ -23,8 +23,8 @@ static bool read_time(struct str s, int32_t *ret)
 {
     uint64_t h, m;
 
-    if (s.n != 5 || s.p[2] != ':' || !str_to_u64((struct str){s.p, 2}, 24, &h) ||
-        !str_to_u64(str_drop(s, 3), 59, &m) || (h == 24 && m > 0)) {
+    if (s.n != 5 || s.p[2] != ':' || !str_to_u64((struct str){s.p, 2}, 24, &h) || !str_to_u64(str_drop(s, 3), 59, &m) ||
+        (h == 24 && m > 0)) {
         return false;
     }
     *ret = (int32_t)(h * 60 + m);
@@ -61,8 +61,7 @@ void days_decode(struct decode *c, const struct schema_field *f, const struct ya
     struct str rest = n->text, first;
     uint32_t from, to, days = 0;
 
-    if (!str_split(&rest, '-', &first) || !read_day(first, &from) ||
-        (rest.p != NULL && !read_day(rest, &to))) {
+    if (!str_split(&rest, '-', &first) || !read_day(first, &from) || (rest.p != NULL && !read_day(rest, &to))) {
         refuse(c, f, n);
         return;
     }
@@ -102,8 +101,7 @@ void time_format(const struct schema_field *f, const void *base, struct strbuf *
 
 void time_accepts(const struct schema_field *f, struct strbuf *out)
 {
-    strbuf_add_cstr(out, f->min > 0 ? "a time such as 08:00, 00:01 to 24:00"
-                                    : "a time such as 20:00, 00:00 to 23:59");
+    strbuf_add_cstr(out, f->min > 0 ? "a time such as 08:00, 00:01 to 24:00" : "a time such as 20:00, 00:00 to 23:59");
 }
 
 void days_format(const struct schema_field *f, const void *base, struct strbuf *out)

@@ -65,8 +65,7 @@ static const struct schema_field *find_owner(const struct schema_field *section,
     return NULL;
 }
 
-static void refuse_key(struct decode *c, const struct schema_field *section,
-                       const struct yaml_doc_node *key)
+static void refuse_key(struct decode *c, const struct schema_field *section, const struct yaml_doc_node *key)
 {
     struct str names[32];
     struct strbuf hint;
@@ -92,14 +91,13 @@ static void refuse_key(struct decode *c, const struct schema_field *section,
         }
     }
     struct str word = diagnostics_word(c->d, key->text);
-    diagnostics_add(c->d, key->pos, "unknown key '%.*s'%s%s; %s", STR_ARG(word),
-                    c->path_n > 0 ? " in " : "", c->path, hint.p);
+    diagnostics_add(c->d, key->pos, "unknown key '%.*s'%s%s; %s", STR_ARG(word), c->path_n > 0 ? " in " : "", c->path,
+                    hint.p);
     strbuf_fini(&hint);
 }
 
 /* Remembers where the value of a row stands. */
-static void note_origin(struct decode *c, const struct schema_field *row,
-                        const struct yaml_doc_node *n)
+static void note_origin(struct decode *c, const struct schema_field *row, const struct yaml_doc_node *n)
 {
     if (row->type == SCHEMA_SECTION || c->item_depth > 0 || yaml_doc_is_null(n) ||
         c->origin_n == c->origin_max) { /* only duplicate keys make so many, and those are refused */
@@ -110,8 +108,7 @@ static void note_origin(struct decode *c, const struct schema_field *row,
         (struct config_origin){.key = key, .line = n->key->pos.line, .column = n->key->pos.column};
 }
 
-static void decode_section(struct decode *c, const struct schema_field *f,
-                           const struct yaml_doc_node *n, void *base)
+static void decode_section(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
 {
     if (f->alone && n->type == YAML_DOC_TEXT) {
         size_t old = path_push(c, ".%s", f->sub[0].name);
@@ -144,26 +141,22 @@ static void decode_section(struct decode *c, const struct schema_field *f,
 }
 
 /* Stores the elements of a list or map as one array. */
-static void decode_items(struct decode *c, const struct schema_field *f,
-                         const struct yaml_doc_node *n, void *base)
+static void decode_items(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
 {
     bool is_map = f->type == SCHEMA_MAP;
     size_t i = 0;
 
     if (n->type != (is_map ? YAML_DOC_MAP : YAML_DOC_LIST)) {
-        config_decode_error(c, n, "expected %s, found %s",
-                            is_map ? "names with keys below them" : "a list",
+        config_decode_error(c, n, "expected %s, found %s", is_map ? "names with keys below them" : "a list",
                             yaml_doc_type_name(n));
         return;
     }
     if (n->child_n > (size_t)f->max) {
-        config_decode_error(c, n, "%zu elements, at most %zu are accepted", n->child_n,
-                            (size_t)f->max);
+        config_decode_error(c, n, "%zu elements, at most %zu are accepted", n->child_n, (size_t)f->max);
         return;
     }
     if (n->child_n < (size_t)f->min) {
-        config_decode_error(c, n, "nothing in it; give at least one%s",
-                            f->required ? "" : ", or remove the key");
+        config_decode_error(c, n, "nothing in it; give at least one%s", f->required ? "" : ", or remove the key");
         return;
     }
     char *items = arena_calloc(c->arena, n->child_n > 0 ? n->child_n : 1, f->item_size);
@@ -173,8 +166,7 @@ static void decode_items(struct decode *c, const struct schema_field *f,
     c->item_depth++;
     for (const struct yaml_doc_node *child = n->first; child != NULL; child = child->next, i++) {
         void *item = items + i * f->item_size;
-        size_t old =
-            is_map ? path_push(c, ".%.*s", STR_ARG(child->key->text)) : path_push(c, "[%zu]", i);
+        size_t old = is_map ? path_push(c, ".%.*s", STR_ARG(child->key->text)) : path_push(c, "[%zu]", i);
         if (f->sub->item_absent != NULL) {
             memcpy(item, f->sub->item_absent, f->item_size);
         }
@@ -189,8 +181,7 @@ static void decode_items(struct decode *c, const struct schema_field *f,
     memcpy((char *)base + f->offset2, &n->child_n, sizeof(n->child_n));
 }
 
-void config_decode_value(struct decode *c, const struct schema_field *f,
-                         const struct yaml_doc_node *n, void *base)
+void config_decode_value(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
 {
     size_t found_before = found_n(c);
 

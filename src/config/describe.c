@@ -8,8 +8,7 @@ void config_describe(const struct config *c, struct json_writer *w)
 }
 
 /* Lists stand for themselves and, indented by their element, for what an element holds. */
-static void reference_rows(const struct schema_field *f, const char *path, const void *defaults,
-                           struct strbuf *out)
+static void reference_rows(const struct schema_field *f, const char *path, const void *defaults, struct strbuf *out)
 {
     for (size_t i = 0; i < f->sub_n; i++) {
         const struct schema_field *row = &f->sub[i];

@@ -69,8 +69,7 @@ static bool is_given(const struct schema_field *f, const void *item, const void 
     return given;
 }
 
-static void describe_given(const struct schema_field *f, const void *item, const void *absent,
-                           struct json_writer *w)
+static void describe_given(const struct schema_field *f, const void *item, const void *absent, struct json_writer *w)
 {
     if (f->type != SCHEMA_SECTION) {
         describe_value(f, item, w);

@@ -17,8 +17,8 @@ static struct text_pos pos_of(const struct yaml_doc_node *n)
 
 /* --- the parts of struct credentials --- */
 
-static void refuse_keys(struct kubeconfig *k, const struct yaml_doc_node *map,
-                        const char *const *keys, const char *remedy)
+static void refuse_keys(struct kubeconfig *k, const struct yaml_doc_node *map, const char *const *keys,
+                        const char *remedy)
 {
     for (; *keys != NULL; keys++) {
         const struct yaml_doc_node *n = yaml_doc_find(map, str_of(*keys));
@@ -59,8 +59,7 @@ static struct str without_slashes(struct str url)
     return url;
 }
 
-static void take_server(struct kubeconfig *k, const struct yaml_doc_node *cluster,
-                        struct credentials *ret)
+static void take_server(struct kubeconfig *k, const struct yaml_doc_node *cluster, struct credentials *ret)
 {
     static const char *const schemes[] = {"https://", "http://", NULL};
     const struct yaml_doc_node *n;
@@ -76,8 +75,7 @@ static void take_server(struct kubeconfig *k, const struct yaml_doc_node *cluste
 }
 
 /* The schemes that client-go knows. */
-static void take_proxy(struct kubeconfig *k, const struct yaml_doc_node *cluster,
-                       struct credentials *ret)
+static void take_proxy(struct kubeconfig *k, const struct yaml_doc_node *cluster, struct credentials *ret)
 {
     static const char *const schemes[] = {"http://", "https://", "socks5://", "socks5h://", NULL};
     const struct yaml_doc_node *n;
@@ -92,27 +90,23 @@ static void take_proxy(struct kubeconfig *k, const struct yaml_doc_node *cluster
     }
 }
 
-static void take_cluster(struct kubeconfig *k, const struct yaml_doc_node *cluster,
-                         struct credentials *ret)
+static void take_cluster(struct kubeconfig *k, const struct yaml_doc_node *cluster, struct credentials *ret)
 {
     const struct yaml_doc_node *insecure = yaml_doc_find(cluster, STR("insecure-skip-tls-verify"));
 
     take_server(k, cluster, ret);
     take_proxy(k, cluster, ret);
-    kubeconfig_take_pem(k, cluster, "certificate-authority", "certificate-authority-data",
-                        &ret->ca_pem, &ret->ca_file);
+    kubeconfig_take_pem(k, cluster, "certificate-authority", "certificate-authority-data", &ret->ca_pem, &ret->ca_file);
     kubeconfig_set(&ret->tls_server_name, kubeconfig_text(k, cluster, "tls-server-name", NULL));
     ret->insecure_skip_tls_verify = kubeconfig_flag(k, cluster, "insecure-skip-tls-verify");
     ret->disable_compression = kubeconfig_flag(k, cluster, "disable-compression");
     if (ret->insecure_skip_tls_verify && ret->ca_pem != NULL) {
-        diagnostics_add(
-            k->d, insecure->pos,
-            "insecure-skip-tls-verify contradicts certificate-authority; remove one of them");
+        diagnostics_add(k->d, insecure->pos,
+                        "insecure-skip-tls-verify contradicts certificate-authority; remove one of them");
     }
 }
 
-static void check_user(struct kubeconfig *k, const struct yaml_doc_node *user,
-                       const struct credentials *c)
+static void check_user(struct kubeconfig *k, const struct yaml_doc_node *user, const struct credentials *c)
 {
     bool has_token = c->token != NULL || c->token_file != NULL;
 
@@ -133,21 +127,19 @@ static void check_user(struct kubeconfig *k, const struct yaml_doc_node *user,
     }
 }
 
-static void take_user(struct kubeconfig *k, const struct yaml_doc_node *user,
-                      const struct yaml_doc_node *cluster, struct credentials *ret)
+static void take_user(struct kubeconfig *k, const struct yaml_doc_node *user, const struct yaml_doc_node *cluster,
+                      struct credentials *ret)
 {
     static const char *const plugins[] = {"auth-provider", NULL};
     static const char *const impersonation[] = {"as", "as-uid", "as-groups", "as-user-extra", NULL};
     struct str token_file = kubeconfig_text(k, user, "tokenFile", NULL);
     const struct yaml_doc_node *exec = yaml_doc_find(user, STR("exec"));
 
-    refuse_keys(k, user, plugins,
-                "use exec, a client certificate, a token or tokenFile (client-go removed it, too)");
+    refuse_keys(k, user, plugins, "use exec, a client certificate, a token or tokenFile (client-go removed it, too)");
     refuse_keys(k, user, impersonation, "use credentials of that identity");
-    kubeconfig_take_pem(k, user, "client-certificate", "client-certificate-data",
-                        &ret->client_cert_pem, &ret->client_cert_file);
-    kubeconfig_take_pem(k, user, "client-key", "client-key-data", &ret->client_key_pem,
-                        &ret->client_key_file);
+    kubeconfig_take_pem(k, user, "client-certificate", "client-certificate-data", &ret->client_cert_pem,
+                        &ret->client_cert_file);
+    kubeconfig_take_pem(k, user, "client-key", "client-key-data", &ret->client_key_pem, &ret->client_key_file);
     kubeconfig_set(&ret->token, kubeconfig_text(k, user, "token", NULL));
     if (token_file.n > 0) {
         kubeconfig_set(&ret->token_file, kubeconfig_path(k, token_file));
@@ -217,8 +209,8 @@ static void decode(struct kubeconfig *k, const struct yaml_doc_node *root, const
     }
 }
 
-int kubeconfig_parse(const char *path, struct str text, const char *context,
-                     struct credentials *ret, struct err *reterr)
+int kubeconfig_parse(const char *path, struct str text, const char *context, struct credentials *ret,
+                     struct err *reterr)
 {
     const char *slash = strrchr(path, '/');
     const struct yaml_doc_node *root = NULL;
@@ -228,8 +220,7 @@ int kubeconfig_parse(const char *path, struct str text, const char *context,
     int r = 0;
 
     if (text.n > KUBECONFIG_BYTES_MAX) {
-        return err_set(reterr, ERR_LIMIT, "%s: larger than %d KiB", path,
-                       KUBECONFIG_BYTES_MAX / 1024);
+        return err_set(reterr, ERR_LIMIT, "%s: larger than %d KiB", path, KUBECONFIG_BYTES_MAX / 1024);
     }
     arena_init(&arena, TREE_BYTES_MAX);
     diagnostics_init(&d, &arena, str_of(path), text);
@@ -251,8 +242,7 @@ int kubeconfig_parse(const char *path, struct str text, const char *context,
     return r;
 }
 
-int kubeconfig_load(const char *path, const char *context, struct credentials *ret,
-                    struct err *reterr)
+int kubeconfig_load(const char *path, const char *context, struct credentials *ret, struct err *reterr)
 {
     struct strbuf text;
 

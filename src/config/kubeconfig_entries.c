@@ -14,15 +14,13 @@ static const struct yaml_doc_node *list_of(struct kubeconfig *k, const struct ya
         return NULL;
     }
     if (list->type != YAML_DOC_LIST) {
-        diagnostics_add(k->d, list->pos, "%s must be a list, not %s", s->list,
-                        yaml_doc_type_name(list));
+        diagnostics_add(k->d, list->pos, "%s must be a list, not %s", s->list, yaml_doc_type_name(list));
         return NULL;
     }
     return list;
 }
 
-struct str kubeconfig_names(struct kubeconfig *k, const struct yaml_doc_node *root,
-                            const struct kubeconfig_section *s)
+struct str kubeconfig_names(struct kubeconfig *k, const struct yaml_doc_node *root, const struct kubeconfig_section *s)
 {
     const struct yaml_doc_node *list = yaml_doc_find(root, str_of(s->list));
     struct str names = STR_NULL;
@@ -31,13 +29,12 @@ struct str kubeconfig_names(struct kubeconfig *k, const struct yaml_doc_node *ro
     if (list == NULL || list->type != YAML_DOC_LIST) {
         return names;
     }
-    for (const struct yaml_doc_node *item = list->first; item != NULL && shown < 5;
-         item = item->next) {
+    for (const struct yaml_doc_node *item = list->first; item != NULL && shown < 5; item = item->next) {
         const struct yaml_doc_node *name = yaml_doc_find(item, STR("name"));
         if (name != NULL && name->type == YAML_DOC_TEXT) {
             struct str word = diagnostics_word(k->d, name->text);
-            names = arena_printf(k->arena, "%.*s%s%.*s", STR_ARG(names),
-                                 shown == 0 ? "; there are: " : ", ", STR_ARG(word));
+            names = arena_printf(k->arena, "%.*s%s%.*s", STR_ARG(names), shown == 0 ? "; there are: " : ", ",
+                                 STR_ARG(word));
             shown++;
         }
     }
@@ -45,14 +42,12 @@ struct str kubeconfig_names(struct kubeconfig *k, const struct yaml_doc_node *ro
 }
 
 const struct yaml_doc_node *kubeconfig_entry(struct kubeconfig *k, const struct yaml_doc_node *root,
-                                             const struct kubeconfig_section *s, struct str name,
-                                             struct text_pos at)
+                                             const struct kubeconfig_section *s, struct str name, struct text_pos at)
 {
     size_t findings = k->d->n;
     const struct yaml_doc_node *list = list_of(k, root, s), *found = NULL;
 
-    for (const struct yaml_doc_node *item = list != NULL ? list->first : NULL; item != NULL;
-         item = item->next) {
+    for (const struct yaml_doc_node *item = list != NULL ? list->first : NULL; item != NULL; item = item->next) {
         if (item->type != YAML_DOC_MAP) {
             diagnostics_add(k->d, item->pos, "an element of %s must have keys, found %s", s->list,
                             yaml_doc_type_name(item));
@@ -74,8 +69,7 @@ const struct yaml_doc_node *kubeconfig_entry(struct kubeconfig *k, const struct 
     }
     if (found == NULL && k->d->n == findings) {
         struct str word = diagnostics_word(k->d, name), names = kubeconfig_names(k, root, s);
-        diagnostics_add(k->d, at, "no %s is named '%.*s'%.*s", s->kind, STR_ARG(word),
-                        STR_ARG(names));
+        diagnostics_add(k->d, at, "no %s is named '%.*s'%.*s", s->kind, STR_ARG(word), STR_ARG(names));
     }
     return found;
 }

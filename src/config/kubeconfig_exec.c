@@ -22,8 +22,7 @@
 
 /* ---- args and env ---- */
 
-static const struct yaml_doc_node *list_of(struct kubeconfig *k, const struct yaml_doc_node *exec,
-                                           const char *key)
+static const struct yaml_doc_node *list_of(struct kubeconfig *k, const struct yaml_doc_node *exec, const char *key)
 {
     const struct yaml_doc_node *list = yaml_doc_find(exec, str_of(key));
 
@@ -31,8 +30,7 @@ static const struct yaml_doc_node *list_of(struct kubeconfig *k, const struct ya
         return NULL;
     }
     if (list->type != YAML_DOC_LIST) {
-        diagnostics_add(k->d, list->pos, "%s must be a list, not %s", key,
-                        yaml_doc_type_name(list));
+        diagnostics_add(k->d, list->pos, "%s must be a list, not %s", key, yaml_doc_type_name(list));
         return NULL;
     }
     if (list->child_n > WORDS_MAX) {
@@ -48,11 +46,9 @@ static char **take_args(struct kubeconfig *k, const struct yaml_doc_node *exec)
     char **ret = list != NULL ? xcalloc(list->child_n + 1, sizeof(*ret)) : NULL;
     size_t n = 0;
 
-    for (const struct yaml_doc_node *item = list != NULL ? list->first : NULL; item != NULL;
-         item = item->next) {
+    for (const struct yaml_doc_node *item = list != NULL ? list->first : NULL; item != NULL; item = item->next) {
         if (item->type != YAML_DOC_TEXT) {
-            diagnostics_add(k->d, item->pos, "an element of args must be text, not %s",
-                            yaml_doc_type_name(item));
+            diagnostics_add(k->d, item->pos, "an element of args must be text, not %s", yaml_doc_type_name(item));
             continue;
         }
         ret[n++] = str_dup(item->text);
@@ -66,8 +62,7 @@ static char **take_env(struct kubeconfig *k, const struct yaml_doc_node *exec)
     char **ret = list != NULL ? xcalloc(list->child_n + 1, sizeof(*ret)) : NULL;
     size_t n = 0;
 
-    for (const struct yaml_doc_node *item = list != NULL ? list->first : NULL; item != NULL;
-         item = item->next) {
+    for (const struct yaml_doc_node *item = list != NULL ? list->first : NULL; item != NULL; item = item->next) {
         struct str name = kubeconfig_text(k, item, "name", NULL);
         struct str value = kubeconfig_text(k, item, "value", NULL);
         if (name.n == 0 || memchr(name.p, '=', name.n) != NULL) {
@@ -112,8 +107,7 @@ static void write_scalar(struct json_writer *w, const struct yaml_doc_node *n)
 {
     if (yaml_doc_is_null(n)) {
         json_write_null(w);
-    } else if (n->plain && (str_eq_cstr(n->text, "true") || str_eq_cstr(n->text, "false") ||
-                            is_number(n->text))) {
+    } else if (n->plain && (str_eq_cstr(n->text, "true") || str_eq_cstr(n->text, "false") || is_number(n->text))) {
         json_write_raw(w, n->text);
     } else {
         json_write_str(w, n->text);
@@ -155,8 +149,7 @@ static size_t depth_of(const struct yaml_doc_node *n)
 }
 
 /* clusters[].cluster.extensions[name EXTENSION].extension */
-static const struct yaml_doc_node *find_extension(struct kubeconfig *k,
-                                                  const struct yaml_doc_node *cluster)
+static const struct yaml_doc_node *find_extension(struct kubeconfig *k, const struct yaml_doc_node *cluster)
 {
     const struct yaml_doc_node *list = yaml_doc_find(cluster, STR("extensions"));
 
@@ -170,8 +163,7 @@ static const struct yaml_doc_node *find_extension(struct kubeconfig *k,
             continue;
         }
         if (depth_of(value) > CONFIG_DEPTH_MAX) {
-            diagnostics_add(k->d, value->pos, "extension is nested deeper than %d levels",
-                            CONFIG_DEPTH_MAX);
+            diagnostics_add(k->d, value->pos, "extension is nested deeper than %d levels", CONFIG_DEPTH_MAX);
             return NULL;
         }
         return value;
@@ -179,8 +171,8 @@ static const struct yaml_doc_node *find_extension(struct kubeconfig *k,
     return NULL;
 }
 
-static void write_cluster(struct kubeconfig *k, struct json_writer *w,
-                          const struct yaml_doc_node *cluster, const struct credentials *c)
+static void write_cluster(struct kubeconfig *k, struct json_writer *w, const struct yaml_doc_node *cluster,
+                          const struct credentials *c)
 {
     const struct yaml_doc_node *config = find_extension(k, cluster);
 
@@ -213,8 +205,8 @@ static void write_cluster(struct kubeconfig *k, struct json_writer *w,
     json_write_object_end(w);
 }
 
-static char *make_info(struct kubeconfig *k, struct str api_version,
-                       const struct yaml_doc_node *cluster, const struct credentials *c)
+static char *make_info(struct kubeconfig *k, struct str api_version, const struct yaml_doc_node *cluster,
+                       const struct credentials *c)
 {
     struct json_writer w;
     struct strbuf text;
@@ -266,8 +258,8 @@ static void check_mode(struct kubeconfig *k, const struct yaml_doc_node *exec, s
     }
 }
 
-void kubeconfig_take_exec(struct kubeconfig *k, const struct yaml_doc_node *exec,
-                          const struct yaml_doc_node *cluster, struct credentials *ret)
+void kubeconfig_take_exec(struct kubeconfig *k, const struct yaml_doc_node *exec, const struct yaml_doc_node *cluster,
+                          struct credentials *ret)
 {
     const struct yaml_doc_node *n;
 
@@ -291,6 +283,5 @@ void kubeconfig_take_exec(struct kubeconfig *k, const struct yaml_doc_node *exec
     kubeconfig_set(&e->install_hint, kubeconfig_text(k, exec, "installHint", NULL));
     e->args = take_args(k, exec);
     e->env = take_env(k, exec);
-    e->info =
-        make_info(k, version, kubeconfig_flag(k, exec, "provideClusterInfo") ? cluster : NULL, ret);
+    e->info = make_info(k, version, kubeconfig_flag(k, exec, "provideClusterInfo") ? cluster : NULL, ret);
 }

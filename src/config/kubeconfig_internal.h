@@ -25,8 +25,7 @@ bool kubeconfig_flag(struct kubeconfig *k, const struct yaml_doc_node *map, cons
 
 /* A NUL-terminated copy in the heap into *slot, unless `s` is empty. */
 void kubeconfig_set(char **slot, struct str s);
-struct str kubeconfig_path(struct kubeconfig *k,
-                           struct str path); /* from the folder; in the arena */
+struct str kubeconfig_path(struct kubeconfig *k, struct str path); /* from the folder; in the arena */
 
 /* Lists of {name, <kind>: {...}}. */
 struct kubeconfig_section {
@@ -39,20 +38,18 @@ extern const struct kubeconfig_section kubeconfig_clusters, kubeconfig_users, ku
 /* The entry called `name`; NULL, after a finding, when there is no usable one. An absent one is
  * reported at `at`. */
 const struct yaml_doc_node *kubeconfig_entry(struct kubeconfig *k, const struct yaml_doc_node *root,
-                                             const struct kubeconfig_section *s, struct str name,
-                                             struct text_pos at);
+                                             const struct kubeconfig_section *s, struct str name, struct text_pos at);
 /* "; there are: a, b" or nothing, for messages. */
-struct str kubeconfig_names(struct kubeconfig *k, const struct yaml_doc_node *root,
-                            const struct kubeconfig_section *s);
+struct str kubeconfig_names(struct kubeconfig *k, const struct yaml_doc_node *root, const struct kubeconfig_section *s);
 
 /* The PEM text under data_key (base64), else of the file named under file_key; then also its path.
  */
-void kubeconfig_take_pem(struct kubeconfig *k, const struct yaml_doc_node *map,
-                         const char *file_key, const char *data_key, char **pem, char **path);
+void kubeconfig_take_pem(struct kubeconfig *k, const struct yaml_doc_node *map, const char *file_key,
+                         const char *data_key, char **pem, char **path);
 
 /* `exec` is the mapping under that key. `cluster` and what *ret already has of it are told to the
  * plugin if it wants them. */
-void kubeconfig_take_exec(struct kubeconfig *k, const struct yaml_doc_node *exec,
-                          const struct yaml_doc_node *cluster, struct credentials *ret);
+void kubeconfig_take_exec(struct kubeconfig *k, const struct yaml_doc_node *exec, const struct yaml_doc_node *cluster,
+                          struct credentials *ret);
 
 #endif

@@ -16,8 +16,7 @@ static bool is_pem(struct str s)
     return s.n > 0 && strlen(s.p) == s.n && strstr(s.p, "-----BEGIN ") != NULL;
 }
 
-static void take_pem_data(struct kubeconfig *k, const struct yaml_doc_node *n, const char *key,
-                          char **slot)
+static void take_pem_data(struct kubeconfig *k, const struct yaml_doc_node *n, const char *key, char **slot)
 {
     size_t size = n->text.n / 4 * 3 + 4; /* and a NUL */
     unsigned char *bytes = xcalloc(1, size);
@@ -34,8 +33,7 @@ static void take_pem_data(struct kubeconfig *k, const struct yaml_doc_node *n, c
     free(bytes);
 }
 
-static void take_pem_file(struct kubeconfig *k, const struct yaml_doc_node *n, const char *key,
-                          char **slot)
+static void take_pem_file(struct kubeconfig *k, const struct yaml_doc_node *n, const char *key, char **slot)
 {
     struct str relative = kubeconfig_path(k, n->text);
     char *path = str_dup(relative);
@@ -46,8 +44,7 @@ static void take_pem_file(struct kubeconfig *k, const struct yaml_doc_node *n, c
     if (config_file_read(path, PEM_BYTES_MAX, &text, &err) < 0) {
         diagnostics_add(k->d, n->pos, "%s: %s", key, err.msg);
     } else if (!is_pem(strbuf_view(&text))) {
-        diagnostics_add(k->d, n->pos, "%s: %s does not hold PEM (a text with -----BEGIN ...)", key,
-                        path);
+        diagnostics_add(k->d, n->pos, "%s: %s does not hold PEM (a text with -----BEGIN ...)", key, path);
     } else {
         kubeconfig_set(slot, strbuf_view(&text));
     }
@@ -58,8 +55,8 @@ static void take_pem_file(struct kubeconfig *k, const struct yaml_doc_node *n, c
     free(path);
 }
 
-void kubeconfig_take_pem(struct kubeconfig *k, const struct yaml_doc_node *map,
-                         const char *file_key, const char *data_key, char **pem, char **path)
+void kubeconfig_take_pem(struct kubeconfig *k, const struct yaml_doc_node *map, const char *file_key,
+                         const char *data_key, char **pem, char **path)
 {
     const struct yaml_doc_node *file, *data;
 

@@ -39,8 +39,8 @@ static bool is_ours(struct decode *c, const struct yaml_doc_node *root)
         const struct yaml_doc_node *n = yaml_doc_find(root, str_of(marks[i].key));
         if (n != NULL && n->type == YAML_DOC_TEXT && !str_eq_cstr(n->text, marks[i].value)) {
             struct str word = diagnostics_word(c->d, n->text);
-            diagnostics_add(c->d, n->pos, "%s is '%.*s'; this program reads '%s'", marks[i].key,
-                            STR_ARG(word), marks[i].value);
+            diagnostics_add(c->d, n->pos, "%s is '%.*s'; this program reads '%s'", marks[i].key, STR_ARG(word),
+                            marks[i].value);
             ours = false;
         }
     }
@@ -51,15 +51,15 @@ static void decode_root(struct decode *c, const struct yaml_doc_node *root, stru
 {
     if (root == NULL || yaml_doc_is_null(root)) {
         diagnostics_add(c->d, (struct text_pos){1, 1},
-                        "the file is empty; it needs at least 'apiVersion: %s' and 'kind: %s'",
-                        CONFIG_API_VERSION, CONFIG_KIND);
+                        "the file is empty; it needs at least 'apiVersion: %s' and 'kind: %s'", CONFIG_API_VERSION,
+                        CONFIG_KIND);
     } else if (is_ours(c, root)) {
         config_decode_value(c, &schema_root, root, config);
     }
 }
 
-int config_parse(struct str file, struct str text, const struct config_names *names,
-                 struct config **ret, struct strbuf *report, struct err *reterr)
+int config_parse(struct str file, struct str text, const struct config_names *names, struct config **ret,
+                 struct strbuf *report, struct err *reterr)
 {
     struct config *config = config_defaults();
     const struct yaml_doc_node *root = NULL;
@@ -69,11 +69,8 @@ int config_parse(struct str file, struct str text, const struct config_names *na
 
     arena_init(&scratch, TREE_BYTES_MAX);
     diagnostics_init(&d, &scratch, file, text);
-    struct decode c = {.d = &d,
-                       .arena = &config->arena,
-                       .names = names,
-                       .origins = config->origins,
-                       .origin_max = schema_key_count()};
+    struct decode c = {
+        .d = &d, .arena = &config->arena, .names = names, .origins = config->origins, .origin_max = schema_key_count()};
     if (text.n > CONFIG_BYTES_MAX) {
         diagnostics_add(&d, (struct text_pos){0, 0}, "larger than %d KiB", CONFIG_BYTES_MAX / 1024);
     } else if (yaml_doc_read(text, &scratch, &d, &root) == 0) {
@@ -102,8 +99,8 @@ int config_read(const char *path, struct strbuf *ret, struct err *reterr)
     return config_file_read(path, CONFIG_BYTES_MAX, ret, reterr);
 }
 
-int config_load(const char *path, const struct config_names *names, struct config **ret,
-                struct strbuf *report, struct err *reterr)
+int config_load(const char *path, const struct config_names *names, struct config **ret, struct strbuf *report,
+                struct err *reterr)
 {
     struct strbuf text;
     struct err err;

@@ -143,8 +143,8 @@ void mib_or_percent_range(const struct schema_field *f, struct strbuf *out)
 
 /* ---- reading ---- */
 
-static void take_number(struct decode *c, const struct schema_field *f,
-                        const struct yaml_doc_node *n, int64_t v, void *base)
+static void take_number(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, int64_t v,
+                        void *base)
 {
     struct strbuf range;
 
@@ -174,11 +174,9 @@ void int_decode(struct decode *c, const struct schema_field *f, const struct yam
     if (digits.n == 0) {
         config_decode_error(c, n, "'%.*s' is not a whole number (%s)", STR_ARG(word), f->help);
     } else if (!n->plain) {
-        config_decode_error(c, n, "'%.*s' is text here; write the number without quotes",
-                            STR_ARG(word));
+        config_decode_error(c, n, "'%.*s' is text here; write the number without quotes", STR_ARG(word));
     } else if (digits.n > 1 && digits.p[0] == '0') {
-        config_decode_error(c, n, "%.*s starts with a zero, which some read as octal; remove it",
-                            STR_ARG(word));
+        config_decode_error(c, n, "%.*s starts with a zero, which some read as octal; remove it", STR_ARG(word));
     } else {
         bool fits = str_to_u64(digits, INT64_MAX, &v);
         take_number(c, f, n, !fits ? INT64_MAX : negative ? -(int64_t)v : (int64_t)v, base);
@@ -202,8 +200,7 @@ static bool parse_duration(struct str s, int64_t *ret_ms)
         while (digits < s.n && s.p[digits] >= '0' && s.p[digits] <= '9') {
             digits++;
         }
-        while (digits + letters < s.n && s.p[digits + letters] >= 'a' &&
-               s.p[digits + letters] <= 'z') {
+        while (digits + letters < s.n && s.p[digits + letters] >= 'a' && s.p[digits + letters] <= 'z') {
             letters++;
         }
         while (unit < ARRAY_LEN(duration_units) &&
@@ -236,19 +233,17 @@ void duration_decode(struct decode *c, const struct schema_field *f, const struc
     if (parse_duration(n->text, &ms)) {
         take_number(c, f, n, ms, base);
     } else if (str_to_u64(n->text, INT32_MAX, &bare)) {
-        config_decode_error(c, n, "%.*s has no unit; write %.*ss, or %.*sms for milliseconds",
-                            STR_ARG(word), STR_ARG(word), STR_ARG(word));
+        config_decode_error(c, n, "%.*s has no unit; write %.*ss, or %.*sms for milliseconds", STR_ARG(word),
+                            STR_ARG(word), STR_ARG(word));
     } else {
-        config_decode_error(c, n, "'%.*s' is not a duration such as 500ms, 3s or 1m30s",
-                            STR_ARG(word));
+        config_decode_error(c, n, "'%.*s' is not a duration such as 500ms, 3s or 1m30s", STR_ARG(word));
     }
 }
 
 /* "4GB", "4gi", "4GiB": what was probably meant. Empty: no idea. */
 static struct str meant_quantity(struct decode *c, struct str s)
 {
-    static const char *const wrong[] = {"kib", "mib", "gib", "tib", "ki", "mi",
-                                        "gi",  "ti",  "kb",  "mb",  "gb", "tb"};
+    static const char *const wrong[] = {"kib", "mib", "gib", "tib", "ki", "mi", "gi", "ti", "kb", "mb", "gb", "tb"};
     static const char *const right[] = {"Ki", "Mi", "Gi", "Ti"};
     struct quantity q;
 
@@ -285,9 +280,8 @@ void bytes_decode(struct decode *c, const struct schema_field *f, const struct y
     switch (error) {
     case QUANTITY_MALFORMED: {
         struct str meant = meant_quantity(c, n->text);
-        config_decode_error(c, n, "'%.*s' is not a quantity such as 512Mi or 4Gi%s%.*s%s",
-                            STR_ARG(word), meant.n > 0 ? "; did you mean '" : "", STR_ARG(meant),
-                            meant.n > 0 ? "'?" : "");
+        config_decode_error(c, n, "'%.*s' is not a quantity such as 512Mi or 4Gi%s%.*s%s", STR_ARG(word),
+                            meant.n > 0 ? "; did you mean '" : "", STR_ARG(meant), meant.n > 0 ? "'?" : "");
         return;
     }
     case QUANTITY_TOO_LARGE:
@@ -304,12 +298,10 @@ void bytes_decode(struct decode *c, const struct schema_field *f, const struct y
     } else if (bytes % MIB == 0) {
         take_number(c, f, n, bytes / MIB, base);
     } else if (bytes > 0 && bytes < MIB) {
-        config_decode_error(c, n, "%.*s is less than one MiB; did you mean '%" PRId64 "Mi'?",
-                            STR_ARG(word), bytes);
+        config_decode_error(c, n, "%.*s is less than one MiB; did you mean '%" PRId64 "Mi'?", STR_ARG(word), bytes);
     } else {
-        config_decode_error(c, n,
-                            "%.*s is not a multiple of 1Mi; the nearest below is %" PRId64 "Mi",
-                            STR_ARG(word), bytes / MIB);
+        config_decode_error(c, n, "%.*s is not a multiple of 1Mi; the nearest below is %" PRId64 "Mi", STR_ARG(word),
+                            bytes / MIB);
     }
 }
 
@@ -320,8 +312,7 @@ void factor_decode(struct decode *c, const struct schema_field *f, const struct 
     int64_t milli;
 
     for (size_t i = 0; i < n->text.n; i++) {
-        if ((n->text.p[i] < '0' || n->text.p[i] > '9') && n->text.p[i] != '.' &&
-            n->text.p[i] != '-') {
+        if ((n->text.p[i] < '0' || n->text.p[i] > '9') && n->text.p[i] != '.' && n->text.p[i] != '-') {
             config_decode_error(c, n, "'%.*s' is not a factor such as 1.0 or 1.25", STR_ARG(word));
             return;
         }
@@ -335,8 +326,8 @@ void factor_decode(struct decode *c, const struct schema_field *f, const struct 
     }
 }
 
-static void decode_percent(struct decode *c, const struct schema_field *f,
-                           const struct yaml_doc_node *n, size_t offset, void *base)
+static void decode_percent(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, size_t offset,
+                           void *base)
 {
     struct str word = diagnostics_word(c->d, n->text), number = n->text;
     bool has_sign = str_ends(number, STR("%"));

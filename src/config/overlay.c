@@ -52,20 +52,16 @@ void overlay_note(struct decode *c, const struct schema_field *row, const struct
     if (o == NULL || c->item_depth != c->overlay_depth || row->type == SCHEMA_SECTION) {
         return;
     }
-    BUG_ON(schema_is_cold(row)); /* no section that windows may change has such a key */
-    if (!yaml_doc_is_null(n) &&
-        o->key_n < o->key_max) { /* more only with duplicates, which are refused */
+    BUG_ON(schema_is_cold(row));                         /* no section that windows may change has such a key */
+    if (!yaml_doc_is_null(n) && o->key_n < o->key_max) { /* more only with duplicates, which are refused */
         struct str path = {c->path + c->overlay_path_n, c->path_n - c->overlay_path_n};
 
-        o->keys[o->key_n++] = (struct overlay_key){row,
-                                                   {.key = arena_str(c->arena, path),
-                                                    .line = n->key->pos.line,
-                                                    .column = n->key->pos.column}};
+        o->keys[o->key_n++] = (struct overlay_key){
+            row, {.key = arena_str(c->arena, path), .line = n->key->pos.line, .column = n->key->pos.column}};
     }
 }
 
-void overlay_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n,
-                    void *base)
+void overlay_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
 {
     const struct schema_field *row = schema_find_root(str_of(f->name));
     struct config_window *w = base;
@@ -221,8 +217,7 @@ bool overlay_is_given(const struct schema_field *f, const void *base)
     return o != NULL && says(o, schema_find_root(str_of(f->name)));
 }
 
-static void describe_row(const struct config_overlay *o, const struct schema_field *row,
-                         struct json_writer *w)
+static void describe_row(const struct config_overlay *o, const struct schema_field *row, struct json_writer *w)
 {
     if (row->type != SCHEMA_SECTION) {
         describe_value(row, &o->values, w);

@@ -9,9 +9,8 @@
 #define PATTERN_PREFIX "((?=[^/]{1,253}/)" PATTERN_SUBDOMAIN "/)?"
 #define PATTERN_NAME "^(?=.{1,63}$)" PATTERN_SUBDOMAIN "$"
 #define PATTERN_NAMESPACE "^[-a-z0-9*]{1,63}$"
-#define PATTERN_RESOURCE                                                                           \
-    "^(?!requests[.])(?!([^/]*[.])?kubernetes[.]io/)(?=[^/]{1,244}/)" PATTERN_SUBDOMAIN            \
-    "/" PATTERN_QUALIFIED "$"
+#define PATTERN_RESOURCE                                                                                               \
+    "^(?!requests[.])(?!([^/]*[.])?kubernetes[.]io/)(?=[^/]{1,244}/)" PATTERN_SUBDOMAIN "/" PATTERN_QUALIFIED "$"
 #define PATTERN_OBJECT "^((?=[^/]{1,63}/)" PATTERN_LABEL_WORD "/(?=.{1,253}$)" PATTERN_SUBDOMAIN ")?$"
 #define PATTERN_LABEL "^" PATTERN_PREFIX PATTERN_QUALIFIED "=(" PATTERN_QUALIFIED ")?$"
 #define PATTERN_LABEL_KEY "^" PATTERN_PREFIX PATTERN_QUALIFIED "$"
@@ -25,8 +24,7 @@
 #define PATTERN_QUANTITY_OR_PERCENT "^(" PATTERN_AMOUNT "|" PATTERN_DECIMAL "%)$"
 #define PATTERN_DURATION "^(0|([0-9]+(ms|s|m|h))+)$"
 
-#define PATTERN_INSTANT                                                                            \
-    "^([0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])(:[0-5][0-9]){2}Z)?$"
+#define PATTERN_INSTANT "^([0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])(:[0-5][0-9]){2}Z)?$"
 #define PATTERN_HOUR_MINUTE "([01][0-9]|2[0-3]):[0-5][0-9]"
 #define PATTERN_TIME "^" PATTERN_HOUR_MINUTE "$"
 #define PATTERN_TIME_OR_24 "^(" PATTERN_HOUR_MINUTE "|24:00)$"
@@ -36,9 +34,8 @@
 #define PATTERN_ZONE "^(?=.{1,64}$)" PATTERN_ZONE_PART "(/" PATTERN_ZONE_PART ")*$"
 
 #define PATTERN_BYTE "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-#define PATTERN_PORT                                                                               \
-    ":0*(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[0-9]{1,4})"
-#define PATTERN_ADDRESS                                                                            \
+#define PATTERN_PORT ":0*(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[0-9]{1,4})"
+#define PATTERN_ADDRESS                                                                                                \
     "^(localhost|" PATTERN_BYTE "([.]" PATTERN_BYTE "){3}|\\[[0-9A-Fa-f:.]{2,45}\\])?" PATTERN_PORT "$"
 #define PATTERN_SWITCH "^(on|off|true|false)$"
 

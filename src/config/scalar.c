@@ -24,8 +24,7 @@ void scalar_copy(const struct schema_field *f, const void *from, void *to)
     memcpy((char *)to + f->offset2, (const char *)from + f->offset2, t->size2);
 }
 
-void scalar_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n,
-                   void *base)
+void scalar_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
 {
     const struct scalar_type *t = f->scalar;
 

@@ -35,10 +35,10 @@ struct scalar_type {
     scalar_describe_fn *describe; /* as JSON; NULL: what `format` writes, as text */
     const char *accepts;          /* or, if it depends on the row, the next one */
     scalar_accepts_fn *accepts_of;
-    const char *pattern;                              /* of its text */
-    scalar_form_fn *form;                             /* NULL: text with the pattern */
+    const char *pattern;                               /* of its text */
+    scalar_form_fn *form;                              /* NULL: text with the pattern */
     void (*add_number)(struct strbuf *out, int64_t v); /* a number in its notation */
-    int64_t unit; /* of numbers of bytes: what a stored one means */
+    int64_t unit;                                      /* of numbers of bytes: what a stored one means */
 };
 
 /* Indexed by the type. Beside the rows of the schema nobody asks it: they lead here. */
@@ -89,7 +89,7 @@ void json_schema_types(struct json_writer *w, const char *const *types);
 bool json_schema_is_switch(const char *const *words);
 
 /* names.c: the grammars of Kubernetes names. */
-scalar_error_fn resource_name_error, label_key_error, label_value_error, name_error, namespace_error,
-    object_name_error, instant_error;
+scalar_error_fn resource_name_error, label_key_error, label_value_error, name_error, namespace_error, object_name_error,
+    instant_error;
 
 #endif

@@ -33,8 +33,7 @@ static size_t word_index(const char *const *words, struct str s)
     return i;
 }
 
-static void refuse_word(struct decode *c, const struct yaml_doc_node *n, const struct str *words,
-                        size_t words_n)
+static void refuse_word(struct decode *c, const struct yaml_doc_node *n, const struct str *words, size_t words_n)
 {
     struct str word = diagnostics_word(c->d, n->text);
     const struct str *near = suggest(n->text, words, words_n);
@@ -45,8 +44,8 @@ static void refuse_word(struct decode *c, const struct yaml_doc_node *n, const s
         strbuf_addf(&list, "%s%.*s", i > 0 ? ", " : "", STR_ARG(words[i]));
     }
     if (near != NULL) {
-        config_decode_error(c, n, "'%.*s' is not one of: %s; did you mean '%.*s'?", STR_ARG(word),
-                            list.p, STR_ARG(*near));
+        config_decode_error(c, n, "'%.*s' is not one of: %s; did you mean '%.*s'?", STR_ARG(word), list.p,
+                            STR_ARG(*near));
     } else {
         config_decode_error(c, n, "'%.*s' is not one of: %s", STR_ARG(word), list.p);
     }
@@ -166,8 +165,8 @@ void strategy_accepts(const struct schema_field *f, struct strbuf *out)
 
 /* ---- text ---- */
 
-static void store_unless(const char *why, struct decode *c, const struct schema_field *f,
-                         const struct yaml_doc_node *n, void *base)
+static void store_unless(const char *why, struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n,
+                         void *base)
 {
     struct str word = diagnostics_word(c->d, n->text);
 

@@ -8,20 +8,17 @@
 
 #define TEXT .size = sizeof(struct str), .format = text_format
 /* Text that `error_` accepts. */
-#define GRAMMAR(error_, accepts_, pattern_)                                                        \
+#define GRAMMAR(error_, accepts_, pattern_)                                                                            \
     TEXT, .decode = text_decode, .error = (error_), .accepts = (accepts_), .pattern = (pattern_)
 /* A number that fits into the C type, written by `add_`. */
-#define NUMBER(c_type_, decode_, add_)                                                             \
-    .size = sizeof(c_type_), .decode = (decode_), .format = number_format, .accepts_of = number_range, \
+#define NUMBER(c_type_, decode_, add_)                                                                                 \
+    .size = sizeof(c_type_), .decode = (decode_), .format = number_format, .accepts_of = number_range,                 \
     .add_number = (add_)
-#define BYTES(decode_, add_, unit_, pattern_)                                                      \
+#define BYTES(decode_, add_, unit_, pattern_)                                                                          \
     NUMBER(int64_t, decode_, add_), .unit = (unit_), .pattern = (pattern_), .form = number_form
 
 const struct scalar_type scalar_types[SCHEMA__MAX] = {
-    [SCHEMA_CONST] = {.decode = const_decode,
-                      .format = const_format,
-                      .accepts_of = words_accepts,
-                      .form = const_form},
+    [SCHEMA_CONST] = {.decode = const_decode, .format = const_format, .accepts_of = words_accepts, .form = const_form},
     [SCHEMA_WORD] = {.size = sizeof(unsigned int),
                      .decode = word_decode,
                      .format = word_format,
@@ -35,8 +32,7 @@ const struct scalar_type scalar_types[SCHEMA__MAX] = {
                      .form = flag_form},
 
     [SCHEMA_INT] = {NUMBER(int32_t, int_decode, strbuf_add_i64), .describe = int_describe, .form = int_form},
-    [SCHEMA_DURATION] = {NUMBER(int32_t, duration_decode, add_duration),
-                         .pattern = PATTERN_DURATION,
+    [SCHEMA_DURATION] = {NUMBER(int32_t, duration_decode, add_duration), .pattern = PATTERN_DURATION,
                          .form = duration_form},
     [SCHEMA_FACTOR] = {NUMBER(int32_t, factor_decode, add_factor), .pattern = PATTERN_FACTOR, .form = factor_form},
     [SCHEMA_BYTES] = {BYTES(bytes_decode, add_bytes, 1, PATTERN_QUANTITY)},

@@ -7,10 +7,8 @@
 
 /* The reader stores an enum as an unsigned int. */
 _Static_assert(sizeof(enum memory_only_mode) == sizeof(unsigned int) &&
-                   sizeof(enum dialect_mode) == sizeof(unsigned int) &&
-                   sizeof(enum qos) == sizeof(unsigned int) &&
-                   sizeof(enum lending) == sizeof(unsigned int) &&
-                   sizeof(enum election_mode) == sizeof(unsigned int) &&
+                   sizeof(enum dialect_mode) == sizeof(unsigned int) && sizeof(enum qos) == sizeof(unsigned int) &&
+                   sizeof(enum lending) == sizeof(unsigned int) && sizeof(enum election_mode) == sizeof(unsigned int) &&
                    sizeof(enum log_format) == sizeof(unsigned int) &&
                    sizeof(enum signing_mode) == sizeof(unsigned int) &&
                    sizeof(enum ops_authorization) == sizeof(unsigned int) &&
@@ -25,26 +23,24 @@ static const struct schema_field file_item = {SCALAR(SCHEMA_TEXT), RANGE(0, FILE
 
 static const struct schema_field resources_rows[] = {
     KEY("compute", SCHEMA_LIST, AT(policy.compute_resources),
-        ITEMS(&schema_compute_item, struct compute_resource, policy.compute_resource_n,
-              SCHEMA_RESOURCES_MAX),
-        RELIST, HELP("resources that count shares of a GPU's compute")),
+        ITEMS(&schema_compute_item, struct compute_resource, policy.compute_resource_n, SCHEMA_RESOURCES_MAX), RELIST,
+        HELP("resources that count shares of a GPU's compute")),
     KEY("memory", SCHEMA_LIST, AT(policy.memory_resources),
-        ITEMS(&resource_item, struct str, policy.memory_resource_n, SCHEMA_RESOURCES_MAX),
-        RELIST, HELP("resources that count MiB of device memory")),
+        ITEMS(&resource_item, struct str, policy.memory_resource_n, SCHEMA_RESOURCES_MAX), RELIST,
+        HELP("resources that count MiB of device memory")),
     KEY("count", SCHEMA_LIST, AT(policy.count_resources),
-        ITEMS(&resource_item, struct str, policy.count_resource_n, SCHEMA_RESOURCES_MAX),
-        RELIST, HELP("resources that count GPUs assigned by fgpu")),
+        ITEMS(&resource_item, struct str, policy.count_resource_n, SCHEMA_RESOURCES_MAX), RELIST,
+        HELP("resources that count GPUs assigned by fgpu")),
     KEY("whole", SCHEMA_LIST, AT(policy.whole_resources),
-        ITEMS(&resource_item, struct str, policy.whole_resource_n, SCHEMA_RESOURCES_MAX),
-        RELIST, HELP("resources that count whole GPUs, or replicas, offered by a device plugin")),
+        ITEMS(&resource_item, struct str, policy.whole_resource_n, SCHEMA_RESOURCES_MAX), RELIST,
+        HELP("resources that count whole GPUs, or replicas, offered by a device plugin")),
     KEY("sliceDrivers", SCHEMA_LIST, AT(policy.slice_drivers),
         ITEMS(&driver_item, struct str, policy.slice_driver_n, SCHEMA_RESOURCES_MAX),
         HELP("drivers of dynamic resource allocation whose ResourceSlices publish GPUs")),
 };
 
 static const struct schema_field dialect_rows[] = {
-    KEY("kai", SCHEMA_WORD, AT(policy.kai),
-        WORDS([DIALECT_IGNORE] = "ignore", [DIALECT_SERVE] = "serve"), RELIST,
+    KEY("kai", SCHEMA_WORD, AT(policy.kai), WORDS([DIALECT_IGNORE] = "ignore", [DIALECT_SERVE] = "serve"), RELIST,
         HELP("annotations gpu-fraction and gpu-memory, as in Run:ai and KAI-Scheduler")),
 };
 
@@ -72,26 +68,23 @@ static const struct schema_field shadow_rows[] = {
 
 static const struct schema_field packing_rows[] = {
     KEY("nodeStrategy", SCHEMA_CRITERIA, AT(policy.node_strategy),
-        .offset2 = offsetof(struct config, policy.node_criteria), NOW,
-        HELP("preference among nodes")),
-    KEY("deviceStrategy", SCHEMA_STRATEGY, AT(policy.device_strategy),
-        NOW, HELP("preference among the GPUs of a node")),
+        .offset2 = offsetof(struct config, policy.node_criteria), NOW, HELP("preference among nodes")),
+    KEY("deviceStrategy", SCHEMA_STRATEGY, AT(policy.device_strategy), NOW,
+        HELP("preference among the GPUs of a node")),
     KEY("rules", SCHEMA_LIST, AT(policy.rules),
-        ITEMS(&schema_rule_item, struct packing_rule, policy.rule_n, PACKING_RULES_MAX),
-        .check = schema_check_rules, RELIST,
-        HELP("other strategies for some pods, on some nodes; the first rule that matches applies")),
-    KEY("candidates", SCHEMA_INT, AT(policy.candidates), RANGE(0, 100000),
-        NOW, HELP("number of nodes in a filter reply, 0 for all")),
-    KEY("hold", SCHEMA_DURATION, AT(policy.hold_ms), RANGE(0, 60000),
-        NOW, HELP("time during which a node that was ranked first for one pod scores lower for the next pods")),
+        ITEMS(&schema_rule_item, struct packing_rule, policy.rule_n, PACKING_RULES_MAX), .check = schema_check_rules,
+        RELIST, HELP("other strategies for some pods, on some nodes; the first rule that matches applies")),
+    KEY("candidates", SCHEMA_INT, AT(policy.candidates), RANGE(0, 100000), NOW,
+        HELP("number of nodes in a filter reply, 0 for all")),
+    KEY("hold", SCHEMA_DURATION, AT(policy.hold_ms), RANGE(0, 60000), NOW,
+        HELP("time during which a node that was ranked first for one pod scores lower for the next pods")),
     SECTION("candidate", shadow_rows),
 };
 
 static const struct schema_field tls_rows[] = {
     KEY("certFile", SCHEMA_TEXT, AT(serving.tls.cert_file), RANGE(0, FILE_NAME_MAX),
         HELP("PEM file with the certificate, then its intermediates; empty for no TLS")),
-    KEY("keyFile", SCHEMA_TEXT, AT(serving.tls.key_file), RANGE(0, FILE_NAME_MAX),
-        HELP("PEM file with its key")),
+    KEY("keyFile", SCHEMA_TEXT, AT(serving.tls.key_file), RANGE(0, FILE_NAME_MAX), HELP("PEM file with its key")),
     KEY("clientCAFile", SCHEMA_TEXT, AT(serving.tls.client_ca_file), RANGE(0, FILE_NAME_MAX),
         HELP("PEM file with the CAs of the callers' certificates")),
     KEY("allowedNames", SCHEMA_LIST, AT(serving.tls.allowed_names),
@@ -105,28 +98,25 @@ static const struct schema_field tls_rows[] = {
 static const struct schema_field serving_rows[] = {
     KEY("verbsAddress", SCHEMA_ADDRESS, AT(serving.verbs),
         HELP("filter, prioritize and bind; kube-scheduler calls here")),
-    KEY("opsAddress", SCHEMA_ADDRESS, AT(serving.ops),
-        HELP("metrics, state, configz and version")),
+    KEY("opsAddress", SCHEMA_ADDRESS, AT(serving.ops), HELP("metrics, state, configz and version")),
     KEY("opsAuthorization", SCHEMA_WORD, AT(serving.ops_authorization),
         WORDS([OPS_AUTHORIZATION_REMOTE] = "remote", [OPS_AUTHORIZATION_ALWAYS] = "always"),
         HELP("when callers of ops need a token: remote means on all addresses except loopback, always means on all")),
-    KEY("opsAllowedHosts", SCHEMA_LIST, AT(serving.ops_hosts),
-        ITEMS(&host_item, struct str, serving.ops_host_n, 64),
+    KEY("opsAllowedHosts", SCHEMA_LIST, AT(serving.ops_hosts), ITEMS(&host_item, struct str, serving.ops_host_n, 64),
         HELP("host names that callers of ops may use over plain HTTP, beside addresses and localhost")),
-    KEY("healthAddress", SCHEMA_ADDRESS, AT(serving.health),
-        HELP("livez, readyz and healthz; the kubelet calls here")),
+    KEY("healthAddress", SCHEMA_ADDRESS, AT(serving.health), HELP("livez, readyz and healthz; the kubelet calls here")),
     KEY("bindsAllPods", SCHEMA_FLAG, AT(serving.binds_all_pods), NOW,
         HELP("whether bind also accepts pods that ask for no GPU")),
     SECTION("tls", tls_rows),
 };
 
 static const struct schema_field client_rows[] = {
-    KEY("bindDeadline", SCHEMA_DURATION, AT(client.bind_deadline_ms), RANGE(1000, 9000),
-        NOW, HELP("time for one bind, including retries")),
+    KEY("bindDeadline", SCHEMA_DURATION, AT(client.bind_deadline_ms), RANGE(1000, 9000), NOW,
+        HELP("time for one bind, including retries")),
     KEY("holdOff", SCHEMA_DURATION, AT(client.hold_off_ms), RANGE(0, 600000),
         HELP("time after the start in which no GPU is promised, because writes of an earlier fgpu may still arrive")),
-    KEY("maxInFlightBinds", SCHEMA_INT, AT(client.binds_in_flight_max), RANGE(1, 10000),
-        NOW, HELP("number of bindings sent to the API server at the same time")),
+    KEY("maxInFlightBinds", SCHEMA_INT, AT(client.binds_in_flight_max), RANGE(1, 10000), NOW,
+        HELP("number of bindings sent to the API server at the same time")),
     KEY("staleAfter", SCHEMA_DURATION, AT(client.stale_after_ms), RANGE(1000, 300000),
         HELP("time without news from the API server after which no GPU is promised")),
     KEY("wakeObject", SCHEMA_OBJECT, AT(client.wake_object),
@@ -145,8 +135,7 @@ static const struct schema_field signing_rows[] = {
         HELP("whether fgpu signs records and believes only signed records")),
     KEY("privateKey", SCHEMA_TEXT, AT(signing.private_key), RANGE(0, FILE_NAME_MAX),
         HELP("PEM file with the key that signs new records")),
-    KEY("publicKeys", SCHEMA_LIST, AT(signing.public_keys),
-        ITEMS(&file_item, struct str, signing.public_key_n, 64),
+    KEY("publicKeys", SCHEMA_LIST, AT(signing.public_keys), ITEMS(&file_item, struct str, signing.public_key_n, 64),
         HELP("PEM files, or directories of *.pub, with further public keys that fgpu believes")),
     KEY("acceptUnsignedBefore", SCHEMA_INSTANT, AT(signing.accept_unsigned_before), RELIST,
         HELP("records of pods created before this time need no signature")),
@@ -155,15 +144,15 @@ static const struct schema_field signing_rows[] = {
 static const struct schema_field logging_rows[] = {
     KEY("format", SCHEMA_WORD, AT(logging.format), WORDS([LOG_FORMAT_TEXT] = "text", [LOG_FORMAT_JSON] = "json"),
         HELP("form of the log lines")),
-    KEY("verbosity", SCHEMA_INT, AT(logging.verbosity), RANGE(0, 10),
-        NOW, HELP("0 events, 2 steady state, 4 decisions, 6 wire")),
+    KEY("verbosity", SCHEMA_INT, AT(logging.verbosity), RANGE(0, 10), NOW,
+        HELP("0 events, 2 steady state, 4 decisions, 6 wire")),
 };
 
 static const struct schema_field limits_rows[] = {
-    KEY("bodyBytes", SCHEMA_BYTES, AT(limits.body_bytes), RANGE(65536, INT64_C(256) << 20),
-        NOW, HELP("largest request body")),
-    KEY("bytesInFlight", SCHEMA_BYTES, AT(limits.bytes_in_flight), RANGE(65536, INT64_C(16) << 30),
-        NOW, HELP("memory for all request bodies at one time, together with what is read from them")),
+    KEY("bodyBytes", SCHEMA_BYTES, AT(limits.body_bytes), RANGE(65536, INT64_C(256) << 20), NOW,
+        HELP("largest request body")),
+    KEY("bytesInFlight", SCHEMA_BYTES, AT(limits.bytes_in_flight), RANGE(65536, INT64_C(16) << 30), NOW,
+        HELP("memory for all request bodies at one time, together with what is read from them")),
     KEY("connections", SCHEMA_INT, AT(limits.connections), RANGE(16, 65536),
         HELP("number of connections of one listener")),
     KEY("connectionsPerAddress", SCHEMA_INT, AT(limits.connections_per_address), RANGE(0, 65536),
@@ -171,27 +160,28 @@ static const struct schema_field limits_rows[] = {
 };
 
 static const struct schema_field root_rows[] = {
-    {.name = "apiVersion", SCALAR(SCHEMA_CONST), .required = true, WORDS(CONFIG_API_VERSION),
+    {.name = "apiVersion",
+     SCALAR(SCHEMA_CONST),
+     .required = true,
+     WORDS(CONFIG_API_VERSION),
      HELP("version of this format")},
     {.name = "kind", SCALAR(SCHEMA_CONST), .required = true, WORDS(CONFIG_KIND), HELP("kind of the file")},
     SECTION("resources", resources_rows, .check = schema_check_resources),
     SECTION("dialects", dialect_rows),
-    KEY("sizes", SCHEMA_MAP, AT(policy.sizes),
-        ITEMS(&schema_size_item, struct named_size, policy.size_n, ENTRIES_MAX), .key = &schema_size_key,
-        RELIST, HELP("requests with a name, for the annotation fgpu.io/size")),
+    KEY("sizes", SCHEMA_MAP, AT(policy.sizes), ITEMS(&schema_size_item, struct named_size, policy.size_n, ENTRIES_MAX),
+        .key = &schema_size_key, RELIST, HELP("requests with a name, for the annotation fgpu.io/size")),
     KEY("nodeTemplates", SCHEMA_LIST, AT(policy.templates),
         ITEMS(&schema_template_item, struct node_template, policy.template_n, ENTRIES_MAX),
-        .check = schema_check_templates, RELIST,
-        HELP("GPUs of nodes that do not publish their GPUs")),
+        .check = schema_check_templates, RELIST, HELP("GPUs of nodes that do not publish their GPUs")),
     SECTION("devices", devices_rows),
     SECTION("packing", packing_rows),
     KEY("tenants", SCHEMA_LIST, AT(policy.tenants),
-        ITEMS(&schema_tenant_item, struct tenant, policy.tenant_n, TENANTS_MAX), .check = schema_check_tenants,
-        NOW, HELP("limits for groups of namespaces")),
+        ITEMS(&schema_tenant_item, struct tenant, policy.tenant_n, TENANTS_MAX), .check = schema_check_tenants, NOW,
+        HELP("limits for groups of namespaces")),
     KEY("nodePools", SCHEMA_LIST, AT(policy.node_pools),
-        ITEMS(&schema_pool_item, struct node_pool, policy.node_pool_n, ENTRIES_MAX), .appended = true,
-        RELIST, HELP("nodes that are open or closed for new pods with GPUs; of several entries for a node the last "
-                     "one applies")),
+        ITEMS(&schema_pool_item, struct node_pool, policy.node_pool_n, ENTRIES_MAX), .appended = true, RELIST,
+        HELP("nodes that are open or closed for new pods with GPUs; of several entries for a node the last "
+             "one applies")),
     KEY("timeWindows", SCHEMA_LIST, AT(windows),
         ITEMS(&schema_window_item, struct config_window, window_n, TIMETABLE_WINDOWS_MAX),
         .check = schema_check_windows, NOW,
@@ -211,8 +201,7 @@ static const struct schema_field root_rows[] = {
 
 const struct schema_field schema_root = {SCALAR(SCHEMA_SECTION), ROWS(root_rows)};
 
-static void each_key(const struct schema_field *section, const char *path, schema_visit_fn *visit,
-                     void *ctx)
+static void each_key(const struct schema_field *section, const char *path, schema_visit_fn *visit, void *ctx)
 {
     for (size_t i = 0; i < section->sub_n; i++) {
         const struct schema_field *row = &section->sub[i];

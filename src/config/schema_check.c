@@ -24,9 +24,8 @@ static void check_amounts(struct decode *c, const struct yaml_doc_node *n, int32
         config_decode_error(c, yaml_doc_find(n, STR("milli")),
                             "%d milli is neither a share of one GPU (1..1000) nor a multiple of 1000", milli);
     } else if (milli > DEVICE_MILLI && (mem_mib != 0 || count != 0)) {
-        config_decode_error(
-            c, yaml_doc_find(n, STR("milli")),
-            "more than 1000 milli means whole GPUs and goes with neither memory nor count");
+        config_decode_error(c, yaml_doc_find(n, STR("milli")),
+                            "more than 1000 milli means whole GPUs and goes with neither memory nor count");
     }
 }
 
@@ -71,8 +70,7 @@ void schema_check_size(struct decode *c, const struct yaml_doc_node *n, const vo
 }
 
 /* Every namespace of tenant `i` that an earlier place has letter by letter. */
-static void check_namespaces(struct decode *c, const struct policy *p, size_t i,
-                             const struct yaml_doc_node *list)
+static void check_namespaces(struct decode *c, const struct policy *p, size_t i, const struct yaml_doc_node *list)
 {
     const struct yaml_doc_node *at = list->first;
 
@@ -86,8 +84,7 @@ static void check_namespaces(struct decode *c, const struct policy *p, size_t i,
             for (size_t m = 0; m < (j < i ? t->namespace_n : k) && !found; m++) {
                 found = str_eq(name, t->namespaces[m]);
                 if (found) {
-                    config_decode_error(c, at, "%.*s belongs to tenant %.*s already", STR_ARG(name),
-                                        STR_ARG(t->name));
+                    config_decode_error(c, at, "%.*s belongs to tenant %.*s already", STR_ARG(name), STR_ARG(t->name));
                 }
             }
         }
@@ -100,8 +97,9 @@ void schema_check_template(struct decode *c, const struct yaml_doc_node *n, cons
     bool counts = yaml_doc_find(n, STR("gpus")) != NULL, believes = t->allocatable == ALLOCATABLE_WHOLE_GPUS;
 
     if (counts == believes) {
-        config_decode_error(c, n, counts ? "both gpus and allocatable: whole-gpus; give one of them"
-                                         : "how many GPUs? give gpus, or allocatable: whole-gpus");
+        config_decode_error(c, n,
+                            counts ? "both gpus and allocatable: whole-gpus; give one of them"
+                                   : "how many GPUs? give gpus, or allocatable: whole-gpus");
     }
 }
 
@@ -138,8 +136,7 @@ static bool rule_covers(const struct packing_rule *rule, const struct packing_ru
             return false;
         }
     }
-    return (rule->namespace_n == 0 || other->namespace_n > 0) &&
-           kv_has_all(other->pod_selector, rule->pod_selector) &&
+    return (rule->namespace_n == 0 || other->namespace_n > 0) && kv_has_all(other->pod_selector, rule->pod_selector) &&
            kv_has_all(other->node_selector, rule->node_selector);
 }
 
@@ -162,9 +159,8 @@ void schema_check_override(struct decode *c, const struct yaml_doc_node *n, cons
 {
     const struct device_settings *s = &((const struct device_override *)base)->settings;
 
-    if (s->mem_reserve_mib < 0 && s->max_sharers < 0 && s->overcommit_milli < 0 &&
-        s->overcommit_mem_milli < 0 && s->memory_only == MEMORY_ONLY__MAX && s->qos == QOS__MAX &&
-        s->lending == LEND__MAX) {
+    if (s->mem_reserve_mib < 0 && s->max_sharers < 0 && s->overcommit_milli < 0 && s->overcommit_mem_milli < 0 &&
+        s->memory_only == MEMORY_ONLY__MAX && s->qos == QOS__MAX && s->lending == LEND__MAX) {
         config_decode_error(c, n,
                             "changes nothing; give memoryReserve, maxSharers, memoryOnly, qos, lendIdleCompute "
                             "or overcommit");
@@ -208,8 +204,8 @@ void schema_check_tenants(struct decode *c, const struct yaml_doc_node *n, const
 
         for (size_t j = 0; j < i; j++) {
             if (str_eq(t->name, p->tenants[j].name)) {
-                config_decode_error(c, yaml_doc_find(item, STR("name")),
-                                    "element %zu has the same name as element %zu", i, j);
+                config_decode_error(c, yaml_doc_find(item, STR("name")), "element %zu has the same name as element %zu",
+                                    i, j);
                 break;
             }
         }
@@ -261,11 +257,10 @@ void schema_check_resources(struct decode *c, const struct yaml_doc_node *n, con
         for (size_t j = 0; j < i; j++) {
             const struct yaml_doc_node *at = find_text(n, all[i].name);
             if (str_eq(all[i].name, all[j].name)) {
-                bool by_default = yaml_doc_find(n, str_of(all[j].list)) == NULL ||
-                                  yaml_doc_find(n, str_of(all[i].list)) == NULL;
-                config_decode_error(c, at != NULL ? at : n, "%.*s is in two lists, %s and %s%s",
-                                    STR_ARG(all[i].name), all[j].list, all[i].list,
-                                    by_default ? " (one of them by default)" : "");
+                bool by_default =
+                    yaml_doc_find(n, str_of(all[j].list)) == NULL || yaml_doc_find(n, str_of(all[i].list)) == NULL;
+                config_decode_error(c, at != NULL ? at : n, "%.*s is in two lists, %s and %s%s", STR_ARG(all[i].name),
+                                    all[j].list, all[i].list, by_default ? " (one of them by default)" : "");
                 break;
             }
         }
@@ -294,8 +289,8 @@ void schema_check_serving(struct decode *c, const struct yaml_doc_node *n, const
         for (size_t j = 0; j < i; j++) {
             if (all[i]->port != 0 && all[i]->port == all[j]->port) {
                 const struct yaml_doc_node *at = yaml_doc_find(n, str_of(names[i]));
-                config_decode_error(c, at != NULL ? at : n, "%s and %s have the same port %u",
-                                    names[j], names[i], all[i]->port);
+                config_decode_error(c, at != NULL ? at : n, "%s and %s have the same port %u", names[j], names[i],
+                                    all[i]->port);
             }
         }
     }
@@ -307,8 +302,7 @@ void schema_check_limits(struct decode *c, const struct yaml_doc_node *n, const 
     const struct yaml_doc_node *at = yaml_doc_find(n, STR("bytesInFlight"));
 
     if (l->bytes_in_flight < l->body_bytes) {
-        config_decode_error(c, at != NULL ? at : n,
-                            "bytesInFlight must hold at least one body of bodyBytes");
+        config_decode_error(c, at != NULL ? at : n, "bytesInFlight must hold at least one body of bodyBytes");
     }
 }
 
@@ -341,8 +335,8 @@ void schema_check_windows(struct decode *c, const struct yaml_doc_node *n, const
     for (size_t i = 0; i < config->window_n; i++, item = item->next) {
         for (size_t j = 0; j < i; j++) {
             if (str_eq(config->windows[i].name, config->windows[j].name)) {
-                config_decode_error(c, yaml_doc_find(item, STR("name")),
-                                    "element %zu has the same name as element %zu", i, j);
+                config_decode_error(c, yaml_doc_find(item, STR("name")), "element %zu has the same name as element %zu",
+                                    i, j);
                 break;
             }
         }

@@ -22,30 +22,31 @@
 
 enum schema_type {
     /* one value (scalar_internal.h); the comment names the C type behind `offset` and the notation */
-    SCHEMA_CONST,     /* nothing stored; must read words[0] */
-    SCHEMA_INT,       /* int32_t; 100 */
-    SCHEMA_DURATION,  /* int32_t milliseconds; 500ms, 3s, 1m30s, 0 */
-    SCHEMA_BYTES,     /* int64_t bytes; a Kubernetes quantity */
-    SCHEMA_MIB,       /* int64_t MiB; a quantity of bytes that is a multiple of 1Mi */
-    SCHEMA_FACTOR,    /* int32_t thousandths; 1.25 */
-    SCHEMA_WORD,      /* an enum whose values are the indexes of `words` */
-    SCHEMA_FLAG,      /* bool; true or false, bare */
-    SCHEMA_TEXT,      /* struct str */
-    SCHEMA_NAME,      /* struct str; lower-case word */
-    SCHEMA_NAMESPACE, /* struct str; a namespace, '*' for any text in it */
-    SCHEMA_PERCENT,   /* int32_t thousandths; 12.5% */
+    SCHEMA_CONST,          /* nothing stored; must read words[0] */
+    SCHEMA_INT,            /* int32_t; 100 */
+    SCHEMA_DURATION,       /* int32_t milliseconds; 500ms, 3s, 1m30s, 0 */
+    SCHEMA_BYTES,          /* int64_t bytes; a Kubernetes quantity */
+    SCHEMA_MIB,            /* int64_t MiB; a quantity of bytes that is a multiple of 1Mi */
+    SCHEMA_FACTOR,         /* int32_t thousandths; 1.25 */
+    SCHEMA_WORD,           /* an enum whose values are the indexes of `words` */
+    SCHEMA_FLAG,           /* bool; true or false, bare */
+    SCHEMA_TEXT,           /* struct str */
+    SCHEMA_NAME,           /* struct str; lower-case word */
+    SCHEMA_NAMESPACE,      /* struct str; a namespace, '*' for any text in it */
+    SCHEMA_PERCENT,        /* int32_t thousandths; 12.5% */
     SCHEMA_MIB_OR_PERCENT, /* int64_t MiB at `offset`, or int32_t thousandths at `offset2` */
-    SCHEMA_RESOURCE,  /* struct str; an extended resource name */
-    SCHEMA_OBJECT,    /* struct str; NAMESPACE/NAME, or empty */
-    SCHEMA_INSTANT,   /* struct str; 2026-03-28T18:59:50Z, or empty */
-    SCHEMA_STRATEGY,  /* struct str; one of config_names.strategies */
-    SCHEMA_CRITERIA,  /* struct str as SCHEMA_STRATEGY at `offset`, struct criteria at `offset2`: criteria.c */
-    SCHEMA_LABEL_KEY, SCHEMA_LABEL_VALUE, /* struct str */
-    SCHEMA_LABEL,     /* struct str key at `offset`, struct str value at `offset2`; "key=value" */
-    SCHEMA_ADDRESS,   /* struct address; HOST:PORT */
-    SCHEMA_TIME,      /* int32_t minutes; 20:30. With min 1, midnight is the end of the day */
-    SCHEMA_DAYS,      /* uint32_t set of days; mon, mon-fri */
-    SCHEMA_ZONE,      /* const struct time_zone *; Europe/Berlin */
+    SCHEMA_RESOURCE,       /* struct str; an extended resource name */
+    SCHEMA_OBJECT,         /* struct str; NAMESPACE/NAME, or empty */
+    SCHEMA_INSTANT,        /* struct str; 2026-03-28T18:59:50Z, or empty */
+    SCHEMA_STRATEGY,       /* struct str; one of config_names.strategies */
+    SCHEMA_CRITERIA,       /* struct str as SCHEMA_STRATEGY at `offset`, struct criteria at `offset2`: criteria.c */
+    SCHEMA_LABEL_KEY,
+    SCHEMA_LABEL_VALUE, /* struct str */
+    SCHEMA_LABEL,       /* struct str key at `offset`, struct str value at `offset2`; "key=value" */
+    SCHEMA_ADDRESS,     /* struct address; HOST:PORT */
+    SCHEMA_TIME,        /* int32_t minutes; 20:30. With min 1, midnight is the end of the day */
+    SCHEMA_DAYS,        /* uint32_t set of days; mon, mon-fri */
+    SCHEMA_ZONE,        /* const struct time_zone *; Europe/Berlin */
     /* several values */
     SCHEMA_SECTION, /* a mapping with the rows `sub`, stored in the same struct */
     SCHEMA_LIST,    /* const T * at `offset`, size_t at `offset2`; `sub` is one element's row */
@@ -74,8 +75,8 @@ struct schema_field {
     /* Of an element's row: a T in which nothing is given. NULL: all zero. Then a key of the element that is not
      * there stays so when it is written. */
     const void *item_absent;
-    bool alone;       /* of a section: one word in its place is the value of its first row */
-    bool appended;    /* what a time window says of a list comes behind it, instead of replacing it */
+    bool alone;    /* of a section: one word in its place is the value of its first row */
+    bool appended; /* what a time window says of a list comes behind it, instead of replacing it */
     /* Called when the value itself is fine; `base` is the struct it was stored in. */
     void (*check)(struct decode *c, const struct yaml_doc_node *n, const void *base);
     enum config_reload reload; /* RESTART unless the row says more: the safe side for a new key */
@@ -83,7 +84,7 @@ struct schema_field {
 };
 
 #define SCHEMA_RESOURCES_MAX POLICY_NAMES_MAX
-#define SCHEMA_PATH_MAX 256      /* "resources.compute[1].name" */
+#define SCHEMA_PATH_MAX 256 /* "resources.compute[1].name" */
 
 /* The whole file; base struct is struct config. */
 extern const struct schema_field schema_root;
@@ -94,7 +95,7 @@ struct decode {
     const struct config_names *names;
     struct config_origin *origins; /* one for each value of the file */
     size_t origin_n, origin_max;
-    uint32_t item_depth; /* elements of lists and maps around the value: their origin is the list's */
+    uint32_t item_depth;            /* elements of lists and maps around the value: their origin is the list's */
     struct config_overlay *overlay; /* being read; NULL: none */
     uint32_t overlay_depth;
     size_t overlay_path_n; /* of what stands before its keys in the path: "timeWindows[0]." */
@@ -126,12 +127,10 @@ void describe_value(const struct schema_field *f, const void *base, struct json_
 /* The row with this name at the top level, or NULL. */
 const struct schema_field *schema_find_root(struct str name);
 
-void config_decode_value(struct decode *c, const struct schema_field *f,
-                         const struct yaml_doc_node *n, void *base);
+void config_decode_value(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base);
 
 /* "path: message" at the node. */
-void config_decode_error(struct decode *c, const struct yaml_doc_node *n, const char *fmt, ...)
-    PRINTF_LIKE(3, 4);
+void config_decode_error(struct decode *c, const struct yaml_doc_node *n, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* schema_check.c: the `check` column. */
 void schema_check_size(struct decode *c, const struct yaml_doc_node *n, const void *base);
@@ -154,8 +153,7 @@ void schema_check_limits(struct decode *c, const struct yaml_doc_node *n, const 
 
 /* scalar.c: text to value and back, for the types of one value. */
 #define SCALAR_BYTES_MAX 1024 /* of one that is written */
-void scalar_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n,
-                   void *base);
+void scalar_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base);
 /* In the notation of the file. */
 void scalar_format(const struct schema_field *f, const void *base, struct strbuf *out);
 void scalar_describe(const struct schema_field *f, const void *base, struct json_writer *w);

@@ -7,27 +7,24 @@ static const struct schema_field days_item = {SCALAR(SCHEMA_DAYS)};
 static const struct schema_field label_key = KEY("", SCHEMA_LABEL_KEY, IN(struct kv, key));
 static const struct schema_field label_value = {SCALAR(SCHEMA_LABEL_VALUE), IN(struct kv, value)};
 
-#define NAMESPACES(in_, ...)                                                                       \
-    KEY("namespaces", SCHEMA_LIST, IN(in_, namespaces),                                            \
+#define NAMESPACES(in_, ...)                                                                                           \
+    KEY("namespaces", SCHEMA_LIST, IN(in_, namespaces),                                                                \
         IN_ITEMS(&namespace_item, struct str, in_, namespace_n, 1, ENTRIES_MAX), __VA_ARGS__)
-#define SELECTOR(name_, in_, member_, ...)                                                         \
-    KEY(name_, SCHEMA_MAP, IN(in_, member_.items),                                                 \
-        IN_ITEMS(&label_value, struct kv, in_, member_.n, 1, PACKING_SELECTOR_MAX),                \
-        .key = &label_key, __VA_ARGS__)
+#define SELECTOR(name_, in_, member_, ...)                                                                             \
+    KEY(name_, SCHEMA_MAP, IN(in_, member_.items),                                                                     \
+        IN_ITEMS(&label_value, struct kv, in_, member_.n, 1, PACKING_SELECTOR_MAX), .key = &label_key, __VA_ARGS__)
 /* How much a size is, or a variant of it. */
-#define AMOUNT_KEYS(in_)                                                                           \
-    KEY("milli", SCHEMA_INT, IN(in_, milli), RANGE(1, DEVICES_PER_NODE_MAX *DEVICE_MILLI),         \
-        HELP("thousandths of a GPU's compute")),                                                   \
-        KEY("memory", SCHEMA_MIB, IN(in_, mem_mib), RANGE(1, DEVICE_MIB_MAX),                      \
-            HELP("device memory on each GPU")),                                                   \
-        KEY("count", SCHEMA_INT, IN(in_, count), RANGE(1, DEVICES_PER_NODE_MAX),                   \
-            HELP("number of GPUs"))
+#define AMOUNT_KEYS(in_)                                                                                               \
+    KEY("milli", SCHEMA_INT, IN(in_, milli), RANGE(1, DEVICES_PER_NODE_MAX *DEVICE_MILLI),                             \
+        HELP("thousandths of a GPU's compute")),                                                                       \
+        KEY("memory", SCHEMA_MIB, IN(in_, mem_mib), RANGE(1, DEVICE_MIB_MAX), HELP("device memory on each GPU")),      \
+        KEY("count", SCHEMA_INT, IN(in_, count), RANGE(1, DEVICES_PER_NODE_MAX), HELP("number of GPUs"))
 
 static const struct schema_field compute_rows[] = {
     KEY("name", SCHEMA_RESOURCE, IN(struct compute_resource, name), .required = true,
         HELP("resource that counts shares of a GPU's compute")),
-    KEY("unitsPerGPU", SCHEMA_INT, IN(struct compute_resource, units_per_gpu), .required = true,
-        RANGE(1, 1000000), HELP("units that make one GPU")),
+    KEY("unitsPerGPU", SCHEMA_INT, IN(struct compute_resource, units_per_gpu), .required = true, RANGE(1, 1000000),
+        HELP("units that make one GPU")),
     KEY("picks", SCHEMA_WORD, IN(struct compute_resource, picks),
         WORDS([PICKS_FGPU] = "fgpu", [PICKS_KUBELET] = "kubelet"),
         HELP("who picks the GPU: fgpu, or kubelet for a device plugin that publishes the resource")),
@@ -49,24 +46,21 @@ static const struct schema_field size_rows[] = {
     AMOUNT_KEYS(struct named_size),
     NAMESPACES(struct named_size, HELP("namespaces whose pods may use the size, '*' for any text")),
     KEY("variants", SCHEMA_LIST, IN(struct named_size, variants),
-        IN_ITEMS(&variant_item, struct size_variant, struct named_size, variant_n, 1,
-                 SIZE_VARIANTS_MAX),
+        IN_ITEMS(&variant_item, struct size_variant, struct named_size, variant_n, 1, SIZE_VARIANTS_MAX),
         HELP("other values for pods of some namespaces; the first element that names the namespace applies")),
 };
 const struct schema_field schema_size_key = KEY("", SCHEMA_NAME, IN(struct named_size, name));
 const struct schema_field schema_size_item = ELEMENT(size_rows, .check = schema_check_size);
 
 static const struct schema_field template_rows[] = {
-    KEY("label", SCHEMA_LABEL, IN(struct node_template, label),
-        .offset2 = offsetof(struct node_template, value), .required = true,
-        HELP("every node with this label")),
-    KEY("gpus", SCHEMA_INT, IN(struct node_template, gpu_n),
-        RANGE(1, DEVICES_PER_NODE_MAX), HELP("number of GPUs")),
+    KEY("label", SCHEMA_LABEL, IN(struct node_template, label), .offset2 = offsetof(struct node_template, value),
+        .required = true, HELP("every node with this label")),
+    KEY("gpus", SCHEMA_INT, IN(struct node_template, gpu_n), RANGE(1, DEVICES_PER_NODE_MAX), HELP("number of GPUs")),
     KEY("allocatable", SCHEMA_WORD, IN(struct node_template, allocatable),
         WORDS([ALLOCATABLE_IGNORE] = "ignore", [ALLOCATABLE_WHOLE_GPUS] = POLICY_WHOLE_GPUS),
         HELP("use it instead of gpus: whole-gpus says that allocatable counts whole GPUs on these nodes")),
-    KEY("memory", SCHEMA_MIB, IN(struct node_template, mem_mib), .required = true,
-        RANGE(1, DEVICE_MIB_MAX), HELP("memory of each GPU")),
+    KEY("memory", SCHEMA_MIB, IN(struct node_template, mem_mib), .required = true, RANGE(1, DEVICE_MIB_MAX),
+        HELP("memory of each GPU")),
     KEY("model", SCHEMA_TEXT, IN(struct node_template, model), RANGE(0, 128),
         HELP("model name, for fgpu.io/gpu-model")),
 };
@@ -83,9 +77,9 @@ static const struct schema_field override_rows[] = {
     SHARING_KEYS(AT_SETTINGS, RESTART),
     SECTION("overcommit", override_overcommit_rows),
 };
-static const struct device_override override_absent = {
-    .settings = {DEVICES_AS_ELSEWHERE, DEVICES_AS_ELSEWHERE, DEVICES_AS_ELSEWHERE,
-                 DEVICES_AS_ELSEWHERE, MEMORY_ONLY__MAX, QOS__MAX, LEND__MAX}};
+static const struct device_override override_absent = {.settings = {DEVICES_AS_ELSEWHERE, DEVICES_AS_ELSEWHERE,
+                                                                    DEVICES_AS_ELSEWHERE, DEVICES_AS_ELSEWHERE,
+                                                                    MEMORY_ONLY__MAX, QOS__MAX, LEND__MAX}};
 const struct schema_field schema_override_item =
     ELEMENT(override_rows, .item_absent = &override_absent, .check = schema_check_override);
 
@@ -110,9 +104,8 @@ static const struct schema_field tenant_rows[] = {
         HELP("part of the compute of all GPUs that the tenant may hold")),
     KEY("milli", SCHEMA_INT, IN(struct tenant, milli), RANGE(0, 1000000000),
         HELP("compute that the tenant may hold, in thousandths of a GPU")),
-    KEY("memory", SCHEMA_MIB_OR_PERCENT, IN(struct tenant, mem_mib),
-        .offset2 = offsetof(struct tenant, mem_permille), RANGE(0, INT64_C(1) << 40),
-        HELP("device memory that the tenant may hold, an amount or a part of all memory")),
+    KEY("memory", SCHEMA_MIB_OR_PERCENT, IN(struct tenant, mem_mib), .offset2 = offsetof(struct tenant, mem_permille),
+        RANGE(0, INT64_C(1) << 40), HELP("device memory that the tenant may hold, an amount or a part of all memory")),
 };
 static const struct tenant tenant_absent = {.gpu_permille = TENANT_UNLIMITED,
                                             .milli = TENANT_UNLIMITED,
@@ -123,8 +116,7 @@ const struct schema_field schema_tenant_item =
 
 static const struct schema_field pool_rows[] = {
     KEY("name", SCHEMA_NAME, IN(struct node_pool, name), HELP("name of the pool, which its command gets")),
-    SELECTOR("nodeSelector", struct node_pool, selector, .required = true,
-             HELP("every node with all these labels")),
+    SELECTOR("nodeSelector", struct node_pool, selector, .required = true, HELP("every node with all these labels")),
     KEY("state", SCHEMA_WORD, IN(struct node_pool, state),
         WORDS([NODE_POOL_OPEN] = "open", [NODE_POOL_CLOSED] = "closed"), .required = true,
         HELP("closed nodes take no new pods with GPUs")),
@@ -138,8 +130,8 @@ static const struct node_pool pool_absent = {.timeout_ms = 300000};
 const struct schema_field schema_pool_item =
     ELEMENT(pool_rows, .item_absent = &pool_absent, .check = schema_check_pool);
 
-#define OVERLAY(name_)                                                                             \
-    KEY(name_, SCHEMA_OVERLAY, IN(struct config_window, holds),                                    \
+#define OVERLAY(name_)                                                                                                 \
+    KEY(name_, SCHEMA_OVERLAY, IN(struct config_window, holds),                                                        \
         HELP("values that replace those of the file while the window is open"))
 
 static const struct schema_field window_rows[] = {
@@ -148,8 +140,8 @@ static const struct schema_field window_rows[] = {
     KEY("days", SCHEMA_LIST, IN(struct config_window, days),
         IN_ITEMS(&days_item, uint32_t, struct config_window, day_n, 0, 7),
         HELP("days on which the window opens; without this key every day")),
-    KEY("from", SCHEMA_TIME, IN(struct config_window, from_min), RANGE(0, DAY_MIN - 1),
-        .required = true, HELP("time at which the window opens")),
+    KEY("from", SCHEMA_TIME, IN(struct config_window, from_min), RANGE(0, DAY_MIN - 1), .required = true,
+        HELP("time at which the window opens")),
     KEY("to", SCHEMA_TIME, IN(struct config_window, to_min), RANGE(1, DAY_MIN), .required = true,
         HELP("time at which the window closes; on the next day if it is not later than from")),
     KEY("timeZone", SCHEMA_ZONE, IN(struct config_window, zone), .required = true,

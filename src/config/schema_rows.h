@@ -12,25 +12,36 @@
 #define ENTRIES_MAX 1000 /* sizes, node templates */
 #define FILE_NAME_MAX 4095
 
-#define KEY(name_, type_, at_, ...)                                                                \
-    {                                                                                              \
-        .name = (name_), SCALAR(type_), at_, __VA_ARGS__                                           \
+#define KEY(name_, type_, at_, ...)                                                                                    \
+    {                                                                                                                  \
+        .name = (name_), SCALAR(type_), at_, __VA_ARGS__                                                               \
     }
-#define SECTION(name_, table_, ...)                                                                \
-    {                                                                                              \
-        .name = (name_), SCALAR(SCHEMA_SECTION), ROWS(table_), __VA_ARGS__                         \
+#define SECTION(name_, table_, ...)                                                                                    \
+    {                                                                                                                  \
+        .name = (name_), SCALAR(SCHEMA_SECTION), ROWS(table_), __VA_ARGS__                                             \
     }
 #define ROWS(table_) .sub = (table_), .sub_n = ARRAY_LEN(table_)
 /* The keys of an element. */
-#define ELEMENT(table_, ...) {SCALAR(SCHEMA_SECTION), ROWS(table_), __VA_ARGS__}
+#define ELEMENT(table_, ...)                                                                                           \
+    {                                                                                                                  \
+        SCALAR(SCHEMA_SECTION), ROWS(table_), __VA_ARGS__                                                              \
+    }
 
 #define IN(type_, member_) .offset = offsetof(type_, member_)
 #define AT(member_) IN(struct config, member_)
 #define RANGE(min_, max_) .min = (min_), .max = (max_)
 #define HELP(text_) .help = (text_)
 /* Indexed by the enum that is stored. */
-#define WORDS(...) .words = (const char *const[]){__VA_ARGS__, NULL}
-#define LATER(...) .later = (const char *const[]){__VA_ARGS__, NULL}
+#define WORDS(...)                                                                                                     \
+    .words = (const char *const[])                                                                                     \
+    {                                                                                                                  \
+        __VA_ARGS__, NULL                                                                                              \
+    }
+#define LATER(...)                                                                                                     \
+    .later = (const char *const[])                                                                                     \
+    {                                                                                                                  \
+        __VA_ARGS__, NULL                                                                                              \
+    }
 
 /* Without NOW or RELIST a change needs a restart. */
 #define RESTART .reload = CONFIG_RELOAD_RESTART
@@ -40,31 +51,29 @@
 /* A list or map: the row of an element, its C type, where their number is stored. */
 #define ITEMS(item_, t_, at_n_, max_) IN_ITEMS(item_, t_, struct config, at_n_, 0, max_)
 /* The same in an element. */
-#define IN_ITEMS(item_, t_, in_, at_n_, min_, max_)                                                \
-    .offset2 = offsetof(in_, at_n_), .sub = (item_), .item_size = sizeof(t_), .min = (min_),       \
-    .max = (max_)
+#define IN_ITEMS(item_, t_, in_, at_n_, min_, max_)                                                                    \
+    .offset2 = offsetof(in_, at_n_), .sub = (item_), .item_size = sizeof(t_), .min = (min_), .max = (max_)
 
 /* How the GPUs of the cluster, or of some nodes, are shared: `at_`(member) says where they are stored. */
-#define SHARING_KEYS(at_, reload_)                                                                 \
-    KEY("memoryReserve", SCHEMA_MIB, at_(mem_reserve_mib), RANGE(0, MIB_PER_TIB), reload_,         \
-        HELP("reserved memory of every GPU, which no pod gets")),                                  \
-        KEY("maxSharers", SCHEMA_INT, at_(max_sharers), RANGE(1, DEVICE_MILLI), reload_,           \
-            HELP("number of containers that may share a GPU, if the GPU publishes no number itself")), \
-        KEY("memoryOnly", SCHEMA_WORD, at_(memory_only),                                           \
-            WORDS([MEMORY_ONLY_SHARE] = "share", [MEMORY_ONLY_FREE] = "free"), reload_,            \
-            HELP("compute that a pod takes if it asks for memory only")),                          \
-        KEY("qos", SCHEMA_WORD, at_(qos),                                                          \
-            WORDS([QOS_FIXED_SHARE] = "fixed-share", [QOS_BEST_EFFORT] = "best-effort",            \
-                  [QOS_EQUAL_SHARE] = "equal-share"),                                              \
-            reload_, HELP("how containers divide a GPU if their pods do not say it")),             \
-        KEY("lendIdleCompute", SCHEMA_WORD, at_(lending),                                          \
-            WORDS([LEND_ALLOW] = "allow", [LEND_FORBID] = "forbid"), reload_,                      \
-            HELP("whether containers may use idle compute of others"))
-#define OVERCOMMIT_KEYS(at_, reload_)                                                              \
-    KEY("compute", SCHEMA_FACTOR, at_(overcommit_milli), RANGE(1000, 10000), reload_,              \
-        HELP("factor for the part of a GPU's compute that pods may get; 1.5 is 150 %")),           \
-        KEY("memory", SCHEMA_FACTOR, at_(overcommit_mem_milli), RANGE(1000, 10000),                \
-            reload_, HELP("factor for the part of a GPU's memory that pods may get; 1.5 is 150 %"))
+#define SHARING_KEYS(at_, reload_)                                                                                     \
+    KEY("memoryReserve", SCHEMA_MIB, at_(mem_reserve_mib), RANGE(0, MIB_PER_TIB), reload_,                             \
+        HELP("reserved memory of every GPU, which no pod gets")),                                                      \
+        KEY("maxSharers", SCHEMA_INT, at_(max_sharers), RANGE(1, DEVICE_MILLI), reload_,                               \
+            HELP("number of containers that may share a GPU, if the GPU publishes no number itself")),                 \
+        KEY("memoryOnly", SCHEMA_WORD, at_(memory_only),                                                               \
+            WORDS([MEMORY_ONLY_SHARE] = "share", [MEMORY_ONLY_FREE] = "free"), reload_,                                \
+            HELP("compute that a pod takes if it asks for memory only")),                                              \
+        KEY("qos", SCHEMA_WORD, at_(qos),                                                                              \
+            WORDS([QOS_FIXED_SHARE] = "fixed-share", [QOS_BEST_EFFORT] = "best-effort",                                \
+                  [QOS_EQUAL_SHARE] = "equal-share"),                                                                  \
+            reload_, HELP("how containers divide a GPU if their pods do not say it")),                                 \
+        KEY("lendIdleCompute", SCHEMA_WORD, at_(lending), WORDS([LEND_ALLOW] = "allow", [LEND_FORBID] = "forbid"),     \
+            reload_, HELP("whether containers may use idle compute of others"))
+#define OVERCOMMIT_KEYS(at_, reload_)                                                                                  \
+    KEY("compute", SCHEMA_FACTOR, at_(overcommit_milli), RANGE(1000, 10000), reload_,                                  \
+        HELP("factor for the part of a GPU's compute that pods may get; 1.5 is 150 %")),                               \
+        KEY("memory", SCHEMA_FACTOR, at_(overcommit_mem_milli), RANGE(1000, 10000), reload_,                           \
+            HELP("factor for the part of a GPU's memory that pods may get; 1.5 is 150 %"))
 
 /* schema_items.c */
 extern const struct schema_field schema_compute_item, schema_size_key, schema_size_item, schema_template_item,

@@ -19,9 +19,8 @@ struct config_slot {
 const char *config_outcome_name(enum config_outcome o)
 {
     static const char *const names[CONFIG_OUTCOME__MAX] = {
-        [CONFIG_IN_EFFECT] = "in_effect", [CONFIG_UNCHANGED] = "unchanged",
-        [CONFIG_WAITING] = "waiting",     [CONFIG_NEEDS_RESTART] = "needs_restart",
-        [CONFIG_INVALID] = "invalid",
+        [CONFIG_IN_EFFECT] = "in_effect",         [CONFIG_UNCHANGED] = "unchanged", [CONFIG_WAITING] = "waiting",
+        [CONFIG_NEEDS_RESTART] = "needs_restart", [CONFIG_INVALID] = "invalid",
     };
 
     BUG_ON(o >= CONFIG_OUTCOME__MAX);
@@ -156,8 +155,7 @@ void config_slot_write(struct config_slot *s, struct json_writer *w)
     json_write_kv_cstr(w, "hash", status.hash);
     json_write_kv_i64(w, "generation", (int64_t)status.generation);
     write_time(w, "since", status.since_ms);
-    json_write_kv_cstr(w, "lastError",
-                       status.last.outcome == CONFIG_INVALID ? status.last.error : NULL);
+    json_write_kv_cstr(w, "lastError", status.last.outcome == CONFIG_INVALID ? status.last.error : NULL);
     json_write_key(w, "lastReload");
     if (status.attempted) {
         write_attempt(w, &status.last);

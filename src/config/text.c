@@ -21,8 +21,7 @@ size_t text_break_len(struct str s)
     if (byte_at(s, 0) == 0xc2 && byte_at(s, 1) == 0x85) {
         return 2;
     }
-    if (byte_at(s, 0) == 0xe2 && byte_at(s, 1) == 0x80 &&
-        (byte_at(s, 2) == 0xa8 || byte_at(s, 2) == 0xa9)) {
+    if (byte_at(s, 0) == 0xe2 && byte_at(s, 1) == 0x80 && (byte_at(s, 2) == 0xa8 || byte_at(s, 2) == 0xa9)) {
         return 3;
     }
     return 0;

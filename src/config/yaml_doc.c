@@ -70,10 +70,8 @@ static int refuse_syntax(struct builder *b)
         }
     }
     if (strcmp(problem, "found character that cannot start any token") == 0) {
-        bool tab = text_line(b->d->text, pos.line, &line) && line.n >= pos.column &&
-                   line.p[pos.column - 1] == '\t';
-        remedy =
-            tab ? "indent with spaces, not with a tab" : "put text that starts with this in quotes";
+        bool tab = text_line(b->d->text, pos.line, &line) && line.n >= pos.column && line.p[pos.column - 1] == '\t';
+        remedy = tab ? "indent with spaces, not with a tab" : "put text that starts with this in quotes";
     }
     diagnostics_add(b->d, pos, "not valid YAML: %s%s%s", problem, remedy != NULL ? "; " : "",
                     remedy != NULL ? remedy : "");
@@ -100,8 +98,7 @@ static bool has_directive(struct diagnostics *d)
         }
         struct str line = str_trim((struct str){rest.p, n});
         if (before_document && rest.p[0] == '%') {
-            diagnostics_add(d, (struct text_pos){number, 1},
-                            "directives are not accepted; remove this line");
+            diagnostics_add(d, (struct text_pos){number, 1}, "directives are not accepted; remove this line");
             return true;
         }
         if (str_starts((struct str){rest.p, n}, STR("..."))) {
@@ -155,8 +152,7 @@ static void take_key(struct builder *b, struct frame *f, const struct yaml_doc_n
     same = yaml_doc_find(f->node, key->text);
     if (same != NULL) {
         struct str word = diagnostics_word(b->d, key->text);
-        diagnostics_add(b->d, key->pos, "duplicate key '%.*s', first on line %u", STR_ARG(word),
-                        same->key->pos.line);
+        diagnostics_add(b->d, key->pos, "duplicate key '%.*s', first on line %u", STR_ARG(word), same->key->pos.line);
         return;
     }
     f->drop = false;
@@ -214,11 +210,9 @@ static void judge_properties(struct builder *b, struct yaml_doc_node *n, const y
         n->type = YAML_DOC_REFUSED;
     }
     if (anchor != NULL && b->d->secret) { /* it may be the beginning of a password */
-        diagnostics_add(b->d, n->pos,
-                        "anchors are not accepted; put text that starts with '&' in quotes");
+        diagnostics_add(b->d, n->pos, "anchors are not accepted; put text that starts with '&' in quotes");
     } else if (anchor != NULL) {
-        diagnostics_add(b->d, n->pos, "anchors are not accepted; remove the '&%.20s'",
-                        (const char *)anchor);
+        diagnostics_add(b->d, n->pos, "anchors are not accepted; remove the '&%.20s'", (const char *)anchor);
     }
 }
 
@@ -226,11 +220,9 @@ static void refuse_alias(struct builder *b, struct yaml_doc_node *n, const char 
 {
     n->type = YAML_DOC_REFUSED;
     if (b->d->secret) {
-        diagnostics_add(b->d, n->pos,
-                        "aliases are not accepted; put text that starts with '*' in quotes");
+        diagnostics_add(b->d, n->pos, "aliases are not accepted; put text that starts with '*' in quotes");
     } else {
-        diagnostics_add(b->d, n->pos,
-                        "aliases are not accepted; write the value out instead of '*%.20s'", name);
+        diagnostics_add(b->d, n->pos, "aliases are not accepted; write the value out instead of '*%.20s'", name);
     }
 }
 
@@ -269,8 +261,7 @@ static int take_event(struct builder *b, const yaml_event_t *e, bool *ret_done)
         return 0;
     case YAML_DOCUMENT_START_EVENT:
         if (b->root != NULL) {
-            diagnostics_add(b->d, n->pos,
-                            "a second document starts here; the file must hold only one");
+            diagnostics_add(b->d, n->pos, "a second document starts here; the file must hold only one");
             *ret_done = true;
         }
         return 0;
@@ -317,8 +308,7 @@ static int build(struct builder *b)
     return 0;
 }
 
-int yaml_doc_read(struct str text, struct arena *arena, struct diagnostics *d,
-                  const struct yaml_doc_node **ret_root)
+int yaml_doc_read(struct str text, struct arena *arena, struct diagnostics *d, const struct yaml_doc_node **ret_root)
 {
     struct builder b = {.arena = arena, .d = d};
 
@@ -333,8 +323,7 @@ int yaml_doc_read(struct str text, struct arena *arena, struct diagnostics *d,
         return refuse_size(&b);
     }
     yaml_parser_set_encoding(&b.parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&b.parser, (const unsigned char *)(text.n > 0 ? text.p : ""),
-                                 text.n);
+    yaml_parser_set_input_string(&b.parser, (const unsigned char *)(text.n > 0 ? text.p : ""), text.n);
     int r = build(&b);
     yaml_parser_delete(&b.parser);
     if (r == 0) {

@@ -10,8 +10,8 @@ static void write_value(const struct schema_field *f, const void *base, struct s
 {
     struct json_writer w;
 
-    if (f->type == SCHEMA_WORD || f->type == SCHEMA_STRATEGY || f->type == SCHEMA_CRITERIA ||
-        f->type == SCHEMA_CONST || f->type == SCHEMA_FLAG) {
+    if (f->type == SCHEMA_WORD || f->type == SCHEMA_STRATEGY || f->type == SCHEMA_CRITERIA || f->type == SCHEMA_CONST ||
+        f->type == SCHEMA_FLAG) {
         scalar_format(f, base, out);
         return;
     }
@@ -27,8 +27,7 @@ static void indent(struct strbuf *out, size_t depth)
 }
 
 /* Elements stand in one line each, as JSON, which is YAML too: {"name": "a", "unitsPerGPU": 1}. */
-static void write_items(const struct schema_field *f, const void *base, size_t depth,
-                        struct strbuf *out)
+static void write_items(const struct schema_field *f, const void *base, size_t depth, struct strbuf *out)
 {
     struct schema_items items = schema_items(f, base);
 
@@ -58,8 +57,7 @@ static void write_items(const struct schema_field *f, const void *base, size_t d
     }
 }
 
-static void write_section(const struct schema_field *section, const void *base, size_t depth,
-                          struct strbuf *out)
+static void write_section(const struct schema_field *section, const void *base, size_t depth, struct strbuf *out)
 {
     for (size_t i = 0; i < section->sub_n; i++) {
         const struct schema_field *row = &section->sub[i];

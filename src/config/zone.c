@@ -62,8 +62,8 @@ static const char *read_header(struct reader *r, struct header *ret, char *ret_v
 
 static size_t body_bytes(const struct header *h, size_t time_bytes)
 {
-    return h->time_n * (time_bytes + 1) + (size_t)h->type_n * 6 + h->char_n +
-           h->leap_n * (time_bytes + 4) + h->is_standard_n + h->is_utc_n;
+    return h->time_n * (time_bytes + 1) + (size_t)h->type_n * 6 + h->char_n + h->leap_n * (time_bytes + 4) +
+           h->is_standard_n + h->is_utc_n;
 }
 
 static bool read_offset(const char *type, int32_t *ret)
@@ -186,8 +186,7 @@ static const char *read_file(struct reader *r, struct arena *a, struct table *re
         return wrong;
     }
     *ret = (struct table){
-        .out = ARENA_ARRAY(a, (size_t)h.time_n + (ZONE_YEAR_MAX - FIRST_YEAR + 1) * 2,
-                           struct zone_transition)};
+        .out = ARENA_ARRAY(a, (size_t)h.time_n + (ZONE_YEAR_MAX - FIRST_YEAR + 1) * 2, struct zone_transition)};
     if (ret->out == NULL) {
         return "it does not fit the memory of the configuration";
     }
@@ -195,8 +194,7 @@ static const char *read_file(struct reader *r, struct arena *a, struct table *re
     return wrong != NULL ? wrong : read_footer(r, ret);
 }
 
-int zone_parse(struct str name, struct str bytes, struct arena *a, struct time_zone *ret,
-               struct err *reterr)
+int zone_parse(struct str name, struct str bytes, struct arena *a, struct time_zone *ret, struct err *reterr)
 {
     struct reader r = {bytes};
     struct table t;
@@ -227,8 +225,7 @@ static bool is_zone_name(struct str name)
     return !after_slash && name.n <= ZONE_NAME_BYTES_MAX;
 }
 
-int zone_load(const char *dir, struct str name, struct arena *a, struct time_zone *ret,
-              struct err *reterr)
+int zone_load(const char *dir, struct str name, struct arena *a, struct time_zone *ret, struct err *reterr)
 {
     struct strbuf bytes;
     char path[512];
@@ -240,8 +237,7 @@ int zone_load(const char *dir, struct str name, struct arena *a, struct time_zon
         return 0;
     }
     if (!is_zone_name(name)) {
-        return err_set(reterr, ERR_INVALID,
-                       "not a name of a time zone, such as Europe/Berlin or UTC");
+        return err_set(reterr, ERR_INVALID, "not a name of a time zone, such as Europe/Berlin or UTC");
     }
     n = snprintf(path, sizeof(path), "%s/%.*s", dir, STR_ARG(name));
     if (n < 0 || (size_t)n >= sizeof(path)) {
@@ -252,8 +248,7 @@ int zone_load(const char *dir, struct str name, struct arena *a, struct time_zon
     if (r == 0) {
         r = zone_parse(name, strbuf_view(&bytes), a, ret, reterr);
     } else if (err.code == ERR_NOT_FOUND) {
-        r = err_set(reterr, ERR_NOT_FOUND,
-                    "no time zone of this name in %s (Debian package tzdata)", dir);
+        r = err_set(reterr, ERR_NOT_FOUND, "no time zone of this name in %s (Debian package tzdata)", dir);
     } else {
         err_set(reterr, err.code, "%s", err.msg);
     }

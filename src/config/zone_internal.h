@@ -25,7 +25,6 @@ struct zone_rule {
 /* False: not of this form. */
 bool zone_rule_parse(struct str text, struct zone_rule *ret);
 /* When daylight time begins and ends in `year`, unix seconds. */
-void zone_rule_year(const struct zone_rule *r, int32_t year, int64_t *ret_begin_s,
-                    int64_t *ret_end_s);
+void zone_rule_year(const struct zone_rule *r, int32_t year, int64_t *ret_begin_s, int64_t *ret_end_s);
 
 #endif

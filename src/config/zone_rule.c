@@ -80,9 +80,8 @@ static bool take_day(struct str *s, struct zone_rule_day *ret)
     *ret = (struct zone_rule_day){.time_s = 7200};
     if (take_char(s, 'M')) {
         ret->kind = ZONE_DAY_MONTH_WEEK;
-        if (!take_number(s, 1, 12, &ret->month) || !take_char(s, '.') ||
-            !take_number(s, 1, 5, &ret->week) || !take_char(s, '.') ||
-            !take_number(s, 0, 6, &ret->weekday)) {
+        if (!take_number(s, 1, 12, &ret->month) || !take_char(s, '.') || !take_number(s, 1, 5, &ret->week) ||
+            !take_char(s, '.') || !take_number(s, 0, 6, &ret->weekday)) {
             return false;
         }
     } else if (take_char(s, 'J')) {
@@ -140,8 +139,7 @@ static int64_t days_before_year(int32_t year)
 {
     int64_t y = year - 1;
 
-    return (int64_t)(year - 1970) * 365 + (y / 4 - y / 100 + y / 400) -
-           (1969 / 4 - 1969 / 100 + 1969 / 400);
+    return (int64_t)(year - 1970) * 365 + (y / 4 - y / 100 + y / 400) - (1969 / 4 - 1969 / 100 + 1969 / 400);
 }
 
 static int32_t days_of_month(int32_t year, int32_t month)
@@ -173,8 +171,7 @@ static int64_t day_in(const struct zone_rule_day *d, int32_t year)
     return day + (first < days_of_month(year, d->month) ? first : first - 7);
 }
 
-void zone_rule_year(const struct zone_rule *r, int32_t year, int64_t *ret_begin_s,
-                    int64_t *ret_end_s)
+void zone_rule_year(const struct zone_rule *r, int32_t year, int64_t *ret_begin_s, int64_t *ret_end_s)
 {
     *ret_begin_s = day_in(&r->begin, year) * DAY_S + r->begin.time_s - r->standard_s;
     *ret_end_s = day_in(&r->end, year) * DAY_S + r->end.time_s - r->daylight_s;

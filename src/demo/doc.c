@@ -90,7 +90,8 @@ void doc_set_text(cJSON *o, const char *key, const char *value)
 void doc_merge(cJSON *target, const cJSON *patch)
 {
     const cJSON *p;
-    cJSON_ArrayForEach (p, patch) {
+    cJSON_ArrayForEach(p, patch)
+    {
         cJSON *t = doc_field(target, p->string);
         if (cJSON_IsNull(p)) {
             cJSON_DeleteItemFromObjectCaseSensitive(target, p->string);

@@ -81,8 +81,7 @@ static int perform(struct http_client *c, const char *method, const char *url, i
     curl_easy_setopt(c->easy, CURLOPT_WRITEDATA, ret_body);
     CURLcode r = curl_easy_perform(c->easy);
     if (r != CURLE_OK) {
-        return err_set(reterr, code_of(r), "%s %s: %s", method, url,
-                       c->why[0] ? c->why : curl_easy_strerror(r));
+        return err_set(reterr, code_of(r), "%s %s: %s", method, url, c->why[0] ? c->why : curl_easy_strerror(r));
     }
     curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
     if (status != 200) {
@@ -100,8 +99,8 @@ int http_client_post(struct http_client *c, const char *url, struct str body, in
     return perform(c, "POST", url, timeout_ms, ret_body, reterr);
 }
 
-int http_client_get(struct http_client *c, const char *url, int32_t timeout_ms,
-                    struct strbuf *ret_body, struct err *reterr)
+int http_client_get(struct http_client *c, const char *url, int32_t timeout_ms, struct strbuf *ret_body,
+                    struct err *reterr)
 {
     curl_easy_setopt(c->easy, CURLOPT_HTTPGET, 1L);
     return perform(c, "GET", url, timeout_ms, ret_body, reterr);

@@ -20,11 +20,11 @@ void http_client_free(struct http_client *c);
 /* The body of a 200 goes to `ret_body` (reset first). Anything but 200 is an error, as it is for
  * kube-scheduler: ERR_UNAVAILABLE (no connection, other status), ERR_TIMEOUT, ERR_CANCELLED,
  * ERR_LIMIT. */
-WARN_UNUSED int http_client_post(struct http_client *c, const char *url, struct str body,
-                                 int32_t timeout_ms, struct strbuf *ret_body, struct err *reterr);
+WARN_UNUSED int http_client_post(struct http_client *c, const char *url, struct str body, int32_t timeout_ms,
+                                 struct strbuf *ret_body, struct err *reterr);
 
 /* The same with GET. */
-WARN_UNUSED int http_client_get(struct http_client *c, const char *url, int32_t timeout_ms,
-                                struct strbuf *ret_body, struct err *reterr);
+WARN_UNUSED int http_client_get(struct http_client *c, const char *url, int32_t timeout_ms, struct strbuf *ret_body,
+                                struct err *reterr);
 
 #endif

@@ -87,12 +87,10 @@ static void complain(struct access *a, const char *review, int http_status, cons
     unlock(a);
     if (!silent) {
         LOG_WARNING(a->log,
-                    http_status == 403
-                        ? "fgpu may not ask the API server who its callers are: its ClusterRole "
-                          "must let it create this"
-                        : "The API server gives no answer about a caller; the caller is refused",
-                    LOG_CSTR("review", review), LOG_I64("status", http_status),
-                    LOG_CSTR("err", detail));
+                    http_status == 403 ? "fgpu may not ask the API server who its callers are: its ClusterRole "
+                                         "must let it create this"
+                                       : "The API server gives no answer about a caller; the caller is refused",
+                    LOG_CSTR("review", review), LOG_I64("status", http_status), LOG_CSTR("err", detail));
     }
 }
 
@@ -118,8 +116,8 @@ static void review_join(struct review *r, access_done_fn *done, void *ctx)
     r->access->waiter_n++;
 }
 
-static struct review *review_begin(struct access *a, struct digest token, struct digest action,
-                                   struct str verb, struct str path)
+static struct review *review_begin(struct access *a, struct digest token, struct digest action, struct str verb,
+                                   struct str path)
 {
     struct review *r = xcalloc(1, sizeof(*r));
 
@@ -177,8 +175,8 @@ static bool is_answer(const struct kube_response *response)
            (response->outcome.http_status == 201 || response->outcome.http_status == 200);
 }
 
-static bool submit(struct review *r, const char *path, const char *resource,
-                   const struct strbuf *body, kube_done_fn *done)
+static bool submit(struct review *r, const char *path, const char *resource, const struct strbuf *body,
+                   kube_done_fn *done)
 {
     const struct kube_request request = {
         .method = "POST",
@@ -299,9 +297,8 @@ struct question {
 static bool find_or_begin(struct access *a, const struct question *q, enum access_verdict *ret,
                           struct review **ret_review, char **ret_subject)
 {
-    static const enum access_verdict verdicts[] = {[AUTH_ALLOWED] = ACCESS_ALLOWED,
-                                                   [AUTH_FORBIDDEN] = ACCESS_FORBIDDEN,
-                                                   [AUTH_BAD] = ACCESS_UNAUTHENTICATED};
+    static const enum access_verdict verdicts[] = {
+        [AUTH_ALLOWED] = ACCESS_ALLOWED, [AUTH_FORBIDDEN] = ACCESS_FORBIDDEN, [AUTH_BAD] = ACCESS_UNAUTHENTICATED};
     struct str subject = STR_NULL;
     struct review *r;
     bool known = true;
@@ -309,8 +306,7 @@ static bool find_or_begin(struct access *a, const struct question *q, enum acces
     *ret_review = NULL;
     *ret_subject = NULL;
     lock(a);
-    enum auth_known what = auth_cache_find(&a->cache, q->token, q->action,
-                                           clock_mono_ns(a->clock), &subject);
+    enum auth_known what = auth_cache_find(&a->cache, q->token, q->action, clock_mono_ns(a->clock), &subject);
     r = review_find(a, q->token, q->action);
     if (what != AUTH_UNKNOWN && what != AUTH_USER_KNOWN) {
         *ret = verdicts[what];
@@ -328,8 +324,8 @@ static bool find_or_begin(struct access *a, const struct question *q, enum acces
     return known;
 }
 
-bool access_check(struct access *a, struct str token, struct str verb, struct str path,
-                  access_done_fn *done, void *ctx, enum access_verdict *ret)
+bool access_check(struct access *a, struct str token, struct str verb, struct str path, access_done_fn *done, void *ctx,
+                  enum access_verdict *ret)
 {
     BUG_ON(token.n == 0 || token.n > ACCESS_TOKEN_BYTES_MAX || verb.n >= ACCESS_VERB_BYTES_MAX);
     const struct question q = {digest_of(&a->keys, token), action_digest(a, verb, path), verb, path, done, ctx};
@@ -346,8 +342,8 @@ bool access_check(struct access *a, struct str token, struct str verb, struct st
     return false;
 }
 
-int access_new(struct kube_client *client, const struct clock *clock, const struct log *log,
-               struct access **ret, struct err *reterr)
+int access_new(struct kube_client *client, const struct clock *clock, const struct log *log, struct access **ret,
+               struct err *reterr)
 {
     struct access *a = xcalloc(1, sizeof(*a));
     int rc = rng_os_bytes(&a->keys, sizeof(a->keys), reterr);

@@ -25,8 +25,8 @@ static struct auth_good *find_good(struct auth_cache *c, struct digest token)
     return NULL;
 }
 
-enum auth_known auth_cache_find(struct auth_cache *c, struct digest token,
-                                struct digest action, int64_t now_ns, struct str *ret_subject)
+enum auth_known auth_cache_find(struct auth_cache *c, struct digest token, struct digest action, int64_t now_ns,
+                                struct str *ret_subject)
 {
     const struct auth_good *g = find_good(c, token);
 
@@ -54,8 +54,7 @@ static void forget(struct auth_good *g)
     memset(g, 0, sizeof(*g));
 }
 
-void auth_cache_good(struct auth_cache *c, struct digest token, struct str subject,
-                     int64_t until_ns)
+void auth_cache_good(struct auth_cache *c, struct digest token, struct str subject, int64_t until_ns)
 {
     struct auth_good *g = find_good(c, token);
 
@@ -93,8 +92,7 @@ void auth_cache_bad(struct auth_cache *c, struct digest token, int64_t until_ns)
     }
 }
 
-void auth_cache_action(struct auth_cache *c, struct digest token, struct digest action,
-                       bool allowed, int64_t until_ns)
+void auth_cache_action(struct auth_cache *c, struct digest token, struct digest action, bool allowed, int64_t until_ns)
 {
     struct auth_good *g = find_good(c, token);
 

@@ -56,15 +56,13 @@ enum auth_known {
 };
 
 /* `subject` of AUTH_USER_KNOWN is borrowed until the next change. */
-enum auth_known auth_cache_find(struct auth_cache *c, struct digest token,
-                                struct digest action, int64_t now_ns, struct str *ret_subject);
+enum auth_known auth_cache_find(struct auth_cache *c, struct digest token, struct digest action, int64_t now_ns,
+                                struct str *ret_subject);
 /* The oldest entry gives way. `until_ns` > 0. */
-void auth_cache_good(struct auth_cache *c, struct digest token, struct str subject,
-                     int64_t until_ns);
+void auth_cache_good(struct auth_cache *c, struct digest token, struct str subject, int64_t until_ns);
 void auth_cache_bad(struct auth_cache *c, struct digest token, int64_t until_ns);
 /* Nothing happens when the token has been forgotten meanwhile. */
-void auth_cache_action(struct auth_cache *c, struct digest token, struct digest action,
-                       bool allowed, int64_t until_ns);
+void auth_cache_action(struct auth_cache *c, struct digest token, struct digest action, bool allowed, int64_t until_ns);
 void auth_cache_fini(struct auth_cache *c); /* all zero is an empty one */
 
 #endif

@@ -64,8 +64,7 @@ static int64_t next_due_ns(struct audit *a)
         return INT64_MAX;
     }
     interval += rng_below(&a->rng, interval / 5 + 1);
-    return clock_mono_ns(a->clock) +
-           (int64_t)(interval - (uint64_t)a->options.interval_ms / 10) * NS_PER_MS;
+    return clock_mono_ns(a->clock) + (int64_t)(interval - (uint64_t)a->options.interval_ms / 10) * NS_PER_MS;
 }
 
 /* With the lock. False: stopping. */
@@ -104,8 +103,7 @@ static void finish(struct audit *a, struct audit_report *r)
     lock(a);
     stopping = a->stopping;
     r->run_n = a->last.run_n + 1;
-    r->success_ms =
-        r->result == AUDIT_FAILED || r->result == AUDIT_BROKEN ? a->last.success_ms : r->ended_ms;
+    r->success_ms = r->result == AUDIT_FAILED || r->result == AUDIT_BROKEN ? a->last.success_ms : r->ended_ms;
     if (!stopping) {
         a->last = *r;
     }
@@ -162,9 +160,8 @@ static void audit_fini(struct audit *a)
     free(a);
 }
 
-int audit_new(struct policy_set *book, struct kube_client *client, const struct clock *clock,
-              const struct log *log, const struct audit_options *options, struct audit **ret,
-              struct err *reterr)
+int audit_new(struct policy_set *book, struct kube_client *client, const struct clock *clock, const struct log *log,
+              const struct audit_options *options, struct audit **ret, struct err *reterr)
 {
     struct audit *a = xcalloc(1, sizeof(*a));
     uint64_t seed = 0;

@@ -39,8 +39,7 @@ struct audit {
     /* the run; of its thread */
     struct audit_report *report;
     const struct rules *rules;
-    struct ingest
-        ingest; /* of the rules, without a log: what the feed has said is not said again */
+    struct ingest ingest; /* of the rules, without a log: what the feed has said is not said again */
     struct ledger *scratch;
     struct arena arena; /* of one object */
     int64_t give_up_ns;
@@ -70,8 +69,8 @@ bool audit_wait(struct audit *a, int64_t until_ns);
 void audit_fail(struct audit *a, const char *text);
 struct str audit_id_of(const struct kube_object *o); /* a pod's UID, a node's name */
 /* As the feed would take the object in, also one that cannot be read. */
-int audit_read_fact(struct audit *a, const struct kube_object *o, bool usable,
-                    struct ingest_fact *ret, struct err *reterr);
+int audit_read_fact(struct audit *a, const struct kube_object *o, bool usable, struct ingest_fact *ret,
+                    struct err *reterr);
 /* Waits for the watches, then looks at all suspects again. */
 int audit_settle(struct audit *a, struct err *reterr);
 

@@ -9,8 +9,7 @@
 #define LOGGED_MAX 20 /* objects named in the log of one run */
 
 static const char TEXT_RULES[] = "the configuration changed during the audit";
-static const char TEXT_UNSETTLED[] =
-    "the watch was interrupted: some differences could not be decided";
+static const char TEXT_UNSETTLED[] = "the watch was interrupted: some differences could not be decided";
 
 static void count(struct audit *a, const struct suspect *s, enum ledger_drift drift)
 {
@@ -20,8 +19,7 @@ static void count(struct audit *a, const struct suspect *s, enum ledger_drift dr
     notice_drift(a->ingest.events, s->namespace_, s->name, drift);
     if (a->report->drift_n <= LOGGED_MAX) {
         LOG_WARNING(a->log, "Repaired the ledger, which had missed a change",
-                    LOG_CSTR("cause", ledger_drift_name(drift)),
-                    LOG_STR("namespace", s->namespace_),
+                    LOG_CSTR("cause", ledger_drift_name(drift)), LOG_STR("namespace", s->namespace_),
                     LOG_STR(s->resource == KUBE_PODS ? "pod" : "node", s->name));
     }
 }
@@ -71,8 +69,7 @@ static void on_looked(void *ctx, const struct kube_object *o)
     looked(ctx, o, true);
 }
 
-static void on_looked_unusable(void *ctx, const struct kube_object *o, bool deleted,
-                               const struct err *why)
+static void on_looked_unusable(void *ctx, const struct kube_object *o, bool deleted, const struct err *why)
 {
     (void)why;
     BUG_ON(deleted);
@@ -86,8 +83,7 @@ static void on_still_there(void *ctx, const struct kube_object *o)
     a->found = a->found || str_eq(audit_id_of(o), a->looked->id);
 }
 
-static void on_still_there_unusable(void *ctx, const struct kube_object *o, bool deleted,
-                                    const struct err *why)
+static void on_still_there_unusable(void *ctx, const struct kube_object *o, bool deleted, const struct err *why)
 {
     (void)deleted;
     (void)why;
@@ -95,7 +91,7 @@ static void on_still_there_unusable(void *ctx, const struct kube_object *o, bool
 }
 
 static int look_for_suspect(struct audit *a, const struct suspect *s, const struct reflector_handler *h,
-                struct err *reterr)
+                            struct err *reterr)
 {
     a->looked = s;
     a->found = false;
@@ -104,16 +100,14 @@ static int look_for_suspect(struct audit *a, const struct suspect *s, const stru
 
 static struct ledger_op gone_op(const struct suspect *s)
 {
-    return (struct ledger_op){.kind = s->resource == KUBE_PODS ? LEDGER_POD_GONE : LEDGER_NODE_GONE,
-                              .name = s->id};
+    return (struct ledger_op){.kind = s->resource == KUBE_PODS ? LEDGER_POD_GONE : LEDGER_NODE_GONE, .name = s->id};
 }
 
 /* The ledger had no entry whose `touched` could have shown that the object went, and its end was
  * told, while it was being read. If it is there now, its end is still to come. */
 static int look_after(struct audit *a, const struct suspect *s, struct err *reterr)
 {
-    const struct reflector_handler handler = {
-        .object = on_still_there, .unusable = on_still_there_unusable, .ctx = a};
+    const struct reflector_handler handler = {.object = on_still_there, .unusable = on_still_there_unusable, .ctx = a};
     struct ledger_op gone = gone_op(s);
     int r = look_for_suspect(a, s, &handler, reterr);
 
@@ -122,8 +116,7 @@ static int look_after(struct audit *a, const struct suspect *s, struct err *rete
 
 static int look_again(struct audit *a, const struct suspect *s, struct err *reterr)
 {
-    const struct reflector_handler handler = {
-        .object = on_looked, .unusable = on_looked_unusable, .ctx = a};
+    const struct reflector_handler handler = {.object = on_looked, .unusable = on_looked_unusable, .ctx = a};
     uint64_t missing_n = a->report->drift[DRIFT_POD_MISSING] + a->report->drift[DRIFT_NODE_MISSING];
     struct ledger_op gone = gone_op(s);
     int r = look_for_suspect(a, s, &handler, reterr);
@@ -157,9 +150,7 @@ static bool is_untouched(struct audit *a, const struct suspect *s)
 static uint64_t interruptions(struct audit *a, enum kube_resource resource, bool *ret_now)
 {
     *ret_now = false;
-    return a->options.interruptions == NULL
-               ? 0
-               : a->options.interruptions(a->options.ctx, resource, ret_now);
+    return a->options.interruptions == NULL ? 0 : a->options.interruptions(a->options.ctx, resource, ret_now);
 }
 
 static bool rules_are_newest(struct audit *a)

@@ -12,8 +12,7 @@
 
 static const char TEXT_NOT_SYNCED[] = "the first lists of pods and nodes are not complete yet";
 static const char TEXT_RULES[] = "a new configuration is being applied: everything is read again";
-static const char TEXT_TOO_MANY[] =
-    "more differences than one run looks at; the watches list again";
+static const char TEXT_TOO_MANY[] = "more differences than one run looks at; the watches list again";
 
 /* The first thing that went wrong is what the report says. */
 void audit_fail(struct audit *a, const char *text)
@@ -36,8 +35,7 @@ static struct str put(char **at, struct str s)
     return copy;
 }
 
-static void suspect_add(struct audit *a, uint64_t touched, struct str id, struct str namespace_,
-                        struct str name)
+static void suspect_add(struct audit *a, uint64_t touched, struct str id, struct str namespace_, struct str name)
 {
     struct suspect s = {.resource = a->resource, .touched = touched};
     char *at;
@@ -106,8 +104,8 @@ struct str audit_id_of(const struct kube_object *o)
 }
 
 /* As the feed would take it in, the object that cannot be read included. */
-int audit_read_fact(struct audit *a, const struct kube_object *o, bool usable,
-                    struct ingest_fact *ret, struct err *reterr)
+int audit_read_fact(struct audit *a, const struct kube_object *o, bool usable, struct ingest_fact *ret,
+                    struct err *reterr)
 {
     int r = -ERR_INVALID;
 
@@ -137,8 +135,7 @@ static void listed(struct audit *a, const struct kube_object *o, bool usable)
     } else {
         drift = store_drift(a->ingest.store, a->scratch, &fact.op, &touched);
         if (drift != DRIFT_NONE && touched <= a->generation) {
-            suspect_add(a, touched, audit_id_of(o), o->pod != NULL ? o->pod->namespace_ : STR_NULL,
-                        name);
+            suspect_add(a, touched, audit_id_of(o), o->pod != NULL ? o->pod->namespace_ : STR_NULL, name);
         }
     }
     arena_reset(&a->arena);
@@ -158,8 +155,7 @@ static void on_listed(void *ctx, const struct kube_object *o)
     listed(ctx, o, true);
 }
 
-static void on_listed_unusable(void *ctx, const struct kube_object *o, bool deleted,
-                               const struct err *why)
+static void on_listed_unusable(void *ctx, const struct kube_object *o, bool deleted, const struct err *why)
 {
     (void)why;
     BUG_ON(deleted); /* lists do not delete */
@@ -171,14 +167,12 @@ static void on_entry(void *ctx, const struct ledger_audit_entry *e)
     struct audit *a = ctx;
 
     if (e->touched <= a->generation && !was_seen(a, e->id)) {
-        suspect_add(a, e->touched, e->id, e->namespace_,
-                    a->resource == KUBE_PODS ? e->name : e->id);
+        suspect_add(a, e->touched, e->id, e->namespace_, a->resource == KUBE_PODS ? e->name : e->id);
     }
 }
 
 /* Everything the API server has, against the ledger; then what only the ledger has. */
-static int compare(struct audit *a, enum kube_resource resource, uint64_t *ret_n,
-                   struct err *reterr)
+static int compare(struct audit *a, enum kube_resource resource, uint64_t *ret_n, struct err *reterr)
 {
     const struct reflector_handler handler = {
         .list_begin = on_begin, .object = on_listed, .unusable = on_listed_unusable, .ctx = a};
@@ -274,9 +268,8 @@ static void report_audit(const struct audit *a, bool troubled)
     };
     size_t n = sizeof(fields) / sizeof(fields[0]);
 
-    log_write(a->log, troubled ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, troubled ? 0 : 2, __FILE__,
-              __LINE__, "Audited the ledger", fields,
-              troubled && fields[n - 1].s.n > 0 ? n : n - 1);
+    log_write(a->log, troubled ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, troubled ? 0 : 2, __FILE__, __LINE__,
+              "Audited the ledger", fields, troubled && fields[n - 1].s.n > 0 ? n : n - 1);
 }
 
 void audit_run(struct audit *a, struct audit_report *ret)

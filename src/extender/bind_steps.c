@@ -52,8 +52,7 @@ struct bind *bind_new(struct binder *binder, const struct bind_request *r)
     strbuf_init(&b->body, BINDING_BODY_MAX);
     strbuf_init(&b->get_path, BIND_PATH_BYTES_MAX);
     arena_init(&b->record, BIND_ARENA_BYTES);
-    bind_machine_init(&b->machine, 0,
-                      clock_mono_ns(binder->clock) + binder->options.deadline_ms * 1000000);
+    bind_machine_init(&b->machine, 0, clock_mono_ns(binder->clock) + binder->options.deadline_ms * 1000000);
     b->next = binder->binds;
     if (b->next != NULL) {
         b->next->prev = b;
@@ -94,8 +93,7 @@ void bind_add_waiter(struct bind *b, bind_done_fn *done, void *ctx)
     b->waiters = w;
 }
 
-void bind_answer(struct bind *b, enum bind_outcome outcome, const char *error,
-                 struct bind_answer_due *due)
+void bind_answer(struct bind *b, enum bind_outcome outcome, const char *error, struct bind_answer_due *due)
 {
     *due = (struct bind_answer_due){b->waiters, outcome, error};
     b->waiters = NULL;
@@ -112,8 +110,7 @@ void bind_deliver(struct bind_answer_due *due)
     }
 }
 
-void bind_settle(struct bind *b, enum bind_outcome outcome, const char *error,
-                 struct bind_answer_due *due)
+void bind_settle(struct bind *b, enum bind_outcome outcome, const char *error, struct bind_answer_due *due)
 {
     bind_answer(b, outcome, error, due);
     bind_free(b);
@@ -141,9 +138,8 @@ static void bind_end(struct bind *b, struct bind_answer_due *due)
         bind_answer(b, bound ? BIND_OUTCOME_BOUND : BIND_OUTCOME_REFUSED, error, due);
     } else if (b->told_unknown) {
         LOG_INFO(b->binder->log, "Resolved a binding whose outcome was unknown",
-                 LOG_STR("namespace", b->request.pod_namespace),
-                 LOG_STR("pod", b->request.pod_name), LOG_STR("node", b->request.node_name),
-                 LOG_CSTR("decision", b->decision_id),
+                 LOG_STR("namespace", b->request.pod_namespace), LOG_STR("pod", b->request.pod_name),
+                 LOG_STR("node", b->request.node_name), LOG_CSTR("decision", b->decision_id),
                  LOG_CSTR("outcome", bound ? "bound" : "not bound"));
         notice_bind_resolved(b->rules->ingest.events, &b->request, bound);
     }
@@ -166,8 +162,8 @@ static bool seen_by_watch(struct bind *b, struct bind_sight *ret)
     if (!b->reserved || b->machine.resolution != BIND_OPEN) {
         return false;
     }
-    switch (store_binding_seen(b->binder->store, b->request.pod_uid, b->request.node_name,
-                               str_of(b->decision_id), &version)) {
+    switch (store_binding_seen(b->binder->store, b->request.pod_uid, b->request.node_name, str_of(b->decision_id),
+                               &version)) {
     case STORE_SEEN_NOTHING:
         return false;
     case STORE_SEEN_BOUND:
@@ -203,8 +199,7 @@ void bind_advance(struct bind *b, struct bind_answer_due *due)
         switch (bind_machine_next(&b->machine, now_ns)) {
         case BIND_POST:
             if (!bind_send_post(b)) {
-                bind_machine_posted(&b->machine, &(struct bind_answer){.reply = BIND_NOT_SENT},
-                                    now_ns);
+                bind_machine_posted(&b->machine, &(struct bind_answer){.reply = BIND_NOT_SENT}, now_ns);
             }
             break;
         case BIND_GET:
@@ -261,9 +256,8 @@ static bool prepare(struct bind *b, struct arena *a, const struct store_reservat
         binding_request(&b->binding, b->kept_bytes, &b->path, &b->body, &why) == 0) {
         return true;
     }
-    LOG_WARNING(b->binder->log, "Cannot write an assignment",
-                LOG_STR("namespace", b->request.pod_namespace), LOG_STR("pod", b->request.pod_name),
-                LOG_CSTR("err", why.msg));
+    LOG_WARNING(b->binder->log, "Cannot write an assignment", LOG_STR("namespace", b->request.pod_namespace),
+                LOG_STR("pod", b->request.pod_name), LOG_CSTR("err", why.msg));
     return false;
 }
 
@@ -376,8 +370,7 @@ void bind_begin(struct bind *b, struct bind_answer_due *due)
     case STORE_UNVERIFIED:
         BUG("a record that waits was verified");
     case STORE_FAILED:
-        LOG_ERROR(b->binder->log, "A reservation failed", LOG_STR("pod", q->pod_name),
-                  LOG_CSTR("err", why.msg));
+        LOG_ERROR(b->binder->log, "A reservation failed", LOG_STR("pod", q->pod_name), LOG_CSTR("err", why.msg));
         bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_RECORD, due);
         break;
     }

@@ -10,9 +10,9 @@ static const char TEXT_STOPPING[] = "fgpu is stopping; the outcome is read again
 const char *bind_outcome_name(enum bind_outcome o)
 {
     static const char *const names[BIND_OUTCOME__MAX] = {
-        [BIND_OUTCOME_BOUND] = "bound",           [BIND_OUTCOME_NO_FIT] = "no_fit",
-        [BIND_OUTCOME_CONFLICT] = "conflict",     [BIND_OUTCOME_REFUSED] = "refused",
-        [BIND_OUTCOME_UNKNOWN] = "unknown",       [BIND_OUTCOME_OVERLOADED] = "overloaded",
+        [BIND_OUTCOME_BOUND] = "bound",         [BIND_OUTCOME_NO_FIT] = "no_fit",
+        [BIND_OUTCOME_CONFLICT] = "conflict",   [BIND_OUTCOME_REFUSED] = "refused",
+        [BIND_OUTCOME_UNKNOWN] = "unknown",     [BIND_OUTCOME_OVERLOADED] = "overloaded",
         [BIND_OUTCOME_NOT_READY] = "not_ready",
     };
 
@@ -31,8 +31,8 @@ static struct bind *bind_find(struct binder *b, struct str uid)
     return NULL;
 }
 
-static void join(struct binder *b, struct bind *same, const struct bind_request *req, bind_done_fn *done,
-                 void *ctx, struct bind_answer_due *due)
+static void join(struct binder *b, struct bind *same, const struct bind_request *req, bind_done_fn *done, void *ctx,
+                 struct bind_answer_due *due)
 {
     if (!str_eq(same->request.node_name, req->node_name)) {
         *due = (struct bind_answer_due){NULL, BIND_OUTCOME_CONFLICT, BIND_TEXT_OTHER};
@@ -186,9 +186,8 @@ static void *timer_main(void *arg)
     return NULL;
 }
 
-int binder_new(struct policy_set *book, struct kube_client *client, const struct clock *clock,
-               const struct log *log, const struct binder_options *options, struct binder **ret,
-               struct err *reterr)
+int binder_new(struct policy_set *book, struct kube_client *client, const struct clock *clock, const struct log *log,
+               const struct binder_options *options, struct binder **ret, struct err *reterr)
 {
     struct binder *b = xcalloc(1, sizeof(*b));
     uint64_t seed;

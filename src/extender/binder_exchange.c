@@ -19,8 +19,8 @@
 static const char TEXT_GONE[] = "the pod no longer exists";
 static const char TEXT_UNREACHABLE[] = "the API server could not be reached: nothing was bound";
 static const char TEXT_DELETING[] = "the pod is being deleted";
-static const char TEXT_NO_ROOM[] =
-    "fgpu has no room for another pod that uses GPUs; delete pods that are not needed, or that name nodes which do not exist";
+static const char TEXT_NO_ROOM[] = "fgpu has no room for another pod that uses GPUs; delete pods that are not needed, "
+                                   "or that name nodes which do not exist";
 static const char TEXT_UNREADABLE[] = "the pod cannot be read from the API server; see the log";
 
 static uint32_t ms_left(const struct bind *b, int64_t max_ms)
@@ -119,8 +119,7 @@ static bool is_passing(int http_status)
     return http_status == 401 || http_status == 429 || http_status >= 500;
 }
 
-static void read_reply(const struct bind *b, const struct kube_response *response, struct arena *a,
-                       struct got_pod *ret)
+static void read_reply(const struct bind *b, const struct kube_response *response, struct arena *a, struct got_pod *ret)
 {
     struct json_reader *r;
 
@@ -151,8 +150,8 @@ static void read_reply(const struct bind *b, const struct kube_response *respons
     }
 }
 
-/* Does the pod ask for GPUs, and is not in the ledger, which had no room for it (core/ledger/ledger.h, turned away)? It must not
- * be taken for one that asks for none. */
+/* Does the pod ask for GPUs, and is not in the ledger, which had no room for it (core/ledger/ledger.h, turned away)? It
+ * must not be taken for one that asks for none. */
 static bool was_turned_away(const struct bind *b, struct arena *a, const struct pod *pod)
 {
     struct demand asked;
@@ -225,8 +224,7 @@ static bool overwrites_leftovers(const struct bind *b, const struct got_pod *got
 {
     struct str leftovers;
 
-    return b->reserved ||
-           (dialect_leftovers(got->pod.annotations, a, &leftovers) && str_eq(leftovers, b->leftovers));
+    return b->reserved || (dialect_leftovers(got->pod.annotations, a, &leftovers) && str_eq(leftovers, b->leftovers));
 }
 
 /* What the pod on its way looked like. What the ledger could not take in must not end a reservation on that node. */
@@ -239,8 +237,8 @@ static struct bind_sight sight_of(struct bind *b, const struct got_pod *got, boo
     } else if (got->kind == BIND_SEEN_UNBOUND) {
         sight.version = pod_version(&got->pod);
         sight.versions_hold = binder_versions_hold(b->binder);
-        sight.as_decided = taken_in && !got->pod.deleting && overwrites_leftovers(b, got, a) &&
-                           bind_holds(b, sight.version);
+        sight.as_decided =
+            taken_in && !got->pod.deleting && overwrites_leftovers(b, got, a) && bind_holds(b, sight.version);
     }
     return sight;
 }
@@ -286,8 +284,7 @@ bool bind_send_get(struct bind *b)
         .resource = "pods",
     };
 
-    if (b->get_path.n == 0 &&
-        kube_pod_path(b->request.pod_namespace, b->request.pod_name, &b->get_path, NULL) != 0) {
+    if (b->get_path.n == 0 && kube_pod_path(b->request.pod_namespace, b->request.pod_name, &b->get_path, NULL) != 0) {
         return false;
     }
     request.path = b->get_path.p;

@@ -26,15 +26,15 @@ struct bind {
     struct bind_request request;
     const struct rules *rules; /* from the first to the last step */
     char decision_id[17];
-    bool fetching; /* the pod is not known yet: its GET comes before everything */
-    bool names_ours; /* the pod that was fetched names resources or annotations of ours */
+    bool fetching;        /* the pod is not known yet: its GET comes before everything */
+    bool names_ours;      /* the pod that was fetched names resources or annotations of ours */
     struct str leftovers; /* ... and carries these of an earlier answer (core/dialects/dialect.h); in `record` */
     uint32_t fetch_failed_n;
     int64_t fetch_at_ns; /* when to fetch again, while fetching and not busy */
-    bool reserved; /* the ledger holds devices for it */
-    bool busy;     /* an exchange is in flight */
-    bool news;     /* the watch has shown the pod: the thread looks what that means */
-    bool told_unknown; /* the caller was told that the outcome is not known */
+    bool reserved;       /* the ledger holds devices for it */
+    bool busy;           /* an exchange is in flight */
+    bool news;           /* the watch has shown the pod: the thread looks what that means */
+    bool told_unknown;   /* the caller was told that the outcome is not known */
     struct bind_machine machine;
     struct arena record; /* of the annotations */
     struct binding binding;
@@ -101,8 +101,7 @@ void bind_resolve_by_watch(struct bind *b, struct bind_answer_due *due);
  * for it. */
 bool bind_holds(struct bind *b, uint64_t version);
 /* Ends the bind with an answer, without touching the ledger. */
-void bind_settle(struct bind *b, enum bind_outcome outcome, const char *error,
-                 struct bind_answer_due *due);
+void bind_settle(struct bind *b, enum bind_outcome outcome, const char *error, struct bind_answer_due *due);
 
 /* Sends what is due (binder_exchange.c). False: could not be submitted. */
 bool bind_send_post(struct bind *b);

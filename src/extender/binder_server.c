@@ -37,9 +37,8 @@ static void take_answer(struct binder *b, enum binding_preconditions p, const st
     } else {
         s->ask_at_ns = now_ns + bind_calm_pause_ns(s->failed_n++);
         if (s->failed_n == 1 || o->http_status == 403) {
-            LOG_INFO(b->log, "Cannot read the version of the API server yet",
-                     LOG_CSTR("path", KUBE_VERSION_PATH), LOG_I64("status", o->http_status),
-                     LOG_CSTR("err", o->detail));
+            LOG_INFO(b->log, "Cannot read the version of the API server yet", LOG_CSTR("path", KUBE_VERSION_PATH),
+                     LOG_I64("status", o->http_status), LOG_CSTR("err", o->detail));
         }
     }
     s->preconditions = p != BINDING_PRECONDITIONS_UNKNOWN ? p : s->preconditions;
@@ -64,11 +63,8 @@ static void told(void *ctx, const struct kube_response *response)
 
 void binder_ask_server(struct binder *b)
 {
-    const struct kube_request request = {.method = "GET",
-                                         .path = KUBE_VERSION_PATH,
-                                         .deadline_ms = ASK_MS,
-                                         .verb = "get",
-                                         .resource = "version"};
+    const struct kube_request request = {
+        .method = "GET", .path = KUBE_VERSION_PATH, .deadline_ms = ASK_MS, .verb = "get", .resource = "version"};
     struct binder_server *s = &b->server;
     int64_t now_ns = clock_mono_ns(b->clock);
 

@@ -70,11 +70,9 @@ static void count_sizes(const struct mirror *m, const struct policy *p, struct c
 
 static bool is_fresh(const struct capacity_reporter *v, const struct rules *rules)
 {
-    bool same = store_generation(v->store) == v->report.generation &&
-                rules->generation == v->rules_generation;
+    bool same = store_generation(v->store) == v->report.generation && rules->generation == v->rules_generation;
 
-    return v->report.known &&
-           (same || clock_mono_ns(v->clock) - v->made_ns < CAPACITY_INTERVAL_MS * INT64_C(1000000));
+    return v->report.known && (same || clock_mono_ns(v->clock) - v->made_ns < CAPACITY_INTERVAL_MS * INT64_C(1000000));
 }
 
 static void make(struct capacity_reporter *v, const struct rules *rules)

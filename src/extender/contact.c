@@ -25,14 +25,14 @@ static const char *const CAUSES[REFLECTOR_TROUBLE__MAX] = {
 struct followed {
     atomic_bool counts;
     atomic_int_least64_t last_ns;
-    atomic_int trouble;                          /* enum reflector_trouble */
+    atomic_int trouble;                           /* enum reflector_trouble */
     char texts[REFLECTOR_TROUBLE__MAX][TEXT_MAX]; /* written once */
 
     /* with the lock */
-    uint64_t trouble_n; /* as of the last news */
-    int64_t logged_ns;  /* when trouble was last told; 0: never */
+    uint64_t trouble_n;            /* as of the last news */
+    int64_t logged_ns;             /* when trouble was last told; 0: never */
     enum reflector_trouble logged; /* which */
-    bool in_trouble;    /* told, and not yet told that it is over */
+    bool in_trouble;               /* told, and not yet told that it is over */
     bool blind_told;
 };
 
@@ -101,8 +101,9 @@ static void tell_blind(struct contact *c, enum kube_resource resource, const cha
     f->blind_told = true;
     mutex_unlock(&c->lock);
     if (first) {
-        LOG_ERROR(c->log, "No news from the API server: requests for GPUs are answered with an error until there "
-                          "is news again",
+        LOG_ERROR(c->log,
+                  "No news from the API server: requests for GPUs are answered with an error until there "
+                  "is news again",
                   LOG_CSTR("resource", kube_resource_name(resource)), LOG_CSTR("reason", why));
     }
 }

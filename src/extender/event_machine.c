@@ -10,11 +10,10 @@
 const char *event_outcome_name(enum event_outcome f)
 {
     static const char *const names[EVENT_OUTCOME__MAX] = {
-        [EVENT_POSTED] = "posted",         [EVENT_COUNTED] = "counted",
-        [EVENT_REPEATED] = "repeated",     [EVENT_LIMITED] = "limited",
-        [EVENT_QUEUE_FULL] = "queue_full", [EVENT_SILENCED] = "silenced",
-        [EVENT_FORBIDDEN] = "forbidden",   [EVENT_REJECTED] = "rejected",
-        [EVENT_GAVE_UP] = "gave_up",       [EVENT_NOWHERE] = "nowhere",
+        [EVENT_POSTED] = "posted",       [EVENT_COUNTED] = "counted",       [EVENT_REPEATED] = "repeated",
+        [EVENT_LIMITED] = "limited",     [EVENT_QUEUE_FULL] = "queue_full", [EVENT_SILENCED] = "silenced",
+        [EVENT_FORBIDDEN] = "forbidden", [EVENT_REJECTED] = "rejected",     [EVENT_GAVE_UP] = "gave_up",
+        [EVENT_NOWHERE] = "nowhere",
     };
 
     BUG_ON((unsigned)f >= EVENT_OUTCOME__MAX);
@@ -123,8 +122,7 @@ static void repeat(struct event_machine *m, uint32_t i, int64_t now_ns, int64_t 
     }
 }
 
-static void add(struct event_machine *m, const struct event_key *k, uint64_t hash, int64_t now_ns,
-                int64_t wall_ms)
+static void add(struct event_machine *m, const struct event_key *k, uint64_t hash, int64_t now_ns, int64_t wall_ms)
 {
     uint32_t i = event_series_add(m, k, hash);
     struct entry *e = &m->entries[i];
@@ -135,8 +133,7 @@ static void add(struct event_machine *m, const struct event_key *k, uint64_t has
     event_enqueue(m, i);
 }
 
-void event_machine_record(struct event_machine *m, const struct event *event, int64_t now_ns,
-                          int64_t wall_ms)
+void event_machine_record(struct event_machine *m, const struct event *event, int64_t now_ns, int64_t wall_ms)
 {
     struct event_key key;
     uint64_t hash;
@@ -176,8 +173,7 @@ static void sweep(struct event_machine *m, int64_t now_ns)
         if (e->key == NULL || e->queued) {
             continue;
         }
-        if (news &&
-            (quiet || m->hurry || e->told == 1 || now_ns - e->told_ns >= EVENT_REFRESH_MS * MS)) {
+        if (news && (quiet || m->hurry || e->told == 1 || now_ns - e->told_ns >= EVENT_REFRESH_MS * MS)) {
             if (m->queued_n < EVENT_PENDING_MAX) {
                 event_enqueue(m, i);
             }
@@ -208,16 +204,14 @@ static void lose_first(struct event_machine *m, enum event_outcome outcome, bool
     }
 }
 
-static bool encode(const struct event_machine *m, const struct entry *e, struct strbuf *path,
-                   struct strbuf *body)
+static bool encode(const struct event_machine *m, const struct entry *e, struct strbuf *path, struct strbuf *body)
 {
     struct event_series series = {e->count >= 2 ? e->count : 0, e->last_wall_ms};
 
     strbuf_reset(path);
     strbuf_reset(body);
     return (m->call == EVENT_CALL_POST
-                ? event_post(&e->event, e->name, m->options.instance, e->first_wall_ms, series,
-                             path, body, NULL)
+                ? event_post(&e->event, e->name, m->options.instance, e->first_wall_ms, series, path, body, NULL)
                 : event_patch(&e->event.regarding, e->name, series, path, body, NULL)) == 0;
 }
 
@@ -226,8 +220,8 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-enum event_call event_machine_next(struct event_machine *m, int64_t now_ns, struct strbuf *path,
-                                   struct strbuf *body, int64_t *ret_wake_ns)
+enum event_call event_machine_next(struct event_machine *m, int64_t now_ns, struct strbuf *path, struct strbuf *body,
+                                   int64_t *ret_wake_ns)
 {
     BUG_ON(m->flying);
     if (m->sweep_ns <= now_ns || (m->sweep_ns == INT64_MAX && m->index.used_n > 0)) {
@@ -236,8 +230,7 @@ enum event_call event_machine_next(struct event_machine *m, int64_t now_ns, stru
     while (m->first != EVENT_NONE) {
         struct entry *e = &m->entries[m->first];
         int64_t ready_ns =
-            later(m->pause_until_ns,
-                  m->hurry ? INT64_MIN : token_at_ns(&m->calls, EVENT_CALLS_REFILL_MS));
+            later(m->pause_until_ns, m->hurry ? INT64_MIN : token_at_ns(&m->calls, EVENT_CALLS_REFILL_MS));
 
         m->call = call_of(e);
         if (is_silent(m, m->call, now_ns)) {
@@ -326,16 +319,14 @@ static void unanswered(struct event_machine *m, const struct event_answer *a, in
     }
     pause_ms = pause_ms > EVENT_PAUSE_MAX_MS ? EVENT_PAUSE_MAX_MS : pause_ms;
     pause_ms += (int64_t)rng_below(&m->rng, (uint64_t)pause_ms);
-    pause_ms = later(pause_ms,
-                     a->retry_after_ms < EVENT_SILENCE_MS ? a->retry_after_ms : EVENT_SILENCE_MS);
+    pause_ms = later(pause_ms, a->retry_after_ms < EVENT_SILENCE_MS ? a->retry_after_ms : EVENT_SILENCE_MS);
     m->pause_until_ns = now_ns + pause_ms * MS;
     if (++e->tries >= EVENT_TRIES_MAX) {
         lose_first(m, EVENT_GAVE_UP, true);
     }
 }
 
-enum event_news event_machine_replied(struct event_machine *m, const struct event_answer *a,
-                                      int64_t now_ns)
+enum event_news event_machine_replied(struct event_machine *m, const struct event_answer *a, int64_t now_ns)
 {
     BUG_ON(!m->flying || m->first == EVENT_NONE);
     m->flying = false;

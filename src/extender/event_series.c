@@ -27,8 +27,7 @@ static bool put_object(struct event_key *k, const struct event_object *o, struct
 {
     ret->kind = o->kind;
     k->bytes[k->n++] = (char)o->kind;
-    return put(k, o->namespace_, FIELD_BYTES_MAX, &ret->namespace_) &&
-           put(k, o->name, FIELD_BYTES_MAX, &ret->name) &&
+    return put(k, o->namespace_, FIELD_BYTES_MAX, &ret->namespace_) && put(k, o->name, FIELD_BYTES_MAX, &ret->name) &&
            put(k, o->uid, FIELD_BYTES_MAX, &ret->uid);
 }
 
@@ -42,8 +41,7 @@ bool event_key_make(struct event_key *k, const struct event *e)
     k->n = 0;
     k->event.reason = e->reason;
     k->bytes[k->n++] = (char)e->reason;
-    return put_object(k, &e->regarding, &k->event.regarding) &&
-           put_object(k, &e->related, &k->event.related) &&
+    return put_object(k, &e->regarding, &k->event.regarding) && put_object(k, &e->related, &k->event.related) &&
            put(k, note, EVENT_NOTE_MAX, &k->event.note);
 }
 
@@ -80,8 +78,7 @@ static uint32_t slot(struct event_machine *m)
         return m->entry_n++;
     }
     for (uint32_t i = 0; m->free == EVENT_NONE && i < m->entry_n; i++) {
-        if (!m->entries[i].queued &&
-            (oldest == EVENT_NONE || m->entries[i].last_ns < m->entries[oldest].last_ns)) {
+        if (!m->entries[i].queued && (oldest == EVENT_NONE || m->entries[i].last_ns < m->entries[oldest].last_ns)) {
             oldest = i;
         }
     }

@@ -94,8 +94,7 @@ static void answered(void *ctx, const struct kube_response *response)
 
 static bool is_over(const struct events *e)
 {
-    return e->stopping &&
-           (clock_mono_ns(e->clock) >= e->deadline_ns || event_machine_is_idle(e->machine));
+    return e->stopping && (clock_mono_ns(e->clock) >= e->deadline_ns || event_machine_is_idle(e->machine));
 }
 
 static void submit(struct events *e, enum event_call call)
@@ -125,10 +124,8 @@ static void notify_events(const struct events *e, enum event_news news)
 {
     switch (news) {
     case EVENT_NEWS_FORBIDDEN:
-        LOG_WARNING(
-            e->log,
-            "The API server forbids events; going on without them. Grant create and patch on "
-            "events in events.k8s.io, as the manifests do");
+        LOG_WARNING(e->log, "The API server forbids events; going on without them. Grant create and patch on "
+                            "events in events.k8s.io, as the manifests do");
         break;
     case EVENT_NEWS_ALLOWED:
         LOG_INFO(e->log, "The API server accepts events again");
@@ -149,8 +146,7 @@ static void *post_main(void *arg)
     lock(e);
     while (!is_over(e)) {
         int64_t wake_ns;
-        enum event_call call =
-            event_machine_next(e->machine, clock_mono_ns(e->clock), &e->path, &e->body, &wake_ns);
+        enum event_call call = event_machine_next(e->machine, clock_mono_ns(e->clock), &e->path, &e->body, &wake_ns);
 
         if (call == EVENT_CALL_NONE) {
             if (!is_over(e)) {
@@ -180,9 +176,8 @@ static void copy_options(struct events *e, const struct events_options *o)
 
     arena_init(&e->texts, TEXT_BYTES_MAX);
     e->options = *o;
-    e->options.instance = o->instance == NULL || o->instance[0] == '\0'
-                              ? "fgpu"
-                              : arena_str(&e->texts, str_of(o->instance)).p;
+    e->options.instance =
+        o->instance == NULL || o->instance[0] == '\0' ? "fgpu" : arena_str(&e->texts, str_of(o->instance)).p;
     self->namespace_ = arena_str(&e->texts, o->self.namespace_);
     self->name = arena_str(&e->texts, o->self.name);
     self->uid = arena_str(&e->texts, o->self.uid);

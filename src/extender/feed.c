@@ -62,8 +62,7 @@ static void fail(struct feed *f, const struct kube_object *o, const struct err *
     struct str name = o->pod != NULL ? o->pod->name : o->node->name;
 
     LOG_ERROR(f->rules->ingest.log, "Cannot count an object; every request is refused until the next start",
-              LOG_CSTR("resource", kube_resource_name(f->resource)), LOG_STR("name", name),
-              LOG_CSTR("err", why->msg));
+              LOG_CSTR("resource", kube_resource_name(f->resource)), LOG_STR("name", name), LOG_CSTR("err", why->msg));
     store_close(f->rules->ingest.store, TEXT_CLOSED);
 }
 
@@ -83,8 +82,7 @@ static void name_it(struct feed *f, const struct kube_object *o, const char *how
 }
 
 /* An object we cannot read in full: counted for the most it could be. */
-static int take_unusable(struct feed *f, const struct kube_object *o, const struct err *cause,
-                         struct err *reterr)
+static int take_unusable(struct feed *f, const struct kube_object *o, const struct err *cause, struct err *reterr)
 {
     name_it(f, o, "An object of the cluster cannot be read; it counts for the most that it could be", cause->msg);
     return o->pod != NULL ? ingest_pod_unusable(&f->rules->ingest, o->pod, reterr)
@@ -100,8 +98,7 @@ static void take_note(struct feed *f, const struct kube_object *o)
         return;
     }
     err_set(&why, ERR_LIMIT, "%" PRIu64 " bytes of JSON", o->cut_bytes);
-    name_it(f, o, "An object of the cluster is too large to keep; it counts for what could be read of it",
-            why.msg);
+    name_it(f, o, "An object of the cluster is too large to keep; it counts for what could be read of it", why.msg);
 }
 
 static void object(void *ctx, const struct kube_object *o)

@@ -30,8 +30,11 @@ static void add(struct cut_text *t, const char *fmt, ...)
 static void add_pods(struct cut_text *t, const struct incident *in)
 {
     for (size_t i = 0; i < in->pod_n && i < NAMED_MAX; i++) {
-        add(t, "%s%.*s/%.*s", i == 0 ? "" : i + 1 == in->pod_n ? " and " : ", ", STR_ARG(in->pods[i].namespace_),
-            STR_ARG(in->pods[i].name));
+        add(t, "%s%.*s/%.*s",
+            i == 0               ? ""
+            : i + 1 == in->pod_n ? " and "
+                                 : ", ",
+            STR_ARG(in->pods[i].namespace_), STR_ARG(in->pods[i].name));
     }
     if (in->pod_n > NAMED_MAX) {
         add(t, " and %zu more", in->pod_n - NAMED_MAX);
@@ -53,7 +56,8 @@ char *incident_sentence(const struct incident *in, char *buf, size_t size)
     if (in->kind == INCIDENT_FOREIGN_DECISION) {
         add(&t, "pod ");
         add_pods(&t, in);
-        add(&t, " was bound to node %.*s by a decision that this fgpu did not make or had given up", STR_ARG(in->node_name));
+        add(&t, " was bound to node %.*s by a decision that this fgpu did not make or had given up",
+            STR_ARG(in->node_name));
     } else if (in->ends) {
         add_gpu(&t, in);
         add(&t, " is no longer given out twice");

@@ -22,8 +22,9 @@ static void warn_of_record(const struct ingest *in, const struct pod *pod, const
     uint64_t withheld;
 
     if (warn_limit_take(in->warnings, pod->uid, "assignment", &withheld)) {
-        LOG_WARNING(in->log, "Ignored the assignment annotation of a bound pod; the pod counts on every device of its "
-                             "node unless its devices are known, or it asks for none",
+        LOG_WARNING(in->log,
+                    "Ignored the assignment annotation of a bound pod; the pod counts on every device of its "
+                    "node unless its devices are known, or it asks for none",
                     LOG_STR("namespace", pod->namespace_), LOG_STR("pod", pod->name), LOG_CSTR("err", why),
                     LOG_I64("warningsWithheld", (int64_t)withheld));
     }
@@ -84,8 +85,8 @@ static bool read_record(const struct ingest *in, struct arena *a, const struct p
     return true;
 }
 
-int ingest_read_pod(const struct ingest *in, struct arena *a, const struct pod *pod,
-                    struct ingest_fact *ret, struct err *reterr)
+int ingest_read_pod(const struct ingest *in, struct arena *a, const struct pod *pod, struct ingest_fact *ret,
+                    struct err *reterr)
 {
     const struct str *text = kv_find(pod->annotations, STR(ASSIGNMENT_KEY));
     const struct str *record = text != NULL && text->n > 0 ? text : NULL; /* overwritten with nothing: none */
@@ -149,8 +150,8 @@ int ingest_read_pod_unusable(const struct pod *pod, struct ingest_fact *ret, str
     return 0;
 }
 
-int ingest_read_node(const struct ingest *in, struct arena *a, const struct node *node,
-                     struct ingest_fact *ret, struct err *reterr)
+int ingest_read_node(const struct ingest *in, struct arena *a, const struct node *node, struct ingest_fact *ret,
+                     struct err *reterr)
 {
     ret->op = (struct ledger_op){
         .kind = LEDGER_NODE_DESCRIBED,

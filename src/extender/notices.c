@@ -6,13 +6,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static void post_notice(struct events *events, enum event_reason reason,
-                 const struct event_object *regarding, struct str related_node, const char *fmt,
-                 ...) PRINTF_LIKE(5, 6);
+static void post_notice(struct events *events, enum event_reason reason, const struct event_object *regarding,
+                        struct str related_node, const char *fmt, ...) PRINTF_LIKE(5, 6);
 
-static void post_notice(struct events *events, enum event_reason reason,
-                 const struct event_object *regarding, struct str related_node, const char *fmt,
-                 ...)
+static void post_notice(struct events *events, enum event_reason reason, const struct event_object *regarding,
+                        struct str related_node, const char *fmt, ...)
 {
     char note[EVENT_NOTE_MAX + 1];
     struct event e = {.reason = reason, .regarding = *regarding, .note = {note, 0}};
@@ -31,8 +29,8 @@ static void post_notice(struct events *events, enum event_reason reason,
 
 /* ---- pods ---- */
 
-static bool became(const struct ledger_pod_status *before,
-                   const struct ledger_pod_status *after, enum ledger_pod_state state)
+static bool became(const struct ledger_pod_status *before, const struct ledger_pod_status *after,
+                   enum ledger_pod_state state)
 {
     return after->state == state && (!before->known || before->state != state);
 }
@@ -44,8 +42,7 @@ static bool was_open(const struct ledger_pod_status *before)
 }
 
 /* Before the store is ready, a binding may be a predecessor's that was still on its way. */
-static void pod_changed(struct events *events, const struct ledger_pod_fact *f,
-                        const struct ledger_pod_status *before,
+static void pod_changed(struct events *events, const struct ledger_pod_fact *f, const struct ledger_pod_status *before,
                         const struct ledger_pod_status *after, struct store *s)
 {
     const struct event_object pod = {EVENT_OBJECT_POD, f->namespace_, f->name, f->uid};
@@ -53,29 +50,28 @@ static void pod_changed(struct events *events, const struct ledger_pod_fact *f,
     if (!after->known) {
         return;
     }
-    if (f->node_name.n == 0 && after->defect != DEMAND_OK &&
-        (!before->known || before->defect != after->defect)) {
+    if (f->node_name.n == 0 && after->defect != DEMAND_OK && (!before->known || before->defect != after->defect)) {
         post_notice(events, EVENT_REQUEST_INVALID, &pod, STR_NULL,
-             "%s. The pod is refused on every node until it is corrected",
-             demand_defect_text(after->defect));
+                    "%s. The pod is refused on every node until it is corrected", demand_defect_text(after->defect));
     }
     if (after->claims_record && !before->claims_record) {
-        post_notice(events, EVENT_ASSIGNMENT_FORGED, &pod, STR_NULL,
-             "The pod had annotation fgpu.io/assignment before it was bound. fgpu ignores and replaces it; remove "
-             "it from the template of the pod");
+        post_notice(
+            events, EVENT_ASSIGNMENT_FORGED, &pod, STR_NULL,
+            "The pod had annotation fgpu.io/assignment before it was bound. fgpu ignores and replaces it; remove "
+            "it from the template of the pod");
     }
     if (became(before, after, LEDGER_FOREIGN)) {
         post_notice(events, EVENT_ASSIGNMENT_MISSING, &pod, f->node_name,
-             "%s. Bind pods that use GPUs through the scheduler that asks fgpu",
-             after->conflict == NULL ? "bound without a known assignment" : after->conflict);
-    } else if (became(before, after, LEDGER_BOUND) && after->steered && !after->decided_here &&
-               !was_open(before) && store_is_ready(s)) {
-        post_notice(events, EVENT_ASSIGNMENT_FOREIGN, &pod, f->node_name,
-             "Bound with an assignment that this fgpu did not decide; /state shows its charge. Make sure that only "
-             "one fgpu, and no user, writes fgpu.io/assignment");
+                    "%s. Bind pods that use GPUs through the scheduler that asks fgpu",
+                    after->conflict == NULL ? "bound without a known assignment" : after->conflict);
+    } else if (became(before, after, LEDGER_BOUND) && after->steered && !after->decided_here && !was_open(before) &&
+               store_is_ready(s)) {
+        post_notice(
+            events, EVENT_ASSIGNMENT_FOREIGN, &pod, f->node_name,
+            "Bound with an assignment that this fgpu did not decide; /state shows its charge. Make sure that only "
+            "one fgpu, and no user, writes fgpu.io/assignment");
     }
-    if (after->state == LEDGER_BOUND && after->conflict != NULL &&
-        after->conflict != before->conflict) {
+    if (after->state == LEDGER_BOUND && after->conflict != NULL && after->conflict != before->conflict) {
         post_notice(events, EVENT_ASSIGNMENT_CONFLICT, &pod, f->node_name, "%s", after->conflict);
     }
 }
@@ -88,40 +84,37 @@ static const char *plural(uint32_t n)
 }
 
 static void node_changed(struct events *events, const struct ledger_node_fact *f,
-                         const struct ledger_node_status *before,
-                         const struct ledger_node_status *after)
+                         const struct ledger_node_status *before, const struct ledger_node_status *after)
 {
     const struct event_object node = {EVENT_OBJECT_NODE, STR_NULL, f->name, f->uid};
 
     if (after->note != NULL && after->note != before->note) {
         post_notice(events, EVENT_INVENTORY_INVALID, &node, STR_NULL, "%s", after->note);
     } else if (after->note == NULL && before->note != NULL) {
-        post_notice(events, EVENT_INVENTORY_RESTORED, &node, STR_NULL,
-             "fgpu can read the inventory of GPUs again");
+        post_notice(events, EVENT_INVENTORY_RESTORED, &node, STR_NULL, "fgpu can read the inventory of GPUs again");
     }
     if (before->known && after->closed && !before->closed) {
         post_notice(events, EVENT_NODE_CLOSED, &node, STR_NULL,
-             "The node pool takes no new pods with GPUs now. %u pod%s with GPUs may run until the end",
-             after->pod_n, plural(after->pod_n));
+                    "The node pool takes no new pods with GPUs now. %u pod%s with GPUs may run until the end",
+                    after->pod_n, plural(after->pod_n));
     } else if (before->closed && !after->closed) {
         post_notice(events, EVENT_NODE_OPENED, &node, STR_NULL, "The node pool takes pods with GPUs again");
     }
     if (after->lost_n > before->lost_n) {
         post_notice(events, EVENT_DEVICE_LOST, &node, STR_NULL,
-             "%u GPU%s that pods hold left the inventory of the node. The pods stay charged there; "
-             "drain them",
-             after->lost_n, plural(after->lost_n));
+                    "%u GPU%s that pods hold left the inventory of the node. The pods stay charged there; "
+                    "drain them",
+                    after->lost_n, plural(after->lost_n));
     } else if (after->lost_n < before->lost_n && after->lost_n == 0) {
         post_notice(events, EVENT_DEVICE_RETURNED, &node, STR_NULL,
-             "Every GPU that pods hold is in the inventory of the node again");
+                    "Every GPU that pods hold is in the inventory of the node again");
     }
     if (after->unhealthy_n > before->unhealthy_n) {
         post_notice(events, EVENT_DEVICE_UNHEALTHY, &node, STR_NULL,
-             "%u GPU%s of the node reported unhealthy; no new pod is put there", after->unhealthy_n,
-             after->unhealthy_n == 1 ? " is" : "s are");
+                    "%u GPU%s of the node reported unhealthy; no new pod is put there", after->unhealthy_n,
+                    after->unhealthy_n == 1 ? " is" : "s are");
     } else if (after->unhealthy_n == 0 && before->unhealthy_n > 0) {
-        post_notice(events, EVENT_DEVICE_HEALTHY, &node, STR_NULL,
-             "No GPU of the node is reported unhealthy any more");
+        post_notice(events, EVENT_DEVICE_HEALTHY, &node, STR_NULL, "No GPU of the node is reported unhealthy any more");
     }
 }
 
@@ -146,12 +139,11 @@ int notices_apply(struct store *s, struct events *events, struct ledger_op *op, 
 
 void notice_bind_resolved(struct events *events, const struct bind_request *request, bool bound)
 {
-    const struct event_object pod = {EVENT_OBJECT_POD, request->pod_namespace, request->pod_name,
-                                     request->pod_uid};
+    const struct event_object pod = {EVENT_OBJECT_POD, request->pod_namespace, request->pod_name, request->pod_uid};
 
     post_notice(events, EVENT_BIND_RESOLVED, &pod, request->node_name,
-         "The API server had not answered in time whether the pod was bound to %.*s: it %s",
-         STR_ARG(request->node_name), bound ? "is bound" : "is not bound; its GPUs are free again");
+                "The API server had not answered in time whether the pod was bound to %.*s: it %s",
+                STR_ARG(request->node_name), bound ? "is bound" : "is not bound; its GPUs are free again");
 }
 
 void notice_overcommit(struct events *events, const struct ledger_overcommit *o)
@@ -159,14 +151,14 @@ void notice_overcommit(struct events *events, const struct ledger_overcommit *o)
     const struct event_object node = {.kind = EVENT_OBJECT_NODE, .name = o->node_name};
 
     if (o->begins) {
-        post_notice(events, EVENT_OVERCOMMITTED, &node, STR_NULL,
-             "GPU %d (%.*s) is charged with more than it has. It takes no new pods as long as this lasts; /state "
-             "shows its pods",
-             o->index, STR_ARG(o->uuid));
+        post_notice(
+            events, EVENT_OVERCOMMITTED, &node, STR_NULL,
+            "GPU %d (%.*s) is charged with more than it has. It takes no new pods as long as this lasts; /state "
+            "shows its pods",
+            o->index, STR_ARG(o->uuid));
     } else {
         post_notice(events, EVENT_RECOVERED, &node, STR_NULL,
-             "GPU %d (%.*s) is within its capacity again and takes new pods", o->index,
-             STR_ARG(o->uuid));
+                    "GPU %d (%.*s) is within its capacity again and takes new pods", o->index, STR_ARG(o->uuid));
     }
 }
 
@@ -180,13 +172,13 @@ static void tell_pod(struct events *events, const struct incident *in, const str
         const struct incident_pod *youngest = incident_youngest(in);
 
         post_notice(events, EVENT_DOUBLE_BOOKED, &pod, in->node_name,
-             "A GPU is given out twice. Delete the younger pod, %.*s/%.*s, so that it is placed again, and make "
-             "sure that only one fgpu runs. The GPU takes no new pods until then. %s",
-             STR_ARG(youngest->namespace_), STR_ARG(youngest->name), sentence);
+                    "A GPU is given out twice. Delete the younger pod, %.*s/%.*s, so that it is placed again, and make "
+                    "sure that only one fgpu runs. The GPU takes no new pods until then. %s",
+                    STR_ARG(youngest->namespace_), STR_ARG(youngest->name), sentence);
     } else {
         post_notice(events, EVENT_ASSIGNMENT_FOREIGN, &pod, in->node_name,
-             "Bound by a decision that this fgpu did not make or had given up. /state shows its charge. %s",
-             incident_remedy(in->kind));
+                    "Bound by a decision that this fgpu did not make or had given up. /state shows its charge. %s",
+                    incident_remedy(in->kind));
     }
 }
 
@@ -204,12 +196,11 @@ void notice_record_refuted(struct events *events, const struct store_unverified 
     const struct event_object object = {EVENT_OBJECT_POD, pod->namespace_, pod->name, pod->uid};
 
     post_notice(events, EVENT_RECORD_REFUTED, &object, STR_NULL,
-         "The signature of annotation fgpu.io/assignment is not valid: somebody changed it, or copied it from "
-         "another pod. It grants nothing; delete the pod, and check who may write annotations");
+                "The signature of annotation fgpu.io/assignment is not valid: somebody changed it, or copied it from "
+                "another pod. It grants nothing; delete the pod, and check who may write annotations");
 }
 
-void notice_drift(struct events *events, struct str namespace_, struct str name,
-                  enum ledger_drift drift)
+void notice_drift(struct events *events, struct str namespace_, struct str name, enum ledger_drift drift)
 {
     const struct event_object object = {
         .kind = namespace_.n > 0 ? EVENT_OBJECT_POD : EVENT_OBJECT_NODE,
@@ -218,8 +209,7 @@ void notice_drift(struct events *events, struct str namespace_, struct str name,
     };
 
     post_notice(events, EVENT_DRIFT_REPAIRED, &object, STR_NULL,
-         "fgpu had missed a change (%s). An audit found it and corrected the ledger",
-         ledger_drift_name(drift));
+                "fgpu had missed a change (%s). An audit found it and corrected the ledger", ledger_drift_name(drift));
 }
 
 void notice_self(struct events *events, enum event_reason reason, const char *note)

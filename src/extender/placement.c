@@ -51,8 +51,8 @@ static uint64_t shadow_key(const struct policy *p)
     return h;
 }
 
-/* The policy as it would be with the candidate's strategies in the packing section. One of the two is enough; the other is
- * then that in use. Rules stay, and what they leave out follows. */
+/* The policy as it would be with the candidate's strategies in the packing section. One of the two is enough; the other
+ * is then that in use. Rules stay, and what they leave out follows. */
 static int shadow_init(struct placement_context *c, struct err *reterr)
 {
     struct str node = c->policy->shadow_node_strategy, device = c->policy->shadow_device_strategy;
@@ -89,17 +89,16 @@ static bool read_pod(const struct placement_context *c, struct arena *a, const s
 {
     struct demand *demand = ARENA_ARRAY(a, 1, struct demand);
 
-    *ret = (struct view_pod){
-        .uid = pod->uid, .namespace_ = pod->namespace_, .priority = pod->priority, .demand = demand};
+    *ret =
+        (struct view_pod){.uid = pod->uid, .namespace_ = pod->namespace_, .priority = pod->priority, .demand = demand};
     return demand != NULL && dialect_demand(c->policy, pod, a, demand) &&
            dialect_label_hashes(pod, a, &ret->label_hashes, &ret->label_n);
 }
 
 /* One decision: demand, holds, a verdict and a score per name. Leaves ret->results NULL when the pod asks for
  * nothing or is malformed. */
-static int decide(const struct placement_context *c, struct arena *a, const struct pod *pod,
-                  const struct str *names, size_t name_n, struct view_pod *ret_pod,
-                  struct store_pack_answer *ret, struct err *reterr)
+static int decide(const struct placement_context *c, struct arena *a, const struct pod *pod, const struct str *names,
+                  size_t name_n, struct view_pod *ret_pod, struct store_pack_answer *ret, struct err *reterr)
 {
     const struct pack_tentative *holds;
     size_t hold_n;
@@ -121,8 +120,7 @@ static int decide(const struct placement_context *c, struct arena *a, const stru
     return r != 0 ? r : store_pack(c->store, a, ret_pod, &c->plans, holds, hold_n, names, name_n, ret, reterr);
 }
 
-static void hold(const struct placement_context *c, const struct pod *pod, struct str node_name,
-                 const struct demand *d)
+static void hold(const struct placement_context *c, const struct pod *pod, struct str node_name, const struct demand *d)
 {
     if (c->policy->hold_ms > 0) {
         store_tentative(c->store, pod->uid, node_name, d, c->policy->hold_ms);
@@ -179,8 +177,8 @@ static int rank(struct arena *a, const struct store_pack_answer *answer, size_t 
     return 0;
 }
 
-int placement_filter(const struct placement_context *c, struct arena *a, const struct pod *pod,
-                     const struct str *names, size_t name_n, struct filter_result *ret, struct err *reterr)
+int placement_filter(const struct placement_context *c, struct arena *a, const struct pod *pod, const struct str *names,
+                     size_t name_n, struct filter_result *ret, struct err *reterr)
 {
     struct view_pod asking;
     struct store_pack_answer answer;
@@ -211,8 +209,8 @@ int placement_filter(const struct placement_context *c, struct arena *a, const s
     return 0;
 }
 
-static int without_merit(struct arena *a, const struct str *names, size_t name_n,
-                         struct store_pack_answer *ret, struct err *reterr)
+static int without_merit(struct arena *a, const struct str *names, size_t name_n, struct store_pack_answer *ret,
+                         struct err *reterr)
 {
     if (!without_repeats(a, names, name_n, &names, &ret->n)) {
         return too_large(reterr);
@@ -225,8 +223,7 @@ static int without_merit(struct arena *a, const struct str *names, size_t name_n
 }
 
 int placement_prioritize(const struct placement_context *c, struct arena *a, const struct pod *pod,
-                         const struct str *names, size_t name_n, struct prioritize_result *ret,
-                         struct err *reterr)
+                         const struct str *names, size_t name_n, struct prioritize_result *ret, struct err *reterr)
 {
     struct view_pod asking;
     struct store_pack_answer answer;

@@ -13,8 +13,7 @@ int placement_preempt(const struct placement_context *c, struct arena *a, const 
     const char *not_ready;
     size_t kept = 0;
 
-    if (!dialect_demand(c->policy, pod, a, &demand) ||
-        !dialect_label_hashes(pod, a, &r.label_hashes, &r.label_n)) {
+    if (!dialect_demand(c->policy, pod, a, &demand) || !dialect_label_hashes(pod, a, &r.label_hashes, &r.label_n)) {
         return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
     }
     not_ready = demand_is_empty(&demand) ? store_not_open(c->store) : store_not_ready(c->store);

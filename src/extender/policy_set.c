@@ -20,8 +20,8 @@ struct policy_set {
     struct mutex observing;          /* taken before `lock`: an observation, or an announcement */
 };
 
-int rules_new(const struct ingest *facts, uint64_t generation, void (*release)(void *owner),
-              void *owner, const struct rules **ret, struct err *reterr)
+int rules_new(const struct ingest *facts, uint64_t generation, void (*release)(void *owner), void *owner,
+              const struct rules **ret, struct err *reterr)
 {
     struct placement_context placement;
     struct rules *r;
@@ -145,8 +145,7 @@ bool policy_set_is_waiting(struct policy_set *b)
     return waiting;
 }
 
-enum policy_set_progress policy_set_listed(struct policy_set *b, enum kube_resource resource,
-                                       const struct rules *by)
+enum policy_set_progress policy_set_listed(struct policy_set *b, enum kube_resource resource, const struct rules *by)
 {
     enum policy_set_progress progress = POLICY_SET_CURRENT;
     const struct rules *before = NULL;

@@ -38,9 +38,8 @@ struct pool_commands {
 
 const char *pool_command_result_name(enum pool_command_result r)
 {
-    static const char *const names[POOL_COMMAND_RESULT__MAX] = {[POOL_COMMAND_WAITING] = "waiting",
-                                                                [POOL_COMMAND_OK] = "ok",
-                                                                [POOL_COMMAND_FAILED] = "failed"};
+    static const char *const names[POOL_COMMAND_RESULT__MAX] = {
+        [POOL_COMMAND_WAITING] = "waiting", [POOL_COMMAND_OK] = "ok", [POOL_COMMAND_FAILED] = "failed"};
 
     BUG_ON((unsigned)r >= POOL_COMMAND_RESULT__MAX);
     return names[r];
@@ -128,8 +127,7 @@ static const struct node_pool *last_with_command(const struct policy *p, struct 
 }
 
 /* `entry` is the last one of its name. */
-static void take_pool(struct pool_commands *c, const struct policy *p,
-                      const struct node_pool *entry)
+static void take_pool(struct pool_commands *c, const struct policy *p, const struct node_pool *entry)
 {
     const struct node_pool *command = last_with_command(p, entry->name);
     struct pool *pool = find_pool(c, entry->name);
@@ -297,16 +295,15 @@ static void work(struct pool_commands *c, struct pool *p)
         state++;
     }
     unlock(c);
-    LOG_INFO(c->o.log, "Running the command of a node pool", LOG_CSTR("pool", j.name),
-             LOG_CSTR("state", j.argv[state]), LOG_CSTR("command", j.argv[0]));
+    LOG_INFO(c->o.log, "Running the command of a node pool", LOG_CSTR("pool", j.name), LOG_CSTR("state", j.argv[state]),
+             LOG_CSTR("command", j.argv[0]));
     r = run_command(c, &j, &err);
     if (r == 0) {
         LOG_INFO(c->o.log, "The command of a node pool has succeeded", LOG_CSTR("pool", j.name),
                  LOG_CSTR("state", j.argv[state]));
     } else if (!atomic_load(&c->stopping)) {
-        LOG_WARNING(c->o.log, "The command of a node pool failed; it will be tried again",
-                    LOG_CSTR("pool", j.name), LOG_CSTR("state", j.argv[state]),
-                    LOG_CSTR("err", err.msg));
+        LOG_WARNING(c->o.log, "The command of a node pool failed; it will be tried again", LOG_CSTR("pool", j.name),
+                    LOG_CSTR("state", j.argv[state]), LOG_CSTR("err", err.msg));
     }
     if (c->o.observe != NULL && r != -ERR_CANCELLED) {
         c->o.observe(c->o.ctx, r == 0 ? POOL_COMMAND_OK : POOL_COMMAND_FAILED);
@@ -351,8 +348,7 @@ static void release(struct pool_commands *c)
     free(c);
 }
 
-int pool_commands_new(const struct pool_commands_options *o, struct pool_commands **ret,
-                      struct err *reterr)
+int pool_commands_new(const struct pool_commands_options *o, struct pool_commands **ret, struct err *reterr)
 {
     struct pool_commands *c = xcalloc(1, sizeof(*c));
     int r;
@@ -394,8 +390,7 @@ size_t pool_commands_failing(struct pool_commands *c)
     return n;
 }
 
-size_t pool_commands_list(struct pool_commands *c, struct arena *a,
-                          const struct pool_command_status **ret)
+size_t pool_commands_list(struct pool_commands *c, struct arena *a, const struct pool_command_status **ret)
 {
     struct pool_command_status *list;
     size_t n;

@@ -81,7 +81,8 @@ bool record_judge(struct signing *signing, int64_t accept_unsigned_before_ms, co
     if (as->sig == NULL || !is_known(signing, as->sig_key)) {
         /* created_ms 0: nobody knows when */
         ret->counts = pod->created_ms > 0 && pod->created_ms < accept_unsigned_before_ms;
-        ret->why = as->sig == NULL ? "the record is not signed" : "the record is signed by a key that is not known here";
+        ret->why =
+            as->sig == NULL ? "the record is not signed" : "the record is signed by a key that is not known here";
         return true;
     }
     ret->counts = true;

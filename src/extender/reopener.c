@@ -7,12 +7,13 @@ static void tell(struct reopener *r, const struct store_turned_away *t, int64_t 
     if (t->total_n == r->told_n || now_ns < r->tell_at_ns) {
         return;
     }
-    LOG_WARNING(r->log,
-                "Pods that use GPUs find no room in fgpu. They are not counted, and nodes that they may be on take no new "
-                "pods with GPUs until a list of all pods shows otherwise. Delete pods whose spec.nodeName is not a node of "
-                "the cluster, and let only schedulers and controllers set it",
-                LOG_I64("turnedAway", (int64_t)(t->total_n - r->told_n)), LOG_I64("pods", (int64_t)t->pod_n),
-                LOG_I64("closedNodes", (int64_t)t->node_n), LOG_CSTR("last", t->last));
+    LOG_WARNING(
+        r->log,
+        "Pods that use GPUs find no room in fgpu. They are not counted, and nodes that they may be on take no new "
+        "pods with GPUs until a list of all pods shows otherwise. Delete pods whose spec.nodeName is not a node of "
+        "the cluster, and let only schedulers and controllers set it",
+        LOG_I64("turnedAway", (int64_t)(t->total_n - r->told_n)), LOG_I64("pods", (int64_t)t->pod_n),
+        LOG_I64("closedNodes", (int64_t)t->node_n), LOG_CSTR("last", t->last));
     r->told_n = t->total_n;
     r->tell_at_ns = now_ns + REOPENER_TELL_MS * NS_PER_MS;
 }

@@ -80,7 +80,8 @@ void requeue_trigger_refused(struct requeue_trigger *w, uint64_t generation)
     unlock(w);
 }
 
-void requeue_trigger_refused_by(struct requeue_trigger *w, uint64_t generation, struct policy_set *book, uint64_t rules_generation)
+void requeue_trigger_refused_by(struct requeue_trigger *w, uint64_t generation, struct policy_set *book,
+                                uint64_t rules_generation)
 {
     const struct rules *now;
 
@@ -115,10 +116,10 @@ void requeue_trigger_sent(struct requeue_trigger *w, enum wake_result result, co
     unlock(w);
     if (say_bad && result == WAKE_IMPOSSIBLE) {
         LOG_WARNING(w->log,
-                 "Cannot notify kube-scheduler when room becomes free: a refused pod may wait up to five minutes. "
-                 "Apply the CSIStorageCapacity fgpu-wake and its role from manifests/, or set "
-                 "clientConnection.wakeObject",
-                 LOG_CSTR("err", detail));
+                    "Cannot notify kube-scheduler when room becomes free: a refused pod may wait up to five minutes. "
+                    "Apply the CSIStorageCapacity fgpu-wake and its role from manifests/, or set "
+                    "clientConnection.wakeObject",
+                    LOG_CSTR("err", detail));
     } else if (say_bad) {
         LOG_WARNING(w->log, "Could not notify kube-scheduler; trying again", LOG_CSTR("err", detail));
     } else if (say_good) {
@@ -160,8 +161,8 @@ static void *requeue_trigger_main(void *arg)
     return NULL;
 }
 
-int requeue_trigger_new(struct store *store, const struct clock *clock, const struct log *log, requeue_trigger_send_fn *send,
-              void *send_ctx, struct requeue_trigger **ret, struct err *reterr)
+int requeue_trigger_new(struct store *store, const struct clock *clock, const struct log *log,
+                        requeue_trigger_send_fn *send, void *send_ctx, struct requeue_trigger **ret, struct err *reterr)
 {
     struct requeue_trigger *w = xcalloc(1, sizeof(*w));
     int r;

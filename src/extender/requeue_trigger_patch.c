@@ -42,10 +42,10 @@ void requeue_trigger_patch_send(void *ctx, struct requeue_trigger *w)
 
     (void)str_split(&rest, '/', &namespace_);
     (void)snprintf(path, sizeof(path), "/apis/storage.k8s.io/v1/namespaces/%.*s/csistoragecapacities/%.*s",
-             (int)namespace_.n, namespace_.p, (int)rest.n, rest.p);
+                   (int)namespace_.n, namespace_.p, (int)rest.n, rest.p);
     /* Any change will do; the time is for people. */
     (void)snprintf(body, sizeof(body), "{\"metadata\":{\"annotations\":{\"fgpu.io/room-at-ms\":\"%" PRId64 "\"}}}",
-             clock_wall_ms(p->clock));
+                   clock_wall_ms(p->clock));
     request.body = str_of(body);
     if (kube_client_submit(p->client, &request, patched, w, &err) != 0) {
         requeue_trigger_sent(w, WAKE_FAILED, err.msg);

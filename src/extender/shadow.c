@@ -77,10 +77,8 @@ static bool take_turn(struct shadow *s, const struct placement_context *c)
 
     lock(s);
     if (!s->report.on || s->report.key != c->shadow_key) {
-        s->report = (struct shadow_report){.on = true,
-                                           .key = c->shadow_key,
-                                           .live = c->plans.rest,
-                                           .candidate = c->candidate.rest};
+        s->report = (struct shadow_report){
+            .on = true, .key = c->shadow_key, .live = c->plans.rest, .candidate = c->candidate.rest};
     }
     s->report.decision_n++;
     mine = !s->busy && !s->stopping;
@@ -163,8 +161,8 @@ void shadow_offer(struct shadow *s, const struct placement_context *c, const str
 
 /* ---- comparing ---- */
 
-static const struct hash_key index_key = {
-    0x66677075, 0x736861646f77}; /* names are the API server's, not a stranger's */
+static const struct hash_key index_key = {0x66677075,
+                                          0x736861646f77}; /* names are the API server's, not a stranger's */
 
 static bool is_name(const void *owner, uint32_t value, const void *key)
 {
@@ -198,8 +196,7 @@ static size_t find_nodes(const struct shadow *s, const struct job *j, uint32_t *
     size_t n = 0;
 
     for (size_t i = 0; i < j->name_n; i++) {
-        uint32_t node = hashmap_find(&s->index, hash_str(index_key, j->names[i]), is_name,
-                                     &s->mirror, &j->names[i]);
+        uint32_t node = hashmap_find(&s->index, hash_str(index_key, j->names[i]), is_name, &s->mirror, &j->names[i]);
 
         if (node != HASHMAP_NONE) {
             ret[n++] = node;
@@ -227,8 +224,7 @@ static bool compare(struct shadow *s, struct job *j, struct arena *a, struct sha
     struct shadow_choice live, candidate;
     uint32_t *nodes = ARENA_ARRAY(a, j->name_n, uint32_t);
 
-    if (nodes == NULL || store_shadow(s->store, a, &pod, &s->mirror, &from, NULL) != 0 ||
-        !from.plain) {
+    if (nodes == NULL || store_shadow(s->store, a, &pod, &s->mirror, &from, NULL) != 0 || !from.plain) {
         return false;
     }
     follow_names(s);

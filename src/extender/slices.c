@@ -136,11 +136,13 @@ static void tell_store(struct slices *s, struct str node, const char *note)
                   LOG_STR("node", node), LOG_CSTR("err", why.msg));
         store_close(s->store, TEXT_CLOSED);
     } else if (node.n > 0) {
-        LOG_V(s->log, 2, note != NULL ? "ResourceSlices publish GPUs of a node; it takes no shares"
-                                      : "ResourceSlices publish no GPUs of a node any more; it may take shares",
+        LOG_V(s->log, 2,
+              note != NULL ? "ResourceSlices publish GPUs of a node; it takes no shares"
+                           : "ResourceSlices publish no GPUs of a node any more; it may take shares",
               LOG_STR("node", node));
     } else if (note != NULL) {
-        LOG_WARNING(s->log, "A ResourceSlice publishes GPUs for nodes chosen by a selector, or for all; no node takes shares");
+        LOG_WARNING(s->log,
+                    "A ResourceSlice publishes GPUs for nodes chosen by a selector, or for all; no node takes shares");
     }
 }
 
@@ -346,8 +348,8 @@ struct slices *slices_new(struct store *store, const struct log *log, const stru
 {
     struct slices *s = xcalloc(1, sizeof(*s));
 
-    *s = (struct slices){.store = store, .log = log, .drivers = drivers, .driver_n = driver_n,
-                         .status = {.state = SLICES_READING}};
+    *s = (struct slices){
+        .store = store, .log = log, .drivers = drivers, .driver_n = driver_n, .status = {.state = SLICES_READING}};
     s->slices.key = s->nodes.key = key;
     hashmap_init(&s->slices.index);
     hashmap_init(&s->nodes.index);

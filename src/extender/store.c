@@ -262,8 +262,8 @@ bool store_look_ahead(struct store *s, const struct pack_params *params)
            forecast_follow(s->forecast, ledger_cluster_view(s->ledger), params->device_strategy);
 }
 
-int store_snapshot(struct store *s, struct arena *a, struct str node_name, struct str namespace_,
-                   struct snapshot *ret, struct err *reterr)
+int store_snapshot(struct store *s, struct arena *a, struct str node_name, struct str namespace_, struct snapshot *ret,
+                   struct err *reterr)
 {
     int r;
 
@@ -288,7 +288,7 @@ void store_mirror(struct store *s, struct mirror *m)
 }
 
 int store_shadow(struct store *s, struct arena *a, const struct view_pod *pod, struct mirror *m,
-                struct store_shadow *ret, struct err *reterr)
+                 struct store_shadow *ret, struct err *reterr)
 {
     struct ledger_view v;
     bool done;
@@ -308,7 +308,7 @@ int store_shadow(struct store *s, struct arena *a, const struct view_pod *pod, s
     } while (!done);
     if (r == 0) {
         *ret = (struct store_shadow){v.allowed_models, !v.flags_devices && !v.isolates && v.nomination_n == 0,
-                                    v.tenant_residual, v.limits_tenant};
+                                     v.tenant_residual, v.limits_tenant};
     }
     return r;
 }

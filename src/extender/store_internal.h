@@ -21,13 +21,13 @@ struct store {
     const struct clock *clock;
     struct ledger *ledger;
     struct score_cache *scores; /* under the lock, as the ledger */
-    struct forecast *forecast;    /* likewise */
+    struct forecast *forecast;  /* likewise */
     struct hold holds[STORE_TENTATIVES_MAX];
     uint32_t hold_next; /* the oldest, overwritten next */
     int64_t not_before_ns;
-    const char *closed; /* NULL: open */
-    struct contact *contact; /* NULL: taken for granted */
-    const char *awaited; /* store_await() */
+    const char *closed;         /* NULL: open */
+    struct contact *contact;    /* NULL: taken for granted */
+    const char *awaited;        /* store_await() */
     struct mutex residual_lock; /* held during a call of residual_fn; taken after `lock` was given back */
     store_residual_fn *residual_fn;
     void *residual_ctx;

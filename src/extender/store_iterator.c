@@ -10,8 +10,8 @@ struct store_iterator {
     struct snapshot_iterator *walk;
 };
 
-struct store_iterator *store_iterator_open(struct store *s, const struct snapshot_iterator_filter *filter, size_t max_bytes,
-                                   struct arena *a, struct store_head *ret_head)
+struct store_iterator *store_iterator_open(struct store *s, const struct snapshot_iterator_filter *filter,
+                                           size_t max_bytes, struct arena *a, struct store_head *ret_head)
 {
     struct store_iterator *w = xcalloc(1, sizeof(*w));
 

@@ -52,8 +52,7 @@ static bool result_has_name(const void *owner, uint32_t value, const void *key)
  */
 size_t store_drop_unknown_repeats(struct pack_result *results, size_t n)
 {
-    const struct hash_key key = {0x66677075,
-                                 0x6e6f6465}; /* one call long: nobody can learn it and profit */
+    const struct hash_key key = {0x66677075, 0x6e6f6465}; /* one call long: nobody can learn it and profit */
     struct hashmap seen;
     size_t kept = 0;
 
@@ -62,8 +61,7 @@ size_t store_drop_unknown_repeats(struct pack_result *results, size_t n)
         if (results[i].verdict == VERDICT_NODE_UNKNOWN) {
             uint64_t hash = hash_str(key, results[i].name);
 
-            if (hashmap_find(&seen, hash, result_has_name, results, &results[i].name) !=
-                HASHMAP_NONE) {
+            if (hashmap_find(&seen, hash, result_has_name, results, &results[i].name) != HASHMAP_NONE) {
                 continue;
             }
             hashmap_insert(&seen, hash, (uint32_t)kept);
@@ -77,8 +75,8 @@ size_t store_drop_unknown_repeats(struct pack_result *results, size_t n)
     return kept;
 }
 
-static int pack_plain(struct store *s, struct arena *a, const struct store_question *q, const struct pack_params *params,
-                      struct store_pack_answer *ret, struct err *reterr)
+static int pack_plain(struct store *s, struct arena *a, const struct store_question *q,
+                      const struct pack_params *params, struct store_pack_answer *ret, struct err *reterr)
 {
     static const struct store_sections_ops ops = {look_ahead, begin_pack_call, judge};
     struct plain p = {.sections = {.ops = &ops, .question = q, .section_n = STORE_PACK_SECTION}, .params = *params};
@@ -109,6 +107,7 @@ int store_pack(struct store *s, struct arena *a, const struct view_pod *pod, con
         return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
     }
     resolved_plan_make(&resolved_plan, plans, pod->namespace_, pod->label_hashes, pod->label_n);
-    return resolved_plan_is_plain(&resolved_plan) ? pack_plain(s, a, &q, &resolved_plan.steps[0].plan->params, ret, reterr)
-                                    : store_pack_planned(s, a, &q, &resolved_plan, ret, reterr);
+    return resolved_plan_is_plain(&resolved_plan)
+               ? pack_plain(s, a, &q, &resolved_plan.steps[0].plan->params, ret, reterr)
+               : store_pack_planned(s, a, &q, &resolved_plan, ret, reterr);
 }

@@ -31,13 +31,12 @@ static void begin_plan(struct store_sections *d, const struct ledger_view *v, ui
 
 static struct score_row remembered(struct store *s, const struct ledger_view *v, const struct pack_params *params)
 {
-    return v->isolates ? (struct score_row){NULL, NULL}
-                       : score_cache_find(s->scores, v->pod.demand, params, v->node_n);
+    return v->isolates ? (struct score_row){NULL, NULL} : score_cache_find(s->scores, v->pod.demand, params, v->node_n);
 }
 
 /* The further criteria for `n` results that the first one has judged, from `first` on. */
-static void add_criteria(struct store *s, struct planned *p, const struct ledger_view *v,
-                         size_t step, const struct pack_result *results, size_t first, size_t n)
+static void add_criteria(struct store *s, struct planned *p, const struct ledger_view *v, size_t step,
+                         const struct pack_result *results, size_t first, size_t n)
 {
     const struct pack_plan *plan = p->resolved_plan->steps[step].plan;
 
@@ -177,7 +176,8 @@ int store_pack_planned(struct store *s, struct arena *a, const struct store_ques
                        const struct resolved_plan *resolved_plan, struct store_pack_answer *ret, struct err *reterr)
 {
     static const struct store_sections_ops ops = {look_ahead, begin_plan, judge};
-    struct planned p = {.sections = {.ops = &ops, .question = q, .section_n = SECTION_BEGIN}, .resolved_plan = resolved_plan};
+    struct planned p = {.sections = {.ops = &ops, .question = q, .section_n = SECTION_BEGIN},
+                        .resolved_plan = resolved_plan};
     struct plan_scores *rows;
     size_t unknown_n = 0;
     int r;

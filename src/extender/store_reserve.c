@@ -33,12 +33,13 @@ static struct pack_params params_on(const struct store *s, const struct ledger_p
     struct resolved_plan resolved_plan;
 
     resolved_plan_make(&resolved_plan, plans, pod->namespace_, pod->label_hashes, pod->label_n);
-    return resolved_plan.steps[resolved_plan_step(&resolved_plan, ledger_node_rules(s->ledger, node_name))].plan->params;
+    return resolved_plan.steps[resolved_plan_step(&resolved_plan, ledger_node_rules(s->ledger, node_name))]
+        .plan->params;
 }
 
 static enum store_reserve_result reserve(struct store *s, struct arena *a, const struct ledger_op *asked,
-                                         const struct pack_params *params,
-                                         struct store_reservation *ret, struct err *reterr)
+                                         const struct pack_params *params, struct store_reservation *ret,
+                                         struct err *reterr)
 {
     struct placement at;
     struct ledger_op op = *asked;
@@ -62,10 +63,10 @@ static enum store_reserve_result reserve(struct store *s, struct arena *a, const
     return STORE_RESERVED;
 }
 
-enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct str uid,
-                                        struct str namespace_, struct str name, struct str node_name,
-                                        struct str decision_id, const struct pack_plans *plans,
-                                        struct store_reservation *ret, struct err *reterr)
+enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct str uid, struct str namespace_,
+                                        struct str name, struct str node_name, struct str decision_id,
+                                        const struct pack_plans *plans, struct store_reservation *ret,
+                                        struct err *reterr)
 {
     struct ledger_op op = {
         .kind = LEDGER_RESERVE,
@@ -84,8 +85,7 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
         looked_ahead = true;
         store_lock(s);
         room = ledger_residual_generation(s->ledger);
-        if (ledger_find_pod(s->ledger, uid, &pod) && str_eq(pod.namespace_, namespace_) &&
-            str_eq(pod.name, name)) {
+        if (ledger_find_pod(s->ledger, uid, &pod) && str_eq(pod.namespace_, namespace_) && str_eq(pod.name, name)) {
             r = not_ready != NULL ? STORE_NOT_READY : result_of_state(&pod, node_name);
             ret->not_ready = not_ready;
             ret->defect = pod.demand->defect;
@@ -108,8 +108,8 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
     return r;
 }
 
-enum store_seen store_binding_seen(struct store *s, struct str uid, struct str node_name,
-                                   struct str decision_id, uint64_t *ret_version)
+enum store_seen store_binding_seen(struct store *s, struct str uid, struct str node_name, struct str decision_id,
+                                   uint64_t *ret_version)
 {
     enum store_seen seen = STORE_SEEN_NOTHING;
     struct ledger_pod pod;
@@ -121,8 +121,7 @@ enum store_seen store_binding_seen(struct store *s, struct str uid, struct str n
         seen = STORE_SEEN_UNBOUND;
         *ret_version = pod.version;
     } else if (pod.state == LEDGER_BOUND || pod.state == LEDGER_FOREIGN) {
-        seen = pod.state == LEDGER_BOUND && str_eq(pod.node_name, node_name) &&
-                       str_eq(pod.decision_id, decision_id)
+        seen = pod.state == LEDGER_BOUND && str_eq(pod.node_name, node_name) && str_eq(pod.decision_id, decision_id)
                    ? STORE_SEEN_BOUND
                    : STORE_SEEN_OTHER;
     }

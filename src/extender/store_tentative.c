@@ -24,8 +24,7 @@ static struct hold *hold_find(struct store *s, struct str uid)
     return NULL;
 }
 
-void store_tentative(struct store *s, struct str uid, struct str node_name, const struct demand *d,
-                int64_t hold_ms)
+void store_tentative(struct store *s, struct str uid, struct str node_name, const struct demand *d, int64_t hold_ms)
 {
     struct hold fresh = {.text = xmalloc(uid.n + node_name.n),
                          .demand = demand_copy(d),
@@ -62,7 +61,7 @@ void store_unhold(struct store *s, struct str uid)
 }
 
 int store_tentatives(struct store *s, struct arena *a, struct str except_uid, const struct pack_tentative **ret,
-                size_t *ret_n, struct err *reterr)
+                     size_t *ret_n, struct err *reterr)
 {
     struct pack_tentative *holds = ARENA_ARRAY(a, STORE_TENTATIVES_MAX, struct pack_tentative);
     int64_t now = clock_mono_ns(s->clock);

@@ -3,8 +3,10 @@
 
 #include <stdlib.h>
 
-enum { SECTION = 64, /* copied under the lock at one time */
-       COUNT_BYTES = 16 * 1024 * 1024 };
+enum {
+    SECTION = 64, /* copied under the lock at one time */
+    COUNT_BYTES = 16 * 1024 * 1024
+};
 
 size_t store_unverified(struct store *s, struct str node_name, struct arena *a, struct store_unverified *ret,
                         size_t max)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 struct unreadable {
-    atomic_size_t n; /* readable without the lock: nearly always 0 */
+    atomic_size_t n;   /* readable without the lock: nearly always 0 */
     struct mutex lock; /* of the rest */
     struct unreadable_object *objects[UNREADABLE_MAX];
     bool listed[UNREADABLE_MAX]; /* noted since the present list of their resource began */

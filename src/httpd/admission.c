@@ -17,8 +17,7 @@
 enum rank { RANK_UNPROVEN, RANK_IDLE, RANK_RECEIVING, RANK_NEVER };
 
 /* *ret_since_ns: comparable within one rank. */
-static enum rank rank_of(const struct httpd_conn *c, int64_t state, int64_t now_ns,
-                         int64_t *ret_since_ns)
+static enum rank rank_of(const struct httpd_conn *c, int64_t state, int64_t now_ns, int64_t *ret_since_ns)
 {
     const struct httpd_config *config = &c->server->config;
     const bool proven = atomic_load(&c->proven);
@@ -29,8 +28,8 @@ static enum rank rank_of(const struct httpd_conn *c, int64_t state, int64_t now_
         return proven ? RANK_IDLE : RANK_UNPROVEN;
     case CONN_HEAD:
     case CONN_BODY:
-        since_ns -= 1000000 * (httpd_conn_phase(state) == CONN_HEAD ? config->head_deadline_ms
-                                                                    : config->body_deadline_ms);
+        since_ns -=
+            1000000 * (httpd_conn_phase(state) == CONN_HEAD ? config->head_deadline_ms : config->body_deadline_ms);
         *ret_since_ns = since_ns;
         if (!proven && httpd_conn_phase(state) == CONN_HEAD) {
             return RANK_UNPROVEN;
@@ -44,11 +43,9 @@ static enum rank rank_of(const struct httpd_conn *c, int64_t state, int64_t now_
     return RANK_NEVER;
 }
 
-static bool is_of(const struct httpd_conn *c, const struct httpd_listener *l,
-                  const struct in6_addr *peer)
+static bool is_of(const struct httpd_conn *c, const struct httpd_listener *l, const struct in6_addr *peer)
 {
-    return c->listener == l && c->counted &&
-           (peer == NULL || memcmp(&c->peer, peer, sizeof(*peer)) == 0);
+    return c->listener == l && c->counted && (peer == NULL || memcmp(&c->peer, peer, sizeof(*peer)) == 0);
 }
 
 /* Drops the one that can best be spared; false when nobody can. */

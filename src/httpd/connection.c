@@ -127,8 +127,7 @@ bool httpd_conn_peer(const struct sockaddr *sa, struct in6_addr *ret)
 static void conn_opened(struct httpd_listener *l, struct MHD_Connection *mhd, void **socket_context)
 {
     struct httpd_server *s = l->server;
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
     BUG_ON(info == NULL);
     struct httpd_conn *c = xcalloc(1, sizeof(*c));
     c->server = s;
@@ -163,8 +162,7 @@ static void conn_opened(struct httpd_listener *l, struct MHD_Connection *mhd, vo
 static void conn_closed(struct httpd_server *s, struct MHD_Connection *mhd, void **socket_context)
 {
     struct httpd_conn *c = *socket_context;
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
     mutex_lock(&s->conns_lock);
     if (c->prev != NULL) {
         c->prev->next = c->next;

@@ -63,8 +63,8 @@ static bool is_visible_ascii(struct str s)
     return true;
 }
 
-static enum MHD_Result scan_header(void *cls, enum MHD_ValueKind kind, const char *key,
-                                   size_t key_n, const char *value, size_t value_n)
+static enum MHD_Result scan_header(void *cls, enum MHD_ValueKind kind, const char *key, size_t key_n, const char *value,
+                                   size_t value_n)
 {
     (void)kind;
     struct head_scan *scan = cls;
@@ -166,8 +166,7 @@ static void check_meaning(struct httpd_request *req, const struct head_scan *sca
     } else if (scan->host_n > 1) {
         fault(req, 400, "more than one Host header");
     } else if (scan->host_n == 1 && !host_is_ours(req->listener, scan->host)) {
-        fault(req, 421,
-              "not a name of this listener: call it by address, or list the name in serving.opsAllowedHosts");
+        fault(req, 421, "not a name of this listener: call it by address, or list the name in serving.opsAllowedHosts");
     } else if (scan->bad_expect) {
         fault(req, 417, "only \"Expect: 100-continue\" is understood");
     } else if (scan->content_encoding) {
@@ -248,8 +247,7 @@ static void decode_target(struct httpd_request *req)
     struct str rest = req->target;
     struct str path = STR_NULL;
     str_split(&rest, '?', &path);
-    if (path.n == 0 || path.p[0] != '/' || !is_visible_ascii(req->target) ||
-        !unescape(req, path, false, &req->path)) {
+    if (path.n == 0 || path.p[0] != '/' || !is_visible_ascii(req->target) || !unescape(req, path, false, &req->path)) {
         fault(req, 400, "malformed request target");
         return;
     }
@@ -319,8 +317,8 @@ static void accept_body(struct httpd_request *req, const struct head_scan *scan)
         fault(req, 415, "Content-Type must be application/json");
         return;
     }
-    req->body_max = req->route->body_max_bytes != 0 ? req->route->body_max_bytes
-                                                    : atomic_load(&req->server->body_max_bytes);
+    req->body_max =
+        req->route->body_max_bytes != 0 ? req->route->body_max_bytes : atomic_load(&req->server->body_max_bytes);
     if (req->content_length != SIZE_MAX && req->content_length > req->body_max) {
         req->body_state = HTTPD_BODY_TOO_LARGE;
         req->discard = true;

@@ -41,11 +41,9 @@ static uintptr_t end_of(struct str s)
     return (uintptr_t)s.p + s.n;
 }
 
-void httpd_head_bytes_begin(struct head_bytes *b, struct str method, struct str target,
-                            struct str version)
+void httpd_head_bytes_begin(struct head_bytes *b, struct str method, struct str target, struct str version)
 {
-    b->strict =
-        (uintptr_t)target.p == end_of(method) + 1 && (uintptr_t)version.p == end_of(target) + 1;
+    b->strict = (uintptr_t)target.p == end_of(method) + 1 && (uintptr_t)version.p == end_of(target) + 1;
     b->last = version;
     b->header_n = 0;
 }
@@ -53,8 +51,7 @@ void httpd_head_bytes_begin(struct head_bytes *b, struct str method, struct str 
 void httpd_head_bytes_header(struct head_bytes *b, struct str name, struct str value)
 {
     /* ':' and blanks, which libmicrohttpd has looked at; an empty value too has a place */
-    b->strict = b->strict && (uintptr_t)name.p == end_of(b->last) + CRLF_BYTES &&
-                (uintptr_t)value.p > end_of(name);
+    b->strict = b->strict && (uintptr_t)name.p == end_of(b->last) + CRLF_BYTES && (uintptr_t)value.p > end_of(name);
     b->last = value;
     b->header_n++;
 }

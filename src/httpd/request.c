@@ -93,8 +93,7 @@ static void request_unref(struct httpd_request *req)
 void *httpd_request_on_target(void *cls, const char *target, struct MHD_Connection *mhd)
 {
     const struct httpd_listener *l = cls;
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     BUG_ON(info == NULL || info->socket_context == NULL);
     struct httpd_request *req = request_new(l->server);
     req->listener = l;
@@ -150,8 +149,7 @@ static void unlink_suspended(struct httpd_request *req)
     req->prev = req->next = NULL;
 }
 
-static void stopping_response(const struct httpd_route *route, size_t max,
-                              struct httpd_response *resp)
+static void stopping_response(const struct httpd_route *route, size_t max, struct httpd_response *resp)
 {
     httpd_response_init(resp, max);
     if (route->stopping == NULL) {
@@ -291,8 +289,7 @@ static enum MHD_Result request_complete(struct httpd_request *req)
     if (req->fault_status != 0) {
         return answer_fault(req, req->fault_status, req->fault_text);
     }
-    if (req->body_state != HTTPD_BODY_COMPLETE &&
-        (req->route->flags & HTTPD_ROUTE_BODY_FAULTS) == 0) {
+    if (req->body_state != HTTPD_BODY_COMPLETE && (req->route->flags & HTTPD_ROUTE_BODY_FAULTS) == 0) {
         return req->body_state == HTTPD_BODY_TOO_LARGE
                    ? answer_fault(req, 413, "request body too large")
                    : answer_fault(req, 503, "too many request bytes in flight, try again");
@@ -318,9 +315,8 @@ static enum MHD_Result request_resumed(struct httpd_request *req)
     return ready ? httpd_response_queue(req) : MHD_YES;
 }
 
-enum MHD_Result httpd_request_on_access(void *cls, struct MHD_Connection *mhd, const char *url,
-                                        const char *method, const char *version,
-                                        const char *upload, size_t *upload_n, void **req_cls)
+enum MHD_Result httpd_request_on_access(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
+                                        const char *version, const char *upload, size_t *upload_n, void **req_cls)
 {
     (void)cls, (void)mhd, (void)url;
     struct httpd_request *req = *req_cls;
@@ -364,8 +360,7 @@ static void observe(struct httpd_request *req)
     config->observe(config->observe_ctx, &o);
 }
 
-void httpd_request_on_over(void *cls, struct MHD_Connection *mhd, void **req_cls,
-                           enum MHD_RequestTerminationCode toe)
+void httpd_request_on_over(void *cls, struct MHD_Connection *mhd, void **req_cls, enum MHD_RequestTerminationCode toe)
 {
     (void)cls, (void)mhd, (void)toe;
     struct httpd_request *req = *req_cls;

@@ -39,8 +39,7 @@ bool httpd_request_query(const struct httpd_request *req, const char *name, stru
     return false;
 }
 
-bool httpd_request_query_next(const struct httpd_request *req, size_t *at, struct str *ret_name,
-                              struct str *ret_value)
+bool httpd_request_query_next(const struct httpd_request *req, size_t *at, struct str *ret_name, struct str *ret_value)
 {
     if (*at >= req->query_n) {
         return false;

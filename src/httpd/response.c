@@ -27,8 +27,7 @@ void httpd_response_fini(struct httpd_response *resp)
 
 bool httpd_response_header(struct httpd_response *resp, const char *name, struct str value)
 {
-    if (resp->header_n == HTTPD_RESPONSE_HEADERS_MAX || value.n == 0 ||
-        value.n >= HTTPD_RESPONSE_HEADER_VALUE_MAX) {
+    if (resp->header_n == HTTPD_RESPONSE_HEADERS_MAX || value.n == 0 || value.n >= HTTPD_RESPONSE_HEADER_VALUE_MAX) {
         return false;
     }
     for (size_t i = 0; i < value.n; i++) {

@@ -24,8 +24,7 @@ static void fill_defaults(struct httpd_config *c)
     c->inflight_max_bytes = c->inflight_max_bytes != 0 ? c->inflight_max_bytes : 64 * mib;
     c->arena_max_bytes = c->arena_max_bytes != 0 ? c->arena_max_bytes : 32 * mib;
     c->reply_max_bytes = c->reply_max_bytes != 0 ? c->reply_max_bytes : 64 * mib;
-    c->connection_memory_bytes =
-        c->connection_memory_bytes != 0 ? c->connection_memory_bytes : 64 * 1024;
+    c->connection_memory_bytes = c->connection_memory_bytes != 0 ? c->connection_memory_bytes : 64 * 1024;
     c->idle_timeout_s = c->idle_timeout_s != 0 ? c->idle_timeout_s : 180;
     c->head_deadline_ms = c->head_deadline_ms != 0 ? c->head_deadline_ms : 5000;
     c->body_deadline_ms = c->body_deadline_ms != 0 ? c->body_deadline_ms : 10000;
@@ -35,8 +34,8 @@ static void fill_defaults(struct httpd_config *c)
 
 static int cannot_listen(struct httpd_listener *l, const char *step, struct err *reterr)
 {
-    const int r = err_set(reterr, ERR_UNAVAILABLE, "cannot listen on \"%s\" (%s): %s: %s",
-                          l->config.address, l->config.name, step, strerror(errno));
+    const int r = err_set(reterr, ERR_UNAVAILABLE, "cannot listen on \"%s\" (%s): %s: %s", l->config.address,
+                          l->config.name, step, strerror(errno));
     if (l->fd >= 0) {
         close(l->fd);
         l->fd = -1;
@@ -79,8 +78,7 @@ static int listener_open(struct httpd_listener *l, struct err *reterr)
     const int on = 1;
     const int v6_only = !a.any;
     if (setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
-        (l->v6 &&
-         setsockopt(l->fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, sizeof(v6_only)) != 0)) {
+        (l->v6 && setsockopt(l->fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, sizeof(v6_only)) != 0)) {
         return cannot_listen(l, "setsockopt", reterr);
     }
     if (bind(l->fd, (const struct sockaddr *)&sockaddr, sockaddr_len) != 0) {
@@ -118,8 +116,7 @@ static void drop_hosts(struct httpd_listener_config *c)
     free((struct str *)(uintptr_t)c->hosts);
 }
 
-int httpd_server_new(const struct httpd_config *config, struct httpd_server **ret,
-                     struct err *reterr)
+int httpd_server_new(const struct httpd_config *config, struct httpd_server **ret, struct err *reterr)
 {
     struct httpd_server *s;
 
@@ -141,8 +138,7 @@ int httpd_server_new(const struct httpd_config *config, struct httpd_server **re
     s->listeners = xcalloc(s->listener_n, sizeof(*s->listeners));
     init_locks(s);
     for (size_t i = 0; i < s->listener_n; i++) {
-        s->listeners[i] = (struct httpd_listener){
-            .server = s, .config = config->listeners[i], .fd = -1};
+        s->listeners[i] = (struct httpd_listener){.server = s, .config = config->listeners[i], .fd = -1};
         if (s->listeners[i].config.connection_max == 0) {
             s->listeners[i].config.connection_max = CONNECTIONS_DEFAULT;
         }
@@ -164,8 +160,7 @@ size_t httpd_server_inflight_bytes(const struct httpd_server *s)
     return atomic_load(&s->inflight_bytes);
 }
 
-void httpd_server_set_body_limits(struct httpd_server *s, size_t body_max_bytes,
-                                  size_t inflight_max_bytes)
+void httpd_server_set_body_limits(struct httpd_server *s, size_t body_max_bytes, size_t inflight_max_bytes)
 {
     atomic_store(&s->body_max_bytes, body_max_bytes);
     atomic_store(&s->inflight_max_bytes, inflight_max_bytes);
@@ -191,8 +186,8 @@ static char tls_priorities[] = "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-R
 /* libmicrohttpd insists on a certificate of its own or somebody to ask for one; by the time it could
  * be asked, the session has other credentials (tls_session.c). */
 static int no_certificate(gnutls_session_t session, const gnutls_datum_t *ca_names, int ca_n,
-                          const gnutls_pk_algorithm_t *algorithms, int algorithm_n,
-                          gnutls_pcert_st **ret_chain, unsigned *ret_n, gnutls_privkey_t *ret_key)
+                          const gnutls_pk_algorithm_t *algorithms, int algorithm_n, gnutls_pcert_st **ret_chain,
+                          unsigned *ret_n, gnutls_privkey_t *ret_key)
 {
     (void)session, (void)ca_names, (void)ca_n, (void)algorithms, (void)algorithm_n;
     (void)ret_chain, (void)ret_n, (void)ret_key;
@@ -215,16 +210,14 @@ static int listener_start(struct httpd_listener *l, struct err *reterr)
         more[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_CERT_CALLBACK, 0, no_certificate};
     }
     more[n] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
-    const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME |
-                           MHD_USE_ERROR_LOG | (l->v6 ? MHD_USE_IPv6 : 0U) |
-                           (l->config.tls != NULL ? MHD_USE_TLS : 0U);
+    const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
+                           (l->v6 ? MHD_USE_IPv6 : 0U) | (l->config.tls != NULL ? MHD_USE_TLS : 0U);
     l->daemon = MHD_start_daemon(
-        flags, 0, httpd_admit, l, httpd_request_on_access, l, MHD_OPTION_EXTERNAL_LOGGER, library_log,
-        s, MHD_OPTION_LISTEN_SOCKET, l->fd, MHD_OPTION_NOTIFY_CONNECTION, httpd_conn_notify, l,
-        MHD_OPTION_URI_LOG_CALLBACK, httpd_request_on_target, l, MHD_OPTION_NOTIFY_COMPLETED,
-        httpd_request_on_over, l, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
-        MHD_OPTION_CONNECTION_TIMEOUT, s->config.idle_timeout_s, MHD_OPTION_CONNECTION_LIMIT,
-        connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, s->config.connection_memory_bytes,
+        flags, 0, httpd_admit, l, httpd_request_on_access, l, MHD_OPTION_EXTERNAL_LOGGER, library_log, s,
+        MHD_OPTION_LISTEN_SOCKET, l->fd, MHD_OPTION_NOTIFY_CONNECTION, httpd_conn_notify, l,
+        MHD_OPTION_URI_LOG_CALLBACK, httpd_request_on_target, l, MHD_OPTION_NOTIFY_COMPLETED, httpd_request_on_over, l,
+        MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_CONNECTION_TIMEOUT, s->config.idle_timeout_s,
+        MHD_OPTION_CONNECTION_LIMIT, connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, s->config.connection_memory_bytes,
         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY, more, MHD_OPTION_END);
     if (l->daemon == NULL) {
         return err_set(reterr, ERR_INTERNAL,

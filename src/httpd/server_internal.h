@@ -71,9 +71,9 @@ struct httpd_request {
     struct httpd_server *server;
     const struct httpd_listener *listener;
     struct httpd_conn *conn;
-    struct MHD_Connection *mhd;      /* not after REQUEST_OVER */
-    const struct httpd_route *route; /* NULL: no handler will run */
-    atomic_uint refs;                /* libmicrohttpd's, and the resumer's */
+    struct MHD_Connection *mhd;        /* not after REQUEST_OVER */
+    const struct httpd_route *route;   /* NULL: no handler will run */
+    atomic_uint refs;                  /* libmicrohttpd's, and the resumer's */
     struct httpd_request *prev, *next; /* suspended list or pool, server.lock */
 
     struct arena arena;
@@ -125,11 +125,11 @@ struct httpd_server {
     struct httpd_listener *listeners;
     size_t listener_n;
     bool started, stopped;
-    atomic_uint refs;     /* the owner, and every request that is not in the pool */
-    atomic_bool draining; /* every answer closes its connection */
-    struct arena_lender budget; /* of inflight_bytes, for arenas */
-    atomic_size_t inflight_bytes; /* bodies, and what lies in the arenas of their requests */
-    atomic_size_t inflight_peak;  /* since memory was last given back to the kernel */
+    atomic_uint refs;                                 /* the owner, and every request that is not in the pool */
+    atomic_bool draining;                             /* every answer closes its connection */
+    struct arena_lender budget;                       /* of inflight_bytes, for arenas */
+    atomic_size_t inflight_bytes;                     /* bodies, and what lies in the arenas of their requests */
+    atomic_size_t inflight_peak;                      /* since memory was last given back to the kernel */
     atomic_size_t body_max_bytes, inflight_max_bytes; /* of the configuration; may change */
 
     struct mutex lock;
@@ -180,11 +180,9 @@ void httpd_watchdog_stop(struct httpd_server *s);
 
 /* request.c: the pool and the three callbacks of libmicrohttpd */
 void *httpd_request_on_target(void *cls, const char *target, struct MHD_Connection *mhd);
-enum MHD_Result httpd_request_on_access(void *cls, struct MHD_Connection *mhd, const char *url,
-                                        const char *method, const char *version,
-                                        const char *upload, size_t *upload_n, void **req_cls);
-void httpd_request_on_over(void *cls, struct MHD_Connection *mhd, void **req_cls,
-                           enum MHD_RequestTerminationCode toe);
+enum MHD_Result httpd_request_on_access(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
+                                        const char *version, const char *upload, size_t *upload_n, void **req_cls);
+void httpd_request_on_over(void *cls, struct MHD_Connection *mhd, void **req_cls, enum MHD_RequestTerminationCode toe);
 /* Answers everything that is suspended through its route; for stop, after server.closed is set. */
 void httpd_request_finish_suspended(struct httpd_server *s);
 void httpd_server_unref(struct httpd_server *s);
@@ -192,8 +190,7 @@ void httpd_request_destroy(struct httpd_request *req);
 
 /* head.c: checks and decodes the head; fills target, method, path, query, route or fault.
  * Returns false when the framing cannot be trusted and the answer must be immediate. */
-WARN_UNUSED bool httpd_request_read_head(struct httpd_request *req, const char *method,
-                                         const char *version);
+WARN_UNUSED bool httpd_request_read_head(struct httpd_request *req, const char *method, const char *version);
 
 /* head_bytes.c: whether the lines of a head end as they must. All words are views of libmicrohttpd's
  * own buffer, in the order received. */
@@ -204,8 +201,7 @@ struct head_bytes {
 };
 /* False: that version of the library may parse otherwise; what follows says nothing about it. */
 bool httpd_head_bytes_serves(const char *version);
-void httpd_head_bytes_begin(struct head_bytes *b, struct str method, struct str target,
-                            struct str version);
+void httpd_head_bytes_begin(struct head_bytes *b, struct str method, struct str target, struct str version);
 void httpd_head_bytes_header(struct head_bytes *b, struct str name, struct str value);
 bool httpd_head_bytes_end(const struct head_bytes *b);
 /* For every piece of a body. */

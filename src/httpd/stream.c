@@ -21,14 +21,14 @@ struct httpd_stream {
 
     struct mutex lock;
     bool waiting;
-    bool woken; /* since the last read began */
+    bool woken;       /* since the last read began */
     bool abort_waits; /* the server stops: waiting is failing */
     bool aborted;
     struct MHD_Connection *mhd; /* NULL before it is sent and after it is over */
     struct httpd_conn *conn;    /* as long as mhd */
 
-    struct httpd_server *server;       /* NULL before it is sent */
-    struct httpd_stream *prev, *next;  /* server.streams, server.lock */
+    struct httpd_server *server;      /* NULL before it is sent */
+    struct httpd_stream *prev, *next; /* server.streams, server.lock */
 };
 
 struct httpd_stream *httpd_stream_new(const struct httpd_stream_source *source)
@@ -162,8 +162,8 @@ struct MHD_Response *httpd_stream_response(struct httpd_request *req)
     struct httpd_server *server = req->server;
     struct httpd_stream *s = req->response.stream;
     BUG_ON(s->server != NULL); /* a stream is sent once */
-    struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES,
-                                                               pull, s, pull_over);
+    struct MHD_Response *r =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, pull, s, pull_over);
     if (r == NULL) {
         return NULL;
     }

@@ -91,8 +91,8 @@ static int read_material(const struct httpd_tls *t, struct material *m, struct e
     return r < 0 ? wrong(t->files[1], r, reterr) : 0;
 }
 
-static int use_material(const struct httpd_tls *t, const struct material *m,
-                        struct tls_identity *id, struct err *reterr)
+static int use_material(const struct httpd_tls *t, const struct material *m, struct tls_identity *id,
+                        struct err *reterr)
 {
     int r = gnutls_certificate_set_x509_key(id->credentials, m->chain, (int)m->chain_n, m->key);
     if (r == GNUTLS_E_CERTIFICATE_KEY_MISMATCH) {
@@ -170,11 +170,9 @@ static int read_again(struct httpd_tls *t, const struct file_mark marks[FILES], 
     mutex_unlock(&t->lock);
     httpd_tls_identity_unref(id);
     if (r == 0) {
-        LOG_INFO(t->log, "Read certificate, key and client CA again",
-                 LOG_CSTR("file", t->files[0]));
+        LOG_INFO(t->log, "Read certificate, key and client CA again", LOG_CSTR("file", t->files[0]));
     } else if (news) {
-        LOG_ERROR(t->log,
-                  "The new certificate, key or client CA is wrong; the old ones stay in use",
+        LOG_ERROR(t->log, "The new certificate, key or client CA is wrong; the old ones stay in use",
                   LOG_CSTR("err", reterr->msg));
     }
     return r;

@@ -26,11 +26,9 @@ static void log_refusal(struct httpd_conn *c, const char *why)
     struct httpd_listener *l = c->listener;
     const int64_t now_ns = clock_mono_ns(c->server->config.clock);
     int64_t next_ns = atomic_load(&l->refusal_log_ns);
-    if (now_ns >= next_ns &&
-        atomic_compare_exchange_strong(&l->refusal_log_ns, &next_ns, now_ns + LOG_PAUSE_NS)) {
-        LOG_WARNING(c->server->config.log, "Refused a TLS client",
-                    LOG_CSTR("listener", l->config.name), LOG_CSTR("peer", c->peer_text),
-                    LOG_CSTR("reason", why));
+    if (now_ns >= next_ns && atomic_compare_exchange_strong(&l->refusal_log_ns, &next_ns, now_ns + LOG_PAUSE_NS)) {
+        LOG_WARNING(c->server->config.log, "Refused a TLS client", LOG_CSTR("listener", l->config.name),
+                    LOG_CSTR("peer", c->peer_text), LOG_CSTR("reason", why));
     }
 }
 
@@ -52,23 +50,19 @@ static int refuse_status(struct httpd_conn *c, gnutls_session_t session, unsigne
         const char *why;
     } rows[] = {
         {GNUTLS_CERT_SIGNER_NOT_FOUND, GNUTLS_A_UNKNOWN_CA, "certificate of an unknown CA"},
-        {GNUTLS_CERT_SIGNATURE_FAILURE, GNUTLS_A_UNKNOWN_CA,
-         "certificate of another CA of the same name"},
+        {GNUTLS_CERT_SIGNATURE_FAILURE, GNUTLS_A_UNKNOWN_CA, "certificate of another CA of the same name"},
         {GNUTLS_CERT_SIGNER_NOT_CA, GNUTLS_A_UNKNOWN_CA, "certificate signed by a certificate that is not a CA"},
         {GNUTLS_CERT_EXPIRED, GNUTLS_A_CERTIFICATE_EXPIRED, "certificate expired"},
         {GNUTLS_CERT_NOT_ACTIVATED, GNUTLS_A_CERTIFICATE_EXPIRED, "certificate not valid yet"},
-        {GNUTLS_CERT_PURPOSE_MISMATCH, GNUTLS_A_BAD_CERTIFICATE,
-         "certificate not for client authentication"},
-        {GNUTLS_CERT_INSECURE_ALGORITHM, GNUTLS_A_BAD_CERTIFICATE,
-         "certificate with a weak signature"},
+        {GNUTLS_CERT_PURPOSE_MISMATCH, GNUTLS_A_BAD_CERTIFICATE, "certificate not for client authentication"},
+        {GNUTLS_CERT_INSECURE_ALGORITHM, GNUTLS_A_BAD_CERTIFICATE, "certificate with a weak signature"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if ((status & rows[i].bit) != 0) {
             return refuse(c, session, HTTPD_DROP_TLS_BAD_CERTIFICATE, rows[i].alert, rows[i].why);
         }
     }
-    return refuse(c, session, HTTPD_DROP_TLS_BAD_CERTIFICATE, GNUTLS_A_BAD_CERTIFICATE,
-                  "certificate not valid");
+    return refuse(c, session, HTTPD_DROP_TLS_BAD_CERTIFICATE, GNUTLS_A_BAD_CERTIFICATE, "certificate not valid");
 }
 
 /* ---- names ---- */
@@ -76,8 +70,7 @@ static int refuse_status(struct httpd_conn *c, gnutls_session_t session, unsigne
 static bool take_name(struct httpd_conn *c, const char *p, size_t n)
 {
     const struct str name = {p, n};
-    if (n == 0 || n >= sizeof(c->client_name) ||
-        !httpd_tls_name_allowed(c->listener->config.tls, name)) {
+    if (n == 0 || n >= sizeof(c->client_name) || !httpd_tls_name_allowed(c->listener->config.tls, name)) {
         return false;
     }
     memcpy(c->client_name, p, n);
@@ -90,8 +83,7 @@ static bool common_name_allowed(struct httpd_conn *c, gnutls_x509_crt_t crt)
     for (unsigned i = 0;; i++) {
         char name[NAME_MAX_BYTES];
         size_t n = sizeof(name);
-        const int r =
-            gnutls_x509_crt_get_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, i, 0, name, &n);
+        const int r = gnutls_x509_crt_get_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, i, 0, name, &n);
         if (r == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE) {
             return false;
         }
@@ -113,8 +105,7 @@ static bool alternative_name_allowed(struct httpd_conn *c, gnutls_x509_crt_t crt
         if (type == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE) {
             return false;
         }
-        if ((type == GNUTLS_SAN_DNSNAME || type == GNUTLS_SAN_URI ||
-             type == GNUTLS_SAN_RFC822NAME) &&
+        if ((type == GNUTLS_SAN_DNSNAME || type == GNUTLS_SAN_URI || type == GNUTLS_SAN_RFC822NAME) &&
             take_name(c, name, n)) {
             return true;
         }
@@ -129,8 +120,7 @@ static int judge_leaf(struct httpd_conn *c, gnutls_session_t session, gnutls_x50
 {
     unsigned usage = 0;
     unsigned critical;
-    if (gnutls_x509_crt_get_key_usage(crt, &usage, &critical) >= 0 &&
-        (usage & GNUTLS_KEY_DIGITAL_SIGNATURE) == 0) {
+    if (gnutls_x509_crt_get_key_usage(crt, &usage, &critical) >= 0 && (usage & GNUTLS_KEY_DIGITAL_SIGNATURE) == 0) {
         return refuse(c, session, HTTPD_DROP_TLS_BAD_CERTIFICATE, GNUTLS_A_BAD_CERTIFICATE,
                       "the key of the certificate is not for signatures");
     }
@@ -140,8 +130,7 @@ static int judge_leaf(struct httpd_conn *c, gnutls_session_t session, gnutls_x50
     /* Where certificates are optional, an unknown name is as good as none. */
     return c->listener->config.client_cert_optional
                ? 0
-               : refuse(c, session, HTTPD_DROP_TLS_NAME, GNUTLS_A_ACCESS_DENIED,
-                        "name not allowed");
+               : refuse(c, session, HTTPD_DROP_TLS_NAME, GNUTLS_A_ACCESS_DENIED, "name not allowed");
 }
 
 /* Called by GnuTLS for the client's Certificate message, which may be empty: `finished` decides. */
@@ -182,8 +171,7 @@ static int finished(gnutls_session_t session, unsigned type, unsigned when, unsi
     if (c->client_name[0] == '\0' && !c->listener->config.client_cert_optional) {
         const bool tls13 = gnutls_protocol_get_version(session) == GNUTLS_TLS1_3;
         return refuse(c, session, HTTPD_DROP_TLS_NO_CERTIFICATE,
-                      tls13 ? GNUTLS_A_CERTIFICATE_REQUIRED : GNUTLS_A_HANDSHAKE_FAILURE,
-                      "no certificate");
+                      tls13 ? GNUTLS_A_CERTIFICATE_REQUIRED : GNUTLS_A_HANDSHAKE_FAILURE, "no certificate");
     }
     c->tls_done = true;
     httpd_conn_request_over(c); /* the handshake's bytes are no request */
@@ -197,8 +185,7 @@ void httpd_tls_begin(struct httpd_conn *c, gnutls_session_t session)
     BUG_ON(gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, c->identity->credentials) < 0);
     gnutls_certificate_server_set_request(session, GNUTLS_CERT_REQUEST);
     gnutls_session_set_verify_function(session, verify);
-    gnutls_handshake_set_hook_function(session, GNUTLS_HANDSHAKE_FINISHED, GNUTLS_HOOK_POST,
-                                       finished);
+    gnutls_handshake_set_hook_function(session, GNUTLS_HANDSHAKE_FINISHED, GNUTLS_HOOK_POST, finished);
 }
 
 void httpd_tls_end(struct httpd_conn *c, gnutls_session_t session)
@@ -218,6 +205,5 @@ void httpd_tls_end(struct httpd_conn *c, gnutls_session_t session)
 bool httpd_tls_is_admitted(const struct httpd_conn *c)
 {
     const struct httpd_listener_config *config = &c->listener->config;
-    return config->tls == NULL ||
-           (c->tls_done && (c->client_name[0] != '\0' || config->client_cert_optional));
+    return config->tls == NULL || (c->tls_done && (c->client_name[0] != '\0' || config->client_cert_optional));
 }

@@ -69,8 +69,7 @@ static void poll_certificates(struct httpd_server *s)
 
 static int64_t tick_ms(const struct httpd_config *c)
 {
-    int64_t ms =
-        c->head_deadline_ms < c->body_deadline_ms ? c->head_deadline_ms : c->body_deadline_ms;
+    int64_t ms = c->head_deadline_ms < c->body_deadline_ms ? c->head_deadline_ms : c->body_deadline_ms;
     ms = (c->send_deadline_ms < ms ? c->send_deadline_ms : ms) / TICKS_PER_DEADLINE;
     return ms < TICK_MIN_MS ? TICK_MIN_MS : ms > TICK_MAX_MS ? TICK_MAX_MS : ms;
 }
@@ -82,8 +81,7 @@ static void *watchdog_main(void *arg)
     mutex_lock(&s->conns_lock);
     while (!s->watchdog_stop) {
         const int64_t until_ns = sync_in_ns(tick_ns);
-        while (!s->watchdog_stop &&
-               condvar_wait_until(&s->watchdog_wake, &s->conns_lock, until_ns)) {
+        while (!s->watchdog_stop && condvar_wait_until(&s->watchdog_wake, &s->conns_lock, until_ns)) {
         }
         if (s->watchdog_stop) {
             break;

@@ -40,14 +40,12 @@ static int check_annotations(struct kv_list list, size_t kept_bytes, struct err 
     size_t bytes = kept_bytes;
     for (size_t i = 0; i < list.n; i++) {
         if (!kube_name_is_annotation_key(list.items[i].key)) {
-            return err_set(reterr, ERR_INVALID, "not an annotation key: \"%.*s\"",
-                           STR_ARG(list.items[i].key));
+            return err_set(reterr, ERR_INVALID, "not an annotation key: \"%.*s\"", STR_ARG(list.items[i].key));
         }
         bytes += list.items[i].key.n + list.items[i].value.n;
     }
     if (bytes > POD_ANNOTATION_BYTES_MAX) {
-        return err_set(reterr, ERR_LIMIT,
-                       "the pod's annotations would be %zu bytes, %d are allowed", bytes,
+        return err_set(reterr, ERR_LIMIT, "the pod's annotations would be %zu bytes, %d are allowed", bytes,
                        POD_ANNOTATION_BYTES_MAX);
     }
     return 0;
@@ -60,8 +58,7 @@ static int check(const struct binding *b, size_t kept_bytes, struct err *reterr)
         return rc;
     }
     if (!kube_name_is_subdomain(b->node_name)) {
-        return err_set(reterr, ERR_INVALID, "not the name of a node: \"%.*s\"",
-                       STR_ARG(b->node_name));
+        return err_set(reterr, ERR_INVALID, "not the name of a node: \"%.*s\"", STR_ARG(b->node_name));
     }
     if (b->pod_uid.n == 0) {
         return err_set(reterr, ERR_INVALID, "a binding needs the pod's uid");
@@ -111,8 +108,8 @@ static void add_pod_path(struct str namespace_, struct str name, struct strbuf *
     kube_url_escape(path, name);
 }
 
-int binding_request(const struct binding *b, size_t kept_bytes, struct strbuf *path,
-                    struct strbuf *body, struct err *reterr)
+int binding_request(const struct binding *b, size_t kept_bytes, struct strbuf *path, struct strbuf *body,
+                    struct err *reterr)
 {
     int rc = check(b, kept_bytes, reterr);
     if (rc != 0) {
@@ -122,8 +119,7 @@ int binding_request(const struct binding *b, size_t kept_bytes, struct strbuf *p
     strbuf_addf(path, "/binding?timeout=%ds", BINDING_TIMEOUT_S);
     write_body(b, body);
     if (path->overflowed || body->overflowed) {
-        return err_set(reterr, ERR_LIMIT, "no room for the binding of pod %.*s",
-                       STR_ARG(b->pod_name));
+        return err_set(reterr, ERR_LIMIT, "no room for the binding of pod %.*s", STR_ARG(b->pod_name));
     }
     return 0;
 }
@@ -187,8 +183,7 @@ static struct bind_answer of_reply(const struct kube_outcome *o)
 {
     struct bind_answer answer = of_status(o->http_status);
     if (o->http_status == 500 && o->retry_after_ms >= 0) {
-        answer =
-            (struct bind_answer){BIND_RETRY_AFTER, true, 0, "the API server asks to retry (500)"};
+        answer = (struct bind_answer){BIND_RETRY_AFTER, true, 0, "the API server asks to retry (500)"};
     }
     if (answer.reply == BIND_RETRY_AFTER && o->retry_after_ms >= 0) {
         answer.retry_after_ms = o->retry_after_ms;
@@ -200,8 +195,7 @@ struct bind_answer bind_classify(const struct kube_outcome *outcome)
 {
     if (outcome->kind == KUBE_ANSWERED) {
         struct bind_answer answer = of_reply(outcome);
-        answer.maybe_bound =
-            answer.maybe_bound || (outcome->sent_again && answer.reply != BIND_BOUND);
+        answer.maybe_bound = answer.maybe_bound || (outcome->sent_again && answer.reply != BIND_BOUND);
         return answer;
     }
     if (outcome->kind == KUBE_NOT_SENT && outcome->http_status == 401) {
@@ -250,6 +244,5 @@ enum binding_preconditions binding_preconditions_of(struct str document)
     if (!read) {
         return BINDING_PRECONDITIONS_UNKNOWN;
     }
-    return major > 1 || minor >= PRECONDITIONS_MINOR ? BINDING_PRECONDITIONS_CHECKED
-                                                     : BINDING_PRECONDITIONS_IGNORED;
+    return major > 1 || minor >= PRECONDITIONS_MINOR ? BINDING_PRECONDITIONS_CHECKED : BINDING_PRECONDITIONS_IGNORED;
 }

@@ -189,9 +189,8 @@ static int check(const struct event_object *o, struct err *reterr)
     return why == NULL ? 0 : err_set(reterr, ERR_INVALID, "%s: \"%.*s\"", why, STR_ARG(o->name));
 }
 
-int event_post(const struct event *e, const char *name, const char *instance, int64_t at_ms,
-               struct event_series series, struct strbuf *path, struct strbuf *body,
-               struct err *reterr)
+int event_post(const struct event *e, const char *name, const char *instance, int64_t at_ms, struct event_series series,
+               struct strbuf *path, struct strbuf *body, struct err *reterr)
 {
     const struct event_words *w = event_words(e->reason);
     struct str namespace_ = event_namespace(&e->regarding);
@@ -233,8 +232,8 @@ int event_post(const struct event *e, const char *name, const char *instance, in
     return check_residual(path, body, reterr);
 }
 
-int event_patch(const struct event_object *regarding, const char *name, struct event_series series,
-                struct strbuf *path, struct strbuf *body, struct err *reterr)
+int event_patch(const struct event_object *regarding, const char *name, struct event_series series, struct strbuf *path,
+                struct strbuf *body, struct err *reterr)
 {
     struct json_writer j;
     int r = check(regarding, reterr);
@@ -264,8 +263,7 @@ static bool contains(struct str s, struct str part)
  * these words. */
 static bool concerns_one_namespace(struct str body)
 {
-    return contains(body, STR("NamespaceTerminating")) ||
-           contains(body, STR("because it is being terminated")) ||
+    return contains(body, STR("NamespaceTerminating")) || contains(body, STR("because it is being terminated")) ||
            contains(body, STR("exceeded quota"));
 }
 

@@ -16,31 +16,29 @@ struct keep {
 static const struct keep of_containers[] = {
     {STR("name"), NULL}, {STR("resources"), NULL}, {STR("restartPolicy"), NULL}, {STR_NULL, NULL}};
 
-static const struct keep of_metadata[] = {
-    {STR("name"), NULL},
-    {STR("namespace"), NULL},
-    {STR("uid"), NULL},
-    {STR("resourceVersion"), NULL},
-    {STR("creationTimestamp"), NULL},
-    {STR("deletionTimestamp"), NULL},
-    {STR("labels"), NULL},
-    {STR("annotations"), NULL},
-    {STR_NULL, NULL}};
+static const struct keep of_metadata[] = {{STR("name"), NULL},
+                                          {STR("namespace"), NULL},
+                                          {STR("uid"), NULL},
+                                          {STR("resourceVersion"), NULL},
+                                          {STR("creationTimestamp"), NULL},
+                                          {STR("deletionTimestamp"), NULL},
+                                          {STR("labels"), NULL},
+                                          {STR("annotations"), NULL},
+                                          {STR_NULL, NULL}};
 
 /* of pods, then of nodes */
-static const struct keep of_spec[] = {
-    {STR("containers"), of_containers},
-    {STR("initContainers"), of_containers},
-    {STR("nodeName"), NULL},
-    {STR("schedulerName"), NULL},
-    {STR("priority"), NULL},
-    {STR("preemptionPolicy"), NULL},
-    {STR("resources"), NULL},
-    {STR("overhead"), NULL},
-    {STR("tolerations"), NULL},
-    {STR("unschedulable"), NULL},
-    {STR("taints"), NULL},
-    {STR_NULL, NULL}};
+static const struct keep of_spec[] = {{STR("containers"), of_containers},
+                                      {STR("initContainers"), of_containers},
+                                      {STR("nodeName"), NULL},
+                                      {STR("schedulerName"), NULL},
+                                      {STR("priority"), NULL},
+                                      {STR("preemptionPolicy"), NULL},
+                                      {STR("resources"), NULL},
+                                      {STR("overhead"), NULL},
+                                      {STR("tolerations"), NULL},
+                                      {STR("unschedulable"), NULL},
+                                      {STR("taints"), NULL},
+                                      {STR_NULL, NULL}};
 
 static const struct keep of_status[] = {{STR("phase"), NULL},
                                         {STR("nominatedNodeName"), NULL},
@@ -48,15 +46,11 @@ static const struct keep of_status[] = {{STR("phase"), NULL},
                                         {STR("capacity"), NULL},
                                         {STR_NULL, NULL}};
 
-static const struct keep of_object[] = {{STR("kind"), NULL},
-                                        {STR("apiVersion"), NULL},
-                                        {STR("metadata"), of_metadata},
-                                        {STR("spec"), of_spec},
-                                        {STR("status"), of_status},
-                                        {STR_NULL, NULL}};
+static const struct keep of_object[] = {
+    {STR("kind"), NULL},    {STR("apiVersion"), NULL},  {STR("metadata"), of_metadata},
+    {STR("spec"), of_spec}, {STR("status"), of_status}, {STR_NULL, NULL}};
 
-static const struct keep of_event[] = {
-    {STR("type"), NULL}, {STR("object"), of_object}, {STR_NULL, NULL}};
+static const struct keep of_event[] = {{STR("type"), NULL}, {STR("object"), of_object}, {STR_NULL, NULL}};
 
 /* object, spec, containers, container; and the event around them */
 enum { LEVELS_MAX = 8, KEY_MAX = 63, STRUCTURE_MAX = 1024 * 1024 };

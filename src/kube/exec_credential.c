@@ -77,8 +77,7 @@ static void read_object(struct json_reader *r, struct reading *ret)
     }
 }
 
-static const char *what_is_wrong(const struct reading *in, const char *api_version,
-                                 int64_t *ret_expires)
+static const char *what_is_wrong(const struct reading *in, const char *api_version, int64_t *ret_expires)
 {
     *ret_expires = INT64_MAX;
     if (!str_eq_cstr(in->kind, "ExecCredential")) {
@@ -106,8 +105,7 @@ static char *owned(struct str s)
     return p;
 }
 
-int exec_credential_parse(struct str text, const char *api_version, struct exec_credential *ret,
-                          struct err *reterr)
+int exec_credential_parse(struct str text, const char *api_version, struct exec_credential *ret, struct err *reterr)
 {
     struct json_reader *r = xmalloc(sizeof(*r));
     struct reading in = {.has_status = false};

@@ -32,7 +32,5 @@ int file_read(const char *path, struct strbuf *ret, struct err *reterr)
     if (n < 0) {
         return failed(path, error, reterr);
     }
-    return ret->overflowed
-               ? err_set(reterr, ERR_LIMIT, "%s: larger than %zu bytes", path, ret->max_bytes)
-               : 0;
+    return ret->overflowed ? err_set(reterr, ERR_LIMIT, "%s: larger than %zu bytes", path, ret->max_bytes) : 0;
 }

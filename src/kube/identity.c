@@ -31,8 +31,8 @@ static void keep(struct strbuf *to, const struct strbuf *have, const char *loade
 static void keep_token(struct identity *id, struct material *fresh, const struct err *why)
 {
     bool has_old = id->material.token.n > 0 && !id->proof_rejected;
-    bool has_literal = id->material.token.n == 0 && id->creds->token_file != NULL &&
-                       id->creds->token != NULL && material_is_token(str_of(id->creds->token));
+    bool has_literal = id->material.token.n == 0 && id->creds->token_file != NULL && id->creds->token != NULL &&
+                       material_is_token(str_of(id->creds->token));
     id->token_missing = !has_old && !has_literal;
     if (id->token_missing) {
         id->why = *why;
@@ -41,8 +41,7 @@ static void keep_token(struct identity *id, struct material *fresh, const struct
     }
 }
 
-static void tell_unreadable(struct identity *id, unsigned failed,
-                            const struct err why[MATERIAL_FILE__MAX])
+static void tell_unreadable(struct identity *id, unsigned failed, const struct err why[MATERIAL_FILE__MAX])
 {
     id->stats.unreadable_n += failed;
     for (size_t i = 0; i < MATERIAL_FILE__MAX && !id->unreadable_told; i++) {
@@ -89,16 +88,14 @@ static void read_files(struct identity *id, int64_t now_ns)
 
 static bool has_files(const struct credentials *c)
 {
-    return c->token_file != NULL || c->ca_file != NULL || c->client_cert_file != NULL ||
-           c->client_key_file != NULL;
+    return c->token_file != NULL || c->ca_file != NULL || c->client_cert_file != NULL || c->client_key_file != NULL;
 }
 
 static void refresh(struct identity *id, int64_t now_ns)
 {
     int64_t age_ns = now_ns - id->read_ns;
     int64_t max_s = id->rejected_n > 0 ? REJECTED_AGE_MAX_S : IDENTITY_AGE_MAX_S;
-    if (!id->looked || (has_files(id->creds) &&
-                        (id->doubtful || id->token_missing || age_ns >= max_s * NS_PER_S))) {
+    if (!id->looked || (has_files(id->creds) && (id->doubtful || id->token_missing || age_ns >= max_s * NS_PER_S))) {
         read_files(id, now_ns);
     }
 }
@@ -118,8 +115,7 @@ bool identity_adopt(struct identity *id, struct material *m)
     }
     if (id->proof != NULL && (id->creds->exec == NULL || id->plugin.answered)) {
         id->stats.renewed_n++;
-        LOG_INFO(id->log, "Credentials were replaced",
-                 LOG_I64("generation", (int64_t)fresh->generation));
+        LOG_INFO(id->log, "Credentials were replaced", LOG_I64("generation", (int64_t)fresh->generation));
     }
     proof_unref(id->proof);
     material_fini(&id->material);
@@ -138,8 +134,7 @@ static int plugin_not_ready(struct identity *id, struct err *reterr)
         return err_set(reterr, ERR_UNAVAILABLE, "waiting for the exec plugin");
     }
     return err_set(reterr, ERR_DENIED, "%s",
-                   id->plugin.why.code != ERR_OK ? id->plugin.why.msg
-                                                 : "the exec plugin was run a moment ago");
+                   id->plugin.why.code != ERR_OK ? id->plugin.why.msg : "the exec plugin was run a moment ago");
 }
 
 /* 0, or why nothing is to be sent now. */
@@ -158,8 +153,7 @@ static int may_send(struct identity *id, int64_t now_ns, struct err *reterr)
         }
     }
     if (id->rejected_n >= 2 && now_ns < id->hold_ns) {
-        return err_set(reterr, ERR_DENIED,
-                       "the API server rejects our credentials (401); next try in %lld ms",
+        return err_set(reterr, ERR_DENIED, "the API server rejects our credentials (401); next try in %lld ms",
                        (long long)((id->hold_ns - now_ns) / 1000000));
     }
     if (id->proof == NULL) {
@@ -216,8 +210,7 @@ static void accepted(struct identity *id)
     id->proof_rejected = false;
 }
 
-void identity_answered(struct identity *id, const struct proof *p, int64_t begun_ns,
-                       int http_status)
+void identity_answered(struct identity *id, const struct proof *p, int64_t begun_ns, int http_status)
 {
     mutex_lock(&id->lock);
     bool is_news = id->rejected_n == 0 || begun_ns > id->rejected_ns;
@@ -262,8 +255,8 @@ void identity_stats(struct identity *id, struct identity_stats *ret)
     mutex_unlock(&id->lock);
 }
 
-int identity_new(const struct credentials *creds, const struct identity_options *options,
-                 struct identity **ret, struct err *reterr)
+int identity_new(const struct credentials *creds, const struct identity_options *options, struct identity **ret,
+                 struct err *reterr)
 {
     struct identity *id = xcalloc(1, sizeof(*id));
     id->creds = creds;

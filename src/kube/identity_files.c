@@ -44,8 +44,7 @@ static bool same(const struct strbuf *a, const struct strbuf *b)
 
 bool material_eq(const struct material *a, const struct material *b)
 {
-    return same(&a->token, &b->token) && same(&a->ca, &b->ca) && same(&a->cert, &b->cert) &&
-           same(&a->key, &b->key);
+    return same(&a->token, &b->token) && same(&a->ca, &b->ca) && same(&a->cert, &b->cert) && same(&a->key, &b->key);
 }
 
 bool material_is_token(struct str s)
@@ -64,8 +63,7 @@ static int read_pem(const char *path, struct strbuf *ret, struct err *reterr)
 {
     wipe(ret);
     int rc = file_read(path, ret, reterr);
-    if (rc == 0 &&
-        (ret->n == 0 || strlen(ret->p) != ret->n || strstr(ret->p, "-----BEGIN ") == NULL)) {
+    if (rc == 0 && (ret->n == 0 || strlen(ret->p) != ret->n || strstr(ret->p, "-----BEGIN ") == NULL)) {
         rc = err_set(reterr, ERR_INVALID, "%s does not hold PEM", path);
     }
     if (rc != 0) {
@@ -116,8 +114,7 @@ static int read_half(const char *path, const char *pem, struct strbuf *ret, stru
 
 /* The two files may be replaced between our two reads: the pair counts when the certificate is the
  * same before and after reading the key. */
-static int read_pair(const struct credentials *c, struct strbuf *cert, struct strbuf *key,
-                     struct err *reterr)
+static int read_pair(const struct credentials *c, struct strbuf *cert, struct strbuf *key, struct err *reterr)
 {
     struct strbuf again;
     strbuf_init(&again, PEM_BYTES_MAX);
@@ -142,8 +139,7 @@ static int read_pair(const struct credentials *c, struct strbuf *cert, struct st
     return rc;
 }
 
-unsigned material_read(const struct credentials *c, struct material *ret,
-                       struct err why[MATERIAL_FILE__MAX])
+unsigned material_read(const struct credentials *c, struct material *ret, struct err why[MATERIAL_FILE__MAX])
 {
     unsigned failed = 0;
     for (size_t i = 0; i < MATERIAL_FILE__MAX; i++) {

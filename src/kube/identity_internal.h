@@ -27,8 +27,7 @@ enum material_file { MATERIAL_TOKEN, MATERIAL_CA, MATERIAL_PAIR, MATERIAL_FILE__
 /* Fills *ret (initialised, empty) from the files of `creds`, and from its texts where there is no
  * file. Every part that cannot be read is left out, counted in the result and described in `why`,
  * which may be NULL elsewhere. */
-unsigned material_read(const struct credentials *creds, struct material *ret,
-                       struct err why[MATERIAL_FILE__MAX]);
+unsigned material_read(const struct credentials *creds, struct material *ret, struct err why[MATERIAL_FILE__MAX]);
 /* RFC 6750 b64token is narrower; what matters is that nothing can end the header line. */
 bool material_is_token(struct str s);
 

@@ -76,8 +76,7 @@ static void set_pause(struct identity *id)
 /* A text that could end the header line is no token. */
 static int check(const struct exec_credential *c, struct err *reterr)
 {
-    if (c->token != NULL &&
-        (!material_is_token(str_of(c->token)) || str_of(c->token).n > IDENTITY_TOKEN_BYTES_MAX)) {
+    if (c->token != NULL && (!material_is_token(str_of(c->token)) || str_of(c->token).n > IDENTITY_TOKEN_BYTES_MAX)) {
         return err_set(reterr, ERR_INVALID, "the exec plugin's token is not a bearer token");
     }
     return 0;

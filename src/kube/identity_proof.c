@@ -85,8 +85,7 @@ static int pem_file_new(struct str pem, struct pem_file **ret, struct err *reter
 }
 
 /* NULL for no text; the old one when it has the same text. */
-static int pem_file_for(struct str pem, struct pem_file *old, struct pem_file **ret,
-                        struct err *reterr)
+static int pem_file_for(struct str pem, struct pem_file *old, struct pem_file **ret, struct err *reterr)
 {
     if (pem.n == 0) {
         *ret = NULL;
@@ -118,8 +117,8 @@ static const char *path_of(const struct pem_file *f)
     return f != NULL ? f->path : NULL;
 }
 
-int proof_new(uint64_t generation, const struct material *m, const struct proof *before,
-              const struct proof **ret, struct err *reterr)
+int proof_new(uint64_t generation, const struct material *m, const struct proof *before, const struct proof **ret,
+              struct err *reterr)
 {
     const struct counted_proof *old = (const struct counted_proof *)before;
     struct counted_proof *p = xcalloc(1, sizeof(*p));

@@ -18,8 +18,7 @@ enum { CA_BYTES_MAX = 1024 * 1024, PATH_BYTES_MAX = 4096, SERVER_BYTES_MAX = 512
 static bool is_host(const char *host)
 {
     for (const char *p = host; *p != '\0'; p++) {
-        bool alnum =
-            (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9');
+        bool alnum = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9');
         if (!alnum && *p != '.' && *p != '-') {
             return false;
         }
@@ -39,8 +38,7 @@ static int server_url(const char *host, const char *port, struct strbuf *ret, st
         return err_set(reterr, ERR_INVALID, "KUBERNETES_SERVICE_PORT is not a port: \"%s\"", port);
     }
     strbuf_addf(ret, is_v6 ? "https://[%s]:%" PRIu64 : "https://%s:%" PRIu64, host, number);
-    return ret->overflowed ? err_set(reterr, ERR_INVALID, "KUBERNETES_SERVICE_HOST is too long")
-                           : 0;
+    return ret->overflowed ? err_set(reterr, ERR_INVALID, "KUBERNETES_SERVICE_HOST is too long") : 0;
 }
 
 static int file_path(const char *dir, const char *name, struct strbuf *ret, struct err *reterr)
@@ -58,8 +56,7 @@ static int read_ca(const char *path, struct strbuf *ret, struct err *reterr)
     return rc;
 }
 
-int incluster_load(const char *host, const char *port, const char *dir, struct credentials *ret,
-                   struct err *reterr)
+int incluster_load(const char *host, const char *port, const char *dir, struct credentials *ret, struct err *reterr)
 {
     struct strbuf server CLEANUP(strbuf_fini), token CLEANUP(strbuf_fini);
     struct strbuf ca_file CLEANUP(strbuf_fini), ca CLEANUP(strbuf_fini);
@@ -68,18 +65,16 @@ int incluster_load(const char *host, const char *port, const char *dir, struct c
     strbuf_init(&ca_file, PATH_BYTES_MAX);
     strbuf_init(&ca, CA_BYTES_MAX);
     if (host == NULL || *host == '\0' || port == NULL || *port == '\0') {
-        return err_set(
-            reterr, ERR_NOT_FOUND,
-            "not inside a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are "
-            "not set; give --kubeconfig");
+        return err_set(reterr, ERR_NOT_FOUND,
+                       "not inside a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are "
+                       "not set; give --kubeconfig");
     }
     int rc = server_url(host, port, &server, reterr);
     if (rc == 0) {
         rc = file_path(dir, "token", &token, reterr);
     }
     if (rc == 0 && access(token.p, R_OK) != 0) {
-        rc = err_set(reterr, ERR_NOT_FOUND,
-                     "%s cannot be read: does the pod have automountServiceAccountToken: false?",
+        rc = err_set(reterr, ERR_NOT_FOUND, "%s cannot be read: does the pod have automountServiceAccountToken: false?",
                      token.p);
     }
     if (rc == 0) {

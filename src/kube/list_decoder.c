@@ -19,14 +19,14 @@ struct list_decoder {
     list_item_fn *item_fn;
     void *ctx;
     enum place place;
-    struct json_scan scan; /* of the whole document */
-    struct strbuf frame;   /* the document with "items":[] emptied */
-    size_t string_at;      /* where in `frame` the last string began */
-    bool items_key;        /* the last complete string at depth 1 was "items" */
-    bool items_next;       /* "items": was read, its value comes */
-    struct strbuf item;    /* the beginning of an item whose end has not come yet */
-    struct excerpt *excerpt; /* of an item above LIST_ITEM_MAX */
-    bool item_is_cut;        /* the present item goes there */
+    struct json_scan scan;    /* of the whole document */
+    struct strbuf frame;      /* the document with "items":[] emptied */
+    size_t string_at;         /* where in `frame` the last string began */
+    bool items_key;           /* the last complete string at depth 1 was "items" */
+    bool items_next;          /* "items": was read, its value comes */
+    struct strbuf item;       /* the beginning of an item whose end has not come yet */
+    struct excerpt *excerpt;  /* of an item above LIST_ITEM_MAX */
+    bool item_is_cut;         /* the present item goes there */
     struct excerpt_note note; /* of the item that is being handed out */
     uint64_t item_n;
 };
@@ -214,8 +214,7 @@ int list_decoder_feed(struct list_decoder *d, struct str bytes, struct err *rete
         }
     }
     if (d->frame.overflowed) {
-        return err_set(reterr, ERR_LIMIT, "list with more than %u bytes beside its items",
-                       LIST_FRAME_MAX);
+        return err_set(reterr, ERR_LIMIT, "list with more than %u bytes beside its items", LIST_FRAME_MAX);
     }
     return 0;
 }
@@ -250,8 +249,8 @@ static void read_emptied_items(struct json_reader *r)
     }
 }
 
-int list_decoder_end(struct list_decoder *d, struct json_reader *reader, struct arena *arena,
-                     struct list_meta *ret, struct err *reterr)
+int list_decoder_end(struct list_decoder *d, struct json_reader *reader, struct arena *arena, struct list_meta *ret,
+                     struct err *reterr)
 {
     struct list_meta meta = {.item_n = d->item_n};
     bool has_items = false;

@@ -44,25 +44,23 @@ static int advance(struct listing *g, enum kube_resource resource, struct err *r
     return outcome.kind == KUBE_CANCELLED ? cancelled(reterr) : 0;
 }
 
-static int list(const struct kube_lister *l, enum kube_resource resource, struct reflector *r,
-                struct err *reterr)
+static int list(const struct kube_lister *l, enum kube_resource resource, struct reflector *r, struct err *reterr)
 {
     const struct reflector_stats *stats = reflector_stats(r);
     struct listing g = {l, r};
     int rc = 0;
 
     while (rc == 0 && stats->list_n == 0) {
-        rc = stats->list_failed_n >= KUBE_LISTER_FAILURES_MAX
-                 ? err_set(reterr, ERR_UNAVAILABLE, "cannot list %s: %s",
-                           kube_resource_name(resource), stats->last_error)
-                 : advance(&g, resource, reterr);
+        rc = stats->list_failed_n >= KUBE_LISTER_FAILURES_MAX ? err_set(reterr, ERR_UNAVAILABLE, "cannot list %s: %s",
+                                                                        kube_resource_name(resource), stats->last_error)
+                                                              : advance(&g, resource, reterr);
     }
     reflector_free(r);
     return rc;
 }
 
-int kube_list(const struct kube_lister *l, enum kube_resource resource,
-              const struct reflector_handler *handler, struct err *reterr)
+int kube_list(const struct kube_lister *l, enum kube_resource resource, const struct reflector_handler *handler,
+              struct err *reterr)
 {
     struct reflector *r = reflector_new(resource, handler, l->rng);
 
@@ -70,8 +68,8 @@ int kube_list(const struct kube_lister *l, enum kube_resource resource,
     return list(l, resource, r, reterr);
 }
 
-int kube_list_one(const struct kube_lister *l, enum kube_resource resource, struct str namespace_,
-                  struct str name, const struct reflector_handler *handler, struct err *reterr)
+int kube_list_one(const struct kube_lister *l, enum kube_resource resource, struct str namespace_, struct str name,
+                  const struct reflector_handler *handler, struct err *reterr)
 {
     struct reflector *r;
     int rc = reflector_new_one(resource, namespace_, name, handler, l->rng, &r, reterr);

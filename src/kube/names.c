@@ -75,8 +75,7 @@ bool kube_name_is_annotation_key(struct str s)
 {
     for (size_t i = 0; i < s.n; i++) {
         if (s.p[i] == '/') {
-            return is_subdomain((struct str){s.p, i}, true) &&
-                   is_qualified_part(str_drop(s, i + 1));
+            return is_subdomain((struct str){s.p, i}, true) && is_qualified_part(str_drop(s, i + 1));
         }
     }
     return is_qualified_part(s);

@@ -40,8 +40,7 @@ static bool decode_container(struct json_reader *r, struct container *c)
     return kube_decode_object(r, fields, ARRAY_LEN(fields), c);
 }
 
-static bool decode_container_list(struct json_reader *r, bool is_init, const struct container **ret,
-                                  size_t *ret_n)
+static bool decode_container_list(struct json_reader *r, bool is_init, const struct container **ret, size_t *ret_n)
 {
     struct container *items = NULL;
     size_t n = 0, cap = 0;
@@ -92,9 +91,7 @@ static enum pod_phase phase_of(struct str word)
         enum pod_phase phase;
     } phases[] = {
         {STR(""), POD_PENDING}, /* not defaulted yet */
-        {STR("Pending"), POD_PENDING},
-        {STR("Running"), POD_RUNNING},
-        {STR("Succeeded"), POD_SUCCEEDED},
+        {STR("Pending"), POD_PENDING}, {STR("Running"), POD_RUNNING}, {STR("Succeeded"), POD_SUCCEEDED},
         {STR("Failed"), POD_FAILED},
     };
     for (size_t i = 0; i < ARRAY_LEN(phases); i++) {
@@ -266,8 +263,7 @@ bool kube_decode_status(struct json_reader *r, struct kube_status *ret)
 
 /* ---- whole texts ---- */
 
-int kube_parse_pod(struct json_reader *r, struct str text, struct arena *arena, struct pod *ret,
-                   struct err *reterr)
+int kube_parse_pod(struct json_reader *r, struct str text, struct arena *arena, struct pod *ret, struct err *reterr)
 {
     struct pod pod = {.phase = POD_PENDING};
     json_reader_init(r, text, arena);
@@ -279,8 +275,7 @@ int kube_parse_pod(struct json_reader *r, struct str text, struct arena *arena, 
     return rc;
 }
 
-int kube_parse_node(struct json_reader *r, struct str text, struct arena *arena, struct node *ret,
-                    struct err *reterr)
+int kube_parse_node(struct json_reader *r, struct str text, struct arena *arena, struct node *ret, struct err *reterr)
 {
     struct node node = {.unschedulable = false};
     json_reader_init(r, text, arena);
@@ -292,8 +287,8 @@ int kube_parse_node(struct json_reader *r, struct str text, struct arena *arena,
     return rc;
 }
 
-int kube_parse_status(struct json_reader *r, struct str text, struct arena *arena,
-                      struct kube_status *ret, struct err *reterr)
+int kube_parse_status(struct json_reader *r, struct str text, struct arena *arena, struct kube_status *ret,
+                      struct err *reterr)
 {
     struct kube_status status = {.code = 0};
     json_reader_init(r, text, arena);

@@ -6,8 +6,7 @@
 #include <string.h>
 
 /* Fills from the object that comes next; null is an object without fields. */
-bool kube_decode_object(struct json_reader *r, const struct kube_field *fields, size_t field_n,
-                          void *into)
+bool kube_decode_object(struct json_reader *r, const struct kube_field *fields, size_t field_n, void *into)
 {
     if (json_accept_null(r)) {
         return true;

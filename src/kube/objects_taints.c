@@ -79,10 +79,8 @@ static bool decode_operator(struct json_reader *r, void *at)
         enum toleration_operator operator_;
     } operators[] = {
         {STR(""), TOLERATION_EQUAL}, /* the default of core/v1 */
-        {STR("Equal"), TOLERATION_EQUAL},
-        {STR("Exists"), TOLERATION_EXISTS},
-        {STR("Lt"), TOLERATION_LESS},
-        {STR("Gt"), TOLERATION_GREATER},
+        {STR("Equal"), TOLERATION_EQUAL}, {STR("Exists"), TOLERATION_EXISTS},
+        {STR("Lt"), TOLERATION_LESS},     {STR("Gt"), TOLERATION_GREATER},
     };
     struct str word = STR_NULL;
     if (!kube_decode_text(r, &word)) {

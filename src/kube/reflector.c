@@ -18,8 +18,7 @@ enum {
     PATH_MAX_BYTES = 128 * 1024, /* the continue token may grow threefold by escaping */
 };
 
-struct reflector *reflector_new(enum kube_resource resource,
-                                const struct reflector_handler *handler, struct rng *rng)
+struct reflector *reflector_new(enum kube_resource resource, const struct reflector_handler *handler, struct rng *rng)
 {
     struct reflector *r = xcalloc(1, sizeof(*r));
     r->resource = resource;
@@ -51,13 +50,12 @@ void reflector_free(struct reflector *r)
 }
 
 int reflector_new_one(enum kube_resource resource, struct str namespace_, struct str name,
-                      const struct reflector_handler *handler, struct rng *rng,
-                      struct reflector **ret, struct err *reterr)
+                      const struct reflector_handler *handler, struct rng *rng, struct reflector **ret,
+                      struct err *reterr)
 {
-    if (!kube_name_is_subdomain(name) ||
-        (resource == KUBE_PODS && !kube_name_is_label(namespace_))) {
-        return err_set(reterr, ERR_INVALID, "not the name of one of the %s: %.*s",
-                       kube_watched[resource].name, STR_ARG(name));
+    if (!kube_name_is_subdomain(name) || (resource == KUBE_PODS && !kube_name_is_label(namespace_))) {
+        return err_set(reterr, ERR_INVALID, "not the name of one of the %s: %.*s", kube_watched[resource].name,
+                       STR_ARG(name));
     }
     struct strbuf b;
     strbuf_init(&b, PATH_MAX_BYTES);
@@ -130,8 +128,7 @@ static void begin_stream(struct reflector *r, const char *how)
 {
     uint64_t spread_s = WATCH_TIMEOUT_MAX_S - WATCH_TIMEOUT_MIN_S + 1;
     watch_decoder_reset(&r->watch);
-    strbuf_addf(&r->path,
-                "%s?watch=true&allowWatchBookmarks=true&timeoutSeconds=%" PRIu64 "%s%s",
+    strbuf_addf(&r->path, "%s?watch=true&allowWatchBookmarks=true&timeoutSeconds=%" PRIu64 "%s%s",
                 kube_watched[r->resource].path, WATCH_TIMEOUT_MIN_S + rng_below(r->rng, spread_s),
                 kube_watched[r->resource].selector, how);
 }
@@ -154,8 +151,9 @@ static void begin_watch(struct reflector *r)
 
 static void begin_probe(struct reflector *r)
 {
-    strbuf_addf(&r->path, "%s?limit=1%s&resourceVersionMatch=NotOlderThan&resourceVersion=",
-                kube_watched[r->resource].path, kube_watched[r->resource].selector);
+    strbuf_addf(&r->path,
+                "%s?limit=1%s&resourceVersionMatch=NotOlderThan&resourceVersion=", kube_watched[r->resource].path,
+                kube_watched[r->resource].selector);
     kube_url_escape(&r->path, str_of(r->stats.resource_version));
     r->busy = BUSY_PROBING;
     r->stats.probe_n++;

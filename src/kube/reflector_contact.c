@@ -40,7 +40,7 @@ static enum reflector_trouble trouble_of(const struct reflector *r, const struct
         return REFLECTOR_FORBIDDEN;
     }
     return o->kind == KUBE_ANSWERED || o->kind == KUBE_ABORTED || o->kind == KUBE_TOO_LARGE ? REFLECTOR_REFUSED
-                                                                                           : REFLECTOR_UNREACHABLE;
+                                                                                            : REFLECTOR_UNREACHABLE;
 }
 
 void reflector_trouble(struct reflector *r, const char *verb, const struct kube_outcome *o)
@@ -56,8 +56,7 @@ int64_t reflector_check_due_ns(const struct reflector *r)
     if (r->stale_after_ns == 0 || r->checking || r->busy != BUSY_WATCHING || !r->watch_open) {
         return INT64_MAX;
     }
-    int64_t last_ns =
-        r->stats.last_contact_ns > r->check_begun_ns ? r->stats.last_contact_ns : r->check_begun_ns;
+    int64_t last_ns = r->stats.last_contact_ns > r->check_begun_ns ? r->stats.last_contact_ns : r->check_begun_ns;
     return last_ns + r->stale_after_ns / CHECKS_PER_STALE;
 }
 

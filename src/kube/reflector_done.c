@@ -189,9 +189,8 @@ static void fill_done(struct reflector *r, int64_t now_ns, const struct kube_out
         return;
     }
     bool answered = o->kind == KUBE_ANSWERED;
-    bool begun = answered
-                     ? o->http_status == 200
-                     : o->kind == KUBE_SILENT || o->kind == KUBE_ABORTED || r->watch.event_n > 0;
+    bool begun =
+        answered ? o->http_status == 200 : o->kind == KUBE_SILENT || o->kind == KUBE_ABORTED || r->watch.event_n > 0;
     if (begun && ++r->fill_failed_n >= REFLECTOR_FILL_FAILURES_MAX) {
         r->watch_list_off = true;
     }
@@ -249,8 +248,7 @@ static void watch_done(struct reflector *r, int64_t now_ns, const struct kube_ou
     }
     enum watch_next next = after_watch(r, futile, o);
     if (next == WATCH_ON && brief && r->ended_briefly) {
-        r->not_before_ns =
-            r->begun_ns + WATCH_SHORT_NS; /* not ever longer: that would be blindness */
+        r->not_before_ns = r->begun_ns + WATCH_SHORT_NS; /* not ever longer: that would be blindness */
     }
     r->ended_briefly = brief;
     r->need_probe = o->kind != KUBE_ANSWERED && o->kind != KUBE_ABORTED;

@@ -35,19 +35,16 @@ static struct str version_of(const struct reflector *r)
 
 static bool has_identity(const struct reflector *r)
 {
-    struct str name = r->resource == KUBE_PODS    ? r->pod.name
-                      : r->resource == KUBE_NODES ? r->node.name
-                                                  : r->slice.name;
+    struct str name = r->resource == KUBE_PODS ? r->pod.name : r->resource == KUBE_NODES ? r->node.name : r->slice.name;
     struct str version = version_of(r);
     return name.n > 0 && version.n > 0 && version.n < RV_MAX;
 }
 
 static int check_identity(const struct reflector *r, struct err *reterr)
 {
-    return has_identity(r)
-               ? 0
-               : err_set(reterr, ERR_PARSE, "an object of %s without name or resourceVersion",
-                         kube_resource_name(r->resource));
+    return has_identity(r) ? 0
+                           : err_set(reterr, ERR_PARSE, "an object of %s without name or resourceVersion",
+                                     kube_resource_name(r->resource));
 }
 
 static void set_cursor(struct reflector *r)
@@ -60,8 +57,8 @@ static void set_cursor(struct reflector *r)
 }
 
 /* Hands an object that the decoder refused to the consumer, who alone can say what it means. */
-static int deliver_unusable(struct reflector *r, struct str raw, bool deleted,
-                            const struct err *why, struct err *reterr)
+static int deliver_unusable(struct reflector *r, struct str raw, bool deleted, const struct err *why,
+                            struct err *reterr)
 {
     if (r->handler.unusable == NULL) {
         return err_set(reterr, why->code, "%s", why->msg);
@@ -179,11 +176,9 @@ static int on_bookmark(struct reflector *r, struct err *reterr)
 static int on_error(const struct reflector *r, struct err *reterr)
 {
     const struct kube_status *s = &r->status;
-    bool expired =
-        s->code == 410 || str_eq(s->reason, STR("Expired")) || str_eq(s->reason, STR("Gone"));
-    return err_set(reterr, expired ? ERR_EXPIRED : ERR_UNAVAILABLE,
-                   "the API server ended the watch: %d %.*s: %.*s", s->code, STR_ARG(s->reason),
-                   STR_ARG(s->message));
+    bool expired = s->code == 410 || str_eq(s->reason, STR("Expired")) || str_eq(s->reason, STR("Gone"));
+    return err_set(reterr, expired ? ERR_EXPIRED : ERR_UNAVAILABLE, "the API server ended the watch: %d %.*s: %.*s",
+                   s->code, STR_ARG(s->reason), STR_ARG(s->message));
 }
 
 static int on_change(struct reflector *r, bool deleted, struct str raw, struct err *reterr)
@@ -193,8 +188,7 @@ static int on_change(struct reflector *r, bool deleted, struct str raw, struct e
         return rc;
     }
     struct kube_object o = object_of(r, raw);
-    void (*deliver)(void *, const struct kube_object *) =
-        deleted ? r->handler.deleted : r->handler.object;
+    void (*deliver)(void *, const struct kube_object *) = deleted ? r->handler.deleted : r->handler.object;
     if (deliver != NULL) {
         deliver(r->handler.ctx, &o);
     }
@@ -226,8 +220,7 @@ static int on_event(void *ctx, enum watch_event_type type, struct str raw, struc
     BUG("not a type of watch event");
 }
 
-static int on_unusable(void *ctx, enum watch_event_type type, struct str raw, const struct err *why,
-                       struct err *reterr)
+static int on_unusable(void *ctx, enum watch_event_type type, struct str raw, const struct err *why, struct err *reterr)
 {
     struct reflector *r = ctx;
     if (type == WATCH_BOOKMARK || type == WATCH_ERROR) {

@@ -39,11 +39,11 @@ struct reflector {
     enum reflector_busy was; /* of the exchange that ended last */
     bool need_list;
     bool relist_asked;
-    bool relisted_at_once; /* the last 410 was answered without waiting: the next one waits */
-    bool need_probe;       /* before the next watch: does the server know our cursor? */
-    bool ended_briefly;    /* the last watch lasted less than a second */
-    bool watch_list_off;   /* the server does not offer it */
-    bool pages_next;       /* a WatchList broke: the next list comes in pages */
+    bool relisted_at_once;  /* the last 410 was answered without waiting: the next one waits */
+    bool need_probe;        /* before the next watch: does the server know our cursor? */
+    bool ended_briefly;     /* the last watch lasted less than a second */
+    bool watch_list_off;    /* the server does not offer it */
+    bool pages_next;        /* a WatchList broke: the next list comes in pages */
     uint32_t fill_failed_n; /* WatchLists in a row that broke before the end of the list */
     int64_t not_before_ns;
     int64_t begun_ns; /* the present exchange */
@@ -54,8 +54,8 @@ struct reflector {
     int64_t stale_after_ns;
     bool watch_open; /* the present exchange is a watch, and was answered */
     bool checking;
-    bool check_failed; /* the last one, of the present watch */
-    bool replace;      /* the present watch is to be ended */
+    bool check_failed;    /* the last one, of the present watch */
+    bool replace;         /* the present watch is to be ended */
     uint64_t check_watch; /* stats.watch_n when the check began */
     int64_t check_begun_ns;
 

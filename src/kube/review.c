@@ -159,8 +159,7 @@ static void write_subject(const struct reply *in, struct strbuf *out)
     json_write_object_end(&w);
 }
 
-static int read_reply(struct str body, const char *kind, struct reply *ret, struct arena *a,
-                      struct err *reterr)
+static int read_reply(struct str body, const char *kind, struct reply *ret, struct arena *a, struct err *reterr)
 {
     struct json_reader *r = xmalloc(sizeof(*r));
     json_reader_init(r, body, a);
@@ -170,8 +169,7 @@ static int read_reply(struct str body, const char *kind, struct reply *ret, stru
     return rc;
 }
 
-int token_review_read(struct str body, bool *ret_authenticated, struct strbuf *subject,
-                      struct err *reterr)
+int token_review_read(struct str body, bool *ret_authenticated, struct strbuf *subject, struct err *reterr)
 {
     struct reply reply = {.authenticated = false};
     struct arena a;

@@ -124,6 +124,6 @@ int scan_err_of_object(struct str object, const struct err *why, struct err *ret
     struct str namespace_ = scan_member_text(metadata, STR("namespace"));
     struct str name = scan_member_text(metadata, STR("name"));
     return name.n == 0 ? err_set(reterr, ERR_PARSE, "%s", why->msg)
-                       : err_set(reterr, ERR_PARSE, "%.*s%s%.*s: %s", STR_ARG(namespace_),
-                                 namespace_.n > 0 ? "/" : "", STR_ARG(name), why->msg);
+                       : err_set(reterr, ERR_PARSE, "%.*s%s%.*s: %s", STR_ARG(namespace_), namespace_.n > 0 ? "/" : "",
+                                 STR_ARG(name), why->msg);
 }

@@ -24,8 +24,7 @@ static int context_init(struct easy_context *c, const struct credentials *creds,
     c->clock = options->clock != NULL ? options->clock : clock_system();
     c->observe = options->observe;
     c->observe_ctx = options->observe_ctx;
-    c->user_agent =
-        strdup(options->user_agent != NULL ? options->user_agent : "fgpu/" FGPU_VERSION);
+    c->user_agent = strdup(options->user_agent != NULL ? options->user_agent : "fgpu/" FGPU_VERSION);
     BUG_ON(c->user_agent == NULL);
     int rc = endpoint_init(&c->endpoint, creds, reterr);
     return rc == 0 ? identity_new(creds, &identity, &c->identity, reterr) : rc;
@@ -49,8 +48,7 @@ int kube_client_new(const struct credentials *creds, const struct kube_client_op
     struct kube_client *c = xcalloc(1, sizeof(*c));
     int rc = context_init(&c->context, creds, options, reterr);
     if (rc == 0) {
-        uint32_t max =
-            options->connections_max != 0 ? options->connections_max : CONNECTIONS_DEFAULT;
+        uint32_t max = options->connections_max != 0 ? options->connections_max : CONNECTIONS_DEFAULT;
         rc = call_queue_new(&c->context, max, &c->calls, reterr);
     }
     if (rc != 0) {
@@ -105,8 +103,8 @@ static int check_request(const struct kube_request *request, struct err *reterr)
     return 0;
 }
 
-int kube_client_submit(struct kube_client *c, const struct kube_request *request,
-                       kube_done_fn *done, void *ctx, struct err *reterr)
+int kube_client_submit(struct kube_client *c, const struct kube_request *request, kube_done_fn *done, void *ctx,
+                       struct err *reterr)
 {
     BUG_ON(request->deadline_ms == 0);
     int rc = check_request(request, reterr);

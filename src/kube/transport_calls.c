@@ -105,8 +105,7 @@ static char **copy_headers(const char *const *headers)
     return ret;
 }
 
-static struct call *call_new(const struct kube_request *r, int64_t now_ns, kube_done_fn *done,
-                             void *ctx)
+static struct call *call_new(const struct kube_request *r, int64_t now_ns, kube_done_fn *done, void *ctx)
 {
     struct call *call = xcalloc(1, sizeof(*call));
     call->method = copy(r->method);
@@ -120,8 +119,7 @@ static struct call *call_new(const struct kube_request *r, int64_t now_ns, kube_
     }
     call->verb = r->verb;
     call->resource = r->resource;
-    call->response_max =
-        r->response_bytes_max != 0 ? r->response_bytes_max : KUBE_RESPONSE_BYTES_MAX;
+    call->response_max = r->response_bytes_max != 0 ? r->response_bytes_max : KUBE_RESPONSE_BYTES_MAX;
     call->submitted_ns = now_ns;
     call->deadline_ns = now_ns + r->deadline_ms * NS_PER_MS;
     call->done = done;
@@ -144,8 +142,7 @@ static void call_free(struct call *call)
 }
 
 /* The one place where a call ends. */
-static void call_finish(struct call_queue *q, struct call *call, const struct kube_outcome *outcome,
-                        struct str body)
+static void call_finish(struct call_queue *q, struct call *call, const struct kube_outcome *outcome, struct str body)
 {
     struct kube_response response = {
         .outcome = *outcome,
@@ -167,12 +164,10 @@ static void call_refused(struct call_queue *q, struct call *call, const struct e
     call_finish(q, call, &outcome, STR_NULL);
 }
 
-static void call_fail(struct call_queue *q, struct call *call, enum kube_outcome_kind kind,
-                      const char *detail)
+static void call_fail(struct call_queue *q, struct call *call, enum kube_outcome_kind kind, const char *detail)
 {
     struct kube_outcome outcome = {.kind = kind, .retry_after_ms = KUBE_NO_RETRY_AFTER};
-    snprintf(outcome.detail, sizeof(outcome.detail), "%.*s", (int)sizeof(outcome.detail) - 1,
-             detail);
+    snprintf(outcome.detail, sizeof(outcome.detail), "%.*s", (int)sizeof(outcome.detail) - 1, detail);
     if (q->context->observe != NULL) {
         q->context->observe(q->context->observe_ctx, call->verb, call->resource, 0,
                             clock_mono_ns(q->context->clock) - call->submitted_ns);
@@ -356,8 +351,8 @@ static void *client_main(void *ctx)
 
 /* ---- the owner's side ---- */
 
-int call_queue_new(const struct easy_context *context, uint32_t connections_max,
-                   struct call_queue **ret, struct err *reterr)
+int call_queue_new(const struct easy_context *context, uint32_t connections_max, struct call_queue **ret,
+                   struct err *reterr)
 {
     struct call_queue *q = xcalloc(1, sizeof(*q));
     q->context = context;
@@ -409,8 +404,8 @@ void call_queue_free(struct call_queue *q)
     free(q);
 }
 
-int call_queue_submit(struct call_queue *q, const struct kube_request *request, kube_done_fn *done,
-                      void *ctx, struct err *reterr)
+int call_queue_submit(struct call_queue *q, const struct kube_request *request, kube_done_fn *done, void *ctx,
+                      struct err *reterr)
 {
     struct call *call = call_new(request, clock_mono_ns(q->context->clock), done, ctx);
     mutex_lock(&q->lock);
@@ -427,6 +422,5 @@ int call_queue_submit(struct call_queue *q, const struct kube_request *request, 
     }
     call_free(call);
     return stopping ? err_set(reterr, ERR_CANCELLED, "the API client is stopping")
-                    : err_set(reterr, ERR_UNAVAILABLE, "%d calls to the API server are in flight",
-                              KUBE_IN_FLIGHT_MAX);
+                    : err_set(reterr, ERR_UNAVAILABLE, "%d calls to the API server are in flight", KUBE_IN_FLIGHT_MAX);
 }

@@ -41,16 +41,13 @@ static int read_parts(const char *server, struct server_parts *ret, struct err *
               curl_url_get(u, CURLUPART_HOST, &ret->host, 0) == CURLUE_OK &&
               curl_url_get(u, CURLUPART_PORT, &ret->port, CURLU_DEFAULT_PORT) == CURLUE_OK &&
               curl_url_get(u, CURLUPART_PATH, &ret->path, 0) == CURLUE_OK;
-    bool bare = ok && !has_part(u, CURLUPART_USER) && !has_part(u, CURLUPART_QUERY) &&
-                !has_part(u, CURLUPART_FRAGMENT);
+    bool bare = ok && !has_part(u, CURLUPART_USER) && !has_part(u, CURLUPART_QUERY) && !has_part(u, CURLUPART_FRAGMENT);
     curl_url_cleanup(u);
     if (!ok) {
-        return err_set(reterr, ERR_INVALID, "not the address of an API server: \"%s\"",
-                       server != NULL ? server : "");
+        return err_set(reterr, ERR_INVALID, "not the address of an API server: \"%s\"", server != NULL ? server : "");
     }
     if (!bare) { /* the text may hold a password: it is not repeated */
-        return err_set(reterr, ERR_INVALID,
-                       "the address of the API server may hold scheme, host, port and path only");
+        return err_set(reterr, ERR_INVALID, "the address of the API server may hold scheme, host, port and path only");
     }
     return 0;
 }
@@ -69,8 +66,8 @@ static bool is_loopback(const char *host)
 
 static bool has_secrets(const struct credentials *c)
 {
-    return c->token != NULL || c->token_file != NULL || c->client_cert_pem != NULL ||
-           c->username != NULL || c->exec != NULL;
+    return c->token != NULL || c->token_file != NULL || c->client_cert_pem != NULL || c->username != NULL ||
+           c->exec != NULL;
 }
 
 /* Over plain http a proxy sees everything that is sent. The address may hold a password: it is not
@@ -82,8 +79,7 @@ static int check_proxy(const struct credentials *creds, bool is_tls, struct err 
     if (u == NULL) {
         return 0;
     }
-    bool ok = curl_url_set(u, CURLUPART_URL, creds->proxy_url, CURLU_NON_SUPPORT_SCHEME) ==
-                  CURLUE_OK &&
+    bool ok = curl_url_set(u, CURLUPART_URL, creds->proxy_url, CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK &&
               curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK;
     bool leaks = ok && !is_tls && has_secrets(creds) && !is_loopback(host);
     curl_free(host);
@@ -91,18 +87,15 @@ static int check_proxy(const struct credentials *creds, bool is_tls, struct err 
     if (!ok) {
         return err_set(reterr, ERR_INVALID, "proxy-url is not the address of a proxy");
     }
-    return leaks ? err_set(reterr, ERR_INVALID,
-                           "credentials are not sent over plain http through a proxy: use https")
+    return leaks ? err_set(reterr, ERR_INVALID, "credentials are not sent over plain http through a proxy: use https")
                  : 0;
 }
 
-static int check_parts(const struct server_parts *p, const struct credentials *creds,
-                       struct err *reterr)
+static int check_parts(const struct server_parts *p, const struct credentials *creds, struct err *reterr)
 {
     bool is_tls = strcmp(p->scheme, "https") == 0;
     if (!is_tls && strcmp(p->scheme, "http") != 0) {
-        return err_set(reterr, ERR_INVALID,
-                       "the address of the API server must begin with https://");
+        return err_set(reterr, ERR_INVALID, "the address of the API server must begin with https://");
     }
     if (!is_tls && has_secrets(creds) && !is_loopback(p->host)) {
         return err_set(reterr, ERR_INVALID,
@@ -110,8 +103,7 @@ static int check_parts(const struct server_parts *p, const struct credentials *c
                        p->host);
     }
     if (creds->tls_server_name != NULL && !kube_name_is_subdomain(str_of(creds->tls_server_name))) {
-        return err_set(reterr, ERR_INVALID, "not a TLS server name: \"%s\"",
-                       creds->tls_server_name);
+        return err_set(reterr, ERR_INVALID, "not a TLS server name: \"%s\"", creds->tls_server_name);
     }
     if ((creds->client_cert_pem == NULL) != (creds->client_key_pem == NULL)) {
         return err_set(reterr, ERR_INVALID, "a client certificate and its key are needed together");
@@ -126,8 +118,7 @@ static void fill(struct endpoint *e, const struct server_parts *p, const char *t
 {
     struct strbuf text;
     strbuf_init(&text, URL_BYTES_MAX);
-    strbuf_addf(&text, "%s://%s:%s%s", p->scheme, tls_name != NULL ? tls_name : p->host, p->port,
-                p->path);
+    strbuf_addf(&text, "%s://%s:%s%s", p->scheme, tls_name != NULL ? tls_name : p->host, p->port, p->path);
     while (text.n > 0 && text.p[text.n - 1] == '/') {
         text.p[--text.n] = '\0';
     }

@@ -131,8 +131,7 @@ static void set_body(struct exchange *x, const struct exchange_request *request)
     }
 }
 
-static int set_url(struct exchange *x, const struct easy_context *c, const char *path,
-                   struct err *reterr)
+static int set_url(struct exchange *x, const struct easy_context *c, const char *path, struct err *reterr)
 {
     struct strbuf url;
     strbuf_init(&url, URL_BYTES_MAX);
@@ -143,8 +142,8 @@ static int set_url(struct exchange *x, const struct easy_context *c, const char 
     return ok ? 0 : err_set(reterr, ERR_INVALID, "the URL is too long");
 }
 
-int exchange_begin(struct exchange *x, const struct easy_context *c,
-                   const struct exchange_request *request, struct err *reterr)
+int exchange_begin(struct exchange *x, const struct easy_context *c, const struct exchange_request *request,
+                   struct err *reterr)
 {
     x->headers = NULL;
     x->error[0] = '\0';
@@ -269,8 +268,8 @@ void exchange_abandon(struct exchange *x)
     x->proof = NULL;
 }
 
-bool exchange_end(struct exchange *x, const struct easy_context *c, const char *verb,
-                  const char *resource, const struct kube_outcome *o)
+bool exchange_end(struct exchange *x, const struct easy_context *c, const char *verb, const char *resource,
+                  const struct kube_outcome *o)
 {
     bool again = false;
     if (o->kind != KUBE_CANCELLED && !x->told) {
@@ -280,8 +279,7 @@ bool exchange_end(struct exchange *x, const struct easy_context *c, const char *
         again = identity_has_more(c->identity, x->proof);
     }
     if (c->observe != NULL) {
-        c->observe(c->observe_ctx, verb, resource, o->http_status,
-                   clock_mono_ns(c->clock) - x->begun_ns);
+        c->observe(c->observe_ctx, verb, resource, o->http_status, clock_mono_ns(c->clock) - x->begun_ns);
     }
     exchange_abandon(x);
     return again;

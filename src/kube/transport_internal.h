@@ -13,15 +13,14 @@
 #include <stdbool.h>
 
 /* An option that cannot be set is a wrong build of libcurl, not something to go on with. */
-#define EASY_SET(easy, option, value)                                                              \
-    BUG_ON(curl_easy_setopt((easy), (option), (value)) != CURLE_OK)
+#define EASY_SET(easy, option, value) BUG_ON(curl_easy_setopt((easy), (option), (value)) != CURLE_OK)
 
 #define EASY_GET(easy, info, ret) BUG_ON(curl_easy_getinfo((easy), (info), (ret)) != CURLE_OK)
 
 /* Where the server is, as libcurl wants it. */
 struct endpoint {
-    char *base;        /* scheme, host, port, path prefix; no trailing slash */
-    char *host_header; /* "Host: ..." when `base` has the TLS server name instead; or NULL */
+    char *base;                    /* scheme, host, port, path prefix; no trailing slash */
+    char *host_header;             /* "Host: ..." when `base` has the TLS server name instead; or NULL */
     struct curl_slist *connect_to; /* the real host then; or NULL */
 };
 
@@ -62,8 +61,8 @@ struct exchange_request {
 /* Sets `x->easy` up from nothing. The body is borrowed until the exchange ends. Time limits and the
  * write function are the caller's. exchange_end must follow, after a failure exchange_abandon.
  * Failures of identity_get are passed on: ERR_UNAVAILABLE means to try again in a moment. */
-int exchange_begin(struct exchange *x, const struct easy_context *c,
-                   const struct exchange_request *request, struct err *reterr);
+int exchange_begin(struct exchange *x, const struct easy_context *c, const struct exchange_request *request,
+                   struct err *reterr);
 
 /* What libcurl's verdict means. Reads the handle only. */
 void exchange_outcome(const struct exchange *x, CURLcode code, struct kube_outcome *ret);
@@ -77,8 +76,8 @@ void exchange_refused(const struct err *why, struct kube_outcome *ret);
 
 /* After exchange_outcome: tells the identity and the observer, frees. Whether the same request is
  * to be sent once more at once, because it was answered 401 and there is something else to show. */
-bool exchange_end(struct exchange *x, const struct easy_context *c, const char *verb,
-                  const char *resource, const struct kube_outcome *o);
+bool exchange_end(struct exchange *x, const struct easy_context *c, const char *verb, const char *resource,
+                  const struct kube_outcome *o);
 
 void exchange_abandon(struct exchange *x);
 
@@ -93,11 +92,11 @@ struct kube_client {
     struct call_queue *calls;
 };
 
-int call_queue_new(const struct easy_context *context, uint32_t connections_max,
-                   struct call_queue **ret, struct err *reterr);
+int call_queue_new(const struct easy_context *context, uint32_t connections_max, struct call_queue **ret,
+                   struct err *reterr);
 void call_queue_stop(struct call_queue *q);
 void call_queue_free(struct call_queue *q);
-int call_queue_submit(struct call_queue *q, const struct kube_request *request, kube_done_fn *done,
-                      void *ctx, struct err *reterr);
+int call_queue_submit(struct call_queue *q, const struct kube_request *request, kube_done_fn *done, void *ctx,
+                      struct err *reterr);
 
 #endif

@@ -20,8 +20,8 @@ struct kube_stream {
     kube_bytes_fn *bytes;
     kube_tick_fn *tick;
     void *ctx;
-    bool refused;             /* `bytes` or `tick` returned negative */
-    int64_t heard_ns;         /* last byte of the body */
+    bool refused;     /* `bytes` or `tick` returned negative */
+    int64_t heard_ns; /* last byte of the body */
     uint32_t silence_ms;
     struct strbuf error_body; /* of a reply that is not 200; its beginning */
 };
@@ -134,8 +134,7 @@ static void transfer(struct kube_stream *s, struct kube_outcome *ret)
     exchange_outcome(&s->exchange, code, ret);
     if (s->refused) {
         ret->kind = KUBE_ABORTED;
-    } else if (interrupted ||
-               (code == CURLE_WRITE_ERROR && __atomic_load_n(&s->interrupted, __ATOMIC_ACQUIRE))) {
+    } else if (interrupted || (code == CURLE_WRITE_ERROR && __atomic_load_n(&s->interrupted, __ATOMIC_ACQUIRE))) {
         ret->kind = KUBE_CANCELLED;
     } else if (silent) {
         ret->kind = KUBE_SILENT;
@@ -146,8 +145,7 @@ static void transfer(struct kube_stream *s, struct kube_outcome *ret)
 }
 
 /* Begins the exchange, after a wait for the exec plugin if need be; false: *ret says why not. */
-static bool begin_request(struct kube_stream *s, const struct kube_stream_request *request,
-                  struct kube_outcome *ret)
+static bool begin_request(struct kube_stream *s, const struct kube_stream_request *request, struct kube_outcome *ret)
 {
     const struct exchange_request get = {
         .method = "GET",
@@ -160,8 +158,7 @@ static bool begin_request(struct kube_stream *s, const struct kube_stream_reques
     while ((rc = exchange_begin(&s->exchange, s->context, &get, &err)) != 0) {
         bool interrupted = __atomic_load_n(&s->interrupted, __ATOMIC_ACQUIRE);
         exchange_abandon(&s->exchange);
-        if (rc != -ERR_UNAVAILABLE || interrupted ||
-            clock_mono_ns(s->context->clock) >= until_ns) {
+        if (rc != -ERR_UNAVAILABLE || interrupted || clock_mono_ns(s->context->clock) >= until_ns) {
             exchange_refused(&err, ret);
             ret->kind = interrupted ? KUBE_CANCELLED : KUBE_NOT_SENT;
             return false;
@@ -172,8 +169,7 @@ static bool begin_request(struct kube_stream *s, const struct kube_stream_reques
 }
 
 /* Whether to run once more. */
-static bool run_once(struct kube_stream *s, const struct kube_stream_request *request,
-                     struct kube_outcome *ret)
+static bool run_once(struct kube_stream *s, const struct kube_stream_request *request, struct kube_outcome *ret)
 {
     struct exchange *x = &s->exchange;
     s->refused = false;
@@ -191,8 +187,8 @@ static bool run_once(struct kube_stream *s, const struct kube_stream_request *re
     return exchange_end(x, s->context, request->verb, request->resource, ret);
 }
 
-void kube_stream_run(struct kube_stream *s, const struct kube_stream_request *request,
-                     kube_bytes_fn *bytes, void *ctx, struct kube_outcome *ret)
+void kube_stream_run(struct kube_stream *s, const struct kube_stream_request *request, kube_bytes_fn *bytes, void *ctx,
+                     struct kube_outcome *ret)
 {
     s->bytes = bytes;
     s->tick = request->tick;

@@ -82,8 +82,7 @@ static void read_object(struct watch_decoder *d, struct line *line)
     }
 }
 
-static int read_line(struct watch_decoder *d, struct str text, struct line *line,
-                     struct err *reterr)
+static int read_line(struct watch_decoder *d, struct str text, struct line *line, struct err *reterr)
 {
     struct json_reader *r = d->reader;
     struct str key;
@@ -136,8 +135,7 @@ static int read_envelope(struct watch_decoder *d, struct str text, struct line *
 }
 
 /* Nested beyond all limits: told by brackets and quotes alone. */
-static int salvage(struct watch_decoder *d, struct str text, const struct err *why,
-                   struct err *reterr)
+static int salvage(struct watch_decoder *d, struct str text, const struct err *why, struct err *reterr)
 {
     enum watch_event_type type = type_of(scan_member_text(text, STR("type")));
     struct str object = scan_member(text, STR("object"));
@@ -147,8 +145,8 @@ static int salvage(struct watch_decoder *d, struct str text, const struct err *w
     return d->sink.unusable(d->sink.ctx, type, object, why, reterr);
 }
 
-/* One object that we cannot read must not end the watch for all others: what it is can still be told, unless the line is
- * not JSON at all. */
+/* One object that we cannot read must not end the watch for all others: what it is can still be told, unless the line
+ * is not JSON at all. */
 static int take_unusable(struct watch_decoder *d, struct str text, const struct err *why, struct err *reterr)
 {
     struct line line = {.type = WATCH_EVENT_TYPE__MAX};

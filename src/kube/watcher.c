@@ -182,9 +182,8 @@ static struct kube_watcher *watcher_new(enum kube_resource resource, const struc
     return w;
 }
 
-int kube_watcher_start(struct kube_client *client, enum kube_resource resource,
-                       const struct reflector_handler *handler, const struct kube_watcher_options *options,
-                       struct kube_watcher **ret, struct err *reterr)
+int kube_watcher_start(struct kube_client *client, enum kube_resource resource, const struct reflector_handler *handler,
+                       const struct kube_watcher_options *options, struct kube_watcher **ret, struct err *reterr)
 {
     struct kube_watcher *w = watcher_new(resource, options);
     uint64_t seed;

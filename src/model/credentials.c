@@ -37,10 +37,9 @@ static void exec_free(struct credentials_exec *e)
 void credentials_fini(struct credentials *c)
 {
     char **const texts[] = {
-        &c->server,           &c->proxy_url,      &c->ca_pem,          &c->ca_file,
-        &c->tls_server_name,  &c->token,          &c->token_file,      &c->client_cert_pem,
-        &c->client_cert_file, &c->client_key_pem, &c->client_key_file, &c->username,
-        &c->password,
+        &c->server,          &c->proxy_url,  &c->ca_pem,          &c->ca_file,          &c->tls_server_name,
+        &c->token,           &c->token_file, &c->client_cert_pem, &c->client_cert_file, &c->client_key_pem,
+        &c->client_key_file, &c->username,   &c->password,
     };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         wipe(texts[i]);

@@ -46,8 +46,8 @@ static uint16_t parse(struct str text, struct str media)
             return MIG_NO_PROFILE;
         }
     }
-    if (!take_text(&text, STR("g.")) || !take_number(&text, MIG_GB_MAX, &gb) ||
-        !take_text(&text, STR("gb")) || (compute != 0 && compute != slices)) {
+    if (!take_text(&text, STR("g.")) || !take_number(&text, MIG_GB_MAX, &gb) || !take_text(&text, STR("gb")) ||
+        (compute != 0 && compute != slices)) {
         return MIG_NO_PROFILE;
     }
     if (text.n == 0) {

@@ -12,14 +12,12 @@
 
 /* Every family with 7 compute slices is cut alike; names and memory differ. The double-memory 1g
  * needs driver R525, +me R470: what a driver does not offer, a node does not list. */
-#define SEVEN_SLICES(gb1, mem1, gb2, mem2, gb4, mem4, gb8, mem8)                                   \
-    {MIG_PROFILE(1, gb1), 1, STARTS_0_TO_6, 7, mem1},                                              \
-        {MIG_PROFILE(1, gb1) | MIG_ME, 1, STARTS_0_TO_6, 1, mem1},                                 \
-        {MIG_PROFILE(1, gb2), 2, STARTS_0246, 4, mem2},                                            \
-        {MIG_PROFILE(2, gb2), 2, STARTS_024, 3, mem2},                                             \
-        {MIG_PROFILE(3, gb4), 4, STARTS_04, 2, mem4}, {MIG_PROFILE(4, gb4), 4, START_0, 1, mem4},  \
-    {                                                                                              \
-        MIG_PROFILE(7, gb8), 8, START_0, 1, mem8                                                   \
+#define SEVEN_SLICES(gb1, mem1, gb2, mem2, gb4, mem4, gb8, mem8)                                                       \
+    {MIG_PROFILE(1, gb1), 1, STARTS_0_TO_6, 7, mem1}, {MIG_PROFILE(1, gb1) | MIG_ME, 1, STARTS_0_TO_6, 1, mem1},       \
+        {MIG_PROFILE(1, gb2), 2, STARTS_0246, 4, mem2}, {MIG_PROFILE(2, gb2), 2, STARTS_024, 3, mem2},                 \
+        {MIG_PROFILE(3, gb4), 4, STARTS_04, 2, mem4}, {MIG_PROFILE(4, gb4), 4, START_0, 1, mem4},                      \
+    {                                                                                                                  \
+        MIG_PROFILE(7, gb8), 8, START_0, 1, mem8                                                                       \
     }
 
 /* MiB, the lowest number seen: 4.75 GiB and so on. */
@@ -34,14 +32,12 @@ static const struct mig_shape h100_96[] = {SEVEN_SLICES(12, 0, 24, 0, 48, 0, 96,
 static const struct mig_shape h200[] = {SEVEN_SLICES(18, 16384, 35, 33024, 71, 71168, 141, 143104)};
 static const struct mig_shape b200[] = {SEVEN_SLICES(23, 20992, 45, 45312, 90, 0, 180, 0)};
 static const struct mig_shape a30[] = {
-    {MIG_PROFILE(1, 6), 1, STARTS_0_TO_3, 4, 5949},
-    {MIG_PROFILE(1, 6) | MIG_ME, 1, STARTS_0_TO_3, 1, 5949},
-    {MIG_PROFILE(2, 12), 2, STARTS_02, 2, 11970},
-    {MIG_PROFILE(2, 12) | MIG_ME, 2, STARTS_02, 1, 11970},
+    {MIG_PROFILE(1, 6), 1, STARTS_0_TO_3, 4, 5949}, {MIG_PROFILE(1, 6) | MIG_ME, 1, STARTS_0_TO_3, 1, 5949},
+    {MIG_PROFILE(2, 12), 2, STARTS_02, 2, 11970},   {MIG_PROFILE(2, 12) | MIG_ME, 2, STARTS_02, 1, 11970},
     {MIG_PROFILE(4, 24), 4, START_0, 1, 24002},
 };
 
-#define FAMILY(id, name, slots, slices, inferred)                                                  \
+#define FAMILY(id, name, slots, slices, inferred)                                                                      \
     static const struct mig_family family_##id = {name, slots, slices, inferred, id, ARRAY_LEN(id)}
 
 FAMILY(a100_40, "a100-40gb", 8, 7, false);
@@ -54,8 +50,7 @@ FAMILY(h200, "h200", 8, 7, true);
 FAMILY(b200, "b200", 8, 7, true);
 
 const struct mig_family *const mig_families[] = {
-    &family_a100_40, &family_a100_80, &family_a30,
-    &family_h100_80, &family_h100_94, &family_h100_96,
+    &family_a100_40, &family_a100_80, &family_a30, &family_h100_80, &family_h100_94, &family_h100_96,
     &family_h200,    &family_b200,    NULL,
 };
 

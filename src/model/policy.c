@@ -62,8 +62,7 @@ struct device_settings policy_devices_of(const struct policy *p, struct kv_list 
         s.mem_reserve_mib = o->mem_reserve_mib >= 0 ? o->mem_reserve_mib : s.mem_reserve_mib;
         s.max_sharers = o->max_sharers >= 0 ? o->max_sharers : s.max_sharers;
         s.overcommit_milli = o->overcommit_milli >= 0 ? o->overcommit_milli : s.overcommit_milli;
-        s.overcommit_mem_milli =
-            o->overcommit_mem_milli >= 0 ? o->overcommit_mem_milli : s.overcommit_mem_milli;
+        s.overcommit_mem_milli = o->overcommit_mem_milli >= 0 ? o->overcommit_mem_milli : s.overcommit_mem_milli;
         s.memory_only = o->memory_only != MEMORY_ONLY__MAX ? o->memory_only : s.memory_only;
         s.qos = o->qos != QOS__MAX ? o->qos : s.qos;
         s.lending = o->lending != LEND__MAX ? o->lending : s.lending;
@@ -88,8 +87,7 @@ const struct named_size *policy_size_of(const struct policy *p, struct str name,
         const struct size_variant *v = &s->variants[i];
 
         if (policy_names_namespace(v->namespaces, v->namespace_n, namespace_)) {
-            *room = (struct named_size){
-                .name = name, .milli = v->milli, .mem_mib = v->mem_mib, .count = v->count};
+            *room = (struct named_size){.name = name, .milli = v->milli, .mem_mib = v->mem_mib, .count = v->count};
             return room;
         }
     }

@@ -179,8 +179,7 @@ uint64_t metrics_max_lines(const struct metrics *m)
     uint64_t lines = 0;
     for (uint32_t id = 0; id < m->family_n; id++) {
         const struct metric_family *f = &m->families[id];
-        const uint64_t per_series =
-            f->def->type == METRIC_HISTOGRAM ? (uint64_t)f->def->bucket_n + 3 : 1;
+        const uint64_t per_series = f->def->type == METRIC_HISTOGRAM ? (uint64_t)f->def->bucket_n + 3 : 1;
         const uint64_t series = (uint64_t)f->series_max + (f->label_n > 0 ? 1 : 0);
         lines += 2 + series * per_series;
     }

@@ -12,8 +12,7 @@ static bool name_is_valid(struct str name)
 {
     for (size_t i = 0; i < name.n; i++) {
         const char c = name.p[i];
-        if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
-            c != '-') {
+        if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') && c != '-') {
             return false;
         }
     }
@@ -58,8 +57,7 @@ static bool is_excluded(const struct health_query *query, const char *name)
     return false;
 }
 
-static const struct health_check *find_check(const struct health *h, enum health_endpoint endpoint,
-                                       struct str name)
+static const struct health_check *find_check(const struct health *h, enum health_endpoint endpoint, struct str name)
 {
     for (size_t i = 0; i < h->check_n; i++) {
         if ((h->checks[i].endpoints & endpoint) != 0 && str_eq_cstr(name, h->checks[i].name)) {
@@ -89,8 +87,8 @@ static void add_quoted(struct strbuf *out, struct str s)
 
 /* The smallest unknown exclusion above `after` (p == NULL: above nothing): sorted and without
  * repeats, in quadratic time over a handful of parameters. */
-static bool next_unknown(const struct health *h, enum health_endpoint endpoint,
-                         const struct health_query *query, struct str after, struct str *ret)
+static bool next_unknown(const struct health *h, enum health_endpoint endpoint, const struct health_query *query,
+                         struct str after, struct str *ret)
 {
     bool found = false;
     for (size_t i = 0; i < query->exclude_n; i++) {
@@ -104,14 +102,13 @@ static bool next_unknown(const struct health *h, enum health_endpoint endpoint,
     return found;
 }
 
-static void warn_unknown(const struct health *h, enum health_endpoint endpoint,
-                         const struct health_query *query, struct strbuf *out)
+static void warn_unknown(const struct health *h, enum health_endpoint endpoint, const struct health_query *query,
+                         struct strbuf *out)
 {
     struct str name = STR_NULL;
     bool any = false;
     while (next_unknown(h, endpoint, query, name, &name)) {
-        strbuf_add_cstr(out, any ? ","
-                                 : "warn: some health checks cannot be excluded: no matches for ");
+        strbuf_add_cstr(out, any ? "," : "warn: some health checks cannot be excluded: no matches for ");
         add_quoted(out, name);
         any = true;
         if (name.p == NULL) {
@@ -124,8 +121,8 @@ static void warn_unknown(const struct health *h, enum health_endpoint endpoint,
 }
 
 /* One line per check; returns how many failed. */
-static size_t add_lines(const struct health *h, enum health_endpoint endpoint,
-                        const struct health_query *query, struct strbuf *out)
+static size_t add_lines(const struct health *h, enum health_endpoint endpoint, const struct health_query *query,
+                        struct strbuf *out)
 {
     size_t failed = 0;
     for (size_t i = 0; i < h->check_n; i++) {
@@ -145,8 +142,8 @@ static size_t add_lines(const struct health *h, enum health_endpoint endpoint,
     return failed;
 }
 
-int health_render(const struct health *h, enum health_endpoint endpoint,
-                  const struct health_query *query, struct strbuf *out)
+int health_render(const struct health *h, enum health_endpoint endpoint, const struct health_query *query,
+                  struct strbuf *out)
 {
     struct strbuf lines;
     strbuf_init(&lines, out->max_bytes);
@@ -154,8 +151,7 @@ int health_render(const struct health *h, enum health_endpoint endpoint,
     warn_unknown(h, endpoint, query, &lines);
     if (failed > 0 || query->verbose) {
         strbuf_add_str(out, strbuf_view(&lines));
-        strbuf_addf(out, "%s check %s\n", endpoint_name(endpoint),
-                    failed > 0 ? "failed" : "passed");
+        strbuf_addf(out, "%s check %s\n", endpoint_name(endpoint), failed > 0 ? "failed" : "passed");
     } else {
         strbuf_add_cstr(out, "ok");
     }
@@ -163,8 +159,7 @@ int health_render(const struct health *h, enum health_endpoint endpoint,
     return failed > 0 ? 500 : 200;
 }
 
-int health_render_check(const struct health *h, enum health_endpoint endpoint, struct str name,
-                        struct strbuf *out)
+int health_render_check(const struct health *h, enum health_endpoint endpoint, struct str name, struct strbuf *out)
 {
     const struct health_check *c = find_check(h, endpoint, name);
     if (c == NULL) {

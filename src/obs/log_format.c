@@ -105,16 +105,14 @@ static char level_letter(enum log_level level)
     BUG("log level out of range");
 }
 
-static void add_text(struct strbuf *out, const struct log_record *rec, struct log_stamp stamp,
-                     size_t value_max)
+static void add_text(struct strbuf *out, const struct log_record *rec, struct log_stamp stamp, size_t value_max)
 {
     const time_t s = (time_t)(stamp.wall_ms / 1000);
     struct tm tm;
     gmtime_r(&s, &tm);
-    strbuf_addf(out, "%c%02d%02d %02d:%02d:%02d.%03d000 %7d %.*s:%d] ", level_letter(rec->level),
-                tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
-                (int)(stamp.wall_ms % 1000), stamp.thread_id, STR_ARG(base_name(rec->file)),
-                rec->line);
+    strbuf_addf(out, "%c%02d%02d %02d:%02d:%02d.%03d000 %7d %.*s:%d] ", level_letter(rec->level), tm.tm_mon + 1,
+                tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(stamp.wall_ms % 1000), stamp.thread_id,
+                STR_ARG(base_name(rec->file)), rec->line);
     add_quoted(out, str_of(rec->msg), value_max);
     for (size_t i = 0; i < rec->field_n; i++) {
         const struct log_field *f = &rec->fields[i];
@@ -147,8 +145,7 @@ static void write_value(struct json_writer *w, struct str s, size_t max)
     strbuf_fini(&with_dots);
 }
 
-static void add_json(struct strbuf *out, const struct log_record *rec, struct log_stamp stamp,
-                     size_t value_max)
+static void add_json(struct strbuf *out, const struct log_record *rec, struct log_stamp stamp, size_t value_max)
 {
     struct json_writer w;
     json_writer_init(&w, out);
@@ -181,8 +178,7 @@ static void add_json(struct strbuf *out, const struct log_record *rec, struct lo
     json_write_object_end(&w);
 }
 
-void log_format(struct strbuf *out, enum logsink_format format, const struct log_record *rec,
-                struct log_stamp stamp)
+void log_format(struct strbuf *out, enum logsink_format format, const struct log_record *rec, struct log_stamp stamp)
 {
     static const size_t value_max[] = {2048, 512, 128, 32, 8};
     struct log_record shown = *rec;

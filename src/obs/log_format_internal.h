@@ -13,7 +13,6 @@ struct log_stamp {
 
 /* One line with its newline, at most LOGSINK_RECORD_MAX bytes whatever the record holds: `out`,
  * initialised with that maximum, is emptied first. */
-void log_format(struct strbuf *out, enum logsink_format format, const struct log_record *rec,
-                struct log_stamp stamp);
+void log_format(struct strbuf *out, enum logsink_format format, const struct log_record *rec, struct log_stamp stamp);
 
 #endif

@@ -20,9 +20,9 @@ struct logsink {
     const struct clock *clock;
     atomic_uint_fast64_t dropped;
 
-    struct mutex lock;    /* one writer, so that poll's promise holds for the write behind it */
-    bool stuck;           /* the last record was dropped: do not wait again */
-    uint64_t reported;    /* of `dropped` */
+    struct mutex lock; /* one writer, so that poll's promise holds for the write behind it */
+    bool stuck;        /* the last record was dropped: do not wait again */
+    uint64_t reported; /* of `dropped` */
 };
 
 static bool has_buffer(const struct logsink *s, int patience_ms)
@@ -57,8 +57,7 @@ static void report_losses(struct logsink *s)
                                    .field_n = 1};
     struct strbuf text;
     strbuf_init(&text, LOGSINK_RECORD_MAX);
-    log_format(&text, s->format, &rec,
-               (struct log_stamp){.wall_ms = clock_wall_ms(s->clock), .thread_id = gettid()});
+    log_format(&text, s->format, &rec, (struct log_stamp){.wall_ms = clock_wall_ms(s->clock), .thread_id = gettid()});
     if (send_record(s, strbuf_view(&text))) {
         s->reported = dropped;
     }
@@ -70,8 +69,7 @@ static void sink_write(void *ctx, const struct log_record *rec)
     struct logsink *s = ctx;
     struct strbuf text;
     strbuf_init(&text, LOGSINK_RECORD_MAX);
-    log_format(&text, s->format, rec,
-               (struct log_stamp){.wall_ms = clock_wall_ms(s->clock), .thread_id = gettid()});
+    log_format(&text, s->format, rec, (struct log_stamp){.wall_ms = clock_wall_ms(s->clock), .thread_id = gettid()});
 
     mutex_lock(&s->lock);
     bool sent = false;
@@ -88,8 +86,7 @@ static void sink_write(void *ctx, const struct log_record *rec)
     strbuf_fini(&text);
 }
 
-struct logsink *logsink_new(int fd, enum logsink_format format, int verbosity,
-                            const struct clock *clock)
+struct logsink *logsink_new(int fd, enum logsink_format format, int verbosity, const struct clock *clock)
 {
     struct logsink *s = xcalloc(1, sizeof(*s));
     s->log = (struct log){.write = sink_write, .ctx = s, .verbosity = verbosity};

@@ -13,7 +13,7 @@
 struct metric {
     const struct metric_def *def;
     char *values[METRIC_LABELS_MAX];
-    _Atomic int64_t value; /* of a histogram: the sum */
+    _Atomic int64_t value;                           /* of a histogram: the sum */
     _Atomic int64_t buckets[METRIC_BUCKETS_MAX + 1]; /* not cumulative; the last used one is +Inf */
 };
 

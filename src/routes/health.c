@@ -11,8 +11,7 @@ static enum httpd_action finish(struct httpd_response *resp, int status)
     return HTTPD_REPLY;
 }
 
-static enum httpd_action handle_all(void *ctx, struct httpd_request *req,
-                                    struct httpd_response *resp)
+static enum httpd_action handle_all(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     const struct health_handler *h = ctx;
     struct str exclude[HEALTH_EXCLUDES_MAX];
@@ -34,8 +33,7 @@ static enum httpd_action handle_all(void *ctx, struct httpd_request *req,
     return finish(resp, health_render(h->health, h->endpoint, &query, &resp->body));
 }
 
-static enum httpd_action handle_one(void *ctx, struct httpd_request *req,
-                                    struct httpd_response *resp)
+static enum httpd_action handle_one(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     const struct health_handler *h = ctx;
     struct str name = str_drop(httpd_request_path(req), h->prefix.n);
@@ -43,8 +41,7 @@ static enum httpd_action handle_one(void *ctx, struct httpd_request *req,
     return finish(resp, health_render_check(h->health, h->endpoint, name, &resp->body));
 }
 
-void health_routes(struct health_handlers *h, const struct health *health,
-                   struct httpd_route routes[HEALTH_ROUTES])
+void health_routes(struct health_handlers *h, const struct health *health, struct httpd_route routes[HEALTH_ROUTES])
 {
     static const struct {
         enum health_endpoint endpoint;
@@ -57,8 +54,8 @@ void health_routes(struct health_handlers *h, const struct health *health,
 
     for (size_t i = 0; i < HEALTH_ENDPOINTS; i++) {
         h->each[i] = (struct health_handler){health, table[i].endpoint, str_of(table[i].prefix)};
-        routes[2 * i] = (struct httpd_route){
-            .method = "GET", .path = table[i].path, .handle = handle_all, .ctx = &h->each[i]};
+        routes[2 * i] =
+            (struct httpd_route){.method = "GET", .path = table[i].path, .handle = handle_all, .ctx = &h->each[i]};
         routes[2 * i + 1] = (struct httpd_route){.method = "GET",
                                                  .path = table[i].prefix,
                                                  .handle = handle_one,

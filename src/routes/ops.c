@@ -63,8 +63,7 @@ static void write_version(struct strbuf *out)
     json_write_object_end(&w);
 }
 
-static enum httpd_action handle_version(void *ctx, struct httpd_request *req,
-                                        struct httpd_response *resp)
+static enum httpd_action handle_version(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     (void)ctx;
     (void)req;
@@ -183,8 +182,7 @@ void ops_collect_capacity(void *ops, struct metrics *m)
     }
 }
 
-static enum httpd_action handle_metrics(void *ctx, struct httpd_request *req,
-                                        struct httpd_response *resp)
+static enum httpd_action handle_metrics(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     struct ops *o = ctx;
 
@@ -196,8 +194,7 @@ static enum httpd_action handle_metrics(void *ctx, struct httpd_request *req,
 
 /* ---- /audit ---- */
 
-static enum httpd_action handle_audit(void *ctx, struct httpd_request *req,
-                                      struct httpd_response *resp)
+static enum httpd_action handle_audit(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     const struct ops *o = ctx;
 
@@ -210,8 +207,7 @@ static enum httpd_action handle_audit(void *ctx, struct httpd_request *req,
 
 /* ---- /configz and the index ---- */
 
-static enum httpd_action handle_configz(void *ctx, struct httpd_request *req,
-                                        struct httpd_response *resp)
+static enum httpd_action handle_configz(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     const struct ops *o = ctx;
     struct json_writer w;
@@ -222,8 +218,7 @@ static enum httpd_action handle_configz(void *ctx, struct httpd_request *req,
     return HTTPD_REPLY;
 }
 
-static enum httpd_action handle_index(void *ctx, struct httpd_request *req,
-                                      struct httpd_response *resp)
+static enum httpd_action handle_index(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     static const char text[] = "fgpu " FGPU_VERSION "\n"
                                "\n"

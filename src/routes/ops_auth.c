@@ -9,16 +9,16 @@ struct question {
 };
 
 /* `name` NULL: no further header. */
-static enum httpd_action refuse(struct httpd_response *resp, int status, const char *text,
-                                const char *name, const char *value)
+static enum httpd_action refuse(struct httpd_response *resp, int status, const char *text, const char *name,
+                                const char *value)
 {
     httpd_response_text(resp, status, text);
     BUG_ON(name != NULL && !httpd_response_header(resp, name, str_of(value)));
     return HTTPD_REPLY;
 }
 
-static enum httpd_action answer(const struct ops_guard *g, enum access_verdict v,
-                                struct httpd_request *req, struct httpd_response *resp)
+static enum httpd_action answer(const struct ops_guard *g, enum access_verdict v, struct httpd_request *req,
+                                struct httpd_response *resp)
 {
     const struct ops_auth *a = g->auth;
 
@@ -29,8 +29,7 @@ static enum httpd_action answer(const struct ops_guard *g, enum access_verdict v
     case ACCESS_ALLOWED:
         return g->handle(g->ctx, req, resp);
     case ACCESS_UNAUTHENTICATED:
-        return refuse(resp, 401,
-                      "a bearer token of this cluster is needed: Authorization: Bearer TOKEN\n",
+        return refuse(resp, 401, "a bearer token of this cluster is needed: Authorization: Bearer TOKEN\n",
                       "WWW-Authenticate", "Bearer");
     case ACCESS_FORBIDDEN:
         return refuse(resp, 403,
@@ -38,13 +37,12 @@ static enum httpd_action answer(const struct ops_guard *g, enum access_verdict v
                       "and this method, in lower case, in verbs\n",
                       NULL, NULL);
     case ACCESS_OVERLOADED:
-        return refuse(resp, 503, "fgpu is asking the API server about too many callers; try again\n",
-                      "Retry-After", "1");
+        return refuse(resp, 503, "fgpu is asking the API server about too many callers; try again\n", "Retry-After",
+                      "1");
     case ACCESS_FAILED:
-        return refuse(
-            resp, 503,
-            "the API server did not say who the caller is and what it may do; fgpu's log says why\n", NULL,
-            NULL);
+        return refuse(resp, 503,
+                      "the API server did not say who the caller is and what it may do; fgpu's log says why\n", NULL,
+                      NULL);
     case ACCESS_VERDICT__MAX:
         break;
     }
@@ -90,8 +88,7 @@ static void decided(void *ctx, enum access_verdict v)
     httpd_again(q->req, q);
 }
 
-static enum httpd_action ask(const struct ops_guard *g, struct httpd_request *req,
-                             struct httpd_response *resp)
+static enum httpd_action ask(const struct ops_guard *g, struct httpd_request *req, struct httpd_response *resp)
 {
     struct str token = bearer_token(req);
     struct question *q = ARENA_NEW(httpd_request_arena(req), struct question);
@@ -105,8 +102,7 @@ static enum httpd_action ask(const struct ops_guard *g, struct httpd_request *re
         return answer(g, ACCESS_FORBIDDEN, req, resp);
     }
     q->req = req;
-    return access_check(g->auth->access, token, str_of(verb), httpd_request_path(req), decided, q,
-                        &v)
+    return access_check(g->auth->access, token, str_of(verb), httpd_request_path(req), decided, q, &v)
                ? answer(g, v, req, resp)
                : HTTPD_SUSPENDED;
 }

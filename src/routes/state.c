@@ -43,8 +43,7 @@ static int query_read(const struct httpd_request *req, struct query *ret, struct
         } else if (str_eq(name, STR("fields"))) {
             r = query_take(&fields, "fields", value, reterr);
         } else {
-            r = err_set(reterr, ERR_INVALID,
-                        "unknown parameter \"%.*s\"; use node, namespace or fields",
+            r = err_set(reterr, ERR_INVALID, "unknown parameter \"%.*s\"; use node, namespace or fields",
                         (int)(name.n < 64 ? name.n : 64), name.p != NULL ? name.p : "");
         }
     }
@@ -53,8 +52,7 @@ static int query_read(const struct httpd_request *req, struct query *ret, struct
         r = err_set(reterr, ERR_INVALID, "fields can only be \"summary\"");
     }
     if (r == 0 && ret->summary && (ret->node.n > 0 || ret->namespace_.n > 0)) {
-        r = err_set(reterr, ERR_INVALID,
-                    "fields=summary is about the whole cluster; leave node and namespace out");
+        r = err_set(reterr, ERR_INVALID, "fields=summary is about the whole cluster; leave node and namespace out");
     }
     return r;
 }
@@ -177,8 +175,7 @@ static void reader_close(void *ctx)
     free(r);
 }
 
-static void answer_streamed(struct state_context *c, struct state_document *d,
-                            struct httpd_response *resp)
+static void answer_streamed(struct state_context *c, struct state_document *d, struct httpd_response *resp)
 {
     struct reader *r = xcalloc(1, sizeof(*r));
     struct httpd_stream_source source = {.read = reader_read, .close = reader_close, .ctx = r};
@@ -191,8 +188,7 @@ static void answer_streamed(struct state_context *c, struct state_document *d,
 
 /* ---- the answer ---- */
 
-static enum httpd_action answer_plain(struct state_context *c, struct state_document *d,
-                                      struct httpd_response *resp)
+static enum httpd_action answer_plain(struct state_context *c, struct state_document *d, struct httpd_response *resp)
 {
     enum state_step step = STATE_MORE;
     uint64_t generation = state_document_generation(d);
@@ -213,8 +209,7 @@ static enum httpd_action answer_plain(struct state_context *c, struct state_docu
 }
 
 /* Takes a place among the readers, which whoever finishes the document gives back. */
-static enum httpd_action answer_document(struct state_context *c, const struct query *q,
-                                         struct httpd_response *resp)
+static enum httpd_action answer_document(struct state_context *c, const struct query *q, struct httpd_response *resp)
 {
     struct state_document *d;
     struct err err;
@@ -222,8 +217,7 @@ static enum httpd_action answer_document(struct state_context *c, const struct q
     if (atomic_fetch_add(&c->reader_n, 1) >= STATE_READERS_MAX) {
         atomic_fetch_sub(&c->reader_n, 1);
         err_set(&err, ERR_UNAVAILABLE,
-                "%d requests for /state are already running; try again, or ask for fields=summary",
-                STATE_READERS_MAX);
+                "%d requests for /state are already running; try again, or ask for fields=summary", STATE_READERS_MAX);
         return refuse(resp, 503, &err);
     }
     d = state_document_new(c, q->node, q->namespace_);

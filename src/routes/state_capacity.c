@@ -107,8 +107,7 @@ void state_write_shadow(struct json_writer *w, struct shadow *s)
     json_write_kv_i64(w, "byRules", (int64_t)r.ruled_n);
     json_write_kv_i64(w, "otherNode", (int64_t)r.other_node_n);
     json_write_kv_i64(w, "otherGpus", (int64_t)r.other_device_n);
-    json_write_kv_i64(w, "fragmentationMilli",
-                      (r.frag_umilli + (r.frag_umilli < 0 ? -500 : 500)) / 1000);
+    json_write_kv_i64(w, "fragmentationMilli", (r.frag_umilli + (r.frag_umilli < 0 ? -500 : 500)) / 1000);
     json_write_kv_i64(w, "meanFragmentationMilli", mean_milli(&r));
     json_write_object_end(w);
 }

@@ -82,20 +82,17 @@ static void keep_node_conflicts(struct state_document *d, const struct snapshot_
 {
     if (n->plugin_managed_used > n->plugin_managed_cap) {
         keep_node_conflict(
-            d, &(struct node_conflict){
-                   .node = n->name,
-                   .text = "more whole GPUs are charged than the node's device plugin has"});
+            d, &(struct node_conflict){.node = n->name,
+                                       .text = "more whole GPUs are charged than the node's device plugin has"});
     }
     for (size_t i = 0; i < n->device_n; i++) {
         const struct snapshot_device *gpu = &n->devices[i];
         const char *text = state_gpu_conflict(gpu);
 
         if (text != NULL) {
-            keep_node_conflict(d, &(struct node_conflict){.is_gpu = true,
-                                                          .node = n->name,
-                                                          .uuid = gpu->uuid,
-                                                          .index = gpu->index,
-                                                          .text = text});
+            keep_node_conflict(
+                d, &(struct node_conflict){
+                       .is_gpu = true, .node = n->name, .uuid = gpu->uuid, .index = gpu->index, .text = text});
         }
     }
 }
@@ -165,8 +162,7 @@ static void show_node(struct state_document *d, const struct snapshot_node *n)
 
 /* ---- opening and closing ---- */
 
-struct state_document *state_document_new(struct state_context *c, struct str node,
-                                          struct str namespace_)
+struct state_document *state_document_new(struct state_context *c, struct str node, struct str namespace_)
 {
     const struct snapshot_iterator_filter filter = {node, namespace_};
     struct state_document *d = xcalloc(1, sizeof(*d));

@@ -88,15 +88,13 @@ static void write_tenants(struct json_writer *w, const struct state_document *d)
         json_write_kv_i64(w, "pods", (int64_t)t->pod_n);
         write_limited(w, "milli", t->held.milli, t->limit.milli);
         write_limited(w, "memMib", t->held.mem_mib, t->limit.mem_mib);
-        json_write_kv_bool(w, "overLimit",
-                           t->held.milli > t->limit.milli || t->held.mem_mib > t->limit.mem_mib);
+        json_write_kv_bool(w, "overLimit", t->held.milli > t->limit.milli || t->held.mem_mib > t->limit.mem_mib);
         json_write_object_end(w);
     }
     json_write_array_end(w);
 }
 
-static void write_window_names(struct json_writer *w, const char *key, const struct timetable *tt,
-                               uint32_t open)
+static void write_window_names(struct json_writer *w, const char *key, const struct timetable *tt, uint32_t open)
 {
     json_write_key(w, key);
     json_write_array_begin(w);
@@ -222,13 +220,11 @@ static void write_summary(struct json_writer *w, const struct state_document *d)
     json_write_key(w, "pods");
     json_write_object_begin(w);
     for (int i = 0; i < LEDGER_POD_STATE__MAX; i++) {
-        json_write_kv_i64(w, ledger_pod_state_name((enum ledger_pod_state)i),
-                          (int64_t)s->pods_by_state[i]);
+        json_write_kv_i64(w, ledger_pod_state_name((enum ledger_pod_state)i), (int64_t)s->pods_by_state[i]);
     }
     json_write_object_end(w);
     write_tenants(w, d);
-    json_write_kv_i64(w, "bindsInFlight",
-                      d->context->binder == NULL ? 0 : binder_in_flight(d->context->binder));
+    json_write_kv_i64(w, "bindsInFlight", d->context->binder == NULL ? 0 : binder_in_flight(d->context->binder));
     write_time_windows(w, d);
     write_pool_commands(w, d);
     write_unreadable(w, d->context->unreadable);

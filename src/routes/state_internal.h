@@ -105,8 +105,7 @@ void state_write_decision(struct json_writer *w, const struct snapshot_pod *p);
 /* What a pod asked for, under the key "request" (state_request.c). */
 void state_write_request(struct json_writer *w, const struct demand *d);
 /* A GPU's "raised": pods that are charged more than their allocations say, in full; nothing where there are none. */
-void state_write_raised(struct json_writer *w, const struct snapshot_pod *pods,
-                        const struct snapshot_device *gpu);
+void state_write_raised(struct json_writer *w, const struct snapshot_pod *pods, const struct snapshot_device *gpu);
 /* "mig" of a node and of one of its devices; nothing where there is none. */
 void state_write_node_mig(struct json_writer *w, const struct snapshot_node *n);
 void state_write_gpu_mig(struct json_writer *w, const struct snapshot_device *d);

@@ -31,8 +31,7 @@ static void write_gpu_request(struct json_writer *w, const struct gpu_request *g
     json_write_object_end(w);
 }
 
-static void write_patterns(struct json_writer *w, const char *key, const struct device_pattern *p,
-                           size_t n)
+static void write_patterns(struct json_writer *w, const char *key, const struct device_pattern *p, size_t n)
 {
     if (n == 0) {
         return;
@@ -125,8 +124,7 @@ static int raised_by_name(const void *a, const void *b)
     return state_compare_pods(x->pod, y->pod);
 }
 
-void state_write_raised(struct json_writer *w, const struct snapshot_pod *pods,
-                        const struct snapshot_device *gpu)
+void state_write_raised(struct json_writer *w, const struct snapshot_pod *pods, const struct snapshot_device *gpu)
 {
     struct raised *all = gpu->raised_n == 0 ? NULL : xcalloc(gpu->raised_n, sizeof(*all));
 

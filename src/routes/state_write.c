@@ -147,12 +147,10 @@ static void write_allocation(struct json_writer *w, const struct held *h)
     json_write_object_end(w);
 }
 
-static void write_allocations(struct json_writer *w, const struct snapshot_pod *pods,
-                              const struct snapshot_device *gpu)
+static void write_allocations(struct json_writer *w, const struct snapshot_pod *pods, const struct snapshot_device *gpu)
 {
     struct held few[DEVICES_PER_NODE_MAX];
-    struct held *all =
-        gpu->allocation_n <= ARRAY_LEN(few) ? few : xcalloc(gpu->allocation_n, sizeof(*all));
+    struct held *all = gpu->allocation_n <= ARRAY_LEN(few) ? few : xcalloc(gpu->allocation_n, sizeof(*all));
 
     for (size_t i = 0; i < gpu->allocation_n; i++) {
         all[i] = (struct held){&pods[gpu->allocations[i].pod], &gpu->allocations[i]};
@@ -169,8 +167,7 @@ static void write_allocations(struct json_writer *w, const struct snapshot_pod *
     }
 }
 
-static void write_gpu(struct json_writer *w, const struct snapshot_pod *pods,
-                      const struct snapshot_device *gpu)
+static void write_gpu(struct json_writer *w, const struct snapshot_pod *pods, const struct snapshot_device *gpu)
 {
     json_write_object_begin(w);
     json_write_kv_str(w, "uuid", gpu->uuid);

@@ -32,8 +32,7 @@ static int check_body(const struct httpd_request *req, struct err *reterr)
     case HTTPD_BODY_COMPLETE:
         return 0;
     case HTTPD_BODY_TOO_LARGE:
-        return err_set(reterr, ERR_LIMIT,
-                       "the request body is larger than the limit; use nodeCacheCapable: true");
+        return err_set(reterr, ERR_LIMIT, "the request body is larger than the limit; use nodeCacheCapable: true");
     case HTTPD_BODY_NO_BUDGET:
         return err_set(reterr, ERR_UNAVAILABLE, "too many bytes of requests are in flight; try again");
     }
@@ -134,8 +133,7 @@ static int answer_filter(const struct verbs *v, struct httpd_request *req, struc
     observe(v, VERB_FILTER, outcome_of_filter(result.outcome), httpd_request_start_ns(req));
     LOG_V(v->log, 4, "Filtered", LOG_STR("namespace", args.pod.namespace_), LOG_STR("pod", args.pod.name),
           LOG_STR("uid", args.pod.uid), LOG_I64("nodes", (int64_t)args.name_n),
-          LOG_I64("candidates", (int64_t)result.fit_n),
-          LOG_CSTR("outcome", outcome_of_filter(result.outcome)));
+          LOG_I64("candidates", (int64_t)result.fit_n), LOG_CSTR("outcome", outcome_of_filter(result.outcome)));
     return 0;
 }
 
@@ -153,8 +151,7 @@ static enum httpd_action handle_filter(void *ctx, struct httpd_request *req, str
 
 /* ---- prioritize ---- */
 
-static enum httpd_action handle_prioritize(void *ctx, struct httpd_request *req,
-                                           struct httpd_response *resp)
+static enum httpd_action handle_prioritize(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     const struct verbs *v = ctx;
     struct arena *a = httpd_request_arena(req);

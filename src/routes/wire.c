@@ -84,8 +84,7 @@ static bool read_node_name(struct json_reader *r, struct str *ret)
 }
 
 /* Nodes is {"metadata":{},"items":[Node...]}: keeps each node's text and its name. */
-static void read_nodes(struct json_reader *r, struct arena *a, struct text_list *raw,
-                       struct text_list *names)
+static void read_nodes(struct json_reader *r, struct arena *a, struct text_list *raw, struct text_list *names)
 {
     struct json_reader *inner = arena_alloc(a, sizeof(*inner));
     struct str key, text;
@@ -288,8 +287,7 @@ static void write_reasons(struct filter_writer *f, const char *key, bool unresol
     json_write_object_end(&f->w);
 }
 
-void wire_write_filter(struct strbuf *out, const struct extender_args *args,
-                       const struct filter_result *result)
+void wire_write_filter(struct strbuf *out, const struct extender_args *args, const struct filter_result *result)
 {
     struct filter_writer f;
 

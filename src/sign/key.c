@@ -53,8 +53,8 @@ static bool take_private(gnutls_x509_privkey_t from, struct sign_key *ret)
     gnutls_datum_t x = {NULL, 0}, y = {NULL, 0}, k = {NULL, 0};
     gnutls_ecc_curve_t curve;
     bool ok = gnutls_x509_privkey_get_pk_algorithm(from) == GNUTLS_PK_EDDSA_ED25519 &&
-              gnutls_x509_privkey_export_ecc_raw(from, &curve, &x, &y, &k) == 0 &&
-              take_bytes(&x, ret->public_.bytes) && take_bytes(&k, ret->secret);
+              gnutls_x509_privkey_export_ecc_raw(from, &curve, &x, &y, &k) == 0 && take_bytes(&x, ret->public_.bytes) &&
+              take_bytes(&k, ret->secret);
 
     if (k.data != NULL) {
         gnutls_memset(k.data, 0, k.size);
@@ -93,8 +93,10 @@ static int parse_private(const char *path, struct str text, struct sign_key *ret
     ok = r == 0 && take_private(key, ret);
     gnutls_x509_privkey_deinit(key);
     if (r != 0) {
-        return pem_refuse(path, "is not a private key in PKCS#8 PEM without a password; make one with `fgpu "
-                                "signing-key --out FILE`", r, reterr);
+        return pem_refuse(path,
+                          "is not a private key in PKCS#8 PEM without a password; make one with `fgpu "
+                          "signing-key --out FILE`",
+                          r, reterr);
     }
     return ok ? 0
               : err_set(reterr, ERR_INVALID,

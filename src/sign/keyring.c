@@ -96,8 +96,9 @@ static int add_directory(struct sign_keyring *k, const char *path, struct err *r
     int r = 0;
 
     if (n <= 0) {
-        r = n < 0 ? err_set(reterr, ERR_DENIED, "%s: this directory cannot be read; let the user that fgpu runs as", path)
-                  : err_set(reterr, ERR_INVALID, "%s: no file in this directory has a name that ends in .pub", path);
+        r = n < 0
+                ? err_set(reterr, ERR_DENIED, "%s: this directory cannot be read; let the user that fgpu runs as", path)
+                : err_set(reterr, ERR_INVALID, "%s: no file in this directory has a name that ends in .pub", path);
     }
     for (int i = 0; i < n; i++) {
         char file[PATH_BYTES_MAX];

@@ -29,8 +29,8 @@ static bool next_word(struct words *w, struct str *ret)
 }
 
 /* "key 3 1 2": numbers below `limit`. */
-static int read_numbers(struct words *w, const char *key, size_t limit, uint32_t *ret, size_t max,
-                        size_t *ret_n, struct err *reterr)
+static int read_numbers(struct words *w, const char *key, size_t limit, uint32_t *ret, size_t max, size_t *ret_n,
+                        struct err *reterr)
 {
     struct str word = STR_NULL;
     uint64_t v;
@@ -40,12 +40,10 @@ static int read_numbers(struct words *w, const char *key, size_t limit, uint32_t
     }
     for (*ret_n = 0; next_word(w, &word); (*ret_n)++) {
         if (*ret_n == max) {
-            return err_set(reterr, ERR_LIMIT, "%s:%u: more than %zu numbers", w->path, w->line,
-                           max);
+            return err_set(reterr, ERR_LIMIT, "%s:%u: more than %zu numbers", w->path, w->line, max);
         }
         if (!str_to_u64(word, limit - 1, &v)) {
-            return err_set(reterr, ERR_PARSE,
-                           "%s:%u: %s, number %zu: \"%.*s\" is not a number from 0 to %zu", w->path,
+            return err_set(reterr, ERR_PARSE, "%s:%u: %s, number %zu: \"%.*s\" is not a number from 0 to %zu", w->path,
                            w->line, key, *ret_n + 1, STR_ARG(word), limit - 1);
         }
         ret[*ret_n] = (uint32_t)v;
@@ -53,22 +51,21 @@ static int read_numbers(struct words *w, const char *key, size_t limit, uint32_t
     return 0;
 }
 
-static int check_ranks(const struct trace *t, const struct words *w, const uint32_t *ranks,
-                       size_t n, struct err *reterr)
+static int check_ranks(const struct trace *t, const struct words *w, const uint32_t *ranks, size_t n,
+                       struct err *reterr)
 {
     bool *seen;
     int r = 0;
 
     if (n != t->node_n) {
-        return err_set(reterr, ERR_INVALID,
-                       "%s:%u: %zu ranks for %zu nodes; it was made for another file of nodes",
+        return err_set(reterr, ERR_INVALID, "%s:%u: %zu ranks for %zu nodes; it was made for another file of nodes",
                        w->path, w->line, n, t->node_n);
     }
     seen = xcalloc(n, sizeof(*seen));
     for (size_t i = 0; i < n && r == 0; i++) {
         if (seen[ranks[i]]) {
-            r = err_set(reterr, ERR_INVALID, "%s:%u: rank %u comes twice; every node has its own",
-                        w->path, w->line, ranks[i]);
+            r = err_set(reterr, ERR_INVALID, "%s:%u: rank %u comes twice; every node has its own", w->path, w->line,
+                        ranks[i]);
         }
         seen[ranks[i]] = true;
     }
@@ -205,8 +202,7 @@ int arrivals_draw(struct trace *t, uint64_t seed, struct arrivals *ret, struct e
     shuffle(ranks, t->node_n, &rng);
     if (n == 0) {
         free(pods);
-        return err_set(reterr, ERR_INVALID,
-                       "more than %d %% of the GPUs are in use already, so no pod arrives",
+        return err_set(reterr, ERR_INVALID, "more than %d %% of the GPUs are in use already, so no pod arrives",
                        ARRIVALS_TARGET_PCT);
     }
     kept = arena_alloc(&t->arena, n * sizeof(*kept));
@@ -214,7 +210,6 @@ int arrivals_draw(struct trace *t, uint64_t seed, struct arrivals *ret, struct e
         memcpy(kept, pods, n * sizeof(*kept));
     }
     free(pods);
-    *ret = (struct arrivals){
-        .label = label.p, .node_rank = ranks, .pods = kept, .pod_n = n, .seed = seed};
+    *ret = (struct arrivals){.label = label.p, .node_rank = ranks, .pods = kept, .pod_n = n, .seed = seed};
     return kept != NULL ? 0 : err_set(reterr, ERR_LIMIT, "the trace is too large");
 }

@@ -29,21 +29,18 @@ static bool cut_field(struct str *rest, struct str *ret)
     return true;
 }
 
-static int cut_line(struct csv *c, struct str line, struct str *fields, size_t *ret_n,
-                    struct err *reterr)
+static int cut_line(struct csv *c, struct str line, struct str *fields, size_t *ret_n, struct err *reterr)
 {
     size_t n = 0;
 
     while (line.p != NULL) {
         if (n == CSV_COLUMNS_MAX) {
-            return err_set(reterr, ERR_LIMIT, "%s:%u: more than %d columns", c->path, c->line,
-                           CSV_COLUMNS_MAX);
+            return err_set(reterr, ERR_LIMIT, "%s:%u: more than %d columns", c->path, c->line, CSV_COLUMNS_MAX);
         }
         if (!cut_field(&line, &fields[n])) {
-            return err_set(
-                reterr, ERR_PARSE,
-                "%s:%u: field %zu has a quote that does not end it; quote whole fields or none",
-                c->path, c->line, n + 1);
+            return err_set(reterr, ERR_PARSE,
+                           "%s:%u: field %zu has a quote that does not end it; quote whole fields or none", c->path,
+                           c->line, n + 1);
         }
         n++;
     }
@@ -92,8 +89,7 @@ int csv_column(const struct csv *c, const char *name, size_t *ret, struct err *r
     size_t i = csv_find(c, name);
 
     if (i == CSV_NONE) {
-        return err_set(reterr, ERR_PARSE, "%s:1: no column \"%s\" in the header; add it", c->path,
-                       name);
+        return err_set(reterr, ERR_PARSE, "%s:1: no column \"%s\" in the header; add it", c->path, name);
     }
     *ret = i;
     return 0;
@@ -113,30 +109,26 @@ int csv_next(struct csv *c, struct err *reterr)
         return r;
     }
     if (n != c->column_n) {
-        return err_set(reterr, ERR_PARSE, "%s:%u: %zu fields, but the header names %zu columns",
-                       c->path, c->line, n, c->column_n);
+        return err_set(reterr, ERR_PARSE, "%s:%u: %zu fields, but the header names %zu columns", c->path, c->line, n,
+                       c->column_n);
     }
     return 1;
 }
 
-int csv_number(const struct csv *c, size_t column, int64_t max, const char *meaning, int64_t *ret,
-               struct err *reterr)
+int csv_number(const struct csv *c, size_t column, int64_t max, const char *meaning, int64_t *ret, struct err *reterr)
 {
     uint64_t v;
 
     if (!str_to_u64(c->fields[column], (uint64_t)max, &v)) {
-        return err_set(
-            reterr, ERR_PARSE,
-            "%s:%u: column %.*s: \"%.*s\" is not a whole number from 0 to %lld; write %s", c->path,
-            c->line, STR_ARG(c->columns[column]), STR_ARG(c->fields[column]), (long long)max,
-            meaning);
+        return err_set(reterr, ERR_PARSE, "%s:%u: column %.*s: \"%.*s\" is not a whole number from 0 to %lld; write %s",
+                       c->path, c->line, STR_ARG(c->columns[column]), STR_ARG(c->fields[column]), (long long)max,
+                       meaning);
     }
     *ret = (int64_t)v;
     return 0;
 }
 
-int csv_text(const struct csv *c, size_t column, const char *meaning, struct str *ret,
-             struct err *reterr)
+int csv_text(const struct csv *c, size_t column, const char *meaning, struct str *ret, struct err *reterr)
 {
     if (c->fields[column].n == 0) {
         return err_set(reterr, ERR_PARSE, "%s:%u: column %.*s is empty; write %s", c->path, c->line,
@@ -163,8 +155,7 @@ static int read_all(int fd, const char *path, char *p, size_t n, struct err *ret
     return 0;
 }
 
-int csv_read_file(const char *path, size_t max_bytes, struct arena *a, struct str *ret,
-                  struct err *reterr)
+int csv_read_file(const char *path, size_t max_bytes, struct arena *a, struct str *ret, struct err *reterr)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC), r;
     struct stat st;

@@ -65,15 +65,12 @@ static void conclude(struct fill *f)
 void replay_fill(const struct replay_job *job, struct replay_result *ret)
 {
     const struct arrivals *a = job->arrivals;
-    struct fill f = {.job = job,
-                     .result = ret,
-                     .arrived_milli = job->trace->placed_milli,
-                     .placed_milli = job->trace->placed_milli};
+    struct fill f = {
+        .job = job, .result = ret, .arrived_milli = job->trace->placed_milli, .placed_milli = job->trace->placed_milli};
     struct testbed *b = testbed_new(job->trace, a->node_rank, job->strategy, job->mix);
     int64_t began_ns;
 
-    *ret =
-        (struct replay_result){.first_refusal_pct = REPLAY_NEVER, .refused_1pp_pct = REPLAY_NEVER};
+    *ret = (struct replay_result){.first_refusal_pct = REPLAY_NEVER, .refused_1pp_pct = REPLAY_NEVER};
     for (int i = 0; i <= REPLAY_PCT_MAX; i++) {
         ret->fragmentation[i] = REPLAY_NEVER;
     }

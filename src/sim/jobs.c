@@ -44,8 +44,7 @@ static unsigned core_n(void)
     return n < 1 ? 1 : (unsigned)n;
 }
 
-struct jobs *jobs_start(struct replay_job *all, struct replay_result *results, size_t n,
-                        unsigned worker_n)
+struct jobs *jobs_start(struct replay_job *all, struct replay_result *results, size_t n, unsigned worker_n)
 {
     struct jobs *j = xcalloc(1, sizeof(*j));
 

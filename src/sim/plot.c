@@ -100,8 +100,7 @@ static double refused_share(const struct report_strategy *s, int class)
 
 static void draw_refusals(const struct report *r, struct strbuf *out)
 {
-    static const char *const names[TRACE_CLASS__MAX] = {"no GPU", "part of a GPU", "one GPU",
-                                                        "several GPUs"};
+    static const char *const names[TRACE_CLASS__MAX] = {"no GPU", "part of a GPU", "one GPU", "several GPUs"};
     struct svg svg = {.out = out,
                       .title = "Pods refused (% of those that arrived)",
                       .x = {.from = 0, .to = TRACE_CLASS__MAX},
@@ -119,8 +118,7 @@ static void draw_refusals(const struct report *r, struct strbuf *out)
     for (int c = 0; c < TRACE_CLASS__MAX; c++) {
         svg_x_name(&svg, c + 0.5, names[c]);
         for (size_t i = 0; i < r->strategy_n; i++) {
-            svg_bar(&svg, (unsigned)i, c + 0.1 + width * (double)i, width * 0.9,
-                    refused_share(&r->strategies[i], c));
+            svg_bar(&svg, (unsigned)i, c + 0.1 + width * (double)i, width * 0.9, refused_share(&r->strategies[i], c));
         }
     }
     for (size_t i = 0; i < r->strategy_n; i++) {
@@ -129,8 +127,7 @@ static void draw_refusals(const struct report *r, struct strbuf *out)
     svg_end(&svg);
 }
 
-static int write_file(const char *folder, const char *name, const struct strbuf *text,
-                      struct err *reterr)
+static int write_file(const char *folder, const char *name, const struct strbuf *text, struct err *reterr)
 {
     char path[PATH_BYTES_MAX];
     FILE *f;
@@ -154,11 +151,9 @@ int plot_write(const struct report *r, const char *folder, struct err *reterr)
         return err_set(reterr, ERR_INTERNAL, "%s: %s", folder, strerror(errno));
     }
     strbuf_init(&out, PLOT_BYTES_MAX);
-    for (int fragmentation = 0; fragmentation < 2 && r->mode == REPLAY_FILL && e == 0;
-         fragmentation++) {
+    for (int fragmentation = 0; fragmentation < 2 && r->mode == REPLAY_FILL && e == 0; fragmentation++) {
         draw_curves(r, fragmentation == 1, &out);
-        e = write_file(folder, fragmentation == 1 ? "fragmentation.svg" : "allocation.svg", &out,
-                       reterr);
+        e = write_file(folder, fragmentation == 1 ? "fragmentation.svg" : "allocation.svg", &out, reterr);
         strbuf_reset(&out);
     }
     if (e == 0) {

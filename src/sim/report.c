@@ -19,12 +19,9 @@ struct metric {
 static const struct metric metrics[] = {
     {"a100", "a100", offsetof(struct replay_result, a100), true, true, false},
     {"a130", "a130", offsetof(struct replay_result, a130), true, true, false},
-    {"allocation_pct", "allocated", offsetof(struct replay_result, allocation_pct), true, true,
-     true},
-    {"first_refusal_pct", "first refusal", offsetof(struct replay_result, first_refusal_pct), true,
-     true, false},
-    {"refused_1pp_pct", "1 pp refused", offsetof(struct replay_result, refused_1pp_pct), true, true,
-     false},
+    {"allocation_pct", "allocated", offsetof(struct replay_result, allocation_pct), true, true, true},
+    {"first_refusal_pct", "first refusal", offsetof(struct replay_result, first_refusal_pct), true, true, false},
+    {"refused_1pp_pct", "1 pp refused", offsetof(struct replay_result, refused_1pp_pct), true, true, false},
     {"refused_pct", "refused", offsetof(struct replay_result, refused_pct), false, true, true},
 };
 
@@ -120,8 +117,7 @@ static void write_classes(struct json_writer *w, const struct report_strategy *s
     json_write_object_end(w);
     number(w, "refused_multi_pct",
            counts[TRACE_MULTI].arrived_milli > 0
-               ? 100.0 * (double)counts[TRACE_MULTI].refused_milli /
-                     (double)counts[TRACE_MULTI].arrived_milli
+               ? 100.0 * (double)counts[TRACE_MULTI].refused_milli / (double)counts[TRACE_MULTI].arrived_milli
                : REPLAY_NEVER,
            4);
 }
@@ -139,8 +135,7 @@ static void write_cost(struct json_writer *w, const struct report_strategy *s)
     number(w, "ns_per_decision", decisions > 0 ? ns / (double)decisions : REPLAY_NEVER, 0);
 }
 
-static void write_run(struct json_writer *w, const struct report *r,
-                      const struct report_strategy *s)
+static void write_run(struct json_writer *w, const struct report *r, const struct report_strategy *s)
 {
     for (size_t i = 0; i < METRIC_N; i++) {
         if (applies(&metrics[i], r->mode)) {
@@ -151,8 +146,7 @@ static void write_run(struct json_writer *w, const struct report *r,
     write_cost(w, s);
 }
 
-static void write_runs(struct json_writer *w, const struct report *r,
-                       const struct report_strategy *s)
+static void write_runs(struct json_writer *w, const struct report *r, const struct report_strategy *s)
 {
     json_write_key(w, "worst");
     json_write_object_begin(w);
@@ -209,8 +203,7 @@ static void cell(struct strbuf *out, double v)
     }
 }
 
-static void row(struct strbuf *out, const struct report *r, const struct report_strategy *s,
-                bool worst)
+static void row(struct strbuf *out, const struct report *r, const struct report_strategy *s, bool worst)
 {
     strbuf_addf(out, "%-16s", worst ? "  worst" : s->name);
     for (size_t i = 0; i < METRIC_N; i++) {
@@ -242,8 +235,7 @@ void report_table(const struct report *r, struct strbuf *out)
             strbuf_addf(out, "  %13s", metrics[i].heading);
         }
     }
-    strbuf_addf(out, "  %8s  %8s  %8s  %8s  %9s\n", "gpu-less", "shared", "whole", "multi",
-                "us/pod");
+    strbuf_addf(out, "  %8s  %8s  %8s  %8s  %9s\n", "gpu-less", "shared", "whole", "multi", "us/pod");
     for (size_t i = 0; i < r->strategy_n; i++) {
         row(out, r, &r->strategies[i], false);
         if (r->strategies[i].run_n > 1) {

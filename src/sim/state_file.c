@@ -28,8 +28,7 @@ static void reader_fini(struct file_reader *f)
 static int place(const struct file_reader *f, int r, struct err *reterr)
 {
     if (f->section != NULL && f->node_at >= 0 && f->gpu_at >= 0) {
-        return err_wrap(reterr, r, "%s[%" PRId64 "].gpus[%" PRId64 "]", f->section, f->node_at,
-                        f->gpu_at);
+        return err_wrap(reterr, r, "%s[%" PRId64 "].gpus[%" PRId64 "]", f->section, f->node_at, f->gpu_at);
     }
     if (f->section != NULL && f->node_at >= 0) {
         return err_wrap(reterr, r, "%s[%" PRId64 "]", f->section, f->node_at);
@@ -37,8 +36,8 @@ static int place(const struct file_reader *f, int r, struct err *reterr)
     return r;
 }
 
-int state_file_parse(const char *name, struct str text, const struct config_names *names,
-                     struct state_file *ret, struct err *reterr)
+int state_file_parse(const char *name, struct str text, const struct config_names *names, struct state_file *ret,
+                     struct err *reterr)
 {
     struct state_file file = {.text = NULL};
     struct file_reader *f = xcalloc(1, sizeof(*f));
@@ -62,9 +61,7 @@ int state_file_parse(const char *name, struct str text, const struct config_name
 
 static int cannot_read(const char *path, struct err *reterr)
 {
-    enum err_code code = errno == ENOENT   ? ERR_NOT_FOUND
-                         : errno == EACCES ? ERR_DENIED
-                                           : ERR_INTERNAL;
+    enum err_code code = errno == ENOENT ? ERR_NOT_FOUND : errno == EACCES ? ERR_DENIED : ERR_INTERNAL;
 
     return err_set(reterr, code, "%s: %s", path, strerror(errno));
 }
@@ -98,8 +95,7 @@ int state_file_text(const char *path, struct strbuf *out, struct err *reterr)
     return r;
 }
 
-int state_file_read(const char *path, const struct config_names *names, struct state_file *ret,
-                    struct err *reterr)
+int state_file_read(const char *path, const struct config_names *names, struct state_file *ret, struct err *reterr)
 {
     struct strbuf text;
     int r;

@@ -30,8 +30,7 @@ static int by_pod(const void *x, const void *y)
 
 static bool same_container(const struct file_hold *a, const struct file_hold *b)
 {
-    return str_eq(a->pod.uid, b->pod.uid) && a->init == b->init &&
-           str_eq(a->container, b->container);
+    return str_eq(a->pod.uid, b->pod.uid) && a->init == b->init && str_eq(a->container, b->container);
 }
 
 /* What was asked for, which may be less than is charged. */
@@ -47,8 +46,7 @@ static int64_t asked_milli(const struct file_hold *h)
 
 static bool same_gpu_request(const struct file_hold *a, const struct file_hold *b)
 {
-    return a->kind == b->kind && a->phases == b->phases && a->pod.node == b->pod.node &&
-           a->gpu != b->gpu &&
+    return a->kind == b->kind && a->phases == b->phases && a->pod.node == b->pod.node && a->gpu != b->gpu &&
            (!gpu_request_kind_has_milli(a->kind) || asked_milli(a) == asked_milli(b)) &&
            (!gpu_request_kind_has_mem(a->kind) || asked_mem(a) == asked_mem(b));
 }
@@ -56,17 +54,14 @@ static bool same_gpu_request(const struct file_hold *a, const struct file_hold *
 /* A container that wants two and a half GPUs: `b` is the half, `a` one of the whole ones, which stand first. */
 static bool is_rest_of(const struct file_hold *a, const struct file_hold *b)
 {
-    return same_container(a, b) && a->kind == GPU_REQUEST_WHOLE && b->kind == GPU_REQUEST_MILLI && a->phases == b->phases &&
-           a->pod.node == b->pod.node && a->gpu != b->gpu;
+    return same_container(a, b) && a->kind == GPU_REQUEST_WHOLE && b->kind == GPU_REQUEST_MILLI &&
+           a->phases == b->phases && a->pod.node == b->pod.node && a->gpu != b->gpu;
 }
 
 static struct gpu_request gpu_request_of(const struct file_hold *h, size_t count)
 {
-    struct gpu_request w = {.container = h->container,
-                     .init = h->init,
-                     .count = (uint16_t)count,
-                     .kind = h->kind,
-                     .phases = h->phases};
+    struct gpu_request w = {
+        .container = h->container, .init = h->init, .count = (uint16_t)count, .kind = h->kind, .phases = h->phases};
 
     if (h->kind == GPU_REQUEST_WHOLE) {
         w.milli = DEVICE_MILLI;
@@ -94,8 +89,8 @@ static struct assigned_device device_of(const struct file_reader *f, const struc
 
 static int bad_pod(const struct file_pod *p, const char *why, struct err *reterr)
 {
-    return err_set(reterr, ERR_INVALID, "pod %.*s/%.*s (%.*s): %s", STR_ARG(p->namespace_),
-                   STR_ARG(p->name), STR_ARG(p->uid), why);
+    return err_set(reterr, ERR_INVALID, "pod %.*s/%.*s (%.*s): %s", STR_ARG(p->namespace_), STR_ARG(p->name),
+                   STR_ARG(p->uid), why);
 }
 
 struct request {
@@ -104,8 +99,8 @@ struct request {
 };
 
 /* The pod that holds h[0..n): all of one pod, sorted. */
-static int pod_of_holds(struct file_reader *f, const struct file_hold *h, size_t n,
-                        struct file_pod *ret, struct err *reterr)
+static int pod_of_holds(struct file_reader *f, const struct file_hold *h, size_t n, struct file_pod *ret,
+                        struct err *reterr)
 {
     struct request *q = ARENA_NEW(f->arena, struct request);
     struct gpu_request *gpu_requests = ARENA_ARRAY(f->arena, n, struct gpu_request);
@@ -122,10 +117,8 @@ static int pod_of_holds(struct file_reader *f, const struct file_hold *h, size_t
 
         for (j = i; j < n && same_container(&h[i], &h[j]); j++) {
             if (h[j].kind == GPU_REQUEST_KIND__MAX) {
-                return bad_pod(
-                    ret,
-                    "an allocation without kind: the document is of a version that did not say it",
-                    reterr);
+                return bad_pod(ret, "an allocation without kind: the document is of a version that did not say it",
+                               reterr);
             }
             if (h[j].pod.node != ret->node) {
                 return bad_pod(ret, "holds GPUs of two nodes", reterr);
@@ -156,13 +149,12 @@ static int pod_of_holds(struct file_reader *f, const struct file_hold *h, size_t
         containers[container_n++] = (struct assigned_container){
             .name = h[i].container, .init = h[i].init, .devices = &devices[i], .device_n = j - i};
     }
-    q->demand =
-        (struct demand){.dialect = ret->dialect,
-                        .gpu_request_n = gpu_request_n,
-                        .gpu_requests = gpu_requests,
-                        .source = h[0].editable ? DEMAND_FROM_ANNOTATIONS : DEMAND_FROM_RESOURCES};
-    q->assignment = (struct assignment){
-        .id = ret->decision, .containers = containers, .container_n = container_n, .qos = h[0].qos};
+    q->demand = (struct demand){.dialect = ret->dialect,
+                                .gpu_request_n = gpu_request_n,
+                                .gpu_requests = gpu_requests,
+                                .source = h[0].editable ? DEMAND_FROM_ANNOTATIONS : DEMAND_FROM_RESOURCES};
+    q->assignment =
+        (struct assignment){.id = ret->decision, .containers = containers, .container_n = container_n, .qos = h[0].qos};
     ret->demand = &q->demand;
     ret->assignment = &q->assignment;
     ret->record_trust = h[0].granted ? RECORD_VERIFIED : RECORD_UNSIGNED;
@@ -231,8 +223,7 @@ static int raised_by_uid(const void *a, const void *b)
 
 static int attach_raised(struct file_reader *f, struct err *reterr)
 {
-    struct ledger_known_charge *known =
-        ARENA_ARRAY(f->arena, f->raised_n, struct ledger_known_charge);
+    struct ledger_known_charge *known = ARENA_ARRAY(f->arena, f->raised_n, struct ledger_known_charge);
 
     if (known == NULL) {
         return err_set(reterr, ERR_LIMIT, "the document does not fit its memory");
@@ -242,8 +233,7 @@ static int attach_raised(struct file_reader *f, struct err *reterr)
     }
     for (size_t i = 0, j; i < f->raised_n; i = j) {
         const struct file_pod key = {.uid = f->raised[i].uid};
-        struct file_pod *p =
-            f->pod_n == 0 ? NULL : bsearch(&key, f->pods, f->pod_n, sizeof(key), pod_by_uid);
+        struct file_pod *p = f->pod_n == 0 ? NULL : bsearch(&key, f->pods, f->pod_n, sizeof(key), pod_by_uid);
 
         for (j = i; j < f->raised_n && str_eq(key.uid, f->raised[j].uid); j++) {
             known[j] = f->raised[j].known;
@@ -262,8 +252,7 @@ static int attach_raised(struct file_reader *f, struct err *reterr)
 static int read_configuration(struct file_reader *f, const struct config_names *names, struct err *reterr)
 {
     struct config *file = NULL;
-    int r =
-        config_parse(STR("configuration"), f->configuration, names, &f->file->config, NULL, reterr);
+    int r = config_parse(STR("configuration"), f->configuration, names, &f->file->config, NULL, reterr);
 
     if (r == 0 && f->file_configuration.n > 0) {
         r = config_parse(STR("fileConfiguration"), f->file_configuration, names, &file, NULL, reterr);
@@ -287,8 +276,7 @@ static int read_limits(struct file_reader *f, const struct config_names *names, 
     for (size_t i = 0; i < f->node_n; i++) {
         const struct file_node *n = &f->nodes[i];
         int32_t factor = n->overcommit_milli > 0 ? n->overcommit_milli : l->overcommit_milli;
-        int32_t mem_factor =
-            n->overcommit_mem_milli > 0 ? n->overcommit_mem_milli : l->overcommit_mem_milli;
+        int32_t mem_factor = n->overcommit_mem_milli > 0 ? n->overcommit_mem_milli : l->overcommit_mem_milli;
 
         for (uint32_t g = 0; g < n->gpu_n; g++) {
             const struct file_gpu *gpu = &f->gpus[n->first_gpu + g];
@@ -297,8 +285,7 @@ static int read_limits(struct file_reader *f, const struct config_names *names, 
             if (gpu->device.profile != 0 || gpu->device.slice) {
                 continue; /* what is cut knows no factors */
             }
-            if (gpu->milli_cap != factor ||
-                gpu->mem_cap_mib != (mem > INT32_MAX ? INT32_MAX : mem)) {
+            if (gpu->milli_cap != factor || gpu->mem_cap_mib != (mem > INT32_MAX ? INT32_MAX : mem)) {
                 return err_set(reterr, ERR_INVALID,
                                "nodes[%zu].gpus[%" PRIu32
                                "]: capacities do not follow from the over-commit factors of its "
@@ -347,9 +334,8 @@ static const struct inventory *inventory_of(struct builder *b, const struct file
                               .plugin_managed_one = n->plugin_managed_one,
                               .overcommit_milli = n->overcommit_milli,
                               .overcommit_mem_milli = n->overcommit_mem_milli,
-                              .memory_only = n->memory_only == MEMORY_ONLY__MAX
-                                                 ? b->f->file->config->policy.memory_only
-                                                 : n->memory_only,
+                              .memory_only = n->memory_only == MEMORY_ONLY__MAX ? b->f->file->config->policy.memory_only
+                                                                                : n->memory_only,
                               .qos = n->qos,
                               .lending = n->lending,
                               .mig_changing = n->mig_changing,
@@ -378,11 +364,9 @@ static void share_hosts(struct file_reader *f)
 
         if (p->node != FILE_NONE) {
             taken = &f->nodes[p->node].host_taken;
-            taken->cpu_milli -= p->demand->host.cpu_milli < taken->cpu_milli
-                                    ? p->demand->host.cpu_milli
-                                    : taken->cpu_milli;
-            taken->mem_mib -= p->demand->host.mem_mib < taken->mem_mib ? p->demand->host.mem_mib
-                                                                        : taken->mem_mib;
+            taken->cpu_milli -=
+                p->demand->host.cpu_milli < taken->cpu_milli ? p->demand->host.cpu_milli : taken->cpu_milli;
+            taken->mem_mib -= p->demand->host.mem_mib < taken->mem_mib ? p->demand->host.mem_mib : taken->mem_mib;
         }
     }
 }
@@ -423,15 +407,13 @@ static void put_pod(struct builder *b, const struct file_pod *p)
 
 static int put_ops(struct file_reader *f, struct err *reterr)
 {
-    struct builder b = {f, ARENA_ARRAY(f->arena, f->node_n * 2 + f->pod_n + 5, struct ledger_op),
-                        0};
+    struct builder b = {f, ARENA_ARRAY(f->arena, f->node_n * 2 + f->pod_n + 5, struct ledger_op), 0};
 
     if (b.ops == NULL) {
         return err_set(reterr, ERR_LIMIT, "the document does not fit its memory");
     }
-    put(&b, (struct ledger_op){
-                .kind = LEDGER_TENANTS,
-                .tenants = {f->file->config->policy.tenants, f->file->config->policy.tenant_n}});
+    put(&b, (struct ledger_op){.kind = LEDGER_TENANTS,
+                               .tenants = {f->file->config->policy.tenants, f->file->config->policy.tenant_n}});
     put(&b, (struct ledger_op){.kind = LEDGER_NODES_BEGIN});
     put(&b, (struct ledger_op){.kind = LEDGER_PODS_BEGIN});
     for (size_t i = 0; i < f->node_n; i++) {

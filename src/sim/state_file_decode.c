@@ -49,8 +49,7 @@ static void read_head_key(struct file_reader *f, struct str key, bool *ret_is_st
 
     if (str_eq_cstr(key, "apiVersion")) {
         json_string(r, &text);
-        state_file_require(f, str_eq_cstr(text, "state.fgpu.io/v1alpha1"),
-                "apiVersion is not state.fgpu.io/v1alpha1");
+        state_file_require(f, str_eq_cstr(text, "state.fgpu.io/v1alpha1"), "apiVersion is not state.fgpu.io/v1alpha1");
     } else if (str_eq_cstr(key, "kind")) {
         json_string(r, &text);
         *ret_is_state = str_eq_cstr(text, "State");
@@ -92,5 +91,5 @@ void state_file_decode(struct file_reader *f)
     }
     state_file_require(f, is_state, "not a document of /state: kind is not State");
     state_file_require(f, f->has_nodes && f->has_pending && f->configuration.n > 0,
-            "not a whole document: save /state without node, namespace and fields");
+                       "not a whole document: save /state without node, namespace and fields");
 }

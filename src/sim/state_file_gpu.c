@@ -6,10 +6,8 @@
 
 static void read_allocation(struct file_reader *f, uint32_t gpu)
 {
-    struct file_hold h = {.pod = {.node = (uint32_t)f->node_at, .dialect = ""},
-                          .kind = GPU_REQUEST_KIND__MAX,
-                          .phases = 1,
-                          .gpu = gpu};
+    struct file_hold h = {
+        .pod = {.node = (uint32_t)f->node_at, .dialect = ""}, .kind = GPU_REQUEST_KIND__MAX, .phases = 1, .gpu = gpu};
     struct json_reader *r = &f->json;
     struct str key;
     int64_t phases = 1;
@@ -51,8 +49,7 @@ static void read_allocation(struct file_reader *f, uint32_t gpu)
 
 static void read_raised(struct file_reader *f, uint32_t gpu)
 {
-    struct file_raised x = {
-        .known = {.uuid = f->gpus[gpu].device.uuid, .index = f->gpus[gpu].device.index}};
+    struct file_raised x = {.known = {.uuid = f->gpus[gpu].device.uuid, .index = f->gpus[gpu].device.index}};
     struct json_reader *r = &f->json;
     struct str key;
 
@@ -148,8 +145,7 @@ void state_file_decode_gpu(struct file_reader *f)
     bool has_base = false;
 
     f->gpus = state_file_grow(f->gpus, &f->gpu_n, &f->gpu_cap, sizeof(*f->gpus));
-    f->gpus[gpu] =
-        (struct file_gpu){.device = {.index = -1, .minor = -1, .numa = -1}, .milli_cap = -1};
+    f->gpus[gpu] = (struct file_gpu){.device = {.index = -1, .minor = -1, .numa = -1}, .milli_cap = -1};
     json_object_begin(r);
     while (json_object_next(r, &key)) {
         if (str_eq_cstr(key, "allocations")) {
@@ -167,6 +163,5 @@ void state_file_decode_gpu(struct file_reader *f)
     }
     state_file_require(f, f->gpus[gpu].device.index >= 0, "a GPU without index");
     state_file_require(f, f->gpus[gpu].milli_cap >= 0, "a GPU without milli");
-    state_file_require(f, has_base,
-            "a GPU without baseMemMib: the document is of a version that did not say it");
+    state_file_require(f, has_base, "a GPU without baseMemMib: the document is of a version that did not say it");
 }

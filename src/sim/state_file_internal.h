@@ -24,7 +24,7 @@ struct file_node {
     int32_t plugin_managed_n, plugin_managed_per_gpu;
     bool plugin_managed_one;
     int32_t overcommit_milli, overcommit_mem_milli; /* 0: as the configuration says for all */
-    enum memory_only_mode memory_only; /* MEMORY_ONLY__MAX: as the configuration says for all */
+    enum memory_only_mode memory_only;              /* MEMORY_ONLY__MAX: as the configuration says for all */
     enum qos qos;
     enum lending lending;
     bool mig_changing, mig_single;
@@ -116,7 +116,6 @@ void state_file_time(struct json_reader *r, int64_t *ret);
 void state_file_require(struct file_reader *f, bool there, const char *why);
 
 /* The arrays, as ops of f->file. */
-WARN_UNUSED int state_file_build(struct file_reader *f, const struct config_names *names,
-                                 struct err *reterr);
+WARN_UNUSED int state_file_build(struct file_reader *f, const struct config_names *names, struct err *reterr);
 
 #endif

@@ -74,8 +74,9 @@ static void read_shape(struct file_reader *f)
     if (s.gpu_request.kind == GPU_REQUEST_WHOLE) {
         s.gpu_request.milli = DEVICE_MILLI;
     }
-    s.weight =
-        s.weight < (int64_t)DEMAND_HISTOGRAM_POD * DEMAND_HISTOGRAM_PODS_MAX ? s.weight : (int64_t)DEMAND_HISTOGRAM_POD * DEMAND_HISTOGRAM_PODS_MAX;
+    s.weight = s.weight < (int64_t)DEMAND_HISTOGRAM_POD * DEMAND_HISTOGRAM_PODS_MAX
+                   ? s.weight
+                   : (int64_t)DEMAND_HISTOGRAM_POD * DEMAND_HISTOGRAM_PODS_MAX;
     for (int64_t left = s.weight; left > 0; left -= DEMAND_HISTOGRAM_POD) {
         demand_histogram_arrived(f->file->mix, &s.demand);
     }

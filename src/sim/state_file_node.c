@@ -139,8 +139,7 @@ static void read_host(struct file_reader *f, struct file_node *n)
 
 void state_file_decode_node(struct file_reader *f)
 {
-    struct file_node n = {
-        .described = true, .schedulable = true, .memory_only = MEMORY_ONLY__MAX};
+    struct file_node n = {.described = true, .schedulable = true, .memory_only = MEMORY_ONLY__MAX};
     struct json_reader *r = &f->json;
     struct str key, note = STR_NULL;
     bool lends = true;

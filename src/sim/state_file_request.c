@@ -202,8 +202,7 @@ void state_file_decode_pod(struct file_reader *f, uint32_t node)
         }
     }
     if (!json_failed(r) && (pod.uid.n == 0 || pod.demand == NULL)) {
-        json_fail(r, ERR_INVALID,
-                  "a pod without uid or request: the document is of a version that did not say it");
+        json_fail(r, ERR_INVALID, "a pod without uid or request: the document is of a version that did not say it");
     }
     if (pod.demand != NULL) {
         pod.demand->dialect = pod.dialect;

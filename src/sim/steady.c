@@ -123,8 +123,7 @@ static double arrivals_in_a_life(const struct replay_job *job)
         milli += job->trace->pods[i].gpu_milli;
     }
     BUG_ON(milli == 0); /* refused by who read the trace */
-    return job->load * (double)job->trace->capacity_milli * (double)job->trace->pod_n /
-           (double)milli;
+    return job->load * (double)job->trace->capacity_milli * (double)job->trace->pod_n / (double)milli;
 }
 
 static void conclude(struct steady *s)
@@ -142,20 +141,17 @@ static void conclude(struct steady *s)
 
 void replay_steady(const struct replay_job *job, struct replay_result *ret)
 {
-    struct steady s = {
-        .job = job,
-        .result = ret,
-        .placed_milli = job->trace->placed_milli,
-        .rate = arrivals_in_a_life(job),
-        .testbed = testbed_new(job->trace, job->arrivals->node_rank, job->strategy, job->mix)};
+    struct steady s = {.job = job,
+                       .result = ret,
+                       .placed_milli = job->trace->placed_milli,
+                       .rate = arrivals_in_a_life(job),
+                       .testbed = testbed_new(job->trace, job->arrivals->node_rank, job->strategy, job->mix)};
     int64_t began_ns = replay_cpu_ns();
     uint32_t n = 0;
     double next;
 
-    *ret = (struct replay_result){.a100 = REPLAY_NEVER,
-                                  .a130 = REPLAY_NEVER,
-                                  .first_refusal_pct = REPLAY_NEVER,
-                                  .refused_1pp_pct = REPLAY_NEVER};
+    *ret = (struct replay_result){
+        .a100 = REPLAY_NEVER, .a130 = REPLAY_NEVER, .first_refusal_pct = REPLAY_NEVER, .refused_1pp_pct = REPLAY_NEVER};
     rng_init(&s.rng, job->arrivals->seed);
     next = exponential(&s.rng) / s.rate;
     while (next < END) {

@@ -2,16 +2,7 @@
 
 #include <math.h>
 
-enum {
-    WIDTH = 760,
-    HEIGHT = 420,
-    LEFT = 56,
-    TOP = 44,
-    RIGHT = 610,
-    BOTTOM = 368,
-    LEGEND = 626,
-    LEGEND_STEP = 22
-};
+enum { WIDTH = 760, HEIGHT = 420, LEFT = 56, TOP = 44, RIGHT = 610, BOTTOM = 368, LEGEND = 626, LEGEND_STEP = 22 };
 
 /* Colours that people with the common forms of colour blindness tell apart (after Okabe and Ito,
  * 2002), the light half darkened and the dark half lightened until they read on the page. */
@@ -42,14 +33,12 @@ static void write_styles(struct strbuf *out)
                          ".end{text-anchor:end}.mid{text-anchor:middle}.grid{stroke:#d0d7de}"
                          "path{fill:none;stroke-width:2}");
     for (unsigned i = 0; i < STYLE_N; i++) {
-        strbuf_addf(out, "path.s%u{stroke:%s;stroke-dasharray:%s}rect.s%u{fill:%s}", i,
-                    styles[i].light, styles[i].dashes, i, styles[i].light);
+        strbuf_addf(out, "path.s%u{stroke:%s;stroke-dasharray:%s}rect.s%u{fill:%s}", i, styles[i].light,
+                    styles[i].dashes, i, styles[i].light);
     }
-    strbuf_add_cstr(out,
-                    "@media(prefers-color-scheme:dark){text{fill:#e6edf3}.grid{stroke:#3d444d}");
+    strbuf_add_cstr(out, "@media(prefers-color-scheme:dark){text{fill:#e6edf3}.grid{stroke:#3d444d}");
     for (unsigned i = 0; i < STYLE_N; i++) {
-        strbuf_addf(out, "path.s%u{stroke:%s}rect.s%u{fill:%s}", i, styles[i].dark, i,
-                    styles[i].dark);
+        strbuf_addf(out, "path.s%u{stroke:%s}rect.s%u{fill:%s}", i, styles[i].dark, i, styles[i].dark);
     }
     strbuf_add_cstr(out, "}</style>\n");
 }
@@ -60,9 +49,7 @@ static double step_of(const struct svg_axis *a)
     double step = pow(10, floor(log10((a->to - a->from) / 8)));
 
     while ((a->to - a->from) / step > 8) {
-        step *= (a->to - a->from) / (step * 2) <= 8   ? 2
-                : (a->to - a->from) / (step * 5) <= 8 ? 5
-                                                      : 10;
+        step *= (a->to - a->from) / (step * 2) <= 8 ? 2 : (a->to - a->from) / (step * 5) <= 8 ? 5 : 10;
     }
     return step;
 }
@@ -87,8 +74,7 @@ static void grid(struct svg *s)
     for (int i = 0; i < n; i++) {
         double v = first + i * step, y = at_y(s, v);
 
-        strbuf_addf(s->out, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n",
-                    LEFT, RIGHT, y, y);
+        strbuf_addf(s->out, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n", LEFT, RIGHT, y, y);
         number(s->out, LEFT - 6, y + 4, "end", v);
     }
     if (s->x.label == NULL) {
@@ -99,8 +85,7 @@ static void grid(struct svg *s)
     for (int i = 0; i < n; i++) {
         double v = first + i * step, x = at_x(s, v);
 
-        strbuf_addf(s->out, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n",
-                    x, x, TOP, BOTTOM);
+        strbuf_addf(s->out, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", x, x, TOP, BOTTOM);
         number(s->out, x, BOTTOM + 18, "mid", v);
     }
 }
@@ -117,8 +102,8 @@ void svg_begin(struct svg *s)
     strbuf_addf(s->out, "<text class=\"title\" x=\"%d\" y=\"24\">%s</text>\n", LEFT, s->title);
     grid(s);
     if (s->x.label != NULL) {
-        strbuf_addf(s->out, "<text class=\"mid\" x=\"%d\" y=\"%d\">%s</text>\n", (LEFT + RIGHT) / 2,
-                    HEIGHT - 12, s->x.label);
+        strbuf_addf(s->out, "<text class=\"mid\" x=\"%d\" y=\"%d\">%s</text>\n", (LEFT + RIGHT) / 2, HEIGHT - 12,
+                    s->x.label);
     }
 }
 
@@ -139,24 +124,21 @@ void svg_line_end(struct svg *s)
 
 void svg_bar(struct svg *s, unsigned series, double x, double width, double y)
 {
-    strbuf_addf(s->out,
-                "<rect class=\"s%u\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n",
-                series % STYLE_N, at_x(s, x), at_y(s, y), at_x(s, x + width) - at_x(s, x),
-                BOTTOM - at_y(s, y));
+    strbuf_addf(s->out, "<rect class=\"s%u\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n",
+                series % STYLE_N, at_x(s, x), at_y(s, y), at_x(s, x + width) - at_x(s, x), BOTTOM - at_y(s, y));
 }
 
 void svg_x_name(struct svg *s, double x, const char *text)
 {
-    strbuf_addf(s->out, "<text class=\"mid\" x=\"%.1f\" y=\"%d\">%s</text>\n", at_x(s, x),
-                BOTTOM + 18, text);
+    strbuf_addf(s->out, "<text class=\"mid\" x=\"%.1f\" y=\"%d\">%s</text>\n", at_x(s, x), BOTTOM + 18, text);
 }
 
 void svg_legend(struct svg *s, unsigned series, const char *name)
 {
     unsigned y = TOP + 10 + LEGEND_STEP * s->legend_n++;
 
-    strbuf_addf(s->out, "<path class=\"s%u\" d=\"M%d %u h22\"/><text x=\"%d\" y=\"%u\">%s</text>\n",
-                series % STYLE_N, LEGEND, y, LEGEND + 28, y + 4, name);
+    strbuf_addf(s->out, "<path class=\"s%u\" d=\"M%d %u h22\"/><text x=\"%d\" y=\"%u\">%s</text>\n", series % STYLE_N,
+                LEGEND, y, LEGEND + 28, y + 4, name);
 }
 
 void svg_end(struct svg *s)

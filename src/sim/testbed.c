@@ -28,13 +28,12 @@ struct testbed {
     struct ledger *ledger;
     struct score_cache *scores;
     struct forecast *forecast;
-    struct demand_histogram *given;  /* NULL: learned */
+    struct demand_histogram *given; /* NULL: learned */
     /* Nodes without GPUs: their versions do not follow what GPU-less pods take there (decision
      * 0015), so what was remembered for such pods may be wrong. */
     bool has_plain_nodes;
-    struct arena arena; /* one decision */
-    uint32_t
-        *at; /* [rank]: node of the trace; nodes stand in the ledger in the order of their ranks */
+    struct arena arena;      /* one decision */
+    uint32_t *at;            /* [rank]: node of the trace; nodes stand in the ledger in the order of their ranks */
     struct name *node_names; /* [rank] */
     struct str *asked;       /* names of the nodes with room, of one decision */
     struct pack_result *results;
@@ -63,17 +62,12 @@ static void describe(struct testbed *b, uint32_t rank)
 {
     const struct trace_node *n = &b->trace->nodes[b->at[rank]];
     struct device devices[DEVICES_PER_NODE_MAX];
-    struct inventory inventory = {
-        .source = INVENTORY_ANNOTATION, .devices = devices, .device_n = (size_t)n->gpu_n};
+    struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = devices, .device_n = (size_t)n->gpu_n};
     struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED};
 
     for (int32_t i = 0; i < n->gpu_n; i++) {
-        devices[i] = (struct device){.index = i,
-                                     .minor = -1,
-                                     .model = n->model,
-                                     .slot_n = SHARERS_MAX,
-                                     .numa = -1,
-                                     .healthy = true};
+        devices[i] = (struct device){
+            .index = i, .minor = -1, .model = n->model, .slot_n = SHARERS_MAX, .numa = -1, .healthy = true};
     }
     op.node.name = name_of(&b->node_names[rank], 'n', rank);
     op.node.uid = n->name;
@@ -105,12 +99,13 @@ static struct ledger *saved_ledger(const struct state_file *f)
     return l;
 }
 
-struct testbed *testbed_new(const struct trace *t, const uint32_t *node_rank,
-                            const struct strategy *s, enum testbed_mix mix)
+struct testbed *testbed_new(const struct trace *t, const uint32_t *node_rank, const struct strategy *s,
+                            enum testbed_mix mix)
 {
     /* Any fixed numbers: with zeros the names of nodes would share one place. */
-    const struct ledger_limits limits = {
-        .hash_key = {UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xd1310ba698dfb5ac)}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000};
+    const struct ledger_limits limits = {.hash_key = {UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xd1310ba698dfb5ac)},
+                                         .overcommit_milli = 1000,
+                                         .overcommit_mem_milli = 1000};
     struct testbed *b = xcalloc(1, sizeof(*b));
 
     b->trace = t;
@@ -226,12 +221,8 @@ static void observe(struct testbed *b, struct str uid, const struct demand *d, s
 {
     struct ledger_op op = {.kind = LEDGER_POD_OBSERVED};
 
-    op.pod = (struct ledger_pod_fact){.uid = uid,
-                                      .namespace_ = STR("sim"),
-                                      .name = uid,
-                                      .node_name = node,
-                                      .demand = d,
-                                      .assignment = as};
+    op.pod = (struct ledger_pod_fact){
+        .uid = uid, .namespace_ = STR("sim"), .name = uid, .node_name = node, .demand = d, .assignment = as};
     apply_op(b, &op);
 }
 
@@ -250,8 +241,7 @@ static void bind_pod(struct testbed *b, struct str uid, const struct demand *d, 
     struct assignment as;
     struct err err;
 
-    op.reserve =
-        (struct ledger_reserve){.uid = uid, .node_name = node, .decision_id = uid, .placement = at};
+    op.reserve = (struct ledger_reserve){.uid = uid, .node_name = node, .decision_id = uid, .placement = at};
     apply_op(b, &op);
     if (ledger_assignment(b->ledger, uid, &b->arena, &as, &err) != 0) {
         BUG(err.msg);
@@ -308,14 +298,12 @@ double testbed_fragmentation(struct testbed *b)
         const struct fragmentation_node at = {.devices = &v.devices[n->first_device],
                                               .device_n = n->device_n,
                                               .plugin_managed_cap = n->plugin_managed_cap,
-                                              .plugin_managed_free =
-                                                  n->plugin_managed_cap - n->plugin_managed_used,
+                                              .plugin_managed_free = n->plugin_managed_cap - n->plugin_managed_used,
                                               .plugin_managed_per_gpu = n->plugin_managed_per_gpu,
                                               .host = n->host};
 
         idle += fragmentation_idle_milli(&at);
-        lost +=
-            fragmentation_milli(&at, forecast_typical(b->forecast), forecast_typical_n(b->forecast));
+        lost += fragmentation_milli(&at, forecast_typical(b->forecast), forecast_typical_n(b->forecast));
     }
     return idle > 0 ? 100 * lost / (double)idle : 100;
 }

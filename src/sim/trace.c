@@ -57,16 +57,14 @@ static int node_columns(const struct csv *c, struct node_columns *ret, struct er
     return r != 0 ? r : csv_column(c, "model", &ret->model, reterr);
 }
 
-static int read_node(const struct csv *c, const struct node_columns *k, struct trace_node *ret,
-                     struct err *reterr)
+static int read_node(const struct csv *c, const struct node_columns *k, struct trace_node *ret, struct err *reterr)
 {
     int64_t cpu = 0, mem = 0, gpu = 0;
     int r = csv_text(c, k->name, "the name of the node", &ret->name, reterr);
 
     r = r != 0 ? r : csv_number(c, k->cpu, INT32_MAX, "its cores in milli", &cpu, reterr);
     r = r != 0 ? r : csv_number(c, k->mem, INT32_MAX, "its memory in MiB", &mem, reterr);
-    r = r != 0 ? r
-               : csv_number(c, k->gpu, DEVICES_PER_NODE_MAX, "how many GPUs it has", &gpu, reterr);
+    r = r != 0 ? r : csv_number(c, k->gpu, DEVICES_PER_NODE_MAX, "how many GPUs it has", &gpu, reterr);
     ret->model = c->fields[k->model];
     ret->cpu_milli = (int32_t)cpu;
     ret->mem_mib = (int32_t)mem;
@@ -146,9 +144,8 @@ static bool add_models(struct arena *a, struct str spec, struct demand *d)
 }
 
 /* The demand that fgpu would read from such a pod: parts by milli, whole GPUs alone. */
-static int add_demand(struct trace *t, const struct csv *c, const struct pod_columns *k,
-                      struct trace_pod *p, struct host_request host, int32_t gpu_n,
-                      struct err *reterr)
+static int add_demand(struct trace *t, const struct csv *c, const struct pod_columns *k, struct trace_pod *p,
+                      struct host_request host, int32_t gpu_n, struct err *reterr)
 {
     struct demand *d = ARENA_NEW(&t->arena, struct demand);
     struct gpu_request *w = ARENA_NEW(&t->arena, struct gpu_request);
@@ -156,57 +153,48 @@ static int add_demand(struct trace *t, const struct csv *c, const struct pod_col
     if (d == NULL || w == NULL) {
         return err_set(reterr, ERR_LIMIT, "%s: too large", c->path);
     }
-    *d = (struct demand){
-        .source = DEMAND_FROM_RESOURCES, .dialect = gpu_n > 0 ? "native" : "", .host = host};
+    *d = (struct demand){.source = DEMAND_FROM_RESOURCES, .dialect = gpu_n > 0 ? "native" : "", .host = host};
     p->demand = d;
     if (gpu_n == 0) {
         p->class = TRACE_GPULESS;
         return 0;
     }
     *w = (struct gpu_request){.container = STR("main"),
-                       .count = (uint16_t)gpu_n,
-                       .kind = p->milli == DEVICE_MILLI ? GPU_REQUEST_WHOLE : GPU_REQUEST_MILLI,
-                       .milli = p->milli,
-                       .phases = 1};
+                              .count = (uint16_t)gpu_n,
+                              .kind = p->milli == DEVICE_MILLI ? GPU_REQUEST_WHOLE : GPU_REQUEST_MILLI,
+                              .milli = p->milli,
+                              .phases = 1};
     d->gpu_requests = w;
     d->gpu_request_n = 1;
     p->class = gpu_n > 1 ? TRACE_MULTI : p->milli < DEVICE_MILLI ? TRACE_SHARED : TRACE_WHOLE;
     if (k->spec != CSV_NONE && !add_models(&t->arena, c->fields[k->spec], d)) {
-        return err_set(reterr, ERR_LIMIT, "%s:%u: column gpu_spec: more than %d models", c->path,
-                       c->line, DEMAND_PATTERNS_MAX);
+        return err_set(reterr, ERR_LIMIT, "%s:%u: column gpu_spec: more than %d models", c->path, c->line,
+                       DEMAND_PATTERNS_MAX);
     }
     return 0;
 }
 
-static int read_pod(struct trace *t, const struct csv *c, const struct pod_columns *k,
-                    struct trace_pod *ret, struct err *reterr)
+static int read_pod(struct trace *t, const struct csv *c, const struct pod_columns *k, struct trace_pod *ret,
+                    struct err *reterr)
 {
     int64_t cpu = 0, mem = 0, num = 0, milli = 0;
     int r = csv_text(c, k->name, "the name of the pod", &ret->name, reterr);
 
-    r = r != 0 ? r
-               : csv_number(c, k->cpu, INT32_MAX, "the cores it asks for in milli", &cpu, reterr);
-    r = r != 0 ? r
-               : csv_number(c, k->mem, INT32_MAX, "the memory it asks for in MiB", &mem, reterr);
-    r = r != 0 ? r
-               : csv_number(c, k->num, DEVICES_PER_NODE_MAX, "how many GPUs it asks for", &num,
-                            reterr);
-    r = r != 0 ? r
-               : csv_number(c, k->milli, DEVICE_MILLI, "what it takes of each GPU in thousandths",
-                            &milli, reterr);
+    r = r != 0 ? r : csv_number(c, k->cpu, INT32_MAX, "the cores it asks for in milli", &cpu, reterr);
+    r = r != 0 ? r : csv_number(c, k->mem, INT32_MAX, "the memory it asks for in MiB", &mem, reterr);
+    r = r != 0 ? r : csv_number(c, k->num, DEVICES_PER_NODE_MAX, "how many GPUs it asks for", &num, reterr);
+    r = r != 0 ? r : csv_number(c, k->milli, DEVICE_MILLI, "what it takes of each GPU in thousandths", &milli, reterr);
     if (r != 0) {
         return r;
     }
     if (num > 0 && milli == 0) {
-        return err_set(
-            reterr, ERR_INVALID,
-            "%s:%u: column gpu_milli is 0, but num_gpu is %lld; write 1 to 1000, or num_gpu 0",
-            c->path, c->line, (long long)num);
+        return err_set(reterr, ERR_INVALID,
+                       "%s:%u: column gpu_milli is 0, but num_gpu is %lld; write 1 to 1000, or num_gpu 0", c->path,
+                       c->line, (long long)num);
     }
     ret->milli = num > 0 ? (int32_t)milli : 0;
     ret->gpu_milli = num * ret->milli;
-    return add_demand(t, c, k, ret, (struct host_request){(int32_t)cpu, (int32_t)mem}, (int32_t)num,
-                      reterr);
+    return add_demand(t, c, k, ret, (struct host_request){(int32_t)cpu, (int32_t)mem}, (int32_t)num, reterr);
 }
 
 int trace_read_pods(struct trace *t, const char *path, struct err *reterr)

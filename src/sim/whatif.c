@@ -22,7 +22,8 @@ void whatif_look_ahead(struct whatif_side *s, const struct strategy *for_strateg
     }
 }
 
-static int bring_forecast_up(struct whatif_side *s, const struct demand_histogram *mix, struct arena *a, struct err *reterr)
+static int bring_forecast_up(struct whatif_side *s, const struct demand_histogram *mix, struct arena *a,
+                             struct err *reterr)
 {
     int r = pack_plans_init(&s->plans, s->policy, reterr);
 
@@ -57,14 +58,13 @@ static struct whatif_size *size_named(struct whatif *w, struct str name)
     return &w->sizes[w->size_n++];
 }
 
-static void count_size(struct whatif *w, const struct whatif_side *s, bool after, const char *key,
-                       struct str value, struct str shown)
+static void count_size(struct whatif *w, const struct whatif_side *s, bool after, const char *key, struct str value,
+                       struct str shown)
 {
     struct whatif_size *size = size_named(w, shown);
 
     if (size != NULL) {
-        *(after ? &size->after : &size->before) =
-            (int64_t)capacity_count(&s->mirror, s->policy, key, value);
+        *(after ? &size->after : &size->before) = (int64_t)capacity_count(&s->mirror, s->policy, key, value);
     }
 }
 
@@ -84,8 +84,7 @@ static void count_sizes(struct whatif *w, const struct whatif_side *s, bool afte
 
 /* ---- all of it ---- */
 
-static int make_ledgers(const struct whatif_question *q, struct whatif_side *sides, struct arena *a,
-                        struct err *reterr)
+static int make_ledgers(const struct whatif_question *q, struct whatif_side *sides, struct arena *a, struct err *reterr)
 {
     int r = 0;
 
@@ -98,8 +97,7 @@ static int make_ledgers(const struct whatif_question *q, struct whatif_side *sid
     return r;
 }
 
-static int compare(const struct whatif_question *q, struct whatif_side *sides, struct whatif *w,
-                   struct err *reterr)
+static int compare(const struct whatif_question *q, struct whatif_side *sides, struct whatif *w, struct err *reterr)
 {
     int r = make_ledgers(q, sides, &w->arena, reterr);
 
@@ -118,9 +116,7 @@ static int compare(const struct whatif_question *q, struct whatif_side *sides, s
         count_sizes(w, &sides[i], i == AFTER);
     }
     r = whatif_compare_pending(sides, w, reterr);
-    return r != 0 || !w->arena.overflowed
-               ? r
-               : err_set(reterr, ERR_LIMIT, "the state does not fit its memory");
+    return r != 0 || !w->arena.overflowed ? r : err_set(reterr, ERR_LIMIT, "the state does not fit its memory");
 }
 
 int whatif_run(const struct whatif_question *q, struct whatif *ret, struct err *reterr)
@@ -156,8 +152,7 @@ void whatif_fini(struct whatif *w)
 bool whatif_is_worse(const struct whatif *w)
 {
     for (size_t i = 0; i < w->tenant_n; i++) {
-        if (whatif_tenant_is_over(&w->tenants[i], AFTER) &&
-            !whatif_tenant_is_over(&w->tenants[i], BEFORE)) {
+        if (whatif_tenant_is_over(&w->tenants[i], AFTER) && !whatif_tenant_is_over(&w->tenants[i], BEFORE)) {
             return true;
         }
     }

@@ -9,9 +9,8 @@
 
 static bool same_capacity(const struct snapshot_device *a, const struct snapshot_device *b)
 {
-    return a->milli_cap == b->milli_cap && a->mem_cap_mib == b->mem_cap_mib &&
-           a->slot_cap == b->slot_cap && a->mem_base_mib == b->mem_base_mib &&
-           a->profile == b->profile;
+    return a->milli_cap == b->milli_cap && a->mem_cap_mib == b->mem_cap_mib && a->slot_cap == b->slot_cap &&
+           a->mem_base_mib == b->mem_base_mib && a->profile == b->profile;
 }
 
 static bool same_gpu(const struct snapshot_device *a, const struct snapshot_device *b)
@@ -19,8 +18,8 @@ static bool same_gpu(const struct snapshot_device *a, const struct snapshot_devi
     return a->uuid.n > 0 && b->uuid.n > 0 ? str_eq(a->uuid, b->uuid) : a->index == b->index;
 }
 
-static const struct snapshot_device *find_gpu(const struct snapshot_node *n,
-                                              const struct snapshot_device *like, size_t guess)
+static const struct snapshot_device *find_gpu(const struct snapshot_node *n, const struct snapshot_device *like,
+                                              size_t guess)
 {
     if (guess < n->device_n && same_gpu(&n->devices[guess], like)) {
         return &n->devices[guess];
@@ -33,8 +32,8 @@ static const struct snapshot_device *find_gpu(const struct snapshot_node *n,
     return NULL;
 }
 
-static void name_overcommitted(const struct snapshot_node *before,
-                               const struct snapshot_node *after, struct whatif *ret)
+static void name_overcommitted(const struct snapshot_node *before, const struct snapshot_node *after,
+                               struct whatif *ret)
 {
     for (size_t i = 0; i < after->device_n; i++) {
         const struct snapshot_device *now = &after->devices[i], *was = find_gpu(before, now, i);
@@ -43,8 +42,8 @@ static void name_overcommitted(const struct snapshot_node *before,
             continue;
         }
         if (ret->gpu_n < WHATIF_LIST_MAX) {
-            ret->gpus[ret->gpu_n] = (struct whatif_gpu){
-                arena_str(&ret->arena, after->name), arena_str(&ret->arena, now->uuid), now->index};
+            ret->gpus[ret->gpu_n] =
+                (struct whatif_gpu){arena_str(&ret->arena, after->name), arena_str(&ret->arena, now->uuid), now->index};
         }
         ret->gpu_n++;
     }
@@ -62,12 +61,10 @@ static bool same_gpus(const struct snapshot_node *a, const struct snapshot_node 
     return same;
 }
 
-static void compare_node(const struct snapshot_node *a, const struct snapshot_node *b,
-                         struct whatif *ret)
+static void compare_node(const struct snapshot_node *a, const struct snapshot_node *b, struct whatif *ret)
 {
-    struct whatif_node n = {.gpu_n = {a->device_n, b->device_n},
-                            .closed = {a->closed, b->closed},
-                            .capacity = !same_gpus(a, b)};
+    struct whatif_node n = {
+        .gpu_n = {a->device_n, b->device_n}, .closed = {a->closed, b->closed}, .capacity = !same_gpus(a, b)};
 
     name_overcommitted(a, b, ret);
     ret->reread_n += n.capacity;
@@ -101,11 +98,8 @@ void whatif_compare_nodes(const struct whatif_side *sides, struct whatif *ret)
         return; /* the arena says so */
     }
     for (size_t i = 0, k = 0; i < x->node_n || k < y->node_n;) {
-        int c = i == x->node_n   ? 1
-                : k == y->node_n ? -1
-                                 : str_cmp(x->nodes[i].name, y->nodes[k].name);
-        const struct snapshot_node *a = c <= 0 ? &x->nodes[i++] : &none,
-                                   *b = c >= 0 ? &y->nodes[k++] : &none;
+        int c = i == x->node_n ? 1 : k == y->node_n ? -1 : str_cmp(x->nodes[i].name, y->nodes[k].name);
+        const struct snapshot_node *a = c <= 0 ? &x->nodes[i++] : &none, *b = c >= 0 ? &y->nodes[k++] : &none;
 
         count_node(a, ret, BEFORE);
         count_node(b, ret, AFTER);
@@ -152,17 +146,16 @@ static void compare_pod(const struct held *a, const struct held *b, struct whati
 {
     const struct snapshot_pod *p = b->there ? b->pod : a->pod;
 
-    if ((!a->there && !b->there) || (a->there == b->there && a->sum.milli == b->sum.milli &&
-                                     a->sum.mem_mib == b->sum.mem_mib)) {
+    if ((!a->there && !b->there) ||
+        (a->there == b->there && a->sum.milli == b->sum.milli && a->sum.mem_mib == b->sum.mem_mib)) {
         return;
     }
     if (ret->recharged_n < WHATIF_LIST_MAX) {
-        ret->charges[ret->recharged_n] =
-            (struct whatif_charge){arena_str(&ret->arena, p->namespace_),
-                                   arena_str(&ret->arena, p->name),
-                                   arena_str(&ret->arena, p->node_name),
-                                   {a->there, b->there},
-                                   {a->sum, b->sum}};
+        ret->charges[ret->recharged_n] = (struct whatif_charge){arena_str(&ret->arena, p->namespace_),
+                                                                arena_str(&ret->arena, p->name),
+                                                                arena_str(&ret->arena, p->node_name),
+                                                                {a->there, b->there},
+                                                                {a->sum, b->sum}};
     }
     ret->recharged_n++;
 }
@@ -171,8 +164,7 @@ void whatif_compare_pods(const struct whatif_side *sides, struct whatif *ret)
 {
     static const struct held none = {.there = false};
     const struct snapshot *s[2] = {&sides[BEFORE].snapshot, &sides[AFTER].snapshot};
-    const struct held *x = holdings(&sides[BEFORE], &ret->arena),
-                      *y = holdings(&sides[AFTER], &ret->arena);
+    const struct held *x = holdings(&sides[BEFORE], &ret->arena), *y = holdings(&sides[AFTER], &ret->arena);
 
     ret->charges = ARENA_ARRAY(&ret->arena, WHATIF_LIST_MAX, struct whatif_charge);
     if (x == NULL || y == NULL || ret->charges == NULL) {
@@ -186,9 +178,7 @@ void whatif_compare_pods(const struct whatif_side *sides, struct whatif *ret)
         ret->foreign_n[side] = s[side]->pods_by_state[LEDGER_FOREIGN];
     }
     for (size_t i = 0, k = 0; i < s[BEFORE]->pod_n || k < s[AFTER]->pod_n;) {
-        int c = i == s[BEFORE]->pod_n  ? 1
-                : k == s[AFTER]->pod_n ? -1
-                                       : str_cmp(x[i].pod->uid, y[k].pod->uid);
+        int c = i == s[BEFORE]->pod_n ? 1 : k == s[AFTER]->pod_n ? -1 : str_cmp(x[i].pod->uid, y[k].pod->uid);
         const struct held *a = c <= 0 ? &x[i++] : &none, *b = c >= 0 ? &y[k++] : &none;
 
         compare_pod(a, b, ret);

@@ -21,8 +21,8 @@ struct whatif_side {
 };
 
 /* A ledger of the state as this policy would read it, as far as the document tells. */
-WARN_UNUSED int whatif_reread(const struct state_file *state, const struct policy *policy,
-                              struct arena *a, struct ledger **ret, struct err *reterr);
+WARN_UNUSED int whatif_reread(const struct state_file *state, const struct policy *policy, struct arena *a,
+                              struct ledger **ret, struct err *reterr);
 
 /* Brings the forecast up to date for a strategy. */
 void whatif_look_ahead(struct whatif_side *s, const struct strategy *for_strategy);
@@ -32,8 +32,7 @@ void whatif_compare_nodes(const struct whatif_side *sides, struct whatif *ret);
 void whatif_compare_pods(const struct whatif_side *sides, struct whatif *ret);
 void whatif_compare_tenants(const struct whatif_side *sides, struct whatif *ret);
 /* Where pods that wait would go. */
-WARN_UNUSED int whatif_compare_pending(struct whatif_side *sides, struct whatif *ret,
-                                       struct err *reterr);
+WARN_UNUSED int whatif_compare_pending(struct whatif_side *sides, struct whatif *ret, struct err *reterr);
 
 /* Differences that are none, and what of the others is not judged. */
 void whatif_forget_flags(struct config_diff *d, const struct config *next);

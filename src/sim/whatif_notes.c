@@ -9,11 +9,10 @@
 /* What `fgpu serve` takes from flags; a document does not tell flags from files. */
 static bool may_be_a_flag(struct str key)
 {
-    static const char *const keys[] = {"serving.verbsAddress",  "serving.opsAddress",
-                                       "serving.healthAddress", "serving.tls.certFile",
-                                       "serving.tls.keyFile",   "serving.tls.clientCAFile",
-                                       "signing.mode",          "signing.privateKey",
-                                       "logging.verbosity",     "logging.format"};
+    static const char *const keys[] = {"serving.verbsAddress", "serving.opsAddress",  "serving.healthAddress",
+                                       "serving.tls.certFile", "serving.tls.keyFile", "serving.tls.clientCAFile",
+                                       "signing.mode",         "signing.privateKey",  "logging.verbosity",
+                                       "logging.format"};
     bool found = false;
 
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
@@ -49,8 +48,8 @@ void whatif_forget_flags(struct config_diff *d, const struct config *next)
 /* ---- what is not judged ---- */
 
 #define LABELS "the state has no labels of nodes; --kubeconfig reads them"
-#define WORDS                                                                                      \
-    "the state has the parsed requests of pods and nodes, not their text; --kubeconfig reads the " \
+#define WORDS                                                                                                          \
+    "the state has the parsed requests of pods and nodes, not their text; --kubeconfig reads the "                     \
     "text"
 
 static bool is_of(struct str key, const char *section)
@@ -147,16 +146,15 @@ static void note(struct whatif *w, bool really, const char *key, const char *bec
 
 static void note_settings(const struct whatif_question *q, struct whatif *w)
 {
-    static const char *const keys[] = {"devices.memoryReserve", "devices.maxSharers",
-                                       "devices.memoryOnly", "devices.overcommit"};
+    static const char *const keys[] = {"devices.memoryReserve", "devices.maxSharers", "devices.memoryOnly",
+                                       "devices.overcommit"};
     bool any = false;
 
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         any = any || differs(&w->diff, keys[i]);
     }
     note(w, differs(&w->diff, "devices.overrides"), "devices.overrides", LABELS);
-    note(w, any && q->before->policy.override_n > 0 && !differs(&w->diff, "devices.overrides"),
-         "devices",
+    note(w, any && q->before->policy.override_n > 0 && !differs(&w->diff, "devices.overrides"), "devices",
          "judged only for nodes whose settings equal those for all nodes today, because the state does not say "
          "which override applies to a node; --kubeconfig reads the labels of nodes");
     note(w, differs(&w->diff, "devices.maxSharers"), "devices.maxSharers",

@@ -11,8 +11,8 @@ static int too_large(struct err *reterr)
     return err_set(reterr, ERR_LIMIT, "the state does not fit its memory");
 }
 
-static int choose_node(struct whatif_side *s, struct arena *a, const struct view_pod *pod,
-                       enum whatif_place *ret_place, struct str *ret_node, struct err *reterr)
+static int choose_node(struct whatif_side *s, struct arena *a, const struct view_pod *pod, enum whatif_place *ret_place,
+                       struct str *ret_node, struct err *reterr)
 {
     const struct strategy *by[RESOLVED_PLAN_STRATEGIES_MAX];
     struct shadow_decision t = {.mirror = &s->mirror, .demand = pod->demand};
@@ -47,8 +47,8 @@ static int choose_node(struct whatif_side *s, struct arena *a, const struct view
     return a->overflowed ? too_large(reterr) : 0;
 }
 
-static int choose(struct whatif_side *s, const struct snapshot_pod *shown, struct whatif_pod *ret,
-                  int side, struct arena *keep, struct err *reterr)
+static int choose(struct whatif_side *s, const struct snapshot_pod *shown, struct whatif_pod *ret, int side,
+                  struct arena *keep, struct err *reterr)
 {
     struct str node = STR_NULL;
     struct ledger_pod p;
@@ -75,11 +75,9 @@ static int choose(struct whatif_side *s, const struct snapshot_pod *shown, struc
     return r;
 }
 
-static int choose_both(struct whatif_side *sides, const struct snapshot_pod *p, struct whatif *w,
-                       struct err *reterr)
+static int choose_both(struct whatif_side *sides, const struct snapshot_pod *p, struct whatif *w, struct err *reterr)
 {
-    struct whatif_pod pod = {
-        arena_str(&w->arena, p->namespace_), arena_str(&w->arena, p->name), {0}, {{0}}};
+    struct whatif_pod pod = {arena_str(&w->arena, p->namespace_), arena_str(&w->arena, p->name), {0}, {{0}}};
     int r = 0;
 
     if (w->pending_n >= WHATIF_LIST_MAX) {
@@ -106,8 +104,7 @@ int whatif_compare_pending(struct whatif_side *sides, struct whatif *ret, struct
 
             /* The second time those that the first side does not have. */
             if (s->pods[i].state == LEDGER_PENDING &&
-                (side == BEFORE ||
-                 !ledger_find_pod(sides[BEFORE].ledger, s->pods[i].uid, &other))) {
+                (side == BEFORE || !ledger_find_pod(sides[BEFORE].ledger, s->pods[i].uid, &other))) {
                 r = choose_both(sides, &s->pods[i], ret, reterr);
             }
         }

@@ -5,17 +5,15 @@
 static int64_t memory_of(const struct device *d, const struct policy *old, const struct policy *new)
 {
     int64_t mem_mib = d->mem_mib + old->mem_reserve_mib - new->mem_reserve_mib;
-    bool instance =
-        d->profile != 0 && d->profile != DEVICE_IN_MIG_MODE; /* nothing is kept back of those */
+    bool instance = d->profile != 0 && d->profile != DEVICE_IN_MIG_MODE; /* nothing is kept back of those */
 
     return d->mem_mib == 0 || instance ? d->mem_mib : mem_mib > 0 ? mem_mib : 0; /* 0: not known */
 }
 
 /* What equals the old setting for all nodes is taken to come from it: the document does not say
  * which override a node goes by. */
-static const struct inventory *reread_inventory(const struct inventory *inv,
-                                                const struct policy *old, const struct policy *new,
-                                                struct arena *a)
+static const struct inventory *reread_inventory(const struct inventory *inv, const struct policy *old,
+                                                const struct policy *new, struct arena *a)
 {
     struct device *devices = ARENA_ARRAY(a, inv->device_n, struct device);
     struct inventory *copy = ARENA_NEW(a, struct inventory);
@@ -44,8 +42,8 @@ static const struct inventory *reread_inventory(const struct inventory *inv,
     return copy;
 }
 
-static int apply_state(struct ledger *l, const struct state_file *state, const struct policy *new,
-                 struct arena *a, struct err *reterr)
+static int apply_state(struct ledger *l, const struct state_file *state, const struct policy *new, struct arena *a,
+                       struct err *reterr)
 {
     int r = 0;
 
@@ -65,8 +63,8 @@ static int apply_state(struct ledger *l, const struct state_file *state, const s
     return r;
 }
 
-int whatif_reread(const struct state_file *state, const struct policy *policy, struct arena *a,
-                  struct ledger **ret, struct err *reterr)
+int whatif_reread(const struct state_file *state, const struct policy *policy, struct arena *a, struct ledger **ret,
+                  struct err *reterr)
 {
     const struct ledger_limits limits = {.hash_key = state->limits.hash_key,
                                          .overcommit_milli = policy->overcommit_milli,

@@ -49,8 +49,7 @@ struct api {
 
 static void add_version(struct strbuf *out, uint64_t version, const char *continue_)
 {
-    strbuf_addf(out, "\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\",\"continue\":\"%s\"}",
-                version, continue_);
+    strbuf_addf(out, "\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\",\"continue\":\"%s\"}", version, continue_);
 }
 
 /* ---- lists ---- */
@@ -60,12 +59,10 @@ static uint64_t query_number(const struct httpd_request *req, const char *name, 
     struct str text;
     uint64_t v;
 
-    return httpd_request_query(req, name, &text) && str_to_u64(text, UINT32_MAX, &v) ? v
-                                                                                     : otherwise;
+    return httpd_request_query(req, name, &text) && str_to_u64(text, UINT32_MAX, &v) ? v : otherwise;
 }
 
-static void write_item(const struct api *api, struct strbuf *out, bool is_pods, uint32_t i,
-                       uint64_t version)
+static void write_item(const struct api *api, struct strbuf *out, bool is_pods, uint32_t i, uint64_t version)
 {
     uint32_t bound_n = bench_bound_n(&api->cluster);
 
@@ -78,11 +75,9 @@ static void write_item(const struct api *api, struct strbuf *out, bool is_pods, 
     }
 }
 
-static enum httpd_action list(struct api *api, struct httpd_request *req,
-                              struct httpd_response *resp, bool is_pods)
+static enum httpd_action list(struct api *api, struct httpd_request *req, struct httpd_response *resp, bool is_pods)
 {
-    uint64_t total = is_pods ? (uint64_t)bench_bound_n(&api->cluster) + api->cluster.pending_n
-                             : api->cluster.node_n;
+    uint64_t total = is_pods ? (uint64_t)bench_bound_n(&api->cluster) + api->cluster.pending_n : api->cluster.node_n;
     uint64_t first = query_number(req, "continue", 0), limit = query_number(req, "limit", total);
     uint64_t end = first + limit < total ? first + limit : total, version;
     char rest[32] = "";
@@ -93,8 +88,7 @@ static enum httpd_action list(struct api *api, struct httpd_request *req,
     if (end < total) {
         snprintf(rest, sizeof(rest), "%" PRIu64, end);
     }
-    strbuf_addf(&resp->body, "{\"kind\":\"%s\",\"apiVersion\":\"v1\",",
-                is_pods ? "PodList" : "NodeList");
+    strbuf_addf(&resp->body, "{\"kind\":\"%s\",\"apiVersion\":\"v1\",", is_pods ? "PodList" : "NodeList");
     add_version(&resp->body, version, rest);
     strbuf_add_cstr(&resp->body, ",\"items\":[");
     for (uint64_t i = first; i < end; i++) {
@@ -112,8 +106,7 @@ static enum httpd_action list(struct api *api, struct httpd_request *req,
 
 static void write_event_begin(struct strbuf *out)
 {
-    strbuf_add_cstr(out,
-                    "{\"type\":\"MODIFIED\",\"object\":{\"kind\":\"Pod\",\"apiVersion\":\"v1\",");
+    strbuf_add_cstr(out, "{\"type\":\"MODIFIED\",\"object\":{\"kind\":\"Pod\",\"apiVersion\":\"v1\",");
 }
 
 /* The object without its opening brace, which the event has written. */
@@ -137,8 +130,7 @@ static void fill(struct watch *w)
     strbuf_init(&object, 1 << 20);
     while (w->events > 0 && bound_n > 0 && w->piece.n < PIECE_BYTES) {
         strbuf_reset(&object);
-        bench_write_bound(&object, &api->cluster, (uint32_t)(w->events * 7919 % bound_n),
-                          ++api->version);
+        bench_write_bound(&object, &api->cluster, (uint32_t)(w->events * 7919 % bound_n), ++api->version);
         write_event_begin(&w->piece);
         write_event_object(&w->piece, &object);
         w->events--;
@@ -183,18 +175,15 @@ static void watch_close(void *ctx)
     httpd_stream_unref(stream);
 }
 
-static enum httpd_action watch(struct api *api, struct httpd_request *req,
-                               struct httpd_response *resp, bool is_pods)
+static enum httpd_action watch(struct api *api, struct httpd_request *req, struct httpd_response *resp, bool is_pods)
 {
     uint64_t since = query_number(req, "resourceVersion", 0);
     struct watch *w = NULL;
 
     pthread_mutex_lock(&api->lock);
     if (api->expired && since < api->version) {
-        strbuf_add_cstr(
-            &resp->body,
-            "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":\"Failure\","
-            "\"reason\":\"Expired\",\"code\":410}}\n");
+        strbuf_add_cstr(&resp->body, "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":\"Failure\","
+                                     "\"reason\":\"Expired\",\"code\":410}}\n");
     } else {
         for (size_t i = 0; i < WATCHES_MAX && w == NULL; i++) {
             w = api->watches[i].stream == NULL ? &api->watches[i] : NULL;
@@ -210,8 +199,7 @@ static enum httpd_action watch(struct api *api, struct httpd_request *req,
     return HTTPD_REPLY;
 }
 
-static enum httpd_action handle_get(void *ctx, struct httpd_request *req,
-                                    struct httpd_response *resp)
+static enum httpd_action handle_get(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     struct api *api = ctx;
     struct str path = httpd_request_path(req), ignored;
@@ -224,19 +212,16 @@ static enum httpd_action handle_get(void *ctx, struct httpd_request *req,
     if (httpd_request_query(req, "sendInitialEvents", &ignored)) {
         /* As servers without WatchList: what is measured at the start is a list. */
         resp->status = 422;
-        strbuf_add_cstr(
-            &resp->body,
-            "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\","
-            "\"message\":\"sendInitialEvents: Forbidden\",\"reason\":\"Invalid\",\"code\":422}");
+        strbuf_add_cstr(&resp->body,
+                        "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\","
+                        "\"message\":\"sendInitialEvents: Forbidden\",\"reason\":\"Invalid\",\"code\":422}");
         return HTTPD_REPLY;
     }
-    return httpd_request_query(req, "watch", &ignored) ? watch(api, req, resp, is_pods)
-                                                       : list(api, req, resp, is_pods);
+    return httpd_request_query(req, "watch", &ignored) ? watch(api, req, resp, is_pods) : list(api, req, resp, is_pods);
 }
 
 /* Calls `change` for every open watch of pods (or of both kinds) and wakes it. */
-static void for_watches(struct api *api, bool pods_only, void (*change)(struct watch *w, void *ctx),
-                        void *ctx)
+static void for_watches(struct api *api, bool pods_only, void (*change)(struct watch *w, void *ctx), void *ctx)
 {
     struct httpd_stream *woken[WATCHES_MAX];
     size_t n = 0;
@@ -278,8 +263,7 @@ static void add_bound_event(struct watch *w, void *ctx)
     e->api->sent++;
 }
 
-static enum httpd_action handle_binding(void *ctx, struct httpd_request *req,
-                                        struct httpd_response *resp)
+static enum httpd_action handle_binding(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     struct str body = httpd_request_body(req);
     struct str name = text_between(body, "\"name\":\"waiting-", "\"");
@@ -311,8 +295,7 @@ static void expire_watch(struct watch *w, void *ctx)
     w->expire = true;
 }
 
-static enum httpd_action handle_bench(void *ctx, struct httpd_request *req,
-                                      struct httpd_response *resp)
+static enum httpd_action handle_bench(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     struct api *api = ctx;
     uint64_t n = query_number(req, "n", 0);
@@ -342,11 +325,7 @@ int main(int argc, char **argv)
          .ctx = &api,
          .flags = HTTPD_ROUTE_PREFIX},
         {.path = "/bench/", .handle = handle_bench, .ctx = &api, .flags = HTTPD_ROUTE_PREFIX},
-        {.method = "GET",
-         .path = "/",
-         .handle = handle_get,
-         .ctx = &api,
-         .flags = HTTPD_ROUTE_PREFIX},
+        {.method = "GET", .path = "/", .handle = handle_get, .ctx = &api, .flags = HTTPD_ROUTE_PREFIX},
     };
     const struct httpd_listener_config listener = {
         .name = "api", .address = "127.0.0.1:0", .routes = routes, .route_n = 3, .thread_n = 2};

@@ -24,8 +24,8 @@ enum { SHUFFLES = 8, WARM_UP = 20 };
 
 enum series { FILTER, FILTER_ECHO, PRIORITIZE, PRIORITIZE_ECHO, BIND, BIND_ECHO, API, SERIES };
 
-static const char *const series_names[SERIES] = {
-    "filter", "filter_echo", "prioritize", "prioritize_echo", "bind", "bind_echo", "api_binding"};
+static const char *const series_names[SERIES] = {"filter", "filter_echo", "prioritize", "prioritize_echo",
+                                                 "bind",   "bind_echo",   "api_binding"};
 
 struct load {
     struct client fgpu, echo, api;
@@ -103,23 +103,20 @@ static void bind_pod(struct load *l, uint32_t pod, uint32_t round)
     struct str reply;
 
     strbuf_reset(&l->body);
-    strbuf_addf(
-        &l->body,
-        "{\"PodName\":\"%s\",\"PodNamespace\":\"bench\",\"PodUID\":\"%s\",\"Node\":\"%.*s\"}",
-        bench_pending_name(pod, name), bench_pending_uid(pod, uid), (int)l->best.n, l->best.p);
+    strbuf_addf(&l->body, "{\"PodName\":\"%s\",\"PodNamespace\":\"bench\",\"PodUID\":\"%s\",\"Node\":\"%.*s\"}",
+                bench_pending_name(pod, name), bench_pending_uid(pod, uid), (int)l->best.n, l->best.p);
     reply = both(l, BIND, "/v1/bind", round);
     if (!str_eq(reply, STR("{\"Error\":\"\"}"))) {
         wrong("bind", reply);
     }
     /* What fgpu sends, within some bytes; "nobody" is no pod, so no event follows. */
     strbuf_reset(&l->body);
-    strbuf_addf(
-        &l->body,
-        "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":\"nobody\","
-        "\"namespace\":"
-        "\"bench\",\"uid\":\"%s\",\"annotations\":{\"fgpu.io/assignment\":\"%0*d\"}},\"target\":{"
-        "\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"%.*s\"}}",
-        uid, 500, 0, (int)l->best.n, l->best.p);
+    strbuf_addf(&l->body,
+                "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":\"nobody\","
+                "\"namespace\":"
+                "\"bench\",\"uid\":\"%s\",\"annotations\":{\"fgpu.io/assignment\":\"%0*d\"}},\"target\":{"
+                "\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"%.*s\"}}",
+                uid, 500, 0, (int)l->best.n, l->best.p);
     snprintf(path, sizeof(path), "/api/v1/namespaces/bench/pods/nobody/binding?timeout=4s");
     r = client_call(&l->api, "POST", path, strbuf_view(&l->body));
     expect(&r, API, 201);

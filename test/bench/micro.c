@@ -93,8 +93,7 @@ static void write_body(struct strbuf *out, uint32_t node_n, uint32_t pod, bool o
 
 static void set_up(struct micro *m, struct str strategy)
 {
-    const struct ledger_limits limits = {
-        .hash_key = {1, 2}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000};
+    const struct ledger_limits limits = {.hash_key = {1, 2}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000};
     struct err err;
 
     m->policy = *policy_defaults();
@@ -143,9 +142,7 @@ static void filter(struct micro *m, const struct strbuf *body)
     struct err err;
 
     read_args(m, body, &args);
-    must(placement_filter(&m->placement, &m->arena, &args.pod, args.names, args.name_n, &result,
-                          &err),
-         &err);
+    must(placement_filter(&m->placement, &m->arena, &args.pod, args.names, args.name_n, &result, &err), &err);
     BUG_ON(result.outcome != FILTER_SOME_FIT);
     strbuf_reset(&m->reply);
     wire_write_filter(&m->reply, &args, &result);
@@ -224,8 +221,7 @@ static void part_reserve(struct micro *m)
 static void part_event(struct micro *m)
 {
     strbuf_reset(&m->event);
-    bench_write_bound(&m->event, &m->cluster, m->round * 7919 % bench_bound_n(&m->cluster),
-                      m->round + 2);
+    bench_write_bound(&m->event, &m->cluster, m->round * 7919 % bench_bound_n(&m->cluster), m->round + 2);
     feed_pod(m);
 }
 
@@ -248,8 +244,7 @@ static void part_write_light(struct micro *m)
 static void part_write_event(struct micro *m)
 {
     strbuf_reset(&m->event);
-    bench_write_bound(&m->event, &m->cluster, m->round * 7919 % bench_bound_n(&m->cluster),
-                      m->round + 2);
+    bench_write_bound(&m->event, &m->cluster, m->round * 7919 % bench_bound_n(&m->cluster), m->round + 2);
 }
 
 static void part_snapshot(struct micro *m)

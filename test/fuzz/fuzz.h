@@ -23,26 +23,26 @@ NORETURN void fuzz_fail(const char *file, int line, const char *text);
 /* As above with two texts that should be equal. */
 NORETURN void fuzz_differ(const char *file, int line, const char *text, struct str a, struct str b);
 
-#define FUZZ_CHECK(cond)                                                                           \
-    do {                                                                                           \
-        if (!(cond)) {                                                                             \
-            fuzz_fail(__FILE__, __LINE__, "not true: " #cond);                                     \
-        }                                                                                          \
+#define FUZZ_CHECK(cond)                                                                                               \
+    do {                                                                                                               \
+        if (!(cond)) {                                                                                                 \
+            fuzz_fail(__FILE__, __LINE__, "not true: " #cond);                                                         \
+        }                                                                                                              \
     } while (0)
-#define FUZZ_SAME(a, b)                                                                            \
-    do {                                                                                           \
-        struct str a_ = (a), b_ = (b);                                                             \
-        if (!str_eq(a_, b_)) {                                                                     \
-            fuzz_differ(__FILE__, __LINE__, #a " differs from " #b, a_, b_);                       \
-        }                                                                                          \
+#define FUZZ_SAME(a, b)                                                                                                \
+    do {                                                                                                               \
+        struct str a_ = (a), b_ = (b);                                                                                 \
+        if (!str_eq(a_, b_)) {                                                                                         \
+            fuzz_differ(__FILE__, __LINE__, #a " differs from " #b, a_, b_);                                           \
+        }                                                                                                              \
     } while (0)
 /* For functions that return NULL or a sentence about what is wrong. */
-#define FUZZ_SOUND(sentence)                                                                       \
-    do {                                                                                           \
-        const char *why_ = (sentence);                                                             \
-        if (why_ != NULL) {                                                                        \
-            fuzz_fail(__FILE__, __LINE__, why_);                                                   \
-        }                                                                                          \
+#define FUZZ_SOUND(sentence)                                                                                           \
+    do {                                                                                                               \
+        const char *why_ = (sentence);                                                                                 \
+        if (why_ != NULL) {                                                                                            \
+            fuzz_fail(__FILE__, __LINE__, why_);                                                                       \
+        }                                                                                                              \
     } while (0)
 
 /* An input that is eaten from the front. Empty, it gives zeroes. */

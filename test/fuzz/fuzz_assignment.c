@@ -54,8 +54,7 @@ static void check_equal(const struct assignment *a, const struct assignment *b)
         FUZZ_CHECK(x->init == y->init && x->device_n == y->device_n);
         for (size_t k = 0; k < x->device_n; k++) {
             FUZZ_SAME(x->devices[k].uuid, y->devices[k].uuid);
-            FUZZ_CHECK(x->devices[k].index == y->devices[k].index &&
-                       x->devices[k].milli == y->devices[k].milli &&
+            FUZZ_CHECK(x->devices[k].index == y->devices[k].index && x->devices[k].milli == y->devices[k].milli &&
                        x->devices[k].mem_mib == y->devices[k].mem_mib &&
                        x->devices[k].profile == y->devices[k].profile &&
                        x->devices[k].exclusive == y->devices[k].exclusive);
@@ -74,9 +73,12 @@ static struct assignment with_positions(const struct assignment *as, struct aren
         c[i] = as->containers[i];
         c[i].position = n[c[i].init]++;
     }
-    return (struct assignment){
-        .id = as->id, .containers = c, .container_n = as->container_n, .qos = as->qos,
-        .sig_key = as->sig_key, .sig = as->sig};
+    return (struct assignment){.id = as->id,
+                               .containers = c,
+                               .container_n = as->container_n,
+                               .qos = as->qos,
+                               .sig_key = as->sig_key,
+                               .sig = as->sig};
 }
 
 /* What a signature covers depends on the record alone, not on how it was spelled, nor on its signature. */

@@ -110,8 +110,8 @@ enum { HELD_MAX = STEPS_MAX };
 struct server {
     uint64_t version; /* of the pod */
     bool bound, elsewhere, gone;
-    bool checks; /* preconditions */
-    bool known;  /* to check them */
+    bool checks;             /* preconditions */
+    bool known;              /* to check them */
     uint64_t held[HELD_MAX]; /* transactions handed to etcd, by the version that they carried */
     size_t held_n;
 };
@@ -154,8 +154,7 @@ static struct kube_outcome post(struct server *s, struct fuzz_input *in, uint64_
     static const int refusals[] = {400, 401, 403, 404, 422, 429};
     static const int unsure[] = {500, 503, 504, 502, 409, 202, 302, 418, 201};
     uint8_t how = fuzz_u8(in), detail = fuzz_u8(in);
-    struct kube_outcome o = {
-        .kind = KUBE_ANSWERED, .maybe_sent = true, .retry_after_ms = KUBE_NO_RETRY_AFTER};
+    struct kube_outcome o = {.kind = KUBE_ANSWERED, .maybe_sent = true, .retry_after_ms = KUBE_NO_RETRY_AFTER};
 
     if ((detail & 128) != 0) {
         o.retry_after_ms = 100 * (detail & 127);

@@ -34,8 +34,7 @@ static void check_accepted(const struct config *c)
     strbuf_init(&report, MEMORY);
     describe(c, &once);
     if (once.n <= CONFIG_BYTES_MAX) {
-        if (config_parse(STR("described"), strbuf_view(&once), &names, &again, &report, &err) !=
-            0) {
+        if (config_parse(STR("described"), strbuf_view(&once), &names, &again, &report, &err) != 0) {
             fuzz_differ(__FILE__, __LINE__, "what it describes is not accepted", strbuf_view(&once),
                         strbuf_view(&report));
         }

@@ -53,20 +53,18 @@ static void check_charge(const struct gpu_request *w)
 
     FUZZ_CHECK(c.slots == 1 && c.milli >= 0 && c.mem_mib >= 0 && c.milli <= 1500);
     FUZZ_CHECK(w->kind != GPU_REQUEST_WHOLE || (c.exclusive && c.milli == 1500 && c.mem_mib == 20000));
-    FUZZ_CHECK(w->kind != GPU_REQUEST_MILLI ||
-               (c.milli == w->milli && c.mem_mib == 16000 * (int64_t)w->milli / 1000));
+    FUZZ_CHECK(w->kind != GPU_REQUEST_MILLI || (c.milli == w->milli && c.mem_mib == 16000 * (int64_t)w->milli / 1000));
     FUZZ_CHECK(w->kind != GPU_REQUEST_BOTH || (c.milli == w->milli && c.mem_mib == w->mem_mib));
     FUZZ_CHECK(w->kind != GPU_REQUEST_MEMORY || (c.milli >= 1 && c.mem_mib == w->mem_mib));
     FUZZ_CHECK(w->kind != GPU_REQUEST_FRACTION || (c.milli == w->milli && c.mem_mib == 16 * w->milli));
     FUZZ_CHECK(w->kind != GPU_REQUEST_PORTION || (c.mem_mib == w->mem_mib && c.milli % 10 == 0 &&
-                                           (c.milli == 1000 || 16 * (int64_t)c.milli >= w->mem_mib)));
+                                                  (c.milli == 1000 || 16 * (int64_t)c.milli >= w->mem_mib)));
 }
 
 /* The search says what the brute-force oracle says. */
 static void check_search(const struct demand *d)
 {
-    const struct node_state node = {
-        .device_n = DEVICES, .flags = NODE_DESCRIBED, .plugin_managed_cap = 4};
+    const struct node_state node = {.device_n = DEVICES, .flags = NODE_DESCRIBED, .plugin_managed_cap = 4};
     struct device_state devices[DEVICES];
     struct placement p;
     enum verdict v;

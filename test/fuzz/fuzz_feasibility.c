@@ -38,17 +38,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     possible = (c.node.plugin_managed_used == 0 || !demand_takes_shares(&c.demand)) &&
                oracle_places(c.devices, c.node.device_n, c.allowed_models, &c.demand, NULL);
     for (size_t i = 0; strategies[i] != NULL; i++) {
-        enum verdict v =
-            feasibility_place(&c.node, c.devices, c.allowed_models, &c.demand, strategies[i], &p);
+        enum verdict v = feasibility_place(&c.node, c.devices, c.allowed_models, &c.demand, strategies[i], &p);
 
         if (v == VERDICT_SEARCH_LIMIT || (v == VERDICT_FITS) != possible) {
-            fprintf(stderr, "%s says %s\n%s", strategies[i]->name, verdict_name(v),
-                    random_case_text(&c));
+            fprintf(stderr, "%s says %s\n%s", strategies[i]->name, verdict_name(v), random_case_text(&c));
             fuzz_fail(__FILE__, __LINE__, "search and oracle differ");
         }
         if (v == VERDICT_FITS) {
-            FUZZ_SOUND(oracle_objection(c.devices, c.node.device_n, c.allowed_models, &c.demand,
-                                        c.demand.gpu_request_n, &p));
+            FUZZ_SOUND(
+                oracle_objection(c.devices, c.node.device_n, c.allowed_models, &c.demand, c.demand.gpu_request_n, &p));
             check_charges(&c, &p);
         }
     }

@@ -55,21 +55,14 @@ static struct policy_set *book_of(const struct ingest *facts)
 
 static void cluster_model_start(void)
 {
-    const struct ledger_limits limits = {
-        .hash_key = {1, 1}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000};
+    const struct ledger_limits limits = {.hash_key = {1, 1}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000};
     const struct binder_options options = {.deadline_ms = 100, .max_in_flight = 4};
     static char nowhere[] = "http://127.0.0.1:9"; /* nobody answers: binds are refused before they would ask */
     static const struct credentials nobody = {.server = nowhere};
     const struct httpd_listener_config listeners[LISTENERS] = {
-        {.name = "verbs",
-         .address = "127.0.0.1:0",
-         .routes = w.verb_routes,
-         .route_n = VERB_ROUTES},
+        {.name = "verbs", .address = "127.0.0.1:0", .routes = w.verb_routes, .route_n = VERB_ROUTES},
         {.name = "ops", .address = "127.0.0.1:0", .routes = w.ops_table, .route_n = OPS_ROUTES},
-        {.name = "health",
-         .address = "127.0.0.1:0",
-         .routes = w.health_table,
-         .route_n = HEALTH_ROUTES},
+        {.name = "health", .address = "127.0.0.1:0", .routes = w.health_table, .route_n = HEALTH_ROUTES},
     };
     const struct httpd_config config = {.listeners = listeners,
                                         .listener_n = LISTENERS,
@@ -82,8 +75,7 @@ static void cluster_model_start(void)
     w.empty = store_new(&limits, clock_system());
     w.empty_book = book_of(&(struct ingest){.store = w.empty, .policy = policy_defaults()});
     FUZZ_CHECK(kube_client_new(&nobody, &(struct kube_client_options){0}, &w.client, NULL) == 0);
-    FUZZ_CHECK(
-        binder_new(w.empty_book, w.client, clock_system(), NULL, &options, &w.verbs.binder, NULL) == 0);
+    FUZZ_CHECK(binder_new(w.empty_book, w.client, clock_system(), NULL, &options, &w.verbs.binder, NULL) == 0);
     w.verbs.book = book_of(&w.cluster.ingest);
     w.verbs.clock = clock_system();
     verbs_routes(&w.verbs, w.verb_routes);
@@ -97,15 +89,13 @@ static void cluster_model_start(void)
     ops_routes(&w.ops, w.ops_table);
     health_init(&w.health);
     health_routes(&w.health_handlers, &w.health, w.health_table);
-    FUZZ_CHECK(httpd_server_new(&config, &w.server, NULL) == 0 &&
-               httpd_server_start(w.server, NULL) == 0);
+    FUZZ_CHECK(httpd_server_new(&config, &w.server, NULL) == 0 && httpd_server_start(w.server, NULL) == 0);
 }
 
 static int dial(uint16_t port)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
-    const struct linger reset = {.l_onoff =
-                                     1}; /* no TIME_WAIT: thousands of connections a second */
+    const struct linger reset = {.l_onoff = 1}; /* no TIME_WAIT: thousands of connections a second */
     int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -118,19 +108,16 @@ static int dial(uint16_t port)
 /* Cuts one whole answer off; its status, or 0 when the rest holds none. */
 static int take_answer(struct str *rest)
 {
-    static const int known[] = {100, 200, 304, 400, 404, 405, 411, 413,
-                                414, 415, 417, 421, 431, 501, 503, 505};
+    static const int known[] = {100, 200, 304, 400, 404, 405, 411, 413, 414, 415, 417, 421, 431, 501, 503, 505};
     const char *end = rest->n > 0 ? memmem(rest->p, rest->n, "\r\n\r\n", 4) : NULL;
-    struct str head = {rest->p, end != NULL ? (size_t)(end - rest->p) + 4 : 0}, lines = head, line,
-               body;
+    struct str head = {rest->p, end != NULL ? (size_t)(end - rest->p) + 4 : 0}, lines = head, line, body;
     uint64_t status, length = 0;
     bool json = false, chunked = false, is_known = false;
 
     if (end == NULL) {
         return 0;
     }
-    FUZZ_CHECK(head.n >= 15 &&
-               (str_starts(head, STR("HTTP/1.1 ")) || str_starts(head, STR("HTTP/1.0 "))));
+    FUZZ_CHECK(head.n >= 15 && (str_starts(head, STR("HTTP/1.1 ")) || str_starts(head, STR("HTTP/1.0 "))));
     FUZZ_CHECK(str_to_u64((struct str){head.p + 9, 3}, 599, &status));
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
         is_known = is_known || known[i] == (int)status;
@@ -241,8 +228,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     first = check_answers(strbuf_view(&once));
     second = check_answers(strbuf_view(&again));
     if (first != second && first != 0 && second != 0) {
-        fuzz_differ(__FILE__, __LINE__, "another status when the bytes are cut elsewhere",
-                    strbuf_view(&once), strbuf_view(&again));
+        fuzz_differ(__FILE__, __LINE__, "another status when the bytes are cut elsewhere", strbuf_view(&once),
+                    strbuf_view(&again));
     }
     /* Whoever stands between the caller and us might have read another request. */
     FUZZ_CHECK(!is_ambiguous(fuzz_rest(&in)) || first != 200);

@@ -2,8 +2,8 @@
  * anywhere, changes nothing for the others. Told of the others is the same with it and without it, and the lists and
  * watches go on; of it itself something is told, if only that it cannot be read.
  *
- * Input: pods or nodes, list or watch, where, in pieces of how many bytes; then members of its metadata up to a zero byte,
- * and members of the object. What is not JSON then is no object of an API server, and skipped here. Objects too
+ * Input: pods or nodes, list or watch, where, in pieces of how many bytes; then members of its metadata up to a zero
+ * byte, and members of the object. What is not JSON then is no object of an API server, and skipped here. Objects too
  * large to be kept: fuzz_objects, and test/unit/kube/test_excerpt.c.
  */
 #include "fuzz.h"
@@ -20,7 +20,7 @@
 
 struct run {
     struct strbuf scenario; /* of the others */
-    unsigned odd_n;      /* what was told of the one */
+    unsigned odd_n;         /* what was told of the one */
 };
 
 static bool is_odd(const struct kube_object *o)
@@ -79,10 +79,11 @@ static bool is_json(struct str text)
 
 static void add_other(struct strbuf *b, int i)
 {
-    strbuf_addf(b,
-                "{\"metadata\":{\"name\":\"o%d\",\"namespace\":\"ns\",\"uid\":\"u%d\",\"resourceVersion\":\"%d\",\"labels\":{"
-                "\"a\":\"b\"}},\"spec\":{\"nodeName\":\"n\",\"containers\":[{\"name\":\"c\"}]}}",
-                i, i, 20 + i);
+    strbuf_addf(
+        b,
+        "{\"metadata\":{\"name\":\"o%d\",\"namespace\":\"ns\",\"uid\":\"u%d\",\"resourceVersion\":\"%d\",\"labels\":{"
+        "\"a\":\"b\"}},\"spec\":{\"nodeName\":\"n\",\"containers\":[{\"name\":\"c\"}]}}",
+        i, i, 20 + i);
 }
 
 /* A line, or an item with its comma. */
@@ -140,11 +141,8 @@ static void exchange(struct reflector *r, struct str body, size_t piece)
 
 static void play(struct run *r, enum kube_resource resource, bool in_list, struct str odd, int at, size_t piece)
 {
-    const struct reflector_handler handler = {.object = on_object,
-                                              .deleted = on_deleted,
-                                              .unusable = on_unusable,
-                                              .list_end = on_list_end,
-                                              .ctx = r};
+    const struct reflector_handler handler = {
+        .object = on_object, .deleted = on_deleted, .unusable = on_unusable, .list_end = on_list_end, .ctx = r};
     struct rng rng;
     struct strbuf body;
     struct reflector *f;

@@ -45,9 +45,9 @@ static void check_same(const struct inventory *a, const struct inventory *b)
 
         FUZZ_SAME(x->uuid, y->uuid);
         FUZZ_SAME(x->model, y->model);
-        FUZZ_CHECK(x->index == y->index && x->minor == y->minor && x->mem_mib == y->mem_mib &&
-                   x->slot_n == y->slot_n && x->numa == y->numa && x->healthy == y->healthy &&
-                   x->profile == y->profile && x->gpu_index == y->gpu_index && x->start == y->start);
+        FUZZ_CHECK(x->index == y->index && x->minor == y->minor && x->mem_mib == y->mem_mib && x->slot_n == y->slot_n &&
+                   x->numa == y->numa && x->healthy == y->healthy && x->profile == y->profile &&
+                   x->gpu_index == y->gpu_index && x->start == y->start);
     }
 }
 
@@ -116,8 +116,7 @@ static struct str describe(const struct inventory *inv, struct strbuf *out)
 }
 
 /* What the annotation said, said again. */
-static void check_round_trip(const struct policy *p, struct notation *n,
-                             const struct inventory *inv, struct arena *a)
+static void check_round_trip(const struct policy *p, struct notation *n, const struct inventory *inv, struct arena *a)
 {
     struct policy no_reserve = *p;
     struct inventory again;
@@ -138,12 +137,10 @@ static void check_round_trip(const struct policy *p, struct notation *n,
 
 static void check_ledger(const struct inventory *inv, const char *note, struct arena *a)
 {
-    const struct ledger_limits limits = {
-        .hash_key = {3, 4}, .overcommit_milli = 1500, .overcommit_mem_milli = 1100};
+    const struct ledger_limits limits = {.hash_key = {3, 4}, .overcommit_milli = 1500, .overcommit_mem_milli = 1100};
     struct ledger *l = ledger_new(&limits);
-    struct ledger_op op = {
-        .kind = LEDGER_NODE_DESCRIBED,
-        .node = {.name = STR("n"), .uid = STR("nu"), .inventory = inv, .note = note}};
+    struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED,
+                           .node = {.name = STR("n"), .uid = STR("nu"), .inventory = inv, .note = note}};
     struct snapshot snap;
 
     FUZZ_CHECK(ledger_apply(l, &op, NULL) == 0);

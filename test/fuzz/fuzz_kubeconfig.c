@@ -14,10 +14,8 @@
 
 static bool names_a_file(struct str text)
 {
-    return text.n > 0 &&
-           (memchr(text.p, '/', text.n) != NULL || memchr(text.p, '\\', text.n) != NULL) &&
-           (memmem(text.p, text.n, "certificate", 11) != NULL ||
-            memmem(text.p, text.n, "client-", 7) != NULL);
+    return text.n > 0 && (memchr(text.p, '/', text.n) != NULL || memchr(text.p, '\\', text.n) != NULL) &&
+           (memmem(text.p, text.n, "certificate", 11) != NULL || memmem(text.p, text.n, "client-", 7) != NULL);
 }
 
 static void check_accepted(const struct credentials *c)
@@ -43,8 +41,7 @@ static bool is_a_name(const char *msg)
 static void check_refused(const struct err *err, int rc)
 {
     FUZZ_CHECK(rc == -(int)err->code && err->msg[0] != '\0');
-    FUZZ_CHECK(strstr(err->msg, PATH) == err->msg ||
-               strstr(err->msg, "/nonexistent/fuzz/") != NULL);
+    FUZZ_CHECK(strstr(err->msg, PATH) == err->msg || strstr(err->msg, "/nonexistent/fuzz/") != NULL);
     FUZZ_CHECK(strchr(err->msg, '\n') == NULL);
     FUZZ_CHECK(strstr(err->msg, "S3CRET") == NULL || is_a_name(err->msg));
 }

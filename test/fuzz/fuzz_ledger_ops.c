@@ -4,8 +4,8 @@
  * the same fact again changes nothing, a reservation ends only by what may end it, a pod whose record was
  * refused is never again believed unverified, and what is told of one pod takes nothing from another.
  *
- * First byte: honest or not, other factors, small tables. Whatever the tables hold, a pod that was last seen bound is on
- * its node there, or the node takes nothing: an oracle follows the observations alone. In an honest run nodes are
+ * First byte: honest or not, other factors, small tables. Whatever the tables hold, a pod that was last seen bound is
+ * on its node there, or the node takes nothing: an oracle follows the observations alone. In an honest run nodes are
  * described once and pods are placed by reservations only; then no device is ever over-committed, and what was granted
  * first, added up by an oracle that reads nothing but records, is never more than a device has.
  */
@@ -33,13 +33,12 @@
 static const struct str node_names[NODES] = {{"n0", 2}, {"n1", 2}, {"n2", 2}, {"n3", 2}};
 static const struct str uids[PODS] = {{"u0", 2}, {"u1", 2}, {"u2", 2}, {"u3", 2},
                                       {"u4", 2}, {"u5", 2}, {"u6", 2}, {"u7", 2}};
-static const struct str uuids[DEVICES + 1] = {
-    {"", 0}, {"GPU-a", 5}, {"GPU-b", 5}, {"GPU-c", 5}, {"GPU-d", 5}, {"GPU-e", 5}, {"GPU-f", 5}};
+static const struct str uuids[DEVICES + 1] = {{"", 0},      {"GPU-a", 5}, {"GPU-b", 5}, {"GPU-c", 5},
+                                              {"GPU-d", 5}, {"GPU-e", 5}, {"GPU-f", 5}};
 static const struct str proofs[] = {{"", 0}, {"p", 1}, {"q", 1}};
 static const struct container inits[] = {{.name = {"side", 4}, .sidecar = true}, {.name = {"init", 4}}};
 static const struct str namespaces[] = {{"d", 1}, {"e", 1}};
-static const struct str container_names[GPU_REQUESTS] = {
-    {"main", 4}, {"side", 4}, {"init", 4}, {"more", 4}};
+static const struct str container_names[GPU_REQUESTS] = {{"main", 4}, {"side", 4}, {"init", 4}, {"more", 4}};
 
 struct run {
     struct ledger *l;
@@ -48,8 +47,8 @@ struct run {
     bool honest;
     bool described[NODES];
     enum { FREE, RESERVED, CONFIRMED } held[PODS];
-    bool missed[PODS]; /* reserved, but not in the list that ended since */
-    bool seen[PODS];   /* in the present bracket */
+    bool missed[PODS];  /* reserved, but not in the list that ended since */
+    bool seen[PODS];    /* in the present bracket */
     size_t bound[PODS]; /* the node where it was last seen using GPUs; NODES: nowhere, or nobody knows */
     bool refused[PODS]; /* a record of it was, and none was verified since */
     struct first_grants grants;
@@ -107,8 +106,7 @@ static void draw_demand(struct run *r)
     size_t gpu_request_n = 1 + fuzz_below(r->in, GPU_REQUESTS);
 
     r->demand = (struct demand){.dialect = "native", .gpu_requests = r->gpu_requests};
-    r->demand.source =
-        !r->honest && fuzz_bool(r->in) ? DEMAND_FROM_ANNOTATIONS : DEMAND_FROM_RESOURCES;
+    r->demand.source = !r->honest && fuzz_bool(r->in) ? DEMAND_FROM_ANNOTATIONS : DEMAND_FROM_RESOURCES;
     if (how == 0) {
         r->demand.dialect = "";
         return; /* asks for nothing */
@@ -149,18 +147,16 @@ static const struct assignment *draw_record(struct run *r)
         uint32_t used = 0;
         int32_t index = 0;
 
-        r->containers[i] = (struct assigned_container){.name = container_names[i],
-                                                       .init = i == 2,
-                                                       .devices = r->assigned[i],
-                                                       .device_n = device_n};
+        r->containers[i] = (struct assigned_container){
+            .name = container_names[i], .init = i == 2, .devices = r->assigned[i], .device_n = device_n};
         for (size_t k = 0; k < device_n; k++) {
             uint32_t uuid = fuzz_below(r->in, ARRAY_LEN(uuids));
 
             uuid = (used >> uuid & 1) != 0 ? 0 : uuid;
             used |= UINT32_C(1) << uuid;
             index += (int32_t)fuzz_below(r->in, 3);
-            r->assigned[i][k] = (struct assigned_device){
-                uuids[uuid], index++, (int32_t)(fuzz_below(r->in, 8) * 250), draw_mem(r)};
+            r->assigned[i][k] =
+                (struct assigned_device){uuids[uuid], index++, (int32_t)(fuzz_below(r->in, 8) * 250), draw_mem(r)};
             r->assigned[i][k].exclusive = fuzz_bool(r->in);
         }
     }
@@ -190,7 +186,8 @@ static struct ledger_op draw_observation(struct run *r, size_t pod)
         op.pod.init_containers = inits;
         op.pod.init_container_n = fuzz_below(r->in, ARRAY_LEN(inits) + 1);
         if (op.pod.record_trust == RECORD_PROVISIONAL && demand_is_empty(&r->demand)) {
-            op.pod.record_trust = RECORD_VERIFIED; /* not told before (ledger_must_verify): refused, it leaves no memory */
+            op.pod.record_trust =
+                RECORD_VERIFIED; /* not told before (ledger_must_verify): refused, it leaves no memory */
         }
     }
     return op;
@@ -208,10 +205,10 @@ static struct ledger_op draw_reservation(struct run *r, size_t pod)
                                          .decision_id = STR("ours"),
                                          .placement = &r->placement};
     memset(&r->placement, 0, sizeof(r->placement));
-    if (!forged && ledger_place_pod(r->l, op.reserve.node_name, uids[pod],
-                                    &(struct pack_params){.node_strategy = strategies[0],
-                                                          .device_strategy = strategies[0]},
-                                    &r->placement) != VERDICT_FITS) {
+    if (!forged &&
+        ledger_place_pod(r->l, op.reserve.node_name, uids[pod],
+                         &(struct pack_params){.node_strategy = strategies[0], .device_strategy = strategies[0]},
+                         &r->placement) != VERDICT_FITS) {
         forged = true;
     }
     for (size_t i = 0; forged && i < GPU_REQUESTS; i++) {
@@ -222,18 +219,16 @@ static struct ledger_op draw_reservation(struct run *r, size_t pod)
 
 static struct ledger_op draw_verdict(struct run *r, size_t pod)
 {
-    return (struct ledger_op){.kind = LEDGER_RECORD_JUDGED,
-                              .judged = {.uid = uids[pod],
-                                         .proof = proofs[fuzz_below(r->in, ARRAY_LEN(proofs))],
-                                         .valid = fuzz_bool(r->in)}};
+    return (struct ledger_op){
+        .kind = LEDGER_RECORD_JUDGED,
+        .judged = {.uid = uids[pod], .proof = proofs[fuzz_below(r->in, ARRAY_LEN(proofs))], .valid = fuzz_bool(r->in)}};
 }
 
 static struct ledger_op draw_op(struct run *r, size_t *ret_pod)
 {
-    static const enum ledger_op_kind names_only[] = {LEDGER_POD_GONE, LEDGER_CONFIRM,
-                                                     LEDGER_RELEASE};
-    static const enum ledger_op_kind brackets[] = {LEDGER_PODS_BEGIN, LEDGER_PODS_END,
-                                                   LEDGER_NODES_BEGIN, LEDGER_NODES_END};
+    static const enum ledger_op_kind names_only[] = {LEDGER_POD_GONE, LEDGER_CONFIRM, LEDGER_RELEASE};
+    static const enum ledger_op_kind brackets[] = {LEDGER_PODS_BEGIN, LEDGER_PODS_END, LEDGER_NODES_BEGIN,
+                                                   LEDGER_NODES_END};
     uint32_t how = fuzz_below(r->in, 17);
     size_t pod = *ret_pod = fuzz_below(r->in, PODS);
     size_t node = fuzz_below(r->in, NODES);
@@ -264,7 +259,8 @@ static struct ledger_op draw_op(struct run *r, size_t *ret_pod)
         return draw_verdict(r, pod);
     }
     if (how == 15 && fuzz_below(r->in, 4) == 0) {
-        return (struct ledger_op){.kind = LEDGER_SLICES, .slices = {node_names[node], fuzz_bool(r->in) ? "slices" : NULL}};
+        return (struct ledger_op){.kind = LEDGER_SLICES,
+                                  .slices = {node_names[node], fuzz_bool(r->in) ? "slices" : NULL}};
     }
     return (struct ledger_op){.kind = brackets[fuzz_below(r->in, r->honest ? 2 : 4)]};
 }
@@ -292,8 +288,7 @@ static void follow(struct run *r, const struct ledger_op *op, size_t pod)
         r->held[pod] = RESERVED;
         return;
     case LEDGER_CONFIRM:
-        r->held[pod] =
-            r->held[pod] == RESERVED ? (r->missed[pod] ? FREE : CONFIRMED) : r->held[pod];
+        r->held[pod] = r->held[pod] == RESERVED ? (r->missed[pod] ? FREE : CONFIRMED) : r->held[pod];
         return;
     case LEDGER_RELEASE:
         r->held[pod] = r->held[pod] == RESERVED ? FREE : r->held[pod];
@@ -330,15 +325,15 @@ static void check_held(const struct run *r)
 
         FUZZ_CHECK(r->held[i] != RESERVED || (known && p.state == LEDGER_RESERVED));
         FUZZ_CHECK(r->held[i] != CONFIRMED || (known && p.state == LEDGER_CONFIRMED));
-        FUZZ_CHECK(r->held[i] != FREE ||
-                   !(known && (p.state == LEDGER_RESERVED || p.state == LEDGER_CONFIRMED)));
+        FUZZ_CHECK(r->held[i] != FREE || !(known && (p.state == LEDGER_RESERVED || p.state == LEDGER_CONFIRMED)));
     }
 }
 
 /* Who uses GPUs of a node that takes pods is charged there. */
 static void check_bound(const struct run *r)
 {
-    const struct gpu_request any = {.container = {"main", 4}, .phases = 1, .count = 1, .kind = GPU_REQUEST_MILLI, .milli = 1};
+    const struct gpu_request any = {
+        .container = {"main", 4}, .phases = 1, .count = 1, .kind = GPU_REQUEST_MILLI, .milli = 1};
     const struct demand d = {.dialect = "native", .gpu_requests = &any, .gpu_request_n = 1};
     const struct pack_params params = {.node_strategy = strategies[0], .device_strategy = strategies[0]};
 
@@ -425,8 +420,7 @@ static void check_snapshot(const struct run *r, const struct snapshot *s)
     uint64_t device_n = 0;
 
     snapshot_totals(r->l, &totals);
-    FUZZ_CHECK(totals.milli_charged == s->milli_charged &&
-               totals.mem_charged_mib == s->mem_charged_mib &&
+    FUZZ_CHECK(totals.milli_charged == s->milli_charged && totals.mem_charged_mib == s->mem_charged_mib &&
                totals.overcommitted_n == s->overcommitted_n);
     FUZZ_CHECK(!r->honest || s->overcommitted_n == 0);
     for (size_t i = 0; i < s->node_n; i++) {
@@ -434,9 +428,8 @@ static void check_snapshot(const struct run *r, const struct snapshot *s)
         for (size_t k = 0; k < s->nodes[i].device_n; k++) {
             const struct snapshot_device *d = &s->nodes[i].devices[k];
 
-            FUZZ_CHECK(!r->honest ||
-                       (d->milli_charged <= d->milli_cap && d->slot_charged <= d->slot_cap &&
-                        d->mem_charged_mib <= d->mem_cap_mib));
+            FUZZ_CHECK(!r->honest || (d->milli_charged <= d->milli_cap && d->slot_charged <= d->slot_cap &&
+                                      d->mem_charged_mib <= d->mem_cap_mib));
             FUZZ_CHECK(d->milli_charged >= 0 && d->slot_charged >= 0 && d->mem_charged_mib >= 0);
         }
     }
@@ -451,8 +444,7 @@ static void check_same(const struct snapshot *a, const struct snapshot *b)
     for (size_t i = 0; i < a->pod_n; i++) {
         FUZZ_SAME(a->pods[i].uid, b->pods[i].uid);
         FUZZ_SAME(a->pods[i].node_name, b->pods[i].node_name);
-        FUZZ_CHECK(a->pods[i].state == b->pods[i].state &&
-                   a->pods[i].conflict == b->pods[i].conflict);
+        FUZZ_CHECK(a->pods[i].state == b->pods[i].state && a->pods[i].conflict == b->pods[i].conflict);
     }
     for (size_t i = 0; i < a->node_n; i++) {
         FUZZ_SAME(a->nodes[i].name, b->nodes[i].name);
@@ -530,29 +522,28 @@ static void trace(const struct run *r, const struct ledger_op *op)
         for (size_t i = 0; i < r->inventory.device_n; i++) {
             const struct device *d = &r->devices[i];
 
-            fprintf(stderr, " %d:%.*s(%lld MiB %d slots)", d->index, STR_ARG(d->uuid),
-                    (long long)d->mem_mib, d->slot_n);
+            fprintf(stderr, " %d:%.*s(%lld MiB %d slots)", d->index, STR_ARG(d->uuid), (long long)d->mem_mib,
+                    d->slot_n);
         }
     } else if (op->kind == LEDGER_RESERVE) {
         fprintf(stderr, " %.*s on %.*s", STR_ARG(op->reserve.uid), STR_ARG(op->reserve.node_name));
     } else if (op->kind == LEDGER_POD_OBSERVED) {
-        fprintf(stderr, " %.*s on \"%.*s\" defect %d plugin %d %s:", STR_ARG(p->uid),
-                STR_ARG(p->node_name), (int)p->demand->defect, p->demand->plugin_managed_n,
+        fprintf(stderr, " %.*s on \"%.*s\" defect %d plugin %d %s:", STR_ARG(p->uid), STR_ARG(p->node_name),
+                (int)p->demand->defect, p->demand->plugin_managed_n,
                 p->demand->source == DEMAND_FROM_ANNOTATIONS ? "editable" : "");
         for (size_t i = 0; i < p->demand->gpu_request_n; i++) {
             const struct gpu_request *w = &r->gpu_requests[i];
 
-            fprintf(stderr, " %.*s %ux kind %d (%d, %lld)", STR_ARG(w->container), w->count,
-                    (int)w->kind, w->milli, (long long)w->mem_mib);
+            fprintf(stderr, " %.*s %ux kind %d (%d, %lld)", STR_ARG(w->container), w->count, (int)w->kind, w->milli,
+                    (long long)w->mem_mib);
         }
         for (size_t i = 0; p->assignment != NULL && i < p->assignment->container_n; i++) {
             const struct assigned_container *c = &p->assignment->containers[i];
 
             fprintf(stderr, "; record %.*s", STR_ARG(c->name));
             for (size_t k = 0; k < c->device_n; k++) {
-                fprintf(stderr, " %d:%.*s(%d, %lld)", c->devices[k].index,
-                        STR_ARG(c->devices[k].uuid), c->devices[k].milli,
-                        (long long)c->devices[k].mem_mib);
+                fprintf(stderr, " %d:%.*s(%d, %lld)", c->devices[k].index, STR_ARG(c->devices[k].uuid),
+                        c->devices[k].milli, (long long)c->devices[k].mem_mib);
             }
         }
     } else if (op->kind == LEDGER_RECORD_JUDGED) {
@@ -565,7 +556,8 @@ static void trace(const struct run *r, const struct ledger_op *op)
 
 static bool is_of_node(enum ledger_op_kind kind)
 {
-    return kind == LEDGER_NODE_DESCRIBED || kind == LEDGER_NODE_GONE || kind == LEDGER_NODES_END || kind == LEDGER_SLICES;
+    return kind == LEDGER_NODE_DESCRIBED || kind == LEDGER_NODE_GONE || kind == LEDGER_NODES_END ||
+           kind == LEDGER_SLICES;
 }
 
 static bool is_observation(enum ledger_op_kind kind)
@@ -617,7 +609,8 @@ static void step(struct run *r)
         FUZZ_SOUND(ledger_check(r->l));
         twice = take(r, &a);
         check_same(&once, &twice);
-        FUZZ_CHECK(demand_histogram_arrived_n(demand_histogram) == arrived && demand_histogram_departed_n(demand_histogram) == departed);
+        FUZZ_CHECK(demand_histogram_arrived_n(demand_histogram) == arrived &&
+                   demand_histogram_departed_n(demand_histogram) == departed);
     }
     arena_fini(&a);
 }
@@ -625,8 +618,7 @@ static void step(struct run *r)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct run r;
-    struct ledger_limits limits = {
-        .hash_key = {1, 2}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000};
+    struct ledger_limits limits = {.hash_key = {1, 2}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000};
     struct fuzz_input in = {data, size};
     uint8_t how = fuzz_u8(&in);
 

@@ -1,5 +1,6 @@
 /* Pod, Node and Status: what is understood does not depend on blanks and escapes, agrees with
- * cJSON and with what is cut out of an object that streams past, and what can be salvaged from an object agrees with what decoding it gives. */
+ * cJSON and with what is cut out of an object that streams past, and what can be salvaged from an object agrees with
+ * what decoding it gives. */
 #include "fuzz.h"
 
 #include "base/support/json_walk.h"
@@ -41,8 +42,8 @@ static void render(enum kind kind, const struct object *o, struct strbuf *out)
     } else if (kind == NODE) {
         render_node(out, &o->node);
     } else {
-        strbuf_addf(out, "%d %.*s %.*s %d", o->status.code, STR_ARG(o->status.reason),
-                    STR_ARG(o->status.message), o->status.retry_after_s);
+        strbuf_addf(out, "%d %.*s %.*s %d", o->status.code, STR_ARG(o->status.reason), STR_ARG(o->status.message),
+                    o->status.retry_after_s);
     }
     FUZZ_CHECK(!out->overflowed);
 }
@@ -66,8 +67,7 @@ static void check_excerpt(enum kind kind, struct str text, struct str rendered, 
 }
 
 /* The same document, compact and with other escapes. */
-static void check_rewritten(enum kind kind, struct str text, const struct object *o,
-                            struct arena *a)
+static void check_rewritten(enum kind kind, struct str text, const struct object *o, struct arena *a)
 {
     struct strbuf rewritten, first, second;
     struct json_writer w;
@@ -128,9 +128,8 @@ static void check_with_cjson(enum kind kind, struct str text, const struct objec
         FUZZ_CHECK(o->pod.init_container_n == children(read_json_at(c, "spec.initContainers")));
         FUZZ_CHECK(o->pod.labels.n == children(read_json_at(c, "metadata.labels")));
         FUZZ_CHECK(o->pod.annotations.n == children(read_json_at(c, "metadata.annotations")));
-        FUZZ_CHECK(pod_is_terminal(&o->pod) ==
-                   (str_eq(read_json_text(c, "status.phase"), STR("Succeeded")) ||
-                    str_eq(read_json_text(c, "status.phase"), STR("Failed"))));
+        FUZZ_CHECK(pod_is_terminal(&o->pod) == (str_eq(read_json_text(c, "status.phase"), STR("Succeeded")) ||
+                                                str_eq(read_json_text(c, "status.phase"), STR("Failed"))));
     } else if (kind == NODE) {
         FUZZ_SAME(o->node.name, read_json_text(c, "metadata.name"));
         FUZZ_SAME(o->node.uid, read_json_text(c, "metadata.uid"));

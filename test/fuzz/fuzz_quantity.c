@@ -43,8 +43,7 @@ static void check_readings(struct quantity q)
 }
 
 /* The text with something before and behind it. */
-static enum quantity_error parse(struct strbuf *b, const char *before, struct str s,
-                                 const char *after, __int128 *ret)
+static enum quantity_error parse(struct strbuf *b, const char *before, struct str s, const char *after, __int128 *ret)
 {
     struct quantity q = {.nano = 0};
     enum quantity_error e;

@@ -128,8 +128,7 @@ static const struct clock *still(void)
 
 static void run_init(struct run *r, enum kube_resource resource, uint64_t cut_seed)
 {
-    const struct ledger_limits limits = {
-        .hash_key = {5, 6}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000};
+    const struct ledger_limits limits = {.hash_key = {5, 6}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000};
     const struct reflector_handler handler = {.list_begin = on_list_begin,
                                               .object = on_object,
                                               .deleted = on_deleted,
@@ -183,15 +182,13 @@ static int feed_all(struct run *r, struct str bytes, enum cut cut)
 static struct kube_outcome outcome_of(uint8_t how)
 {
     static const int statuses[] = {200, 200, 200, 400, 401, 403, 404, 410, 429, 500, 503, 504};
-    struct kube_outcome o = {
-        .kind = KUBE_ANSWERED, .maybe_sent = true, .retry_after_ms = KUBE_NO_RETRY_AFTER};
+    struct kube_outcome o = {.kind = KUBE_ANSWERED, .maybe_sent = true, .retry_after_ms = KUBE_NO_RETRY_AFTER};
 
     if (how < 128) {
         o.http_status = statuses[how % ARRAY_LEN(statuses)];
         o.retry_after_ms = (how & 64) != 0 ? 1000 * how : KUBE_NO_RETRY_AFTER;
     } else {
-        o.kind =
-            (enum kube_outcome_kind)(how % KUBE_CANCELLED); /* a cancelled one changes nothing */
+        o.kind = (enum kube_outcome_kind)(how % KUBE_CANCELLED); /* a cancelled one changes nothing */
         o.http_status = o.kind == KUBE_ANSWERED || (how & 64) != 0 ? 200 : 0;
         o.maybe_sent = o.kind != KUBE_NOT_SENT;
     }
@@ -210,8 +207,7 @@ static void exchange(struct run *r, struct str body, uint8_t how, enum cut cut)
         reflector_next(r->reflector, r->now_ns, &step);
     }
     FUZZ_CHECK(step.action != REFLECTOR_WAIT && step.silence_ms > 0);
-    FUZZ_CHECK(step.action == REFLECTOR_LIST || r->synced ||
-               strstr(step.path, "sendInitialEvents=true") != NULL);
+    FUZZ_CHECK(step.action == REFLECTOR_LIST || r->synced || strstr(step.path, "sendInitialEvents=true") != NULL);
     strbuf_addf(&r->scenario, "%s\n", step.path);
     if (o.http_status == 200 && feed_all(r, body, cut) != 0) {
         o.kind = KUBE_ABORTED;
@@ -232,8 +228,8 @@ static void play(struct run *r, struct fuzz_input in, enum cut cut)
     }
     const struct reflector_stats *s = reflector_stats(r->reflector);
 
-    strbuf_addf(&r->scenario, "cursor %s, %s; %u events, %u items, %u unusable\n", s->resource_version,
-                s->last_error, (unsigned)s->event_n, (unsigned)s->item_n, (unsigned)s->unusable_n);
+    strbuf_addf(&r->scenario, "cursor %s, %s; %u events, %u items, %u unusable\n", s->resource_version, s->last_error,
+                (unsigned)s->event_n, (unsigned)s->item_n, (unsigned)s->unusable_n);
     FUZZ_CHECK(!r->scenario.overflowed && s->synced == r->synced);
 }
 

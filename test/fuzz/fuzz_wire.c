@@ -60,14 +60,12 @@ static size_t check_names(const cJSON *c, const struct extender_args *args)
     FUZZ_CHECK(cJSON_IsArray(names));
     cJSON_ArrayForEach(name, names)
     {
-        struct str s =
-            args->raw_nodes != NULL ? read_json_text(name, "metadata.name") : text_of(name);
+        struct str s = args->raw_nodes != NULL ? read_json_text(name, "metadata.name") : text_of(name);
         const cJSON *other;
 
         FUZZ_CHECK(times_asked(args, s) > 0);
         for (other = name->next; other != NULL; other = other->next) {
-            FUZZ_CHECK(!str_eq(s, args->raw_nodes != NULL ? read_json_text(other, "metadata.name")
-                                                          : text_of(other)));
+            FUZZ_CHECK(!str_eq(s, args->raw_nodes != NULL ? read_json_text(other, "metadata.name") : text_of(other)));
         }
         n++;
     }
@@ -99,8 +97,7 @@ static bool can_judge(struct str body)
     return c != NULL;
 }
 
-static void check_filter_reply(struct str reply, const struct extender_args *args,
-                               const struct filter_result *result)
+static void check_filter_reply(struct str reply, const struct extender_args *args, const struct filter_result *result)
 {
     cJSON *c = read_json(reply);
     size_t fit, failed;
@@ -132,10 +129,8 @@ static void filter(const struct extender_args *args, struct arena *a, bool judge
 
     strbuf_init(&reply, MEMORY);
     strbuf_init(&reply_again, MEMORY);
-    FUZZ_CHECK(placement_filter(&cluster.placement, a, &args->pod, args->names, args->name_n,
-                                &result, NULL) == 0);
-    FUZZ_CHECK(placement_filter(&cluster.placement, a, &args->pod, args->names, args->name_n,
-                                &again, NULL) == 0);
+    FUZZ_CHECK(placement_filter(&cluster.placement, a, &args->pod, args->names, args->name_n, &result, NULL) == 0);
+    FUZZ_CHECK(placement_filter(&cluster.placement, a, &args->pod, args->names, args->name_n, &again, NULL) == 0);
     wire_write_filter(&reply, args, &result);
     wire_write_filter(&reply_again, args, &again);
     FUZZ_CHECK(!reply.overflowed);
@@ -156,8 +151,7 @@ static void prioritize(const struct extender_args *args, struct arena *a)
     const cJSON *entry;
     size_t n = 0;
 
-    FUZZ_CHECK(placement_prioritize(&cluster.placement, a, &args->pod, args->names, args->name_n,
-                                    &result, NULL) == 0);
+    FUZZ_CHECK(placement_prioritize(&cluster.placement, a, &args->pod, args->names, args->name_n, &result, NULL) == 0);
     strbuf_init(&reply, MEMORY);
     wire_write_priorities(&reply, &result);
     c = read_json(strbuf_view(&reply));
@@ -247,8 +241,7 @@ static void read_preemption(struct str body, struct arena *a)
     asked = ARENA_ARRAY(a, args.node_n + 1, struct preempt_node);
     FUZZ_CHECK(asked != NULL);
     memcpy(asked, args.nodes != NULL ? args.nodes : asked, args.node_n * sizeof(*asked));
-    FUZZ_CHECK(placement_preempt(&cluster.placement, a, &args.pod, args.nodes, args.node_n, &kept,
-                                 NULL) == 0);
+    FUZZ_CHECK(placement_preempt(&cluster.placement, a, &args.pod, args.nodes, args.node_n, &kept, NULL) == 0);
     FUZZ_CHECK(kept <= args.node_n);
     for (size_t i = 0; i < kept; i++, at++) {
         const struct preempt_node *n = &args.nodes[i];
@@ -262,8 +255,8 @@ static void read_preemption(struct str body, struct arena *a)
     strbuf_init(&reply, MEMORY);
     wire_write_preemption(&reply, args.nodes, kept);
     c = read_json(strbuf_view(&reply));
-    FUZZ_CHECK(c != NULL && (size_t)cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(
-                                c, "NodeNameToMetaVictims")) == kept);
+    FUZZ_CHECK(c != NULL &&
+               (size_t)cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(c, "NodeNameToMetaVictims")) == kept);
     cJSON_Delete(c);
     strbuf_fini(&reply);
 }

@@ -42,9 +42,10 @@ struct dialect {
     const char *domain; /* "fgpu.io/": whatever a pod says under it is meant for this dialect, so that a word which it
                          * does not know is a typing error; NULL: its words have no domain, and nobody can tell */
     const struct dialect_key *request_keys; /* pod annotations of a request, constraints included; NULL: none */
-    const struct dialect_key *resources;    /* names of resources that it proposes where the policy has them; NULL: none */
-    const struct dialect_answer *answers;   /* what it writes into pods; NULL: nothing of its own */
-    /* Is this name of a resource, of containers and of nodes, one of its own as the policy has it? NULL: it has none. */
+    const struct dialect_key *resources; /* names of resources that it proposes where the policy has them; NULL: none */
+    const struct dialect_answer *answers; /* what it writes into pods; NULL: nothing of its own */
+    /* Is this name of a resource, of containers and of nodes, one of its own as the policy has it? NULL: it has none.
+     */
     bool (*owns_resource)(const struct policy *p, struct str name);
 
     /* What a pod is told that asks in this vocabulary and in one before it in the table, which cannot be joined. Two
@@ -54,26 +55,25 @@ struct dialect {
     bool (*claims_pod)(const struct policy *p, const struct pod *pod);
     /* The demand; text borrowed from `pod`, arrays in `a`. False when the arena is full (nothing
      * else can fail: nonsense becomes a defect). Not NULL where claims_pod is not. */
-    bool (*parse_request)(const struct policy *p, const struct pod *pod, struct arena *a,
-                          struct demand *ret);
+    bool (*parse_request)(const struct policy *p, const struct pod *pod, struct arena *a, struct demand *ret);
     /* A request that can be read and was probably meant otherwise. Asked only of pods that are not bound; DEMAND_OK:
      * nothing of the kind. NULL: it never doubts. */
     enum demand_defect (*check_unbound)(const struct pod *pod);
 
     /* Does the node speak it? Cheap: keys only. NULL: nodes never do. */
     bool (*claims_node)(const struct policy *p, const struct node *node);
-    /* Asked for each source of an inventory in their order, until one has devices: what the node says in this vocabulary at
-     * this source. Before them once with INVENTORY_NONE, for what plugins sell while kubelet picks, which stands
-     * beside the devices; the result is not looked at then. It writes to the draft alone. Not NULL where claims_node is
-     * not. */
+    /* Asked for each source of an inventory in their order, until one has devices: what the node says in this
+     * vocabulary at this source. Before them once with INVENTORY_NONE, for what plugins sell while kubelet picks, which
+     * stands beside the devices; the result is not looked at then. It writes to the draft alone. Not NULL where
+     * claims_node is not. */
     enum source_result (*parse_node)(struct inventory_draft *d, enum inventory_source source);
 
     /* The annotations, of `answers`, in which a decision stands for the agent of this system and for its scheduler,
-     * beside fgpu's own record, which native writes for every pod. In `a`. ERR_LIMIT when it is full or the text too long;
-     * nothing else can fail. NULL: nobody but fgpu reads what it decided. */
+     * beside fgpu's own record, which native writes for every pod. In `a`. ERR_LIMIT when it is full or the text too
+     * long; nothing else can fail. NULL: nobody but fgpu reads what it decided. */
     int (*format_assignment)(const struct assignment *as, struct arena *a, struct kv_list *ret, struct err *reterr);
-    /* Reads that back: the same assignment, as far as the format has its fields. ERR_NOT_FOUND when the annotations have
-     * none, else ERR_PARSE, ERR_INVALID or ERR_LIMIT. Not NULL where format_assignment is not. */
+    /* Reads that back: the same assignment, as far as the format has its fields. ERR_NOT_FOUND when the annotations
+     * have none, else ERR_PARSE, ERR_INVALID or ERR_LIMIT. Not NULL where format_assignment is not. */
     int (*parse_assignment)(struct kv_list annotations, struct arena *a, struct assignment *ret, struct err *reterr);
     /* What programs of the node obey, so that the containers see their devices. NULL: native's, which need no agent. */
     int (*hand_off)(const struct assignment *as, struct arena *a, struct kv_list *ret, struct err *reterr);
@@ -95,17 +95,15 @@ extern const struct dialect dialect_native;
  * when two vocabularies that cannot be joined do. What it asks of the machine (core/request/host.h) is in all
  * of them. False when the arena is full.
  * A pod that is not bound is also held to its spelling: a key under the domain of a dialect that nobody knows, and a
- * memory GPU request without a unit, are defects. A pod that is bound was let through by somebody, and its charge must not
- * depend on which version of fgpu reads its keys, so there they are overlooked. */
-WARN_UNUSED bool dialect_demand(const struct policy *p, const struct pod *pod, struct arena *a,
-                                struct demand *ret);
+ * memory GPU request without a unit, are defects. A pod that is bound was let through by somebody, and its charge must
+ * not depend on which version of fgpu reads its keys, so there they are overlooked. */
+WARN_UNUSED bool dialect_demand(const struct policy *p, const struct pod *pod, struct arena *a, struct demand *ret);
 
 /* Does some vocabulary claim the pod, even if it asks for nothing? */
 bool dialect_claims_pod(const struct policy *p, const struct pod *pod);
 
 /* Hashes of the pod's labels for isolation (core/request/demand.h). False when the arena is full. */
-WARN_UNUSED bool dialect_label_hashes(const struct pod *pod, struct arena *a, const uint64_t **ret,
-                                      size_t *ret_n);
+WARN_UNUSED bool dialect_label_hashes(const struct pod *pod, struct arena *a, const uint64_t **ret, size_t *ret_n);
 
 /* True for annotation keys that make up a request in any vocabulary, constraints included: those a pod's author
  * should not edit once the pod is bound. */

@@ -27,9 +27,9 @@ struct pack_params {
 
 /* `ret_score` is that of the node strategy; NULL: not wanted. Both results are written on VERDICT_FITS only. See
  * core/fit/feasibility.h for `allowed_models`. */
-enum verdict choice_make(const struct pack_params *p, const struct node_state *n,
-                         const struct device_state *devices, const uint8_t *allowed_models,
-                         const struct demand *d, struct placement *ret, int64_t *ret_score);
+enum verdict choice_make(const struct pack_params *p, const struct node_state *n, const struct device_state *devices,
+                         const uint8_t *allowed_models, const struct demand *d, struct placement *ret,
+                         int64_t *ret_score);
 /* The same, and the terms of all placements that the score was chosen from, where pack_keeps_terms(). They must be
  * empty, with their node if the devices are those of the ledger, before. */
 enum verdict choice_make_terms(const struct pack_params *p, const struct node_state *n,
@@ -51,7 +51,7 @@ static inline bool pack_keeps_terms(const struct pack_params *p)
 }
 
 /* The devices of `n` once the placement is taken, into `after` (room for n->device_n). */
-void choice_take(const struct node_state *n, const struct device_state *before,
-                 const struct demand *d, const struct placement *at, struct device_state *after);
+void choice_take(const struct node_state *n, const struct device_state *before, const struct demand *d,
+                 const struct placement *at, struct device_state *after);
 
 #endif

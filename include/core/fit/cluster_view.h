@@ -20,7 +20,8 @@ struct cluster_view {
     uint32_t node_n;
     const struct device_state *devices; /* node_state.first_device */
     const struct intern *models;        /* device_state.model_id */
-    const struct demand_histogram *demand_histogram;              /* what pods have asked for so far (core/request/demand_histogram.h) */
+    const struct demand_histogram
+        *demand_histogram; /* what pods have asked for so far (core/request/demand_histogram.h) */
     /* Each counts its changes; equal numbers mean that nothing of this changed: */
     uint64_t version;       /* the numbers of any node */
     uint64_t names_version; /* which index means which node */

@@ -18,15 +18,15 @@
 
 enum device_flag {
     DEVICE_HEALTHY = 1 << 0,
-    DEVICE_IN_USE = 1 << 1,    /* some pod holds a part of it */
-    DEVICE_EXCLUSIVE = 1 << 2, /* a pod holds it alone */
-    DEVICE_DENIED = 1 << 3,    /* fgpu.io/gpu-uuid of the demand this view was made for excludes it */
-    DEVICE_LOST = 1 << 4,      /* gone from the inventory, kept because a pod still holds it */
-    DEVICE_ISOLATED = 1 << 5,  /* holds a pod that must not share with the demand of this view */
-    DEVICE_COUNTED = 1 << 6,   /* a MIG instance of which kubelet picks one: they are counted, not steered */
-    DEVICE_BLOCKED = 1 << 7,   /* the same GPU is held in its other form, whole or as an instance */
-    DEVICE_EQUAL = 1 << 8,     /* pods that do not say otherwise share it in equal parts (model/qos.h) */
-    DEVICE_SLICE = 1 << 9,     /* a virtual GPU of a fixed profile (core/inventory/vgpu_profile.h) */
+    DEVICE_IN_USE = 1 << 1,     /* some pod holds a part of it */
+    DEVICE_EXCLUSIVE = 1 << 2,  /* a pod holds it alone */
+    DEVICE_DENIED = 1 << 3,     /* fgpu.io/gpu-uuid of the demand this view was made for excludes it */
+    DEVICE_LOST = 1 << 4,       /* gone from the inventory, kept because a pod still holds it */
+    DEVICE_ISOLATED = 1 << 5,   /* holds a pod that must not share with the demand of this view */
+    DEVICE_COUNTED = 1 << 6,    /* a MIG instance of which kubelet picks one: they are counted, not steered */
+    DEVICE_BLOCKED = 1 << 7,    /* the same GPU is held in its other form, whole or as an instance */
+    DEVICE_EQUAL = 1 << 8,      /* pods that do not say otherwise share it in equal parts (model/qos.h) */
+    DEVICE_SLICE = 1 << 9,      /* a virtual GPU of a fixed profile (core/inventory/vgpu_profile.h) */
     DEVICE_ELSEWHERE = 1 << 10, /* another system hands it out (core/inventory/inventory.h, LEDGER_SLICES) */
 };
 
@@ -35,27 +35,26 @@ struct device_state {
     int32_t mem_cap_mib;  /* x over-commit factor; 0: unknown */
     int32_t mem_base_mib; /* before the factor: what shares are taken of */
     int32_t milli_free;
-    int32_t milli_cap;    /* 1000 x over-commit factor */
+    int32_t milli_cap; /* 1000 x over-commit factor */
     int16_t slot_free;
     int16_t slot_cap;
-    uint16_t model_id;    /* index into the view's table of models */
-    uint16_t profile;     /* of struct device; takes only charges of the same */
-    uint16_t flags;       /* enum device_flag */
-    uint8_t memory_only;  /* enum memory_only_mode: what a GPU request for memory alone takes of the compute */
+    uint16_t model_id;   /* index into the view's table of models */
+    uint16_t profile;    /* of struct device; takes only charges of the same */
+    uint16_t flags;      /* enum device_flag */
+    uint8_t memory_only; /* enum memory_only_mode: what a GPU request for memory alone takes of the compute */
 };
 
 /* Equal in everything: what holds for the one holds for the other. */
 static inline bool device_equal(const struct device_state *a, const struct device_state *b)
 {
-    return a->mem_free_mib == b->mem_free_mib && a->milli_free == b->milli_free &&
-           a->slot_free == b->slot_free && a->flags == b->flags && a->model_id == b->model_id &&
-           a->mem_cap_mib == b->mem_cap_mib && a->mem_base_mib == b->mem_base_mib &&
-           a->milli_cap == b->milli_cap && a->slot_cap == b->slot_cap && a->profile == b->profile &&
-           a->memory_only == b->memory_only;
+    return a->mem_free_mib == b->mem_free_mib && a->milli_free == b->milli_free && a->slot_free == b->slot_free &&
+           a->flags == b->flags && a->model_id == b->model_id && a->mem_cap_mib == b->mem_cap_mib &&
+           a->mem_base_mib == b->mem_base_mib && a->milli_cap == b->milli_cap && a->slot_cap == b->slot_cap &&
+           a->profile == b->profile && a->memory_only == b->memory_only;
 }
 
-/* Do the same amounts, in total and of a GPU request, hold for both devices? Neighbours nearly always say yes, so that a GPU request
- * is resolved once per node. */
+/* Do the same amounts, in total and of a GPU request, hold for both devices? Neighbours nearly always say yes, so that
+ * a GPU request is resolved once per node. */
 static inline bool device_same_capacity(const struct device_state *a, const struct device_state *b)
 {
     return a->milli_cap == b->milli_cap && a->mem_cap_mib == b->mem_cap_mib && a->mem_base_mib == b->mem_base_mib &&
@@ -95,26 +94,26 @@ enum pod_class {
 /* Of a pod that holds so many GPUs, each of them whole or not; 0: none. */
 static inline uint8_t pod_class_of(int32_t device_n, bool whole)
 {
-    return device_n <= 0   ? 0
-           : !whole        ? POD_CLASS_SHARED
-           : device_n < 2  ? POD_CLASS_1
-           : device_n < 4  ? POD_CLASS_2
-           : device_n < 8  ? POD_CLASS_4
-                           : POD_CLASS_8;
+    return device_n <= 0  ? 0
+           : !whole       ? POD_CLASS_SHARED
+           : device_n < 2 ? POD_CLASS_1
+           : device_n < 4 ? POD_CLASS_2
+           : device_n < 8 ? POD_CLASS_4
+                          : POD_CLASS_8;
 }
 
 struct node_state {
     uint32_t name_order;   /* of two nodes the one with the smaller name has the smaller; changes with names_version */
     uint32_t first_device; /* in the view's device array */
     uint16_t device_n;
-    uint8_t flags;         /* enum node_flag */
-    uint8_t pod_classes;   /* enum pod_class, of the pods that hold GPUs here */
-    uint64_t version;      /* of the numbers here: no two changes of any node have the same */
+    uint8_t flags;              /* enum node_flag */
+    uint8_t pod_classes;        /* enum pod_class, of the pods that hold GPUs here */
+    uint64_t version;           /* of the numbers here: no two changes of any node have the same */
     int32_t plugin_managed_cap; /* GPUs, replicas or units of a plugin */
     int32_t plugin_managed_used;
     int32_t plugin_managed_per_gpu; /* how many make one GPU, >= 1 where there are any */
     uint64_t plugin_managed_names;  /* as in struct demand; 0: not known */
-    int32_t share_pod_n;   /* pods that hold parts of devices through fgpu */
+    int32_t share_pod_n;            /* pods that hold parts of devices through fgpu */
     struct host_state host;
 };
 
@@ -131,12 +130,13 @@ static inline bool device_is_overcommitted(const struct device_state *d)
     return d->mem_free_mib < 0 || d->milli_free < 0 || d->slot_free < 0;
 }
 
-/* What the GPU request `w` of `of` takes of this device: gpu_request_charge(), but no compute for GPU requests for memory alone where the
- * node says so, and what quality of service, virtual GPUs and MIG add. Equal shares take at least the even part
- * (model/qos.h). A virtual GPU of a fixed profile is always taken whole. So is an instance, by GPU requests for its profile
- * and, where fgpu steers it, by GPU requests for memory alone. Where the device is no answer to the GPU request at all, the charge
- * is of another profile, so that the device does not take it. `of` NULL: it says no quality of service. A charge is
- * never negative, has one slot, and depends on the capacities of the device only, not on what is free. */
+/* What the GPU request `w` of `of` takes of this device: gpu_request_charge(), but no compute for GPU requests for
+ * memory alone where the node says so, and what quality of service, virtual GPUs and MIG add. Equal shares take at
+ * least the even part (model/qos.h). A virtual GPU of a fixed profile is always taken whole. So is an instance, by GPU
+ * requests for its profile and, where fgpu steers it, by GPU requests for memory alone. Where the device is no answer
+ * to the GPU request at all, the charge is of another profile, so that the device does not take it. `of` NULL: it says
+ * no quality of service. A charge is never negative, has one slot, and depends on the capacities of the device only,
+ * not on what is free. */
 struct charge device_charge(const struct device_state *d, const struct demand *of, const struct gpu_request *w);
 
 /* Is it one instance of a GPU in MIG mode? */

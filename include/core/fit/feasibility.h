@@ -26,15 +26,15 @@ enum verdict feasibility_of_node(const struct node_state *n, const struct demand
 
 /* `allowed_models`: a byte per model_id of the devices, not 0 where the model is allowed, or NULL when the demand has
  * no model constraint (models_allowed() in core/fit/cluster_view.h). `ret` is written only on VERDICT_FITS, and only as
- * many GPU requests as the demand has; whole GPUs of a plugin have none, because kubelet picks them. Any other verdict names
- * the need that is unmet. The demand must have no defect. */
+ * many GPU requests as the demand has; whole GPUs of a plugin have none, because kubelet picks them. Any other verdict
+ * names the need that is unmet. The demand must have no defect. */
 enum verdict feasibility_place(const struct node_state *n, const struct device_state *devices,
                                const uint8_t *allowed_models, const struct demand *d,
                                const struct strategy *device_strategy, struct placement *ret);
 
 /* What `p` takes of the device with this ordinal: the peak over the phases, each dimension by itself. */
-struct charge placement_charge(const struct demand *d, const struct placement *p,
-                               const struct device_state *devices, size_t ordinal);
+struct charge placement_charge(const struct demand *d, const struct placement *p, const struct device_state *devices,
+                               size_t ordinal);
 
 /* What a pod takes of a device if nobody knows which of its containers use it: all of them (the pessimistic
  * charge of pods that bypassed fgpu). A defective demand takes the whole device. */

@@ -15,7 +15,8 @@
 #include <stdint.h>
 
 struct placement {
-    uint64_t gpu_request_devices[DEMAND_GPU_REQUESTS_MAX]; /* [i]: devices of demand.GPU requests[i], GPU request.count bits set */
+    uint64_t gpu_request_devices[DEMAND_GPU_REQUESTS_MAX]; /* [i]: devices of demand.GPU requests[i], GPU request.count
+                                                              bits set */
 };
 
 /* The devices that any of the first gpu_request_n GPU requests gets, a bit each. */

@@ -26,7 +26,7 @@
 /* Are nodes unlike each other for this demand? */
 bool slack_matters(const struct demand *d);
 /* Of a node that the demand fits on. Only if it matters. */
-uint16_t slack_on(const struct node_state *n, const struct device_state *devices,
-                  const uint8_t *allowed_models, const struct demand *d);
+uint16_t slack_on(const struct node_state *n, const struct device_state *devices, const uint8_t *allowed_models,
+                  const struct demand *d);
 
 #endif

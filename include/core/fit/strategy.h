@@ -32,7 +32,7 @@ struct strategy_node {
     size_t device_n;
     int32_t plugin_managed_cap;  /* GPUs of the plugin; 0: none */
     int32_t plugin_managed_free; /* of these, not taken with the placement */
-    struct host_state host; /* after */
+    struct host_state host;      /* after */
 };
 
 struct strategy {

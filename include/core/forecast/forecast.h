@@ -69,14 +69,14 @@ uint64_t forecast_typical_version(const struct forecast *o);
 /* ---- what a placement destroys, for the strategy rsp (packing.md 5.1) ---- */
 
 #define FORECAST_CLASSES_MAX 64
-#define FORECAST_MILLI 1280  /* score units of one milli: all weights of the formula are whole then */
+#define FORECAST_MILLI 1280 /* score units of one milli: all weights of the formula are whole then */
 #define FORECAST_SIXTEENTHS 16
 
 /* What scarce goods cost now. Kept by value over one decision, so that all its nodes are judged alike although others
  * change the ledger in between. */
 struct forecast_prices {
-    uint64_t version; /* counts changes of anything below */
-    uint64_t basis;   /* what the classes mean; prices of another basis mean nothing */
+    uint64_t version;   /* counts changes of anything below */
+    uint64_t basis;     /* what the classes mean; prices of another basis mean nothing */
     int32_t scarce_cpu; /* f: 0 cores are plenty .. 16 cores run out before GPUs */
     int32_t churn;      /* chi: 0 nobody leaves .. 16 as many leave as come */
     uint32_t n;
@@ -92,8 +92,8 @@ bool forecast_prices_hold(const struct forecast *o, const struct forecast_prices
 #define FORECAST_TERMS_MAX 8
 #define FORECAST_NO_NODE UINT32_MAX
 
-/* What the scores of some placements on one node are made of: the residuals that they leave, as the forecast remembers them.
- * Valid for the same version of the node. */
+/* What the scores of some placements on one node are made of: the residuals that they leave, as the forecast remembers
+ * them. Valid for the same version of the node. */
 struct forecast_terms {
     uint32_t node; /* its index in the ledger, whose numbers are those before the placement; or FORECAST_NO_NODE */
     uint32_t n;    /* 0: none; above FORECAST_TERMS_MAX: too many, the first ones are here */
@@ -105,7 +105,7 @@ struct forecast_terms {
 /* The score of a placement at these prices; higher is better. A function of the residual on the node before and after,
  * of the demand histogram and the prices. `terms` (may be NULL) gets one more. */
 int64_t forecast_gain(const struct forecast *o, const struct forecast_prices *p, const struct strategy_node *n,
-                     struct forecast_terms *terms);
+                      struct forecast_terms *terms);
 /* Some of forecast_terms.after. */
 struct forecast_places {
     const struct forecast_place *p;
@@ -113,8 +113,8 @@ struct forecast_places {
 };
 /* The best of some placements on this node, in two parts, at other prices and without looking at the node. False: the
  * forecast has forgotten one of them, or never followed the node. */
-bool forecast_gain_again(const struct forecast *o, const struct forecast_prices *p, uint32_t node, struct forecast_places some,
-                        struct forecast_places more, int64_t *ret);
+bool forecast_gain_again(const struct forecast *o, const struct forecast_prices *p, uint32_t node,
+                         struct forecast_places some, struct forecast_places more, int64_t *ret);
 
 /* ---- the same, for people: what is scarce and what it costs ---- */
 
@@ -126,7 +126,7 @@ enum forecast_good {
 
 struct forecast_scarce {
     enum forecast_good good;
-    bool plugin_managed;         /* of a plugin's GPUs */
+    bool plugin_managed;    /* of a plugin's GPUs */
     uint32_t node_n;        /* nodes of the shapes that supply it */
     int32_t count;          /* GPUs of one pod; SIZE: 0 */
     int32_t milli, mem_mib; /* of each GPU, at least; HOSTS: 0. mem_mib 0: no matter, or unknown */
@@ -136,9 +136,9 @@ struct forecast_scarce {
 };
 
 struct forecast_report {
-    bool known; /* false: nobody has looked ahead with prices yet; then nothing else is written */
-    int32_t scarce_cpu, churn;  /* as in struct forecast_prices */
-    int32_t prior_permille; /* of the volume that is expected: pods that nobody has seen yet (packing.md: prior) */
+    bool known;                /* false: nobody has looked ahead with prices yet; then nothing else is written */
+    int32_t scarce_cpu, churn; /* as in struct forecast_prices */
+    int32_t prior_permille;    /* of the volume that is expected: pods that nobody has seen yet (packing.md: prior) */
     size_t scarce_n;
     struct forecast_scarce scarce[FORECAST_CLASSES_MAX]; /* largest share first */
 };

@@ -40,7 +40,7 @@ static inline int64_t device_idle_milli(const struct device_state *d)
 int64_t fragmentation_idle_milli(const struct fragmentation_node *n);
 
 /* F in milli: 0 to fragmentation_idle_milli(). Without typical pods it is 0. */
-double fragmentation_milli(const struct fragmentation_node *n,
-                           const struct forecast_typical *typical, size_t typical_n);
+double fragmentation_milli(const struct fragmentation_node *n, const struct forecast_typical *typical,
+                           size_t typical_n);
 
 #endif

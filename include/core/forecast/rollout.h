@@ -17,9 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ROLLOUT_LISTS 16 /* measured: half of it packs worse, twice as many buy little (packing.md 5.2) */
-#define ROLLOUT_PODS 64  /* of a list: a set of them is one word */
-#define ROLLOUT_AMONG 32 /* of these, the first count where GPU-less pods come along */
+#define ROLLOUT_LISTS 16    /* measured: half of it packs worse, twice as many buy little (packing.md 5.2) */
+#define ROLLOUT_PODS 64     /* of a list: a set of them is one word */
+#define ROLLOUT_AMONG 32    /* of these, the first count where GPU-less pods come along */
 #define ROLLOUT_TYPES_MAX 4 /* different kinds of devices of one node; more are taken for the last */
 
 #define ROLLOUT_NEVER INT32_MAX

@@ -13,7 +13,8 @@
 #include "model/node.h"
 #include "model/policy.h"
 
-#define INVENTORY_SHARED_PRODUCT "-SHARED" /* how GPU Feature Discovery ends the product of GPUs that a plugin shares */
+/* How GPU Feature Discovery ends the product of GPUs that a plugin shares. */
+#define INVENTORY_SHARED_PRODUCT "-SHARED"
 
 enum source_result {
     SOURCE_ABSENT,    /* says nothing: ask the next one */
@@ -27,7 +28,8 @@ struct inventory_draft {
     struct device_settings settings; /* of this node */
     const struct node *node;
     struct arena *arena; /* for text with escapes */
-    /* What plugins sell while kubelet picks, beside the devices. Read before any source; as here nobody sells anything. */
+    /* What plugins sell while kubelet picks, beside the devices. Read before any source; as here nobody sells anything.
+     */
     int64_t plugin_managed_n; /* GPUs, replicas or units of plugins in allocatable */
     bool plugin_managed_bad;  /* they are no number */
     uint64_t plugin_managed_names;
@@ -35,11 +37,11 @@ struct inventory_draft {
     bool one_unit;         /* one to a container */
     int32_t units_per_gpu; /* 1: whole GPUs; 0: nobody knows */
     const char *foreign;   /* why the GPUs belong to another system; NULL: they do not, as far as the object tells */
-    bool unmeasured;     /* as in struct inventory */
-    const char *note;    /* the first one stays */
-    bool mig_changing;   /* as in struct inventory */
+    bool unmeasured;       /* as in struct inventory */
+    const char *note;      /* the first one stays */
+    bool mig_changing;     /* as in struct inventory */
     bool mig_single;
-    bool mig_counted;    /* a plugin has the node's instances */
+    bool mig_counted; /* a plugin has the node's instances */
     size_t device_n;
     struct device devices[DEVICES_PER_NODE_MAX]; /* memory as on the card */
 };
@@ -66,10 +68,10 @@ bool inventory_sum_allocatable(const struct node *node, const struct str *names,
 enum source_result inventory_unmeasured(struct inventory_draft *d, const char *note);
 /* Sentences that several say. */
 #define INVENTORY_NOTE_RESOURCE "GPU resource in allocatable is not a whole number"
-#define INVENTORY_NOTE_UNMEASURED \
-    "only allocatable says that there are GPUs, and a plugin may split GPUs: no shares are placed here. Run GPU " \
+#define INVENTORY_NOTE_UNMEASURED                                                                                      \
+    "only allocatable says that there are GPUs, and a plugin may split GPUs: no shares are placed here. Run GPU "      \
     "Feature Discovery, set label fgpu.io/allocatable=whole-gpus, or use nodeTemplates"
-#define INVENTORY_NOTE_REPLICAS \
+#define INVENTORY_NOTE_REPLICAS                                                                                        \
     "the device plugin shares these GPUs and no label says how many replicas a GPU has: each counts as a whole GPU"
 /* n >= 1 GPUs of one kind that allocatable counts, known by their index only. Their memory is that of the memory
  * resources in allocatable, else what the next source tells of it. */

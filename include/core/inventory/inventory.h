@@ -1,5 +1,6 @@
-/* core/inventory/inventory.h - which GPUs a node has, from the first source that says so. Read by dialect_inventory() in
- * core/dialects/dialect.h: each source is asked of the dialects first, then of what describes the machine whoever shares it.
+/* core/inventory/inventory.h - which GPUs a node has, from the first source that says so. Read by dialect_inventory()
+ * in core/dialects/dialect.h: each source is asked of the dialects first, then of what describes the machine whoever
+ * shares it.
  *
  * Order (design.md section 5): annotation fgpu.io/gpus; GPU Feature Discovery labels
  * (nvidia.com/gpu.count, .memory, .product); extended resources in allocatable (fgpu.io/gpu-milli
@@ -13,24 +14,25 @@
  * them is (nvidia.com/gpu.replicas, vgpu.type); an entry of resources.compute, whose unitsPerGPU says it. Otherwise the
  * node is `unmeasured`: its plugin's GPUs are counted for pods that ask for them, and no shares are placed there.
  *
- * Nodes where the agent of another system hands out GPUs (HAMi, Volcano, gpushare and others: src/core/dialects/foreign.c)
- * are `elsewhere`: their devices stay, with what is charged on them, and take no further shares.
+ * Nodes where the agent of another system hands out GPUs (HAMi, Volcano, gpushare and others:
+ * src/core/dialects/foreign.c) are `elsewhere`: their devices stay, with what is charged on them, and take no further
+ * shares.
  *
- * Plugins that leave the choice to kubelet sell whole GPUs, replicas of them (time-slicing, MPS) or units: their number,
- * names and how many make one GPU are reported beside the devices (src/core/dialects/units, decision 0028). Where labels
- * speak of replicas and allocatable has none under a name of the configuration, the node has no devices, unless the
- * annotation describes them.
+ * Plugins that leave the choice to kubelet sell whole GPUs, replicas of them (time-slicing, MPS) or units: their
+ * number, names and how many make one GPU are reported beside the devices (src/core/dialects/units, decision 0028).
+ * Where labels speak of replicas and allocatable has none under a name of the configuration, the node has no devices,
+ * unless the annotation describes them.
  *
- * MIG. The annotation lists the instances of a GPU: "mig":[{"uuid":"MIG-a","profile":"1g.10gb","start":0}], "memMib" and
- * "healthy" if known; an empty list is a GPU in MIG mode without instances. They must fit the model's table
- * (model/mig.h) and become devices behind the GPUs; the memory reserve is not taken off them, because they are not shared.
- * What a device plugin offers as nvidia.com/mig-<profile> or, with the strategy "single", as its whole GPUs, is
+ * MIG. The annotation lists the instances of a GPU: "mig":[{"uuid":"MIG-a","profile":"1g.10gb","start":0}], "memMib"
+ * and "healthy" if known; an empty list is a GPU in MIG mode without instances. They must fit the model's table
+ * (model/mig.h) and become devices behind the GPUs; the memory reserve is not taken off them, because they are not
+ * shared. What a device plugin offers as nvidia.com/mig-<profile> or, with the strategy "single", as its whole GPUs, is
  * counted: kubelet picks. A node whose label nvidia.com/mig.config.state is there and not "success" is closed.
  *
  * A label vgpu.type or virtual.gpu.type (K8vGPUSharing) names the profile of virtual GPUs
- * (core/inventory/vgpu_profile.h): each GPU then has the profile's memory, or less where the source says so, and takes one
- * container. With a name that is not known the node gets no devices and a note; whole GPUs of its plugin
- * are handed out as before.
+ * (core/inventory/vgpu_profile.h): each GPU then has the profile's memory, or less where the source says so, and takes
+ * one container. With a name that is not known the node gets no devices and a note; whole GPUs of its plugin are handed
+ * out as before.
  *
  * nvidia.com/gpu.memory counts MiB; from 1 GiB of bytes on it is read as bytes, which some write into it.
  *
@@ -46,7 +48,7 @@
 #include "model/device.h"
 
 #define INVENTORY_ALLOCATABLE_LABEL "fgpu.io/allocatable" /* POLICY_WHOLE_GPUS means something */
-#define INVENTORY_INDEX_MAX 1023 /* of index, minor and numa */
+#define INVENTORY_INDEX_MAX 1023                          /* of index, minor and numa */
 #define INVENTORY_DEVICE_INDEX_MAX DEVICE_ANONYMOUS_INDEX(DEVICES_PER_NODE_MAX - 1) /* of MIG instances */
 #define INVENTORY_SLOTS_MAX 32767
 #define INVENTORY_TEXT_BYTES_MAX 128 /* of a UUID and a model */

@@ -44,8 +44,8 @@ struct ledger *ledger_audit_scratch(const struct ledger *l);
 
 /* What POD_OBSERVED, POD_GONE, NODE_DESCRIBED or NODE_GONE would find wrong. Changes nothing but `scratch`.
  * *ret_touched: of the entry; 0 when the ledger has none. */
-enum ledger_drift ledger_drift(const struct ledger *l, struct ledger *scratch,
-                               const struct ledger_op *op, uint64_t *ret_touched);
+enum ledger_drift ledger_drift(const struct ledger *l, struct ledger *scratch, const struct ledger_op *op,
+                               uint64_t *ret_touched);
 
 /* Applies the op that ledger_drift() found `drift` with. A pod that is not bound any more is forgotten first, because
  * no observation takes a charge away. Fails as ledger_apply() does. */

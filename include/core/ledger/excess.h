@@ -4,14 +4,12 @@
  * charges it (design.md 3.1). It is never without a cause, though, and every cause is a fact that the ledger holds and
  * that ends:
  *
- *   capacity   a description of the node took away what was given before, be it that this shows only later, because a share
- *              takes less of a smaller device; ends when the charges fit again
- *   unproven   a pod is charged here because nobody can prove where it is: no record, kubelet picked, or only its
- *              index joins it to the device; ends when its devices become known, or with the pod
- *   raised     a pod that was placed here takes more than it was granted: its request or its reading changed; ends when
- *              it falls back, or with the pod
- *   recorded   the record of a pod that this process did not place names the device: another process placed it, or
- *              this one before it was restarted; ends with the pod
+ *   capacity   a description of the node took away what was given before, be it that this shows only later, because a
+ * share takes less of a smaller device; ends when the charges fit again unproven   a pod is charged here because nobody
+ * can prove where it is: no record, kubelet picked, or only its index joins it to the device; ends when its devices
+ * become known, or with the pod raised     a pod that was placed here takes more than it was granted: its request or
+ * its reading changed; ends when it falls back, or with the pod recorded   the record of a pod that this process did
+ * not place names the device: another process placed it, or this one before it was restarted; ends with the pod
  *   reserved   a reservation of this process took what was not free
  *
  * The last is a broken invariant, and so is a device that is too small for nothing but what was granted here:
@@ -33,11 +31,11 @@
 #include <stdint.h>
 
 enum excess_cause { /* bits */
-    EXCESS_CAPACITY = 1 << 0,
-    EXCESS_UNPROVEN = 1 << 1,
-    EXCESS_RAISED = 1 << 2,
-    EXCESS_RECORDED = 1 << 3,
-    EXCESS_RESERVED = 1 << 4,
+                    EXCESS_CAPACITY = 1 << 0,
+                    EXCESS_UNPROVEN = 1 << 1,
+                    EXCESS_RAISED = 1 << 2,
+                    EXCESS_RECORDED = 1 << 3,
+                    EXCESS_RESERVED = 1 << 4,
 };
 #define EXCESS_CAUSE_N 5
 /* Of one bit: "capacity", "unproven", "raised", "recorded", "reserved". */
@@ -59,7 +57,7 @@ struct ledger_excess {
     struct str node_name;
     struct str uuid; /* empty: the device is its index */
     int32_t index;
-    unsigned causes; /* at least one bit, of enum excess_cause */
+    unsigned causes;                /* at least one bit, of enum excess_cause */
     int32_t milli_over, slots_over; /* charged beyond the capacity; 0: within */
     int64_t mem_mib_over;
     const struct ledger_excess_pod *pods; /* the first EXCESS_PODS_MAX, in order of attachment */

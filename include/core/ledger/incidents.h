@@ -32,11 +32,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum incident_kind {
-    INCIDENT_DOUBLE_BOOKING,
-    INCIDENT_FOREIGN_DECISION,
-    INCIDENT_KIND__MAX
-};
+enum incident_kind { INCIDENT_DOUBLE_BOOKING, INCIDENT_FOREIGN_DECISION, INCIDENT_KIND__MAX };
 const char *incident_kind_name(enum incident_kind k); /* "double_booking": a metric's label */
 
 struct incident_pod {

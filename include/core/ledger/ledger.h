@@ -91,9 +91,9 @@ enum ledger_op_kind {
     LEDGER_PODS_END,       /* ... what was not in it is gone        */
     LEDGER_NODES_BEGIN,
     LEDGER_NODES_END,
-    LEDGER_TENANTS, /* .tenants: others from now on */
+    LEDGER_TENANTS,       /* .tenants: others from now on */
     LEDGER_RECORD_JUDGED, /* .judged: whether the signature of a provisional record holds */
-    LEDGER_SLICES,  /* .slices: do ResourceSlices publish the GPUs of a node? */
+    LEDGER_SLICES,        /* .slices: do ResourceSlices publish the GPUs of a node? */
     LEDGER_OP__MAX
 };
 
@@ -101,13 +101,13 @@ struct ledger_node_fact {
     struct str name;
     struct str uid;
     bool schedulable;
-    bool closed; /* takes no new pods; core/time/node_pools.h */
+    bool closed;                       /* takes no new pods; core/time/node_pools.h */
     const struct inventory *inventory; /* memory after the reserve, before over-commit factors */
     uint64_t rules;                    /* bits of the packing rules that select it: core/placement/plan.h */
     const char *note;                  /* of core/inventory/inventory.h; static or NULL */
     struct host_capacity host;
     struct host_request host_taken; /* by pods that no op tells of (sim/state_file.h); else nothing */
-    const struct taint *taints; /* core/request/toleration.h, with that of a cordoned node */
+    const struct taint *taints;     /* core/request/toleration.h, with that of a cordoned node */
     size_t taint_n;
 };
 
@@ -135,7 +135,7 @@ struct ledger_pod_fact {
     struct str uid;
     struct str namespace_;
     struct str name;
-    struct str node_name; /* empty: not bound */
+    struct str node_name;      /* empty: not bound */
     struct str nominated_node; /* of a pod that is not bound: status.nominatedNodeName; empty: none */
     uint64_t version;          /* resourceVersion of the object; 0: not known */
     bool deleting;
@@ -145,15 +145,15 @@ struct ledger_pod_fact {
     const struct demand *demand;
     const struct assignment *assignment; /* as read from the pod; NULL: none, not readable, or not to be believed */
     enum record_trust record_trust;      /* of the assignment */
-    struct str proof; /* of a provisional one: bytes that LEDGER_RECORD_JUDGED says again */
+    struct str proof;                    /* of a provisional one: bytes that LEDGER_RECORD_JUDGED says again */
     /* spec.initContainers, in their order: which containers of a signed record run together (core/request/demand.h).
      * One that the record names and this list does not is taken to run beside all others. */
     const struct container *init_containers;
     size_t init_container_n;
-    const uint64_t *label_hashes;        /* dialect_label_hashes() */
+    const uint64_t *label_hashes; /* dialect_label_hashes() */
     size_t label_n;
-    size_t annotation_bytes; /* keys and values: a Binding must leave room for them (contract.md R27) */
-    struct str leftovers;    /* of an earlier answer, while it is not bound (core/dialects/dialect.h) */
+    size_t annotation_bytes;              /* keys and values: a Binding must leave room for them (contract.md R27) */
+    struct str leftovers;                 /* of an earlier answer, while it is not bound (core/dialects/dialect.h) */
     const struct toleration *tolerations; /* counts while the pod is pending */
     size_t toleration_n;
     const struct ledger_known_charge *known; /* by another ledger (sim/state_file.h): the charge is at least that */
@@ -202,7 +202,7 @@ struct ledger_op {
 
 struct ledger_limits {
     struct hash_key hash_key;
-    int32_t overcommit_milli;     /* model/policy.h */
+    int32_t overcommit_milli; /* model/policy.h */
     int32_t overcommit_mem_milli;
     uint32_t nodes_max; /* 0: LEDGER_NODES_MAX */
     uint32_t pods_max;  /* 0: LEDGER_PODS_MAX */
@@ -219,11 +219,12 @@ void ledger_free(struct ledger *l); /* NULL is fine */
  * Observations never fail except by ERR_LIMIT, those of pods never. */
 WARN_UNUSED int ledger_apply(struct ledger *l, const struct ledger_op *op, struct err *reterr);
 
-/* What pods have asked for so far (core/request/demand_histogram.h). A pod that asks for GPUs counts when it is first observed with
- * a request that can be read; one that asks for none, when it is bound and its node is known to have GPUs: at once, or
- * when the node is described, or, while the first lists are on their way, when both are complete, so that it does not
- * matter which comes first. It departs when it is gone, if it was bound or reserved. Repeats, lists and reservations
- * count nothing; a pod that the ledger had to forget, and that turns up again, counts anew. Borrowed. */
+/* What pods have asked for so far (core/request/demand_histogram.h). A pod that asks for GPUs counts when it is first
+ * observed with a request that can be read; one that asks for none, when it is bound and its node is known to have
+ * GPUs: at once, or when the node is described, or, while the first lists are on their way, when both are complete, so
+ * that it does not matter which comes first. It departs when it is gone, if it was bound or reserved. Repeats, lists
+ * and reservations count nothing; a pod that the ledger had to forget, and that turns up again, counts anew. Borrowed.
+ */
 const struct demand_histogram *ledger_demand_histogram(const struct ledger *l);
 
 /* The numbers of its nodes, and the demand histogram. */
@@ -277,9 +278,9 @@ uint64_t ledger_node_rules(const struct ledger *l, struct str node_name);
 
 /* Searches devices for this demand on one node of the live ledger, with isolation against its pods by
  * `namespace_` and labels. On VERDICT_FITS `ret` may be given to LEDGER_RESERVE before any other op. */
-enum verdict ledger_place(const struct ledger *l, struct str node_name, struct str namespace_,
-                          const struct demand *d, const uint64_t *label_hashes, size_t label_n,
-                          const struct pack_params *params, struct placement *ret);
+enum verdict ledger_place(const struct ledger *l, struct str node_name, struct str namespace_, const struct demand *d,
+                          const uint64_t *label_hashes, size_t label_n, const struct pack_params *params,
+                          struct placement *ret);
 /* The same with everything taken from the pod the ledger knows by this UID, for a bind: VERDICT_UNTOLERATED where
  * the pod does not tolerate a taint of the node. (In filter that is kube-scheduler's affair; a bind may come from
  * anybody.) */
@@ -289,7 +290,7 @@ enum verdict ledger_place_pod(const struct ledger *l, struct str node_name, stru
 /* One of the tenants, in their order. Text is valid until the next LEDGER_TENANTS. */
 struct ledger_tenant {
     struct str name;
-    size_t pod_n;         /* that hold something */
+    size_t pod_n; /* that hold something */
     struct holding held;
     struct holding limit; /* INT64_MAX: none */
 };
@@ -319,8 +320,8 @@ bool ledger_must_verify(const struct ledger *l, const struct ledger_pod_fact *f)
 
 /* The record to write for a reserved pod: devices with UUIDs, indexes and amounts, all in `a`. ERR_NOT_FOUND
  * when the pod holds no devices. */
-WARN_UNUSED int ledger_assignment(const struct ledger *l, struct str uid, struct arena *a,
-                                  struct assignment *ret, struct err *reterr);
+WARN_UNUSED int ledger_assignment(const struct ledger *l, struct str uid, struct arena *a, struct assignment *ret,
+                                  struct err *reterr);
 
 /* A device that began, or ceased, to be over-committed (device_is_overcommitted), since the last call. What is not
  * taken for long is dropped. */

@@ -23,10 +23,10 @@ struct snapshot_allocation {
     bool init;
     int32_t milli;
     int64_t mem_mib;
-    int32_t asked_milli;   /* where the GPU request says other amounts than are charged; */
-    int64_t asked_mem_mib; /* both 0: the charge says them */
+    int32_t asked_milli;        /* where the GPU request says other amounts than are charged; */
+    int64_t asked_mem_mib;      /* both 0: the charge says them */
     enum gpu_request_kind kind; /* which of the amounts were asked for; GPU_REQUEST_KIND__MAX: of a foreign pod */
-    uint64_t phases;     /* of the GPU request (core/request/demand.h) */
+    uint64_t phases;            /* of the GPU request (core/request/demand.h) */
 };
 
 /* A pod is charged more on this device than its request says now: it once asked for more, and charges never fall. */
@@ -45,7 +45,7 @@ struct snapshot_device {
     bool counted;
     bool slice;
     int32_t gpu_index;
-    uint16_t mig_occupied; /* in MIG mode: slots that instances take (model/mig.h) */
+    uint16_t mig_occupied;               /* in MIG mode: slots that instances take (model/mig.h) */
     const struct mig_family *mig_family; /* in MIG mode; NULL: of a model without a table */
     bool healthy;
     bool lost;
@@ -69,11 +69,11 @@ struct snapshot_node {
     bool closed;
     enum inventory_source source;
     const char *note;
-    bool elsewhere;   /* another system hands its GPUs out: no shares are placed */
-    bool unmeasured;  /* of struct inventory */
+    bool elsewhere;  /* another system hands its GPUs out: no shares are placed */
+    bool unmeasured; /* of struct inventory */
     int32_t plugin_managed_cap, plugin_managed_used;
-    int32_t plugin_managed_per_gpu; /* how many of them make one GPU */
-    bool plugin_managed_one;        /* a container gets one of them and no more */
+    int32_t plugin_managed_per_gpu;                 /* how many of them make one GPU */
+    bool plugin_managed_one;                        /* a container gets one of them and no more */
     int32_t overcommit_milli, overcommit_mem_milli; /* thousandths */
     enum memory_only_mode memory_only;
     enum qos qos;
@@ -90,19 +90,19 @@ struct snapshot_pod {
     struct str node_name;
     struct str decision_id;
     const char *dialect;
-    bool granted; /* charged what a signed record says; */
+    bool granted;             /* charged what a signed record says; */
     enum record_trust record; /* how far that is believed. RECORD_UNSIGNED: its signature did not hold */
     enum ledger_pod_state state;
     enum demand_defect defect;
     bool deleting;
-    bool conflict;          /* its annotations contradict what we know */
+    bool conflict;             /* its annotations contradict what we know */
     const char *conflict_text; /* static, NULL without conflict */
     int32_t plugin_managed_n;
     int32_t priority;
     enum demand_source source;
-    enum qos qos; /* while it holds something */
+    enum qos qos;                /* while it holds something */
     const struct demand *demand; /* of a pod that is pending or whose devices are not known; else NULL: allocations */
-    int64_t since_ms;       /* wall time of the last change of state */
+    int64_t since_ms;            /* wall time of the last change of state */
 };
 
 struct snapshot {
@@ -116,13 +116,13 @@ struct snapshot {
     uint64_t device_n;
     uint64_t overcommitted_n;
     struct incident_count incidents[INCIDENT_KIND__MAX]; /* of undescribed nodes, too */
-    uint64_t closed_n;          /* nodes that take no new pods */
-    uint64_t pod_on_closed_n;   /* pods that hold something there */
-    uint64_t turned_away_n;     /* struct ledger_turned_away, with the next two */
+    uint64_t closed_n;                                   /* nodes that take no new pods */
+    uint64_t pod_on_closed_n;                            /* pods that hold something there */
+    uint64_t turned_away_n;                              /* struct ledger_turned_away, with the next two */
     uint64_t turned_away_total_n;
     uint64_t uncounted_n;
-    uint64_t elsewhere_n;       /* nodes whose GPUs another system hands out */
-    uint64_t unmeasured_n;      /* nodes of which nothing but a plugin's number speaks of GPUs */
+    uint64_t elsewhere_n;  /* nodes whose GPUs another system hands out */
+    uint64_t unmeasured_n; /* nodes of which nothing but a plugin's number speaks of GPUs */
     int64_t milli_cap, milli_charged;
     int64_t mem_cap_mib, mem_charged_mib;
     uint64_t pods_by_state[LEDGER_POD_STATE__MAX];
@@ -135,7 +135,7 @@ size_t snapshot_unmeasured(const struct ledger *l, struct str *ret, size_t max);
 void snapshot_totals(const struct ledger *l, struct snapshot *ret);
 
 /* `node_name` and `namespace_` limit what is copied; empty means all. */
-WARN_UNUSED int snapshot_take(const struct ledger *l, struct arena *a, struct str node_name,
-                              struct str namespace_, struct snapshot *ret, struct err *reterr);
+WARN_UNUSED int snapshot_take(const struct ledger *l, struct arena *a, struct str node_name, struct str namespace_,
+                              struct snapshot *ret, struct err *reterr);
 
 #endif

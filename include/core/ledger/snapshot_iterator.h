@@ -28,8 +28,8 @@ struct snapshot_iterator_filter {
 
 /* Nodes come in the order of their names. `ret_totals` as snapshot_totals() says; its generation is that of the walk.
  * O(devices). */
-struct snapshot_iterator *snapshot_iterator_open(struct ledger *l, const struct snapshot_iterator_filter *filter, size_t max_bytes,
-                                     struct snapshot *ret_totals);
+struct snapshot_iterator *snapshot_iterator_open(struct ledger *l, const struct snapshot_iterator_filter *filter,
+                                                 size_t max_bytes, struct snapshot *ret_totals);
 
 enum snapshot_iterator_step {
     SNAPSHOT_ITERATOR_MORE, /* *ret has something, or nothing this time */
@@ -40,7 +40,7 @@ enum snapshot_iterator_step {
  * first_pod of struct snapshot, no totals); after the last node the pending pods, in no order, without nodes, 64 *
  * max_nodes slots at a time. What *ret shows lives as long as the walk and `a`. */
 enum snapshot_iterator_step snapshot_iterator_next(struct ledger *l, struct snapshot_iterator *w, size_t max_nodes,
-                                       struct arena *a, struct snapshot *ret);
+                                                   struct arena *a, struct snapshot *ret);
 
 /* Bytes copied before changes so far, of `max_bytes`. */
 size_t snapshot_iterator_kept_bytes(const struct snapshot_iterator *w);

@@ -38,7 +38,6 @@ struct ledger_status {
     struct ledger_node_status node;
 };
 
-void ledger_status(const struct ledger *l, const struct ledger_op *op,
-                     struct ledger_status *ret);
+void ledger_status(const struct ledger *l, const struct ledger_op *op, struct ledger_status *ret);
 
 #endif

@@ -48,15 +48,15 @@ struct ledger_view {
     const struct str *names;
     uint32_t node_n;
     const struct device_state *devices;
-    const uint8_t *allowed_models; /* by model_id; NULL: every model is allowed */
+    const uint8_t *allowed_models;             /* by model_id; NULL: every model is allowed */
     const struct view_nomination *nominations; /* of other pods with at least the priority of this one */
     size_t nomination_n;
     struct view_pod pod;
-    bool flags_devices; /* some device may get a flag for this demand */
+    bool flags_devices;             /* some device may get a flag for this demand */
     struct holding tenant_residual; /* of the pod's tenant */
-    bool limits_tenant; /* some placement may be too much for it */
-    bool slack_matters; /* between nodes: core/fit/slack.h */
-    bool isolates;      /* it may depend on other pods, not only on the node's own numbers */
+    bool limits_tenant;             /* some placement may be too much for it */
+    bool slack_matters;             /* between nodes: core/fit/slack.h */
+    bool isolates;                  /* it may depend on other pods, not only on the node's own numbers */
 };
 
 /* Borrows what `pod` points at. ERR_LIMIT when the arena is full. */
@@ -66,8 +66,7 @@ WARN_UNUSED int ledger_view(const struct ledger *l, struct arena *a, const struc
 /* The place of a node in `nodes`, LEDGER_VIEW_NONE when the ledger has not seen it. */
 #define LEDGER_VIEW_NONE UINT32_MAX
 uint32_t ledger_view_index(const struct ledger_view *v, const struct str *node_name);
-const struct node_state *ledger_view_find(const struct ledger_view *v,
-                                          struct str node_name); /* NULL: not seen */
+const struct node_state *ledger_view_find(const struct ledger_view *v, struct str node_name); /* NULL: not seen */
 
 static inline bool ledger_view_same_name(const struct str *a, const struct str *b)
 {
@@ -75,8 +74,7 @@ static inline bool ledger_view_same_name(const struct str *a, const struct str *
         return false;
     }
     if (a->n >= 8 && a->n <= 16) { /* most names, without a call */
-        return hash_load(a->p) == hash_load(b->p) &&
-               hash_load(a->p + a->n - 8) == hash_load(b->p + b->n - 8);
+        return hash_load(a->p) == hash_load(b->p) && hash_load(a->p + a->n - 8) == hash_load(b->p + b->n - 8);
     }
     return a->n > 0 && memcmp(a->p, b->p, a->n) == 0;
 }
@@ -98,8 +96,7 @@ static inline uint32_t ledger_view_index_near(const struct ledger_view *v, const
 uint64_t ledger_view_rules(const struct ledger_view *v, uint32_t node);
 
 /* The node's devices with the flags for this demand: the ledger's own, or a copy in `room`. */
-const struct device_state *ledger_view_devices(const struct ledger_view *v,
-                                               const struct node_state *n,
+const struct device_state *ledger_view_devices(const struct ledger_view *v, const struct node_state *n,
                                                struct device_state residual[DEVICES_PER_NODE_MAX]);
 
 #endif

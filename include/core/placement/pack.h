@@ -28,10 +28,10 @@ struct pack_result {
     struct str name; /* as asked */
     enum verdict verdict;
     uint32_t name_order; /* of a known node (core/fit/device_state.h): of equals the lower one comes first */
-    uint16_t slack;  /* core/fit/slack.h, when it fits; a lower one comes first, before scores */
-    uint8_t group;   /* of core/placement/plan.h: scores of different ones are not compared, a lower one comes first */
-    bool demoted;    /* fits, but not beside the pods held there */
-    int64_t score;   /* of the node strategy, when it fits; higher is better */
+    uint16_t slack;      /* core/fit/slack.h, when it fits; a lower one comes first, before scores */
+    uint8_t group; /* of core/placement/plan.h: scores of different ones are not compared, a lower one comes first */
+    bool demoted;  /* fits, but not beside the pods held there */
+    int64_t score; /* of the node strategy, when it fits; higher is better */
 };
 
 /* One node for the demand of the view. `placement` may be NULL. */
@@ -46,11 +46,11 @@ struct pack_query {
     const struct pack_tentative *holds;
     size_t hold_n;
     struct score_row known; /* of this demand (core/placement/score_cache.h), added to; empty: everything is computed */
-    uint64_t *seen;       /* a bit for each of the view's nodes, all clear before the first call: a name that comes
-                             again is left out. NULL: it is answered again */
-    size_t unknown_n;     /* names answered with VERDICT_NODE_UNKNOWN so far */
-    uint64_t work_max;    /* of forecast_work(), for one call of pack_some(); 0: no limit */
-    size_t done;          /* names that the last call looked at: with a limit perhaps not all */
+    uint64_t *seen;         /* a bit for each of the view's nodes, all clear before the first call: a name that comes
+                               again is left out. NULL: it is answered again */
+    size_t unknown_n;       /* names answered with VERDICT_NODE_UNKNOWN so far */
+    uint64_t work_max;      /* of forecast_work(), for one call of pack_some(); 0: no limit */
+    size_t done;            /* names that the last call looked at: with a limit perhaps not all */
     uint64_t held[PACK_HELD_BITS / 64]; /* node indexes modulo, of nodes with holds: nearly all have none */
 };
 

@@ -68,7 +68,7 @@ struct resolved_plan {
     size_t n;
 };
 void resolved_plan_make(struct resolved_plan *a, const struct pack_plans *p, struct str namespace_,
-                 const uint64_t *label_hashes, size_t label_n);
+                        const uint64_t *label_hashes, size_t label_n);
 /* The step for a node with these bits. */
 static inline size_t resolved_plan_step(const struct resolved_plan *a, uint64_t node_rules)
 {
@@ -87,7 +87,8 @@ static inline bool resolved_plan_is_plain(const struct resolved_plan *a)
 
 /* The strategies that it goes by, each once; returns how many. */
 #define RESOLVED_PLAN_STRATEGIES_MAX 32
-size_t resolved_plan_strategies(const struct resolved_plan *a, const struct strategy *ret[RESOLVED_PLAN_STRATEGIES_MAX]);
+size_t resolved_plan_strategies(const struct resolved_plan *a,
+                                const struct strategy *ret[RESOLVED_PLAN_STRATEGIES_MAX]);
 
 /* The bits of a node with these labels. */
 uint64_t plan_node_rules(const struct policy *p, struct kv_list node_labels);

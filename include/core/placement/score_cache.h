@@ -43,7 +43,7 @@ static inline uint64_t score_stamp(uint64_t version, enum verdict v)
 
 /* Of one shape, by node index; valid until the next call. */
 struct score_row {
-    struct score *scores;        /* NULL: the shape is not remembered */
+    struct score *scores;      /* NULL: the shape is not remembered */
     struct score_terms *terms; /* what it takes to make the score at other prices; NULL: no strategy is priced */
 };
 

@@ -44,7 +44,7 @@ size_t score_terms_bytes(const struct score_terms *t);
 /* `terms` in place of what was kept of this node, which must be below node_n. */
 void score_terms_keep(struct score_terms *t, uint32_t node, const struct forecast_terms *terms);
 /* forecast_gain_again() by what is kept. */
-bool score_terms_gain(const struct score_terms *t, uint32_t node, const struct forecast *o, const struct forecast_prices *p,
-                      int64_t *ret);
+bool score_terms_gain(const struct score_terms *t, uint32_t node, const struct forecast *o,
+                      const struct forecast_prices *p, int64_t *ret);
 
 #endif

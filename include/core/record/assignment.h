@@ -10,8 +10,8 @@
  * A whole GPU that nobody else may share has "exclusive":true, which its amounts do not tell: they are those of the day
  * on which it was given, and capacities change.
  *
- * A MIG instance has its UUID ("MIG-..."), an index above those of GPUs, and "mig":"1g.5gb". It is held by one container
- * alone.
+ * A MIG instance has its UUID ("MIG-..."), an index above those of GPUs, and "mig":"1g.5gb". It is held by one
+ * container alone.
  *
  * A record may end in its signature (design.md 5a): "sig":{"key":"<id>","value":"<base64, 64 bytes>"}, over what
  * assignment_signed_bytes makes of the pod's uid, the node's name and every field of the record that this header has,
@@ -42,7 +42,7 @@
 #define ASSIGNMENT_KEY "fgpu.io/assignment"
 
 /* Ranges of what is read back; the lower end is 0 (1 byte for a name and an id). */
-#define ASSIGNMENT_BYTES_MAX 262144 /* of the whole record: what all annotations may have */
+#define ASSIGNMENT_BYTES_MAX 262144  /* of the whole record: what all annotations may have */
 #define ASSIGNMENT_CONTAINERS_MAX 64 /* that use GPUs; as many as a demand has (DEMAND_GPU_REQUESTS_MAX) */
 #define ASSIGNMENT_ID_BYTES_MAX 128
 #define ASSIGNMENT_NAME_BYTES_MAX 63 /* a container name is a DNS label */
@@ -66,7 +66,7 @@ struct assigned_device {
 struct assigned_container {
     struct str name;
     bool init;
-    uint16_t position; /* in its list; not part of the record, the names are */
+    uint16_t position;                     /* in its list; not part of the record, the names are */
     const struct assigned_device *devices; /* ascending by index */
     size_t device_n;
 };
@@ -84,15 +84,13 @@ struct assignment {
 
 /* The value of ASSIGNMENT_KEY, in `a`. ERR_LIMIT when the arena is full or the record is longer than
  * ASSIGNMENT_BYTES_MAX. */
-WARN_UNUSED int assignment_format(const struct assignment *as, struct arena *a, struct str *ret,
-                                  struct err *reterr);
+WARN_UNUSED int assignment_format(const struct assignment *as, struct arena *a, struct str *ret, struct err *reterr);
 /* Reads the value of ASSIGNMENT_KEY strictly. Whoever wrote it may be hostile: amounts, indexes and
  * counts are range-checked, names unique, devices of a container distinct and in ascending order.
  * Unknown keys are skipped (later versions may add some); every key named above must be there.
  * `position` is left 0; text is borrowed from `text`. ERR_PARSE, ERR_INVALID or ERR_LIMIT, the text
  * naming the annotation. */
-WARN_UNUSED int assignment_parse(struct str text, struct arena *a, struct assignment *ret,
-                                 struct err *reterr);
+WARN_UNUSED int assignment_parse(struct str text, struct arena *a, struct assignment *ret, struct err *reterr);
 
 /* What a signature of this record covers, in `a`: domain and version, the pod's uid, the node's name, and every field
  * but the signature itself, each text behind its length, so that two different records never give the same bytes.

@@ -16,8 +16,7 @@
 
 /* How many more pods like `d` the node takes: one GPU request without constraints, or whole GPUs of a
  * plugin. */
-uint64_t capacity_node(const struct node_state *n, const struct device_state *devices,
-                       const struct demand *d);
+uint64_t capacity_node(const struct node_state *n, const struct device_state *devices, const struct demand *d);
 
 /* The largest holes of a node, for pods that share and for those that do not. */
 struct capacity_hole {

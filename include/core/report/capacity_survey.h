@@ -29,7 +29,6 @@ void capacity_survey_take(const struct mirror *m, const struct forecast *o, stru
 /* How many more pods would fit that carry this one annotation of the native vocabulary
  * ("fgpu.io/size", a name): the same request that a pod would write, so it means what it means
  * there. 0 for one that is refused. */
-uint64_t capacity_count(const struct mirror *m, const struct policy *p, const char *key,
-                      struct str value);
+uint64_t capacity_count(const struct mirror *m, const struct policy *p, const char *key, struct str value);
 
 #endif

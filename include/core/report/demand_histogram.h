@@ -2,9 +2,9 @@
  * a demand histogram.
  *
  * Bounded and without pointers, so that it is taken under a lock in a few microseconds and kept for
- * as long as somebody writes it out. Weights are those that readers of the demand histogram go by (core/request/demand_histogram.h,
- * settled), so a demand histogram can be made anew from a report as far as that goes: of the shapes that it has,
- * and whose models are not cut.
+ * as long as somebody writes it out. Weights are those that readers of the demand histogram go by
+ * (core/request/demand_histogram.h, settled), so a demand histogram can be made anew from a report as far as that goes:
+ * of the shapes that it has, and whose models are not cut.
  */
 #ifndef CORE_REPORT_DEMAND_HISTOGRAM_H
 #define CORE_REPORT_DEMAND_HISTOGRAM_H
@@ -25,10 +25,10 @@ struct demand_histogram_report_shape {
     enum gpu_request_kind kind;
     int32_t milli;
     int64_t mem_mib;
-    uint64_t weight;                      /* DEMAND_HISTOGRAM_POD for one pod */
+    uint64_t weight;                                   /* DEMAND_HISTOGRAM_POD for one pod */
     char models[DEMAND_HISTOGRAM_REPORT_MODELS_BYTES]; /* as the annotation fgpu.io/gpu-model would say it:
                                              "A100*,!T4" */
-    bool models_cut;                      /* there are more than have room */
+    bool models_cut;                                   /* there are more than have room */
 };
 
 struct demand_histogram_report {

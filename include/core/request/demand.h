@@ -29,7 +29,7 @@
 #define DEMAND_GPU_REQUESTS_MAX 64 /* containers of one pod that use GPUs */
 #define DEMAND_PHASES_MAX 64
 #define DEMAND_MEM_MIB_MAX (INT64_C(1) << 24) /* per device: 16 TiB, above what any GPU has */
-#define DEMAND_PLUGIN_MANAGED_MAX 65536            /* whole GPUs of a plugin, of one pod or one node */
+#define DEMAND_PLUGIN_MANAGED_MAX 65536       /* whole GPUs of a plugin, of one pod or one node */
 #define DEMAND_PATTERNS_MAX 64                /* entries of fgpu.io/gpu-model or fgpu.io/gpu-uuid */
 #define DEMAND_ISOLATE_MAX 16                 /* pairs of fgpu.io/isolate-from */
 
@@ -81,10 +81,10 @@ enum gpu_request_kind {
     GPU_REQUEST_BOTH,   /* milli and mem_mib as given */
     GPU_REQUEST_MILLI,  /* milli given; memory is the same share of the device */
     GPU_REQUEST_MEMORY, /* mem_mib given; compute is the same share of the device, at least 1 milli, or none
-                  * (device_state.memory_only) */
+                         * (device_state.memory_only) */
     GPU_REQUEST_WHOLE,  /* the whole device, nobody else on it */
-    /* As KAI-Scheduler rounds, which sees the memory of a device in whole steps of GPU_REQUEST_KAI_STEP_MIB; compute as with
-     * GPU_REQUEST_MEMORY: */
+    /* As KAI-Scheduler rounds, which sees the memory of a device in whole steps of GPU_REQUEST_KAI_STEP_MIB; compute as
+     * with GPU_REQUEST_MEMORY: */
     GPU_REQUEST_FRACTION, /* milli given, a fraction of the memory seen, rounded down */
     GPU_REQUEST_PORTION,  /* mem_mib given; its portion of the memory seen counts in hundredths, rounded up */
     GPU_REQUEST_KIND__MAX
@@ -156,11 +156,11 @@ struct demand {
     enum demand_source source;
     bool says_qos; /* else its node does */
     enum qos qos;
-    const char *dialect; /* name of the vocabulary it was written in; "" when nothing is asked */
-    int32_t plugin_managed_n; /* GPUs, replicas or units of a plugin that kubelet picks; then gpu_request_n == 0 */
+    const char *dialect;           /* name of the vocabulary it was written in; "" when nothing is asked */
+    int32_t plugin_managed_n;      /* GPUs, replicas or units of a plugin that kubelet picks; then gpu_request_n == 0 */
     int32_t plugin_managed_most;   /* of these, in one container */
     uint64_t plugin_managed_names; /* under which names: model/policy.h; 0: not known */
-    struct host_request host; /* also of a pod that asks for no GPU; core/request/host.h */
+    struct host_request host;      /* also of a pod that asks for no GPU; core/request/host.h */
     size_t gpu_request_n;
     const struct gpu_request *gpu_requests;
     size_t model_n;
@@ -215,7 +215,7 @@ static inline bool demand_takes_shares(const struct demand *d)
  * then takes all compute of one device, because nobody can say which part of the device it is.
  * Decisions go by device_charge(), which also knows devices whose compute such GPU requests do not take. */
 struct charge gpu_request_charge(const struct gpu_request *w, int32_t cap_milli, int64_t cap_mem_mib,
-                          int64_t mem_base_mib);
+                                 int64_t mem_base_mib);
 
 /* May the pod use a device of this model and UUID? Models match case-insensitively with '*'; a list
  * with inclusions admits only those; exclusions always win. UUIDs match whole and exactly; an
@@ -229,8 +229,7 @@ bool demand_allows_instance(const struct demand *d, struct str uuid, struct str 
  * over both with a separator; a collision can only keep two pods apart that might have shared). */
 uint64_t label_pair_hash(struct str key, struct str value);
 /* Is every hash of `wanted` among `labels`? An empty `wanted` matches nothing. */
-bool label_hashes_match(const uint64_t *wanted, size_t wanted_n, const uint64_t *labels,
-                        size_t label_n);
+bool label_hashes_match(const uint64_t *wanted, size_t wanted_n, const uint64_t *labels, size_t label_n);
 
 /* What counts where only room is looked at: a copy without names and constraints. NULL: the arena is full. */
 const struct demand *demand_amounts(const struct demand *d, struct arena *a);

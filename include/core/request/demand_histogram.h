@@ -9,15 +9,16 @@
  * A pure fold of those events, so replicas that saw the same events have the same mix.
  *
  * Pods count by shape: what decides where such a pod can run and what it leaves. Each arrival adds
- * DEMAND_HISTOGRAM_POD to its shape; whenever the sum reaches that of DEMAND_HISTOGRAM_PODS_MAX pods, all weights are halved,
- * so that the demand histogram follows a cluster whose users change. Shapes are bounded: when there is no place
+ * DEMAND_HISTOGRAM_POD to its shape; whenever the sum reaches that of DEMAND_HISTOGRAM_PODS_MAX pods, all weights are
+ * halved, so that the demand histogram follows a cluster whose users change. Shapes are bounded: when there is no place
  * for another one, the rarer half of them is forgotten, those for several GPUs last, because a
  * shape that is rare and hard to place is the one to know of.
  *
- * What the demand histogram says changes in steps, because whoever computes from it has much to compute: the counts that readers
- * go by are looked at after every 5 % more pods (at least DEMAND_HISTOGRAM_SETTLE_MIN, more often at the very beginning), and
- * settled when 1/DEMAND_HISTOGRAM_MOVED of the pods are others than before, when a shape for several GPUs is new, or when the pods
- * are DEMAND_HISTOGRAM_GROWN times as many: then the demand histogram is the same, but much better known.
+ * What the demand histogram says changes in steps, because whoever computes from it has much to compute: the counts
+ * that readers go by are looked at after every 5 % more pods (at least DEMAND_HISTOGRAM_SETTLE_MIN, more often at the
+ * very beginning), and settled when 1/DEMAND_HISTOGRAM_MOVED of the pods are others than before, when a shape for
+ * several GPUs is new, or when the pods are DEMAND_HISTOGRAM_GROWN times as many: then the demand histogram is the
+ * same, but much better known.
  */
 #ifndef CORE_REQUEST_DEMAND_HISTOGRAM_H
 #define CORE_REQUEST_DEMAND_HISTOGRAM_H
@@ -39,11 +40,11 @@
  * expected, never what is decided. */
 struct demand_histogram_shape {
     struct host_request host;
-    uint16_t count;      /* devices; 0: none */
-    bool plugin_managed;      /* whole GPUs of a plugin */
+    uint16_t count;             /* devices; 0: none */
+    bool plugin_managed;        /* whole GPUs of a plugin */
     enum gpu_request_kind kind; /* how milli and mem_mib are meant (core/request/demand.h) */
-    int32_t milli;       /* per device */
-    int64_t mem_mib;     /* per device */
+    int32_t milli;              /* per device */
+    int64_t mem_mib;            /* per device */
     size_t model_n;
     const struct device_pattern *models; /* owned by the demand histogram */
     uint64_t weight;                     /* settled; 0: too new to count */

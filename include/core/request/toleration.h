@@ -2,9 +2,9 @@
  *
  * kube-scheduler judges this in its own filters; but a bind may come from whoever reaches the verb, so bind judges
  * again (ledger_place_pod). Rules: core/v1 Toleration.ToleratesTaint of Kubernetes 1.36, and the scheduler's
- * NodeUnschedulable, for which a cordoned node has the taint node.kubernetes.io/unschedulable:NoSchedule. Only NoSchedule and NoExecute keep pods off;
- * tolerationSeconds says when a running pod must leave, and nothing here. Lt and Gt, an alpha of 1.35, are
- * understood always: where it is off, the API server lets no pod write them.
+ * NodeUnschedulable, for which a cordoned node has the taint node.kubernetes.io/unschedulable:NoSchedule. Only
+ * NoSchedule and NoExecute keep pods off; tolerationSeconds says when a running pod must leave, and nothing here. Lt
+ * and Gt, an alpha of 1.35, are understood always: where it is off, the API server lets no pod write them.
  */
 #ifndef CORE_REQUEST_TOLERATION_H
 #define CORE_REQUEST_TOLERATION_H

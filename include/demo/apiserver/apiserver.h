@@ -67,8 +67,7 @@ struct apiserver_options {
 struct apiserver;
 
 /* Listens and serves when it returns. `o` may be NULL: all defaults. */
-WARN_UNUSED int apiserver_start(const struct apiserver_options *o, struct apiserver **ret,
-                                struct err *reterr);
+WARN_UNUSED int apiserver_start(const struct apiserver_options *o, struct apiserver **ret, struct err *reterr);
 /* Ends every watch, closes, frees. NULL is fine. */
 void apiserver_free(struct apiserver *a);
 
@@ -78,17 +77,14 @@ const char *apiserver_url(const struct apiserver *a); /* "http://127.0.0.1:41234
 
 /* `json` is one Pod or Node. Unlike a POST, a pod's status is kept as given, so a test can start
  * with a bound, running pod. ERR_PARSE, ERR_INVALID, ERR_CONFLICT (exists). */
-WARN_UNUSED int apiserver_create(struct apiserver *a, enum apiserver_kind kind, const char *json,
-                                 struct err *reterr);
+WARN_UNUSED int apiserver_create(struct apiserver *a, enum apiserver_kind kind, const char *json, struct err *reterr);
 /* Merge patch of the whole object, status included. `namespace_` is NULL for nodes. ERR_NOT_FOUND.
  */
-WARN_UNUSED int apiserver_patch(struct apiserver *a, enum apiserver_kind kind,
-                                const char *namespace_, const char *name, const char *json,
-                                struct err *reterr);
+WARN_UNUSED int apiserver_patch(struct apiserver *a, enum apiserver_kind kind, const char *namespace_, const char *name,
+                                const char *json, struct err *reterr);
 /* grace_s 0: gone at once. Otherwise a bound pod becomes terminating. ERR_NOT_FOUND. */
-WARN_UNUSED int apiserver_delete(struct apiserver *a, enum apiserver_kind kind,
-                                 const char *namespace_, const char *name, int32_t grace_s,
-                                 struct err *reterr);
+WARN_UNUSED int apiserver_delete(struct apiserver *a, enum apiserver_kind kind, const char *namespace_,
+                                 const char *name, int32_t grace_s, struct err *reterr);
 
 /* Calls `fn` for every object of one moment, in the order of their keys. The tree is borrowed,
  * immutable, and gone after the call. No lock is held. Returns the resourceVersion of the moment.
@@ -96,8 +92,8 @@ WARN_UNUSED int apiserver_delete(struct apiserver *a, enum apiserver_kind kind,
 uint64_t apiserver_each(struct apiserver *a, enum apiserver_kind kind,
                         void (*fn)(void *ctx, const struct cJSON *object), void *ctx);
 /* Calls `fn` for one object; false when there is none. */
-bool apiserver_find(struct apiserver *a, enum apiserver_kind kind, const char *namespace_,
-                    const char *name, void (*fn)(void *ctx, const struct cJSON *object), void *ctx);
+bool apiserver_find(struct apiserver *a, enum apiserver_kind kind, const char *namespace_, const char *name,
+                    void (*fn)(void *ctx, const struct cJSON *object), void *ctx);
 /* The newest resourceVersion; changes with every write. */
 uint64_t apiserver_rv(struct apiserver *a);
 
@@ -159,11 +155,12 @@ struct fault_flow {
  *                 "inject": "{\"type\":...}\n", "splitBytes": 1, "afterBytes": 400, "then": "cut"}]}
  *
  * Actions are pass (the default), fail, fail-after, close-before, close-after, commit-late; `then` is end, cut
- * or stall; `watchList` is offered, refused or ignored; `minor` is apiserver_set_minor(). The action swallow acts on events of watches and
- * not on requests: {"action": "swallow", "event": "DELETED", "path": "*pods*"}; `path` is then that of
- * the object (/api/v1/namespaces/NS/pods/NAME, /api/v1/nodes/NAME), and every watch that would have
- * sent the event counts, one whose client has just gone too. GET /_faults lists the rules with their hits, and
- * says how many requests are `delayed`, how many transactions are `held` and how many `landed` late. /_faults itself is never matched. */
+ * or stall; `watchList` is offered, refused or ignored; `minor` is apiserver_set_minor(). The action swallow acts on
+ * events of watches and not on requests: {"action": "swallow", "event": "DELETED", "path": "*pods*"}; `path` is then
+ * that of the object (/api/v1/namespaces/NS/pods/NAME, /api/v1/nodes/NAME), and every watch that would have sent the
+ * event counts, one whose client has just gone too. GET /_faults lists the rules with their hits, and says how many
+ * requests are `delayed`, how many transactions are `held` and how many `landed` late. /_faults itself is never
+ * matched. */
 struct fault_rule {
     char method[8];  /* "": any */
     char event[12];  /* of SWALLOW: ADDED, MODIFIED, DELETED; "": any */
@@ -182,8 +179,7 @@ struct fault_rule {
 
 /* The first rule in order of addition that matches and is not used up acts. ERR_INVALID, ERR_LIMIT
  * (64). */
-WARN_UNUSED int apiserver_fault_add(struct apiserver *a, const struct fault_rule *rule,
-                                    struct err *reterr);
+WARN_UNUSED int apiserver_fault_add(struct apiserver *a, const struct fault_rule *rule, struct err *reterr);
 void apiserver_faults_clear(struct apiserver *a);
 /* Cuts every open watch connection in mid-stream. */
 void apiserver_drop_watches(struct apiserver *a);

@@ -15,7 +15,6 @@ struct apiserver;
 /* Creates `node_n` (1..5000) nodes "node-00", "node-01", ... with `gpu_n` (1..16) GPUs each. The
  * models alternate in pairs of nodes (A100 80 GB, L40S 48 GB, H100 80 GB, T4 16 GB); UUIDs follow
  * from node and index, so two runs agree. ERR_INVALID for numbers out of range. */
-WARN_UNUSED int cluster_create(struct apiserver *a, int32_t node_n, int32_t gpu_n,
-                               struct err *reterr);
+WARN_UNUSED int cluster_create(struct apiserver *a, int32_t node_n, int32_t gpu_n, struct err *reterr);
 
 #endif

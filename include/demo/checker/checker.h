@@ -55,7 +55,7 @@ struct checker_node {
     size_t device_n;
     struct checker_resource *resources;
     size_t resource_n;
-    uint32_t picked_n;   /* pods with devices that fgpu picked */
+    uint32_t picked_n;             /* pods with devices that fgpu picked */
     int64_t unpicked, unpicked_of; /* whole GPUs of a plugin that kubelet picks: in use, and how many there are */
 };
 

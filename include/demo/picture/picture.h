@@ -41,13 +41,13 @@ struct picture_view {
     int64_t for_ms;            /* 0: until stopped */
     int64_t binds_per_s_milli; /* of late */
     uint64_t violation_n;      /* seen since the start */
-    const char *said, *held;   /* of a scenario (demo/scenarios/scenario.h): what is being told, what came true last; NULL: none */
+    const char *said,
+        *held; /* of a scenario (demo/scenarios/scenario.h): what is being told, what came true last; NULL: none */
 };
 
 /* Lines of at most style->cols columns and, all together, fewer than style->rows (at least 12 rows
  * are used), each ending in '\n'. Nodes that do not fit are counted in a line of their own. */
-void picture_render(const struct picture_view *v, const struct picture_style *style,
-                    struct strbuf *out);
+void picture_render(const struct picture_view *v, const struct picture_style *style, struct strbuf *out);
 /* The same in one line. */
 void picture_line(const struct picture_view *v, struct strbuf *out);
 

@@ -93,15 +93,15 @@ struct scenario_runner_options {
     struct apiserver *apiserver;
     const char *ops_url;         /* "http://127.0.0.1:9442" */
     struct clock_shifted *clock; /* that fgpu goes by */
-    int64_t for_ms;    /* the steps are spread over so long; what must come true may take longer */
-    int fd;            /* where the course is told line by line; -1: nowhere */
-    atomic_bool *stop; /* set at the end of the scenario; set from outside it ends it */
+    int64_t for_ms;              /* the steps are spread over so long; what must come true may take longer */
+    int fd;                      /* where the course is told line by line; -1: nowhere */
+    atomic_bool *stop;           /* set at the end of the scenario; set from outside it ends it */
 };
 
 struct scenario_runner;
 
 WARN_UNUSED int scenario_runner_start(const struct scenario_runner_options *o, struct scenario_runner **ret,
-                                  struct err *reterr);
+                                      struct err *reterr);
 /* Two lines for the picture: what is being told, and what has come true last. */
 void scenario_runner_caption(void *teller, char *said, size_t said_size, char *held, size_t held_size);
 

@@ -42,19 +42,19 @@ struct decision {
     uint64_t seq; /* counts up from 1 */
     enum decision_kind kind;
     char pod[64];
-    char gpu_request[48];    /* "300 milli", "2 x 500 milli", "8192 MiB" */
-    char node[64];    /* BOUND */
-    char devices[48]; /* BOUND: "gpu 2" */
-    char reason[320]; /* REFUSED: as kube-scheduler words it; FAILED: the error */
-    int64_t us;       /* the calls of this pod's cycle together */
+    char gpu_request[48]; /* "300 milli", "2 x 500 milli", "8192 MiB" */
+    char node[64];        /* BOUND */
+    char devices[48];     /* BOUND: "gpu 2" */
+    char reason[320];     /* REFUSED: as kube-scheduler words it; FAILED: the error */
+    int64_t us;           /* the calls of this pod's cycle together */
 };
 
 #define PLAYER_DECISIONS 32
 
 struct player_stats {
     uint64_t created, bound, finished, gave_up;
-    uint64_t refusals; /* attempts after which no node was left */
-    uint64_t failures; /* calls that failed, or that kube-scheduler would have called failed */
+    uint64_t refusals;        /* attempts after which no node was left */
+    uint64_t failures;        /* calls that failed, or that kube-scheduler would have called failed */
     uint64_t protocol_errors; /* of these: replies that break the contract */
     uint32_t refused_now;     /* pending pods whose last attempt was refused */
     /* `refusal`: filter calls after which no node was left. */
@@ -66,8 +66,7 @@ struct player_stats {
 
 struct player;
 
-WARN_UNUSED int player_start(const struct player_options *o, struct player **ret,
-                             struct err *reterr);
+WARN_UNUSED int player_start(const struct player_options *o, struct player **ret, struct err *reterr);
 void player_stats(struct player *p, struct player_stats *ret);
 /* No new arrivals and no new cycles; calls under way are cut short; returns when every thread has
  * ended. The statistics stay readable. Harmless when repeated. */

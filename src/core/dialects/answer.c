@@ -1,5 +1,5 @@
-/* What fgpu writes into a pod, and what an unbound pod carries of an earlier answer: a restored pod does, or a copy of a
- * running one. */
+/* What fgpu writes into a pod, and what an unbound pod carries of an earlier answer: a restored pod does, or a copy of
+ * a running one. */
 #include "core/dialects/dialect.h"
 #include "core/record/assignment.h"
 

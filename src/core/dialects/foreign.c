@@ -1,7 +1,7 @@
 /* Nodes whose GPUs the agent of another system hands out.
  *
- * Such an agent gives parts of the same GPUs to pods that fgpu cannot read, so nothing of them is ours to share. It shows
- * by the annotation in which it registers its GPUs, or by the resources it publishes: an amount of 0 is an agent
+ * Such an agent gives parts of the same GPUs to pods that fgpu cannot read, so nothing of them is ours to share. It
+ * shows by the annotation in which it registers its GPUs, or by the resources it publishes: an amount of 0 is an agent
  * that is switched off. A name that the configuration has among its resources is served, and not foreign. Sources:
  * HAMi pkg/device, Volcano and its vGPU plugin, gpushare-device-plugin, gpu-manager, elastic-gpu-agent, Koordinator,
  * metagpu, nvshare, the AWS virtual GPU plugin, nos.
@@ -12,7 +12,8 @@
 #include "core/dialects/dialect.h"
 
 #define NOTE(system, what)                                                                                             \
-    system " assigns GPUs here (" what "): no shares are placed here. If that system is gone, remove what it left on the " \
+    system " assigns GPUs here (" what                                                                                 \
+           "): no shares are placed here. If that system is gone, remove what it left on the "                         \
            "Node object"
 
 struct foreign_agent {

@@ -1,4 +1,5 @@
-/* core/dialects/foreign_internal.h - systems that hand out GPUs by themselves, and whose vocabulary fgpu does not speak. */
+/* core/dialects/foreign_internal.h - systems that hand out GPUs by themselves, and whose vocabulary fgpu does not
+ * speak. */
 #ifndef CORE_DIALECTS_FOREIGN_INTERNAL_H
 #define CORE_DIALECTS_FOREIGN_INTERNAL_H
 

@@ -1,5 +1,5 @@
-/* A node in all vocabularies together: the sources of an inventory, in their order, asked of every dialect that claims the
- * node. Contract: core/inventory/inventory.h. */
+/* A node in all vocabularies together: the sources of an inventory, in their order, asked of every dialect that claims
+ * the node. Contract: core/inventory/inventory.h. */
 #include "core/dialects/dialect.h"
 #include "core/dialects/foreign_internal.h"
 

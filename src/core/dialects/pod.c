@@ -30,9 +30,8 @@ static bool read_request(const struct policy *p, const struct pod *pod, struct a
             continue;
         }
         if (!demand_is_empty(&found)) {
-            d = (struct demand){.defect = dialects[i]->beside,
-                                .source = source_of_both(&found, &d),
-                                .dialect = found.dialect};
+            d = (struct demand){
+                .defect = dialects[i]->beside, .source = source_of_both(&found, &d), .dialect = found.dialect};
         }
         found = d;
     }

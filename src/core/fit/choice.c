@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-void choice_take(const struct node_state *n, const struct device_state *before,
-                 const struct demand *d, const struct placement *at, struct device_state *after)
+void choice_take(const struct node_state *n, const struct device_state *before, const struct demand *d,
+                 const struct placement *at, struct device_state *after)
 {
     uint64_t used = placement_devices(at, d->gpu_request_n);
 
@@ -27,8 +27,8 @@ static int32_t less(int32_t free, int32_t taken)
 }
 
 static int64_t score(const struct strategy *s, const struct pack_params *p, const struct node_state *n,
-                     const struct demand *d, const struct device_state *before,
-                     const struct device_state *after, struct forecast_terms *terms)
+                     const struct demand *d, const struct device_state *before, const struct device_state *after,
+                     struct forecast_terms *terms)
 {
     struct strategy_node at = {
         .demand = d,
@@ -53,10 +53,9 @@ static int64_t score(const struct strategy *s, const struct pack_params *p, cons
 }
 
 /* Every different device that takes the one GPU request, judged by the device strategy's node score. */
-static void try_devices(const struct pack_params *p, const struct node_state *n,
-                        const struct device_state *devices, const uint8_t *allowed_models,
-                        const struct demand *d, struct placement *ret, int64_t *ret_score,
-                        struct forecast_terms *terms)
+static void try_devices(const struct pack_params *p, const struct node_state *n, const struct device_state *devices,
+                        const uint8_t *allowed_models, const struct demand *d, struct placement *ret,
+                        int64_t *ret_score, struct forecast_terms *terms)
 {
     struct device_state after[DEVICES_PER_NODE_MAX];
     const struct gpu_request *w = &d->gpu_requests[0];
@@ -121,9 +120,9 @@ enum verdict choice_make_terms(const struct pack_params *p, const struct node_st
     return v;
 }
 
-enum verdict choice_make(const struct pack_params *p, const struct node_state *n,
-                         const struct device_state *devices, const uint8_t *allowed_models,
-                         const struct demand *d, struct placement *ret, int64_t *ret_score)
+enum verdict choice_make(const struct pack_params *p, const struct node_state *n, const struct device_state *devices,
+                         const uint8_t *allowed_models, const struct demand *d, struct placement *ret,
+                         int64_t *ret_score)
 {
     return choice_make_terms(p, n, devices, allowed_models, d, ret, ret_score, NULL);
 }

@@ -43,10 +43,9 @@ static void charge_max(struct charge *peak, const struct charge *c)
     peak->profile = c->profile;
 }
 
-/* The peak over the phases of the GPU requests in `GPU requests` (a bit each), all on `device`. Each dimension has its own peak:
- * the phase with the most memory need not be the one with the most compute. */
-static struct charge peak_charge(const struct demand *d, uint64_t gpu_requests,
-                                 const struct device_state *device)
+/* The peak over the phases of the GPU requests in `GPU requests` (a bit each), all on `device`. Each dimension has its
+ * own peak: the phase with the most memory need not be the one with the most compute. */
+static struct charge peak_charge(const struct demand *d, uint64_t gpu_requests, const struct device_state *device)
 {
     struct charge each[DEMAND_GPU_REQUESTS_MAX];
     struct charge peak = {0};
@@ -74,8 +73,8 @@ static struct charge peak_charge(const struct demand *d, uint64_t gpu_requests,
     return peak;
 }
 
-struct charge placement_charge(const struct demand *d, const struct placement *p,
-                               const struct device_state *devices, size_t ordinal)
+struct charge placement_charge(const struct demand *d, const struct placement *p, const struct device_state *devices,
+                               size_t ordinal)
 {
     uint64_t gpu_requests = 0;
 
@@ -223,8 +222,7 @@ static bool allows_every_device(const struct feasibility *f)
         }
         known_n++;
     }
-    return known_n > 0 ||
-           (demand_allows_model(f->demand, STR_NULL) && demand_allows_uuid(f->demand, STR_NULL));
+    return known_n > 0 || (demand_allows_model(f->demand, STR_NULL) && demand_allows_uuid(f->demand, STR_NULL));
 }
 
 static enum verdict place_plugin_managed(const struct feasibility *f)
@@ -258,15 +256,15 @@ enum verdict feasibility_of_node(const struct node_state *n, const struct demand
     if ((n->flags & NODE_MIG_CHANGING) != 0) {
         return VERDICT_MIG_CHANGING;
     }
-    if (d->plugin_managed_n > 0 && n->plugin_managed_names != 0 && (d->plugin_managed_names & ~n->plugin_managed_names) != 0) {
+    if (d->plugin_managed_n > 0 && n->plugin_managed_names != 0 &&
+        (d->plugin_managed_names & ~n->plugin_managed_names) != 0) {
         return VERDICT_NO_PLUGIN;
     }
     if (d->plugin_managed_most > 1 && (n->flags & NODE_ONE_UNIT) != 0) {
         return VERDICT_ONE_UNIT;
     }
     if (demand_wants_instances(d) &&
-        ((n->flags & NODE_MIG_SINGLE) != 0 ||
-         ((n->flags & NODE_MIG_COUNTED) != 0 && !demand_may_be_counted(d)))) {
+        ((n->flags & NODE_MIG_SINGLE) != 0 || ((n->flags & NODE_MIG_COUNTED) != 0 && !demand_may_be_counted(d)))) {
         return VERDICT_MIG_PLUGIN;
     }
     return VERDICT_FITS;
@@ -279,8 +277,7 @@ enum verdict feasibility_place(const struct node_state *n, const struct device_s
     const struct feasibility f = {n, devices, allowed_models, d, device_strategy};
     enum verdict v = feasibility_of_node(n, d);
 
-    BUG_ON(d->defect != DEMAND_OK || d->gpu_request_n > DEMAND_GPU_REQUESTS_MAX ||
-           n->device_n > DEVICES_PER_NODE_MAX);
+    BUG_ON(d->defect != DEMAND_OK || d->gpu_request_n > DEMAND_GPU_REQUESTS_MAX || n->device_n > DEVICES_PER_NODE_MAX);
     if (v != VERDICT_FITS) {
         return v;
     }

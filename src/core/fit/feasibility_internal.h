@@ -35,8 +35,8 @@ static inline bool feasibility_allows(const struct feasibility *f, const struct 
     return f->allowed_models == NULL || f->allowed_models[d->model_id] != 0;
 }
 
-/* Several GPU requests: backtracking. FITS (only then `ret` is written), SEARCH_LIMIT, or NO_COMBINATION when there is no
- * placement, be it that a GPU request does not even fit alone. */
+/* Several GPU requests: backtracking. FITS (only then `ret` is written), SEARCH_LIMIT, or NO_COMBINATION when there is
+ * no placement, be it that a GPU request does not even fit alone. */
 enum verdict feasibility_search(const struct feasibility *f, struct placement *ret);
 
 /* Why a demand for which there is no placement has none; NO_COMBINATION when each GPU request fits alone. */

@@ -37,8 +37,8 @@ struct tally {
 };
 
 /* Counts `n` devices equal to `d`. */
-static void count_devices(struct tally *t, const struct feasibility *f,
-                          const struct device_state *d, const struct charge *c, unsigned n)
+static void count_devices(struct tally *t, const struct feasibility *f, const struct device_state *d,
+                          const struct charge *c, unsigned n)
 {
     bool compute = c->milli <= d->milli_free;
     bool memory = c->mem_mib <= d->mem_free_mib;

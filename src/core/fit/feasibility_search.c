@@ -55,15 +55,15 @@ struct search {
     size_t gpu_request_n;
     unsigned phase_n;
     unsigned steps;
-    uint64_t exclusive;                        /* GPU requests that want devices alone */
-    uint64_t phases[DEMAND_PHASES_MAX];        /* GPU requests of each phase that counts */
-    uint8_t order[DEMAND_GPU_REQUESTS_MAX];          /* GPU requests, in the order of the search */
-    uint8_t twin[DEMAND_GPU_REQUESTS_MAX];           /* [w]: the first GPU request equal to w */
-    bool begins_phase[DEMAND_GPU_REQUESTS_MAX];      /* [w]: first of the GPU requests of its only phase */
-    bool several_phases[DEMAND_GPU_REQUESTS_MAX];    /* [w] */
-    uint64_t alone[DEMAND_GPU_REQUESTS_MAX];         /* [w]: devices on which w fits by itself */
-    uint64_t given[DEVICES_PER_NODE_MAX];      /* [device]: GPU requests it has been given */
-    uint8_t capacity_of[DEVICES_PER_NODE_MAX]; /* [device]: first device with the same capacities */
+    uint64_t exclusive;                           /* GPU requests that want devices alone */
+    uint64_t phases[DEMAND_PHASES_MAX];           /* GPU requests of each phase that counts */
+    uint8_t order[DEMAND_GPU_REQUESTS_MAX];       /* GPU requests, in the order of the search */
+    uint8_t twin[DEMAND_GPU_REQUESTS_MAX];        /* [w]: the first GPU request equal to w */
+    bool begins_phase[DEMAND_GPU_REQUESTS_MAX];   /* [w]: first of the GPU requests of its only phase */
+    bool several_phases[DEMAND_GPU_REQUESTS_MAX]; /* [w] */
+    uint64_t alone[DEMAND_GPU_REQUESTS_MAX];      /* [w]: devices on which w fits by itself */
+    uint64_t given[DEVICES_PER_NODE_MAX];         /* [device]: GPU requests it has been given */
+    uint8_t capacity_of[DEVICES_PER_NODE_MAX];    /* [device]: first device with the same capacities */
     struct amount amounts[DEVICES_PER_NODE_MAX][DEMAND_GPU_REQUESTS_MAX]; /* [capacity_of][w] */
 };
 
@@ -76,7 +76,7 @@ struct choice {
     uint8_t places[DEVICES_PER_NODE_MAX]; /* the same, ascending */
     uint8_t candidates[DEVICES_PER_NODE_MAX];
     uint8_t place_of[DEVICES_PER_NODE_MAX]; /* [device], if it is a candidate */
-    uint8_t alike[DEVICES_PER_NODE_MAX]; /* [place]: last place before it that is interchangeable */
+    uint8_t alike[DEVICES_PER_NODE_MAX];    /* [place]: last place before it that is interchangeable */
 };
 
 enum outcome {
@@ -93,9 +93,9 @@ static uint64_t bit(unsigned i)
 
 /* ---- sums ---- */
 
-/* What the device is charged for these GPU requests: per dimension the peak over the phases. False when a GPU request that wants the
- * device alone has company in a phase; everything is alone on a MIG instance. More GPU requests never make it less: that is
- * why `alone` may limit the candidates once and for all. */
+/* What the device is charged for these GPU requests: per dimension the peak over the phases. False when a GPU request
+ * that wants the device alone has company in a phase; everything is alone on a MIG instance. More GPU requests never
+ * make it less: that is why `alone` may limit the candidates once and for all. */
 static bool sum_up(const struct search *s, unsigned device, uint64_t gpu_requests, struct charge *ret)
 {
     const struct amount *amounts = s->amounts[s->capacity_of[device]];
@@ -273,9 +273,9 @@ static bool next_set(struct choice *c, unsigned count)
     return false;
 }
 
-/* Does the set of `c` come before that of its twin `above`, in the order in which that one looked? What takes a GPU request
- * now took its twin when the devices were emptier, so each device has a place there. Of two sets of one size, that one
- * comes first which has the lowest place that is not in both. */
+/* Does the set of `c` come before that of its twin `above`, in the order in which that one looked? What takes a GPU
+ * request now took its twin when the devices were emptier, so each device has a place there. Of two sets of one size,
+ * that one comes first which has the lowest place that is not in both. */
 static bool before_twin(const struct choice *c, const struct choice *above)
 {
     uint64_t mine = 0, differ;
@@ -334,8 +334,8 @@ static enum outcome search_from(struct search *s, size_t depth, const struct cho
 
 /* ---- preparation ---- */
 
-/* Resolves the GPU requests against every device; false when one of them does not even fit alone. An amount depends on the
- * capacities of the device and not on what is free, so it is computed once for all devices of equal capacity. */
+/* Resolves the GPU requests against every device; false when one of them does not even fit alone. An amount depends on
+ * the capacities of the device and not on what is free, so it is computed once for all devices of equal capacity. */
 static bool resolve(struct search *s)
 {
     const struct feasibility *f = s->f;
@@ -441,8 +441,7 @@ static int compare(const struct search *s, unsigned v, unsigned w)
     const int64_t keys[][2] = {
         {part_of(s, v), part_of(s, w)},
         {b->kind == GPU_REQUEST_WHOLE, a->kind == GPU_REQUEST_WHOLE},
-        {__builtin_popcountll(s->alone[v]) - a->count,
-         __builtin_popcountll(s->alone[w]) - b->count},
+        {__builtin_popcountll(s->alone[v]) - a->count, __builtin_popcountll(s->alone[w]) - b->count},
         {b->count, a->count},
         {b->mem_mib, a->mem_mib},
         {b->milli, a->milli},

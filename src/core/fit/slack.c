@@ -23,9 +23,8 @@ static int64_t left_of(const struct device_state *d, const struct gpu_request *w
 }
 
 /* The smallest first, as many as the GPU request wants. Returns how many there are. */
-static size_t least_left(const struct node_state *n, const struct device_state *devices,
-                         const uint8_t *allowed_models, const struct demand *d,
-                         int64_t *ret_left_mib)
+static size_t least_left(const struct node_state *n, const struct device_state *devices, const uint8_t *allowed_models,
+                         const struct demand *d, int64_t *ret_left_mib)
 {
     const struct gpu_request *w = &d->gpu_requests[0];
     int64_t left[DEVICES_PER_NODE_MAX];
@@ -62,16 +61,15 @@ static size_t least_left(const struct node_state *n, const struct device_state *
     return found;
 }
 
-uint16_t slack_on(const struct node_state *n, const struct device_state *devices,
-                  const uint8_t *allowed_models, const struct demand *d)
+uint16_t slack_on(const struct node_state *n, const struct device_state *devices, const uint8_t *allowed_models,
+                  const struct demand *d)
 {
     const struct gpu_request *w = &d->gpu_requests[0];
     bool memory_alone = gpu_request_is_memory_alone(w);
     int64_t left_mib, steps;
 
     BUG_ON(!slack_matters(d));
-    if ((n->flags & NODE_SLICED) == 0 ||
-        least_left(n, devices, allowed_models, d, &left_mib) < w->count) {
+    if ((n->flags & NODE_SLICED) == 0 || least_left(n, devices, allowed_models, d, &left_mib) < w->count) {
         return memory_alone ? SLACK_MAX : SLACK_NONE; /* a share of a GPU */
     }
     steps = (left_mib + STEP_MIB - 1) / STEP_MIB + (memory_alone ? 0 : 1);

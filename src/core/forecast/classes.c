@@ -30,7 +30,7 @@ enum {
     PRIOR_CPU_PERCENT = 90,
     PRIOR_MEM_PERCENT = 70,
     PRIOR_VOLUME_PERCENT = 3, /* of all together, at most */
-    HOSTS_PERCENT_MAX = 90, /* a class that nearly every node supplies is not scarce before everything is */
+    HOSTS_PERCENT_MAX = 90,   /* a class that nearly every node supplies is not scarce before everything is */
     SIZE_MILLI_MIN = 500,
     SIZE_PERCENT_MIN = 2,
     SIZES_MAX = 16,

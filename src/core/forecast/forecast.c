@@ -11,16 +11,16 @@
  *   - if the demand histogram has settled, or the shapes of nodes have changed, samples and classes are made anew;
  *   - nodes that are not in the sums get their value, and are added;
  *   - prices are computed from the sums.
- * It returns false after a part that may be long, and after FORECAST_WORK_MAX passes, so that the caller can give others
- * the lock. When nothing has changed it compares a few numbers, and computes the prices: O(classes). When any node has
- * changed it compares the versions of all nodes: O(nodes).
+ * It returns false after a part that may be long, and after FORECAST_WORK_MAX passes, so that the caller can give
+ * others the lock. When nothing has changed it compares a few numbers, and computes the prices: O(classes). When any
+ * node has changed it compares the versions of all nodes: O(nodes).
  *
  * Invariants. `counted` says that the node's row is in the sums exactly once; who changes the row takes it out first.
  * Sums of integers are exact, so adding and taking out leaves what a sum from the beginning would give. Nodes before
  * behind_from are counted or not described. Prices are computed only when all nodes are counted.
  *
- * Scores are only read here (`const struct forecast *`), but what they find out is remembered in tables behind pointers.
- * So two threads must not score at the same time: whoever owns the forecast serialises that, too.
+ * Scores are only read here (`const struct forecast *`), but what they find out is remembered in tables behind
+ * pointers. So two threads must not score at the same time: whoever owns the forecast serialises that, too.
  */
 #include "core/forecast/forecast.h"
 
@@ -116,8 +116,7 @@ static bool node_reshape(struct forecast *o, const struct cluster_view *c, uint3
 
     uncount(o, i);
     n->version = row->version;
-    if ((row->flags & NODE_DESCRIBED) != 0 &&
-        !forecast_shape_add(o, row, devices_of(c, row), &shape)) {
+    if ((row->flags & NODE_DESCRIBED) != 0 && !forecast_shape_add(o, row, devices_of(c, row), &shape)) {
         return false;
     }
     if (shape != n->shape) {
@@ -271,8 +270,8 @@ bool forecast_follow(struct forecast *o, struct cluster_view view, const struct 
     if (find_changes(o, c) > FOLLOW_NODES_MAX) {
         return false;
     }
-    if (o->demand_histogram_changed || o->shapes_changed || o->demand_histogram_version != demand_histogram_version(m) ||
-        o->models_version != intern_version(c->models)) {
+    if (o->demand_histogram_changed || o->shapes_changed ||
+        o->demand_histogram_version != demand_histogram_version(m) || o->models_version != intern_version(c->models)) {
         rebuild(o, c, m);
         return false;
     }
@@ -318,8 +317,7 @@ static inline int64_t value_after(const struct forecast *o, const struct forecas
 {
     /* 300 chi f (g/8000 + c/128000), in score units: 300 x 1280 / 128000 is 3, and w->drain is 16 g + c. Only after the
      * placement: it is a preference for nodes that are nearly full, not a difference. */
-    int64_t drain =
-        (int64_t)w->drain * p->churn * p->scarce_cpu * 3 / (FORECAST_SIXTEENTHS * FORECAST_SIXTEENTHS);
+    int64_t drain = (int64_t)w->drain * p->churn * p->scarce_cpu * 3 / (FORECAST_SIXTEENTHS * FORECAST_SIXTEENTHS);
 
     return value(o, p, shape, w->filled, w->filled_among, w->supply) - drain;
 }
@@ -332,8 +330,8 @@ static inline bool node_value(const struct forecast *o, const struct forecast_pr
         if (!n->counted || (p->scarce_cpu > 0 && n->filled_among < 0)) {
             return false;
         }
-        n->value = value(o, p, n->shape, n->filled, n->filled_among,
-                         o->supplies + (size_t)(n - o->nodes) * o->supply_n);
+        n->value =
+            value(o, p, n->shape, n->filled, n->filled_among, o->supplies + (size_t)(n - o->nodes) * o->supply_n);
         n->value_at = p->version;
     }
     *ret = n->value;
@@ -360,7 +358,7 @@ static int64_t value_before(const struct forecast *o, const struct forecast_pric
 
 /* What is kept of a node as it is now; NULL: another state is judged. */
 static struct forecast_node *find_node(const struct forecast *o, const struct node_state *n,
-                                      const struct forecast_terms *terms)
+                                       const struct forecast_terms *terms)
 {
     if (terms == NULL || terms->node >= o->node_n || !o->nodes[terms->node].counted ||
         o->nodes[terms->node].version != n->version) {
@@ -372,7 +370,7 @@ static struct forecast_node *find_node(const struct forecast *o, const struct no
 /* The value before is that of the node for all placements, and is kept with it; the value after costs a look into the
  * table of values, or passes when nobody has asked about this residual before. */
 int64_t forecast_gain(const struct forecast *o, const struct forecast_prices *p, const struct strategy_node *n,
-                     struct forecast_terms *terms)
+                      struct forecast_terms *terms)
 {
     struct forecast_node *known = find_node(o, n->node, terms);
     uint16_t shape = known != NULL ? known->shape : forecast_shape_find(o, n->node, n->before);
@@ -397,8 +395,8 @@ int64_t forecast_gain(const struct forecast *o, const struct forecast_prices *p,
 }
 
 /* The best of these and of *ret; false: one is forgotten. */
-static inline bool best_of(const struct forecast *o, const struct forecast_prices *p, uint32_t node, struct forecast_places of,
-                           int64_t *ret)
+static inline bool best_of(const struct forecast *o, const struct forecast_prices *p, uint32_t node,
+                           struct forecast_places of, int64_t *ret)
 {
     for (uint32_t i = 0; i < of.n; i++) {
         const struct value *w = forecast_value_at(o, of.p[i].place, of.p[i].serial, parts_at(p));
@@ -416,8 +414,8 @@ static inline bool best_of(const struct forecast *o, const struct forecast_price
 /* Exact as well. Terms are kept only where the best placement of the node is chosen by this very score, or there is
  * only one (pack_keeps_terms). So the maximum over what the placements leave is the score of the choice, also at prices
  * at which another placement is the best. */
-bool forecast_gain_again(const struct forecast *o, const struct forecast_prices *p, uint32_t node, struct forecast_places some,
-                        struct forecast_places more, int64_t *ret)
+bool forecast_gain_again(const struct forecast *o, const struct forecast_prices *p, uint32_t node,
+                         struct forecast_places some, struct forecast_places more, int64_t *ret)
 {
     int64_t best = INT64_MIN, before;
 

@@ -49,16 +49,14 @@ struct offer {
     int64_t usable_milli; /* idle on these */
 };
 
-static struct offer offer_of_plugin(const struct fragmentation_node *n,
-                                    const struct forecast_typical *t)
+static struct offer offer_of_plugin(const struct fragmentation_node *n, const struct forecast_typical *t)
 {
     int64_t idle = plugin_idle_milli(n);
 
     return (struct offer){t->plugin_managed && t->model_n == 0, (int32_t)(idle / DEVICE_MILLI), idle};
 }
 
-static struct offer offer_of_devices(const struct fragmentation_node *n,
-                                     const struct forecast_typical *t)
+static struct offer offer_of_devices(const struct fragmentation_node *n, const struct forecast_typical *t)
 {
     struct offer o = {0};
     bool used = false;
@@ -91,8 +89,8 @@ static bool has_cpu(const struct fragmentation_node *n, const struct forecast_ty
     return n->host.cpu_cap_milli == 0 || t->cpu_milli <= n->host.cpu_free_milli;
 }
 
-static enum cause cause_of(const struct fragmentation_node *n, const struct forecast_typical *t,
-                           bool plugin, int64_t *ret_usable)
+static enum cause cause_of(const struct fragmentation_node *n, const struct forecast_typical *t, bool plugin,
+                           int64_t *ret_usable)
 {
     bool cpu = has_cpu(n, t);
     struct offer o;
@@ -115,8 +113,7 @@ static enum cause cause_of(const struct fragmentation_node *n, const struct fore
     return CAUSE_GPU; /* what is too little for it on single GPUs */
 }
 
-double fragmentation_milli(const struct fragmentation_node *n,
-                           const struct forecast_typical *typical, size_t typical_n)
+double fragmentation_milli(const struct fragmentation_node *n, const struct forecast_typical *typical, size_t typical_n)
 {
     int64_t idle = fragmentation_idle_milli(n);
     double sums[CAUSE__MAX] = {0}, sum = 0;

@@ -17,8 +17,8 @@
  * What is out of date is found by numbers, never by telling each other: samples_gen and classes_gen count rebuilds,
  * versions of nodes and prices count changes, and whoever remembers something keeps the number that it was made at.
  *
- * Units: compute in milli of a device, cores in milli cores, memory in MiB, scores in 1/FORECAST_MILLI milli, f, chi and
- * prices in sixteenths. No lock: whoever serialises the ledger serialises this.
+ * Units: compute in milli of a device, cores in milli cores, memory in MiB, scores in 1/FORECAST_MILLI milli, f, chi
+ * and prices in sixteenths. No lock: whoever serialises the ledger serialises this.
  */
 #ifndef CORE_FORECAST_INTERNAL_H
 #define CORE_FORECAST_INTERNAL_H
@@ -69,11 +69,11 @@ struct node_shape {
     uint64_t hash; /* of all above */
     /* not part of the shape: */
     uint32_t node_n;
-    struct samples *samples;   /* NULL: none yet */
-    uint16_t class_n;      /* classes that a node of this shape supplies */
+    struct samples *samples; /* NULL: none yet */
+    uint16_t class_n;        /* classes that a node of this shape supplies */
     uint8_t classes[FORECAST_CLASSES_MAX];
-    uint64_t class_set;    /* the same as bits */
-    uint64_t priced_at;    /* version of the prices when any of theirs last changed, or f or chi */
+    uint64_t class_set; /* the same as bits */
+    uint64_t priced_at; /* version of the prices when any of theirs last changed, or f or chi */
 };
 
 struct shape_set {
@@ -83,9 +83,9 @@ struct shape_set {
 /* ---- scarcity classes (forecast/classes.c, forecast/supply.c) ---- */
 
 enum scarcity_kind {
-    SCARCE_HOST,  /* idle GPUs on the nodes that can run these pods */
-    SCARCE_GANG,  /* places for pods of several GPUs */
-    SCARCE_SIZE,  /* GPUs with at least so much free */
+    SCARCE_HOST, /* idle GPUs on the nodes that can run these pods */
+    SCARCE_GANG, /* places for pods of several GPUs */
+    SCARCE_SIZE, /* GPUs with at least so much free */
 };
 
 struct scarcity {
@@ -121,15 +121,15 @@ struct value {
     uint16_t shape;
     uint8_t kinds;
     uint8_t device_n; /* 255: more than are kept here */
-    uint32_t serial; /* counts the residuals that had this place; 0: none yet */
+    uint32_t serial;  /* counts the residuals that had this place; 0: none yet */
     uint64_t key[2];
 
     uint32_t samples_gen, classes_gen; /* what the rest is of; 0: of nothing */
-    int32_t filled, filled_among; /* -1: not looked for yet */
-    int32_t idle_milli; /* compute of devices with memory left: without it nobody can use them */
-    int32_t drain; /* 16 x idle milli + free cpu milli */
-    int64_t cpu_left; /* after the scenarios, sum over them; known when `filled` is */
-    int32_t supply[]; /* of node_shape.classes, class_n of them */
+    int32_t filled, filled_among;      /* -1: not looked for yet */
+    int32_t idle_milli;                /* compute of devices with memory left: without it nobody can use them */
+    int32_t drain;                     /* 16 x idle milli + free cpu milli */
+    int64_t cpu_left;                  /* after the scenarios, sum over them; known when `filled` is */
+    int32_t supply[];                  /* of node_shape.classes, class_n of them */
 };
 _Static_assert(offsetof(struct value, samples_gen) == 128, "two lines of the cache");
 
@@ -145,8 +145,8 @@ struct price_list {
 /* What the forecast knows of a node. */
 struct forecast_node {
     uint64_t version; /* of node_state that this was made from; 0: of nothing */
-    uint16_t shape; /* FORECAST_SHAPE_NONE: not described */
-    bool counted;   /* its supply is in the sums */
+    uint16_t shape;   /* FORECAST_SHAPE_NONE: not described */
+    bool counted;     /* its supply is in the sums */
     int32_t idle_milli;
     int32_t filled, filled_among; /* as struct worth */
     int64_t cpu_left;
@@ -171,18 +171,18 @@ struct forecast {
     uint64_t models_version;
     struct scarcity classes[FORECAST_CLASSES_MAX];
     uint32_t class_n;
-    uint32_t supply_n; /* largest class_n of a shape */
-    bool knows_cpu; /* of some node */
+    uint32_t supply_n;    /* largest class_n of a shape */
+    bool knows_cpu;       /* of some node */
     double cpu_per_milli; /* asked by GPU-less pods per milli asked by others */
-    double prior_share; /* of the expected volume */
+    double prior_share;   /* of the expected volume */
 
-    struct values *values; /* remembered */
+    struct values *values;       /* remembered */
     struct rollout_memo *passes; /* what values are made of */
 
     struct forecast_node *nodes; /* by the ledger's index */
-    int32_t *supplies;          /* supply_n for each */
+    int32_t *supplies;           /* supply_n for each */
     uint32_t node_n, node_cap;
-    uint32_t behind_from; /* nodes before it are up to date */
+    uint32_t behind_from;  /* nodes before it are up to date */
     uint64_t seen_version; /* of the ledger's numbers, when it was last searched for changes */
 
     int64_t idle_milli, cpu_left;
@@ -191,7 +191,8 @@ struct forecast {
     struct price_list *price_lists; /* of each shape, as they were last asked for */
 };
 
-static inline const struct demand_histogram *forecast_demand_histogram(const struct forecast *o, const struct demand_histogram *learned)
+static inline const struct demand_histogram *forecast_demand_histogram(const struct forecast *o,
+                                                                       const struct demand_histogram *learned)
 {
     return o->given != NULL ? o->given : learned;
 }
@@ -214,10 +215,10 @@ uint16_t forecast_shape_find(const struct forecast *o, const struct node_state *
 /* The same, added if need be. When there are too many, shapes are made anew from coarser numbers: false, and all nodes
  * must be asked again. */
 bool forecast_shape_add(struct forecast *o, const struct node_state *n, const struct device_state *devices,
-                       uint16_t *ret);
+                        uint16_t *ret);
 /* What is left on a node of this shape. */
 void forecast_residual(const struct forecast *o, uint16_t shape, const struct strategy_node *n, bool after,
-                  struct residual *ret);
+                       struct residual *ret);
 
 /* Expected pods of one kind, resolved for the shape of a node. */
 struct expected {
@@ -228,7 +229,8 @@ struct expected {
 void forecast_samples_build(struct forecast *o, const struct cluster_view *c, struct expected *pods, size_t n);
 /* Can a pod of this kind run on an empty node of this shape? `allowed`: by model_id, NULL: every model. Charges by
  * device type in `ret`. */
-bool forecast_runs(const struct node_shape *s, const struct demand_histogram_shape *pod, const uint8_t *allowed, struct sample *ret);
+bool forecast_runs(const struct node_shape *s, const struct demand_histogram_shape *pod, const uint8_t *allowed,
+                   struct sample *ret);
 
 void forecast_classes_build(struct forecast *o, const struct cluster_view *c, const struct expected *pods, size_t n);
 /* Supply of each of the shape's classes by a residual; idle_milli: as in struct worth. */
@@ -257,7 +259,7 @@ void forecast_prices_follow(struct forecast *o, int churn);
 void forecast_list_prices(const struct forecast *o, const struct forecast_prices *p, uint16_t shape);
 
 static inline const struct price_list *forecast_price_list(const struct forecast *o, const struct forecast_prices *p,
-                                                          uint16_t shape)
+                                                           uint16_t shape)
 {
     const struct price_list *l = &o->price_lists[shape];
 

@@ -106,7 +106,7 @@ void forecast_prices_follow(struct forecast *o, int churn)
 
         if (c->mean_volume > 0) {
             p.price[i] = sixteenths(forecast_scarcity(demand, (double)o->supply[i], c->mean_volume,
-                                                     o->given != NULL ? 0 : c->known_n)) *
+                                                      o->given != NULL ? 0 : c->known_n)) *
                          (c->kind == SCARCE_SIZE ? SIZE_UNITS : HOST_UNITS);
         }
     }

@@ -8,10 +8,10 @@
  *
  * How it is fast. A list has at most 64 pods, so a set of its pods is one 64-bit word, where bit i is the i-th pod of
  * the list. For each step of free cores, of host memory and of compute there is the set of the pods that ask for no
- * more (rollout_samples.c). The pods that may fit now are the intersection of three sets, and the next one is its lowest
- * bit. Pods that cannot fit are never looked at. The sets are a little too large, because several amounts share a step;
- * so each pod from the intersection is compared exactly. A pod outside surely does not fit. The result is exact, not an
- * estimate.
+ * more (rollout_samples.c). The pods that may fit now are the intersection of three sets, and the next one is its
+ * lowest bit. Pods that cannot fit are never looked at. The sets are a little too large, because several amounts share
+ * a step; so each pod from the intersection is compared exactly. A pod outside surely does not fit. The result is
+ * exact, not an estimate.
  *
  * One pass looks at each pod of a list at most once, and at O(devices) numbers for each; 16 passes make a rollout. Most
  * passes end early, because a node takes few pods before its GPUs are full.
@@ -284,8 +284,8 @@ static void pass_alike(struct rollout_pass *w, const struct sample_list *l, cons
 
 /* The same for devices of several kinds: one pod after the other. The device is asked for first, so that a pod without
  * one lowers no bound. */
-static void pass_mixed(struct rollout_pass *w, const struct sample_list *l, const struct sample *full, const struct residual *r,
-                       uint64_t left)
+static void pass_mixed(struct rollout_pass *w, const struct sample_list *l, const struct sample *full,
+                       const struct residual *r, uint64_t left)
 {
     int32_t cpu = r->cpu_milli, mem = r->mem_mib;
     struct mixed v;
@@ -312,8 +312,8 @@ static void pass_mixed(struct rollout_pass *w, const struct sample_list *l, cons
     }
 }
 
-void rollout_pass_run(const struct samples *s, unsigned k, const struct residual *r, const struct rollout_devices *v, bool among,
-                  struct rollout_pass *ret)
+void rollout_pass_run(const struct samples *s, unsigned k, const struct residual *r, const struct rollout_devices *v,
+                      bool among, struct rollout_pass *ret)
 {
     uint64_t left = eligible(&s->lists[k], r, among);
 

@@ -29,7 +29,7 @@ struct sample_list {
     uint64_t cpu[ROLLOUT_STEPS]; /* pods that ask for no more than any amount of this step */
     uint64_t mem[ROLLOUT_STEPS];
     uint64_t milli[ROLLOUT_MILLI_STEPS]; /* of each device, on the kind that takes the least */
-    int32_t cpu_above[ROLLOUT_STEPS]; /* the least that any pod asks for above the step; INT32_MAX: none does */
+    int32_t cpu_above[ROLLOUT_STEPS];    /* the least that any pod asks for above the step; INT32_MAX: none does */
     int32_t mem_above[ROLLOUT_STEPS];
     struct brief brief[ROLLOUT_PODS];
     unsigned n;
@@ -88,7 +88,7 @@ struct rollout_devices {
 void rollout_devices(const struct samples *s, const struct residual *r, struct rollout_devices *ret);
 
 /* One pass down list k. `v`: from rollout_devices() for the same residual; it is not changed. */
-void rollout_pass_run(const struct samples *s, unsigned k, const struct residual *r, const struct rollout_devices *v, bool among,
-                  struct rollout_pass *ret);
+void rollout_pass_run(const struct samples *s, unsigned k, const struct residual *r, const struct rollout_devices *v,
+                      bool among, struct rollout_pass *ret);
 
 #endif

@@ -24,13 +24,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* WALKS: kept for each list and set of devices. With all places of about 1,000 bytes this makes 4 MB (decision 0023). */
+/* WALKS: kept for each list and set of devices. With all places of about 1,000 bytes this makes 4 MB (decision 0023).
+ */
 enum { WAYS = 2, PASSES = 3, PLACES = 4096 };
 
 struct place {
     uint64_t key[2];
-    uint64_t since;               /* of struct rollout_memo; 0: free */
-    uint8_t next[ROLLOUT_LISTS];  /* overwritten next */
+    uint64_t since;              /* of struct rollout_memo; 0: free */
+    uint8_t next[ROLLOUT_LISTS]; /* overwritten next */
     struct rollout_pass passes[ROLLOUT_LISTS][PASSES];
 };
 

@@ -58,14 +58,15 @@ static bool allows(const uint8_t *allowed, const struct device_type *t)
     return allowed == NULL || (t->model_id != UINT16_MAX && allowed[t->model_id] != 0);
 }
 
-bool forecast_runs(const struct node_shape *s, const struct demand_histogram_shape *pod, const uint8_t *allowed, struct sample *ret)
+bool forecast_runs(const struct node_shape *s, const struct demand_histogram_shape *pod, const uint8_t *allowed,
+                   struct sample *ret)
 {
     unsigned fit_n = 0, allowed_n = 0;
 
     *ret = (struct sample){.cpu_milli = pod->host.cpu_milli,
-                         .mem_mib = pod->host.mem_mib,
-                         .count = pod->count,
-                         .plugin_managed = pod->plugin_managed};
+                           .mem_mib = pod->host.mem_mib,
+                           .count = pod->count,
+                           .plugin_managed = pod->plugin_managed};
     if (!fits_host(s, pod)) {
         return false;
     }
@@ -104,7 +105,8 @@ static int compare_text(const struct demand_histogram_shape *a, const struct dem
 /* By what is hard to place: neighbours in the row are alike to a node. The rest only makes the order total. */
 static int compare_pods(const void *x, const void *y)
 {
-    const struct demand_histogram_shape *a = ((const struct expected *)x)->shape, *b = ((const struct expected *)y)->shape;
+    const struct demand_histogram_shape *a = ((const struct expected *)x)->shape,
+                                        *b = ((const struct expected *)y)->shape;
     const int64_t keys[][2] = {
         {a->count, b->count},
         {a->milli, b->milli},
@@ -166,8 +168,8 @@ static void deal(const uint32_t *samples, uint32_t lists[ROLLOUT_LISTS][ROLLOUT_
     }
 }
 
-static void build_shape(struct forecast *o, const struct cluster_view *c, struct node_shape *s, const struct expected *pods,
-                        size_t n, uint32_t lists[ROLLOUT_LISTS][ROLLOUT_PODS], bool any)
+static void build_shape(struct forecast *o, const struct cluster_view *c, struct node_shape *s,
+                        const struct expected *pods, size_t n, uint32_t lists[ROLLOUT_LISTS][ROLLOUT_PODS], bool any)
 {
     struct sample *resolved = xmalloc((n + 1) * sizeof(*resolved));
     bool *runs = xcalloc(n + 1, sizeof(*runs));

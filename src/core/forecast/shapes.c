@@ -45,8 +45,7 @@ static int32_t round_up(int32_t v, unsigned bits)
 static bool type_equal(const struct device_type *a, const struct device_type *b)
 {
     return a->model_id == b->model_id && a->milli_cap == b->milli_cap && a->mem_low_mib == b->mem_low_mib &&
-           a->mem_high_mib == b->mem_high_mib && a->base_low_mib == b->base_low_mib &&
-           a->memory_only == b->memory_only;
+           a->mem_high_mib == b->mem_high_mib && a->base_low_mib == b->base_low_mib && a->memory_only == b->memory_only;
 }
 
 static struct device_type type_of(const struct device_state *d, unsigned bits)
@@ -164,7 +163,7 @@ uint16_t forecast_shape_find(const struct forecast *o, const struct node_state *
 }
 
 bool forecast_shape_add(struct forecast *o, const struct node_state *n, const struct device_state *devices,
-                       uint16_t *ret)
+                        uint16_t *ret)
 {
     struct node_shape s;
 
@@ -235,8 +234,8 @@ static uint16_t type_in(const struct forecast *o, const struct node_shape *s, co
     return (uint16_t)(i < s->type_n ? i : s->type_n - 1U);
 }
 
-static void residual_of_devices(const struct forecast *o, const struct node_shape *s, const struct device_state *devices,
-                            size_t n, struct residual *ret)
+static void residual_of_devices(const struct forecast *o, const struct node_shape *s,
+                                const struct device_state *devices, size_t n, struct residual *ret)
 {
     for (size_t i = 0; i < n; i++) {
         const struct device_state *d = &devices[i];
@@ -265,7 +264,7 @@ static int32_t free_or_unknown(int32_t cap, int32_t free)
 }
 
 void forecast_residual(const struct forecast *o, uint16_t shape, const struct strategy_node *n, bool after,
-                  struct residual *ret)
+                       struct residual *ret)
 {
     const struct node_shape *s = &o->shapes[shape];
     const struct host_state *h = after ? &n->host : &n->node->host;

@@ -49,8 +49,7 @@ static int compare_shapes(const struct forecast_typical *a, const struct forecas
 
 static int by_shape(const void *a, const void *b)
 {
-    return compare_shapes(&((const struct candidate *)a)->shape,
-                          &((const struct candidate *)b)->shape);
+    return compare_shapes(&((const struct candidate *)a)->shape, &((const struct candidate *)b)->shape);
 }
 
 static int by_weight(const void *a, const void *b)
@@ -157,8 +156,8 @@ void forecast_typicals_follow(struct forecast *o, const struct cluster_view *c)
 {
     const struct demand_histogram *m = forecast_demand_histogram(o, c->demand_histogram);
     struct forecast_typicals *t = &o->typical;
-    bool same = t->known && t->demand_histogram_version == demand_histogram_version(m) && t->models_version == intern_version(c->models) &&
-                t->names_version == c->names_version;
+    bool same = t->known && t->demand_histogram_version == demand_histogram_version(m) &&
+                t->models_version == intern_version(c->models) && t->names_version == c->names_version;
     struct device_state largest;
     struct candidate *all;
     uint64_t covered, sum;
@@ -186,8 +185,7 @@ void forecast_typicals_follow(struct forecast *o, const struct cluster_view *c)
     for (size_t i = 0; i < t->n; i++) {
         t->shapes[i] = all[i].shape;
         /* Rounded twice, as published: fgd has ties that the last bit breaks. */
-        t->shapes[i].probability =
-            (double)all[i].weight / (double)sum / ((double)covered / (double)sum);
+        t->shapes[i].probability = (double)all[i].weight / (double)sum / ((double)covered / (double)sum);
     }
     free(all);
     allow_models(t, c);

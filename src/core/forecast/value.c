@@ -35,7 +35,7 @@ _Static_assert((int)DEVICES_PER_NODE_MAX < (int)NOT_KEPT, "worth.device_n");
 struct values {
     struct value *places; /* of place_bytes each */
     size_t place_bytes;
-    uint64_t *tags;       /* of each place */
+    uint64_t *tags; /* of each place */
     uint32_t n;
     uint32_t serial_min, serial_max; /* those up to the first are forgotten, none is above the last */
     char *memory;
@@ -167,8 +167,8 @@ static bool is_complete(const struct forecast *o, const struct value *w, unsigne
 
 /* Computes what is asked for and out of date. -1 stands for "not looked for", so a value that nobody weighs costs no
  * passes. */
-static void complete(const struct forecast *o, struct value *w, const struct residual *r, const struct residual_key *key,
-                     unsigned parts)
+static void complete(const struct forecast *o, struct value *w, const struct residual *r,
+                     const struct residual_key *key, unsigned parts)
 {
     const struct samples *samples = o->shapes[r->shape].samples;
 

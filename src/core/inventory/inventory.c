@@ -20,11 +20,8 @@ static const char NOTE_UNKNOWN_NAME[] = "the device plugin shares these GPUs und
 const char *inventory_source_name(enum inventory_source s)
 {
     static const char *const names[INVENTORY_SOURCE__MAX] = {
-        [INVENTORY_NONE] = "none",
-        [INVENTORY_ANNOTATION] = "annotation",
-        [INVENTORY_GFD] = "gfd",
-        [INVENTORY_RESOURCES] = "resources",
-        [INVENTORY_TEMPLATE] = "template",
+        [INVENTORY_NONE] = "none",           [INVENTORY_ANNOTATION] = "annotation", [INVENTORY_GFD] = "gfd",
+        [INVENTORY_RESOURCES] = "resources", [INVENTORY_TEMPLATE] = "template",
     };
 
     BUG_ON((unsigned)s >= INVENTORY_SOURCE__MAX);
@@ -57,13 +54,12 @@ static bool resource_memory(struct inventory_draft *d, size_t n, int64_t *ret)
     const struct policy *p = d->policy;
     int64_t total;
 
-    if (!inventory_sum_allocatable(d->node, p->memory_resources, p->memory_resource_n,
-                                   DEMAND_MEM_MIB_MAX * (int64_t)n, &total)) {
+    if (!inventory_sum_allocatable(d->node, p->memory_resources, p->memory_resource_n, DEMAND_MEM_MIB_MAX * (int64_t)n,
+                                   &total)) {
         return false;
     }
     if (total % (int64_t)n != 0) {
-        inventory_add_note(
-            d, "GPU memory in allocatable is not a multiple of the number of GPUs: rounded down");
+        inventory_add_note(d, "GPU memory in allocatable is not a multiple of the number of GPUs: rounded down");
     }
     *ret = total / (int64_t)n;
     return true;
@@ -78,8 +74,7 @@ static struct str plain_product(struct str product)
 
 /* n GPUs of one kind, known by their index only. Asks the sources for what the caller does not
  * know: memory 0, model empty. */
-static enum source_result add_alike(struct inventory_draft *d, int64_t n, int64_t mem_mib,
-                                    struct str model)
+static enum source_result add_alike(struct inventory_draft *d, int64_t n, int64_t mem_mib, struct str model)
 {
     const struct node_template *t = inventory_template(d);
     const struct str *product = kv_find(d->node->labels, STR(GFD_PRODUCT));
@@ -203,8 +198,7 @@ static void note_disagreement(struct inventory_draft *d)
     if (d->mig_counted) {
         return; /* these numbers mean something else, and have been compared */
     }
-    if (d->plugin_managed_n > 0 && d->units_per_gpu > 0 &&
-        d->plugin_managed_n != (int64_t)whole_n * d->units_per_gpu &&
+    if (d->plugin_managed_n > 0 && d->units_per_gpu > 0 && d->plugin_managed_n != (int64_t)whole_n * d->units_per_gpu &&
         d->plugin_managed_n != (int64_t)healthy_n * d->units_per_gpu) {
         inventory_add_note(d, d->units_per_gpu == 1
                                   ? "allocatable has another number of whole GPUs than the inventory of the node"
@@ -222,8 +216,7 @@ static void apply_reserve(struct inventory_draft *d)
         int64_t *mem_mib = &d->devices[i].mem_mib;
         bool instance = d->devices[i].profile != 0 && d->devices[i].profile != DEVICE_IN_MIG_MODE;
         if (*mem_mib > 0 && !instance && !d->devices[i].slice) { /* nobody shares these */
-            *mem_mib =
-                *mem_mib > d->settings.mem_reserve_mib ? *mem_mib - d->settings.mem_reserve_mib : 0;
+            *mem_mib = *mem_mib > d->settings.mem_reserve_mib ? *mem_mib - d->settings.mem_reserve_mib : 0;
             if (*mem_mib == 0) {
                 inventory_add_note(d, "the configured memory reserve is as large as the memory of a GPU, or larger");
             }

@@ -20,8 +20,7 @@ enum { PROFILES_MAX = DEVICES_PER_NODE_MAX }; /* with one instance more it is to
 
 static const char NOTE_TOO_MANY[] = "more than 64 MIG instances on the node";
 static const char NOTE_NONE[] = "labels name MIG instances but the device plugin offers none";
-static const char NOTE_SHARED[] =
-    "the device plugin shares MIG instances itself: fgpu does not count their replicas";
+static const char NOTE_SHARED[] = "the device plugin shares MIG instances itself: fgpu does not count their replicas";
 
 /* What allocatable says, by profile. */
 struct offer {
@@ -45,8 +44,7 @@ static void add_offer(struct inventory_draft *d, struct offer *o, uint16_t profi
     size_t at = 0;
 
     if (profile == MIG_NO_PROFILE) {
-        inventory_add_note(d,
-                           "a MIG resource in allocatable has a profile that fgpu does not know");
+        inventory_add_note(d, "a MIG resource in allocatable has a profile that fgpu does not know");
         return;
     }
     o->sum += amount;
@@ -117,8 +115,7 @@ static int64_t memory_of(const struct inventory_draft *d, uint16_t profile, cons
     return s == NULL ? 0 : s->mem_mib;
 }
 
-static void add_counted(struct inventory_draft *d, uint16_t profile, int64_t n, struct str model,
-                        int64_t mem_mib)
+static void add_counted(struct inventory_draft *d, uint16_t profile, int64_t n, struct str model, int64_t mem_mib)
 {
     for (; n > 0; n--) {
         d->devices[d->device_n] = (struct device){
@@ -201,9 +198,9 @@ static enum source_result from_mixed(struct inventory_draft *d, const struct off
         if (is_replicated(d, profile)) {
             return inventory_malformed(d, NOTE_SHARED);
         }
-        add_counted(d, profile, o->of[i].amount, model,
-                    memory_of(d, profile, profile_label(profile, ".memory", buf, sizeof(buf)),
-                              mig_family_of(model, 0)));
+        add_counted(
+            d, profile, o->of[i].amount, model,
+            memory_of(d, profile, profile_label(profile, ".memory", buf, sizeof(buf)), mig_family_of(model, 0)));
     }
     return SOURCE_READ;
 }
@@ -257,13 +254,11 @@ static void count_as(struct inventory_draft *d, uint16_t profile, int64_t amount
         dev->counted = true;
         if (dev->healthy && amount-- <= 0) {
             dev->healthy = false; /* nobody knows which one the plugin does not offer */
-            inventory_add_note(
-                d, "the device plugin offers fewer MIG instances than the annotation lists");
+            inventory_add_note(d, "the device plugin offers fewer MIG instances than the annotation lists");
         }
     }
     if (amount > 0) {
-        inventory_add_note(d,
-                           "the device plugin offers more MIG instances than the annotation lists");
+        inventory_add_note(d, "the device plugin offers more MIG instances than the annotation lists");
     }
 }
 
@@ -280,8 +275,7 @@ void inventory_compare_mig_plugin(struct inventory_draft *d)
         d->mig_counted = true;
     }
     d->mig_counted = d->mig_counted || o.n > 0;
-    if (!d->mig_counted && d->plugin_managed_n > 0 && product != NULL &&
-        split_product(*product, &model, &profile)) {
+    if (!d->mig_counted && d->plugin_managed_n > 0 && product != NULL && split_product(*product, &model, &profile)) {
         d->mig_counted = d->mig_single = true;
         count_as(d, profile, d->plugin_managed_n);
     }

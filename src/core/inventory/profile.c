@@ -19,8 +19,7 @@ bool inventory_has_profile(const struct node *node)
     return find_label(node, &two) != NULL;
 }
 
-static void apply_to(struct inventory_draft *d, struct device *device, struct str label,
-                     int64_t mem_mib)
+static void apply_to(struct inventory_draft *d, struct device *device, struct str label, int64_t mem_mib)
 {
     if (device->mem_mib > mem_mib) {
         inventory_add_note(
@@ -47,15 +46,13 @@ void inventory_apply_profile(struct inventory_draft *d)
     }
     if (two || !vgpu_profile_parse(*label, &profile)) {
         d->device_n = 0;
-        inventory_add_note(
-            d, two ? "labels vgpu.type and virtual.gpu.type name different profiles"
-                   : "label vgpu.type or virtual.gpu.type is not a known profile such as "
-                     "v100-4q-4GB: fgpu does not guess what these GPUs have");
+        inventory_add_note(d, two ? "labels vgpu.type and virtual.gpu.type name different profiles"
+                                  : "label vgpu.type or virtual.gpu.type is not a known profile such as "
+                                    "v100-4q-4GB: fgpu does not guess what these GPUs have");
         return;
     }
     if (d->device_n == 0) {
-        inventory_add_note(
-            d, "label vgpu.type or virtual.gpu.type without a number of GPUs in allocatable");
+        inventory_add_note(d, "label vgpu.type or virtual.gpu.type without a number of GPUs in allocatable");
     }
     for (size_t i = 0; i < d->device_n; i++) {
         apply_to(d, &d->devices[i], *label, profile.mem_mib);

@@ -29,17 +29,15 @@ bool vgpu_profile_parse(struct str text, struct vgpu_profile *ret)
     uint64_t n, gb;
     char series;
 
-    if (!str_split(&rest, '-', &model) || !str_split(&rest, '-', &type) ||
-        !str_split(&rest, '-', &size) || rest.p != NULL || !is_model(model) || type.n < 2 ||
-        size.n < 3) {
+    if (!str_split(&rest, '-', &model) || !str_split(&rest, '-', &type) || !str_split(&rest, '-', &size) ||
+        rest.p != NULL || !is_model(model) || type.n < 2 || size.n < 3) {
         return false;
     }
     series = lower(type.p[type.n - 1]);
     if (series != 'q' && series != 'b' && series != 'a' && series != 'c') {
         return false;
     }
-    if (!read_size((struct str){type.p, type.n - 1}, &n) ||
-        !read_size((struct str){size.p, size.n - 2}, &gb) ||
+    if (!read_size((struct str){type.p, type.n - 1}, &n) || !read_size((struct str){size.p, size.n - 2}, &gb) ||
         !str_ieq(str_drop(size, size.n - 2), STR("GB")) || n != gb) {
         return false;
     }

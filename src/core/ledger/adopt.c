@@ -11,8 +11,7 @@
 
 #include <stdlib.h>
 
-static const char CONFLICT_DEFECT[] =
-    "bound although its request is malformed; counted as whole devices";
+static const char CONFLICT_DEFECT[] = "bound although its request is malformed; counted as whole devices";
 
 /* ---- observations ---- */
 
@@ -36,7 +35,8 @@ bool ledger_same_shape(const struct demand *a, const struct demand *b)
                 a->plugin_managed_n == b->plugin_managed_n && a->source == b->source;
 
     for (size_t w = 0; same && w < a->gpu_request_n; w++) {
-        same = a->gpu_requests[w].init == b->gpu_requests[w].init && a->gpu_requests[w].count == b->gpu_requests[w].count &&
+        same = a->gpu_requests[w].init == b->gpu_requests[w].init &&
+               a->gpu_requests[w].count == b->gpu_requests[w].count &&
                str_eq(a->gpu_requests[w].container, b->gpu_requests[w].container);
     }
     return same;
@@ -46,8 +46,7 @@ bool ledger_is_read_differently(const struct pod_entry *p, const struct demand *
 {
     bool same = ledger_same_shape(p->demand, d);
 
-    if (p->demand->source != DEMAND_FROM_RESOURCES || p->demand->defect != DEMAND_OK ||
-        d->defect != DEMAND_OK) {
+    if (p->demand->source != DEMAND_FROM_RESOURCES || p->demand->defect != DEMAND_OK || d->defect != DEMAND_OK) {
         return false;
     }
     for (size_t w = 0; same && w < d->gpu_request_n; w++) {

@@ -152,8 +152,7 @@ static bool same_floors(const struct pod_entry *a, const struct pod_entry *b)
     for (size_t i = 0; same && i < a->floor_n; i++) {
         const struct charge *x = &a->floors[i].charge, *y = &b->floors[i].charge;
 
-        same = x->milli == y->milli && x->mem_mib == y->mem_mib && x->slots == y->slots &&
-               x->exclusive == y->exclusive;
+        same = x->milli == y->milli && x->mem_mib == y->mem_mib && x->slots == y->slots && x->exclusive == y->exclusive;
     }
     return same;
 }
@@ -165,25 +164,23 @@ static bool same_text(const char *a, const char *b)
 
 static bool same_details(const struct pod_entry *a, const struct pod_entry *b)
 {
-    return a->deleting == b->deleting && a->priority == b->priority &&
-           a->claims_record == b->claims_record && same_text(a->nominated, b->nominated) &&
-           a->annotation_bytes == b->annotation_bytes && a->label_n == b->label_n &&
+    return a->deleting == b->deleting && a->priority == b->priority && a->claims_record == b->claims_record &&
+           same_text(a->nominated, b->nominated) && a->annotation_bytes == b->annotation_bytes &&
+           a->label_n == b->label_n &&
            tolerations_equal(a->tolerations, a->toleration_n, b->tolerations, b->toleration_n) &&
            (a->label_n == 0 || memcmp(a->labels, b->labels, a->label_n * sizeof(*a->labels)) == 0);
 }
 
 /* What the observation made of the copy `b` of `a`. */
-static enum ledger_drift pod_difference(const struct ledger *l, const struct pod_entry *a,
-                                        const struct ledger *scratch, const struct pod_entry *b,
-                                        const struct demand *seen)
+static enum ledger_drift pod_difference(const struct ledger *l, const struct pod_entry *a, const struct ledger *scratch,
+                                        const struct pod_entry *b, const struct demand *seen)
 {
     bool contradicts;
 
     if (b == NULL) {
         return DRIFT_POD_DEMAND; /* it asks for nothing any more */
     }
-    if (a->node != LEDGER_NONE && b->node != LEDGER_NONE &&
-        !str_eq(l->names[a->node], scratch->names[b->node])) {
+    if (a->node != LEDGER_NONE && b->node != LEDGER_NONE && !str_eq(l->names[a->node], scratch->names[b->node])) {
         return DRIFT_POD_NODE;
     }
     if (a->state != b->state) {
@@ -209,8 +206,8 @@ static bool would_be_turned_away(const struct ledger *l, const struct pod_entry 
                      : p->state == LEDGER_PENDING && f->node_name.n > 0 && !ledger_node_has_room(l, f->node_name);
 }
 
-static enum ledger_drift pod_drift(const struct ledger *l, struct ledger *scratch,
-                                   const struct ledger_op *op, const struct pod_entry *p)
+static enum ledger_drift pod_drift(const struct ledger *l, struct ledger *scratch, const struct ledger_op *op,
+                                   const struct pod_entry *p)
 {
     const struct ledger_op gone = {.kind = LEDGER_POD_GONE, .name = op->pod.uid};
     enum ledger_drift d;
@@ -231,8 +228,7 @@ static enum ledger_drift pod_drift(const struct ledger *l, struct ledger *scratc
     if (p == NULL) {
         d = after == LEDGER_NONE ? DRIFT_NONE : DRIFT_POD_MISSING;
     } else {
-        d = pod_difference(l, p, scratch, after == LEDGER_NONE ? NULL : &scratch->pods[after],
-                           op->pod.demand);
+        d = pod_difference(l, p, scratch, after == LEDGER_NONE ? NULL : &scratch->pods[after], op->pod.demand);
     }
     must_apply(scratch, &gone);
     return d;
@@ -240,22 +236,19 @@ static enum ledger_drift pod_drift(const struct ledger *l, struct ledger *scratc
 
 /* ---- nodes ---- */
 
-static bool same_device(const struct ledger *l, const struct ledger_device *a,
-                        const struct device *b)
+static bool same_device(const struct ledger *l, const struct ledger_device *a, const struct device *b)
 {
-    return str_eq(a->uuid, b->uuid) &&
-           a->ref.index == b->index && str_eq(intern_text(l->models, a->model_id), b->model) &&
-           a->slot_n == b->slot_n && a->mem_mib == b->mem_mib && a->healthy == b->healthy &&
-           a->profile == b->profile && a->start == b->start && a->counted == b->counted &&
-           a->slice == b->slice && a->gpu_index == b->gpu_index;
+    return str_eq(a->uuid, b->uuid) && a->ref.index == b->index &&
+           str_eq(intern_text(l->models, a->model_id), b->model) && a->slot_n == b->slot_n &&
+           a->mem_mib == b->mem_mib && a->healthy == b->healthy && a->profile == b->profile && a->start == b->start &&
+           a->counted == b->counted && a->slice == b->slice && a->gpu_index == b->gpu_index;
 }
 
 /* Lost devices stand behind those of the inventory, and are nobody's fact. */
 static bool same_settings(const struct ledger *l, const struct node_entry *n, const struct inventory *inv)
 {
     return n->memory_only == inv->memory_only && n->qos == inv->qos && n->lending == inv->lending &&
-           n->overcommit_milli ==
-               (inv->overcommit_milli > 0 ? inv->overcommit_milli : l->limits.overcommit_milli) &&
+           n->overcommit_milli == (inv->overcommit_milli > 0 ? inv->overcommit_milli : l->limits.overcommit_milli) &&
            n->overcommit_mem_milli ==
                (inv->overcommit_mem_milli > 0 ? inv->overcommit_mem_milli : l->limits.overcommit_mem_milli);
 }
@@ -284,8 +277,7 @@ static bool same_host(const struct host_capacity *a, const struct host_capacity 
     return a->cpu_milli == b->cpu_milli && a->mem_mib == b->mem_mib;
 }
 
-static enum ledger_drift node_drift(const struct ledger *l, const struct ledger_node_fact *f,
-                                    uint32_t node)
+static enum ledger_drift node_drift(const struct ledger *l, const struct ledger_node_fact *f, uint32_t node)
 {
     const struct node_entry *n = node == LEDGER_NONE ? NULL : &l->nodes[node];
 
@@ -295,11 +287,10 @@ static enum ledger_drift node_drift(const struct ledger *l, const struct ledger_
     if (!same_inventory(l, node, f->inventory)) {
         return DRIFT_NODE_INVENTORY;
     }
-    return str_eq(str_of(n->uid), f->uid) && n->schedulable == f->schedulable &&
-                   n->closed == f->closed && n->rules == f->rules &&
-                   n->elsewhere == f->inventory->elsewhere && n->unmeasured == f->inventory->unmeasured &&
-                   n->source == f->inventory->source && same_text(n->note, f->note) &&
-                   same_host(&n->host, &f->host) &&
+    return str_eq(str_of(n->uid), f->uid) && n->schedulable == f->schedulable && n->closed == f->closed &&
+                   n->rules == f->rules && n->elsewhere == f->inventory->elsewhere &&
+                   n->unmeasured == f->inventory->unmeasured && n->source == f->inventory->source &&
+                   same_text(n->note, f->note) && same_host(&n->host, &f->host) &&
                    taints_equal(n->taints, n->taint_n, f->taints, f->taint_n)
                ? DRIFT_NONE
                : DRIFT_NODE_DETAILS;
@@ -307,8 +298,8 @@ static enum ledger_drift node_drift(const struct ledger *l, const struct ledger_
 
 /* ---- the two questions ---- */
 
-enum ledger_drift ledger_drift(const struct ledger *l, struct ledger *scratch,
-                               const struct ledger_op *op, uint64_t *ret_touched)
+enum ledger_drift ledger_drift(const struct ledger *l, struct ledger *scratch, const struct ledger_op *op,
+                               uint64_t *ret_touched)
 {
     bool of_pod = op->kind == LEDGER_POD_OBSERVED || op->kind == LEDGER_POD_GONE;
     struct str id = op->kind == LEDGER_POD_OBSERVED     ? op->pod.uid
@@ -332,12 +323,10 @@ enum ledger_drift ledger_drift(const struct ledger *l, struct ledger *scratch,
     return i == LEDGER_NONE || !l->nodes[i].described ? DRIFT_NONE : DRIFT_NODE_GONE;
 }
 
-int ledger_repair(struct ledger *l, const struct ledger_op *op, enum ledger_drift drift,
-                  struct err *reterr)
+int ledger_repair(struct ledger *l, const struct ledger_op *op, enum ledger_drift drift, struct err *reterr)
 {
     if (drift == DRIFT_POD_UNBOUND) {
-        const struct ledger_op gone = {
-            .kind = LEDGER_POD_GONE, .at_ms = op->at_ms, .name = op->pod.uid};
+        const struct ledger_op gone = {.kind = LEDGER_POD_GONE, .at_ms = op->at_ms, .name = op->pod.uid};
         int r = ledger_apply(l, &gone, reterr);
 
         if (r != 0) {
@@ -369,8 +358,7 @@ bool ledger_audit_nodes(const struct ledger *l, uint32_t *at, uint32_t max,
 {
     for (uint32_t n = 0; n < max && *at < l->node_n; n++, ++*at) {
         if (l->nodes[*at].used && l->nodes[*at].described) {
-            const struct ledger_audit_entry e = {.id = l->names[*at],
-                                                 .touched = l->nodes[*at].touched};
+            const struct ledger_audit_entry e = {.id = l->names[*at], .touched = l->nodes[*at].touched};
 
             fn(ctx, &e);
         }

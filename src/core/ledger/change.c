@@ -56,8 +56,10 @@ static bool device_has_more(const struct device_state *b, const struct device_st
 static bool plugin_has_more(const struct node_state *b, const struct node_state *now)
 {
     return now->plugin_managed_cap - now->plugin_managed_used > b->plugin_managed_cap - b->plugin_managed_used ||
-           now->plugin_managed_per_gpu != b->plugin_managed_per_gpu || now->plugin_managed_names != b->plugin_managed_names ||
-           (b->plugin_managed_used > 0 && now->plugin_managed_used == 0) || (b->share_pod_n > 0 && now->share_pod_n == 0);
+           now->plugin_managed_per_gpu != b->plugin_managed_per_gpu ||
+           now->plugin_managed_names != b->plugin_managed_names ||
+           (b->plugin_managed_used > 0 && now->plugin_managed_used == 0) ||
+           (b->share_pod_n > 0 && now->share_pod_n == 0);
 }
 
 /* As of all nodes, ledger_less_may_be_more(): but devices that are alike take the same, whichever is chosen. */
@@ -99,8 +101,9 @@ static bool node_has_more(const struct ledger *l, const struct node_before *b)
         return false;
     }
     if ((changed & ~closing) != 0 || (changed & now->flags & NODE_DESCRIBED) != 0 ||
-        (changed & b->row.flags & (NODE_CLOSED | NODE_SHUT | NODE_MIG_CHANGING)) != 0 || (n->schedulable && !b->schedulable) ||
-        n->rules != b->rules || plugin_has_more(&b->row, now) || now->device_n > b->row.device_n) {
+        (changed & b->row.flags & (NODE_CLOSED | NODE_SHUT | NODE_MIG_CHANGING)) != 0 ||
+        (n->schedulable && !b->schedulable) || n->rules != b->rules || plugin_has_more(&b->row, now) ||
+        now->device_n > b->row.device_n) {
         return true;
     }
     for (uint32_t i = 0; i < now->device_n; i++) {

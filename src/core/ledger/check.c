@@ -62,10 +62,9 @@ static const char *check_pod_counts(const struct ledger *l)
 
 static bool state_equal(const struct device_state *a, const struct device_state *b)
 {
-    return a->mem_free_mib == b->mem_free_mib && a->mem_cap_mib == b->mem_cap_mib &&
-           a->milli_free == b->milli_free && a->milli_cap == b->milli_cap &&
-           a->slot_free == b->slot_free && a->slot_cap == b->slot_cap && a->flags == b->flags &&
-           a->profile == b->profile && a->memory_only == b->memory_only;
+    return a->mem_free_mib == b->mem_free_mib && a->mem_cap_mib == b->mem_cap_mib && a->milli_free == b->milli_free &&
+           a->milli_cap == b->milli_cap && a->slot_free == b->slot_free && a->slot_cap == b->slot_cap &&
+           a->flags == b->flags && a->profile == b->profile && a->memory_only == b->memory_only;
 }
 
 /* Sums of charges again, from the pods; and no device is too small for what was granted here alone, unless it has
@@ -109,8 +108,7 @@ static const char *check_node(const struct ledger *l, uint32_t node)
     if (ledger_node_find(l, l->names[node]) != node) {
         return "a node is not found by its name";
     }
-    if (row->device_n != n->device_n || n->extent_n != n->device_n ||
-        row->first_device + row->device_n > l->state_n) {
+    if (row->device_n != n->device_n || n->extent_n != n->device_n || row->first_device + row->device_n > l->state_n) {
         return "a node does not own its device states";
     }
     if (!n->described && n->slices_note == NULL && n->pod_n == 0 && n->cpu_only_n == 0) {
@@ -262,8 +260,8 @@ static const char *next_nodes(const struct ledger *l, struct ledger_checking *c,
 bool ledger_check_some(const struct ledger *l, struct ledger_checking *c, const char **ret_why)
 {
     static const char *(*const wholes[])(const struct ledger *l) = {
-        check_pod_counts, check_node_counts, check_extents, check_models, check_host, ledger_check_tenancy,
-        ledger_check_turned_away};
+        check_pod_counts, check_node_counts,    check_extents,           check_models,
+        check_host,       ledger_check_tenancy, ledger_check_turned_away};
     enum { PODS, NODES, WHOLES, OVER = WHOLES + sizeof(wholes) / sizeof(wholes[0]) };
     bool over = true;
 

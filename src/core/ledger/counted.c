@@ -36,8 +36,7 @@ static uint32_t next_free(const struct node_entry *n, uint16_t profile, uint64_t
     for (uint32_t i = 0; i < n->device_n; i++) {
         const struct ledger_device *d = &n->devices[i];
 
-        if (d->profile == profile && (taken >> i & 1) == 0 &&
-            (found == LEDGER_NONE || d->healthy)) {
+        if (d->profile == profile && (taken >> i & 1) == 0 && (found == LEDGER_NONE || d->healthy)) {
             found = i;
             if (d->healthy) {
                 break;
@@ -57,8 +56,8 @@ static uint32_t last_of(const struct node_entry *n, uint16_t profile)
     return found;
 }
 
-static void charge_profile(const struct node_entry *n, const struct device_state *states,
-                           struct pod_entry *p, uint16_t profile, unsigned wanted, uint64_t *taken)
+static void charge_profile(const struct node_entry *n, const struct device_state *states, struct pod_entry *p,
+                           uint16_t profile, unsigned wanted, uint64_t *taken)
 {
     while (wanted > 0) {
         uint32_t i = next_free(n, profile, *taken);
@@ -142,8 +141,7 @@ void ledger_charge_counted(struct ledger *l, uint32_t node, uint64_t taken)
 static bool is_held(const struct device_state *s, const struct ledger_device *d)
 {
     /* A GPU in MIG mode is never free, so only what is charged on top of that shows. */
-    return d->profile == DEVICE_IN_MIG_MODE ? device_is_overcommitted(s)
-                                            : (s->flags & DEVICE_IN_USE) != 0;
+    return d->profile == DEVICE_IN_MIG_MODE ? device_is_overcommitted(s) : (s->flags & DEVICE_IN_USE) != 0;
 }
 
 /* MIG mode changes only while nobody uses the GPU. Where the facts say otherwise somebody is

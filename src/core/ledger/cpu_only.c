@@ -153,8 +153,7 @@ static void resize(struct ledger *l, struct cpu_only_pod *p, struct host_request
 void ledger_cpu_only_observed(struct ledger *l, const struct ledger_pod_fact *f, bool counted)
 {
     struct cpu_only_pods *t = &l->cpu_only;
-    struct cpu_only_pod fresh = {
-        .id = id_of(f->uid), .epoch = l->pod_epoch & EPOCH_MASK, .counted = counted};
+    struct cpu_only_pod fresh = {.id = id_of(f->uid), .epoch = l->pod_epoch & EPOCH_MASK, .counted = counted};
     struct cpu_only_pod *p = find_pod(t, fresh.id);
     uint32_t node;
 

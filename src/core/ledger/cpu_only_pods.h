@@ -33,7 +33,7 @@ void ledger_cpu_only_observed(struct ledger *l, const struct ledger_pod_fact *f,
 /* It is kept in full from now on. Was it in the demand histogram? */
 bool ledger_cpu_only_forget(struct ledger *l, struct str uid);
 void ledger_cpu_only_gone(struct ledger *l, struct str uid); /* if it was one */
-void ledger_cpu_only_sweep(struct ledger *l); /* those that the list of this epoch did not have */
+void ledger_cpu_only_sweep(struct ledger *l);                /* those that the list of this epoch did not have */
 /* The node may have GPUs now, all nodes and pods may be known now: more pods belong into the demand histogram. */
 void ledger_cpu_only_node_described(struct ledger *l, uint32_t node);
 void ledger_cpu_only_synced(struct ledger *l);

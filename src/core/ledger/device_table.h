@@ -1,7 +1,7 @@
 /* core/ledger/device_table.h - the devices of the nodes, as the ledger keeps them.
  *
- * What changes from op to op of a device, its state, stands in one contiguous array in which each node owns an extent (so
- * that a decision over all nodes reads memory in few places); what a device is stands with its node.
+ * What changes from op to op of a device, its state, stands in one contiguous array in which each node owns an extent
+ * (so that a decision over all nodes reads memory in few places); what a device is stands with its node.
  */
 #ifndef CORE_LEDGER_DEVICE_TABLE_H
 #define CORE_LEDGER_DEVICE_TABLE_H
@@ -40,15 +40,15 @@ struct ledger_device {
     int32_t slot_n;
     int64_t mem_mib;
     bool healthy;
-    bool lost; /* no longer in the inventory, kept for the pods that hold it */
-    bool recorded; /* lost, and known through signed records alone: as large as what they give of it */
+    bool lost;          /* no longer in the inventory, kept for the pods that hold it */
+    bool recorded;      /* lost, and known through signed records alone: as large as what they give of it */
     bool overcommitted; /* at the end of the last op */
     bool booked;        /* twice: core/ledger/incidents.h, with the next two */
     int64_t booked_ms;  /* since */
     uint64_t fitted;    /* generation in which its known holders last fitted; 0: never */
-    bool outgrown;   /* since a description of its node: less than what was granted of it, whatever is charged now */
-    bool shrunk;     /* over-committed, and a description of its node took capacity away (core/ledger/excess.h) */
-    bool overbooked; /* over-committed by a reservation, which must never be */
+    bool outgrown;      /* since a description of its node: less than what was granted of it, whatever is charged now */
+    bool shrunk;        /* over-committed, and a description of its node took capacity away (core/ledger/excess.h) */
+    bool overbooked;    /* over-committed by a reservation, which must never be */
 };
 
 /* Taken whole, and which one fgpu says. */
@@ -62,9 +62,9 @@ static inline bool ledger_is_slice(const struct ledger_device *d)
 /* Same device? By UUID where both have one, else by index. */
 bool device_ref_equal(struct device_ref a, struct device_ref b);
 struct device_ref ledger_device_ref(const struct ledger *l, struct str uuid, int32_t index);
-/* The ordinal on the node of what the pod knows as `ref`, or LEDGER_NONE. What is there comes before what was there, and
- * that before what signed records alone know, which prove nothing of a pod that has none: what a pod has follows from the
- * node and its own record, not from those of others. */
+/* The ordinal on the node of what the pod knows as `ref`, or LEDGER_NONE. What is there comes before what was there,
+ * and that before what signed records alone know, which prove nothing of a pod that has none: what a pod has follows
+ * from the node and its own record, not from those of others. */
 uint32_t ledger_device_find(const struct node_entry *n, const struct pod_entry *p, struct device_ref ref);
 /* The UUID of a device, also of one that is known through records alone; empty: it is its index. */
 struct str ledger_device_uuid(const struct ledger *l, const struct node_entry *n, const struct ledger_device *d);

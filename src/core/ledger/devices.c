@@ -39,8 +39,7 @@ static void extent_give(struct ledger *l, uint32_t first, uint32_t n)
     }
     if (l->free_extent_n[n] == l->free_extent_cap[n]) {
         l->free_extent_cap[n] = l->free_extent_cap[n] == 0 ? 16 : l->free_extent_cap[n] * 2;
-        l->free_extents[n] =
-            xreallocarray(l->free_extents[n], l->free_extent_cap[n], sizeof(uint32_t));
+        l->free_extents[n] = xreallocarray(l->free_extents[n], l->free_extent_cap[n], sizeof(uint32_t));
     }
     l->free_extents[n][l->free_extent_n[n]++] = first;
 }
@@ -74,8 +73,8 @@ static uint32_t in_its_place(const struct node_entry *n, struct device_ref ref)
     return found;
 }
 
-/* Is the device, of the node as it `was`, held by a pod attached to the node, and no device of the new inventory answers
- * to what the pod knows of it? Then it stays, even if the inventory forgot it. */
+/* Is the device, of the node as it `was`, held by a pod attached to the node, and no device of the new inventory
+ * answers to what the pod knows of it? Then it stays, even if the inventory forgot it. */
 static bool device_is_held(const struct ledger *l, const struct node_entry *n, const struct node_entry *was,
                            uint32_t ordinal)
 {
@@ -92,8 +91,8 @@ static bool device_is_held(const struct ledger *l, const struct node_entry *n, c
     return false;
 }
 
-/* A device of the node holds its UUID and its model. `before` is what stood in its place, or NULL: mostly the same, which
- * is quicker. False: no more models. */
+/* A device of the node holds its UUID and its model. `before` is what stood in its place, or NULL: mostly the same,
+ * which is quicker. False: no more models. */
 static bool device_take_in(struct ledger *l, const struct device *d, const struct ledger_device *before,
                            struct ledger_device *ret)
 {
@@ -110,8 +109,8 @@ static bool device_take_in(struct ledger *l, const struct device *d, const struc
     }
     *ret = (struct ledger_device){
         .ref = ledger_device_ref(l, d->uuid, d->index),
-        .uuid = before != NULL && str_eq(before->uuid, d->uuid) ? shared_text_take(before->uuid)
-                                                                : shared_text_new(d->uuid),
+        .uuid =
+            before != NULL && str_eq(before->uuid, d->uuid) ? shared_text_take(before->uuid) : shared_text_new(d->uuid),
         .model_id = (uint16_t)model,
         .profile = d->profile,
         .start = d->start,

@@ -47,10 +47,10 @@ static bool grants_as_asked(const struct demand *d, const struct assignment *as)
 static struct gpu_request gpu_request_of_record(const struct assigned_container *c)
 {
     struct gpu_request w = {.container = c->name,
-                     .init = c->init,
-                     .count = (uint16_t)c->device_n,
-                     .kind = GPU_REQUEST_WHOLE,
-                     .profile = c->devices[0].profile};
+                            .init = c->init,
+                            .count = (uint16_t)c->device_n,
+                            .kind = GPU_REQUEST_WHOLE,
+                            .profile = c->devices[0].profile};
 
     for (size_t i = 0; i < c->device_n; i++) {
         const struct assigned_device *dev = &c->devices[i];
@@ -84,7 +84,8 @@ static void phases_of_spec(const struct ledger_pod_fact *f, struct gpu_request *
     unsigned phase_n = 1;
 
     for (size_t i = 0; i < n; i++) {
-        gpu_requests[i].phases = gpu_requests[i].init ? INT64_MAX : 1; /* beside all others, unless the spec says when */
+        gpu_requests[i].phases =
+            gpu_requests[i].init ? INT64_MAX : 1; /* beside all others, unless the spec says when */
     }
     for (size_t i = 0; i < f->init_container_n; i++) {
         struct gpu_request *w = gpu_request_of_init(gpu_requests, n, f->init_containers[i].name);
@@ -108,8 +109,8 @@ static void phases_of_spec(const struct ledger_pod_fact *f, struct gpu_request *
     }
 }
 
-/* The demand that a signed record implies, with the constraints that are asked for today. GPU requests go to `GPU requests`
- * (DEMAND_GPU_REQUESTS_MAX). */
+/* The demand that a signed record implies, with the constraints that are asked for today. GPU requests go to `GPU
+ * requests` (DEMAND_GPU_REQUESTS_MAX). */
 static struct demand demand_of_grant(const struct ledger_pod_fact *f, struct gpu_request *gpu_requests)
 {
     const struct demand *asked = f->demand;

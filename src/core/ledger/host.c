@@ -51,8 +51,7 @@ void ledger_host_changed(struct ledger *l, uint32_t node)
     struct node_state *row = &l->rows[node];
     struct host_state left = ledger_host_left(&l->nodes[node], &l->nodes[node].host_asked);
 
-    if (left.cpu_free_milli == row->host.cpu_free_milli &&
-        left.mem_free_mib == row->host.mem_free_mib) {
+    if (left.cpu_free_milli == row->host.cpu_free_milli && left.mem_free_mib == row->host.mem_free_mib) {
         return;
     }
     ledger_walks_node_changes(l, node);

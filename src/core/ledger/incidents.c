@@ -114,8 +114,8 @@ static struct incident booking_head(const struct ledger *l, uint32_t node, const
 struct holders {
     const struct pod_entry **pods; /* of the caller of holders_of() to free */
     size_t n;
-    uint64_t newest;      /* pod_entry.attached of the last that came */
-    bool exceed;          /* together they are more than it has */
+    uint64_t newest; /* pod_entry.attached of the last that came */
+    bool exceed;     /* together they are more than it has */
 };
 
 /* What `p` is charged on the device; NULL: it is not known to hold it, or only by a record that anybody may have

@@ -30,8 +30,7 @@ int ledger_judged_apply(struct ledger *l, const struct ledger_judged *j, int64_t
     } else {
         struct demand *asked = demand_copy(p->latest != NULL ? p->latest : p->demand);
         char *uid = str_dup(p->uid);
-        const struct ledger_pod_fact seen = {
-            .uid = str_of(uid), .node_name = l->names[p->node], .demand = asked};
+        const struct ledger_pod_fact seen = {.uid = str_of(uid), .node_name = l->names[p->node], .demand = asked};
 
         asked->host = p->demand->host;
         p->usurping = false;

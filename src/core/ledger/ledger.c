@@ -194,9 +194,9 @@ int ledger_apply(struct ledger *l, const struct ledger_op *op, struct err *reter
     return r;
 }
 
-enum verdict ledger_place(const struct ledger *l, struct str node_name, struct str namespace_,
-                          const struct demand *d, const uint64_t *label_hashes, size_t label_n,
-                          const struct pack_params *params, struct placement *ret)
+enum verdict ledger_place(const struct ledger *l, struct str node_name, struct str namespace_, const struct demand *d,
+                          const uint64_t *label_hashes, size_t label_n, const struct pack_params *params,
+                          struct placement *ret)
 {
     struct device_state states[DEVICES_PER_NODE_MAX];
     uint32_t node = ledger_node_find(l, node_name);
@@ -211,13 +211,12 @@ enum verdict ledger_place(const struct ledger *l, struct str node_name, struct s
     if (row->device_n > 0) {
         memcpy(states, &l->states[row->first_device], row->device_n * sizeof(states[0]));
     }
-    ledger_mark_denied(l, node, states, namespace_, STR_NULL, d, label_hashes, label_n, NULL,
-                       NULL);
+    ledger_mark_denied(l, node, states, namespace_, STR_NULL, d, label_hashes, label_n, NULL, NULL);
     allowed = xmalloc(intern_count(l->models) + 1);
     v = choice_make(params, row, states, models_allowed(l->models, d, allowed), d, ret, NULL);
     free(allowed);
-    if (v == VERDICT_FITS && !holding_fits(tenancy_wanted(d, ret, row, states),
-                                           ledger_tenant_residual(l, namespace_))) {
+    if (v == VERDICT_FITS &&
+        !holding_fits(tenancy_wanted(d, ret, row, states), ledger_tenant_residual(l, namespace_))) {
         v = VERDICT_TENANT_LIMIT;
     }
     return v;
@@ -231,10 +230,9 @@ enum verdict ledger_place_pod(const struct ledger *l, struct str node_name, stru
 
     BUG_ON(i == LEDGER_NONE);
     p = &l->pods[i];
-    if (node != LEDGER_NONE && !toleration_admits(p->tolerations, p->toleration_n, l->nodes[node].taints,
-                                                  l->nodes[node].taint_n)) {
+    if (node != LEDGER_NONE &&
+        !toleration_admits(p->tolerations, p->toleration_n, l->nodes[node].taints, l->nodes[node].taint_n)) {
         return VERDICT_UNTOLERATED;
     }
-    return ledger_place(l, node_name, p->namespace_, p->demand, p->labels, p->label_n, params,
-                        ret);
+    return ledger_place(l, node_name, p->namespace_, p->demand, p->labels, p->label_n, params, ret);
 }

@@ -69,8 +69,7 @@ bool mirror_follow(struct mirror *m, const struct ledger *l)
         }
         m->nodes[i] = *row;
         if (row->device_n > 0) {
-            memcpy(m->devices + row->first_device, l->states + row->first_device,
-                   row->device_n * sizeof(*m->devices));
+            memcpy(m->devices + row->first_device, l->states + row->first_device, row->device_n * sizeof(*m->devices));
         }
     }
     m->node_n = l->node_n;

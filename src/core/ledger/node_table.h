@@ -18,21 +18,21 @@ struct node_entry {
     bool described;
     bool schedulable;
     bool closed;
-    bool recomputed; /* in this op */
-    bool unroomed;   /* its inventory was left out for want of room */
-    bool shut;       /* takes nothing: pods that may be here were turned away (turned_away.h) */
+    bool recomputed;     /* in this op */
+    bool unroomed;       /* its inventory was left out for want of room */
+    bool shut;           /* takes nothing: pods that may be here were turned away (turned_away.h) */
     uint32_t shut_epoch; /* pod_epoch when that was last said */
     enum inventory_source source;
     const char *note;
-    const char *slices_note; /* why ResourceSlices take its devices away from us; NULL: they do not */
-    bool slices_anywhere; /* ledger.slices_anywhere is not NULL */
+    const char *slices_note;    /* why ResourceSlices take its devices away from us; NULL: they do not */
+    bool slices_anywhere;       /* ledger.slices_anywhere is not NULL */
     bool elsewhere, unmeasured; /* of struct inventory */
     char *uid;
     int32_t overcommit_milli, overcommit_mem_milli; /* >= 1000 */
     enum memory_only_mode memory_only;
     enum qos qos; /* of struct inventory */
     enum lending lending;
-    uint64_t rules; /* of the fact */
+    uint64_t rules;       /* of the fact */
     struct taint *taints; /* of the fact, those that keep pods off; one block */
     size_t taint_n;
     struct ledger_device *devices;
@@ -43,13 +43,13 @@ struct node_entry {
     uint32_t pod_cap;
     uint32_t epoch;
     struct holding offered; /* counted in the tenancy */
-    uint64_t touched; /* generation of the last op about this node's own object */
+    uint64_t touched;       /* generation of the last op about this node's own object */
     struct host_capacity host;
     struct host_request host_taken; /* of struct ledger_node_fact */
-    struct host_sum host_asked; /* by the pods attached */
-    struct host_sum cpu_only_host; /* by the pods without GPUs */
-    uint32_t cpu_only_n;           /* of these; */
-    uint32_t cpu_only_uncounted_n; /* that are not in the demand histogram */
+    struct host_sum host_asked;     /* by the pods attached */
+    struct host_sum cpu_only_host;  /* by the pods without GPUs */
+    uint32_t cpu_only_n;            /* of these; */
+    uint32_t cpu_only_uncounted_n;  /* that are not in the demand histogram */
 };
 
 /* Does another system hand its devices out, whoever said so? */
@@ -73,8 +73,8 @@ void ledger_node_drop_if_empty(struct ledger *l, uint32_t node);
 
 /* ---- the order of names (order.c): node_state.name_order and by_name ---- */
 
-void ledger_order_add(struct ledger *l, uint32_t node); /* which has its name, and is not counted yet */
-void ledger_order_remove(struct ledger *l, uint32_t node); /* the same, turned round: still counted */
+void ledger_order_add(struct ledger *l, uint32_t node);              /* which has its name, and is not counted yet */
+void ledger_order_remove(struct ledger *l, uint32_t node);           /* the same, turned round: still counted */
 const char *ledger_order_check(const struct ledger *l, uint32_t at); /* one place of by_name */
 
 /* ---- what is said of nodes (nodes.c, slices.c) ---- */

@@ -124,8 +124,8 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     n->host_taken = f->host_taken;
     n->epoch = l->node_epoch;
     n->touched = l->generation + 1;
-    l->rows[node].flags = (uint8_t)(NODE_DESCRIBED | (f->closed ? NODE_CLOSED : 0) |
-                                     (n->shut ? NODE_SHUT : 0) | plugin_flags(inv));
+    l->rows[node].flags =
+        (uint8_t)(NODE_DESCRIBED | (f->closed ? NODE_CLOSED : 0) | (n->shut ? NODE_SHUT : 0) | plugin_flags(inv));
     l->rows[node].plugin_managed_cap = inv->plugin_managed_n;
     l->rows[node].plugin_managed_per_gpu = units_per_gpu(inv);
     l->rows[node].plugin_managed_names = inv->plugin_managed_names;

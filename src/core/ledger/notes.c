@@ -3,14 +3,13 @@
 #include "core/ledger/turned_away.h"
 
 const char ledger_conflict_record[] = "the assignment annotation was changed after binding; ignored";
-const char ledger_conflict_request[] =
-    "the request annotations were changed after binding; the larger charge stays";
+const char ledger_conflict_request[] = "the request annotations were changed after binding; the larger charge stays";
 const char ledger_conflict_reading[] =
     "the configuration has changed the meaning of its request since it was bound; the larger charge stays";
-const char ledger_conflict_no_record[] =
-    "bound without an assignment by fgpu; counted on every device of its node";
+const char ledger_conflict_no_record[] = "bound without an assignment by fgpu; counted on every device of its node";
 const char ledger_conflict_signature[] = "the signature of its record is not valid";
 
 const char ledger_note_shut[] =
-    "takes no new pods with GPUs: pods that may be here found no room in fgpu and are not counted. The node opens by itself "
+    "takes no new pods with GPUs: pods that may be here found no room in fgpu and are not counted. The node opens by "
+    "itself "
     "after a list of all pods without such pods; delete pods that name nodes which do not exist";

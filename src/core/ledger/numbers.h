@@ -25,10 +25,9 @@ void ledger_without(const struct ledger *l, uint32_t node, ledger_leaves_fn *lea
                     struct node_state *ret_row, struct device_state *ret_states);
 /* Flags in `states` (the node's own copy) what isolation and UUID lists deny to this demand. `leaves` may be
  * NULL. */
-void ledger_mark_denied(const struct ledger *l, uint32_t node, struct device_state *states,
-                        struct str namespace_, struct str uid, const struct demand *d,
-                        const uint64_t *label_hashes, size_t label_n, ledger_leaves_fn *leaves,
-                        const void *ctx);
+void ledger_mark_denied(const struct ledger *l, uint32_t node, struct device_state *states, struct str namespace_,
+                        struct str uid, const struct demand *d, const uint64_t *label_hashes, size_t label_n,
+                        ledger_leaves_fn *leaves, const void *ctx);
 
 /* ---- what they are made of (charges.c, counted.c) ---- */
 

@@ -113,7 +113,9 @@ static void count_once(struct ledger *l, struct pod_entry *p, const struct deman
 {
     if (p->used && !p->counted && p->demand->defect == DEMAND_OK) {
         p->counted = true;
-        demand_histogram_arrived(l->demand_histogram, p->record_parts != NULL && asked->defect == DEMAND_OK && !demand_is_empty(asked) ? asked : p->demand);
+        demand_histogram_arrived(
+            l->demand_histogram,
+            p->record_parts != NULL && asked->defect == DEMAND_OK && !demand_is_empty(asked) ? asked : p->demand);
     }
 }
 
@@ -148,8 +150,9 @@ static uint32_t enter_pod(struct ledger *l, const struct ledger_pod_fact *f, con
     return pod;
 }
 
-/* A pod of the table is seen where there is no room for the name. It has left wherever it was, which may make that room.
- * If not, it is turned away, and what it asked for while it was pending stays known: when there is room, that counts. */
+/* A pod of the table is seen where there is no room for the name. It has left wherever it was, which may make that
+ * room. If not, it is turned away, and what it asked for while it was pending stays known: when there is room, that
+ * counts. */
 static uint32_t leave_for_nowhere(struct ledger *l, uint32_t pod, const struct ledger_pod_fact *f, int64_t at_ms)
 {
     if (l->pods[pod].node != LEDGER_NONE) {

@@ -8,7 +8,7 @@
 /* Lists give names in their order: from the middle on there are LEDGER_NODES_MAX steps, and as many before it. */
 #define MIDDLE (UINT32_C(1) << 31)
 #define STEP (UINT32_C(1) << 14)
-_Static_assert((uint64_t)LEDGER_NODES_MAX * STEP < MIDDLE, "room for all nodes on either side");
+_Static_assert((uint64_t)LEDGER_NODES_MAX *STEP < MIDDLE, "room for all nodes on either side");
 
 /* The first of `n` nodes whose name is not smaller. */
 static uint32_t place_of(const struct ledger *l, uint32_t n, struct str name)
@@ -66,8 +66,8 @@ const char *ledger_order_check(const struct ledger *l, uint32_t at)
     if (node >= l->node_n || !l->nodes[node].used) {
         return "a node that is gone is among the names";
     }
-    if (before != LEDGER_NONE && (str_cmp(l->names[before], l->names[node]) >= 0 ||
-                                  l->rows[before].name_order >= l->rows[node].name_order)) {
+    if (before != LEDGER_NONE &&
+        (str_cmp(l->names[before], l->names[node]) >= 0 || l->rows[before].name_order >= l->rows[node].name_order)) {
         return "the numbers of two nodes are not in the order of their names";
     }
     return NULL;

@@ -50,11 +50,9 @@ void ledger_overcommit_gone(struct ledger *l, uint32_t node, struct ledger_devic
     }
 }
 
-void ledger_overcommit_carry(struct ledger *l, uint32_t node, struct ledger_device *before,
-                             struct ledger_device *now)
+void ledger_overcommit_carry(struct ledger *l, uint32_t node, struct ledger_device *before, struct ledger_device *now)
 {
-    bool same_name =
-        str_eq(before->uuid, now->uuid) && (now->uuid.n > 0 || before->ref.index == now->ref.index);
+    bool same_name = str_eq(before->uuid, now->uuid) && (now->uuid.n > 0 || before->ref.index == now->ref.index);
 
     if (same_name) {
         now->overcommitted = before->overcommitted;

@@ -15,8 +15,7 @@ struct pod_entry;
 void ledger_overcommit_note(struct ledger *l, uint32_t node); /* recomputed */
 void ledger_overcommit_gone(struct ledger *l, uint32_t node, struct ledger_device *d);
 /* `now` stands where `before` stood. */
-void ledger_overcommit_carry(struct ledger *l, uint32_t node, struct ledger_device *before,
-                             struct ledger_device *now);
+void ledger_overcommit_carry(struct ledger *l, uint32_t node, struct ledger_device *before, struct ledger_device *now);
 void ledger_overcommit_follow(struct ledger *l, int64_t at_ms); /* at the end of an op */
 
 /* ---- what more than there is has been given away for (excess.c) ---- */

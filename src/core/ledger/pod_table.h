@@ -1,5 +1,5 @@
-/* core/ledger/pod_table.h - what the ledger keeps of a pod that asks for GPUs, and the table of them. Bound pods without
- * GPUs: cpu_only_pods.h.
+/* core/ledger/pod_table.h - what the ledger keeps of a pod that asks for GPUs, and the table of them. Bound pods
+ * without GPUs: cpu_only_pods.h.
  */
 #ifndef CORE_LEDGER_POD_TABLE_H
 #define CORE_LEDGER_POD_TABLE_H
@@ -41,12 +41,12 @@ struct pod_entry {
     enum ledger_pod_state state;
     enum qos qos; /* while it is attached: decided when it was (model/qos.h) */
     int32_t priority;
-    uint32_t node; /* attached to; LEDGER_NONE while pending */
-    uint32_t node_slot; /* position in the node's pods */
-    uint32_t space;     /* its namespace in the tenancy */
+    uint32_t node;       /* attached to; LEDGER_NONE while pending */
+    uint32_t node_slot;  /* position in the node's pods */
+    uint32_t space;      /* its namespace in the tenancy */
     struct holding held; /* counted there */
-    uint32_t epoch;     /* pod_epoch when it was last observed */
-    char *text; /* uid, namespace and name in one block */
+    uint32_t epoch;      /* pod_epoch when it was last observed */
+    char *text;          /* uid, namespace and name in one block */
     struct str uid, namespace_, name;
     char *decision_id;
     char *nominated;      /* pending: the node it is nominated to; NULL: none */
@@ -59,14 +59,16 @@ struct pod_entry {
     struct toleration *tolerations; /* until it is seen bound; one block */
     size_t toleration_n;
     size_t annotation_bytes;
-    char *leftovers; /* of the fact; NULL: none */
+    char *leftovers;         /* of the fact; NULL: none */
     struct device_ref *refs; /* devices of all GPU requests in GPU request order; NULL: not known */
     size_t ref_n;
-    struct record_part *record_parts; /* of each of `refs`, in one block with its text; NULL: the request says the amounts */
+    struct record_part
+        *record_parts;       /* of each of `refs`, in one block with its text; NULL: the request says the amounts */
     struct charge *promised; /* of each of `refs`, what was written into the record of a reservation; NULL: unknown */
     enum record_trust trust; /* of the record that `record_parts` are from; RECORD_UNSIGNED: none, or refused */
-    bool record_refused; /* the signature of the record with this proof does not hold; others have to be verified first */
-    char *proof; /* of a record that is not verified yet, or refused; NULL: none */
+    bool record_refused; /* the signature of the record with this proof does not hold; others have to be verified first
+                          */
+    char *proof;         /* of a record that is not verified yet, or refused; NULL: none */
     size_t proof_n;
     uint32_t unverified_before, unverified_after; /* provisional: neighbours in the ledger's list */
     struct pod_charge *charges;
@@ -78,9 +80,9 @@ struct pod_entry {
     int64_t since_ms;
     int64_t created_ms; /* of the fact */
     int64_t usurped_ms; /* since */
-    uint64_t attached; /* generation in which it came to its node */
-    uint64_t touched; /* generation of the last op about this pod */
-    uint64_t version; /* resourceVersion as last observed; 0: not known */
+    uint64_t attached;  /* generation in which it came to its node */
+    uint64_t touched;   /* generation of the last op about this pod */
+    uint64_t version;   /* resourceVersion as last observed; 0: not known */
 };
 
 static inline struct str ledger_pod_proof(const struct pod_entry *p)
@@ -129,7 +131,7 @@ void ledger_pod_attach(struct ledger *l, uint32_t pod, uint32_t node);
 /* The node stays known: follow with ledger_node_drop_if_empty once nothing will be attached to it. */
 void ledger_pod_detach(struct ledger *l, uint32_t pod);
 void ledger_pod_set_demand(struct ledger *l, struct pod_entry *p, const struct demand *d);
-void ledger_pod_clear_refs(struct ledger *l, struct pod_entry *p);   /* devices, and what they were charged */
+void ledger_pod_clear_refs(struct ledger *l, struct pod_entry *p);    /* devices, and what they were charged */
 void ledger_pod_clear_devices(struct ledger *l, struct pod_entry *p); /* its floors stay */
 void ledger_pod_free_devices(struct pod_entry *p);                    /* its trust, too */
 void ledger_pod_set_state(struct ledger *l, struct pod_entry *p, enum ledger_pod_state state, int64_t at_ms);

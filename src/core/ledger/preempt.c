@@ -65,8 +65,7 @@ static bool fits(const struct scene *s)
     struct node_state row;
 
     ledger_without(s->l, s->node, leaves, s, &row, states);
-    ledger_mark_denied(s->l, s->node, states, r->namespace_, r->uid, r->demand, r->label_hashes, r->label_n,
-                       leaves, s);
+    ledger_mark_denied(s->l, s->node, states, r->namespace_, r->uid, r->demand, r->label_hashes, r->label_n, leaves, s);
     return feasibility_place(&row, states, s->models, r->demand, r->device_strategy, &at) == VERDICT_FITS &&
            holding_fits(tenancy_wanted(r->demand, &at, &row, states), residual_without(s));
 }

@@ -16,8 +16,8 @@ static void charge_add(struct pod_entry *p, uint32_t ordinal, struct charge c)
     p->charges[p->charge_n++] = (struct pod_charge){ordinal, c};
 }
 
-static void charges_known(const struct node_entry *n, const struct device_state *states,
-                          struct pod_entry *p, const struct placement *at)
+static void charges_known(const struct node_entry *n, const struct device_state *states, struct pod_entry *p,
+                          const struct placement *at)
 {
     uint64_t used = placement_devices(at, p->demand->gpu_request_n);
     const struct demand d = ledger_charged_demand(p);
@@ -31,8 +31,7 @@ static void charges_known(const struct node_entry *n, const struct device_state 
 
 /* On every device, constraints notwithstanding: they are annotations, and say nothing about where a pod
  * that came past us really is. */
-static void charges_pessimistic(const struct node_entry *n, const struct device_state *states,
-                                struct pod_entry *p)
+static void charges_pessimistic(const struct node_entry *n, const struct device_state *states, struct pod_entry *p)
 {
     const struct demand d = ledger_charged_demand(p);
     struct charge c = {0};
@@ -78,8 +77,7 @@ static void apply_floors(const struct node_entry *n, struct pod_entry *p)
     }
 }
 
-static void pod_charges(const struct node_entry *n, const struct device_state *states,
-                        struct pod_entry *p)
+static void pod_charges(const struct node_entry *n, const struct device_state *states, struct pod_entry *p)
 {
     struct placement at;
 
@@ -174,10 +172,9 @@ static struct str uuid_of_gpu(const struct node_entry *n, int32_t index)
     return STR_NULL;
 }
 
-void ledger_mark_denied(const struct ledger *l, uint32_t node, struct device_state *states,
-                        struct str namespace_, struct str uid, const struct demand *d,
-                        const uint64_t *label_hashes, size_t label_n, ledger_leaves_fn *leaves,
-                        const void *ctx)
+void ledger_mark_denied(const struct ledger *l, uint32_t node, struct device_state *states, struct str namespace_,
+                        struct str uid, const struct demand *d, const uint64_t *label_hashes, size_t label_n,
+                        ledger_leaves_fn *leaves, const void *ctx)
 {
     const struct node_entry *n = &l->nodes[node];
 

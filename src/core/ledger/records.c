@@ -28,8 +28,8 @@ static bool has_twin(const struct demand *d, size_t w)
 }
 
 /* The next device of the container, from `*at` on, that answers to GPU request `w`; NULL: there is no other. */
-const struct assigned_device *ledger_next_device(const struct demand *d, size_t w,
-                                                 const struct assigned_container *c, size_t *at)
+const struct assigned_device *ledger_next_device(const struct demand *d, size_t w, const struct assigned_container *c,
+                                                 size_t *at)
 {
     for (; *at < c->device_n; ++*at) {
         if (!has_twin(d, w) || gpu_request_is_of_milli(&d->gpu_requests[w], c->devices[*at].milli)) {
@@ -60,8 +60,8 @@ bool ledger_matches_record(const struct demand *d, const struct assignment *as)
 }
 
 /* The devices of every GPU request, or NULL when record and demand do not match one to one. */
-struct device_ref *ledger_refs_of_record(const struct ledger *l, const struct demand *d,
-                                         const struct assignment *as, size_t *ret_n)
+struct device_ref *ledger_refs_of_record(const struct ledger *l, const struct demand *d, const struct assignment *as,
+                                         size_t *ret_n)
 {
     struct device_ref *refs;
     size_t n = 0;
@@ -159,10 +159,10 @@ static struct demand demand_of_record(const struct assignment *as, struct gpu_re
             continue;
         }
         *w = (struct gpu_request){.container = c->name,
-                           .init = c->init,
-                           .count = (uint16_t)c->device_n,
-                           .kind = GPU_REQUEST_BOTH,
-                           .phases = 1};
+                                  .init = c->init,
+                                  .count = (uint16_t)c->device_n,
+                                  .kind = GPU_REQUEST_BOTH,
+                                  .phases = 1};
         for (size_t j = 0; j < c->device_n; j++) {
             w->milli = c->devices[j].milli > w->milli ? c->devices[j].milli : w->milli;
             w->mem_mib = c->devices[j].mem_mib > w->mem_mib ? c->devices[j].mem_mib : w->mem_mib;

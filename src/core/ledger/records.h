@@ -20,7 +20,8 @@ const struct assigned_device *ledger_next_device(const struct demand *d, size_t 
                                                  size_t *at);
 /* Record and demand match one to one: the same containers, with as many devices as they ask for. */
 bool ledger_matches_record(const struct demand *d, const struct assignment *as);
-/* The devices of every GPU request, malloc'ed, or NULL when record and demand do not match one to one. `as` may be NULL. */
+/* The devices of every GPU request, malloc'ed, or NULL when record and demand do not match one to one. `as` may be
+ * NULL. */
 struct device_ref *ledger_refs_of_record(const struct ledger *l, const struct demand *d, const struct assignment *as,
                                          size_t *ret_n);
 /* Does the annotation still say what we know: same decision, same devices? */

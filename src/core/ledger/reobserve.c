@@ -80,13 +80,15 @@ static bool begins_grant(const struct ledger *l, const struct pod_entry *p, cons
 /* Is there a better record than the one that is held? Only what nobody has verified gives way. */
 static bool is_superseded(const struct pod_entry *p, const struct ledger_pod_fact *f)
 {
-    return ledger_fact_grants(f) && (p->ref_n == 0 || (p->trust == RECORD_PROVISIONAL && f->record_trust == RECORD_VERIFIED));
+    return ledger_fact_grants(f) &&
+           (p->ref_n == 0 || (p->trust == RECORD_PROVISIONAL && f->record_trust == RECORD_VERIFIED));
 }
 
 static void renew_trust(struct ledger *l, struct pod_entry *p, const struct ledger_pod_fact *f)
 {
-    if (f->record_trust == RECORD_VERIFIED || (p->trust == RECORD_PROVISIONAL && f->record_trust == RECORD_PROVISIONAL &&
-                                               !str_eq(ledger_pod_proof(p), f->proof))) {
+    if (f->record_trust == RECORD_VERIFIED ||
+        (p->trust == RECORD_PROVISIONAL && f->record_trust == RECORD_PROVISIONAL &&
+         !str_eq(ledger_pod_proof(p), f->proof))) {
         ledger_trust_set(l, p, f->record_trust, f->proof);
         p->conflict = p->conflict == ledger_conflict_signature ? NULL : p->conflict;
     }
@@ -126,7 +128,7 @@ static void granted_reobserve(struct ledger *l, struct pod_entry *p, const struc
 }
 
 void ledger_pod_reobserve(struct ledger *l, uint32_t pod, const struct ledger_pod_fact *f, const struct demand *asked,
-                      int64_t at_ms)
+                          int64_t at_ms)
 {
     struct pod_entry *p = &l->pods[pod];
 

@@ -13,8 +13,7 @@
 #include <stdlib.h>
 
 /* The search is trusted to find, not to be believed: the placement is checked against the live numbers. */
-static bool placement_fits(const struct ledger *l, uint32_t node, const struct demand *d,
-                           const struct placement *at)
+static bool placement_fits(const struct ledger *l, uint32_t node, const struct demand *d, const struct placement *at)
 {
     const struct node_state *row = &l->rows[node];
     const struct device_state *states = &l->states[row->first_device];
@@ -46,8 +45,7 @@ static bool plugin_managed_fits(const struct node_state *row, const struct deman
     return row->share_pod_n == 0 && d->plugin_managed_n <= row->plugin_managed_cap - row->plugin_managed_used;
 }
 
-static void keep_refs(const struct ledger *l, struct pod_entry *p, uint32_t node,
-                      const struct placement *at)
+static void keep_refs(const struct ledger *l, struct pod_entry *p, uint32_t node, const struct placement *at)
 {
     const struct node_entry *n = &l->nodes[node];
 
@@ -82,8 +80,7 @@ static void keep_promise(const struct ledger *l, struct pod_entry *p)
     }
 }
 
-int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64_t at_ms,
-                         struct err *reterr)
+int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64_t at_ms, struct err *reterr)
 {
     uint32_t pod = ledger_pod_lookup(l, r->uid);
     uint32_t node = ledger_node_find(l, r->node_name);
@@ -257,7 +254,9 @@ int ledger_assignment(const struct ledger *l, struct str uid, struct arena *a, s
             struct assigned_device *devices;
             size_t device_n = gpu_request->count;
 
-            for (gpu_request_n = 1; w + gpu_request_n < p->demand->gpu_request_n && gpu_request_goes_on(gpu_request, &gpu_request[gpu_request_n]); gpu_request_n++) {
+            for (gpu_request_n = 1; w + gpu_request_n < p->demand->gpu_request_n &&
+                                    gpu_request_goes_on(gpu_request, &gpu_request[gpu_request_n]);
+                 gpu_request_n++) {
                 device_n += gpu_request[gpu_request_n].count;
             }
             if (gpu_request->init != (init == 1)) {

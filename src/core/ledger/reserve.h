@@ -4,8 +4,7 @@
 
 #include "core/ledger/ledger.h"
 
-int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64_t at_ms,
-                         struct err *reterr);
+int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64_t at_ms, struct err *reterr);
 /* An attached pod is pending again, and asks for what was seen last. It may be gone afterwards. */
 void ledger_pod_unplace(struct ledger *l, uint32_t pod, int64_t at_ms);
 int ledger_confirm_apply(struct ledger *l, struct str uid, int64_t at_ms, struct err *reterr);

@@ -1,5 +1,5 @@
-/* Nodes whose GPUs ResourceSlices publish: a fact apart from the node's own object, so that the order of the two does not
- * matter and a node described anew stays closed. */
+/* Nodes whose GPUs ResourceSlices publish: a fact apart from the node's own object, so that the order of the two does
+ * not matter and a node described anew stays closed. */
 #include "core/ledger/node_table.h"
 #include "core/ledger/numbers.h"
 #include "core/ledger/state.h"

@@ -95,8 +95,7 @@ static bool allocations_tell(const struct ledger *l, const struct pod_entry *p)
 {
     struct placement at;
 
-    return p->node != LEDGER_NONE &&
-           !ledger_pod_is_counted(&l->rows[p->node], p) &&
+    return p->node != LEDGER_NONE && !ledger_pod_is_counted(&l->rows[p->node], p) &&
            (p->demand->plugin_managed_n > 0 || ledger_pod_placement(&l->nodes[p->node], p, &at));
 }
 
@@ -166,8 +165,7 @@ static void put(struct placing *to, uint32_t ordinal, const struct snapshot_allo
 
 static bool same_charge(const struct charge *a, const struct charge *b)
 {
-    return a->milli == b->milli && a->mem_mib == b->mem_mib && a->slots == b->slots &&
-           a->exclusive == b->exclusive;
+    return a->milli == b->milli && a->mem_mib == b->mem_mib && a->slots == b->slots && a->exclusive == b->exclusive;
 }
 
 /* `at` NULL: nobody knows its devices. */
@@ -183,14 +181,14 @@ static void put_raised(const struct snapshot_taker *t, const struct pod_entry *p
 
         if (!same_charge(&asked, &c->charge)) {
             BUG_ON(to->raised_n == to->max);
-            to->raised[to->raised_n++] =
-                (struct placed_raised){c->ordinal, {(uint32_t)t->pod_n - 1, c->charge}};
+            to->raised[to->raised_n++] = (struct placed_raised){c->ordinal, {(uint32_t)t->pod_n - 1, c->charge}};
             to->raised_per_device[c->ordinal]++;
         }
     }
 }
 
-/* What the GPU request says, where its charge does not tell. Memory that stands alone says that no milli were asked for. */
+/* What the GPU request says, where its charge does not tell. Memory that stands alone says that no milli were asked
+ * for. */
 static void set_asked(const struct gpu_request *w, const struct charge *c, struct snapshot_allocation *ret)
 {
     bool milli = gpu_request_kind_has_milli(w->kind) && w->milli != c->milli;
@@ -202,7 +200,10 @@ static void set_asked(const struct gpu_request *w, const struct charge *c, struc
 
 static enum gpu_request_kind kind_of_grant(const struct charge *c)
 {
-    return c->exclusive ? GPU_REQUEST_WHOLE : c->mem_mib == 0 ? GPU_REQUEST_MILLI : c->milli == 0 ? GPU_REQUEST_MEMORY : GPU_REQUEST_BOTH;
+    return c->exclusive      ? GPU_REQUEST_WHOLE
+           : c->mem_mib == 0 ? GPU_REQUEST_MILLI
+           : c->milli == 0   ? GPU_REQUEST_MEMORY
+                             : GPU_REQUEST_BOTH;
 }
 
 /* What the record gives to one container. What was asked for is shown in the words of the GPU request, unless that says
@@ -302,8 +303,7 @@ static void take_device(const struct snapshot_taker *t, const struct node_entry 
 {
     /* mostly all are of one model */
     bool as_before = d != n->devices && d->model_id == d[-1].model_id;
-    struct str model =
-        as_before ? ret[-1].model : arena_str(t->a, intern_text(t->l->models, d->model_id));
+    struct str model = as_before ? ret[-1].model : arena_str(t->a, intern_text(t->l->models, d->model_id));
 
     *ret = (struct snapshot_device){
         .uuid = arena_str(t->a, ledger_device_uuid(t->l, n, d)),
@@ -332,8 +332,7 @@ static void take_device(const struct snapshot_taker *t, const struct node_entry 
 }
 
 /* Sorts what was placed by device, each keeping the order of the pods. */
-static struct snapshot_device *take_devices(const struct snapshot_taker *t, uint32_t node,
-                                            const struct placing *placed)
+static struct snapshot_device *take_devices(const struct snapshot_taker *t, uint32_t node, const struct placing *placed)
 {
     const struct ledger *l = t->l;
     const struct node_entry *n = &l->nodes[node];

@@ -21,7 +21,7 @@ enum status {
 
 struct snapshot_iterator {
     struct snapshot_iterator *prev, *next; /* of the ledger's open walks */
-    uint64_t version;                /* ledger.version at the opening */
+    uint64_t version;                      /* ledger.version at the opening */
     struct str namespace_;
     struct arena kept; /* what the reader has not come to, as it was; the filter's text */
     bool torn;
@@ -32,9 +32,9 @@ struct snapshot_iterator {
     uint8_t *statuses;
     const struct snapshot **copies;
 
-    uint32_t pod_n, pod_at; /* slots at the opening; the next to look at */
-    uint64_t *pods_done;    /* a bit per slot: changed since, or not there at the opening */
-    uint64_t pending_left;  /* pods that were pending at the opening, neither shown nor kept */
+    uint32_t pod_n, pod_at;       /* slots at the opening; the next to look at */
+    uint64_t *pods_done;          /* a bit per slot: changed since, or not there at the opening */
+    uint64_t pending_left;        /* pods that were pending at the opening, neither shown nor kept */
     struct snapshot_pod *pending; /* kept */
     size_t pending_n, pending_cap;
     bool pending_shown;
@@ -51,15 +51,15 @@ static void link_walk(struct ledger *l, struct snapshot_iterator *w)
     l->walks = w;
 }
 
-static void list_nodes(const struct ledger *l, const struct snapshot_iterator_filter *filter, struct snapshot_iterator *w)
+static void list_nodes(const struct ledger *l, const struct snapshot_iterator_filter *filter,
+                       struct snapshot_iterator *w)
 {
     w->order = xcalloc((size_t)l->node_used_n + 1, sizeof(*w->order));
     w->statuses = xcalloc((size_t)l->node_n + 1, sizeof(*w->statuses));
     w->copies = xcalloc((size_t)l->node_n + 1, sizeof(*w->copies));
     w->node_n = l->node_n;
     for (uint32_t i = 0; i < l->node_n; i++) {
-        bool shown =
-            snapshot_shows_node(l, i) && (filter->node_name.n == 0 || str_eq(filter->node_name, l->names[i]));
+        bool shown = snapshot_shows_node(l, i) && (filter->node_name.n == 0 || str_eq(filter->node_name, l->names[i]));
 
         w->statuses[i] = shown ? DUE : DONE;
     }
@@ -70,8 +70,8 @@ static void list_nodes(const struct ledger *l, const struct snapshot_iterator_fi
     }
 }
 
-struct snapshot_iterator *snapshot_iterator_open(struct ledger *l, const struct snapshot_iterator_filter *filter, size_t max_bytes,
-                                     struct snapshot *ret_totals)
+struct snapshot_iterator *snapshot_iterator_open(struct ledger *l, const struct snapshot_iterator_filter *filter,
+                                                 size_t max_bytes, struct snapshot *ret_totals)
 {
     struct snapshot_iterator *w = xcalloc(1, sizeof(*w));
 
@@ -126,8 +126,8 @@ size_t snapshot_iterator_kept_bytes(const struct snapshot_iterator *w)
 /* ---- before a change ---- */
 
 /* Copies the first `n` of `nodes`; false when the arena overflowed. */
-static bool take_nodes(const struct ledger *l, struct arena *a, struct str namespace_,
-                       const uint32_t *nodes, size_t n, struct snapshot *ret)
+static bool take_nodes(const struct ledger *l, struct arena *a, struct str namespace_, const uint32_t *nodes, size_t n,
+                       struct snapshot *ret)
 {
     struct snapshot_taker t = {.l = l, .a = a, .namespace_ = namespace_};
     struct snapshot_node *copies = arena_alloc(a, n * sizeof(*copies));
@@ -315,7 +315,7 @@ static bool next_pending(const struct ledger *l, struct snapshot_iterator *w, si
 }
 
 enum snapshot_iterator_step snapshot_iterator_next(struct ledger *l, struct snapshot_iterator *w, size_t max_nodes,
-                                       struct arena *a, struct snapshot *ret)
+                                                   struct arena *a, struct snapshot *ret)
 {
     bool ok = true;
 

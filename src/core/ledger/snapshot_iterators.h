@@ -1,5 +1,5 @@
-/* core/ledger/snapshot_iterators.h - what open walks are told (core/ledger/snapshot_iterator.h): each is told before anything changes that it may
- * still have to show. Telling twice is harmless, LEDGER_NONE is fine. */
+/* core/ledger/snapshot_iterators.h - what open walks are told (core/ledger/snapshot_iterator.h): each is told before
+ * anything changes that it may still have to show. Telling twice is harmless, LEDGER_NONE is fine. */
 #ifndef CORE_LEDGER_WALKS_H
 #define CORE_LEDGER_WALKS_H
 

@@ -1,6 +1,7 @@
 /* core/ledger/state.h - the layout of the ledger.
  *
- * Tables of nodes, pods, devices, pods without GPUs and incidents; rows[i], names[i] and nodes[i] describe the same node.
+ * Tables of nodes, pods, devices, pods without GPUs and incidents; rows[i], names[i] and nodes[i] describe the same
+ * node.
  *
  * Flow of every change: facts are stored, pods attached to or detached from nodes, then ledger_recompute()
  * derives the node's numbers from its inventory and its pods.
@@ -27,14 +28,14 @@ struct ledger {
     uint64_t generation;
     uint64_t residual_generation;
     uint64_t version;       /* the last one given to a node's numbers */
-    uint64_t gpus_version; /* changes with the memory of GPUs, and with what is taken of their compute for it */
+    uint64_t gpus_version;  /* changes with the memory of GPUs, and with what is taken of their compute for it */
     uint64_t names_version; /* changes when a node comes or goes, so that an index means another name */
 
     struct node_entry *nodes;
     struct node_state *rows;
     struct str *names; /* shared texts */
     uint32_t *by_name; /* the node_used_n nodes, smallest name first */
-    uint32_t node_n; /* slots in use or free, below node_cap */
+    uint32_t node_n;   /* slots in use or free, below node_cap */
     uint32_t node_cap;
     uint32_t node_used_n;
     uint32_t described_n, unroomed_n, shut_n; /* of these */
@@ -71,8 +72,8 @@ struct ledger {
 
     struct tenancy tenancy;
     struct holding largest; /* no GPU that any node ever had is larger */
-    bool sliced; /* some node had fixed slices */
-    bool charges_more; /* some node had devices that charge more than is asked for (model/qos.h; virtual GPUs) */
+    bool sliced;            /* some node had fixed slices */
+    bool charges_more;      /* some node had devices that charge more than is asked for (model/qos.h; virtual GPUs) */
 
     uint32_t unverified_first, unverified_last; /* pods with provisional records, oldest first; LEDGER_NONE */
 
@@ -89,7 +90,7 @@ struct ledger {
     bool pods_synced;
     bool nodes_synced;
 
-    uint32_t before_n; /* last, because they are large and no decision reads them */
+    uint32_t before_n;                           /* last, because they are large and no decision reads them */
     struct node_before before[NODES_BEFORE_MAX]; /* of the nodes that this op changes */
 };
 

@@ -43,8 +43,7 @@ static void node_status(const struct ledger *l, struct str name, struct ledger_n
     }
 }
 
-void ledger_status(const struct ledger *l, const struct ledger_op *op,
-                     struct ledger_status *ret)
+void ledger_status(const struct ledger *l, const struct ledger_op *op, struct ledger_status *ret)
 {
     *ret = (struct ledger_status){0};
     if (op->kind == LEDGER_POD_OBSERVED) {

@@ -96,8 +96,7 @@ static struct tenancy_space *sums_of_pods(const struct ledger *l, const char **r
         if (!p->used) {
             continue;
         }
-        if (p->space >= l->tenancy.space_n ||
-            !str_eq(l->tenancy.spaces[p->space].text, p->namespace_)) {
+        if (p->space >= l->tenancy.space_n || !str_eq(l->tenancy.spaces[p->space].text, p->namespace_)) {
             *ret_why = "a pod is counted in another namespace";
             break;
         }

@@ -1,5 +1,5 @@
-/* Pods that use GPUs and find no room in the ledger: what is not known of them closes nodes, and a list of all pods opens
- * them again. What holds, and why: core/ledger/ledger.h.
+/* Pods that use GPUs and find no room in the ledger: what is not known of them closes nodes, and a list of all pods
+ * opens them again. What holds, and why: core/ledger/ledger.h.
  *
  * A node that is shut remembers the list (pod_epoch) during which that was last said. A list that began later and is
  * complete has had every pod: those of this node were entered, or it was shut anew. So nothing has to be remembered of

@@ -31,8 +31,7 @@ static bool add_nomination(const struct ledger *l, struct arena *a, const struct
     return true;
 }
 
-static bool add_nominations(const struct ledger *l, struct arena *a, const struct view_pod *pod,
-                            struct ledger_view *v)
+static bool add_nominations(const struct ledger *l, struct arena *a, const struct view_pod *pod, struct ledger_view *v)
 {
     struct view_nomination *all;
     uint32_t left = l->nominated_n;
@@ -49,8 +48,7 @@ static bool add_nominations(const struct ledger *l, struct arena *a, const struc
             continue;
         }
         left--;
-        if (q->priority < pod->priority || str_eq(q->uid, pod->uid) ||
-            q->demand->defect != DEMAND_OK) {
+        if (q->priority < pod->priority || str_eq(q->uid, pod->uid) || q->demand->defect != DEMAND_OK) {
             continue;
         }
         node = ledger_node_find(l, str_of(q->nominated));
@@ -102,9 +100,8 @@ uint32_t ledger_view_index(const struct ledger_view *v, const struct str *node_n
     uint64_t hash = hash_name(l->limits.hash_key, *node_name);
 
     _Static_assert(LEDGER_VIEW_NONE == HASHMAP_NONE, "found or not");
-    return node_name->n == 0
-               ? LEDGER_VIEW_NONE
-               : hashmap_probe(&l->node_index, hash, node_is_named, l->names, node_name);
+    return node_name->n == 0 ? LEDGER_VIEW_NONE
+                             : hashmap_probe(&l->node_index, hash, node_is_named, l->names, node_name);
 }
 
 uint32_t ledger_view_index_from(const struct ledger_view *v, const struct str *node_name, uint32_t guess)
@@ -124,8 +121,7 @@ const struct node_state *ledger_view_find(const struct ledger_view *v, struct st
     return i == LEDGER_VIEW_NONE ? NULL : &v->nodes[i];
 }
 
-const struct device_state *ledger_view_devices(const struct ledger_view *v,
-                                               const struct node_state *n,
+const struct device_state *ledger_view_devices(const struct ledger_view *v, const struct node_state *n,
                                                struct device_state residual[DEVICES_PER_NODE_MAX])
 {
     const struct device_state *live = &v->devices[n->first_device];

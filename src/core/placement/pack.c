@@ -78,8 +78,7 @@ static bool fits_beside_holds(const struct ledger_view *v, const struct node_sta
     for (size_t i = 0; i < q->hold_n; i++) {
         const struct demand *held = q->holds[i].demand;
 
-        if (!str_eq(q->holds[i].node_name, name) ||
-            !place_other(&node, devices, held, q->params, &at)) {
+        if (!str_eq(q->holds[i].node_name, name) || !place_other(&node, devices, held, q->params, &at)) {
             continue;
         }
         node.plugin_managed_used += held->plugin_managed_n;
@@ -113,8 +112,8 @@ void pack_query_init(struct pack_query *q, const struct ledger_view *v, const st
 /* Do the pods nominated to this node still fit once this one has landed as planned? Two states of the node are carried
  * on side by side, both without the pods that are leaving: one with this pod, one without. A nomination that does
  * not fit even without this pod cannot be kept anyway and keeps nobody away. */
-static bool keeps_nominations(const struct ledger_view *v, const struct node_state *n,
-                              const struct placement *at, const struct pack_params *p)
+static bool keeps_nominations(const struct ledger_view *v, const struct node_state *n, const struct placement *at,
+                              const struct pack_params *p)
 {
     struct device_state with[DEVICES_PER_NODE_MAX], without[DEVICES_PER_NODE_MAX], next[DEVICES_PER_NODE_MAX];
     struct node_state row_with = *n, row_without = *n;
@@ -210,8 +209,7 @@ static bool passes_tenant(const struct ledger_view *v, const struct pack_query *
     int64_t score;
 
     return pack_node(v, n, q->params, &score, &at) == VERDICT_FITS &&
-           !holding_fits(tenancy_wanted(v->pod.demand, &at, n, &v->devices[n->first_device]),
-                         v->tenant_residual);
+           !holding_fits(tenancy_wanted(v->pod.demand, &at, n, &v->devices[n->first_device]), v->tenant_residual);
 }
 
 /* Not remembered: nodes with slices are few, and looking at them is cheap. */
@@ -257,8 +255,8 @@ static void judge(const struct pass *p, uint32_t node, struct pack_result *r)
     struct forecast_terms terms = {.node = node};
     struct placement at;
 
-    r->verdict = choice_make_terms(params, n, ledger_view_devices(v, n, residual), v->allowed_models, v->pod.demand, &at,
-                                   &r->score, p->known.terms != NULL && pack_keeps_terms(params) ? &terms : NULL);
+    r->verdict = choice_make_terms(params, n, ledger_view_devices(v, n, residual), v->allowed_models, v->pod.demand,
+                                   &at, &r->score, p->known.terms != NULL && pack_keeps_terms(params) ? &terms : NULL);
     if (p->known.terms != NULL) {
         score_terms_keep(p->known.terms, node, &terms);
     }

@@ -76,20 +76,17 @@ int pack_plans_init(struct pack_plans *p, const struct policy *policy, struct er
 void pack_plans_single(struct pack_plans *p, const struct pack_params *params)
 {
     p->rule_n = 0;
-    p->rest = (struct pack_plan){
-        .params = *params, .criteria = {params->node_strategy}, .criterion_n = 1};
+    p->rest = (struct pack_plan){.params = *params, .criteria = {params->node_strategy}, .criterion_n = 1};
 }
 
-static bool names_pod(const struct plan_rule *rule, struct str namespace_, const uint64_t *label_hashes,
-                      size_t label_n)
+static bool names_pod(const struct plan_rule *rule, struct str namespace_, const uint64_t *label_hashes, size_t label_n)
 {
-    return (rule->namespace_n == 0 ||
-            policy_names_namespace(rule->namespaces, rule->namespace_n, namespace_)) &&
+    return (rule->namespace_n == 0 || policy_names_namespace(rule->namespaces, rule->namespace_n, namespace_)) &&
            (rule->label_n == 0 || label_hashes_match(rule->labels, rule->label_n, label_hashes, label_n));
 }
 
 void resolved_plan_make(struct resolved_plan *a, const struct pack_plans *p, struct str namespace_,
-                 const uint64_t *label_hashes, size_t label_n)
+                        const uint64_t *label_hashes, size_t label_n)
 {
     a->plans = p;
     a->n = 0;

@@ -121,8 +121,7 @@ static struct shape *oldest(struct score_cache *c, const struct shape *but, bool
     for (size_t i = 0; i < SCORE_CACHE_SHAPES; i++) {
         struct shape *s = &c->shapes[i];
 
-        if (s != but && (!in_use || s->used_at > 0) &&
-            (found == NULL || s->used_at < found->used_at)) {
+        if (s != but && (!in_use || s->used_at > 0) && (found == NULL || s->used_at < found->used_at)) {
             found = s;
         }
     }
@@ -161,8 +160,7 @@ static struct shape *shape_find(struct score_cache *c, const struct key *k, uint
     for (size_t i = 0; i < SCORE_CACHE_SHAPES; i++) {
         struct shape *s = &c->shapes[i];
 
-        if (s->used_at > 0 && s->hash == hash && s->key.n == k->n &&
-            memcmp(s->key.bytes, k->bytes, k->n) == 0) {
+        if (s->used_at > 0 && s->hash == hash && s->key.n == k->n && memcmp(s->key.bytes, k->bytes, k->n) == 0) {
             return s;
         }
     }

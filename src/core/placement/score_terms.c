@@ -56,12 +56,13 @@ void score_terms_keep(struct score_terms *t, uint32_t node, const struct forecas
     n->n = terms->n <= FORECAST_TERMS_MAX ? terms->n : 0;
     memcpy(n->few, terms->after, sizeof(n->few));
     if (n->n > SCORE_TERMS_FEW) {
-        memcpy(more_of(t, n)->places, terms->after + SCORE_TERMS_FEW, (n->n - SCORE_TERMS_FEW) * sizeof(terms->after[0]));
+        memcpy(more_of(t, n)->places, terms->after + SCORE_TERMS_FEW,
+               (n->n - SCORE_TERMS_FEW) * sizeof(terms->after[0]));
     }
 }
 
-bool score_terms_gain(const struct score_terms *t, uint32_t node, const struct forecast *o, const struct forecast_prices *p,
-                      int64_t *ret)
+bool score_terms_gain(const struct score_terms *t, uint32_t node, const struct forecast *o,
+                      const struct forecast_prices *p, int64_t *ret)
 {
     const struct score_terms_node *n = &t->nodes[node];
     bool many = n->n > SCORE_TERMS_FEW;

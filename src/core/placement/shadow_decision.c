@@ -36,8 +36,8 @@ static void judge(struct group *g, uint32_t node)
     *row = (struct plan_scores){.at = node};
     for (size_t c = 0; c < g->plan->criterion_n; c++) {
         params.node_strategy = g->plan->criteria[c];
-        if (choice_make(&params, &t->mirror->nodes[node], mirror_devices(t->mirror, node), t->allowed_models,
-                        t->demand, &at, &row->by[c]) != VERDICT_FITS) {
+        if (choice_make(&params, &t->mirror->nodes[node], mirror_devices(t->mirror, node), t->allowed_models, t->demand,
+                        &at, &row->by[c]) != VERDICT_FITS) {
             return;
         }
     }
@@ -88,8 +88,8 @@ static struct shadow_choice best_of(struct group *g)
     return c;
 }
 
-struct shadow_choice shadow_choose(const struct shadow_decision *t, const struct resolved_plan *resolved_plan, const struct forecast *o,
-                                 struct arena *a)
+struct shadow_choice shadow_choose(const struct shadow_decision *t, const struct resolved_plan *resolved_plan,
+                                   const struct forecast *o, struct arena *a)
 {
     struct group g = {.t = t,
                       .rows = ARENA_ARRAY(a, t->node_n + 1, struct plan_scores),
@@ -99,7 +99,8 @@ struct shadow_choice shadow_choose(const struct shadow_decision *t, const struct
     if (g.rows == NULL || g.spare == NULL) {
         return c;
     }
-    for (size_t step = 0; step < resolved_plan->n && !c.fits; step++) { /* earlier groups come first, whatever the scores */
+    for (size_t step = 0; step < resolved_plan->n && !c.fits;
+         step++) { /* earlier groups come first, whatever the scores */
         g.plan = resolved_plan->steps[step].plan;
         g.params = g.plan->params;
         g.params.forecast = o;
@@ -116,11 +117,9 @@ struct shadow_choice shadow_choose(const struct shadow_decision *t, const struct
 
 /* ---- comparing ---- */
 
-static void devices_after(const struct shadow_decision *t, const struct shadow_choice *c,
-                          struct device_state *ret)
+static void devices_after(const struct shadow_decision *t, const struct shadow_choice *c, struct device_state *ret)
 {
-    choice_take(&t->mirror->nodes[c->node], mirror_devices(t->mirror, c->node), t->demand, &c->at,
-                ret);
+    choice_take(&t->mirror->nodes[c->node], mirror_devices(t->mirror, c->node), t->demand, &c->at, ret);
 }
 
 static bool same_set(const struct device_state *a, const struct device_state *b, size_t n)
@@ -176,7 +175,7 @@ static double added(const struct shadow_decision *t, const struct forecast *o, c
 }
 
 struct shadow_difference shadow_compare(const struct shadow_decision *t, const struct forecast *o,
-                                      const struct shadow_choice *a, const struct shadow_choice *b)
+                                        const struct shadow_choice *a, const struct shadow_choice *b)
 {
     struct device_state after_a[DEVICES_PER_NODE_MAX], after_b[DEVICES_PER_NODE_MAX];
     struct shadow_difference d = {.node = a->node != b->node};

@@ -89,12 +89,10 @@ int assignment_format(const struct assignment *as, struct arena *a, struct str *
     }
     strbuf_fini(&text);
     if (too_long) {
-        return err_set(reterr, ERR_LIMIT, "annotation " ASSIGNMENT_KEY ": longer than %d bytes",
-                       ASSIGNMENT_BYTES_MAX);
+        return err_set(reterr, ERR_LIMIT, "annotation " ASSIGNMENT_KEY ": longer than %d bytes", ASSIGNMENT_BYTES_MAX);
     }
     if (a->overflowed) {
-        return err_set(reterr, ERR_LIMIT,
-                       "annotation " ASSIGNMENT_KEY ": out of memory for this request");
+        return err_set(reterr, ERR_LIMIT, "annotation " ASSIGNMENT_KEY ": out of memory for this request");
     }
     *ret = copy;
     return 0;

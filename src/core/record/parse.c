@@ -24,8 +24,7 @@ struct parsing {
     struct assigned_container containers[ASSIGNMENT_CONTAINERS_MAX];
 };
 
-static bool read_text(struct json_reader *r, size_t min, size_t max, struct str *ret,
-                      const char *why)
+static bool read_text(struct json_reader *r, size_t min, size_t max, struct str *ret, const char *why)
 {
     struct str s;
 
@@ -77,16 +76,13 @@ static void read_device(struct json_reader *r, struct assigned_device *dev)
     json_object_begin(r);
     while (json_object_next(r, &key)) {
         if (str_eq(key, STR("uuid"))) {
-            seen |=
-                read_text(r, 0, ASSIGNMENT_UUID_BYTES_MAX, &dev->uuid, "uuid is too long") ? 1 : 0;
+            seen |= read_text(r, 0, ASSIGNMENT_UUID_BYTES_MAX, &dev->uuid, "uuid is too long") ? 1 : 0;
         } else if (str_eq(key, STR("index"))) {
             seen |= read_range(r, ASSIGNMENT_INDEX_MAX, &index, "index is out of range") ? 2 : 0;
         } else if (str_eq(key, STR("milli"))) {
             seen |= read_range(r, ASSIGNMENT_MILLI_MAX, &milli, "milli is out of range") ? 4 : 0;
         } else if (str_eq(key, STR("memMib"))) {
-            seen |= read_range(r, ASSIGNMENT_MEM_MIB_MAX, &dev->mem_mib, "memMib is out of range")
-                        ? 8
-                        : 0;
+            seen |= read_range(r, ASSIGNMENT_MEM_MIB_MAX, &dev->mem_mib, "memMib is out of range") ? 8 : 0;
         } else if (str_eq(key, STR("mig"))) {
             read_profile(r, &dev->profile);
         } else if (str_eq(key, STR("exclusive"))) {
@@ -106,8 +102,7 @@ static void read_device(struct json_reader *r, struct assigned_device *dev)
 static bool device_follows(const struct container_draft *d, const struct assigned_device *dev)
 {
     for (size_t i = 0; i < d->c.device_n; i++) {
-        if (d->devices[i].index >= dev->index ||
-            (dev->uuid.n > 0 && str_eq(d->devices[i].uuid, dev->uuid))) {
+        if (d->devices[i].index >= dev->index || (dev->uuid.n > 0 && str_eq(d->devices[i].uuid, dev->uuid))) {
             return false;
         }
     }
@@ -154,8 +149,7 @@ static void add_container(struct parsing *ps)
         }
     }
     if (d->c.device_n > 0) {
-        struct assigned_device *devices =
-            ARENA_ARRAY(ps->arena, d->c.device_n, struct assigned_device);
+        struct assigned_device *devices = ARENA_ARRAY(ps->arena, d->c.device_n, struct assigned_device);
         if (devices == NULL) {
             json_fail(r, ERR_LIMIT, "out of memory for this request");
             return;
@@ -183,8 +177,7 @@ static void read_containers(struct parsing *ps)
         json_object_begin(r);
         while (json_object_next(r, &key)) {
             if (str_eq(key, STR("name"))) {
-                d->has_name = read_text(r, 1, ASSIGNMENT_NAME_BYTES_MAX, &d->c.name,
-                                        "name is empty or too long");
+                d->has_name = read_text(r, 1, ASSIGNMENT_NAME_BYTES_MAX, &d->c.name, "name is empty or too long");
             } else if (str_eq(key, STR("init"))) {
                 d->has_init = json_bool(r, &d->c.init);
             } else if (str_eq(key, STR("devices"))) {
@@ -286,8 +279,7 @@ int assignment_parse(struct str text, struct arena *a, struct assignment *ret, s
     struct assignment as = {.id = STR_NULL};
 
     if (text.n > ASSIGNMENT_BYTES_MAX) {
-        return err_set(reterr, ERR_LIMIT, "annotation " ASSIGNMENT_KEY ": longer than %d bytes",
-                       ASSIGNMENT_BYTES_MAX);
+        return err_set(reterr, ERR_LIMIT, "annotation " ASSIGNMENT_KEY ": longer than %d bytes", ASSIGNMENT_BYTES_MAX);
     }
     json_reader_init(&ps.r, text, a);
     ps.arena = a;
@@ -298,11 +290,9 @@ int assignment_parse(struct str text, struct arena *a, struct assignment *ret, s
         return err_wrap(reterr, r, "annotation " ASSIGNMENT_KEY);
     }
     if (ps.container_n > 0) {
-        struct assigned_container *containers =
-            ARENA_ARRAY(a, ps.container_n, struct assigned_container);
+        struct assigned_container *containers = ARENA_ARRAY(a, ps.container_n, struct assigned_container);
         if (containers == NULL) {
-            return err_set(reterr, ERR_LIMIT,
-                           "annotation " ASSIGNMENT_KEY ": out of memory for this request");
+            return err_set(reterr, ERR_LIMIT, "annotation " ASSIGNMENT_KEY ": out of memory for this request");
         }
         memcpy(containers, ps.containers, ps.container_n * sizeof(*containers));
         as.containers = containers;

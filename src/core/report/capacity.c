@@ -55,8 +55,7 @@ static uint64_t pods_of(const uint32_t *n, size_t count, uint64_t k)
     return low;
 }
 
-uint64_t capacity_node(const struct node_state *n, const struct device_state *devices,
-                       const struct demand *d)
+uint64_t capacity_node(const struct node_state *n, const struct device_state *devices, const struct demand *d)
 {
     uint32_t each[DEVICES_PER_NODE_MAX];
     struct placement at;

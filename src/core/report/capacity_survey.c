@@ -9,13 +9,12 @@ static void look_for_holes(const struct mirror *m, uint32_t node, struct capacit
 {
     struct capacity_hole h = capacity_hole(&m->nodes[node], mirror_devices(m, node));
 
-    if (h.milli > ret->largest_milli ||
-        (h.milli == ret->largest_milli && h.mem_mib > ret->largest_mem_mib)) {
+    if (h.milli > ret->largest_milli || (h.milli == ret->largest_milli && h.mem_mib > ret->largest_mem_mib)) {
         ret->largest_milli = h.milli;
         ret->largest_mem_mib = h.mem_mib;
     }
-    if (h.empty_n > ret->empty_gpu_n || (h.empty_n > 0 && h.empty_n == ret->empty_gpu_n &&
-                                         str_cmp(m->names[node], ret->empty_node) < 0)) {
+    if (h.empty_n > ret->empty_gpu_n ||
+        (h.empty_n > 0 && h.empty_n == ret->empty_gpu_n && str_cmp(m->names[node], ret->empty_node) < 0)) {
         ret->empty_gpu_n = h.empty_n;
         ret->empty_node = m->names[node];
     }
@@ -45,13 +44,11 @@ void capacity_survey_take(const struct mirror *m, const struct forecast *o, stru
     ret->fragmented_milli = (int64_t)(sum + 0.5);
 }
 
-uint64_t capacity_count(const struct mirror *m, const struct policy *p, const char *key,
-                      struct str value)
+uint64_t capacity_count(const struct mirror *m, const struct policy *p, const char *key, struct str value)
 {
     const struct kv annotation = {str_of(key), value};
     const struct container container = {.name = STR("main")};
-    const struct pod pod = {
-        .annotations = {&annotation, 1}, .containers = &container, .container_n = 1};
+    const struct pod pod = {.annotations = {&annotation, 1}, .containers = &container, .container_n = 1};
     struct arena a;
     struct demand d;
     uint64_t n = 0;

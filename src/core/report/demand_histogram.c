@@ -59,12 +59,12 @@ static void write_models(const struct demand_histogram_shape *s, struct demand_h
 static void copy(const struct demand_histogram_shape *s, struct demand_histogram_report_shape *ret)
 {
     *ret = (struct demand_histogram_report_shape){.host = s->host,
-                                     .count = s->count,
-                                     .plugin_managed = s->plugin_managed,
-                                     .kind = s->kind,
-                                     .milli = s->milli,
-                                     .mem_mib = s->mem_mib,
-                                     .weight = s->weight};
+                                                  .count = s->count,
+                                                  .plugin_managed = s->plugin_managed,
+                                                  .kind = s->kind,
+                                                  .milli = s->milli,
+                                                  .mem_mib = s->mem_mib,
+                                                  .weight = s->weight};
     write_models(s, ret);
 }
 

@@ -13,36 +13,28 @@ struct defect_words {
 
 static const struct defect_words words[DEMAND_DEFECT__MAX] = {
     [DEMAND_OK] = {"ok", "ok"},
-    [DEMAND_QUANTITY] = {"quantity",
-                         "GPU request is not a valid amount: use a whole number as resource "
-                         "or a quantity like 0.3 or 4Gi as annotation"},
-    [DEMAND_TOO_LARGE] = {"too_large",
-                          "GPU request is larger than any machine: check its unit (memory "
-                          "resources count MiB)"},
-    [DEMAND_FRACTION] = {"fraction",
-                         "GPU share is not possible: use 0.001 to 1 of a GPU in steps of "
-                         "0.001 or a whole number of GPUs"},
+    [DEMAND_QUANTITY] = {"quantity", "GPU request is not a valid amount: use a whole number as resource "
+                                     "or a quantity like 0.3 or 4Gi as annotation"},
+    [DEMAND_TOO_LARGE] = {"too_large", "GPU request is larger than any machine: check its unit (memory "
+                                       "resources count MiB)"},
+    [DEMAND_FRACTION] = {"fraction", "GPU share is not possible: use 0.001 to 1 of a GPU in steps of "
+                                     "0.001 or a whole number of GPUs"},
     [DEMAND_COUNT] = {"count", "number of GPUs is not possible: use 1 to 64"},
-    [DEMAND_TWICE] = {"twice",
-                      "GPUs are requested twice: use container resources or annotations or a "
-                      "named size but only one of them"},
-    [DEMAND_CONTRADICTION] = {"contradiction",
-                              "GPU request contradicts itself: with a count or memory give "
-                              "the compute of one GPU"},
+    [DEMAND_TWICE] = {"twice", "GPUs are requested twice: use container resources or annotations or a "
+                               "named size but only one of them"},
+    [DEMAND_CONTRADICTION] = {"contradiction", "GPU request contradicts itself: with a count or memory give "
+                                               "the compute of one GPU"},
     [DEMAND_UNKNOWN_SIZE] = {"unknown_size", "annotation fgpu.io/size names no size of the fgpu "
                                              "configuration"},
     [DEMAND_SIZE_ELSEWHERE] = {"size_elsewhere", "annotation fgpu.io/size names a size that the fgpu "
                                                  "configuration keeps for other namespaces"},
-    [DEMAND_UNKNOWN_CONTAINER] = {"unknown_container",
-                                  "annotation fgpu.io/container names no container "
-                                  "in spec.containers"},
-    [DEMAND_MIXED_KINDS] = {"mixed_kinds",
-                            "whole GPUs of a device plugin or MIG instances beside shares of "
-                            "fgpu in one pod: "
-                            "use one kind"},
-    [DEMAND_CONSTRAINT] = {"constraint",
-                           "annotation fgpu.io/gpu-model or gpu-uuid or isolate-from or qos "
-                           "is malformed"},
+    [DEMAND_UNKNOWN_CONTAINER] = {"unknown_container", "annotation fgpu.io/container names no container "
+                                                       "in spec.containers"},
+    [DEMAND_MIXED_KINDS] = {"mixed_kinds", "whole GPUs of a device plugin or MIG instances beside shares of "
+                                           "fgpu in one pod: "
+                                           "use one kind"},
+    [DEMAND_CONSTRAINT] = {"constraint", "annotation fgpu.io/gpu-model or gpu-uuid or isolate-from or qos "
+                                         "is malformed"},
     [DEMAND_MIG] = {"mig", "MIG request is not possible: ask for one profile like 1g.5gb per container "
                            "and for nothing else"},
     [DEMAND_TOO_MANY] = {"too_many", "more than 64 containers of the pod use GPUs"},
@@ -56,8 +48,7 @@ static const struct defect_words words[DEMAND_DEFECT__MAX] = {
                            "annotation gpu-memory is not possible: use a whole number of MiB without a unit"},
     [DEMAND_KAI_TWICE] = {"kai_twice", "use annotation gpu-fraction or gpu-memory but not both: and "
                                        "gpu-fraction-num-devices only beside one of them"},
-    [DEMAND_KAI_CONTAINER] = {"kai_container",
-                              "annotation gpu-fraction-container-name names no container of the pod"},
+    [DEMAND_KAI_CONTAINER] = {"kai_container", "annotation gpu-fraction-container-name names no container of the pod"},
     [DEMAND_MEMORY_UNIT] = {"memory_unit",
                             "annotation fgpu.io/gpu-memory needs a unit and at least 1Mi: 4096 was probably meant "
                             "as 4096Mi"},
@@ -76,8 +67,7 @@ static const struct defect_words words[DEMAND_DEFECT__MAX] = {
     [DEMAND_MEANT_ISOLATE] = {"meant_isolate", UNKNOWN_KEY "annotation fgpu.io/isolate-from"},
     [DEMAND_MEANT_QOS] = {"meant_qos", UNKNOWN_KEY "annotation fgpu.io/qos"},
     [DEMAND_MEANT_MILLI_RESOURCE] = {"meant_milli_resource", UNKNOWN_KEY "container resource fgpu.io/gpu-milli"},
-    [DEMAND_MEANT_MEMORY_RESOURCE] = {"meant_memory_resource",
-                                      UNKNOWN_KEY "container resource fgpu.io/gpu-memory-mib"},
+    [DEMAND_MEANT_MEMORY_RESOURCE] = {"meant_memory_resource", UNKNOWN_KEY "container resource fgpu.io/gpu-memory-mib"},
     [DEMAND_MEANT_COUNT_RESOURCE] = {"meant_count_resource", UNKNOWN_KEY "container resource fgpu.io/gpu-count"},
 };
 
@@ -100,12 +90,8 @@ const char *demand_defect_name(enum demand_defect d)
 const char *gpu_request_kind_name(enum gpu_request_kind k)
 {
     static const char *const names[GPU_REQUEST_KIND__MAX] = {
-        [GPU_REQUEST_BOTH] = "both",
-        [GPU_REQUEST_MILLI] = "milli",
-        [GPU_REQUEST_MEMORY] = "memory",
-        [GPU_REQUEST_WHOLE] = "whole",
-        [GPU_REQUEST_FRACTION] = "fraction",
-        [GPU_REQUEST_PORTION] = "portion",
+        [GPU_REQUEST_BOTH] = "both",   [GPU_REQUEST_MILLI] = "milli",       [GPU_REQUEST_MEMORY] = "memory",
+        [GPU_REQUEST_WHOLE] = "whole", [GPU_REQUEST_FRACTION] = "fraction", [GPU_REQUEST_PORTION] = "portion",
     };
 
     BUG_ON((unsigned)k >= GPU_REQUEST_KIND__MAX);
@@ -146,7 +132,8 @@ static int64_t mul_div(int64_t a, int64_t b, int64_t c, int64_t max)
     return v > max ? max : (int64_t)v;
 }
 
-/* What KAI-Scheduler sees of the memory of a device. Source: its node info, which floors the label nvidia.com/gpu.memory. */
+/* What KAI-Scheduler sees of the memory of a device. Source: its node info, which floors the label
+ * nvidia.com/gpu.memory. */
 static int64_t kai_mem(int64_t mem_mib)
 {
     return mem_mib - mem_mib % GPU_REQUEST_KAI_STEP_MIB;
@@ -166,7 +153,7 @@ static int32_t kai_portion_milli(int64_t mem_mib, int64_t seen_mib)
 }
 
 struct charge gpu_request_charge(const struct gpu_request *w, int32_t cap_milli, int64_t cap_mem_mib,
-                          int64_t mem_base_mib)
+                                 int64_t mem_base_mib)
 {
     struct charge c = {.milli = w->milli, .slots = 1, .mem_mib = w->mem_mib, .profile = w->profile};
 
@@ -250,8 +237,7 @@ bool demand_allows_instance(const struct demand *d, struct str uuid, struct str 
     bool has_inclusion = false, included = false;
 
     for (size_t i = 0; i < d->uuid_n; i++) {
-        bool hit = pattern_matches_uuid(d->uuids[i].text, uuid) ||
-                   pattern_matches_uuid(d->uuids[i].text, gpu_uuid);
+        bool hit = pattern_matches_uuid(d->uuids[i].text, uuid) || pattern_matches_uuid(d->uuids[i].text, gpu_uuid);
 
         if (d->uuids[i].exclude && hit) {
             return false;
@@ -277,8 +263,7 @@ uint64_t label_pair_hash(struct str key, struct str value)
     return fnv1a(h, value);
 }
 
-bool label_hashes_match(const uint64_t *wanted, size_t wanted_n, const uint64_t *labels,
-                        size_t label_n)
+bool label_hashes_match(const uint64_t *wanted, size_t wanted_n, const uint64_t *labels, size_t label_n)
 {
     for (size_t i = 0; i < wanted_n; i++) {
         size_t j = 0;
@@ -317,8 +302,8 @@ static struct str take_text(char **at, struct str s)
     return (struct str){.p = take_array(at, s.p, s.n, 1), .n = s.n};
 }
 
-static const struct device_pattern *take_patterns(char **arrays, char **text,
-                                                  const struct device_pattern *src, size_t n)
+static const struct device_pattern *take_patterns(char **arrays, char **text, const struct device_pattern *src,
+                                                  size_t n)
 {
     struct device_pattern *copy = take_array(arrays, src, n, sizeof(*src));
     for (size_t i = 0; i < n; i++) {
@@ -335,9 +320,14 @@ const struct demand *demand_amounts(const struct demand *d, struct arena *a)
     if (copy == NULL || gpu_requests == NULL) {
         return NULL;
     }
-    *copy = (struct demand){.plugin_managed_n = d->plugin_managed_n, .plugin_managed_most = d->plugin_managed_most,
-                            .plugin_managed_names = d->plugin_managed_names, .gpu_request_n = d->gpu_request_n, .gpu_requests = gpu_requests,
-                            .dialect = d->dialect, .says_qos = d->says_qos, .qos = d->qos};
+    *copy = (struct demand){.plugin_managed_n = d->plugin_managed_n,
+                            .plugin_managed_most = d->plugin_managed_most,
+                            .plugin_managed_names = d->plugin_managed_names,
+                            .gpu_request_n = d->gpu_request_n,
+                            .gpu_requests = gpu_requests,
+                            .dialect = d->dialect,
+                            .says_qos = d->says_qos,
+                            .qos = d->qos};
     for (size_t i = 0; i < d->gpu_request_n; i++) {
         gpu_requests[i] = d->gpu_requests[i];
         gpu_requests[i].container = STR_NULL;
@@ -354,8 +344,7 @@ static size_t demand_array_bytes(const struct demand *d)
 /* One block: the demand, its arrays (all aligned to 8 bytes), its text. */
 static size_t demand_bytes(const struct demand *d)
 {
-    size_t text_bytes =
-        patterns_text_bytes(d->models, d->model_n) + patterns_text_bytes(d->uuids, d->uuid_n);
+    size_t text_bytes = patterns_text_bytes(d->models, d->model_n) + patterns_text_bytes(d->uuids, d->uuid_n);
 
     _Static_assert(sizeof(struct demand) % 8 == 0, "arrays follow the demand");
     _Static_assert(sizeof(struct gpu_request) % 8 == 0, "arrays follow the wishes");
@@ -399,8 +388,8 @@ const struct demand *demand_copy_to(const struct demand *d, struct arena *a)
 static bool gpu_request_equal(const struct gpu_request *a, const struct gpu_request *b)
 {
     return str_eq(a->container, b->container) && a->init == b->init && a->position == b->position &&
-           a->count == b->count && a->kind == b->kind && a->milli == b->milli &&
-           a->mem_mib == b->mem_mib && a->phases == b->phases && a->profile == b->profile;
+           a->count == b->count && a->kind == b->kind && a->milli == b->milli && a->mem_mib == b->mem_mib &&
+           a->phases == b->phases && a->profile == b->profile;
 }
 
 static bool patterns_equal(const struct device_pattern *a, const struct device_pattern *b, size_t n)
@@ -416,12 +405,11 @@ static bool patterns_equal(const struct device_pattern *a, const struct device_p
 bool demand_equal(const struct demand *a, const struct demand *b)
 {
     if (a->defect != b->defect || a->source != b->source || a->says_qos != b->says_qos ||
-        (a->says_qos && a->qos != b->qos) ||
-        strcmp(a->dialect, b->dialect) != 0 || a->plugin_managed_n != b->plugin_managed_n ||
-        a->plugin_managed_most != b->plugin_managed_most || a->plugin_managed_names != b->plugin_managed_names ||
-        a->gpu_request_n != b->gpu_request_n || a->host.cpu_milli != b->host.cpu_milli ||
-        a->host.mem_mib != b->host.mem_mib || a->model_n != b->model_n || a->uuid_n != b->uuid_n ||
-        a->isolate_n != b->isolate_n) {
+        (a->says_qos && a->qos != b->qos) || strcmp(a->dialect, b->dialect) != 0 ||
+        a->plugin_managed_n != b->plugin_managed_n || a->plugin_managed_most != b->plugin_managed_most ||
+        a->plugin_managed_names != b->plugin_managed_names || a->gpu_request_n != b->gpu_request_n ||
+        a->host.cpu_milli != b->host.cpu_milli || a->host.mem_mib != b->host.mem_mib || a->model_n != b->model_n ||
+        a->uuid_n != b->uuid_n || a->isolate_n != b->isolate_n) {
         return false;
     }
     for (size_t i = 0; i < a->gpu_request_n; i++) {
@@ -434,6 +422,5 @@ bool demand_equal(const struct demand *a, const struct demand *b)
             return false;
         }
     }
-    return patterns_equal(a->models, b->models, a->model_n) &&
-           patterns_equal(a->uuids, b->uuids, a->uuid_n);
+    return patterns_equal(a->models, b->models, a->model_n) && patterns_equal(a->uuids, b->uuids, a->uuid_n);
 }

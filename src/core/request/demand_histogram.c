@@ -77,8 +77,8 @@ static void sum_gpu_requests(const struct demand *d, struct demand_histogram_sha
                 continue;
             }
             s->kind = w->kind == GPU_REQUEST_WHOLE || s->kind == GPU_REQUEST_WHOLE ? GPU_REQUEST_WHOLE
-                      : s->kind == GPU_REQUEST_BOTH                         ? w->kind
-                                                                     : s->kind;
+                      : s->kind == GPU_REQUEST_BOTH                                ? w->kind
+                                                                                   : s->kind;
             milli += (int64_t)w->count * (w->kind == GPU_REQUEST_WHOLE ? DEVICE_MILLI : w->milli);
             mem += w->count * w->mem_mib;
             count = w->count > count ? w->count : count;
@@ -132,14 +132,13 @@ static uint64_t shape_hash(const struct demand_histogram_shape *s)
 
 static bool shape_equal(const struct demand_histogram_shape *a, const struct demand_histogram_shape *b)
 {
-    if (a->host.cpu_milli != b->host.cpu_milli || a->host.mem_mib != b->host.mem_mib ||
-        a->count != b->count || a->plugin_managed != b->plugin_managed || a->kind != b->kind ||
-        a->milli != b->milli || a->mem_mib != b->mem_mib || a->model_n != b->model_n) {
+    if (a->host.cpu_milli != b->host.cpu_milli || a->host.mem_mib != b->host.mem_mib || a->count != b->count ||
+        a->plugin_managed != b->plugin_managed || a->kind != b->kind || a->milli != b->milli ||
+        a->mem_mib != b->mem_mib || a->model_n != b->model_n) {
         return false;
     }
     for (size_t i = 0; i < a->model_n; i++) {
-        if (a->models[i].exclude != b->models[i].exclude ||
-            !str_eq(a->models[i].text, b->models[i].text)) {
+        if (a->models[i].exclude != b->models[i].exclude || !str_eq(a->models[i].text, b->models[i].text)) {
             return false;
         }
     }
@@ -162,8 +161,7 @@ static struct device_pattern *copy_patterns(const struct device_pattern *from, s
     copy = xmalloc(bytes);
     text = (char *)(copy + n);
     for (size_t i = 0; i < n; i++) {
-        copy[i] =
-            (struct device_pattern){.text = {text, from[i].text.n}, .exclude = from[i].exclude};
+        copy[i] = (struct device_pattern){.text = {text, from[i].text.n}, .exclude = from[i].exclude};
         if (from[i].text.n > 0) {
             memcpy(text, from[i].text.p, from[i].text.n);
         }

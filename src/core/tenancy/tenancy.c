@@ -105,8 +105,7 @@ static bool space_has_name(const void *owner, uint32_t value, const void *key)
 
 static uint32_t space_find(const struct tenancy *t, struct str namespace_)
 {
-    return hashmap_find(&t->space_index, hash_str(t->hash_key, namespace_), space_has_name, t,
-                        &namespace_);
+    return hashmap_find(&t->space_index, hash_str(t->hash_key, namespace_), space_has_name, t, &namespace_);
 }
 
 static uint32_t match(const struct tenancy *t, struct str namespace_)
@@ -149,8 +148,8 @@ uint32_t tenancy_enter(struct tenancy *t, struct str namespace_)
         char *name = str_dup(namespace_);
 
         i = space_slot(t);
-        t->spaces[i] = (struct tenancy_space){
-            .name = name, .text = {name, namespace_.n}, .tenant = match(t, namespace_)};
+        t->spaces[i] =
+            (struct tenancy_space){.name = name, .text = {name, namespace_.n}, .tenant = match(t, namespace_)};
         hashmap_insert(&t->space_index, hash_str(t->hash_key, namespace_), i);
     }
     t->spaces[i].pod_n++;

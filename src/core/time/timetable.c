@@ -113,8 +113,7 @@ uint32_t timetable_open(const struct timetable *tt, int64_t t_s)
 
 /* Beginnings and ends that lie ahead: a change can be nowhere else. */
 struct moments {
-    int64_t at_s[TIMETABLE_WINDOWS_MAX * 2 *
-                 (DAYS_BACK + TIMETABLE_HORIZON_S / DAY_S + DAYS_AHEAD + 1)];
+    int64_t at_s[TIMETABLE_WINDOWS_MAX * 2 * (DAYS_BACK + TIMETABLE_HORIZON_S / DAY_S + DAYS_AHEAD + 1)];
     size_t n;
 };
 
@@ -143,8 +142,7 @@ bool timetable_next(const struct timetable *tt, int64_t t_s, struct timetable_ch
         const struct time_window *w = &tt->windows[i];
         int64_t today = day_of(w, t_s);
 
-        for (int64_t day = today - DAYS_BACK;
-             day <= today + TIMETABLE_HORIZON_S / DAY_S + DAYS_AHEAD; day++) {
+        for (int64_t day = today - DAYS_BACK; day <= today + TIMETABLE_HORIZON_S / DAY_S + DAYS_AHEAD; day++) {
             if (is_on(w, day)) {
                 add_moment(&m, begin_of(w, day), t_s);
                 add_moment(&m, end_of(w, day), t_s);

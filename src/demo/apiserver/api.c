@@ -18,8 +18,8 @@ static void text_reply(struct api_reply *r, const char *text)
     strbuf_add_cstr(&r->body, text);
 }
 
-/* The object whose change makes kube-scheduler try refused pods again (extender/requeue_trigger.h). The simulated scheduler does
- * not watch it, so nothing of it is kept. */
+/* The object whose change makes kube-scheduler try refused pods again (extender/requeue_trigger.h). The simulated
+ * scheduler does not watch it, so nothing of it is kept. */
 static bool is_wake(const struct api_request *q)
 {
     return str_eq(q->method, STR("PATCH")) &&
@@ -44,16 +44,14 @@ static bool serve_fixed(struct api *api, const struct api_request *q, struct api
                     minor, minor);
         return true;
     }
-    if (str_eq(q->path, STR("/readyz")) || str_eq(q->path, STR("/livez")) ||
-        str_eq(q->path, STR("/healthz"))) {
+    if (str_eq(q->path, STR("/readyz")) || str_eq(q->path, STR("/livez")) || str_eq(q->path, STR("/healthz"))) {
         text_reply(r, "ok");
         return true;
     }
     return false;
 }
 
-static void serve_named(struct api *api, const struct api_request *q, const struct api_target *t,
-                        struct api_reply *r)
+static void serve_named(struct api *api, const struct api_request *q, const struct api_target *t, struct api_reply *r)
 {
     bool status = strcmp(t->subresource, "status") == 0;
     if (str_eq(q->method, STR("GET"))) {
@@ -83,8 +81,7 @@ void api_serve(struct api *api, const struct api_request *q, struct api_reply *r
         return;
     }
     if (t.subresource[0] && strcmp(t.subresource, "status") != 0) {
-        if (t.kind == APISERVER_PODS && strcmp(t.subresource, "binding") == 0 &&
-            str_eq(q->method, STR("POST"))) {
+        if (t.kind == APISERVER_PODS && strcmp(t.subresource, "binding") == 0 && str_eq(q->method, STR("POST"))) {
             api_bind(api, q, &t, r);
         } else {
             api_fail(r, 404, NULL, "the server could not find the requested resource");

@@ -56,24 +56,21 @@ static bool check_pod(struct api *api, const struct api_target *t, const cJSON *
                          "StorageError: invalid object, Code: 4, Key: /registry/pods/%s/%s, "
                          "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: %s in "
                          "precondition: %s, %s in object meta: %s",
-                         t->namespace_, t->name, preconditions[i].word, want, preconditions[i].word,
-                         have);
+                         t->namespace_, t->name, preconditions[i].word, want, preconditions[i].word, have);
             return false;
         }
     }
     if (doc_text(pod, "metadata.deletionTimestamp")[0]) {
-        api_conflict(r, "pods/binding", t->name,
-                     "pod %s is being deleted, cannot be assigned to a host", t->name);
+        api_conflict(r, "pods/binding", t->name, "pod %s is being deleted, cannot be assigned to a host", t->name);
         return false;
     }
     if (doc_text(pod, "spec.nodeName")[0]) {
-        api_conflict(r, "pods/binding", t->name, "pod %s is already assigned to node \"%s\"",
-                     t->name, doc_text(pod, "spec.nodeName"));
+        api_conflict(r, "pods/binding", t->name, "pod %s is already assigned to node \"%s\"", t->name,
+                     doc_text(pod, "spec.nodeName"));
         return false;
     }
     if (cJSON_GetArraySize(doc_at(pod, "spec.schedulingGates")) > 0) {
-        api_conflict(r, "pods/binding", t->name, "pod %s has non-empty .spec.schedulingGates",
-                     t->name);
+        api_conflict(r, "pods/binding", t->name, "pod %s has non-empty .spec.schedulingGates", t->name);
         return false;
     }
     return true;
@@ -107,7 +104,8 @@ static void assign(struct api *api, const char *key, const cJSON *b, const cJSON
     cJSON *doc = cJSON_Duplicate(pod, 1);
     doc_set_text(doc_object(doc, "spec"), "nodeName", doc_text(b, "target.name"));
     const cJSON *a, *annotations = doc_at(b, "metadata.annotations");
-    cJSON_ArrayForEach (a, annotations) {
+    cJSON_ArrayForEach(a, annotations)
+    {
         doc_set_text(doc_object(doc, "metadata.annotations"), a->string, a->valuestring);
     }
     cJSON_DeleteItemFromObjectCaseSensitive(doc_object(doc, "status"), "nominatedNodeName");
@@ -118,7 +116,8 @@ static void assign(struct api *api, const char *key, const cJSON *b, const cJSON
 static bool annotations_are_text(const cJSON *b)
 {
     const cJSON *a;
-    cJSON_ArrayForEach (a, doc_at(b, "metadata.annotations")) {
+    cJSON_ArrayForEach(a, doc_at(b, "metadata.annotations"))
+    {
         if (!cJSON_IsString(a)) {
             return false;
         }
@@ -208,14 +207,12 @@ void api_drop_held(struct api *api)
     }
 }
 
-void api_bind(struct api *api, const struct api_request *q, const struct api_target *t,
-              struct api_reply *r)
+void api_bind(struct api *api, const struct api_request *q, const struct api_target *t, struct api_reply *r)
 {
     char key[API_KEY_MAX];
     cJSON *b = doc_parse(q->body);
     if (!cJSON_IsObject(b) || !annotations_are_text(b)) {
-        api_fail(r, 400, NULL,
-                 "Binding in version \"v1\" cannot be handled as a Binding: json parse error");
+        api_fail(r, 400, NULL, "Binding in version \"v1\" cannot be handled as a Binding: json parse error");
         cJSON_Delete(b);
         return;
     }

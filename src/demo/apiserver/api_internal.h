@@ -85,35 +85,29 @@ const char *api_time(const struct api *api, char buf[CLOCK_RFC3339_MAX]);
 /* ---- replies ---- */
 
 /* A Failure Status. `reason` NULL: the usual one of the code. */
-void api_fail(struct api_reply *r, int status, const char *reason, const char *fmt, ...)
-    PRINTF_LIKE(4, 5);
+void api_fail(struct api_reply *r, int status, const char *reason, const char *fmt, ...) PRINTF_LIKE(4, 5);
 void api_not_found(struct api_reply *r, const struct api_target *t);
-void api_conflict(struct api_reply *r, const char *resource, const char *name, const char *fmt, ...)
-    PRINTF_LIKE(4, 5);
+void api_conflict(struct api_reply *r, const char *resource, const char *name, const char *fmt, ...) PRINTF_LIKE(4, 5);
 void api_success(struct api_reply *r, int status);
 /* The object with its kind and apiVersion in front. */
 void api_object(struct api_reply *r, int status, enum apiserver_kind kind, const struct version *v);
 void api_add_object(struct strbuf *b, enum apiserver_kind kind, const char *json, size_t json_n);
 /* The Status document alone, for ERROR events. retry_after_s < 0: none. */
-void api_add_status(struct strbuf *b, int status, const char *reason, const char *message,
-                    int32_t retry_after_s);
+void api_add_status(struct strbuf *b, int status, const char *reason, const char *message, int32_t retry_after_s);
 const char *api_reason(int status);
 
 /* ---- the verbs; the store's lock is not held ---- */
 
-void api_list(struct api *api, const struct api_request *q, const struct api_target *t,
-              struct api_reply *r);
+void api_list(struct api *api, const struct api_request *q, const struct api_target *t, struct api_reply *r);
 void api_get(struct api *api, const struct api_target *t, struct api_reply *r);
-void api_create(struct api *api, const struct api_request *q, const struct api_target *t,
-                bool keep_status, struct api_reply *r);
+void api_create(struct api *api, const struct api_request *q, const struct api_target *t, bool keep_status,
+                struct api_reply *r);
 /* `patch`: the body is a merge patch. `whole`: in-process callers change spec and status at once.
  */
-void api_update(struct api *api, const struct api_request *q, const struct api_target *t,
-                bool patch, bool whole, struct api_reply *r);
-void api_delete(struct api *api, const struct api_request *q, const struct api_target *t,
+void api_update(struct api *api, const struct api_request *q, const struct api_target *t, bool patch, bool whole,
                 struct api_reply *r);
-void api_bind(struct api *api, const struct api_request *q, const struct api_target *t,
-              struct api_reply *r);
+void api_delete(struct api *api, const struct api_request *q, const struct api_target *t, struct api_reply *r);
+void api_bind(struct api *api, const struct api_request *q, const struct api_target *t, struct api_reply *r);
 /* Bindings that are held. */
 uint32_t api_commit_held(struct api *api);
 void api_count_held(struct api *api, uint32_t *ret_held, uint64_t *ret_landed);

@@ -24,12 +24,11 @@ static bool query_rv(const struct api_request *q, uint64_t *ret, struct api_repl
     return true;
 }
 
-static void add_list_head(struct api_reply *r, enum apiserver_kind kind, uint64_t rv, size_t next,
-                          size_t remaining)
+static void add_list_head(struct api_reply *r, enum apiserver_kind kind, uint64_t rv, size_t next, size_t remaining)
 {
     r->status = 200;
-    strbuf_addf(&r->body, "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":{",
-                api_kind_name(kind), api_version_name(kind));
+    strbuf_addf(&r->body, "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":{", api_kind_name(kind),
+                api_version_name(kind));
     strbuf_addf(&r->body, "\"resourceVersion\":\"%" PRIu64 "\"", rv);
     if (next > 0) {
         strbuf_addf(&r->body, ",\"continue\":\"%" PRIu64 "-%zu\"", rv, next);
@@ -41,8 +40,8 @@ static void add_list_head(struct api_reply *r, enum apiserver_kind kind, uint64_
 }
 
 /* Finds where the page that starts at `from` ends, then writes it. */
-static void add_page(struct api_reply *r, const struct snapshot *p, const struct selector *sel,
-                     size_t from, uint64_t limit)
+static void add_page(struct api_reply *r, const struct snapshot *p, const struct selector *sel, size_t from,
+                     uint64_t limit)
 {
     size_t to = from;
     uint64_t n = 0;
@@ -54,8 +53,7 @@ static void add_page(struct api_reply *r, const struct snapshot *p, const struct
         next++; /* a page must not promise a next one that is empty */
     }
     bool more = next < p->n;
-    add_list_head(r, p->kind, p->rv, more ? next : 0,
-                  more && sel->term_n == 0 && !sel->namespace_ ? p->n - next : 0);
+    add_list_head(r, p->kind, p->rv, more ? next : 0, more && sel->term_n == 0 && !sel->namespace_ ? p->n - next : 0);
     bool first = true;
     for (size_t i = from; i < to; i++) {
         if (selector_matches(sel, p->items[i]->doc)) {
@@ -72,14 +70,12 @@ static void add_page(struct api_reply *r, const struct snapshot *p, const struct
 static bool parse_continue(const char *token, uint64_t *ret_rv, uint64_t *ret_from)
 {
     struct str rest = str_of(token), rv;
-    return str_split(&rest, '-', &rv) && str_to_u64(rv, UINT64_MAX, ret_rv) &&
-           str_to_u64(rest, UINT32_MAX, ret_from);
+    return str_split(&rest, '-', &rv) && str_to_u64(rv, UINT64_MAX, ret_rv) && str_to_u64(rest, UINT32_MAX, ret_from);
 }
 
 /* The snapshot to read: a fresh one, the one of a continue token, or an exact one. NULL: replied. */
-static struct snapshot *pick_snapshot(struct api *api, const struct api_request *q,
-                                      enum apiserver_kind kind, uint64_t rv, uint64_t *ret_from,
-                                      struct api_reply *r)
+static struct snapshot *pick_snapshot(struct api *api, const struct api_request *q, enum apiserver_kind kind,
+                                      uint64_t rv, uint64_t *ret_from, struct api_reply *r)
 {
     const char *token = api_query(q, "continue");
     const char *match = api_query(q, "resourceVersionMatch");
@@ -92,18 +88,16 @@ static struct snapshot *pick_snapshot(struct api *api, const struct api_request 
         }
         struct snapshot *p = objects_snapshot_at(api->store, kind, token_rv);
         if (!p) {
-            api_fail(
-                r, 410, NULL,
-                "The provided continue parameter is too old to display a consistent list result. "
-                "You can start a new list without the continue parameter.");
+            api_fail(r, 410, NULL,
+                     "The provided continue parameter is too old to display a consistent list result. "
+                     "You can start a new list without the continue parameter.");
         }
         return p;
     }
     struct snapshot *p = objects_snapshot(api->store, kind);
     if (rv > p->rv) {
         r->retry_after_s = 1;
-        api_fail(r, 504, NULL, "Too large resource version: %" PRIu64 ", current: %" PRIu64, rv,
-                 p->rv);
+        api_fail(r, 504, NULL, "Too large resource version: %" PRIu64 ", current: %" PRIu64, rv, p->rv);
     } else if (match && strcmp(match, "Exact") == 0 && rv != p->rv) {
         api_fail(r, 410, NULL, "The resourceVersion for the provided list is too old.");
     } else {
@@ -140,8 +134,7 @@ static void serve_list(struct api *api, const struct api_request *q, enum apiser
 }
 
 /* sendInitialEvents has rules of its own; true when the watch may go on. */
-static bool check_initial(enum apiserver_watch_list mode, const struct api_request *q,
-                          struct api_reply *r)
+static bool check_initial(enum apiserver_watch_list mode, const struct api_request *q, struct api_reply *r)
 {
     const char *match = api_query(q, "resourceVersionMatch");
     if (!api_query(q, "sendInitialEvents") || mode == APISERVER_WATCH_LIST_IGNORED) {
@@ -163,8 +156,8 @@ static bool check_initial(enum apiserver_watch_list mode, const struct api_reque
     return true;
 }
 
-static void serve_watch(struct api *api, const struct api_request *q, enum apiserver_kind kind,
-                        struct selector *sel, struct api_reply *r)
+static void serve_watch(struct api *api, const struct api_request *q, enum apiserver_kind kind, struct selector *sel,
+                        struct api_reply *r)
 {
     uint64_t rv, timeout_s = WATCH_DEFAULT_S;
     const char *timeout = api_query(q, "timeoutSeconds");
@@ -179,8 +172,7 @@ static void serve_watch(struct api *api, const struct api_request *q, enum apise
     if (timeout_s == 0) {
         timeout_s = WATCH_DEFAULT_S;
     }
-    bool list =
-        mode == APISERVER_WATCH_LIST_OFFERED && api_query_true(q, "sendInitialEvents");
+    bool list = mode == APISERVER_WATCH_LIST_OFFERED && api_query_true(q, "sendInitialEvents");
     struct watch_start start = {
         .kind = kind,
         .after_rv = rv,
@@ -196,15 +188,13 @@ static void serve_watch(struct api *api, const struct api_request *q, enum apise
     r->watch = watch_new(api->store, &start, sel);
 }
 
-void api_list(struct api *api, const struct api_request *q, const struct api_target *t,
-              struct api_reply *r)
+void api_list(struct api *api, const struct api_request *q, const struct api_target *t, struct api_reply *r)
 {
     struct selector sel;
     const char *why = selector_init(&sel, t->kind, t->namespace_[0] ? t->namespace_ : NULL,
                                     api_query(q, "fieldSelector"), api_query(q, "labelSelector"));
     if (why) {
-        api_fail(r, 400, NULL, "Unable to find \"%s\" that match the selector: %s",
-                 api_resource_name(t->kind), why);
+        api_fail(r, 400, NULL, "Unable to find \"%s\" that match the selector: %s", api_resource_name(t->kind), why);
         return;
     }
     if (api_query_true(q, "watch")) {

@@ -26,26 +26,40 @@ void api_reply_fini(struct api_reply *r)
 const char *api_reason(int status)
 {
     switch (status) {
-    case 400: return "BadRequest";
-    case 401: return "Unauthorized";
-    case 403: return "Forbidden";
-    case 404: return "NotFound";
-    case 405: return "MethodNotAllowed";
-    case 409: return "Conflict";
-    case 410: return "Expired";
-    case 413: return "RequestEntityTooLarge";
-    case 415: return "UnsupportedMediaType";
-    case 422: return "Invalid";
-    case 429: return "TooManyRequests";
-    case 500: return "InternalError";
-    case 503: return "ServiceUnavailable";
-    case 504: return "Timeout";
-    default: return "";
+    case 400:
+        return "BadRequest";
+    case 401:
+        return "Unauthorized";
+    case 403:
+        return "Forbidden";
+    case 404:
+        return "NotFound";
+    case 405:
+        return "MethodNotAllowed";
+    case 409:
+        return "Conflict";
+    case 410:
+        return "Expired";
+    case 413:
+        return "RequestEntityTooLarge";
+    case 415:
+        return "UnsupportedMediaType";
+    case 422:
+        return "Invalid";
+    case 429:
+        return "TooManyRequests";
+    case 500:
+        return "InternalError";
+    case 503:
+        return "ServiceUnavailable";
+    case 504:
+        return "Timeout";
+    default:
+        return "";
     }
 }
 
-void api_add_status(struct strbuf *b, int status, const char *reason, const char *message,
-                    int32_t retry_after_s)
+void api_add_status(struct strbuf *b, int status, const char *reason, const char *message, int32_t retry_after_s)
 {
     struct json_writer w;
     json_writer_init(&w, b);
@@ -75,8 +89,7 @@ static void fail_with(struct api_reply *r, int status, const char *reason, const
 {
     strbuf_reset(&r->body);
     r->status = status;
-    api_add_status(&r->body, status, reason ? reason : api_reason(status), message,
-                   r->retry_after_s);
+    api_add_status(&r->body, status, reason ? reason : api_reason(status), message, r->retry_after_s);
 }
 
 void api_fail(struct api_reply *r, int status, const char *reason, const char *fmt, ...)
@@ -101,8 +114,7 @@ void api_conflict(struct api_reply *r, const char *resource, const char *name, c
     va_start(ap, fmt);
     vsnprintf(why, sizeof(why), fmt, ap);
     va_end(ap);
-    snprintf(message, sizeof(message), "Operation cannot be fulfilled on %s \"%s\": %s", resource,
-             name, why);
+    snprintf(message, sizeof(message), "Operation cannot be fulfilled on %s \"%s\": %s", resource, name, why);
     fail_with(r, 409, NULL, message);
 }
 
@@ -116,8 +128,8 @@ void api_success(struct api_reply *r, int status)
 void api_add_object(struct strbuf *b, enum apiserver_kind kind, const char *json, size_t json_n)
 {
     BUG_ON(json_n < 2 || json[0] != '{');
-    strbuf_addf(b, "{\"kind\":\"%s\",\"apiVersion\":\"%s\"%s", api_kind_name(kind),
-                api_version_name(kind), json_n > 2 ? "," : "");
+    strbuf_addf(b, "{\"kind\":\"%s\",\"apiVersion\":\"%s\"%s", api_kind_name(kind), api_version_name(kind),
+                json_n > 2 ? "," : "");
     strbuf_add(b, json + 1, json_n - 1);
 }
 

@@ -25,8 +25,8 @@ static void set_uid(struct api *api, cJSON *meta)
     char uid[40];
     uint64_t a = rng_u64(&api->rng), b = rng_u64(&api->rng);
     snprintf(uid, sizeof(uid), "%08" PRIx32 "-%04x-4%03x-%04x-%012" PRIx64, (uint32_t)(a >> 32),
-             (unsigned)(a >> 16) & 0xffffU, (unsigned)a & 0xfffU,
-             ((unsigned)(b >> 48) & 0x3fffU) | 0x8000U, b & UINT64_C(0xffffffffffff));
+             (unsigned)(a >> 16) & 0xffffU, (unsigned)a & 0xfffU, ((unsigned)(b >> 48) & 0x3fffU) | 0x8000U,
+             b & UINT64_C(0xffffffffffff));
     doc_set_text(meta, "uid", uid);
 }
 
@@ -52,8 +52,7 @@ static void fill_created(struct api *api, cJSON *doc, const struct api_target *t
     }
     if (!doc_field(meta, "name") && prefix[0]) {
         char name[API_NAME_MAX];
-        snprintf(name, sizeof(name), "%.240s%05" PRIx64, prefix,
-                 rng_u64(&api->rng) & UINT64_C(0xfffff));
+        snprintf(name, sizeof(name), "%.240s%05" PRIx64, prefix, rng_u64(&api->rng) & UINT64_C(0xfffff));
         doc_set_text(meta, "name", name);
     }
     if (api_is_namespaced(t->kind)) {
@@ -94,8 +93,7 @@ static cJSON *parse_body(const struct api_request *q, bool event, struct api_rep
 }
 
 /* `before` NULL: it is created. */
-static bool invalid(const struct api_target *t, const cJSON *doc, const cJSON *before,
-                    struct api_reply *r)
+static bool invalid(const struct api_target *t, const cJSON *doc, const cJSON *before, struct api_reply *r)
 {
     char buf[512];
     const char *why = validate_object(t->kind, doc, buf, sizeof(buf));
@@ -103,14 +101,12 @@ static bool invalid(const struct api_target *t, const cJSON *doc, const cJSON *b
         why = validate_event(doc, before, buf, sizeof(buf));
     }
     if (why) {
-        api_fail(r, 422, NULL, "%s \"%s\" is invalid: %s", api_kind_name(t->kind),
-                 doc_text(doc, "metadata.name"), why);
+        api_fail(r, 422, NULL, "%s \"%s\" is invalid: %s", api_kind_name(t->kind), doc_text(doc, "metadata.name"), why);
     }
     return why != NULL;
 }
 
-static void reply_with_doc(struct api_reply *r, enum apiserver_kind kind, const cJSON *doc,
-                           int status)
+static void reply_with_doc(struct api_reply *r, enum apiserver_kind kind, const cJSON *doc, int status)
 {
     char *json = doc_print(doc);
     r->status = status;
@@ -119,15 +115,13 @@ static void reply_with_doc(struct api_reply *r, enum apiserver_kind kind, const 
 }
 
 /* With the lock. Takes `doc` over. */
-static void insert(struct api *api, const struct api_request *q, struct api_target *t, cJSON *doc,
-                   struct api_reply *r)
+static void insert(struct api *api, const struct api_request *q, struct api_target *t, cJSON *doc, struct api_reply *r)
 {
     char key[API_KEY_MAX];
     snprintf(t->name, sizeof(t->name), "%s", doc_text(doc, "metadata.name"));
     api_key(t, key);
     if (objects_find(api->store, t->kind, key)) {
-        api_fail(r, 409, "AlreadyExists", "%s \"%s\" already exists", api_resource_name(t->kind),
-                 t->name);
+        api_fail(r, 409, "AlreadyExists", "%s \"%s\" already exists", api_resource_name(t->kind), t->name);
     } else if (!invalid(t, doc, NULL, r)) {
         if (dry_run(q)) {
             reply_with_doc(r, t->kind, doc, 201);
@@ -142,8 +136,8 @@ static void insert(struct api *api, const struct api_request *q, struct api_targ
     }
 }
 
-void api_create(struct api *api, const struct api_request *q, const struct api_target *t,
-                bool keep_status, struct api_reply *r)
+void api_create(struct api *api, const struct api_request *q, const struct api_target *t, bool keep_status,
+                struct api_reply *r)
 {
     struct api_target target = *t;
     cJSON *doc = parse_body(q, t->strict, r);
@@ -165,8 +159,8 @@ void api_create(struct api *api, const struct api_request *q, const struct api_t
 }
 
 /* What `before` becomes by this write; NULL: replied. */
-static cJSON *updated(const struct api_request *q, const struct api_target *t, const cJSON *before,
-                      const cJSON *body, bool patch, bool whole, struct api_reply *r)
+static cJSON *updated(const struct api_request *q, const struct api_target *t, const cJSON *before, const cJSON *body,
+                      bool patch, bool whole, struct api_reply *r)
 {
     cJSON *doc = cJSON_Duplicate(patch ? before : body, 1);
     if (patch) {
@@ -174,10 +168,9 @@ static cJSON *updated(const struct api_request *q, const struct api_target *t, c
     }
     const char *rv = doc_text(body, "metadata.resourceVersion");
     if (rv[0] && strcmp(rv, doc_text(before, "metadata.resourceVersion")) != 0) {
-        api_conflict(
-            r, api_resource_name(t->kind), t->name,
-            "the object has been modified; please apply your changes to the latest version and "
-            "try again");
+        api_conflict(r, api_resource_name(t->kind), t->name,
+                     "the object has been modified; please apply your changes to the latest version and "
+                     "try again");
         goto refuse;
     }
     if (strcmp(doc_text(doc, "metadata.name"), t->name) != 0) {
@@ -200,8 +193,7 @@ static cJSON *updated(const struct api_request *q, const struct api_target *t, c
     if (!whole && old && t->kind != APISERVER_EVENTS) {
         doc_set(doc, half, cJSON_Duplicate(old, 1));
     }
-    if (t->kind == APISERVER_PODS &&
-        strcmp(doc_text(doc, "spec.nodeName"), doc_text(before, "spec.nodeName")) != 0) {
+    if (t->kind == APISERVER_PODS && strcmp(doc_text(doc, "spec.nodeName"), doc_text(before, "spec.nodeName")) != 0) {
         api_fail(r, 422, NULL,
                  "Pod \"%s\" is invalid: spec: Forbidden: pod updates may not change fields "
                  "other than image, tolerations and gates",
@@ -227,18 +219,16 @@ static bool same(const cJSON *before, cJSON *doc)
 {
     cJSON_DeleteItemFromObjectCaseSensitive(doc, "kind");
     cJSON_DeleteItemFromObjectCaseSensitive(doc, "apiVersion");
-    doc_set_text(doc_object(doc, "metadata"), "resourceVersion",
-                 doc_text(before, "metadata.resourceVersion"));
+    doc_set_text(doc_object(doc, "metadata"), "resourceVersion", doc_text(before, "metadata.resourceVersion"));
     return cJSON_Compare(before, doc, 1);
 }
 
-void api_update(struct api *api, const struct api_request *q, const struct api_target *t,
-                bool patch, bool whole, struct api_reply *r)
+void api_update(struct api *api, const struct api_request *q, const struct api_target *t, bool patch, bool whole,
+                struct api_reply *r)
 {
     char key[API_KEY_MAX];
     api_key(t, key);
-    if (patch && q->content_type.n &&
-        !str_starts(q->content_type, STR("application/merge-patch+json")) &&
+    if (patch && q->content_type.n && !str_starts(q->content_type, STR("application/merge-patch+json")) &&
         !str_starts(q->content_type, STR("application/strategic-merge-patch+json"))) {
         api_fail(r, 415, NULL,
                  "the body of the request was in an unknown format - accepted media types "
@@ -284,8 +274,8 @@ static int64_t grace_of(const struct api_request *q, const cJSON *options, const
 }
 
 /* With the lock. A pod that runs somewhere is only marked: its kubelet removes it. */
-static void remove_or_mark(struct api *api, const struct api_target *t, struct version *v,
-                           int64_t grace_s, struct api_reply *r)
+static void remove_or_mark(struct api *api, const struct api_target *t, struct version *v, int64_t grace_s,
+                           struct api_reply *r)
 {
     char key[API_KEY_MAX];
     api_key(t, key);
@@ -305,8 +295,7 @@ static void remove_or_mark(struct api *api, const struct api_target *t, struct v
     api_object(r, 200, t->kind, objects_put(api->store, t->kind, key, doc));
 }
 
-void api_delete(struct api *api, const struct api_request *q, const struct api_target *t,
-                struct api_reply *r)
+void api_delete(struct api *api, const struct api_request *q, const struct api_target *t, struct api_reply *r)
 {
     char key[API_KEY_MAX];
     cJSON *options = NULL;

@@ -53,8 +53,7 @@ static void *tick(void *ctx)
         stopping = a->stopping;
         struct late *due = take_due(a, now_ns, stopping);
         if (!due && !stopping) {
-            (void)condvar_wait_until(&a->late_cond, &a->late_lock,
-                                     sync_in_ns(next_wait_ms(a, now_ns) * 1000000));
+            (void)condvar_wait_until(&a->late_cond, &a->late_lock, sync_in_ns(next_wait_ms(a, now_ns) * 1000000));
         }
         mutex_unlock(&a->late_lock);
         while (due) {
@@ -71,8 +70,7 @@ static int listen_on(struct apiserver *a, uint16_t port, struct err *reterr)
 {
     char address[32];
     snprintf(address, sizeof(address), "127.0.0.1:%u", port);
-    a->route = (struct httpd_route){
-        .path = "/", .handle = apiserver_handle, .ctx = a, .flags = HTTPD_ROUTE_PREFIX};
+    a->route = (struct httpd_route){.path = "/", .handle = apiserver_handle, .ctx = a, .flags = HTTPD_ROUTE_PREFIX};
     struct httpd_listener_config listener = {
         .name = "apiserver",
         .address = address,
@@ -90,14 +88,12 @@ static int listen_on(struct apiserver *a, uint16_t port, struct err *reterr)
     return rc ? err_wrap(reterr, rc, "simulated API server") : 0;
 }
 
-int apiserver_start(const struct apiserver_options *options, struct apiserver **ret,
-                    struct err *reterr)
+int apiserver_start(const struct apiserver_options *options, struct apiserver **ret, struct err *reterr)
 {
     struct apiserver_options o = options ? *options : (struct apiserver_options){0};
     struct apiserver *a = xcalloc(1, sizeof(*a));
     a->api.clock = o.clock ? o.clock : clock_system();
-    a->api.bookmark_interval_ns =
-        (o.bookmark_interval_ms > 0 ? o.bookmark_interval_ms : 60000) * INT64_C(1000000);
+    a->api.bookmark_interval_ns = (o.bookmark_interval_ms > 0 ? o.bookmark_interval_ms : 60000) * INT64_C(1000000);
     atomic_init(&a->api.watch_list, o.watch_list);
     atomic_init(&a->api.minor, VERSION_MINOR);
     a->api.store = objects_new(o.history_max ? o.history_max : 8192, on_change, a);

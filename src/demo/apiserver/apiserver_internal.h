@@ -25,8 +25,7 @@ void streams_init(struct streams *s, const struct clock *clock);
 void streams_fini(struct streams *s); /* none may be open */
 /* A watch, taken over; or, with NULL, the text alone, copied. The result is one reference for a
  * response. */
-struct httpd_stream *streams_open(struct streams *s, struct watch *w, struct str text,
-                                  const struct fault_flow *flow);
+struct httpd_stream *streams_open(struct streams *s, struct watch *w, struct str text, const struct fault_flow *flow);
 /* After a write: every watch looks again. */
 void streams_wake(struct streams *s);
 /* Wakes those that have a bookmark or their end due. */
@@ -65,8 +64,7 @@ struct apiserver {
 };
 
 /* The catch-all route: faults, then the API. */
-enum httpd_action apiserver_handle(void *ctx, struct httpd_request *req,
-                                   struct httpd_response *resp);
+enum httpd_action apiserver_handle(void *ctx, struct httpd_request *req, struct httpd_response *resp);
 /* Does what `late` waited for and resumes the request. */
 void apiserver_serve_late(struct apiserver *a, struct late *late);
 

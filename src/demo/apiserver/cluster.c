@@ -32,8 +32,8 @@ static void write_gpus(struct strbuf *out, const struct gpu_type *type, int32_t 
     for (int32_t i = 0; i < gpu_n; i++) {
         char uuid[48];
         uint64_t a = rng_u64(&rng);
-        snprintf(uuid, sizeof(uuid), "GPU-%08" PRIx32 "-%04x-4000-8000-%08" PRIx32 "%04x",
-                 (uint32_t)(a >> 32), (unsigned)a & 0xffffU, (uint32_t)node, (unsigned)i);
+        snprintf(uuid, sizeof(uuid), "GPU-%08" PRIx32 "-%04x-4000-8000-%08" PRIx32 "%04x", (uint32_t)(a >> 32),
+                 (unsigned)a & 0xffffU, (uint32_t)node, (unsigned)i);
         json_write_object_begin(&w);
         json_write_kv_cstr(&w, "uuid", uuid);
         json_write_kv_i64(&w, "index", i);
@@ -49,8 +49,7 @@ static void write_gpus(struct strbuf *out, const struct gpu_type *type, int32_t 
     json_write_object_end(&w);
 }
 
-static void write_node(struct strbuf *out, struct strbuf *gpus, int32_t node, int32_t node_n,
-                       int32_t gpu_n)
+static void write_node(struct strbuf *out, struct strbuf *gpus, int32_t node, int32_t node_n, int32_t gpu_n)
 {
     struct json_writer w;
     char name[32];
@@ -74,9 +73,8 @@ static void write_node(struct strbuf *out, struct strbuf *gpus, int32_t node, in
     json_write_key(&w, "spec");
     json_write_raw(&w, STR("{}"));
     json_write_key(&w, "status");
-    json_write_raw(&w,
-                   STR("{\"allocatable\":{\"cpu\":\"96\",\"memory\":\"768Gi\",\"pods\":\"250\"},"
-                       "\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}"));
+    json_write_raw(&w, STR("{\"allocatable\":{\"cpu\":\"96\",\"memory\":\"768Gi\",\"pods\":\"250\"},"
+                           "\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}"));
     json_write_object_end(&w);
 }
 
@@ -86,8 +84,7 @@ int cluster_create(struct apiserver *a, int32_t node_n, int32_t gpu_n, struct er
         return err_set(reterr, ERR_INVALID, "%d nodes: give 1 to %d", node_n, CLUSTER_NODES_MAX);
     }
     if (gpu_n < 1 || gpu_n > CLUSTER_GPUS_MAX) {
-        return err_set(reterr, ERR_INVALID, "%d GPUs a node: give 1 to %d", gpu_n,
-                       CLUSTER_GPUS_MAX);
+        return err_set(reterr, ERR_INVALID, "%d GPUs a node: give 1 to %d", gpu_n, CLUSTER_GPUS_MAX);
     }
     struct strbuf out, gpus;
     strbuf_init(&out, 1 << 20);

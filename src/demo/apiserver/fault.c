@@ -51,12 +51,10 @@ int faults_add(struct faults *f, const struct fault_rule *rule, struct err *rete
     bool fails = rule->action == FAULT_FAIL || rule->action == FAULT_FAIL_AFTER ||
                  (rule->action == FAULT_COMMIT_LATE && rule->status != 0);
     if (fails && (rule->status < 400 || rule->status > 599)) {
-        return err_set(reterr, ERR_INVALID, "fault rule: status %d is not within 400..599",
-                       rule->status);
+        return err_set(reterr, ERR_INVALID, "fault rule: status %d is not within 400..599", rule->status);
     }
     if (rule->delay_ms < 0 || rule->delay_ms > 60000) {
-        return err_set(reterr, ERR_INVALID, "fault rule: delayMs %d is not within 0..60000",
-                       rule->delay_ms);
+        return err_set(reterr, ERR_INVALID, "fault rule: delayMs %d is not within 0..60000", rule->delay_ms);
     }
     mutex_lock(&f->lock);
     bool full = f->n == FAULT_RULES_MAX;
@@ -66,9 +64,7 @@ int faults_add(struct faults *f, const struct fault_rule *rule, struct err *rete
         f->n++;
     }
     mutex_unlock(&f->lock);
-    return full ? err_set(reterr, ERR_LIMIT, "more than %d fault rules; clear them first",
-                          FAULT_RULES_MAX)
-                : 0;
+    return full ? err_set(reterr, ERR_LIMIT, "more than %d fault rules; clear them first", FAULT_RULES_MAX) : 0;
 }
 
 void faults_clear(struct faults *f)
@@ -87,18 +83,16 @@ bool faults_any(struct faults *f)
 }
 
 /* `what` is the method of a request or, of a rule that swallows, the type of an event. */
-static bool matches(const struct fault_rule *rule, bool swallow, struct str what, struct str path,
-                    struct str query)
+static bool matches(const struct fault_rule *rule, bool swallow, struct str what, struct str path, struct str query)
 {
     const char *wanted = swallow ? rule->event : rule->method;
-    return (rule->action == FAULT_SWALLOW) == swallow &&
-           (!wanted[0] || str_eq_cstr(what, wanted)) &&
+    return (rule->action == FAULT_SWALLOW) == swallow && (!wanted[0] || str_eq_cstr(what, wanted)) &&
            (!rule->path[0] || str_match_glob(str_of(rule->path), path)) &&
            (!rule->query[0] || str_match_glob(str_of(rule->query), query));
 }
 
 static bool take_fault(struct faults *f, bool swallow, struct str what, struct str path, struct str query,
-                 struct fault_rule *ret)
+                       struct fault_rule *ret)
 {
     bool hit = false;
     mutex_lock(&f->lock);
@@ -122,8 +116,7 @@ static bool take_fault(struct faults *f, bool swallow, struct str what, struct s
     return hit;
 }
 
-bool faults_take(struct faults *f, struct str method, struct str path, struct str query,
-                 struct fault_rule *ret)
+bool faults_take(struct faults *f, struct str method, struct str path, struct str query, struct fault_rule *ret)
 {
     return take_fault(f, false, method, path, query, ret);
 }
@@ -211,8 +204,7 @@ static void read_u32(struct json_reader *r, uint32_t *ret)
 }
 
 /* The index of the word that comes, or `n` after a failure that says `known`. */
-static size_t read_word(struct json_reader *r, const char *const *names, size_t n,
-                        const char *known)
+static size_t read_word(struct json_reader *r, const char *const *names, size_t n, const char *known)
 {
     struct str s;
     if (!json_string(r, &s)) {
@@ -245,8 +237,7 @@ static bool read_flow(struct json_reader *r, struct str key, struct fault_flow *
     } else if (str_eq(key, STR("afterBytes"))) {
         read_u32(r, &flow->after_bytes);
     } else if (str_eq(key, STR("then"))) {
-        flow->then = (enum fault_then)read_word(r, then_names, FAULT_THEN__MAX,
-                                                "then is not go-on, end, cut or stall");
+        flow->then = (enum fault_then)read_word(r, then_names, FAULT_THEN__MAX, "then is not go-on, end, cut or stall");
     } else {
         return false;
     }
@@ -306,9 +297,8 @@ static void read_command(struct json_reader *r, struct fault_command *c)
             read_i32(r, &c->minor);
         } else if (str_eq(key, STR("watchList"))) {
             c->sets_watch_list = true;
-            c->watch_list = (enum apiserver_watch_list)read_word(
-                r, watch_list_names, APISERVER_WATCH_LIST__MAX,
-                "watchList is not offered, refused or ignored");
+            c->watch_list = (enum apiserver_watch_list)read_word(r, watch_list_names, APISERVER_WATCH_LIST__MAX,
+                                                                 "watchList is not offered, refused or ignored");
         } else if (str_eq(key, STR("rules"))) {
             json_array_begin(r);
             while (json_array_next(r)) {

@@ -27,8 +27,7 @@ void faults_clear(struct faults *f);
 /* Whether there is any rule at all. */
 bool faults_any(struct faults *f);
 /* Finds the rule for a request and uses it once. False: none, *ret untouched. */
-bool faults_take(struct faults *f, struct str method, struct str path, struct str query,
-                 struct fault_rule *ret);
+bool faults_take(struct faults *f, struct str method, struct str path, struct str query, struct fault_rule *ret);
 /* Is the event to be kept from a watch? Uses the rule once. */
 bool faults_swallow(struct faults *f, const char *event, struct str path);
 /* Whether the body has to be sent in a way of its own. */

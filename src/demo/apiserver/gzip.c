@@ -15,8 +15,7 @@ void gzip_pack(struct strbuf *body)
 {
     z_stream z = {0};
     struct strbuf packed;
-    BUG_ON(deflateInit2(&z, LEVEL, Z_DEFLATED, GZIP_WINDOW_BITS, MEMORY, Z_DEFAULT_STRATEGY) !=
-           Z_OK);
+    BUG_ON(deflateInit2(&z, LEVEL, Z_DEFLATED, GZIP_WINDOW_BITS, MEMORY, Z_DEFAULT_STRATEGY) != Z_OK);
     size_t bound = deflateBound(&z, body->n);
     strbuf_init(&packed, bound);
     char *buffer = strbuf_reserve(&packed, bound);

@@ -7,10 +7,14 @@
 static enum err_code code_of(int status)
 {
     switch (status) {
-    case 400: return ERR_PARSE;
-    case 404: return ERR_NOT_FOUND;
-    case 409: return ERR_CONFLICT;
-    default: return ERR_INVALID;
+    case 400:
+        return ERR_PARSE;
+    case 404:
+        return ERR_NOT_FOUND;
+    case 409:
+        return ERR_CONFLICT;
+    default:
+        return ERR_INVALID;
     }
 }
 
@@ -27,8 +31,7 @@ static int outcome(struct api_reply *r, struct err *reterr)
     return rc;
 }
 
-static struct api_target target_of(enum apiserver_kind kind, const char *namespace_,
-                                   const char *name)
+static struct api_target target_of(enum apiserver_kind kind, const char *namespace_, const char *name)
 {
     struct api_target t = {.kind = kind};
     snprintf(t.namespace_, sizeof(t.namespace_), "%s", namespace_ ? namespace_ : "");
@@ -36,26 +39,21 @@ static struct api_target target_of(enum apiserver_kind kind, const char *namespa
     return t;
 }
 
-int apiserver_create(struct apiserver *a, enum apiserver_kind kind, const char *json,
-                     struct err *reterr)
+int apiserver_create(struct apiserver *a, enum apiserver_kind kind, const char *json, struct err *reterr)
 {
     struct api_reply r;
     struct api_request q = {.body = str_of(json)};
     cJSON *doc = doc_parse(q.body);
     const char *ns = doc_text(doc, "metadata.namespace");
-    struct api_target t = target_of(kind,
-                                    !api_is_namespaced(kind) ? NULL
-                                    : ns[0]                 ? ns
-                                                            : "default",
-                                    NULL);
+    struct api_target t = target_of(kind, !api_is_namespaced(kind) ? NULL : ns[0] ? ns : "default", NULL);
     api_reply_init(&r);
     api_create(&a->api, &q, &t, true, &r);
     cJSON_Delete(doc);
     return outcome(&r, reterr);
 }
 
-int apiserver_patch(struct apiserver *a, enum apiserver_kind kind, const char *namespace_,
-                    const char *name, const char *json, struct err *reterr)
+int apiserver_patch(struct apiserver *a, enum apiserver_kind kind, const char *namespace_, const char *name,
+                    const char *json, struct err *reterr)
 {
     struct api_reply r;
     struct api_request q = {.body = str_of(json)};
@@ -65,8 +63,8 @@ int apiserver_patch(struct apiserver *a, enum apiserver_kind kind, const char *n
     return outcome(&r, reterr);
 }
 
-int apiserver_delete(struct apiserver *a, enum apiserver_kind kind, const char *namespace_,
-                     const char *name, int32_t grace_s, struct err *reterr)
+int apiserver_delete(struct apiserver *a, enum apiserver_kind kind, const char *namespace_, const char *name,
+                     int32_t grace_s, struct err *reterr)
 {
     char seconds[16];
     struct api_reply r;
@@ -79,8 +77,8 @@ int apiserver_delete(struct apiserver *a, enum apiserver_kind kind, const char *
     return outcome(&r, reterr);
 }
 
-uint64_t apiserver_each(struct apiserver *a, enum apiserver_kind kind,
-                        void (*fn)(void *ctx, const cJSON *object), void *ctx)
+uint64_t apiserver_each(struct apiserver *a, enum apiserver_kind kind, void (*fn)(void *ctx, const cJSON *object),
+                        void *ctx)
 {
     struct snapshot *p = objects_snapshot(a->api.store, kind);
     uint64_t rv = p->rv;
@@ -91,8 +89,8 @@ uint64_t apiserver_each(struct apiserver *a, enum apiserver_kind kind,
     return rv;
 }
 
-bool apiserver_find(struct apiserver *a, enum apiserver_kind kind, const char *namespace_,
-                    const char *name, void (*fn)(void *ctx, const cJSON *object), void *ctx)
+bool apiserver_find(struct apiserver *a, enum apiserver_kind kind, const char *namespace_, const char *name,
+                    void (*fn)(void *ctx, const cJSON *object), void *ctx)
 {
     char key[API_KEY_MAX];
     struct api_target t = target_of(kind, namespace_, name);

@@ -171,8 +171,8 @@ struct version *objects_find(struct objects *s, enum apiserver_kind kind, const 
     return found ? s->kinds[kind].items[i] : NULL;
 }
 
-static void append_event(struct objects *s, enum apiserver_kind kind, enum objects_event_type type,
-                         struct version *now, struct version *before)
+static void append_event(struct objects *s, enum apiserver_kind kind, enum objects_event_type type, struct version *now,
+                         struct version *before)
 {
     if (s->event_n == s->event_max) {
         struct objects_event *oldest = &s->events[s->event_first];
@@ -192,8 +192,7 @@ static void append_event(struct objects *s, enum apiserver_kind kind, enum objec
     s->dirty = true;
 }
 
-struct version *objects_put(struct objects *s, enum apiserver_kind kind, const char *key,
-                            cJSON *doc)
+struct version *objects_put(struct objects *s, enum apiserver_kind kind, const char *key, cJSON *doc)
 {
     struct object_list *o = &s->kinds[kind];
     bool found;
@@ -303,8 +302,8 @@ struct snapshot *objects_snapshot_at(struct objects *s, enum apiserver_kind kind
     return ret;
 }
 
-bool objects_events_after(struct objects *s, enum apiserver_kind kind, uint64_t *cursor,
-                          struct objects_event *events, size_t max, size_t *ret_n)
+bool objects_events_after(struct objects *s, enum apiserver_kind kind, uint64_t *cursor, struct objects_event *events,
+                          size_t max, size_t *ret_n)
 {
     size_t n = 0;
     mutex_lock(&s->lock);

@@ -58,12 +58,10 @@ void objects_free(struct objects *s);
 /* Everything from here to objects_unlock needs the lock. */
 void objects_lock(struct objects *s);
 void objects_unlock(struct objects *s);
-struct version *objects_find(struct objects *s, enum apiserver_kind kind,
-                             const char *key); /* borrowed */
+struct version *objects_find(struct objects *s, enum apiserver_kind kind, const char *key); /* borrowed */
 /* Publishes `doc` (taken over) as the newest version of `key`; metadata.resourceVersion is set
  * here. */
-struct version *objects_put(struct objects *s, enum apiserver_kind kind, const char *key,
-                            cJSON *doc);
+struct version *objects_put(struct objects *s, enum apiserver_kind kind, const char *key, cJSON *doc);
 void objects_remove(struct objects *s, enum apiserver_kind kind, const char *key); /* must exist */
 /* The key of the object written longest ago, "" when there is none. */
 const char *objects_oldest(struct objects *s, enum apiserver_kind kind);
@@ -79,8 +77,8 @@ struct snapshot *objects_snapshot_at(struct objects *s, enum apiserver_kind kind
 /* Copies up to `max` events of `kind` after *cursor and advances the cursor past everything looked
  * at. Returns false when events after the cursor have been compacted. The caller unrefs with
  * objects_event_fini. */
-bool objects_events_after(struct objects *s, enum apiserver_kind kind, uint64_t *cursor,
-                          struct objects_event *events, size_t max, size_t *ret_n);
+bool objects_events_after(struct objects *s, enum apiserver_kind kind, uint64_t *cursor, struct objects_event *events,
+                          size_t max, size_t *ret_n);
 void objects_event_fini(struct objects_event *e);
 void objects_compact(struct objects *s); /* forgets all history and snapshots */
 

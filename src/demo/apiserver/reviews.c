@@ -35,8 +35,7 @@ static cJSON *parse(const struct api_request *q, const char *kind, struct api_re
 {
     cJSON *doc = doc_parse(q->body);
 
-    if (!cJSON_IsObject(doc) || strcmp(doc_text(doc, "kind"), kind) != 0 ||
-        !cJSON_IsObject(doc_field(doc, "spec"))) {
+    if (!cJSON_IsObject(doc) || strcmp(doc_text(doc, "kind"), kind) != 0 || !cJSON_IsObject(doc_field(doc, "spec"))) {
         api_fail(r, 400, NULL, "the body is not a %s", kind);
         cJSON_Delete(doc);
         return NULL;
@@ -136,8 +135,7 @@ bool reviews_serve(struct reviews *v, const struct api_request *q, struct api_re
             continue;
         }
         if (table[i].post_only && !str_eq(q->method, STR("POST"))) {
-            api_fail(r, 405, NULL,
-                     "the server does not allow this method on the requested resource");
+            api_fail(r, 405, NULL, "the server does not allow this method on the requested resource");
             return true;
         }
         mutex_lock(&v->lock);

@@ -10,9 +10,9 @@
 static bool field_known(enum apiserver_kind kind, const char *key)
 {
     static const char *const fields[APISERVER_KIND__MAX][12] = {
-        [APISERVER_PODS] = {"metadata.name", "metadata.namespace", "spec.nodeName",
-                            "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
-                            "status.phase", "status.podIP", "status.nominatedNodeName"},
+        [APISERVER_PODS] = {"metadata.name", "metadata.namespace", "spec.nodeName", "spec.restartPolicy",
+                            "spec.schedulerName", "spec.serviceAccountName", "status.phase", "status.podIP",
+                            "status.nominatedNodeName"},
         [APISERVER_NODES] = {"metadata.name", "spec.unschedulable"},
         [APISERVER_EVENTS] = {"metadata.name", "metadata.namespace", "reason", "type"},
         [APISERVER_SLICES] = {"metadata.name", "spec.nodeName", "spec.driver"},
@@ -71,8 +71,8 @@ static const char *parse_terms(struct selector *s, enum apiserver_kind kind, cha
     return NULL;
 }
 
-const char *selector_init(struct selector *s, enum apiserver_kind kind, const char *namespace_,
-                          const char *fields, const char *labels)
+const char *selector_init(struct selector *s, enum apiserver_kind kind, const char *namespace_, const char *fields,
+                          const char *labels)
 {
     size_t field_n = fields ? strlen(fields) : 0, label_n = labels ? strlen(labels) : 0;
     *s = (struct selector){.text = xcalloc(1, field_n + label_n + 2)};
@@ -122,10 +122,14 @@ static bool term_matches(const struct selector_term *t, const cJSON *object)
     const cJSON *label = t->label ? doc_field(doc_at(object, "metadata.labels"), t->key) : NULL;
     const char *value = t->label ? cJSON_GetStringValue(label) : field_text(object, t->key);
     switch (t->op) {
-    case TERM_EQUAL: return value && strcmp(value, t->value) == 0;
-    case TERM_NOT_EQUAL: return !value || strcmp(value, t->value) != 0;
-    case TERM_EXISTS: return label != NULL;
-    case TERM_ABSENT: return label == NULL;
+    case TERM_EQUAL:
+        return value && strcmp(value, t->value) == 0;
+    case TERM_NOT_EQUAL:
+        return !value || strcmp(value, t->value) != 0;
+    case TERM_EXISTS:
+        return label != NULL;
+    case TERM_ABSENT:
+        return label == NULL;
     }
     BUG("operator");
 }

@@ -30,9 +30,8 @@ struct selector {     /* all zero: matches everything */
 /* Texts may be NULL. NULL on success, else a static sentence for a 400. Operators: fields = == !=,
  * labels also `key` and `!key`; a comma is AND. Field keys are those the real server knows for the
  * kind. */
-WARN_UNUSED const char *selector_init(struct selector *s, enum apiserver_kind kind,
-                                      const char *namespace_, const char *fields,
-                                      const char *labels);
+WARN_UNUSED const char *selector_init(struct selector *s, enum apiserver_kind kind, const char *namespace_,
+                                      const char *fields, const char *labels);
 void selector_fini(struct selector *s);
 bool selector_matches(const struct selector *s, const cJSON *object);
 

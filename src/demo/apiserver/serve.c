@@ -40,9 +40,8 @@ static void cut_connection(const struct apiserver *a, uint16_t peer_port)
     for (const struct dirent *e = readdir(dir); e; e = readdir(dir)) {
         uint64_t fd;
         uint16_t here, there;
-        if (str_to_u64(str_of(e->d_name), INT32_MAX, &fd) &&
-            socket_port((int)fd, getsockname, &here) && socket_port((int)fd, getpeername, &there) &&
-            here == a->port && there == peer_port) {
+        if (str_to_u64(str_of(e->d_name), INT32_MAX, &fd) && socket_port((int)fd, getsockname, &here) &&
+            socket_port((int)fd, getpeername, &there) && here == a->port && there == peer_port) {
             shutdown((int)fd, SHUT_RDWR);
         }
     }
@@ -98,8 +97,8 @@ static void serve_api(struct apiserver *a, struct httpd_request *req, struct str
 }
 
 /* Moves the reply over. */
-static void fill_response(struct apiserver *a, struct api_reply *r, bool gzip,
-                          const struct fault_flow *flow, struct httpd_response *resp)
+static void fill_response(struct apiserver *a, struct api_reply *r, bool gzip, const struct fault_flow *flow,
+                          struct httpd_response *resp)
 {
     char seconds[16];
     resp->status = r->status;
@@ -139,9 +138,8 @@ static void lose_reply(const struct apiserver *a, uint16_t peer_port, struct api
     api_fail(r, 500, "", "nobody receives this");
 }
 
-static void serve_with(struct apiserver *a, struct httpd_request *req, struct str content_type,
-                       bool gzip, uint16_t peer_port, const struct fault_rule *rule,
-                       struct httpd_response *resp)
+static void serve_with(struct apiserver *a, struct httpd_request *req, struct str content_type, bool gzip,
+                       uint16_t peer_port, const struct fault_rule *rule, struct httpd_response *resp)
 {
     struct api_reply r;
     api_reply_init(&r);
@@ -151,11 +149,16 @@ static void serve_with(struct apiserver *a, struct httpd_request *req, struct st
     }
     switch (rule->action) {
     case FAULT_PASS:
-    case FAULT_SWALLOW: break; /* the latter never matches a request */
+    case FAULT_SWALLOW:
+        break; /* the latter never matches a request */
     case FAULT_FAIL:
-    case FAULT_FAIL_AFTER: fail_by_rule(rule, &r); break;
+    case FAULT_FAIL_AFTER:
+        fail_by_rule(rule, &r);
+        break;
     case FAULT_CLOSE_BEFORE:
-    case FAULT_CLOSE_AFTER: lose_reply(a, peer_port, &r); break;
+    case FAULT_CLOSE_AFTER:
+        lose_reply(a, peer_port, &r);
+        break;
     case FAULT_COMMIT_LATE: /* what it did not hold, it has answered */
         if (r.status == 201 && rule->status == 0) {
             lose_reply(a, peer_port, &r);
@@ -163,7 +166,8 @@ static void serve_with(struct apiserver *a, struct httpd_request *req, struct st
             fail_by_rule(rule, &r);
         }
         break;
-    case FAULT_ACTION__MAX: BUG("fault action");
+    case FAULT_ACTION__MAX:
+        BUG("fault action");
     }
     fill_response(a, &r, gzip, &rule->flow, resp);
     api_reply_fini(&r);
@@ -181,8 +185,7 @@ static void write_faults(struct apiserver *a, struct strbuf *out)
     faults_write(&a->faults, &counts, out);
 }
 
-static void serve_faults(struct apiserver *a, struct httpd_request *req,
-                         struct httpd_response *resp)
+static void serve_faults(struct apiserver *a, struct httpd_request *req, struct httpd_response *resp)
 {
     struct err err;
     struct fault_command *c = NULL;
@@ -243,14 +246,12 @@ static bool find_rule(struct apiserver *a, struct httpd_request *req, struct fau
     }
     strbuf_init(&query, QUERY_BYTES_MAX);
     write_query(req, &query);
-    bool hit = faults_take(&a->faults, httpd_request_method(req), httpd_request_path(req),
-                           strbuf_view(&query), ret);
+    bool hit = faults_take(&a->faults, httpd_request_method(req), httpd_request_path(req), strbuf_view(&query), ret);
     strbuf_fini(&query);
     return hit;
 }
 
-enum httpd_action apiserver_handle(void *ctx, struct httpd_request *req,
-                                   struct httpd_response *resp)
+enum httpd_action apiserver_handle(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     struct apiserver *a = ctx;
     struct fault_rule rule = {.action = FAULT_PASS};

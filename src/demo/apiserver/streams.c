@@ -47,14 +47,16 @@ static ssize_t stream_fill(struct stream *t)
     }
     strbuf_reset(&t->lines);
     t->sent = 0;
-    enum watch_next next =
-        watch_next(t->watch, &t->lines, STREAM_CHUNK_BYTES, clock_mono_ns(t->owner->clock));
+    enum watch_next next = watch_next(t->watch, &t->lines, STREAM_CHUNK_BYTES, clock_mono_ns(t->owner->clock));
     atomic_store(&t->due_ns, watch_due_ns(t->watch));
     BUG_ON(t->lines.overflowed);
     switch (next) {
-    case WATCH_WAIT: return HTTPD_STREAM_WAIT;
-    case WATCH_END: return HTTPD_STREAM_END;
-    case WATCH_LINES: break;
+    case WATCH_WAIT:
+        return HTTPD_STREAM_WAIT;
+    case WATCH_END:
+        return HTTPD_STREAM_END;
+    case WATCH_LINES:
+        break;
     }
     return 1;
 }
@@ -63,11 +65,16 @@ static ssize_t stream_fill(struct stream *t)
 static ssize_t stream_then(struct stream *t)
 {
     switch (t->flow.then) {
-    case FAULT_END: return HTTPD_STREAM_END;
-    case FAULT_CUT: return HTTPD_STREAM_ABORT;
-    case FAULT_STALL: atomic_store(&t->due_ns, INT64_MAX); return HTTPD_STREAM_WAIT;
+    case FAULT_END:
+        return HTTPD_STREAM_END;
+    case FAULT_CUT:
+        return HTTPD_STREAM_ABORT;
+    case FAULT_STALL:
+        atomic_store(&t->due_ns, INT64_MAX);
+        return HTTPD_STREAM_WAIT;
     case FAULT_GO_ON:
-    case FAULT_THEN__MAX: break;
+    case FAULT_THEN__MAX:
+        break;
     }
     BUG("nothing follows");
 }
@@ -122,8 +129,7 @@ static void stream_close(void *ctx)
     httpd_stream_unref(http);
 }
 
-struct httpd_stream *streams_open(struct streams *s, struct watch *w, struct str text,
-                                  const struct fault_flow *flow)
+struct httpd_stream *streams_open(struct streams *s, struct watch *w, struct str text, const struct fault_flow *flow)
 {
     struct stream *t = xcalloc(1, sizeof(*t));
     t->owner = s;
@@ -135,8 +141,7 @@ struct httpd_stream *streams_open(struct streams *s, struct watch *w, struct str
     strbuf_add_str(&t->lines, text);
     atomic_init(&t->due_ns, w ? watch_due_ns(w) : INT64_MAX);
     atomic_init(&t->cut, false);
-    t->http = httpd_stream_new(
-        &(struct httpd_stream_source){.read = stream_read, .close = stream_close, .ctx = t});
+    t->http = httpd_stream_new(&(struct httpd_stream_source){.read = stream_read, .close = stream_close, .ctx = t});
     struct httpd_stream *ret = httpd_stream_ref(t->http);
 
     mutex_lock(&s->lock);

@@ -27,8 +27,7 @@ bool validate_is_qualified_key(const char *key)
     const char *slash = strchr(key, '/');
     const char *name = slash ? slash + 1 : key;
     size_t n = strlen(name);
-    if (n == 0 || n > 63 || !isalnum((unsigned char)name[0]) ||
-        !isalnum((unsigned char)name[n - 1])) {
+    if (n == 0 || n > 63 || !isalnum((unsigned char)name[0]) || !isalnum((unsigned char)name[n - 1])) {
         return false;
     }
     for (const char *c = name; *c; c++) {
@@ -43,10 +42,10 @@ static const char *check_annotations(const cJSON *annotations, char *buf, size_t
 {
     size_t bytes = 0;
     const cJSON *a;
-    cJSON_ArrayForEach (a, annotations) {
+    cJSON_ArrayForEach(a, annotations)
+    {
         if (!cJSON_IsString(a)) {
-            snprintf(buf, size, "metadata.annotations: Invalid value: \"%s\": must be a string",
-                     a->string);
+            snprintf(buf, size, "metadata.annotations: Invalid value: \"%s\": must be a string", a->string);
             return buf;
         }
         if (!validate_is_qualified_key(a->string)) {
@@ -59,8 +58,7 @@ static const char *check_annotations(const cJSON *annotations, char *buf, size_t
         bytes += strlen(a->string) + strlen(a->valuestring);
     }
     if (bytes > POD_ANNOTATION_BYTES_MAX) {
-        snprintf(buf, size, "metadata.annotations: Too long: may not be more than %d bytes",
-                 POD_ANNOTATION_BYTES_MAX);
+        snprintf(buf, size, "metadata.annotations: Too long: may not be more than %d bytes", POD_ANNOTATION_BYTES_MAX);
         return buf;
     }
     return NULL;
@@ -73,7 +71,8 @@ static const char *check_containers(const cJSON *doc, char *buf, size_t size)
     if (!cJSON_IsArray(containers) || cJSON_GetArraySize(containers) == 0) {
         return "spec.containers: Required value";
     }
-    cJSON_ArrayForEach (c, containers) {
+    cJSON_ArrayForEach(c, containers)
+    {
         if (!is_name(doc_text(c, "name"))) {
             snprintf(buf, size, "spec.containers[%zu].name: Required value", i);
             return buf;

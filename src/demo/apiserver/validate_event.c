@@ -37,8 +37,7 @@ const char *validate_event_form(const cJSON *doc)
     for (size_t i = 0; i < ARRAY_LEN(times); i++) {
         const cJSON *t = doc_at(doc, times[i]);
 
-        if (t != NULL && !cJSON_IsNull(t) &&
-            !(cJSON_IsString(t) && is_micro_time(t->valuestring))) {
+        if (t != NULL && !cJSON_IsNull(t) && !(cJSON_IsString(t) && is_micro_time(t->valuestring))) {
             return "parsing time: MicroTime has six digits after the point";
         }
     }
@@ -65,8 +64,7 @@ static const char *check_words(const cJSON *doc, char *buf, size_t size)
     if (doc_text(doc, "eventTime")[0] == '\0') {
         return say(buf, size, "eventTime", "Required value");
     }
-    if (strcmp(doc_text(doc, "type"), "Normal") != 0 &&
-        strcmp(doc_text(doc, "type"), "Warning") != 0) {
+    if (strcmp(doc_text(doc, "type"), "Normal") != 0 && strcmp(doc_text(doc, "type"), "Warning") != 0) {
         return say(buf, size, "type", "has invalid value");
     }
     return validate_is_qualified_key(doc_text(doc, "reportingController"))
@@ -78,12 +76,10 @@ static const char *check_namespace(const cJSON *doc, char *buf, size_t size)
 {
     const char *own = doc_text(doc, "metadata.namespace");
     const char *regarding = doc_text(doc, "regarding.namespace");
-    bool good = regarding[0] == '\0'
-                    ? strcmp(own, "default") == 0 || strcmp(own, "kube-system") == 0
-                    : strcmp(own, regarding) == 0;
+    bool good = regarding[0] == '\0' ? strcmp(own, "default") == 0 || strcmp(own, "kube-system") == 0
+                                     : strcmp(own, regarding) == 0;
 
-    return good ? NULL
-                : say(buf, size, "involvedObject.namespace", "does not match event.namespace");
+    return good ? NULL : say(buf, size, "involvedObject.namespace", "does not match event.namespace");
 }
 
 static const char *check_series(const cJSON *doc, char *buf, size_t size)
@@ -104,8 +100,8 @@ static const char *check_series(const cJSON *doc, char *buf, size_t size)
 
 static const char *check_unset(const cJSON *doc, char *buf, size_t size)
 {
-    static const char *const unset[] = {"deprecatedSource", "deprecatedFirstTimestamp",
-                                        "deprecatedLastTimestamp", "deprecatedCount"};
+    static const char *const unset[] = {"deprecatedSource", "deprecatedFirstTimestamp", "deprecatedLastTimestamp",
+                                        "deprecatedCount"};
 
     for (size_t i = 0; i < ARRAY_LEN(unset); i++) {
         if (doc_field(doc, unset[i]) != NULL) {
@@ -138,8 +134,7 @@ const char *validate_event(const cJSON *doc, const cJSON *before, char *buf, siz
     why = why != NULL ? why : check_namespace(doc, buf, size);
     why = why != NULL ? why : check_series(doc, buf, size);
     if (why == NULL) {
-        why =
-            before == NULL ? check_unset(doc, buf, size) : check_unchanged(doc, before, buf, size);
+        why = before == NULL ? check_unset(doc, buf, size) : check_unchanged(doc, before, buf, size);
     }
     return why;
 }

@@ -22,8 +22,7 @@ struct watch {
     bool ended;
 };
 
-struct watch *watch_new(struct objects *s, const struct watch_start *start,
-                        struct selector *selector)
+struct watch *watch_new(struct objects *s, const struct watch_start *start, struct selector *selector)
 {
     struct watch *w = xcalloc(1, sizeof(*w));
     w->store = s;
@@ -56,8 +55,7 @@ int64_t watch_due_ns(const struct watch *w)
     return w->start.until_ns;
 }
 
-static void add_line(const struct watch *w, struct strbuf *out, const char *type, const char *json,
-                     size_t json_n)
+static void add_line(const struct watch *w, struct strbuf *out, const char *type, const char *json, size_t json_n)
 {
     strbuf_addf(out, "{\"type\":\"%s\",\"object\":", type);
     api_add_object(out, w->start.kind, json, json_n);
@@ -68,11 +66,10 @@ static void add_line(const struct watch *w, struct strbuf *out, const char *type
 static void add_bookmark(struct watch *w, struct strbuf *out, bool initial_end)
 {
     char json[256];
-    int n = snprintf(
-        json, sizeof(json),
-        "{\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\"%s},\"spec\":%s,\"status\":{}}",
-        w->cursor, initial_end ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" : "",
-        w->start.kind == APISERVER_PODS ? "{\"containers\":null}" : "{}");
+    int n =
+        snprintf(json, sizeof(json), "{\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\"%s},\"spec\":%s,\"status\":{}}",
+                 w->cursor, initial_end ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" : "",
+                 w->start.kind == APISERVER_PODS ? "{\"containers\":null}" : "{}");
     add_line(w, out, "BOOKMARK", json, (size_t)n);
 }
 
@@ -126,8 +123,8 @@ static void add_event(const struct watch *w, struct strbuf *out, const struct ob
 static void add_expired(struct watch *w, struct strbuf *out)
 {
     char message[96];
-    snprintf(message, sizeof(message), "too old resource version: %" PRIu64 " (%" PRIu64 ")",
-             w->cursor, objects_rv(w->store));
+    snprintf(message, sizeof(message), "too old resource version: %" PRIu64 " (%" PRIu64 ")", w->cursor,
+             objects_rv(w->store));
     strbuf_add_cstr(out, "{\"type\":\"ERROR\",\"object\":");
     api_add_status(out, 410, "Expired", message, -1);
     strbuf_add_cstr(out, "}\n");
@@ -156,8 +153,7 @@ static void add_history(struct watch *w, struct strbuf *out, size_t want)
     size_t n = EVENTS_PER_TURN;
     while (n == EVENTS_PER_TURN && out->n < want) {
         struct objects_event events[EVENTS_PER_TURN];
-        if (!objects_events_after(w->store, w->start.kind, &w->cursor, events, EVENTS_PER_TURN,
-                                  &n)) {
+        if (!objects_events_after(w->store, w->start.kind, &w->cursor, events, EVENTS_PER_TURN, &n)) {
             add_expired(w, out);
             return;
         }

@@ -33,8 +33,7 @@ enum watch_next {
 };
 
 /* Takes `selector` over. */
-struct watch *watch_new(struct objects *s, const struct watch_start *start,
-                        struct selector *selector);
+struct watch *watch_new(struct objects *s, const struct watch_start *start, struct selector *selector);
 void watch_free(struct watch *w);
 
 /* Adds whole lines until `out` holds about `want` bytes. */

@@ -41,7 +41,8 @@ static const char *read_container(const cJSON *c, struct assigned_list *l)
     if (!cJSON_IsArray(devices) || doc_text(c, "name")[0] == '\0') {
         return "a container without name or devices";
     }
-    cJSON_ArrayForEach (d, devices) {
+    cJSON_ArrayForEach(d, devices)
+    {
         struct assigned as = {.init = cJSON_IsTrue(doc_field(c, "init"))};
         snprintf(as.container, sizeof(as.container), "%s", doc_text(c, "name"));
         const char *why = read_device(d, &as);
@@ -56,8 +57,7 @@ static const char *read_container(const cJSON *c, struct assigned_list *l)
 
 const char *assigned_read(const cJSON *pod, struct assigned_list *ret)
 {
-    const cJSON *annotation = doc_field(doc_at(pod, "metadata.annotations"), "fgpu.io/assignment"),
-                *c;
+    const cJSON *annotation = doc_field(doc_at(pod, "metadata.annotations"), "fgpu.io/assignment"), *c;
     struct assigned_list l = {0};
     if (!annotation) {
         *ret = l;
@@ -68,7 +68,8 @@ const char *assigned_read(const cJSON *pod, struct assigned_list *ret)
     const cJSON *version = doc_field(doc, "v"), *containers = doc_field(doc, "containers");
     if (cJSON_IsNumber(version) && version->valueint == 1 && cJSON_IsArray(containers)) {
         why = NULL;
-        cJSON_ArrayForEach (c, containers) {
+        cJSON_ArrayForEach(c, containers)
+        {
             why = why ? why : read_container(c, &l);
         }
     }
@@ -96,8 +97,7 @@ static int64_t limit(const cJSON *container, const char *key)
     return text && quantity_parse(str_of(text), &q) == QUANTITY_OK ? quantity_value(q) : 0;
 }
 
-static bool container_short(const cJSON *c, bool init, const struct assigned_list *l, char *buf,
-                            size_t size)
+static bool container_short(const cJSON *c, bool init, const struct assigned_list *l, char *buf, size_t size)
 {
     int64_t milli = limit(c, "fgpu.io/gpu-milli"), mem = limit(c, "fgpu.io/gpu-memory-mib");
     int64_t count = limit(c, "fgpu.io/gpu-count"), have = 0;
@@ -113,14 +113,12 @@ static bool container_short(const cJSON *c, bool init, const struct assigned_lis
     count = count > 0 ? count : 1;
     for (size_t i = 0; i < l->n; i++) {
         const struct assigned *as = &l->items[i];
-        have += as->init == init && strcmp(as->container, doc_text(c, "name")) == 0 &&
-                as->milli >= milli && as->mem_mib >= mem;
+        have += as->init == init && strcmp(as->container, doc_text(c, "name")) == 0 && as->milli >= milli &&
+                as->mem_mib >= mem;
     }
     if (have != count) {
-        snprintf(buf, size,
-                 "container %s asks for %lld x (%lld milli, %lld MiB) and has %lld such devices",
-                 doc_text(c, "name"), (long long)count, (long long)milli, (long long)mem,
-                 (long long)have);
+        snprintf(buf, size, "container %s asks for %lld x (%lld milli, %lld MiB) and has %lld such devices",
+                 doc_text(c, "name"), (long long)count, (long long)milli, (long long)mem, (long long)have);
         return true;
     }
     return false;
@@ -128,8 +126,8 @@ static bool container_short(const cJSON *c, bool init, const struct assigned_lis
 
 static bool asks_by_annotation(const cJSON *pod)
 {
-    static const char *const keys[] = {"fgpu.io/gpu-fraction", "fgpu.io/gpu-memory",
-                                       "fgpu.io/gpu-count", "fgpu.io/size"};
+    static const char *const keys[] = {"fgpu.io/gpu-fraction", "fgpu.io/gpu-memory", "fgpu.io/gpu-count",
+                                       "fgpu.io/size"};
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         if (doc_field(doc_at(pod, "metadata.annotations"), keys[i])) {
             return true;
@@ -145,12 +143,14 @@ bool assigned_short(const cJSON *pod, const struct assigned_list *l, char *buf, 
         snprintf(buf, size, "asks for GPUs by annotation and has no assignment");
         return true;
     }
-    cJSON_ArrayForEach (c, doc_at(pod, "spec.initContainers")) {
+    cJSON_ArrayForEach(c, doc_at(pod, "spec.initContainers"))
+    {
         if (container_short(c, true, l, buf, size)) {
             return true;
         }
     }
-    cJSON_ArrayForEach (c, doc_at(pod, "spec.containers")) {
+    cJSON_ArrayForEach(c, doc_at(pod, "spec.containers"))
+    {
         if (container_short(c, false, l, buf, size)) {
             return true;
         }

@@ -44,12 +44,11 @@ static void read_instance(struct checker_node *n, const struct checker_device *g
     int64_t slices = slices_of(doc_text(in, "profile")), of = strstr(gpu->model, "A30") ? 4 : 7;
     int64_t mem = whole(doc_field(in, "memMib"));
 
-    *d = (struct checker_device){
-        .index = (int32_t)(1024 + 8 * gpu->index + whole(doc_field(in, "start"))),
-        .mem_mib = mem > 0 ? mem : gpu->mem_mib,
-        .milli = 1000 * slices / of,
-        .slot_n = 1,
-        .healthy = !cJSON_IsFalse(doc_field(in, "healthy"))};
+    *d = (struct checker_device){.index = (int32_t)(1024 + 8 * gpu->index + whole(doc_field(in, "start"))),
+                                 .mem_mib = mem > 0 ? mem : gpu->mem_mib,
+                                 .milli = 1000 * slices / of,
+                                 .slot_n = 1,
+                                 .healthy = !cJSON_IsFalse(doc_field(in, "healthy"))};
     snprintf(d->uuid, sizeof(d->uuid), "%s", doc_text(in, "uuid"));
     snprintf(d->model, sizeof(d->model), "%.63s", doc_text(in, "profile"));
 }
@@ -58,11 +57,13 @@ static void read_devices(struct checker_node *n, const cJSON *gpus)
 {
     const cJSON *g, *in;
     int size = 0;
-    cJSON_ArrayForEach (g, gpus) {
+    cJSON_ArrayForEach(g, gpus)
+    {
         size += 1 + cJSON_GetArraySize(doc_field(g, "mig"));
     }
     n->devices = xcalloc(size > 0 ? (size_t)size : 1, sizeof(*n->devices));
-    cJSON_ArrayForEach (g, gpus) {
+    cJSON_ArrayForEach(g, gpus)
+    {
         struct checker_device *d = &n->devices[n->device_n++];
         const cJSON *slots = doc_field(g, "slots"), *mig = doc_field(g, "mig");
         snprintf(d->uuid, sizeof(d->uuid), "%s", doc_text(g, "uuid"));
@@ -74,7 +75,8 @@ static void read_devices(struct checker_node *n, const cJSON *gpus)
         d->healthy = !cJSON_IsFalse(doc_field(g, "healthy"));
         if (cJSON_IsArray(mig)) {
             d->cut = true;
-            cJSON_ArrayForEach (in, mig) {
+            cJSON_ArrayForEach(in, mig)
+            {
                 read_instance(n, d, in);
             }
             d->milli = d->slot_n = 0; /* the memory is left for people to read */
@@ -147,13 +149,13 @@ static struct load pod_load(const struct assigned_list *list, const struct check
 {
     struct load sidecars = {0}, peak = {0};
     const cJSON *c;
-    cJSON_ArrayForEach (c, doc_at(pod, "spec.initContainers")) {
+    cJSON_ArrayForEach(c, doc_at(pod, "spec.initContainers"))
+    {
         bool sidecar = strcmp(doc_text(c, "restartPolicy"), "Always") == 0;
         struct load now = sidecars;
         for (size_t i = 0; i < list->n; i++) {
             const struct assigned *as = &list->items[i];
-            if (as->init && strcmp(as->container, doc_text(c, "name")) == 0 &&
-                find_device(n, as) == d) {
+            if (as->init && strcmp(as->container, doc_text(c, "name")) == 0 && find_device(n, as) == d) {
                 add_load(&now, as);
             }
         }
@@ -184,18 +186,17 @@ static bool named_before(const struct assigned_list *list, size_t at)
     return false;
 }
 
-static void charge(struct checker_report *r, struct checker_node *n, const cJSON *pod,
-                   const struct assigned_list *list)
+static void charge(struct checker_report *r, struct checker_node *n, const cJSON *pod, const struct assigned_list *list)
 {
     const char *name = doc_text(pod, "metadata.name");
     for (size_t i = 0; i < list->n; i++) {
         if (!find_device(n, &list->items[i])) {
-            checker_violation(r, "pod %s: assigned device %s (index %d) is not on node %s", name,
-                      list->items[i].uuid, list->items[i].index, n->name);
+            checker_violation(r, "pod %s: assigned device %s (index %d) is not on node %s", name, list->items[i].uuid,
+                              list->items[i].index, n->name);
         }
         if (named_before(list, i)) {
             checker_violation(r, "pod %s: container %s has device %s twice", name, list->items[i].container,
-                      list->items[i].uuid);
+                              list->items[i].uuid);
         }
     }
     for (size_t i = 0; i < n->device_n; i++) {
@@ -210,8 +211,7 @@ static void charge(struct checker_report *r, struct checker_node *n, const cJSON
 static void check_bound(struct checker_report *r, const cJSON *pod)
 {
     const char *name = doc_text(pod, "metadata.name"), *node = doc_text(pod, "spec.nodeName");
-    struct checker_node *n =
-        r->node_n == 0 ? NULL : bsearch(node, r->nodes, r->node_n, sizeof(*r->nodes), by_name);
+    struct checker_node *n = r->node_n == 0 ? NULL : bsearch(node, r->nodes, r->node_n, sizeof(*r->nodes), by_name);
     struct assigned_list list;
     const char *why = assigned_read(pod, &list);
     char less[160];
@@ -249,15 +249,14 @@ static void add_pod(void *ctx, const cJSON *pod)
     check_bound(r, pod);
 }
 
-static void check_device(struct checker_report *r, const struct checker_node *n,
-                         const struct checker_device *d)
+static void check_device(struct checker_report *r, const struct checker_node *n, const struct checker_device *d)
 {
     int64_t milli = d->milli - d->milli_used, mem = d->mem_mib - d->mem_used_mib;
     if (milli < 0 || mem < 0 || d->sharer_n > d->slot_n) {
         r->overcommit_n++;
-        checker_violation(r, "node %s gpu %d: %lld of %lld milli, %lld of %lld MiB, %d of %d sharers",
-                  n->name, d->index, (long long)d->milli_used, (long long)d->milli,
-                  (long long)d->mem_used_mib, (long long)d->mem_mib, d->sharer_n, d->slot_n);
+        checker_violation(r, "node %s gpu %d: %lld of %lld milli, %lld of %lld MiB, %d of %d sharers", n->name,
+                          d->index, (long long)d->milli_used, (long long)d->milli, (long long)d->mem_used_mib,
+                          (long long)d->mem_mib, d->sharer_n, d->slot_n);
     }
     if (d->cut) {
         return;

@@ -12,9 +12,7 @@ static int64_t whole_units(const cJSON *text)
 {
     struct quantity q;
 
-    return cJSON_IsString(text) && quantity_parse(str_of(text->valuestring), &q) == QUANTITY_OK
-               ? quantity_value(q)
-               : 0;
+    return cJSON_IsString(text) && quantity_parse(str_of(text->valuestring), &q) == QUANTITY_OK ? quantity_value(q) : 0;
 }
 
 static bool is_extended(const char *name)
@@ -90,12 +88,12 @@ void checker_judge_resources(struct checker_report *r, const struct checker_node
 
         if (q->used > q->amount) {
             r->overcommit_n++;
-            checker_violation(r, "node %s: %lld of %lld %s", n->name, (long long)q->used,
-                              (long long)q->amount, q->name);
+            checker_violation(r, "node %s: %lld of %lld %s", n->name, (long long)q->used, (long long)q->amount,
+                              q->name);
         }
     }
     if (n->unpicked > 0 && n->picked_n > 0) {
-        checker_violation(r, "node %s: kubelet picks GPUs for %lld beside those that fgpu picked",
-                          n->name, (long long)n->unpicked);
+        checker_violation(r, "node %s: kubelet picks GPUs for %lld beside those that fgpu picked", n->name,
+                          (long long)n->unpicked);
     }
 }

@@ -83,8 +83,7 @@ static void model_text(const struct checker_device *d, char *buf, size_t size)
             model += strlen(vendors[i]);
         }
     }
-    snprintf(buf, size, "%.*s %" PRId64 "G",
-             (int)(strcspn(model, "-") < 4 ? strcspn(model, "-") : 4), model,
+    snprintf(buf, size, "%.*s %" PRId64 "G", (int)(strcspn(model, "-") < 4 ? strcspn(model, "-") : 4), model,
              (d->mem_mib + 512) / 1024);
 }
 
@@ -114,8 +113,7 @@ static void add_cell(struct line *l, const char *utf8, char ascii)
 static void add_bar(struct line *l, const struct checker_device *d, int32_t width)
 {
     bool over = d->milli_used > d->milli || d->mem_used_mib > d->mem_mib || d->sharer_n > d->slot_n;
-    int32_t compute = cells(d->milli_used, d->milli, width),
-            mem = cells(d->mem_used_mib, d->mem_mib, width);
+    int32_t compute = cells(d->milli_used, d->milli, width), mem = cells(d->mem_used_mib, d->mem_mib, width);
     color(l, over ? "31" : !d->healthy ? "90" : compute == width ? "32" : "36");
     for (int32_t i = 0; i < width; i++) {
         if (over) {
@@ -159,8 +157,7 @@ static int32_t bar_cols(const struct checker_report *r, size_t n, int32_t left)
     return width > BAR_COLS_MAX ? BAR_COLS_MAX : width < 1 ? 1 : width;
 }
 
-static void add_nodes(const struct picture_view *v, const struct picture_style *style, int32_t rows,
-                      struct strbuf *out)
+static void add_nodes(const struct picture_view *v, const struct picture_style *style, int32_t rows, struct strbuf *out)
 {
     const struct checker_report *r = v->report;
     size_t shown = r->node_n;
@@ -195,8 +192,7 @@ static void add_nodes(const struct picture_view *v, const struct picture_style *
     }
 }
 
-static void add_head(const struct picture_view *v, const struct picture_style *style,
-                     struct strbuf *out)
+static void add_head(const struct picture_view *v, const struct picture_style *style, struct strbuf *out)
 {
     struct line l = line_begin(out, style);
     int64_t s = v->elapsed_ms / 1000, of = v->for_ms / 1000;
@@ -250,8 +246,7 @@ static void add_caption(const struct picture_view *v, const struct picture_style
     strbuf_add_char(out, '\n');
 }
 
-static void add_decision(const struct decision *d, const struct picture_style *style,
-                         struct strbuf *out)
+static void add_decision(const struct decision *d, const struct picture_style *style, struct strbuf *out)
 {
     static const char *const words[] = {"bound", "refused", "failed"};
     static const char *const colors[] = {"32", "33", "31"};
@@ -276,8 +271,7 @@ static void add_percent(struct line *l, const char *name, int64_t part, int64_t 
     addf(l, "%s %" PRId64 ".%" PRId64 " %%", name, p / 10, p % 10);
 }
 
-static void add_totals(const struct picture_view *v, const struct picture_style *style,
-                       struct strbuf *out)
+static void add_totals(const struct picture_view *v, const struct picture_style *style, struct strbuf *out)
 {
     const struct checker_report *r = v->report;
     const struct player_stats *s = v->stats;
@@ -286,8 +280,7 @@ static void add_totals(const struct picture_view *v, const struct picture_style 
     add_percent(&l, "compute", r->milli_used, r->milli_capacity);
     add_percent(&l, ", memory", r->mem_used_mib, r->mem_capacity_mib);
     addf(&l, "; %u bound, %u pending (%u refused)", r->bound_n, r->pending_n, s->refused_now);
-    addf(&l, "; %" PRId64 ".%" PRId64 " binds/s", v->binds_per_s_milli / 1000,
-         v->binds_per_s_milli % 1000 / 100);
+    addf(&l, "; %" PRId64 ".%" PRId64 " binds/s", v->binds_per_s_milli / 1000, v->binds_per_s_milli % 1000 / 100);
     line_end(&l);
 
     l = line_begin(out, style);
@@ -303,8 +296,7 @@ static void add_totals(const struct picture_view *v, const struct picture_style 
     line_end(&l);
 }
 
-void picture_render(const struct picture_view *v, const struct picture_style *style,
-                    struct strbuf *out)
+void picture_render(const struct picture_view *v, const struct picture_style *style, struct strbuf *out)
 {
     /* head, blank, nodes, blank, decisions, blank, two of totals, and the line of the cursor */
     int32_t rows = (style->rows > ROWS_MIN ? style->rows : ROWS_MIN) - 7;
@@ -337,16 +329,12 @@ void picture_line(const struct picture_view *v, struct strbuf *out)
     const struct player_stats *s = v->stats;
     int64_t compute = permille(r->milli_used, r->milli_capacity);
     int64_t mem = permille(r->mem_used_mib, r->mem_capacity_mib);
-    strbuf_addf(out,
-                "%" PRId64 " s: compute %" PRId64 ".%" PRId64 " %%, memory %" PRId64 ".%" PRId64
-                " %%, ",
+    strbuf_addf(out, "%" PRId64 " s: compute %" PRId64 ".%" PRId64 " %%, memory %" PRId64 ".%" PRId64 " %%, ",
                 v->elapsed_ms / 1000, compute / 10, compute % 10, mem / 10, mem % 10);
-    strbuf_addf(out, "%u pods bound, %u pending (%u refused), %" PRId64 ".%" PRId64 " binds/s, ",
-                r->bound_n, r->pending_n, s->refused_now, v->binds_per_s_milli / 1000,
-                v->binds_per_s_milli % 1000 / 100);
-    strbuf_addf(
-        out, "filter p50 %" PRId64 " us p99 %" PRId64 " us, %" PRIu64 " invariant violations\n",
-        latency_quantile_us(&s->filter, 500), latency_quantile_us(&s->filter, 990), v->violation_n);
+    strbuf_addf(out, "%u pods bound, %u pending (%u refused), %" PRId64 ".%" PRId64 " binds/s, ", r->bound_n,
+                r->pending_n, s->refused_now, v->binds_per_s_milli / 1000, v->binds_per_s_milli % 1000 / 100);
+    strbuf_addf(out, "filter p50 %" PRId64 " us p99 %" PRId64 " us, %" PRIu64 " invariant violations\n",
+                latency_quantile_us(&s->filter, 500), latency_quantile_us(&s->filter, 990), v->violation_n);
 }
 
 static void add_calls(struct strbuf *out, const char *name, const struct latency *l)
@@ -368,16 +356,16 @@ void picture_summary(const struct picture_result *r, struct strbuf *out)
 {
     const struct player_stats *s = &r->stats;
     const struct checker_report *last = &r->last;
-    strbuf_addf(out, "fgpu demo: %" PRId64 " s, %zu nodes, %zu GPUs\n\n", r->elapsed_ms / 1000,
-                last->node_n, last->device_n);
+    strbuf_addf(out, "fgpu demo: %" PRId64 " s, %zu nodes, %zu GPUs\n\n", r->elapsed_ms / 1000, last->node_n,
+                last->device_n);
     strbuf_addf(out,
-                "PODS          %" PRIu64 " bound; %" PRIu64 " created, %" PRIu64
-                " finished, %" PRIu64 " gave up waiting\n",
+                "PODS          %" PRIu64 " bound; %" PRIu64 " created, %" PRIu64 " finished, %" PRIu64
+                " gave up waiting\n",
                 s->bound, s->created, s->finished, s->gave_up);
-    strbuf_addf(out, "NOW           %u bound, %u pending, %u refused\n", last->bound_n,
-                last->pending_n, s->refused_now);
-    strbuf_addf(out, "FAILED CALLS  %" PRIu64 ", of which %" PRIu64 " broke the protocol\n",
-                s->failures, s->protocol_errors);
+    strbuf_addf(out, "NOW           %u bound, %u pending, %u refused\n", last->bound_n, last->pending_n,
+                s->refused_now);
+    strbuf_addf(out, "FAILED CALLS  %" PRIu64 ", of which %" PRIu64 " broke the protocol\n", s->failures,
+                s->protocol_errors);
     if (s->failures) {
         strbuf_addf(out, "              last: %s\n", s->last_failure);
     }
@@ -387,16 +375,12 @@ void picture_summary(const struct picture_result *r, struct strbuf *out)
     add_calls(out, "prioritize", &s->prioritize);
     add_calls(out, "bind", &s->bind);
     strbuf_add_cstr(out, "\nHANDED OUT    MEAN       AT THE END\n");
-    add_share(out, "compute", r->milli_mean_permille,
-              permille(last->milli_used, last->milli_capacity));
-    add_share(out, "memory", r->mem_mean_permille,
-              permille(last->mem_used_mib, last->mem_capacity_mib));
+    add_share(out, "compute", r->milli_mean_permille, permille(last->milli_used, last->milli_capacity));
+    add_share(out, "memory", r->mem_mean_permille, permille(last->mem_used_mib, last->mem_capacity_mib));
     strbuf_addf(out, "largest hole  %" PRId64 " milli, %" PRId64 " MiB; %u of %zu GPUs empty\n",
-                last->largest_hole_milli, last->largest_hole_mib, last->empty_device_n,
-                last->device_n);
-    strbuf_addf(out,
-                "\n%" PRIu64 " over-commits in %" PRIu64 " looks at the API server's objects\n",
-                r->overcommit_n, r->check_n);
+                last->largest_hole_milli, last->largest_hole_mib, last->empty_device_n, last->device_n);
+    strbuf_addf(out, "\n%" PRIu64 " over-commits in %" PRIu64 " looks at the API server's objects\n", r->overcommit_n,
+                r->check_n);
     if (r->violation_n) {
         strbuf_addf(out, "first violation: %s\n", r->first_violation);
     }

@@ -28,8 +28,7 @@ static bool locale_is_utf8(void)
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         const char *v = env(names[i]);
         if (v[0]) { /* the first that is set decides */
-            return str_match_glob(STR("*utf-8*"), str_of(v)) ||
-                   str_match_glob(STR("*utf8*"), str_of(v));
+            return str_match_glob(STR("*utf-8*"), str_of(v)) || str_match_glob(STR("*utf8*"), str_of(v));
         }
     }
     return false;
@@ -135,8 +134,7 @@ static void redraw(struct run *r, const struct strbuf *frame)
         strbuf_add_cstr(&out, "\033[?25l");
     }
     while (rest.n > 0 && str_split(&rest, '\n', &part)) {
-        strbuf_add_cstr(&out,
-                        "\033[2K"); /* first: behind a full line it would take the last column */
+        strbuf_add_cstr(&out, "\033[2K"); /* first: behind a full line it would take the last column */
         strbuf_add_str(&out, part);
         strbuf_add_char(&out, '\n');
         lines++;
@@ -180,8 +178,7 @@ static void draw(struct run *r, int64_t now_ns)
 
 static bool over(const struct run *r, int64_t now_ns)
 {
-    return atomic_load(r->o->stop) ||
-           (r->o->for_ms > 0 && now_ns - r->start_ns >= r->o->for_ms * INT64_C(1000000));
+    return atomic_load(r->o->stop) || (r->o->for_ms > 0 && now_ns - r->start_ns >= r->o->for_ms * INT64_C(1000000));
 }
 
 /* A look at thousands of nodes takes its time; three quarters of the machine stay for the others.
@@ -190,9 +187,7 @@ static void pause_after(int64_t work_ns)
 {
     int64_t ns = CHECK_MS * INT64_C(1000000);
     ns = 3 * work_ns > ns ? 3 * work_ns : ns;
-    nanosleep(
-        &(struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)},
-        NULL);
+    nanosleep(&(struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)}, NULL);
 }
 
 void picture_run(const struct picture_options *o, struct picture_result *ret)

@@ -2,10 +2,10 @@
 
 #define SMALL "vgpu.type: v100-4q-4GB"
 #define LARGE "vgpu.type: v100-16q-16GB"
-#define NODE(node, profile, mib)                                                                   \
-    {                                                                                              \
-        (node), .labels = (profile), .allocatable = "nvidia.com/gpu: 1", .model = "GRID-V100",     \
-                .gpu_n = 1, .mem_mib = (mib), .secret = true                                       \
+#define NODE(node, profile, mib)                                                                                       \
+    {                                                                                                                  \
+        (node), .labels = (profile), .allocatable = "nvidia.com/gpu: 1", .model = "GRID-V100", .gpu_n = 1,             \
+                .mem_mib = (mib), .secret = true                                                                       \
     }
 #define ONE_GPU .limits = "nvidia.com/gpu: 1"
 
@@ -57,8 +57,7 @@ static const struct scenario_step steps[] = {
 
 const struct scenario scenario_day_night = {
     .name = "day-night",
-    .line =
-        "Day and night: slices of 4 GB on four nodes by day, one of 16 GB on the fifth by night",
+    .line = "Day and night: slices of 4 GB on four nodes by day, one of 16 GB on the fifth by night",
     .example = "day-night.yaml",
     .clock = "2026-03-28T18:40:00Z",
     SCENARIO_NODES(nodes),

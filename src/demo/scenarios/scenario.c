@@ -60,8 +60,7 @@ static void wait_until(const struct scenario_runner *t, int64_t ms)
 {
     while (!stopped(t) && elapsed_ms(t) < ms) {
         int64_t left = ms - elapsed_ms(t);
-        const struct timespec ts = {.tv_nsec =
-                                        (long)(left < LOOK_MS ? left + 1 : LOOK_MS) * 1000000L};
+        const struct timespec ts = {.tv_nsec = (long)(left < LOOK_MS ? left + 1 : LOOK_MS) * 1000000L};
 
         nanosleep(&ts, NULL);
     }
@@ -141,8 +140,7 @@ static void see_doomed(void *ctx, const cJSON *pod)
     const char *name = doc_text(pod, "metadata.name");
 
     if (str_match_glob(str_of(d->pattern), str_of(name)) && d->n < ARRAY_LEN(d->pods)) {
-        snprintf(d->pods[d->n].namespace_, sizeof(d->pods[0].namespace_), "%s",
-                 doc_text(pod, "metadata.namespace"));
+        snprintf(d->pods[d->n].namespace_, sizeof(d->pods[0].namespace_), "%s", doc_text(pod, "metadata.namespace"));
         snprintf(d->pods[d->n++].name, sizeof(d->pods[0].name), "%s", name);
     }
 }
@@ -157,8 +155,7 @@ static int delete_pods(struct scenario_runner *t, const struct scenario_step *s,
         return err_set(reterr, ERR_NOT_FOUND, "there is no pod %s to delete", s->a);
     }
     for (size_t i = 0; i < d.n && rc == 0; i++) {
-        rc = apiserver_delete(t->o.apiserver, APISERVER_PODS, d.pods[i].namespace_, d.pods[i].name,
-                              0, reterr);
+        rc = apiserver_delete(t->o.apiserver, APISERVER_PODS, d.pods[i].namespace_, d.pods[i].name, 0, reterr);
     }
     return rc;
 }
@@ -206,8 +203,7 @@ static void wait_for(struct scenario_runner *t, const struct scenario_step *s, s
         }
     }
     if (!holds) {
-        fail(t, "expected of %.80s: %.160s; instead: %s", s->a, s->b != NULL ? s->b : "a place",
-             c.text);
+        fail(t, "expected of %.80s: %.160s; instead: %s", s->a, s->b != NULL ? s->b : "a place", c.text);
         return;
     }
     lock(t);
@@ -289,8 +285,7 @@ static void *scenario_runner_main(void *arg)
 
 /* ---- life ---- */
 
-int scenario_runner_start(const struct scenario_runner_options *o, struct scenario_runner **ret,
-                      struct err *reterr)
+int scenario_runner_start(const struct scenario_runner_options *o, struct scenario_runner **ret, struct err *reterr)
 {
     struct scenario_runner *t = xcalloc(1, sizeof(*t));
     int rc;

@@ -71,8 +71,7 @@ static void see_refused(struct look *l, const cJSON *pod, const char *name)
     if (node[0] != '\0') {
         differs(l, name, "is bound to %.60s", node);
     } else if (strstr(reason, l->c->step->b) == NULL) {
-        differs(l, name, "waits: %.120s",
-                reason[0] != '\0' ? reason : "nobody has looked at it yet");
+        differs(l, name, "waits: %.120s", reason[0] != '\0' ? reason : "nobody has looked at it yet");
     }
 }
 
@@ -104,8 +103,8 @@ static void see_apart(struct look *l, const cJSON *pod, const char *name)
     for (size_t i = 0; i < list.n && l->taken.n < 64; i++) {
         char device[160];
 
-        snprintf(device, sizeof(device), "%.60s %d %.64s", doc_text(pod, "spec.nodeName"),
-                 list.items[i].index, list.items[i].uuid);
+        snprintf(device, sizeof(device), "%.60s %d %.64s", doc_text(pod, "spec.nodeName"), list.items[i].index,
+                 list.items[i].uuid);
         for (size_t j = 0; j < l->taken.n; j++) {
             if (strcmp(device, l->taken.names[j]) == 0) {
                 differs(l, name, "shares a device with another one");
@@ -146,8 +145,7 @@ static void see_told(struct look *l, const cJSON *pod, const char *name)
     BUG_ON(want == NULL);
     cJSON_ArrayForEach(w, want)
     {
-        const char *has =
-            cJSON_GetStringValue(doc_field(doc_at(pod, "metadata.annotations"), w->string));
+        const char *has = cJSON_GetStringValue(doc_field(doc_at(pod, "metadata.annotations"), w->string));
 
         if (has == NULL || !str_match_glob(str_of(w->valuestring), str_of(has))) {
             differs(l, name, "is told %.60s: %.60s", w->string, has != NULL ? has : "nothing");
@@ -177,8 +175,7 @@ static void see_event(void *ctx, const cJSON *event)
     const struct scenario_step *s = l->c->step;
     const char *about = doc_text(event, "regarding.name");
 
-    if ((s->a[0] == '\0' || strcmp(about, s->a) == 0) &&
-        strstr(doc_text(event, "note"), s->b) != NULL) {
+    if ((s->a[0] == '\0' || strcmp(about, s->a) == 0) && strstr(doc_text(event, "note"), s->b) != NULL) {
         l->n++;
     }
 }
@@ -189,8 +186,7 @@ static bool state_holds(struct claim *c)
     char *text = v != NULL ? doc_print(v) : NULL;
     bool is = text != NULL && strcmp(text, c->step->b) == 0;
 
-    snprintf(c->text, sizeof(c->text), "/state says %.80s: %.120s", c->step->a,
-             text != NULL ? text : "nothing");
+    snprintf(c->text, sizeof(c->text), "/state says %.80s: %.120s", c->step->a, text != NULL ? text : "nothing");
     free(text);
     return is;
 }
@@ -216,8 +212,8 @@ static void put_in_words(struct claim *c, uint32_t n)
         snprintf(c->text, sizeof(c->text), "%s %s GPUs or instances of their own", s->a, have);
         break;
     case SCENARIO_HOLDS:
-        snprintf(c->text, sizeof(c->text), "%s %s %d x (%lld milli, %lld MiB)", s->a, have, s->n,
-                 (long long)s->milli, (long long)s->mem_mib);
+        snprintf(c->text, sizeof(c->text), "%s %s %d x (%lld milli, %lld MiB)", s->a, have, s->n, (long long)s->milli,
+                 (long long)s->mem_mib);
         break;
     case SCENARIO_TOLD:
         snprintf(c->text, sizeof(c->text), "%s %s told %s", s->a, is, s->b);
@@ -246,8 +242,7 @@ bool claim_holds(struct claim *c)
     apiserver_each(c->apiserver, c->step->act == SCENARIO_EVENT ? APISERVER_EVENTS : APISERVER_PODS,
                    c->step->act == SCENARIO_EVENT ? see_event : see_pod, &l);
     if (l.n == 0) {
-        snprintf(c->text, sizeof(c->text),
-                 c->step->act == SCENARIO_EVENT ? "no such Event" : "there is no such pod");
+        snprintf(c->text, sizeof(c->text), c->step->act == SCENARIO_EVENT ? "no such Event" : "there is no such pod");
     }
     if (l.n == 0 || l.differs) {
         return false;

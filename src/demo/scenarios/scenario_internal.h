@@ -12,61 +12,61 @@
 
 /* ---- rows of the tables ---- */
 
-#define SAY(text)                                                                                  \
-    {                                                                                              \
-        SCENARIO_SAY, (text)                                                                          \
+#define SAY(text)                                                                                                      \
+    {                                                                                                                  \
+        SCENARIO_SAY, (text)                                                                                           \
     }
-#define CREATE(name, copies, ...)                                                                  \
-    {                                                                                              \
-        SCENARIO_CREATE, (name), .n = (copies), .pod = { __VA_ARGS__ }                                \
+#define CREATE(name, copies, ...)                                                                                      \
+    {                                                                                                                  \
+        SCENARIO_CREATE, (name), .n = (copies), .pod = { __VA_ARGS__ }                                                 \
     }
-#define DELETE(name)                                                                               \
-    {                                                                                              \
-        SCENARIO_DELETE, (name)                                                                       \
+#define DELETE(name)                                                                                                   \
+    {                                                                                                                  \
+        SCENARIO_DELETE, (name)                                                                                        \
     }
-#define CLOCK(time)                                                                                \
-    {                                                                                              \
-        SCENARIO_CLOCK, (time)                                                                        \
+#define CLOCK(time)                                                                                                    \
+    {                                                                                                                  \
+        SCENARIO_CLOCK, (time)                                                                                         \
     }
-#define PATCH(node, json)                                                                          \
-    {                                                                                              \
-        SCENARIO_PATCH, (node), (json)                                                                \
+#define PATCH(node, json)                                                                                              \
+    {                                                                                                                  \
+        SCENARIO_PATCH, (node), (json)                                                                                 \
     }
-#define BOUND(name)                                                                                \
-    {                                                                                              \
-        SCENARIO_BOUND, (name)                                                                        \
+#define BOUND(name)                                                                                                    \
+    {                                                                                                                  \
+        SCENARIO_BOUND, (name)                                                                                         \
     }
-#define BOUND_TO(name, node)                                                                       \
-    {                                                                                              \
-        SCENARIO_BOUND, (name), (node)                                                                \
+#define BOUND_TO(name, node)                                                                                           \
+    {                                                                                                                  \
+        SCENARIO_BOUND, (name), (node)                                                                                 \
     }
-#define REFUSED(name, reason)                                                                      \
-    {                                                                                              \
-        SCENARIO_REFUSED, (name), (reason)                                                            \
+#define REFUSED(name, reason)                                                                                          \
+    {                                                                                                                  \
+        SCENARIO_REFUSED, (name), (reason)                                                                             \
     }
-#define TOGETHER(name)                                                                             \
-    {                                                                                              \
-        SCENARIO_TOGETHER, (name)                                                                     \
+#define TOGETHER(name)                                                                                                 \
+    {                                                                                                                  \
+        SCENARIO_TOGETHER, (name)                                                                                      \
     }
-#define APART(name)                                                                                \
-    {                                                                                              \
-        SCENARIO_APART, (name)                                                                        \
+#define APART(name)                                                                                                    \
+    {                                                                                                                  \
+        SCENARIO_APART, (name)                                                                                         \
     }
-#define HOLDS(name, devices, milli_each, mib_each)                                                 \
-    {                                                                                              \
-        SCENARIO_HOLDS, (name), .n = (devices), .milli = (milli_each), .mem_mib = (mib_each)          \
+#define HOLDS(name, devices, milli_each, mib_each)                                                                     \
+    {                                                                                                                  \
+        SCENARIO_HOLDS, (name), .n = (devices), .milli = (milli_each), .mem_mib = (mib_each)                           \
     }
-#define TOLD(name, annotation)                                                                     \
-    {                                                                                              \
-        SCENARIO_TOLD, (name), (annotation)                                                           \
+#define TOLD(name, annotation)                                                                                         \
+    {                                                                                                                  \
+        SCENARIO_TOLD, (name), (annotation)                                                                            \
     }
-#define EVENT(object, note)                                                                        \
-    {                                                                                              \
-        SCENARIO_EVENT, (object), (note)                                                              \
+#define EVENT(object, note)                                                                                            \
+    {                                                                                                                  \
+        SCENARIO_EVENT, (object), (note)                                                                               \
     }
-#define STATE(path, json)                                                                          \
-    {                                                                                              \
-        SCENARIO_STATE, (path), (json)                                                                \
+#define STATE(path, json)                                                                                              \
+    {                                                                                                                  \
+        SCENARIO_STATE, (path), (json)                                                                                 \
     }
 
 /* ---- notation ---- */

@@ -95,8 +95,7 @@ static char *hardware(const struct scenario_node *n)
         doc_set(g, "index", cJSON_CreateNumber(i));
         doc_set_text(g, "model", n->model);
         doc_set(g, "memMib", cJSON_CreateNumber((double)n->mem_mib));
-        if (rest.p != NULL && str_split(&rest, ';', &layout) &&
-            !str_eq_cstr(str_trim(layout), "-")) {
+        if (rest.p != NULL && str_split(&rest, ';', &layout) && !str_eq_cstr(str_trim(layout), "-")) {
             doc_set(g, "mig", instances(str_trim(layout), n->name, i));
         }
         BUG_ON(!cJSON_AddItemToArray(gpus, g));
@@ -111,8 +110,7 @@ cJSON *scenario_node_object(const struct scenario_node *n)
 {
     cJSON *o = cJSON_CreateObject(), *metadata = doc_object(o, "metadata");
     cJSON *annotations = pairs(n->annotations), *labels = pairs(n->labels);
-    cJSON *allocatable = pairs(n->allocatable), *ready = cJSON_CreateObject(),
-          *list = cJSON_CreateArray();
+    cJSON *allocatable = pairs(n->allocatable), *ready = cJSON_CreateObject(), *list = cJSON_CreateArray();
     char *text = hardware(n);
 
     doc_set_text(metadata, "name", n->name);
@@ -151,8 +149,7 @@ int scenario_create_nodes(const struct scenario *s, struct apiserver *a, struct 
 
 cJSON *scenario_pod_object(const char *name, const struct scenario_pod *p)
 {
-    cJSON *o = cJSON_CreateObject(), *metadata = doc_object(o, "metadata"),
-          *spec = doc_object(o, "spec");
+    cJSON *o = cJSON_CreateObject(), *metadata = doc_object(o, "metadata"), *spec = doc_object(o, "spec");
     cJSON *c = cJSON_CreateObject(), *containers = cJSON_CreateArray();
 
     doc_set_text(metadata, "name", name);

@@ -6,11 +6,9 @@
 static const struct scenario_node nodes[] = {
     {"placed-1", .labels = PLACED, .model = "NVIDIA-A10", .gpu_n = 1, .mem_mib = 24576},
     {"sold-1",
-     .labels = SOLD
-     "; nvidia.com/gpu.count: 2; nvidia.com/gpu.memory: 24576; nvidia.com/gpu.replicas: 10; "
-     "nvidia.com/gpu.sharing-strategy: time-slicing; nvidia.com/gpu.product: NVIDIA-A10-SHARED",
-     .allocatable = "nvidia.com/gpu: 20", .model = "NVIDIA-A10", .gpu_n = 2, .mem_mib = 24576,
-     .secret = true},
+     .labels = SOLD "; nvidia.com/gpu.count: 2; nvidia.com/gpu.memory: 24576; nvidia.com/gpu.replicas: 10; "
+                    "nvidia.com/gpu.sharing-strategy: time-slicing; nvidia.com/gpu.product: NVIDIA-A10-SHARED",
+     .allocatable = "nvidia.com/gpu: 20", .model = "NVIDIA-A10", .gpu_n = 2, .mem_mib = 24576, .secret = true},
 };
 
 static const struct scenario_step steps[] = {

@@ -4,13 +4,11 @@
 #define SLICES "gpus: slices"
 
 static const struct scenario_node nodes[] = {
-    {"gpu-node", .labels = WHOLE_GPUS, .model = "Tesla-V100-SXM2-32GB", .gpu_n = 2,
-     .mem_mib = 32768},
-    {"slices-8g", .labels = SLICES "; vgpu.type: v100-8q-8GB", .allocatable = "nvidia.com/gpu: 2",
-     .model = "GRID-V100", .gpu_n = 2, .mem_mib = 8192, .secret = true},
-    {"slices-4g", .labels = SLICES "; virtual.gpu.type: v100-4q-4GB",
-     .allocatable = "nvidia.com/gpu: 2", .model = "GRID-V100", .gpu_n = 2, .mem_mib = 4096,
-     .secret = true},
+    {"gpu-node", .labels = WHOLE_GPUS, .model = "Tesla-V100-SXM2-32GB", .gpu_n = 2, .mem_mib = 32768},
+    {"slices-8g", .labels = SLICES "; vgpu.type: v100-8q-8GB", .allocatable = "nvidia.com/gpu: 2", .model = "GRID-V100",
+     .gpu_n = 2, .mem_mib = 8192, .secret = true},
+    {"slices-4g", .labels = SLICES "; virtual.gpu.type: v100-4q-4GB", .allocatable = "nvidia.com/gpu: 2",
+     .model = "GRID-V100", .gpu_n = 2, .mem_mib = 4096, .secret = true},
 };
 
 static const struct scenario_step steps[] = {
@@ -71,8 +69,7 @@ static const struct scenario_step steps[] = {
 
 const struct scenario scenario_vgpu = {
     .name = "vgpu",
-    .line =
-        "K8vGPUSharing: nvidia.com/vgpu in thousandths, quality of runtime, fixed slices",
+    .line = "K8vGPUSharing: nvidia.com/vgpu in thousandths, quality of runtime, fixed slices",
     .example = "vgpu.yaml",
     SCENARIO_NODES(nodes),
     SCENARIO_STEPS(steps),

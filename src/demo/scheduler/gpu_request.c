@@ -22,9 +22,8 @@ static bool limits_text(const cJSON *container, char *buf, size_t size)
     const char *count = limit(container, "fgpu.io/gpu-count");
     const char *times = count && (milli || mem) ? count : "";
     if (milli || mem) {
-        snprintf(buf, size, "%.8s%s%.16s%s%s%.16s%s", times, times[0] ? " x " : "",
-                 milli ? milli : "", milli ? " milli" : "", milli && mem ? " + " : "",
-                 mem ? mem : "", mem ? " MiB" : "");
+        snprintf(buf, size, "%.8s%s%.16s%s%s%.16s%s", times, times[0] ? " x " : "", milli ? milli : "",
+                 milli ? " milli" : "", milli && mem ? " + " : "", mem ? mem : "", mem ? " MiB" : "");
     } else if (count) {
         snprintf(buf, size, "%.16s GPU%s", count, strcmp(count, "1") == 0 ? "" : "s");
     }
@@ -36,7 +35,8 @@ static bool foreign_text(const cJSON *container, char *buf, size_t size)
 {
     const cJSON *l;
 
-    cJSON_ArrayForEach (l, doc_at(container, "resources.limits")) {
+    cJSON_ArrayForEach(l, doc_at(container, "resources.limits"))
+    {
         if (strchr(l->string, '/') != NULL && cJSON_IsString(l)) {
             snprintf(buf, size, "%.16s %.30s", l->valuestring, strchr(l->string, '/') + 1);
             return true;
@@ -50,7 +50,8 @@ static bool annotations_text(const cJSON *pod, char *buf, size_t size)
 {
     const cJSON *a;
 
-    cJSON_ArrayForEach (a, doc_at(pod, "metadata.annotations")) {
+    cJSON_ArrayForEach(a, doc_at(pod, "metadata.annotations"))
+    {
         const char *slash = strchr(a->string, '/'), *key = slash != NULL ? slash + 1 : a->string;
 
         if (cJSON_IsString(a) && (strncmp(key, "gpu-", 4) == 0 || strncmp(key, "mig-", 4) == 0)) {
@@ -65,7 +66,8 @@ void gpu_request_text(const cJSON *pod, char *buf, size_t size)
 {
     const cJSON *c;
     const char *text;
-    cJSON_ArrayForEach (c, doc_at(pod, "spec.containers")) {
+    cJSON_ArrayForEach(c, doc_at(pod, "spec.containers"))
+    {
         if (limits_text(c, buf, size) || foreign_text(c, buf, size)) {
             return;
         }

@@ -88,13 +88,12 @@ void player_failed(struct player *p, const char *uid, struct decision *d, const 
     }
     struct decision failed = *d;
     failed.kind = DECISION_FAILED;
-    snprintf(failed.reason, sizeof(failed.reason), "%.*s", (int)sizeof(failed.reason) - 1,
-             err->msg);
+    snprintf(failed.reason, sizeof(failed.reason), "%.*s", (int)sizeof(failed.reason) - 1, err->msg);
     mutex_lock(&p->lock);
     p->stats.failures++;
     p->stats.protocol_errors += err->code == ERR_PARSE || err->code == ERR_INVALID;
-    snprintf(p->stats.last_failure, sizeof(p->stats.last_failure), "%.*s",
-             (int)sizeof(p->stats.last_failure) - 1, err->msg);
+    snprintf(p->stats.last_failure, sizeof(p->stats.last_failure), "%.*s", (int)sizeof(p->stats.last_failure) - 1,
+             err->msg);
     player_record(p, &failed);
     struct queue_entry *e = uid ? player_entry(p, uid) : NULL;
     if (e) {
@@ -150,8 +149,7 @@ static bool verify_bound(struct player *p, struct bind_job *job, struct err *ret
     apiserver_find(p->apiserver, APISERVER_PODS, job->namespace_, job->name, read_bound, &b);
     snprintf(job->decision.devices, sizeof(job->decision.devices), "%s", b.devices);
     if (b.seen && strcmp(b.node, job->node) != 0) {
-        err_set(reterr, ERR_INVALID, "bind said success for %s, but the pod's node is \"%s\"",
-                job->node, b.node);
+        err_set(reterr, ERR_INVALID, "bind said success for %s, but the pod's node is \"%s\"", job->node, b.node);
         return false;
     }
     return true;
@@ -161,8 +159,7 @@ static void bind_one(struct player *p, struct verbs *v, struct bind_job *job)
 {
     struct err err;
     int64_t us;
-    if (verbs_bind(v, job->namespace_, job->name, job->uid, job->node, &us, &err) ||
-        !verify_bound(p, job, &err)) {
+    if (verbs_bind(v, job->namespace_, job->name, job->uid, job->node, &us, &err) || !verify_bound(p, job, &err)) {
         player_failed(p, job->uid, &job->decision, &err);
         return;
     }
@@ -217,13 +214,11 @@ void player_sleep_ms(int64_t ms)
 
 static int check_options(const struct player_options *o, struct err *reterr)
 {
-    if (!o->apiserver || !o->verbs_url ||
-        strlen(o->verbs_url) >= sizeof(((struct player *)NULL)->verbs_url)) {
+    if (!o->apiserver || !o->verbs_url || strlen(o->verbs_url) >= sizeof(((struct player *)NULL)->verbs_url)) {
         return err_set(reterr, ERR_INVALID, "player: give an API server and the URL of the verbs");
     }
     if (o->speed_milli < 0 || o->speed_milli > 1000000) {
-        return err_set(reterr, ERR_INVALID,
-                       "speed %d/1000: give more than 0 and at most 1000 times", o->speed_milli);
+        return err_set(reterr, ERR_INVALID, "speed %d/1000: give more than 0 and at most 1000 times", o->speed_milli);
     }
     return 0;
 }
@@ -258,8 +253,7 @@ int player_start(const struct player_options *o, struct player **ret, struct err
     p->apiserver = o->apiserver;
     p->clock = clock_system();
     snprintf(p->verbs_url, sizeof(p->verbs_url), "%s", o->verbs_url);
-    snprintf(p->scheduler_name, sizeof(p->scheduler_name), "%s",
-             o->scheduler_name ? o->scheduler_name : "fgpu-demo");
+    snprintf(p->scheduler_name, sizeof(p->scheduler_name), "%s", o->scheduler_name ? o->scheduler_name : "fgpu-demo");
     p->weight = o->weight ? o->weight : 200;
     p->load_pct = o->load_pct ? o->load_pct : 105;
     p->speed_milli = o->speed_milli ? o->speed_milli : 1000;

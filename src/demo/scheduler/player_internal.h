@@ -72,7 +72,7 @@ void *player_bind(void *ctx);
 void *player_work(void *ctx);
 
 /* ---- with the lock ---- */
-struct queue_entry *player_entry(struct player *p, const char *uid); /* NULL when absent */
+struct queue_entry *player_entry(struct player *p, const char *uid);     /* NULL when absent */
 struct queue_entry *player_entry_add(struct player *p, const char *uid); /* absent so far */
 /* Forgets the entries of pods that are no longer pending: those not seen since the last call. */
 void player_sweep(struct player *p);

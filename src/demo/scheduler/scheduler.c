@@ -56,16 +56,14 @@ static void see_bound(void *ctx, const cJSON *pod)
 {
     struct pass *pass = ctx;
     const char *phase = doc_text(pod, "status.phase");
-    if (doc_text(pod, "spec.nodeName")[0] && strcmp(phase, "Succeeded") != 0 &&
-        strcmp(phase, "Failed") != 0) {
+    if (doc_text(pod, "spec.nodeName")[0] && strcmp(phase, "Succeeded") != 0 && strcmp(phase, "Failed") != 0) {
         pass->cluster += hash_str(cluster_key, str_of(doc_text(pod, "metadata.uid")));
     }
 }
 
 static bool is_pending(const struct player *p, const cJSON *pod)
 {
-    return doc_text(pod, "spec.nodeName")[0] == '\0' &&
-           strcmp(doc_text(pod, "status.phase"), "Pending") == 0 &&
+    return doc_text(pod, "spec.nodeName")[0] == '\0' && strcmp(doc_text(pod, "status.phase"), "Pending") == 0 &&
            doc_text(pod, "metadata.deletionTimestamp")[0] == '\0' &&
            strcmp(doc_text(pod, "spec.schedulerName"), p->scheduler_name) == 0;
 }
@@ -75,11 +73,9 @@ static void take_pending(struct pass *pass, const cJSON *pod)
     struct pending *d = &pass->due[pass->due_n++];
     *d = (struct pending){.json = doc_print(pod), .selector = cJSON_Duplicate(doc_at(pod, "spec.nodeSelector"), true)};
     snprintf(d->job.uid, sizeof(d->job.uid), "%s", doc_text(pod, "metadata.uid"));
-    snprintf(d->job.namespace_, sizeof(d->job.namespace_), "%s",
-             doc_text(pod, "metadata.namespace"));
+    snprintf(d->job.namespace_, sizeof(d->job.namespace_), "%s", doc_text(pod, "metadata.namespace"));
     snprintf(d->job.name, sizeof(d->job.name), "%s", doc_text(pod, "metadata.name"));
-    snprintf(d->job.decision.pod, sizeof(d->job.decision.pod), "%s",
-             doc_text(pod, "metadata.name"));
+    snprintf(d->job.decision.pod, sizeof(d->job.decision.pod), "%s", doc_text(pod, "metadata.name"));
     gpu_request_text(pod, d->job.decision.gpu_request, sizeof(d->job.decision.gpu_request));
 }
 
@@ -99,8 +95,7 @@ static void see_pending(void *ctx, const cJSON *pod)
     }
     e->seen = true;
     bool waits = e->wait_cluster == pass->cluster && pass->now_ns < e->flush_ns;
-    if (!e->binding && pass->now_ns >= e->not_before_ns && !waits &&
-        pass->due_n < CYCLES_PER_PASS) {
+    if (!e->binding && pass->now_ns >= e->not_before_ns && !waits && pass->due_n < CYCLES_PER_PASS) {
         take_pending(pass, pod);
     }
 }
@@ -123,9 +118,8 @@ static void write_condition(struct player *p, const struct bind_job *job, const 
     struct strbuf b;
     struct json_writer w;
     strbuf_init(&b, 4096);
-    strbuf_add_cstr(&b,
-                    "{\"status\":{\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"False\","
-                    "\"reason\":\"Unschedulable\",\"message\":");
+    strbuf_add_cstr(&b, "{\"status\":{\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"False\","
+                        "\"reason\":\"Unschedulable\",\"message\":");
     json_writer_init(&w, &b);
     json_write_cstr(&w, message);
     strbuf_add_cstr(&b, "}]}}");
@@ -141,8 +135,8 @@ static void refused(struct pass *pass, struct bind_job *job, const struct filter
     size_t at = 0;
     d->kind = DECISION_REFUSED;
     for (size_t i = 0; i < f->reason_n && at < sizeof(d->reason); i++) {
-        int n = snprintf(d->reason + at, sizeof(d->reason) - at, "%s%zu %s", i ? ", " : "",
-                         f->reasons[i].n, f->reasons[i].text);
+        int n = snprintf(d->reason + at, sizeof(d->reason) - at, "%s%zu %s", i ? ", " : "", f->reasons[i].n,
+                         f->reasons[i].text);
         at += n > 0 ? (size_t)n : 0;
     }
     uint64_t hash = hash_str(cluster_key, str_of(d->reason));
@@ -163,8 +157,7 @@ static void refused(struct pass *pass, struct bind_job *job, const struct filter
     mutex_unlock(&p->lock);
     if (write) {
         char message[sizeof(d->reason) + 64];
-        snprintf(message, sizeof(message), "0/%zu nodes are available: %s.", pass->nodes.n,
-                 d->reason);
+        snprintf(message, sizeof(message), "0/%zu nodes are available: %s.", pass->nodes.n, d->reason);
         write_condition(p, job, message);
     }
 }
@@ -210,13 +203,14 @@ static void select_node(void *ctx, const cJSON *node)
 {
     struct selected *s = ctx;
     const cJSON *want;
-    char **name = s->nodes->n > 0 ? bsearch(doc_text(node, "metadata.name"), s->nodes->items, s->nodes->n,
-                                            sizeof(char *), by_text)
-                                  : NULL;
+    char **name = s->nodes->n > 0
+                      ? bsearch(doc_text(node, "metadata.name"), s->nodes->items, s->nodes->n, sizeof(char *), by_text)
+                      : NULL;
     if (!name) {
         return; /* cordoned, or new since this pass began */
     }
-    cJSON_ArrayForEach (want, s->selector) {
+    cJSON_ArrayForEach(want, s->selector)
+    {
         const char *has = cJSON_GetStringValue(doc_field(doc_at(node, "metadata.labels"), want->string));
         if (!has || !cJSON_IsString(want) || strcmp(has, want->valuestring) != 0) {
             return;
@@ -265,8 +259,7 @@ static void cycle(struct pass *pass, const struct name_list *nodes, struct verbs
         player_failed(p, pod->job.uid, &pod->job.decision, &err);
         return;
     }
-    add_latency(p, f.feasible_n == 0 ? &p->stats.refusal : &p->stats.filter, &pod->job.decision,
-                us);
+    add_latency(p, f.feasible_n == 0 ? &p->stats.refusal : &p->stats.filter, &pod->job.decision, us);
     if (f.feasible_n == 0) {
         add_unselected(&f, pass->nodes.n - nodes->n);
         refused(pass, &pod->job, &f);

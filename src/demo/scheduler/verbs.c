@@ -49,8 +49,7 @@ static int call(struct verbs *v, const char *verb, int64_t *ret_us, struct err *
     const struct clock *clock = clock_system();
     snprintf(url, sizeof(url), "%s/%s", v->base_url, verb);
     int64_t start_ns = clock_mono_ns(clock);
-    int rc = http_client_post(v->http, url, strbuf_view(&v->request), VERBS_TIMEOUT_MS, &v->reply,
-                              reterr);
+    int rc = http_client_post(v->http, url, strbuf_view(&v->request), VERBS_TIMEOUT_MS, &v->reply, reterr);
     if (rc == 0) {
         *ret_us = (clock_mono_ns(clock) - start_ns) / 1000;
         arena_reset(&v->arena);
@@ -60,8 +59,8 @@ static int call(struct verbs *v, const char *verb, int64_t *ret_us, struct err *
 }
 
 /* ExtenderArgs. `chosen` NULL: all nodes. */
-static void write_args(struct verbs *v, struct str pod, const struct name_list *nodes,
-                       const size_t *chosen, size_t chosen_n)
+static void write_args(struct verbs *v, struct str pod, const struct name_list *nodes, const size_t *chosen,
+                       size_t chosen_n)
 {
     struct json_writer w;
     strbuf_reset(&v->request);
@@ -100,8 +99,8 @@ static ptrdiff_t place_of(const struct name_list *nodes, struct str name)
 }
 
 /* A node of the request, not seen before in this reply. */
-static bool take_node(struct json_reader *r, const struct name_list *nodes, struct str name,
-                      bool *seen, size_t *ret_place)
+static bool take_node(struct json_reader *r, const struct name_list *nodes, struct str name, bool *seen,
+                      size_t *ret_place)
 {
     ptrdiff_t i = place_of(nodes, name);
     if (i < 0) {
@@ -117,8 +116,7 @@ static bool take_node(struct json_reader *r, const struct name_list *nodes, stru
     return true;
 }
 
-static void read_names(struct json_reader *r, const struct name_list *nodes, bool *seen,
-                       struct filter_result *f)
+static void read_names(struct json_reader *r, const struct name_list *nodes, bool *seen, struct filter_result *f)
 {
     struct str name;
     if (json_accept_null(r)) {
@@ -146,8 +144,7 @@ static void count_reason(struct filter_result *f, struct str text)
     }
 }
 
-static void read_failed(struct json_reader *r, const struct name_list *nodes, bool *seen,
-                        struct filter_result *f)
+static void read_failed(struct json_reader *r, const struct name_list *nodes, bool *seen, struct filter_result *f)
 {
     struct str name, reason;
     size_t place;
@@ -162,8 +159,8 @@ static void read_failed(struct json_reader *r, const struct name_list *nodes, bo
     }
 }
 
-static int read_filter(struct verbs *v, const struct name_list *nodes, bool *seen,
-                       struct filter_result *f, struct err *reterr)
+static int read_filter(struct verbs *v, const struct name_list *nodes, bool *seen, struct filter_result *f,
+                       struct err *reterr)
 {
     struct json_reader *r = &v->reader;
     struct str key, error = STR_NULL;
@@ -171,8 +168,7 @@ static int read_filter(struct verbs *v, const struct name_list *nodes, bool *see
     while (json_object_next(r, &key)) {
         if (str_eq(key, STR("NodeNames"))) {
             read_names(r, nodes, seen, f);
-        } else if (str_eq(key, STR("FailedNodes")) ||
-                   str_eq(key, STR("FailedAndUnresolvableNodes"))) {
+        } else if (str_eq(key, STR("FailedNodes")) || str_eq(key, STR("FailedAndUnresolvableNodes"))) {
             read_failed(r, nodes, seen, f);
         } else if (str_eq(key, STR("Error"))) {
             json_string(r, &error);
@@ -189,8 +185,7 @@ static int read_filter(struct verbs *v, const struct name_list *nodes, bool *see
     }
     for (size_t i = 0; i < nodes->n && f->feasible_n == 0; i++) {
         if (!seen[i]) {
-            return err_set(reterr, ERR_INVALID, "filter reply: no node fits and %s has no reason",
-                           nodes->items[i]);
+            return err_set(reterr, ERR_INVALID, "filter reply: no node fits and %s has no reason", nodes->items[i]);
         }
     }
     return 0;
@@ -207,8 +202,8 @@ static void sort_reasons(struct filter_result *f)
     }
 }
 
-int verbs_filter(struct verbs *v, struct str pod, const struct name_list *nodes,
-                 struct filter_result *ret, int64_t *ret_us, struct err *reterr)
+int verbs_filter(struct verbs *v, struct str pod, const struct name_list *nodes, struct filter_result *ret,
+                 int64_t *ret_us, struct err *reterr)
 {
     struct filter_result f = {.feasible = xcalloc(nodes->n + 1, sizeof(size_t))};
     bool *seen = xcalloc(nodes->n + 1, sizeof(bool));
@@ -228,8 +223,8 @@ int verbs_filter(struct verbs *v, struct str pod, const struct name_list *nodes,
 }
 
 /* One {"Host":...,"Score":...}; returns false on any deviation. */
-static void read_score(struct json_reader *r, const struct name_list *nodes,
-                       const struct filter_result *f, bool *seen, int64_t *scores)
+static void read_score(struct json_reader *r, const struct name_list *nodes, const struct filter_result *f, bool *seen,
+                       int64_t *scores)
 {
     struct str key, host = STR_NULL;
     int64_t score = -1;
@@ -262,8 +257,7 @@ static void read_score(struct json_reader *r, const struct name_list *nodes,
 }
 
 int verbs_prioritize(struct verbs *v, struct str pod, const struct name_list *nodes,
-                     const struct filter_result *filtered, int64_t *scores, int64_t *ret_us,
-                     struct err *reterr)
+                     const struct filter_result *filtered, int64_t *scores, int64_t *ret_us, struct err *reterr)
 {
     size_t n = 0;
     write_args(v, pod, nodes, filtered->feasible, filtered->feasible_n);
@@ -284,12 +278,11 @@ int verbs_prioritize(struct verbs *v, struct str pod, const struct name_list *no
     }
     return n == filtered->feasible_n
                ? 0
-               : err_set(reterr, ERR_INVALID, "prioritize reply: %zu scores for %zu nodes", n,
-                         filtered->feasible_n);
+               : err_set(reterr, ERR_INVALID, "prioritize reply: %zu scores for %zu nodes", n, filtered->feasible_n);
 }
 
-int verbs_bind(struct verbs *v, const char *namespace_, const char *name, const char *uid,
-               const char *node, int64_t *ret_us, struct err *reterr)
+int verbs_bind(struct verbs *v, const char *namespace_, const char *name, const char *uid, const char *node,
+               int64_t *ret_us, struct err *reterr)
 {
     struct json_writer w;
     struct str key, error = STR_NULL;

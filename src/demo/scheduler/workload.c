@@ -18,7 +18,7 @@
 #define PATIENCE_NS (20 * SECOND_NS) /* a pod that waits longer is deleted by its owner */
 #define GRACE_NS (SECOND_NS / 2)     /* from the deletion to the end of the processes */
 #define REMAINS_NS SECOND_NS         /* for which a finished pod stays to be looked at */
-#define RAMP_PCT 80 /* of the steady population arrives RAMP_FACTOR times as fast */
+#define RAMP_PCT 80                  /* of the steady population arrives RAMP_FACTOR times as fast */
 #define RAMP_FACTOR 6
 #define SERIAL_LABEL "demo.fgpu.io/serial"
 
@@ -34,14 +34,10 @@ struct shape {
 };
 
 static const struct shape shapes[] = {
-    {"notebook", 22, FORM_MILLI, 1, 100, 300, 100, 200},
-    {"infer", 24, FORM_MILLI, 1, 200, 500, 50, 350},
-    {"train", 16, FORM_MILLI, 1, 400, 700, 100, 550},
-    {"embed", 12, FORM_MEMORY, 1, 4096, 12288, 4096, 140},
-    {"half", 6, FORM_FRACTION, 1, 500, 500, 1, 500},
-    {"pair", 8, FORM_MILLI, 2, 400, 500, 100, 900},
-    {"whole", 8, FORM_DEVICES, 1, 1000, 1000, 1, 1000},
-    {"multi", 4, FORM_DEVICES, 2, 1000, 1000, 1, 2000},
+    {"notebook", 22, FORM_MILLI, 1, 100, 300, 100, 200}, {"infer", 24, FORM_MILLI, 1, 200, 500, 50, 350},
+    {"train", 16, FORM_MILLI, 1, 400, 700, 100, 550},    {"embed", 12, FORM_MEMORY, 1, 4096, 12288, 4096, 140},
+    {"half", 6, FORM_FRACTION, 1, 500, 500, 1, 500},     {"pair", 8, FORM_MILLI, 2, 400, 500, 100, 900},
+    {"whole", 8, FORM_DEVICES, 1, 1000, 1000, 1, 1000},  {"multi", 4, FORM_DEVICES, 2, 1000, 1000, 1, 2000},
 };
 
 struct life {
@@ -91,8 +87,7 @@ static void plan(struct workload *w)
     BUG_ON(typical <= 0); /* some shape has one device */
     w->steady_n = r.milli_capacity * w->p->load_pct / 100 * total / typical;
     w->steady_n = w->steady_n > 0 ? w->steady_n : 1;
-    w->interval_ns =
-        player_scaled_ns(w->p, (LIFE_MIN_S + LIFE_MAX_S) * SECOND_NS / 2) / w->steady_n;
+    w->interval_ns = player_scaled_ns(w->p, (LIFE_MIN_S + LIFE_MAX_S) * SECOND_NS / 2) / w->steady_n;
     checker_report_fini(&r);
 }
 
@@ -130,8 +125,7 @@ static void write_gpu_request(struct json_writer *w, const struct shape *s, int6
     json_write_object_end(w);
 }
 
-static void write_pod(struct strbuf *out, const struct workload *wl, const struct shape *s,
-                      int64_t amount)
+static void write_pod(struct strbuf *out, const struct workload *wl, const struct shape *s, int64_t amount)
 {
     static const char *const teams[] = {"team-a", "team-b", "team-c"};
     struct json_writer w;
@@ -211,8 +205,7 @@ static void arrivals(struct workload *w)
 static struct life *life_of(struct workload *w, const cJSON *pod)
 {
     uint64_t serial;
-    const char *text =
-        cJSON_GetStringValue(doc_field(doc_at(pod, "metadata.labels"), SERIAL_LABEL));
+    const char *text = cJSON_GetStringValue(doc_field(doc_at(pod, "metadata.labels"), SERIAL_LABEL));
     if (!text || !str_to_u64(str_of(text), UINT32_MAX, &serial) || serial >= w->life_n) {
         return NULL;
     }
@@ -273,8 +266,7 @@ static void tend(void *ctx, const cJSON *pod)
     } else if (strcmp(phase, "Pending") == 0) {
         set_phase(w, pod, "Running");
         if (life) {
-            int64_t ms =
-                (int64_t)rng_below(&w->rng, (LIFE_MAX_S - LIFE_MIN_S) * 1000) + LIFE_MIN_S * 1000;
+            int64_t ms = (int64_t)rng_below(&w->rng, (LIFE_MAX_S - LIFE_MIN_S) * 1000) + LIFE_MIN_S * 1000;
             life->due_ns = w->now_ns + player_scaled_ns(w->p, ms * 1000000);
         }
     } else if (strcmp(phase, "Running") == 0) {

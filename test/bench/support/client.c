@@ -102,8 +102,7 @@ static size_t content_length(const struct strbuf *in, size_t head_n)
     return strtoul(at + sizeof(NAME) - 1, NULL, 10);
 }
 
-struct client_reply client_call(struct client *c, const char *method, const char *path,
-                                struct str body)
+struct client_reply client_call(struct client *c, const char *method, const char *path, struct str body)
 {
     struct client_reply r;
     int64_t start;

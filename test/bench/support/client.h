@@ -25,8 +25,7 @@ struct client_reply {
     struct str body; /* until the next call */
     int64_t took_ns; /* from before the first byte sent to after the last byte received */
 };
-struct client_reply client_call(struct client *c, const char *method, const char *path,
-                                struct str body);
+struct client_reply client_call(struct client *c, const char *method, const char *path, struct str body);
 
 int64_t client_now_ns(void);
 

@@ -29,8 +29,7 @@ uint32_t bench_bound_n(const struct bench_cluster *c)
 }
 
 /* Pods are numbered along the nodes: five nodes in a row hold 5 x per_node of them. */
-static void find_bound(const struct bench_cluster *c, uint32_t pod, uint32_t *ret_node,
-                       uint32_t *ret_nth)
+static void find_bound(const struct bench_cluster *c, uint32_t pod, uint32_t *ret_node, uint32_t *ret_nth)
 {
     uint32_t group = LOADS * c->per_node;
     uint32_t nth = pod % group, load = 0;
@@ -89,8 +88,7 @@ static void gpu_uuid(uint32_t node, uint32_t gpu, char buf[BENCH_NAME_MAX])
 {
     uint32_t mixed = (node + 1) * 2654435761U ^ gpu * 40503U;
 
-    snprintf(buf, BENCH_NAME_MAX, "GPU-%08" PRIx32 "-5a5a-4000-8000-%06" PRIx32 "%06" PRIx32, mixed,
-             node, gpu);
+    snprintf(buf, BENCH_NAME_MAX, "GPU-%08" PRIx32 "-5a5a-4000-8000-%06" PRIx32 "%06" PRIx32, mixed, node, gpu);
 }
 
 static void write_inventory(struct strbuf *out, uint32_t node, uint32_t gpu_n)
@@ -102,10 +100,8 @@ static void write_inventory(struct strbuf *out, uint32_t node, uint32_t gpu_n)
         gpu_uuid(node, i, uuid);
         strbuf_addf(out,
                     "%s{\"uuid\":\"%s\",\"index\":%" PRIu32 ",\"minor\":%" PRIu32
-                    ",\"model\":\"NVIDIA-%s\",\"memMib\":%d,\"slots\":16,\"numa\":%" PRIu32
-                    ",\"healthy\":true}",
-                    i > 0 ? "," : "", uuid, i, i,
-                    node / LOADS % 2 == 0 ? "A100-SXM4-80GB" : "H100-80GB-HBM3", MEM_MIB,
+                    ",\"model\":\"NVIDIA-%s\",\"memMib\":%d,\"slots\":16,\"numa\":%" PRIu32 ",\"healthy\":true}",
+                    i > 0 ? "," : "", uuid, i, i, node / LOADS % 2 == 0 ? "A100-SXM4-80GB" : "H100-80GB-HBM3", MEM_MIB,
                     i * 2 / gpu_n);
     }
     strbuf_add_cstr(out, "]}");
@@ -113,26 +109,23 @@ static void write_inventory(struct strbuf *out, uint32_t node, uint32_t gpu_n)
 
 static void write_managed_fields(struct strbuf *out)
 {
-    strbuf_add_cstr(
-        out,
-        "\"managedFields\":[{\"manager\":\"kubelet\",\"operation\":\"Update\",\"apiVersion\":"
-        "\"v1\","
-        "\"time\":\"2026-11-20T08:00:00Z\",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{\"f:"
-        "metadata\":{"
-        "\"f:annotations\":{\".\":{},\"f:fgpu.io/"
-        "assignment\":{}},\"f:labels\":{\".\":{},\"f:app\":{},"
-        "\"f:pod-template-hash\":{}}},\"f:spec\":{\"f:containers\":{\"k:{\\\"name\\\":\\\"main\\\"}"
-        "\":{"
-        "\".\":{},\"f:image\":{},\"f:imagePullPolicy\":{},\"f:name\":{},\"f:resources\":{\".\":{},"
-        "\"f:limits\":{\".\":{},\"f:fgpu.io/"
-        "gpu-milli\":{}}},\"f:volumeMounts\":{}}},\"f:dnsPolicy\":{},"
-        "\"f:restartPolicy\":{},\"f:schedulerName\":{},\"f:securityContext\":{}},\"f:status\":{"
-        "\"f:conditions\":{\"k:{\\\"type\\\":\\\"Ready\\\"}\":{\".\":{},\"f:status\":{}}},\"f:"
-        "phase\":{}}}}]");
+    strbuf_add_cstr(out, "\"managedFields\":[{\"manager\":\"kubelet\",\"operation\":\"Update\",\"apiVersion\":"
+                         "\"v1\","
+                         "\"time\":\"2026-11-20T08:00:00Z\",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{\"f:"
+                         "metadata\":{"
+                         "\"f:annotations\":{\".\":{},\"f:fgpu.io/"
+                         "assignment\":{}},\"f:labels\":{\".\":{},\"f:app\":{},"
+                         "\"f:pod-template-hash\":{}}},\"f:spec\":{\"f:containers\":{\"k:{\\\"name\\\":\\\"main\\\"}"
+                         "\":{"
+                         "\".\":{},\"f:image\":{},\"f:imagePullPolicy\":{},\"f:name\":{},\"f:resources\":{\".\":{},"
+                         "\"f:limits\":{\".\":{},\"f:fgpu.io/"
+                         "gpu-milli\":{}}},\"f:volumeMounts\":{}}},\"f:dnsPolicy\":{},"
+                         "\"f:restartPolicy\":{},\"f:schedulerName\":{},\"f:securityContext\":{}},\"f:status\":{"
+                         "\"f:conditions\":{\"k:{\\\"type\\\":\\\"Ready\\\"}\":{\".\":{},\"f:status\":{}}},\"f:"
+                         "phase\":{}}}}]");
 }
 
-void bench_write_node(struct strbuf *out, const struct bench_cluster *c, uint32_t node,
-                      uint64_t version)
+void bench_write_node(struct strbuf *out, const struct bench_cluster *c, uint32_t node, uint64_t version)
 {
     char name[BENCH_NAME_MAX];
     struct strbuf inventory;
@@ -143,8 +136,7 @@ void bench_write_node(struct strbuf *out, const struct bench_cluster *c, uint32_
     bench_node_name(node, name);
     strbuf_addf(out,
                 "{\"metadata\":{\"name\":\"%s\",\"uid\":\"55555555-0000-4000-8000-%012" PRIu32
-                "\",\"resourceVersion\":\"%" PRIu64
-                "\",\"creationTimestamp\":\"2026-11-20T08:00:00Z\","
+                "\",\"resourceVersion\":\"%" PRIu64 "\",\"creationTimestamp\":\"2026-11-20T08:00:00Z\","
                 "\"labels\":{\"kubernetes.io/hostname\":\"%s\",\"kubernetes.io/arch\":\"amd64\","
                 "\"kubernetes.io/os\":\"linux\",\"topology.kubernetes.io/zone\":\"a\"},"
                 "\"annotations\":{\"node.alpha.kubernetes.io/ttl\":\"0\",\"fgpu.io/gpus\":",
@@ -153,18 +145,16 @@ void bench_write_node(struct strbuf *out, const struct bench_cluster *c, uint32_
     json_write_str(&w, strbuf_view(&inventory));
     strbuf_add_cstr(out, "},");
     write_managed_fields(out);
-    strbuf_add_cstr(
-        out, "},\"spec\":{\"podCIDR\":\"10.1.2.0/24\"},\"status\":{"
-             "\"allocatable\":{\"cpu\":\"96\",\"memory\":\"768Gi\",\"pods\":\"250\"},"
-             "\"capacity\":{\"cpu\":\"96\",\"memory\":\"768Gi\",\"pods\":\"250\"},\"conditions\":["
-             "{\"type\":\"Ready\",\"status\":\"True\",\"reason\":\"KubeletReady\","
-             "\"message\":\"kubelet is posting ready status\"}],\"images\":[");
+    strbuf_add_cstr(out, "},\"spec\":{\"podCIDR\":\"10.1.2.0/24\"},\"status\":{"
+                         "\"allocatable\":{\"cpu\":\"96\",\"memory\":\"768Gi\",\"pods\":\"250\"},"
+                         "\"capacity\":{\"cpu\":\"96\",\"memory\":\"768Gi\",\"pods\":\"250\"},\"conditions\":["
+                         "{\"type\":\"Ready\",\"status\":\"True\",\"reason\":\"KubeletReady\","
+                         "\"message\":\"kubelet is posting ready status\"}],\"images\":[");
     for (int i = 0; i < 8; i++) {
-        strbuf_addf(
-            out,
-            "%s{\"names\":[\"registry.example/team/image-%d@sha256:"
-            "8d2f1c0b5e6a79483746f5e4d3c2b1a098f7e6d5c4b3a29180706f5e4d3c2b1a\"],\"sizeBytes\":%d}",
-            i > 0 ? "," : "", i, 123456789 + i);
+        strbuf_addf(out,
+                    "%s{\"names\":[\"registry.example/team/image-%d@sha256:"
+                    "8d2f1c0b5e6a79483746f5e4d3c2b1a098f7e6d5c4b3a29180706f5e4d3c2b1a\"],\"sizeBytes\":%d}",
+                    i > 0 ? "," : "", i, 123456789 + i);
     }
     strbuf_add_cstr(out, "]}}");
     strbuf_fini(&inventory);
@@ -174,31 +164,30 @@ void bench_write_node(struct strbuf *out, const struct bench_cluster *c, uint32_
 static void write_pod_rest(struct strbuf *out, struct str limits, struct str node_name)
 {
     write_managed_fields(out);
-    strbuf_addf(
-        out,
-        "},\"spec\":{\"schedulerName\":\"fgpu-scheduler\",%s%.*s%s\"restartPolicy\":\"Always\","
-        "\"terminationGracePeriodSeconds\":30,\"dnsPolicy\":\"ClusterFirst\",\"priority\":0,"
-        "\"serviceAccountName\":\"default\",\"enableServiceLinks\":true,\"volumes\":[{\"name\":"
-        "\"kube-api-access\",\"projected\":{\"sources\":[{\"serviceAccountToken\":{"
-        "\"expirationSeconds\":3607,\"path\":\"token\"}},{\"configMap\":{\"name\":\"kube-root-ca."
-        "crt\","
-        "\"items\":[{\"key\":\"ca.crt\",\"path\":\"ca.crt\"}]}}],\"defaultMode\":420}}],"
-        "\"tolerations\":[{\"key\":\"node.kubernetes.io/not-ready\",\"operator\":\"Exists\","
-        "\"effect\":\"NoExecute\",\"tolerationSeconds\":300}],\"containers\":[{\"name\":\"main\","
-        "\"image\":\"registry.example/team/train:1.2.3\",\"command\":[\"python\",\"train.py\"],"
-        "\"env\":[{\"name\":\"NVIDIA_VISIBLE_DEVICES\",\"valueFrom\":{\"fieldRef\":{\"apiVersion\":"
-        "\"v1\",\"fieldPath\":\"metadata.annotations['fgpu.io/visible-devices.c0']\"}}},"
-        "{\"name\":\"EPOCHS\",\"value\":\"10\"}],\"resources\":{\"limits\":{%.*s},"
-        "\"requests\":{\"cpu\":\"2\",\"memory\":\"8Gi\"}},\"volumeMounts\":[{\"name\":"
-        "\"kube-api-access\",\"readOnly\":true,\"mountPath\":"
-        "\"/var/run/secrets/kubernetes.io/"
-        "serviceaccount\"}],\"imagePullPolicy\":\"IfNotPresent\"}]},"
-        "\"status\":{\"phase\":\"%s\",\"qosClass\":\"Burstable\",\"conditions\":[{\"type\":"
-        "\"PodScheduled\",\"status\":\"%s\",\"lastProbeTime\":null,\"lastTransitionTime\":"
-        "\"2026-11-20T08:00:00Z\"}]}}",
-        node_name.n > 0 ? "\"nodeName\":\"" : "", (int)node_name.n,
-        node_name.n > 0 ? node_name.p : "", node_name.n > 0 ? "\"," : "", (int)limits.n, limits.p,
-        node_name.n > 0 ? "Running" : "Pending", node_name.n > 0 ? "True" : "False");
+    strbuf_addf(out,
+                "},\"spec\":{\"schedulerName\":\"fgpu-scheduler\",%s%.*s%s\"restartPolicy\":\"Always\","
+                "\"terminationGracePeriodSeconds\":30,\"dnsPolicy\":\"ClusterFirst\",\"priority\":0,"
+                "\"serviceAccountName\":\"default\",\"enableServiceLinks\":true,\"volumes\":[{\"name\":"
+                "\"kube-api-access\",\"projected\":{\"sources\":[{\"serviceAccountToken\":{"
+                "\"expirationSeconds\":3607,\"path\":\"token\"}},{\"configMap\":{\"name\":\"kube-root-ca."
+                "crt\","
+                "\"items\":[{\"key\":\"ca.crt\",\"path\":\"ca.crt\"}]}}],\"defaultMode\":420}}],"
+                "\"tolerations\":[{\"key\":\"node.kubernetes.io/not-ready\",\"operator\":\"Exists\","
+                "\"effect\":\"NoExecute\",\"tolerationSeconds\":300}],\"containers\":[{\"name\":\"main\","
+                "\"image\":\"registry.example/team/train:1.2.3\",\"command\":[\"python\",\"train.py\"],"
+                "\"env\":[{\"name\":\"NVIDIA_VISIBLE_DEVICES\",\"valueFrom\":{\"fieldRef\":{\"apiVersion\":"
+                "\"v1\",\"fieldPath\":\"metadata.annotations['fgpu.io/visible-devices.c0']\"}}},"
+                "{\"name\":\"EPOCHS\",\"value\":\"10\"}],\"resources\":{\"limits\":{%.*s},"
+                "\"requests\":{\"cpu\":\"2\",\"memory\":\"8Gi\"}},\"volumeMounts\":[{\"name\":"
+                "\"kube-api-access\",\"readOnly\":true,\"mountPath\":"
+                "\"/var/run/secrets/kubernetes.io/"
+                "serviceaccount\"}],\"imagePullPolicy\":\"IfNotPresent\"}]},"
+                "\"status\":{\"phase\":\"%s\",\"qosClass\":\"Burstable\",\"conditions\":[{\"type\":"
+                "\"PodScheduled\",\"status\":\"%s\",\"lastProbeTime\":null,\"lastTransitionTime\":"
+                "\"2026-11-20T08:00:00Z\"}]}}",
+                node_name.n > 0 ? "\"nodeName\":\"" : "", (int)node_name.n, node_name.n > 0 ? node_name.p : "",
+                node_name.n > 0 ? "\"," : "", (int)limits.n, limits.p, node_name.n > 0 ? "Running" : "Pending",
+                node_name.n > 0 ? "True" : "False");
 }
 
 struct share {
@@ -230,8 +219,7 @@ static struct share share_of_bound(const struct bench_cluster *c, uint32_t node,
     }
 }
 
-void bench_write_bound(struct strbuf *out, const struct bench_cluster *c, uint32_t pod,
-                       uint64_t version)
+void bench_write_bound(struct strbuf *out, const struct bench_cluster *c, uint32_t pod, uint64_t version)
 {
     char name[BENCH_NAME_MAX], uuid[BENCH_NAME_MAX], limits[96];
     uint32_t node, nth;
@@ -241,46 +229,42 @@ void bench_write_bound(struct strbuf *out, const struct bench_cluster *c, uint32
     s = share_of_bound(c, node, nth);
     gpu_uuid(node, s.gpu, uuid);
     snprintf(limits, sizeof(limits), "\"fgpu.io/gpu-milli\":\"%" PRIu32 "\"", s.milli);
-    strbuf_addf(
-        out,
-        "{\"metadata\":{\"name\":\"running-%06" PRIu32 "\",\"namespace\":\"team-%" PRIu32
-        "\",\"uid\":\"66666666-0000-4000-8000-%012" PRIu32 "\",\"resourceVersion\":\"%" PRIu64
-        "\",\"creationTimestamp\":\"2026-11-20T08:00:00Z\",\"labels\":{\"app\":\"train\","
-        "\"pod-template-hash\":\"5d8f7c\",\"job\":\"j-%" PRIu32 "\"},\"annotations\":{"
-        "\"fgpu.io/visible-devices.c0\":\"%s\",\"fgpu.io/assignment\":\"{\\\"v\\\":1,\\\"id\\\":"
-        "\\\"d-%" PRIu32 "\\\",\\\"containers\\\":[{\\\"name\\\":\\\"main\\\",\\\"init\\\":false,"
-        "\\\"devices\\\":[{\\\"uuid\\\":\\\"%s\\\",\\\"index\\\":%" PRIu32 ",\\\"milli\\\":%" PRIu32
-        ",\\\"memMib\\\":%" PRIu32 "}]}]}\"},",
-        pod, pod % 40, pod, version, pod / 8, uuid, pod, uuid, s.gpu, s.milli,
-        (uint32_t)((uint64_t)MEM_MIB * s.milli / 1000));
+    strbuf_addf(out,
+                "{\"metadata\":{\"name\":\"running-%06" PRIu32 "\",\"namespace\":\"team-%" PRIu32
+                "\",\"uid\":\"66666666-0000-4000-8000-%012" PRIu32 "\",\"resourceVersion\":\"%" PRIu64
+                "\",\"creationTimestamp\":\"2026-11-20T08:00:00Z\",\"labels\":{\"app\":\"train\","
+                "\"pod-template-hash\":\"5d8f7c\",\"job\":\"j-%" PRIu32 "\"},\"annotations\":{"
+                "\"fgpu.io/visible-devices.c0\":\"%s\",\"fgpu.io/assignment\":\"{\\\"v\\\":1,\\\"id\\\":"
+                "\\\"d-%" PRIu32 "\\\",\\\"containers\\\":[{\\\"name\\\":\\\"main\\\",\\\"init\\\":false,"
+                "\\\"devices\\\":[{\\\"uuid\\\":\\\"%s\\\",\\\"index\\\":%" PRIu32 ",\\\"milli\\\":%" PRIu32
+                ",\\\"memMib\\\":%" PRIu32 "}]}]}\"},",
+                pod, pod % 40, pod, version, pod / 8, uuid, pod, uuid, s.gpu, s.milli,
+                (uint32_t)((uint64_t)MEM_MIB * s.milli / 1000));
     write_pod_rest(out, str_of(limits), str_of(bench_node_name(node, name)));
 }
 
-void bench_write_light(struct strbuf *out, const struct bench_cluster *c, uint32_t pod,
-                       uint64_t version)
+void bench_write_light(struct strbuf *out, const struct bench_cluster *c, uint32_t pod, uint64_t version)
 {
     char name[BENCH_NAME_MAX];
 
     strbuf_addf(out,
                 "{\"metadata\":{\"name\":\"web-%06" PRIu32 "\",\"namespace\":\"team-%" PRIu32
-                "\",\"uid\":\"55555555-0000-4000-8000-%012" PRIu32
-                "\",\"resourceVersion\":\"%" PRIu64
+                "\",\"uid\":\"55555555-0000-4000-8000-%012" PRIu32 "\",\"resourceVersion\":\"%" PRIu64
                 "\",\"creationTimestamp\":\"2026-11-20T08:00:00Z\",\"labels\":{\"app\":\"web\","
                 "\"pod-template-hash\":\"5d8f7c\"},\"annotations\":{},",
                 pod, pod % 40, pod, version);
-    write_pod_rest(out, STR("\"cpu\":\"4\",\"memory\":\"16Gi\""),
-                   str_of(bench_node_name(pod % c->node_n, name)));
+    write_pod_rest(out, STR("\"cpu\":\"4\",\"memory\":\"16Gi\""), str_of(bench_node_name(pod % c->node_n, name)));
 }
 
-void bench_write_pending(struct strbuf *out, uint32_t i, bool odd_shape,
-                         const struct bench_binding *at, uint64_t version)
+void bench_write_pending(struct strbuf *out, uint32_t i, bool odd_shape, const struct bench_binding *at,
+                         uint64_t version)
 {
     char name[BENCH_NAME_MAX], uid[BENCH_NAME_MAX], limits[96];
 
     if (odd_shape) {
         snprintf(limits, sizeof(limits),
-                 "\"fgpu.io/gpu-milli\":\"%" PRIu32 "\",\"fgpu.io/gpu-memory-mib\":\"%" PRIu32 "\"",
-                 50 + i % 97, 2048 + 16 * (i % 251));
+                 "\"fgpu.io/gpu-milli\":\"%" PRIu32 "\",\"fgpu.io/gpu-memory-mib\":\"%" PRIu32 "\"", 50 + i % 97,
+                 2048 + 16 * (i % 251));
     } else {
         snprintf(limits, sizeof(limits), "\"fgpu.io/gpu-milli\":\"100\"");
     }

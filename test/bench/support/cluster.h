@@ -16,8 +16,8 @@
 
 struct bench_cluster {
     uint32_t node_n;
-    uint32_t gpu_n;    /* per node, 4..16 */
-    uint32_t per_node; /* bound pods per node on average; node loads vary from none to twice that */
+    uint32_t gpu_n;     /* per node, 4..16 */
+    uint32_t per_node;  /* bound pods per node on average; node loads vary from none to twice that */
     uint32_t pending_n; /* pods that wait, in namespace "bench" */
     bool scattered;     /* shares of any size, so that hardly two nodes are alike; else a few dozen kinds of nodes */
 };
@@ -36,14 +36,11 @@ char *bench_pending_uid(uint32_t i, char buf[BENCH_NAME_MAX]);
 void bench_write_names(struct strbuf *out, uint32_t node_n, uint64_t seed);
 
 /* One object of the API, without apiVersion and kind, as in a list. */
-void bench_write_node(struct strbuf *out, const struct bench_cluster *c, uint32_t node,
-                      uint64_t version);
-void bench_write_bound(struct strbuf *out, const struct bench_cluster *c, uint32_t pod,
-                       uint64_t version);
+void bench_write_node(struct strbuf *out, const struct bench_cluster *c, uint32_t node, uint64_t version);
+void bench_write_bound(struct strbuf *out, const struct bench_cluster *c, uint32_t pod, uint64_t version);
 
 /* A bound pod without GPUs, on the nodes in turn. */
-void bench_write_light(struct strbuf *out, const struct bench_cluster *c, uint32_t pod,
-                       uint64_t version);
+void bench_write_light(struct strbuf *out, const struct bench_cluster *c, uint32_t pod, uint64_t version);
 
 /* A waiting pod. Odd shapes never repeat within some thousand pods; else every pod asks for the
  * same. With `node` it is bound there with these annotations, as the API server shows it after a
@@ -52,7 +49,7 @@ struct bench_binding {
     struct str node_name;
     struct str annotations; /* "key":"value",... without braces, already JSON */
 };
-void bench_write_pending(struct strbuf *out, uint32_t i, bool odd_shape,
-                         const struct bench_binding *at, uint64_t version);
+void bench_write_pending(struct strbuf *out, uint32_t i, bool odd_shape, const struct bench_binding *at,
+                         uint64_t version);
 
 #endif

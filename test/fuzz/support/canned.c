@@ -16,7 +16,8 @@ static const char *const nodes[] = {
     "gpus\":\"{\\\"v\\\":1,\\\"gpus\\\":["
     "{\\\"uuid\\\":\\\"GPU-c\\\",\\\"index\\\":0,\\\"model\\\":\\\"A100\\\",\\\"memMib\\\":40960}]}"
     "\"}}}",
-    "{\"metadata\":{\"name\":\"n4\",\"uid\":\"nu4\",\"labels\":{\"fgpu.io/allocatable\":\"whole-gpus\"}},\"status\":{\"allocatable\":{\"nvidia.com/"
+    "{\"metadata\":{\"name\":\"n4\",\"uid\":\"nu4\",\"labels\":{\"fgpu.io/"
+    "allocatable\":\"whole-gpus\"}},\"status\":{\"allocatable\":{\"nvidia.com/"
     "gpu\":\"4\"}}}",
     "{\"metadata\":{\"name\":\"n5\",\"uid\":\"nu5\"}}",
 };
@@ -50,8 +51,7 @@ static void bracket(struct canned *c, enum ledger_op_kind kind)
 void canned_init(struct canned *c)
 {
     static struct json_reader reader;
-    const struct ledger_limits limits = {
-        .hash_key = {8, 9}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000};
+    const struct ledger_limits limits = {.hash_key = {8, 9}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000};
     struct arena a;
 
     clock_manual_init(&c->clock, 1000000000, 1795161600123);

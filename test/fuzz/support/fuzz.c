@@ -12,8 +12,7 @@ void fuzz_fail(const char *file, int line, const char *text)
 
 void fuzz_differ(const char *file, int line, const char *text, struct str a, struct str b)
 {
-    fprintf(stderr, "---- %zu bytes:\n%.*s\n---- %zu bytes:\n%.*s\n----\n", a.n, STR_ARG(a), b.n,
-            STR_ARG(b));
+    fprintf(stderr, "---- %zu bytes:\n%.*s\n---- %zu bytes:\n%.*s\n----\n", a.n, STR_ARG(a), b.n, STR_ARG(b));
     fuzz_fail(file, line, text);
 }
 

@@ -82,8 +82,7 @@ void notation_read(struct fuzz_input *in, struct arena *a, struct notation *ret)
             if (pod->init_container_n < NOTATION_CONTAINERS_MAX) {
                 limits = &ret->limits[NOTATION_CONTAINERS_MAX + pod->init_container_n];
                 requests = &ret->requests[NOTATION_CONTAINERS_MAX + pod->init_container_n];
-                ret->init[pod->init_container_n++] =
-                    (struct container){.name = name, .sidecar = line.p[0] == 's'};
+                ret->init[pod->init_container_n++] = (struct container){.name = name, .sidecar = line.p[0] == 's'};
             }
             break;
         default:

@@ -6,8 +6,8 @@
  *     =NAME VALUE   a limit of the container before it; of a node: allocatable
  *     ~NAME VALUE   a request of the container before it
  *
- * A key without '/' gets "fgpu.io/" in front, and one that begins with it loses it. Repeated keys are dropped, as no JSON object has
- * them. Other lines, and what is beyond the bounds, are ignored.
+ * A key without '/' gets "fgpu.io/" in front, and one that begins with it loses it. Repeated keys are dropped, as no
+ * JSON object has them. Other lines, and what is beyond the bounds, are ignored.
  */
 #ifndef FUZZ_SUPPORT_NOTATION_H
 #define FUZZ_SUPPORT_NOTATION_H

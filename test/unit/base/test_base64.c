@@ -7,9 +7,14 @@
 
 static void base64__vectors_of_the_rfc__both_ways(void **state)
 {
-    static const char *const rows[][2] = {{"", ""},         {"f", "Zg=="},         {"fo", "Zm8="},
-                                          {"foo", "Zm9v"},  {"foob", "Zm9vYg=="},  {"fooba", "Zm9vYmE="},
-                                          {"foobar", "Zm9vYmFy"}, {"\xfb\xff\xbf", "+/+/"}};
+    static const char *const rows[][2] = {{"", ""},
+                                          {"f", "Zg=="},
+                                          {"fo", "Zm8="},
+                                          {"foo", "Zm9v"},
+                                          {"foob", "Zm9vYg=="},
+                                          {"fooba", "Zm9vYmE="},
+                                          {"foobar", "Zm9vYmFy"},
+                                          {"\xfb\xff\xbf", "+/+/"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -23,16 +23,14 @@ static void hash_str__zero_key__as_cpython(void **state)
         size_t n;
         uint64_t hash;
     } rows[] = {
-        {1, 0x68a914128e01e473},  {2, 0x010bac45c41e3669},  {3, 0x4d4c9a4a8ef6e0ad},
-        {7, 0x2f098ab0c751325a},  {8, 0xead411e67ebe2eea},  {9, 0x75927f9d95124362},
-        {15, 0xf30eb725bb91c9ea}, {16, 0x8972188433a5c5b7}, {17, 0x4883c49a2c009c1d},
-        {63, 0x385d3e39e5f37359}, {64, 0x75e05fd5bbc870c6},
+        {1, 0x68a914128e01e473},  {2, 0x010bac45c41e3669},  {3, 0x4d4c9a4a8ef6e0ad},  {7, 0x2f098ab0c751325a},
+        {8, 0xead411e67ebe2eea},  {9, 0x75927f9d95124362},  {15, 0xf30eb725bb91c9ea}, {16, 0x8972188433a5c5b7},
+        {17, 0x4883c49a2c009c1d}, {63, 0x385d3e39e5f37359}, {64, 0x75e05fd5bbc870c6},
     };
     char bytes[64];
     fill_counting(bytes, sizeof(bytes));
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        assert_int_equal(hash_str((struct hash_key){0, 0}, (struct str){bytes, rows[i].n}),
-                         rows[i].hash);
+        assert_int_equal(hash_str((struct hash_key){0, 0}, (struct str){bytes, rows[i].n}), rows[i].hash);
     }
 }
 
@@ -43,8 +41,7 @@ static void hash_str__counting_key__as_the_authors(void **state)
     static const struct {
         size_t n;
         uint32_t low;
-    } rows[] = {
-        {0, 0x050fc4dc}, {1, 0x7d57ca93}, {2, 0x4dc7d44d}, {8, 0x8d299a8e}, {63, 0xb7bbb3a8}};
+    } rows[] = {{0, 0x050fc4dc}, {1, 0x7d57ca93}, {2, 0x4dc7d44d}, {8, 0x8d299a8e}, {63, 0xb7bbb3a8}};
     const struct hash_key key = {0x0706050403020100, 0x0f0e0d0c0b0a0908};
     char bytes[64];
     fill_counting(bytes, sizeof(bytes));

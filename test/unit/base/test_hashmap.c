@@ -102,8 +102,7 @@ static void compare_with_model(uint64_t (*hash)(uint32_t), uint64_t seed)
         assert_int_equal(m.used_n, present_n);
         if (step % 97 == 0) {
             for (uint32_t k = 0; k < ENTRIES; k++) {
-                assert_int_equal(hashmap_find(&m, hash(k), key_is, keys, &keys[k]),
-                                 present[k] ? k : HASHMAP_NONE);
+                assert_int_equal(hashmap_find(&m, hash(k), key_is, keys, &keys[k]), present[k] ? k : HASHMAP_NONE);
             }
         }
     }

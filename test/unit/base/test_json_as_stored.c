@@ -121,7 +121,8 @@ static void json_string__as_stored__is_what_the_api_server_reads(void **state)
         {"\"a\\u0000b\"", STR("a\0b")},
         {"\"\\ud800\"", STR("\xef\xbf\xbd")},
         {"\"\\udc00x\"", STR("\xef\xbf\xbdx")},
-        {"\"\\ud800\\u0041\"", STR("\xef\xbf\xbd" "A")},
+        {"\"\\ud800\\u0041\"", STR("\xef\xbf\xbd"
+                                   "A")},
         {"\"\\ud83d\\ude00\"", STR("\xf0\x9f\x98\x80")},
         {"\"\\ud800\\ud83d\\ude00\"", STR("\xef\xbf\xbd\xf0\x9f\x98\x80")},
     };

@@ -109,9 +109,9 @@ struct refused {
     const char *why;
 };
 
-#define R(name, text, code, at, why)                                                               \
-    {                                                                                              \
-        name, {text, sizeof(text) - 1}, code, at, why                                              \
+#define R(name, text, code, at, why)                                                                                   \
+    {                                                                                                                  \
+        name, {text, sizeof(text) - 1}, code, at, why                                                                  \
     }
 #define VALUE_END "input ends where a value is expected"
 #define INSIDE_END "input ends inside a container"
@@ -210,16 +210,14 @@ static const struct refused REFUSED[] = {
     R("number as key", "{1:1}", ERR_PARSE, 1, "expected a key in quotes"),
     R("duplicate key", "{\"a\":1,\"a\":2}", ERR_PARSE, 7, "duplicate key"),
     R("duplicate empty key", "{\"\":1,\"\":2}", ERR_PARSE, 6, "duplicate key"),
-    R("duplicate, not adjacent", "{\"a\":1,\"b\":{\"a\":1},\"a\":2}", ERR_PARSE, 19,
-      "duplicate key"),
+    R("duplicate, not adjacent", "{\"a\":1,\"b\":{\"a\":1},\"a\":2}", ERR_PARSE, 19, "duplicate key"),
     R("duplicate, nested", "{\"b\":{\"a\":1,\"a\":1}}", ERR_PARSE, 12, "duplicate key"),
     R("duplicate, second escaped", "{\"ab\":1,\"\\u0061b\":2}", ERR_PARSE, 8, "duplicate key"),
     R("duplicate, first escaped", "{\"\\u0061b\":1,\"ab\":2}", ERR_PARSE, 13, "duplicate key"),
     R("duplicate, both escaped", "{\"\\u0061b\":1,\"a\\u0062\":2}", ERR_PARSE, 13, "duplicate key"),
     R("duplicate, escaped alike", "{\"\\n\":1,\"\\u000a\":2}", ERR_PARSE, 8, "duplicate key"),
     R("duplicate, not ASCII", "{\"\xc3\xa4\":1,\"\\u00e4\":2}", ERR_PARSE, 8, "duplicate key"),
-    R("duplicate, long", "{\"abcdefghijklmnopq\":1,\"abcdefghijklmnop\\u0071\":2}", ERR_PARSE, 23,
-      "duplicate key"),
+    R("duplicate, long", "{\"abcdefghijklmnopq\":1,\"abcdefghijklmnop\\u0071\":2}", ERR_PARSE, 23, "duplicate key"),
 };
 
 enum { SHIFT_MAX = 20 };

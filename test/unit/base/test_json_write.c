@@ -122,7 +122,7 @@ static void json_write_str__every_byte_at_every_place__read_back(void **state)
             size_t want_n = 22 + (plain                                                        ? 0U
                                   : byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\' ? 5U
                                   : special != NULL && byte != 0                               ? 1U
-                                                                 : 5U);
+                                                                                               : 5U);
             assert_int_equal(out.n, want_n);
 
             arena_reset(&arena);

@@ -24,8 +24,7 @@ static void log__fields__arrive_in_order(void **state)
     (void)state;
     struct seen seen = {0};
     struct log log = {.write = remember, .ctx = &seen};
-    LOG_ERROR(&log, "Bind failed", LOG_CSTR("pod", "ns/p"), LOG_I64("took_us", -5),
-              LOG_CSTR("node", NULL));
+    LOG_ERROR(&log, "Bind failed", LOG_CSTR("pod", "ns/p"), LOG_I64("took_us", -5), LOG_CSTR("node", NULL));
     assert_int_equal(seen.records, 1);
     assert_int_equal(seen.last.level, LOG_LEVEL_ERROR);
     assert_string_equal(seen.last.msg, "Bind failed");

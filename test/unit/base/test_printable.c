@@ -18,12 +18,23 @@ static void item18__printable__table(void **state)
         {"ESC [", "a\x1b[2Jb", "a?[2Jb"},
         {"C1", "a" CSI "2Jb", "a?2Jb"},
         {"the last of C1, and what follows", "\xc2\x9f\xc2\xa0", "?\xc2\xa0"},
-        {"a raw byte of C1", "a\x9b" "2J", "a?2J"},
+        {"a raw byte of C1",
+         "a\x9b"
+         "2J",
+         "a?2J"},
         {"DEL", "a\x7f", "a?"},
         {"line break", "a\nfgpu: all is well", "a?fgpu: all is well"},
         {"carriage return", "bad\rgood", "bad?good"},
-        {"backwards", "a" RLO "b\xe2\x81\xa6" "c\xe2\x81\xa9" "d\xd8\x9c" "e\xe2\x80\x8f", "a?b?c?d?e?"},
-        {"line separator", "a\xe2\x80\xa8" "b\xe2\x80\xa9", "a?b?"},
+        {"backwards",
+         "a" RLO "b\xe2\x81\xa6"
+         "c\xe2\x81\xa9"
+         "d\xd8\x9c"
+         "e\xe2\x80\x8f",
+         "a?b?c?d?e?"},
+        {"line separator",
+         "a\xe2\x80\xa8"
+         "b\xe2\x80\xa9",
+         "a?b?"},
         {"overlong", "\xc0\x9b", "??"},
         {"cut", "\xe2\x80", "??"},
         {"empty", "", ""},

@@ -186,8 +186,7 @@ static void str_match_glob__table__as_stated(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char name[128];
         snprintf(name, sizeof(name), "%s ~ %s", rows[i].pattern, rows[i].text);
-        expect_row(name,
-                   str_match_glob(str_of(rows[i].pattern), str_of(rows[i].text)) == rows[i].match);
+        expect_row(name, str_match_glob(str_of(rows[i].pattern), str_of(rows[i].text)) == rows[i].match);
     }
     assert_true(str_match_glob(STR_NULL, STR_NULL));
     assert_true(str_match_glob(STR("*"), STR_NULL));

@@ -36,8 +36,7 @@ static void strbuf_add__all_kinds__in_order(void **state)
     strbuf_add_i64(&b, -7);
     strbuf_add_i64(&b, INT64_MAX);
     strbuf_addf(&b, "%s%03d", "|", 5);
-    static const char want[] =
-        "a\0b-cd 0 18446744073709551615 -9223372036854775808 -79223372036854775807|005";
+    static const char want[] = "a\0b-cd 0 18446744073709551615 -9223372036854775808 -79223372036854775807|005";
     assert_int_equal(b.n, sizeof(want) - 1);
     assert_memory_equal(b.p, want, sizeof(want)); /* with the NUL */
     strbuf_fini(&b);

@@ -124,8 +124,7 @@ static void lock_order__broken__bug_names_both(void **state)
     expect_bug(take_two_leaves, "takes the lock \"another leaf\" while holding \"leaf\"");
     expect_bug(take_twice, "takes the lock \"changeover\" while holding \"changeover\"");
     expect_bug(release_what_is_not_held, "mutex_unlock(\"another leaf\")");
-    expect_bug(wait_while_holding_another,
-               "waits with the lock \"leaf\" while holding \"changeover\"");
+    expect_bug(wait_while_holding_another, "waits with the lock \"leaf\" while holding \"changeover\"");
 }
 
 /* ---- conditions ---- */
@@ -242,8 +241,7 @@ static void thread_start__machine_gives_none__error_names_it(void **state)
     bool flag = false;
     assert_int_equal(pthread_getattr_default_np(&usual), 0);
     assert_int_equal(pthread_attr_init(&huge), 0);
-    assert_int_equal(pthread_attr_setstacksize(&huge, (size_t)1 << 50),
-                     0); /* more than an address space */
+    assert_int_equal(pthread_attr_setstacksize(&huge, (size_t)1 << 50), 0); /* more than an address space */
     assert_int_equal(pthread_setattr_default_np(&huge), 0);
     int rc = thread_start(&t, "giant", raise_flag, &flag, &e);
     assert_int_equal(pthread_setattr_default_np(&usual), 0);

@@ -310,7 +310,8 @@ static void save_key(void *ctx, const struct cJSON *pod)
 {
     const cJSON *meta = cJSON_GetObjectItemCaseSensitive(pod, "metadata");
     const cJSON *annotations = cJSON_GetObjectItemCaseSensitive(meta, "annotations");
-    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, "fgpu.io/visible-devices.c1"));
+    const char *text =
+        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, "fgpu.io/visible-devices.c1"));
 
     snprintf(ctx, 64, "%s", text != NULL ? text : "(none)");
 }
@@ -619,7 +620,8 @@ int main(void)
         SCENARIO(bind__again_to_the_same_node__success_without_a_post),
         SCENARIO(bind__again_to_another_node__is_refused),
         SCENARIO(bind__pod_unknown_to_the_ledger__is_fetched_then_bound),
-        cmocka_unit_test_setup_teardown(bind__pod_without_gpu_demand__is_bound_without_record, setup_all_pods, teardown),
+        cmocka_unit_test_setup_teardown(bind__pod_without_gpu_demand__is_bound_without_record, setup_all_pods,
+                                        teardown),
         SCENARIO(bind__pod_that_names_a_resource_and_asks_for_none__is_bound),
         SCENARIO(item17__pod_that_asks_for_no_gpu__is_refused_without_a_post),
         cmocka_unit_test_setup_teardown(bind__not_synced__is_refused, setup_unsynced, teardown),

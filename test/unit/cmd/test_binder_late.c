@@ -1,6 +1,6 @@
 /* Issue: a read never proves that a write will not land. The API server hands a Binding to etcd, answers anything or
- * nothing, and it lands when the test says so: no test here relies on time. Whatever happens, bind_fixture_end() asserts one
- * answer to every caller and that no GPU was given twice. */
+ * nothing, and it lands when the test says so: no test here relies on time. Whatever happens, bind_fixture_end()
+ * asserts one answer to every caller and that no GPU was given twice. */
 #include "cmd/support/bind_fixture.h"
 
 #include "base/compiler.h"

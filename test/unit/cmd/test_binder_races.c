@@ -108,8 +108,13 @@ static void race_all(int n, int thread_n, int node_n, bool same_pod, struct aske
 
     assert_int_equal(pthread_barrier_init(&start, NULL, (unsigned)thread_n), 0);
     for (int i = 0; i < thread_n; i++) {
-        racers[i] = (struct racer){.start = &start, .from = i, .to = n, .step = thread_n,
-                                   .same_pod = same_pod, .node_n = node_n, .asked = asked};
+        racers[i] = (struct racer){.start = &start,
+                                   .from = i,
+                                   .to = n,
+                                   .step = thread_n,
+                                   .same_pod = same_pod,
+                                   .node_n = node_n,
+                                   .asked = asked};
         assert_int_equal(pthread_create(&racers[i].thread, NULL, race, &racers[i]), 0);
     }
     for (int i = 0; i < thread_n; i++) {

@@ -1,5 +1,5 @@
-/* bind believes no record of its node that nobody has verified: here nobody else verifies, as in the first moments after
- * a start. */
+/* bind believes no record of its node that nobody has verified: here nobody else verifies, as in the first moments
+ * after a start. */
 #include "base/strbuf.h"
 #include "cmd/support/bind_fixture.h"
 #include "extender/signing.h"
@@ -31,18 +31,20 @@ static void create_forger(void)
     struct strbuf json;
 
     strbuf_init(&json, 1U << 14);
-    strbuf_addf(&json,
-                "{\"metadata\":{\"name\":\"forger\",\"namespace\":\"ns\",\"uid\":\"forger\",\"annotations\":{"
-                "\"fgpu.io/assignment\":\"{\\\"v\\\":1,\\\"id\\\":\\\"x\\\",\\\"containers\\\":[{\\\"name\\\":\\\"c\\\","
-                "\\\"init\\\":false,\\\"devices\\\":[{\\\"uuid\\\":\\\"gpu-0-0\\\",\\\"index\\\":0,\\\"milli\\\":100,"
-                "\\\"memMib\\\":1}]}],\\\"sig\\\":{\\\"key\\\":\\\"%s\\\",\\\"value\\\":\\\"",
-                sign_keyring_private(keys)->public_.id);
+    strbuf_addf(
+        &json,
+        "{\"metadata\":{\"name\":\"forger\",\"namespace\":\"ns\",\"uid\":\"forger\",\"annotations\":{"
+        "\"fgpu.io/assignment\":\"{\\\"v\\\":1,\\\"id\\\":\\\"x\\\",\\\"containers\\\":[{\\\"name\\\":\\\"c\\\","
+        "\\\"init\\\":false,\\\"devices\\\":[{\\\"uuid\\\":\\\"gpu-0-0\\\",\\\"index\\\":0,\\\"milli\\\":100,"
+        "\\\"memMib\\\":1}]}],\\\"sig\\\":{\\\"key\\\":\\\"%s\\\",\\\"value\\\":\\\"",
+        sign_keyring_private(keys)->public_.id);
     for (int i = 0; i < 85; i++) {
         strbuf_add_char(&json, 'A');
     }
-    strbuf_add_cstr(&json, "A==\\\"}}\"}},\"spec\":{\"nodeName\":\"node-00\",\"containers\":[{\"name\":\"c\",\"image\":\"i\","
-                           "\"resources\":{\"limits\":{\"fgpu.io/gpu-milli\":\"1000\"}}}]},"
-                           "\"status\":{\"phase\":\"Running\"}}");
+    strbuf_add_cstr(&json,
+                    "A==\\\"}}\"}},\"spec\":{\"nodeName\":\"node-00\",\"containers\":[{\"name\":\"c\",\"image\":\"i\","
+                    "\"resources\":{\"limits\":{\"fgpu.io/gpu-milli\":\"1000\"}}}]},"
+                    "\"status\":{\"phase\":\"Running\"}}");
     sign_keyring_put(keys);
     assert_int_equal(apiserver_create(bind_fixture_api, APISERVER_PODS, json.p, NULL), 0);
     strbuf_fini(&json);

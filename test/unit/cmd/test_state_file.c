@@ -96,8 +96,7 @@ static cJSON *essence(const char *text)
     forget_states(cJSON_GetObjectItem(doc, "pending"));
     /* learned anew from the pods that hold GPUs */
     forget(cJSON_GetObjectItem(doc, "summary"), "mix");
-    p = cJSON_GetObjectItem(cJSON_GetObjectItem(doc, "summary"),
-                            "pods"); /* reserved, confirmed and bound are one */
+    p = cJSON_GetObjectItem(cJSON_GetObjectItem(doc, "summary"), "pods"); /* reserved, confirmed and bound are one */
     forget(p, "reserved");
     forget(p, "confirmed");
     forget(p, "bound");
@@ -115,15 +114,15 @@ static void assert_same(const char *a, const char *b, uint64_t seed)
         const cJSON *p = cJSON_GetArrayItem(nodes, i), *q = cJSON_GetArrayItem(others, i);
 
         if (!cJSON_Compare(p, q, true)) {
-            fail_msg("seed %llu: node differs\n%s\n%s", (unsigned long long)seed,
-                     cJSON_PrintUnformatted(p), cJSON_PrintUnformatted(q));
+            fail_msg("seed %llu: node differs\n%s\n%s", (unsigned long long)seed, cJSON_PrintUnformatted(p),
+                     cJSON_PrintUnformatted(q));
         }
     }
     if (!cJSON_Compare(x, y, true)) {
         forget(x, "nodes");
         forget(y, "nodes");
-        fail_msg("seed %llu: documents differ\n%s\n%s", (unsigned long long)seed,
-                 cJSON_PrintUnformatted(x), cJSON_PrintUnformatted(y));
+        fail_msg("seed %llu: documents differ\n%s\n%s", (unsigned long long)seed, cJSON_PrintUnformatted(x),
+                 cJSON_PrintUnformatted(y));
     }
     cJSON_Delete(x);
     cJSON_Delete(y);
@@ -166,7 +165,7 @@ static void full_state__sixty_seeds__have_everything(void **state)
         "\"editable\":true",   "\"state\":\"reserved\"",
         "\"foreign\"",         "\"models\":[",
         "\"described\":false", "\"free\":-",
-        "\"family\":",       "\"counted\":true",
+        "\"family\":",         "\"counted\":true",
         "\"mig\":\"1g.5gb\"",  "\"record\":\"verified\"",
     };
     unsigned seen[ARRAY_LEN(words)] = {0};
@@ -235,8 +234,7 @@ static void parse__nonsense__refused_with_its_place(void **state)
     static const struct {
         const char *from, *to, *why;
     } rows[] = {
-        {"{\"apiVersion\":\"state.fgpu.io/v1alpha1\"", "{\"apiVersion\":\"v1\"",
-         "apiVersion is not"},
+        {"{\"apiVersion\":\"state.fgpu.io/v1alpha1\"", "{\"apiVersion\":\"v1\"", "apiVersion is not"},
         {"\"kind\":\"State\"", "\"kind\":\"Pod\"", "kind is not State"},
         {"\"pending\":[", "\"later\":[", "not a whole document"},
         {"\"configuration\":{", "\"other\":{", "not a whole document"},
@@ -244,10 +242,8 @@ static void parse__nonsense__refused_with_its_place(void **state)
         {"\"index\":0", "\"index\":\"0\"", "nodes[0].gpus[0]: JSON at byte"},
         {"\"baseMemMib\":", "\"base\":", "nodes[0].gpus[0]: JSON at byte"},
         {"\"name\":\"n1\"", "\"name\":\"\"", "nodes[1]: JSON at byte"},
-        {"\"kind\":\"whole\"", "\"kind\":\"half\"",
-         "a kind of request that this version does not know"},
-        {"\"dialect\":\"native\"", "\"dialect\":\"latin\"",
-         "a vocabulary that this version does not know"},
+        {"\"kind\":\"whole\"", "\"kind\":\"half\"", "a kind of request that this version does not know"},
+        {"\"dialect\":\"native\"", "\"dialect\":\"latin\"", "a vocabulary that this version does not know"},
         {"\"source\":\"annotation\"", "\"source\":\"stars\"", "nodes[0]: JSON at byte"},
         {"\"index\":0,", "\"index\":0,\"index\":0,", "duplicate key"},
         {"{\"capacity\":1000,", "{\"capacity\":1500,", "do not follow from the over-commit factors"},
@@ -288,8 +284,8 @@ static bool take_shape(struct demand_histogram_report *r, const cJSON *s)
         struct demand_histogram_report_shape *x = &r->top[i];
 
         if (x->weight == (uint64_t)cJSON_GetObjectItem(s, "weight")->valuedouble &&
-            x->count == cJSON_GetObjectItem(s, "count")->valueint &&
-            x->mem_mib == (mem == NULL ? 0 : mem->valueint) && x->plugin_managed == cJSON_HasObjectItem(s, "plugin") &&
+            x->count == cJSON_GetObjectItem(s, "count")->valueint && x->mem_mib == (mem == NULL ? 0 : mem->valueint) &&
+            x->plugin_managed == cJSON_HasObjectItem(s, "plugin") &&
             strcmp(x->models, models == NULL ? "" : models->valuestring) == 0) {
             x->weight = 0; /* taken */
             return true;

@@ -103,8 +103,7 @@ static void run__a_larger_reserve__nodes_read_otherwise_and_gpus_over_committed(
     w = run("devices: {memoryReserve: 30Gi}\n");
     assert_int_equal(w.diff.n, 1);
     assert_true(str_eq_cstr(w.diff.changes[0].key, "devices.memoryReserve"));
-    assert_true(w.reread_n >=
-                5); /* all but the node whose memory is not known and those without GPUs */
+    assert_true(w.reread_n >= 5); /* all but the node whose memory is not known and those without GPUs */
     assert_true(w.overcommitted_n[1] > w.overcommitted_n[0]);
     assert_true(w.gpu_n >= w.overcommitted_n[1] - w.overcommitted_n[0]);
     assert_true(whatif_is_worse(&w));

@@ -14,13 +14,13 @@
 #include <time.h>
 
 #define HEAD "apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n"
-#define NIGHT                                                                                      \
-    "- name: night\n  from: \"20:00\"\n  to: \"08:00\"\n  timeZone: Europe/Berlin\n"               \
-    "  packing: {nodeStrategy: spread}\n"                                                          \
-    "  nodePools:\n  - {nodeSelector: {vgpu.type: v100-4q-4GB}, state: closed}\n"                  \
+#define NIGHT                                                                                                          \
+    "- name: night\n  from: \"20:00\"\n  to: \"08:00\"\n  timeZone: Europe/Berlin\n"                                   \
+    "  packing: {nodeStrategy: spread}\n"                                                                              \
+    "  nodePools:\n  - {nodeSelector: {vgpu.type: v100-4q-4GB}, state: closed}\n"                                      \
     "  - {nodeSelector: {vgpu.type: v100-16q-16GB}, state: open}\n"
-#define DAY_AND_NIGHT                                                                              \
-    HEAD "nodePools: [{nodeSelector: {vgpu.type: v100-16q-16GB}, state: "                          \
+#define DAY_AND_NIGHT                                                                                                  \
+    HEAD "nodePools: [{nodeSelector: {vgpu.type: v100-16q-16GB}, state: "                                              \
          "closed}]\ntimeWindows:\n" NIGHT
 #define NODES 5
 
@@ -88,19 +88,15 @@ static void residual_grew(void *ctx)
 static void list_nodes(const struct rules *rules)
 {
     static const char *const names[NODES] = {"node-1", "node-2", "node-3", "node-4", "node-5"};
-    static const struct kv gpus = {
-        STR("fgpu.io/gpus"),
-        STR("{\"v\":1,\"gpus\":[{\"uuid\":\"GPU-0\",\"index\":0,\"memMib\":16384}]}")};
+    static const struct kv gpus = {STR("fgpu.io/gpus"),
+                                   STR("{\"v\":1,\"gpus\":[{\"uuid\":\"GPU-0\",\"index\":0,\"memMib\":16384}]}")};
     struct arena a;
 
     arena_init(&a, 1 << 20);
     for (int i = 0; i < NODES; i++) {
-        const struct kv label = {STR("vgpu.type"),
-                                 i < 4 ? STR("v100-4q-4GB") : STR("v100-16q-16GB")};
-        const struct node n = {.name = str_of(names[i]),
-                               .uid = str_of(names[i]),
-                               .labels = {&label, 1},
-                               .annotations = {&gpus, 1}};
+        const struct kv label = {STR("vgpu.type"), i < 4 ? STR("v100-4q-4GB") : STR("v100-16q-16GB")};
+        const struct node n = {
+            .name = str_of(names[i]), .uid = str_of(names[i]), .labels = {&label, 1}, .annotations = {&gpus, 1}};
 
         assert_int_equal(ingest_node(&rules->ingest, &a, &n, NULL), 0);
         arena_reset(&a);
@@ -146,20 +142,19 @@ static void start(const char *text, const char *at)
     store_watch_residual(w.store, residual_grew, NULL);
     w.first = config_apply_config_at(file, wall_ms);
     config_free(file);
-    assert_int_equal(rules_new(&(struct ingest){w.store, &w.first->policy, &w.log, NULL}, 1, NULL,
-                               NULL, &rules, NULL),
+    assert_int_equal(rules_new(&(struct ingest){w.store, &w.first->policy, &w.log, NULL}, 1, NULL, NULL, &rules, NULL),
                      0);
     w.book = policy_set_new(rules);
     w.slot = config_slot_new(config_ref(w.first), NULL, wall_ms);
     w.metrics = catalog_metrics_new();
     w.config_apply = config_apply_new(&(struct config_apply_options){.book = w.book,
-                                                               .store = w.store,
-                                                               .slot = w.slot,
-                                                               .metrics = w.metrics,
-                                                               .clock = &w.clock.clock,
-                                                               .log = &w.log,
-                                                               .apply = apply,
-                                                               .relist = relist});
+                                                                     .store = w.store,
+                                                                     .slot = w.slot,
+                                                                     .metrics = w.metrics,
+                                                                     .clock = &w.clock.clock,
+                                                                     .log = &w.log,
+                                                                     .apply = apply,
+                                                                     .relist = relist});
     w.window_scheduler = window_scheduler_new(&(struct window_scheduler_options){
         .config_apply = w.config_apply, .slot = w.slot, .clock = &w.clock.clock, .log = &w.log});
     bracket(LEDGER_NODES_BEGIN);
@@ -193,15 +188,11 @@ static void tick_at(int64_t wall_ms)
  * ours. */
 static unsigned open_nodes(void)
 {
-    static const struct str names[NODES] = {STR("node-1"), STR("node-2"), STR("node-3"),
-                                            STR("node-4"), STR("node-5")};
+    static const struct str names[NODES] = {STR("node-1"), STR("node-2"), STR("node-3"), STR("node-4"), STR("node-5")};
     static const struct kv limit = {STR("fgpu.io/gpu-milli"), STR("100")};
     static const struct container container = {.name = STR("main"), .limits = {&limit, 1}};
-    const struct pod pod = {.namespace_ = STR("ns"),
-                            .name = STR("p"),
-                            .uid = STR("u"),
-                            .containers = &container,
-                            .container_n = 1};
+    const struct pod pod = {
+        .namespace_ = STR("ns"), .name = STR("p"), .uid = STR("u"), .containers = &container, .container_n = 1};
     const struct rules *rules = policy_set_take(w.book);
     struct filter_result r;
     struct arena a;

@@ -35,32 +35,35 @@ static void describe__defaults__exact(void **state)
 
     strbuf_init(&out, 1 << 20);
     describe(c, &out);
-    expect_text(
-        strbuf_view(&out),
-        "{\"apiVersion\":\"fgpu.io/v1alpha1\",\"kind\":\"FgpuConfiguration\","
-        "\"resources\":{\"compute\":[{\"name\":\"fgpu.io/gpu-milli\",\"unitsPerGPU\":1000}],"
-        "\"memory\":[\"fgpu.io/gpu-memory-mib\"],\"count\":[\"fgpu.io/gpu-count\"],"
-        "\"whole\":[\"nvidia.com/gpu\",\"nvidia.com/gpu.shared\"],"
-        "\"sliceDrivers\":[\"gpu.nvidia.com\",\"gpu.amd.com\",\"gpu.intel.com\"]},\"dialects\":{\"kai\":\"ignore\"},\"sizes\":{},\"nodeTemplates\":[],"
-        "\"devices\":{\"memoryReserve\":\"0\",\"maxSharers\":16,\"memoryOnly\":\"share\","
-        "\"qos\":\"fixed-share\",\"lendIdleCompute\":\"allow\","
-        "\"overcommit\":{\"compute\":\"1.0\",\"memory\":\"1.0\"},\"overrides\":[]},"
-        "\"packing\":{\"nodeStrategy\":\"rsp\",\"deviceStrategy\":\"rsp\",\"rules\":[],\"candidates\":"
-        "100,"
-        "\"hold\":\"3s\",\"candidate\":{\"nodeStrategy\":\"none\",\"deviceStrategy\":\"none\"}},\"tenants\":[],\"nodePools\":[],\"timeWindows\":[],\"timeWindowNotice\":\"10m\","
-        "\"serving\":{\"verbsAddress\":\"127.0.0.1:9443\",\"opsAddress\":\"127.0.0.1:9442\","
-        "\"opsAuthorization\":\"remote\","
-        "\"opsAllowedHosts\":[],"
-        "\"healthAddress\":\"127.0.0.1:9441\",\"bindsAllPods\":false,\"tls\":{\"certFile\":\"\",\"keyFile\":\"\",\"clientCAFile\":\"\","
-        "\"allowedNames\":[\"system:kube-scheduler\"],\"onLoopback\":\"plain\"}},\"election\":\"none\","
-        "\"clientConnection\":{\"bindDeadline\":\"5s\",\"holdOff\":\"6s\",\"maxInFlightBinds\":1000,\"staleAfter\":\"20s\","
-        "\"wakeObject\":\"fgpu-system/fgpu-wake\"},"
-        "\"audit\":{\"interval\":\"5m\",\"settle\":\"5s\"},"
-        "\"signing\":{\"mode\":\"on\",\"privateKey\":\"\",\"publicKeys\":[],\"acceptUnsignedBefore\":\"\"},"
-        "\"logging\":{\"format\":\"text\",\"verbosity\":2},"
-        "\"limits\":{\"bodyBytes\":\"16Mi\",\"bytesInFlight\":\"64Mi\",\"connections\":2048,"
-        "\"connectionsPerAddress\":1536}}",
-        NULL);
+    expect_text(strbuf_view(&out),
+                "{\"apiVersion\":\"fgpu.io/v1alpha1\",\"kind\":\"FgpuConfiguration\","
+                "\"resources\":{\"compute\":[{\"name\":\"fgpu.io/gpu-milli\",\"unitsPerGPU\":1000}],"
+                "\"memory\":[\"fgpu.io/gpu-memory-mib\"],\"count\":[\"fgpu.io/gpu-count\"],"
+                "\"whole\":[\"nvidia.com/gpu\",\"nvidia.com/gpu.shared\"],"
+                "\"sliceDrivers\":[\"gpu.nvidia.com\",\"gpu.amd.com\",\"gpu.intel.com\"]},\"dialects\":{\"kai\":"
+                "\"ignore\"},\"sizes\":{},\"nodeTemplates\":[],"
+                "\"devices\":{\"memoryReserve\":\"0\",\"maxSharers\":16,\"memoryOnly\":\"share\","
+                "\"qos\":\"fixed-share\",\"lendIdleCompute\":\"allow\","
+                "\"overcommit\":{\"compute\":\"1.0\",\"memory\":\"1.0\"},\"overrides\":[]},"
+                "\"packing\":{\"nodeStrategy\":\"rsp\",\"deviceStrategy\":\"rsp\",\"rules\":[],\"candidates\":"
+                "100,"
+                "\"hold\":\"3s\",\"candidate\":{\"nodeStrategy\":\"none\",\"deviceStrategy\":\"none\"}},\"tenants\":[],"
+                "\"nodePools\":[],\"timeWindows\":[],\"timeWindowNotice\":\"10m\","
+                "\"serving\":{\"verbsAddress\":\"127.0.0.1:9443\",\"opsAddress\":\"127.0.0.1:9442\","
+                "\"opsAuthorization\":\"remote\","
+                "\"opsAllowedHosts\":[],"
+                "\"healthAddress\":\"127.0.0.1:9441\",\"bindsAllPods\":false,\"tls\":{\"certFile\":\"\",\"keyFile\":"
+                "\"\",\"clientCAFile\":\"\","
+                "\"allowedNames\":[\"system:kube-scheduler\"],\"onLoopback\":\"plain\"}},\"election\":\"none\","
+                "\"clientConnection\":{\"bindDeadline\":\"5s\",\"holdOff\":\"6s\",\"maxInFlightBinds\":1000,"
+                "\"staleAfter\":\"20s\","
+                "\"wakeObject\":\"fgpu-system/fgpu-wake\"},"
+                "\"audit\":{\"interval\":\"5m\",\"settle\":\"5s\"},"
+                "\"signing\":{\"mode\":\"on\",\"privateKey\":\"\",\"publicKeys\":[],\"acceptUnsignedBefore\":\"\"},"
+                "\"logging\":{\"format\":\"text\",\"verbosity\":2},"
+                "\"limits\":{\"bodyBytes\":\"16Mi\",\"bytesInFlight\":\"64Mi\",\"connections\":2048,"
+                "\"connectionsPerAddress\":1536}}",
+                NULL);
     strbuf_fini(&out);
     config_free(c);
 }
@@ -72,11 +75,10 @@ static void describe__read_back__same_configuration(void **state)
         const char *name, *text;
     } rows[] = {
         {"defaults", ""},
-        {"sizes and templates",
-         "sizes: {a: {milli: 1}, b.c: {memory: 1Mi, count: 64}, d: {milli: 3000}}\n"
-         "nodeTemplates: [{label: a.b/c=, gpus: 1, memory: 1023Mi}, "
-         "{label: x=y, gpus: 64, memory: 16Ti, model: \"<b>\\\"\"}, "
-         "{label: x=z, allocatable: whole-gpus, memory: 16Gi}]\n"},
+        {"sizes and templates", "sizes: {a: {milli: 1}, b.c: {memory: 1Mi, count: 64}, d: {milli: 3000}}\n"
+                                "nodeTemplates: [{label: a.b/c=, gpus: 1, memory: 1023Mi}, "
+                                "{label: x=y, gpus: 64, memory: 16Ti, model: \"<b>\\\"\"}, "
+                                "{label: x=z, allocatable: whole-gpus, memory: 16Gi}]\n"},
         {"sizes of namespaces",
          "sizes:\n"
          "  a: {milli: 1, namespaces: [x, 'y-*'], variants: [{namespaces: [z], memory: 1Mi, count: 2}]}\n"
@@ -111,12 +113,10 @@ static void describe__read_back__same_configuration(void **state)
          "- {name: weekend, days: [fri-mon], from: 12:30, to: '24:00', timeZone: UTC, packing: {candidates: 3}}\n"
          "timeWindowNotice: 0\n"},
         {"no resources", "resources: {compute: [], memory: [], count: [], whole: []}\n"},
-        {"addresses",
-         "serving: {verbsAddress: '[::1]:0', opsAddress: 127.0.0.9:0, healthAddress: '[::]:7', "
-         "opsAuthorization: always}\n"},
-        {"TLS",
-         "serving: {verbsAddress: ':1', tls: {certFile: /c, keyFile: k, clientCAFile: ca.pem, "
-         "allowedNames: [a, 'b c'], onLoopback: tls}}\n"},
+        {"addresses", "serving: {verbsAddress: '[::1]:0', opsAddress: 127.0.0.9:0, healthAddress: '[::]:7', "
+                      "opsAuthorization: always}\n"},
+        {"TLS", "serving: {verbsAddress: ':1', tls: {certFile: /c, keyFile: k, clientCAFile: ca.pem, "
+                "allowedNames: [a, 'b c'], onLoopback: tls}}\n"},
     };
     struct strbuf once, twice;
 
@@ -145,8 +145,7 @@ static void describe__read_back__same_configuration(void **state)
 static void sample_file__loaded__equals_the_defaults(void **state)
 {
     (void)state;
-    struct config *sample = loaded(FGPU_SOURCE_DIR "/config/fgpu.yaml"),
-                  *defaults = config_defaults();
+    struct config *sample = loaded(FGPU_SOURCE_DIR "/config/fgpu.yaml"), *defaults = config_defaults();
     struct strbuf got, want;
 
     strbuf_init(&got, 1 << 20);
@@ -214,12 +213,10 @@ static void reference__known_keys__range_and_default(void **state)
 
     strbuf_init(&out, 1 << 20);
     config_reference(&out);
-    assert_non_null(strstr(out.p,
-                           "\npacking.candidates  0..100000  default 100  number of nodes in a filter reply, 0 "
-                           "for all  (a change applies at once)\n"));
-    assert_non_null(strstr(out.p,
-                           "\nresources.compute[].unitsPerGPU  1..1000000  required  units that "
-                           "make one GPU\n"));
+    assert_non_null(strstr(out.p, "\npacking.candidates  0..100000  default 100  number of nodes in a filter reply, 0 "
+                                  "for all  (a change applies at once)\n"));
+    assert_non_null(strstr(out.p, "\nresources.compute[].unitsPerGPU  1..1000000  required  units that "
+                                  "make one GPU\n"));
     assert_non_null(strstr(out.p, "\nsizes.NAME.memory  1Mi..16Ti  device memory on each GPU\n"));
     strbuf_fini(&out);
 }

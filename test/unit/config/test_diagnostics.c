@@ -55,8 +55,7 @@ static void render__no_line_to_show__message_only(void **state)
     diagnostics_add(&f.d, POS(2, 2), "blank line");
     diagnostics_add(&f.d, POS(9, 1), "past the end");
     diagnostics_render(&f.d, &f.out);
-    expect_text(strbuf_view(&f.out),
-                "f.yaml: whole file\nf.yaml:2:2: blank line\nf.yaml:9:1: past the end\n", NULL);
+    expect_text(strbuf_view(&f.out), "f.yaml: whole file\nf.yaml:2:2: blank line\nf.yaml:9:1: past the end\n", NULL);
     fixture_fini(&f);
 }
 

@@ -20,8 +20,7 @@ static void expect_diff(const char *before, const char *after, const char *want)
     strbuf_init(&got, 1 << 16);
     for (size_t i = 0; i < d.n; i++) {
         strbuf_addf(&got, "%s%.*s: %.*s -> %.*s (%s)", i > 0 ? "; " : "", STR_ARG(d.changes[i].key),
-                    STR_ARG(d.changes[i].before), STR_ARG(d.changes[i].after),
-                    config_reload_text(d.changes[i].reload));
+                    STR_ARG(d.changes[i].before), STR_ARG(d.changes[i].after), config_reload_text(d.changes[i].reload));
     }
     expect_text(strbuf_view(&got), want, after);
     strbuf_fini(&got);
@@ -48,8 +47,7 @@ static void diff__lists__one_key_each(void **state)
     expect_diff("", "resources: {whole: []}\nsizes: {a: {milli: 5}}\n",
                 "resources.whole: [\"nvidia.com/gpu\",\"nvidia.com/gpu.shared\"] -> [] (after a relist); "
                 "sizes: {} -> {\"a\":{\"milli\":5}} (after a relist)");
-    expect_diff("sizes: {a: {milli: 5}, b: {milli: 6}}\n",
-                "sizes: {a: {milli: 5}, b: {milli: 6}}\n", "");
+    expect_diff("sizes: {a: {milli: 5}, b: {milli: 6}}\n", "sizes: {a: {milli: 5}, b: {milli: 6}}\n", "");
 }
 
 static void diff__long_list__is_cut_but_compared_whole(void **state)
@@ -96,18 +94,9 @@ static void look_for(void *ctx, const struct schema_field *row, const char *key)
 static void schema__what_needs_a_restart__says_so(void **state)
 {
     static const char *const cold[] = {
-        "serving.verbsAddress",
-        "serving.opsAddress",
-        "serving.healthAddress",
-        "election",
-        "limits.connections",
-        "logging.format",
-        "clientConnection.wakeObject",
-        "signing.mode",
-        "signing.privateKey",
-        "signing.publicKeys",
-        "resources.sliceDrivers",
-        "apiVersion",
+        "serving.verbsAddress", "serving.opsAddress", "serving.healthAddress",       "election",
+        "limits.connections",   "logging.format",     "clientConnection.wakeObject", "signing.mode",
+        "signing.privateKey",   "signing.publicKeys", "resources.sliceDrivers",      "apiVersion",
     };
     static const char *const relist[] = {"resources.compute",
                                          "resources.memory",
@@ -138,8 +127,7 @@ static void schema__what_needs_a_restart__says_so(void **state)
 
 static void origins__file_flag_default__told_apart(void **state)
 {
-    struct config *c =
-        unit_config("packing:\n  candidates: 5\nsizes:\n  a: {milli: 5}\nlogging:\n");
+    struct config *c = unit_config("packing:\n  candidates: 5\nsizes:\n  a: {milli: 5}\nlogging:\n");
     struct strbuf out;
     static const struct {
         const char *key, *want;

@@ -38,11 +38,10 @@ static struct credentials parsed(const char *exec, const char *cluster)
 static void exec__all_keys__are_taken(void **state)
 {
     (void)state;
-    struct credentials c =
-        parsed("apiVersion: " V1 ", command: aws, args: [eks, 'get token', ''],\n"
-               "env: [{name: A, value: 1=2}, {name: B, value: null}],\n"
-               "installHint: install it, interactiveMode: IfAvailable, provideClusterInfo: false",
-               "certificate-authority-data: " CA_B64);
+    struct credentials c = parsed("apiVersion: " V1 ", command: aws, args: [eks, 'get token', ''],\n"
+                                  "env: [{name: A, value: 1=2}, {name: B, value: null}],\n"
+                                  "installHint: install it, interactiveMode: IfAvailable, provideClusterInfo: false",
+                                  "certificate-authority-data: " CA_B64);
     assert_string_equal(c.exec->api_version, V1);
     assert_string_equal(c.exec->command, "aws");
     assert_string_equal(c.exec->args[0], "eks");
@@ -53,8 +52,8 @@ static void exec__all_keys__are_taken(void **state)
     assert_string_equal(c.exec->env[1], "B=");
     assert_null(c.exec->env[2]);
     assert_string_equal(c.exec->install_hint, "install it");
-    assert_string_equal(c.exec->info, "{\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1
-                                      "\",\"spec\":{\"interactive\":false}}");
+    assert_string_equal(c.exec->info,
+                        "{\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1 "\",\"spec\":{\"interactive\":false}}");
     credentials_fini(&c);
 }
 
@@ -78,20 +77,19 @@ static void exec__command_with_a_slash__counts_from_the_folder(void **state)
 static void exec__cluster_info__tells_cluster_and_extension(void **state)
 {
     (void)state;
-    struct credentials c = parsed(
-        "apiVersion: " V1 ", command: aws, interactiveMode: Never, provideClusterInfo: true",
-        "certificate-authority-data: " CA_B64 ", tls-server-name: n, proxy-url: 'http://p', "
-        "extensions: [{name: other, extension: 1}, {name: client.authentication.k8s.io/exec, "
-        "extension: {audience: \"a\\\"b\", n: 7, s: '7', z: 007, f: -1.5, t: true, q: 'true', "
-        "nil: ~, list: [x, {y: z}]}}]");
-    assert_string_equal(
-        c.exec->info,
-        "{\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1 "\",\"spec\":{\"cluster\":{"
-        "\"server\":\"https://k\",\"tls-server-name\":\"n\","
-        "\"certificate-authority-data\":\"" CA_B64 "\",\"proxy-url\":\"http://p\","
-        "\"config\":{\"audience\":\"a\\\"b\",\"n\":7,\"s\":\"7\",\"z\":\"007\",\"f\":-1.5,"
-        "\"t\":true,\"q\":\"true\",\"nil\":null,\"list\":[\"x\",{\"y\":\"z\"}]}},"
-        "\"interactive\":false}}");
+    struct credentials c =
+        parsed("apiVersion: " V1 ", command: aws, interactiveMode: Never, provideClusterInfo: true",
+               "certificate-authority-data: " CA_B64 ", tls-server-name: n, proxy-url: 'http://p', "
+               "extensions: [{name: other, extension: 1}, {name: client.authentication.k8s.io/exec, "
+               "extension: {audience: \"a\\\"b\", n: 7, s: '7', z: 007, f: -1.5, t: true, q: 'true', "
+               "nil: ~, list: [x, {y: z}]}}]");
+    assert_string_equal(c.exec->info,
+                        "{\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1 "\",\"spec\":{\"cluster\":{"
+                        "\"server\":\"https://k\",\"tls-server-name\":\"n\","
+                        "\"certificate-authority-data\":\"" CA_B64 "\",\"proxy-url\":\"http://p\","
+                        "\"config\":{\"audience\":\"a\\\"b\",\"n\":7,\"s\":\"7\",\"z\":\"007\",\"f\":-1.5,"
+                        "\"t\":true,\"q\":\"true\",\"nil\":null,\"list\":[\"x\",{\"y\":\"z\"}]}},"
+                        "\"interactive\":false}}");
     credentials_fini(&c);
 }
 
@@ -103,16 +101,14 @@ static void exec__bad__place_and_remedy(void **state)
     } rows[] = {
         {"no command", "apiVersion: " V1 ", interactiveMode: Never", "k:3:32: command is missing"},
         {"no version", "command: a", "k:3:32: apiVersion is missing: " V1 " or " V1 "beta1"},
-        {"old version", "apiVersion: " V1 "alpha1, command: a",
-         "k:4:13: apiVersion must be " V1 " or " V1 "beta1"},
+        {"old version", "apiVersion: " V1 "alpha1, command: a", "k:4:13: apiVersion must be " V1 " or " V1 "beta1"},
         {"v1 without mode", "apiVersion: " V1 ", command: a",
          "k:3:32: interactiveMode is missing: Never or IfAvailable"},
         {"wants a terminal", "apiVersion: " V1 ", command: a, interactiveMode: Always",
          "k:4:75: interactiveMode Always needs a terminal, which a service does not have; use other credentials"},
         {"unknown mode", "apiVersion: " V1 ", command: a, interactiveMode: never",
          "k:4:75: interactiveMode must be Never, IfAvailable or Always"},
-        {"args is text", "apiVersion: " V1 "beta1, command: a, args: hush",
-         "k:4:69: args must be a list, not text"},
+        {"args is text", "apiVersion: " V1 "beta1, command: a, args: hush", "k:4:69: args must be a list, not text"},
         {"arg is a list", "apiVersion: " V1 "beta1, command: a, args: [[hush]]",
          "k:4:70: an element of args must be text, not a list"},
         {"env without name", "apiVersion: " V1 "beta1, command: a, env: [{value: hush}]",

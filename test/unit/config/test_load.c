@@ -132,8 +132,9 @@ static void parse__signing_in_one_word__its_mode(void **state)
     static const struct {
         const char *text;
         enum signing_mode mode;
-    } rows[] = {{"signing: off\n", SIGNING_OFF},   {"signing: 'off'\n", SIGNING_OFF}, {"signing: false\n", SIGNING_OFF},
-                {"signing: on\n", SIGNING_ON},     {"signing: true\n", SIGNING_ON},   {"signing:\n", SIGNING_ON},
+    } rows[] = {{"signing: off\n", SIGNING_OFF},         {"signing: 'off'\n", SIGNING_OFF},
+                {"signing: false\n", SIGNING_OFF},       {"signing: on\n", SIGNING_ON},
+                {"signing: true\n", SIGNING_ON},         {"signing:\n", SIGNING_ON},
                 {"signing: {mode: off}\n", SIGNING_OFF}, {"", SIGNING_ON}};
 
     (void)state;
@@ -149,9 +150,8 @@ static void parse__signing_in_one_word__its_mode(void **state)
 static void parse__sections_without_keys__defaults(void **state)
 {
     (void)state;
-    struct config *c =
-        unit_config("resources:\n  compute:\nsizes:\nnodeTemplates:\ndevices:\npacking: ~\n"
-                    "serving: {}\nlimits: null\n");
+    struct config *c = unit_config("resources:\n  compute:\nsizes:\nnodeTemplates:\ndevices:\npacking: ~\n"
+                                   "serving: {}\nlimits: null\n");
     assert_memory_equal(&c->policy, policy_defaults(), sizeof(c->policy));
     assert_int_equal(c->serving.verbs.port, 9443);
     config_free(c);
@@ -416,7 +416,8 @@ static void parse__one_mistake__exact_report(void **state)
         {"template without a number of GPUs", "nodeTemplates: [{label: a=b, memory: 1Gi}]\n",
          "f.yaml:3:17: nodeTemplates[0]: how many GPUs? give gpus, or allocatable: whole-gpus\n"
          "  nodeTemplates: [{label: a=b, memory: 1Gi}]\n                  ^\n"},
-        {"template that counts and believes", "nodeTemplates: [{label: a=b, gpus: 1, allocatable: whole-gpus, memory: 1Gi}]\n",
+        {"template that counts and believes",
+         "nodeTemplates: [{label: a=b, gpus: 1, allocatable: whole-gpus, memory: 1Gi}]\n",
          "f.yaml:3:17: nodeTemplates[0]: both gpus and allocatable: whole-gpus; give one of them\n"
          "  nodeTemplates: [{label: a=b, gpus: 1, allocatable: whole-gpus, memory: 1Gi}]\n                  ^\n"},
         {"too many GPUs", "nodeTemplates: [{label: a=b, gpus: 65, memory: 1Gi}]\n",
@@ -471,8 +472,7 @@ static void parse__head__mandatory_and_exclusive(void **state)
          "f.yaml:2:7: kind is 'KubeSchedulerConfiguration'; this program reads "
          "'FgpuConfiguration'\n"
          "  kind: KubeSchedulerConfiguration\n        ^\n"},
-        {"not a mapping", "- a\n",
-         "f.yaml:1:1: expected keys below it, found a list\n  - a\n  ^\n"},
+        {"not a mapping", "- a\n", "f.yaml:1:1: expected keys below it, found a list\n  - a\n  ^\n"},
         {"two documents", HEAD "---\n" HEAD,
          "f.yaml:3:1: a second document starts here; the file must hold only one\n  ---\n  ^\n"},
     };
@@ -509,38 +509,37 @@ static void parse__many_mistakes__all_at_once_in_file_order(void **state)
                                   "  verbosity: 11\n"),
                          &unit_names, &c, &report, &err);
     assert_int_equal(r, -ERR_INVALID);
-    expect_text(
-        strbuf_view(&report),
-        "f.yaml:4:18: sizes.small.milli: 0 is out of range 1..64000 (thousandths of a GPU's "
-        "compute)\n"
-        "    small: {milli: 0, memory: 4GB}\n"
-        "                   ^\n"
-        "f.yaml:4:29: sizes.small.memory: '4GB' is not a quantity such as 512Mi or 4Gi; "
-        "did you mean '4Gi'?\n"
-        "    small: {milli: 0, memory: 4GB}\n"
-        "                              ^\n"
-        "f.yaml:6:15: packing.candidates: 'x' is not a whole number "
-        "(number of nodes in a filter reply, 0 for all)\n"
-        "    candidates: x\n"
-        "                ^\n"
-        "f.yaml:7:3: duplicate key 'candidates', first on line 6\n"
-        "    candidates: 5\n"
-        "    ^\n"
-        "f.yaml:8:3: unknown key 'colour' in packing; known here: nodeStrategy, deviceStrategy, rules, "
-        "candidates, hold, candidate\n"
-        "    colour: red\n"
-        "    ^\n"
-        "f.yaml:9:10: anchors are not accepted; remove the '&log'\n"
-        "  logging: &log\n"
-        "           ^\n"
-        "f.yaml:10:11: aliases are not accepted; write the value out instead of '*log'\n"
-        "    format: *log\n"
-        "            ^\n"
-        "f.yaml:11:14: logging.verbosity: 11 is out of range 0..10 "
-        "(0 events, 2 steady state, 4 decisions, 6 wire)\n"
-        "    verbosity: 11\n"
-        "               ^\n",
-        NULL);
+    expect_text(strbuf_view(&report),
+                "f.yaml:4:18: sizes.small.milli: 0 is out of range 1..64000 (thousandths of a GPU's "
+                "compute)\n"
+                "    small: {milli: 0, memory: 4GB}\n"
+                "                   ^\n"
+                "f.yaml:4:29: sizes.small.memory: '4GB' is not a quantity such as 512Mi or 4Gi; "
+                "did you mean '4Gi'?\n"
+                "    small: {milli: 0, memory: 4GB}\n"
+                "                              ^\n"
+                "f.yaml:6:15: packing.candidates: 'x' is not a whole number "
+                "(number of nodes in a filter reply, 0 for all)\n"
+                "    candidates: x\n"
+                "                ^\n"
+                "f.yaml:7:3: duplicate key 'candidates', first on line 6\n"
+                "    candidates: 5\n"
+                "    ^\n"
+                "f.yaml:8:3: unknown key 'colour' in packing; known here: nodeStrategy, deviceStrategy, rules, "
+                "candidates, hold, candidate\n"
+                "    colour: red\n"
+                "    ^\n"
+                "f.yaml:9:10: anchors are not accepted; remove the '&log'\n"
+                "  logging: &log\n"
+                "           ^\n"
+                "f.yaml:10:11: aliases are not accepted; write the value out instead of '*log'\n"
+                "    format: *log\n"
+                "            ^\n"
+                "f.yaml:11:14: logging.verbosity: 11 is out of range 0..10 "
+                "(0 events, 2 steady state, 4 decisions, 6 wire)\n"
+                "    verbosity: 11\n"
+                "               ^\n",
+                NULL);
     assert_string_equal(err.msg, "f.yaml:4:18: sizes.small.milli: 0 is out of range 1..64000 "
                                  "(thousandths of a GPU's compute) (and 7 more)");
     strbuf_fini(&report);
@@ -558,9 +557,7 @@ static void parse__more_than_the_cap__counted(void **state)
     for (int i = 0; i < 60; i++) {
         strbuf_addf(&text, "key%d: 1\n", i);
     }
-    assert_int_equal(config_parse(STR("f.yaml"), strbuf_view(&text), &unit_names, &c, &report,
-                                  NULL),
-                     -ERR_INVALID);
+    assert_int_equal(config_parse(STR("f.yaml"), strbuf_view(&text), &unit_names, &c, &report, NULL), -ERR_INVALID);
     assert_true(str_ends(strbuf_view(&report), STR("  key19: 1\n  ^\nand 40 more\n")));
     strbuf_fini(&text);
     strbuf_fini(&report);
@@ -576,9 +573,9 @@ static void parse__too_large__refused(void **state)
     assert_non_null(text);
     memset(text, '#', CONFIG_BYTES_MAX + 1);
     strbuf_init(&report, 1 << 20);
-    assert_int_equal(config_parse(STR("f.yaml"), (struct str){text, CONFIG_BYTES_MAX + 1},
-                                  &unit_names, &c, &report, NULL),
-                     -ERR_INVALID);
+    assert_int_equal(
+        config_parse(STR("f.yaml"), (struct str){text, CONFIG_BYTES_MAX + 1}, &unit_names, &c, &report, NULL),
+        -ERR_INVALID);
     expect_text(strbuf_view(&report), "f.yaml: larger than 256 KiB\n", NULL);
     strbuf_fini(&report);
     free(text);
@@ -608,9 +605,7 @@ static void parse__list_lengths__up_to_the_cap(void **state)
     for (int i = 0; i < 33; i++) {
         strbuf_addf(&text, "  - a.b/c%d\n", i);
     }
-    assert_int_equal(config_parse(STR("f.yaml"), strbuf_view(&text), &unit_names, &c, &report,
-                                  NULL),
-                     -ERR_INVALID);
+    assert_int_equal(config_parse(STR("f.yaml"), strbuf_view(&text), &unit_names, &c, &report, NULL), -ERR_INVALID);
     expect_text(strbuf_view(&report),
                 "f.yaml:5:3: resources.count: 33 elements, at most 32 are accepted\n"
                 "    - a.b/c0\n    ^\n",
@@ -662,8 +657,7 @@ static void load__unreadable__code_and_text(void **state)
     struct err err = {0};
 
     strbuf_init(&report, 1 << 20);
-    assert_int_equal(config_load("/nonexistent/f.yaml", &unit_names, &c, &report, &err),
-                     -ERR_NOT_FOUND);
+    assert_int_equal(config_load("/nonexistent/f.yaml", &unit_names, &c, &report, &err), -ERR_NOT_FOUND);
     assert_string_equal(err.msg, "/nonexistent/f.yaml: No such file or directory");
     expect_text(strbuf_view(&report), "/nonexistent/f.yaml: No such file or directory\n", NULL);
     assert_int_equal(config_load("/", &unit_names, &c, NULL, &err), -ERR_INTERNAL);
@@ -680,10 +674,8 @@ static void check_file__valid_and_broken__exit_code_and_text(void **state)
     struct strbuf out;
 
     strbuf_init(&out, 1 << 20);
-    assert_int_equal(config_check_file(FGPU_TEST_DATA "/config/minimal.yaml", &unit_names, &out),
-                     0);
-    assert_true(
-        str_starts(strbuf_view(&out), STR(FGPU_TEST_DATA "/config/minimal.yaml: valid, hash ")));
+    assert_int_equal(config_check_file(FGPU_TEST_DATA "/config/minimal.yaml", &unit_names, &out), 0);
+    assert_true(str_starts(strbuf_view(&out), STR(FGPU_TEST_DATA "/config/minimal.yaml: valid, hash ")));
     strbuf_reset(&out);
     assert_int_equal(config_check_file(FGPU_TEST_DATA "/config/broken.yaml", &unit_names, &out), 3);
     expect_text(strbuf_view(&out),

@@ -1,4 +1,5 @@
-/* The keys of policy: tenants, overrides of devices, rules of packing. What is stored, and the exact report of each mistake. */
+/* The keys of policy: tenants, overrides of devices, rules of packing. What is stored, and the exact report of each
+ * mistake. */
 #include "config/load.h"
 
 #include "config/support/unit.h"
@@ -23,8 +24,7 @@ static void expect_reports(const struct mistake *rows, size_t n)
         strbuf_reset(&text);
         strbuf_reset(&report);
         strbuf_addf(&text, HEAD "%s", rows[i].text);
-        assert_int_equal(config_parse(STR("f.yaml"), strbuf_view(&text), &unit_names, &c, &report, NULL),
-                         -ERR_INVALID);
+        assert_int_equal(config_parse(STR("f.yaml"), strbuf_view(&text), &unit_names, &c, &report, NULL), -ERR_INVALID);
         expect_text(strbuf_view(&report), rows[i].want, rows[i].name);
     }
     strbuf_fini(&text);
@@ -382,8 +382,9 @@ static void rules__mistakes__exact_reports(void **state)
          "  - {namespaces: [a-b], nodeSelector: {x: y}, nodeStrategy: binpack}\n",
          "f.yaml:6:5: packing.rules: never used: element 0 applies wherever this one would\n"
          "    - {namespaces: [a-b], nodeSelector: {x: y}, nodeStrategy: binpack}\n      ^\n"},
-        {"behind a rule for all", "packing:\n  rules:\n  - {nodeStrategy: spread}\n  - {podSelector: {a: b}, "
-                                  "deviceStrategy: spread}\n",
+        {"behind a rule for all",
+         "packing:\n  rules:\n  - {nodeStrategy: spread}\n  - {podSelector: {a: b}, "
+         "deviceStrategy: spread}\n",
          "f.yaml:6:5: packing.rules: never used: element 0 applies wherever this one would\n"
          "    - {podSelector: {a: b}, deviceStrategy: spread}\n      ^\n"},
     };

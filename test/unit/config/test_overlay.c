@@ -35,11 +35,10 @@ static void expect_at(const char *body, uint32_t open, const char *want)
 
 static void window__open__its_values_hold_and_no_others(void **state)
 {
-    static const char body[] =
-        "packing: {nodeStrategy: spread, candidates: 7}\n"
-        "timeWindows:\n"
-        "- {name: a, " WHEN ", packing: {nodeStrategy: binpack, hold: 1s}}\n"
-        "- {name: b, " WHEN ", devices: {memoryOnly: free, memoryReserve: 1Gi}}\n";
+    static const char body[] = "packing: {nodeStrategy: spread, candidates: 7}\n"
+                               "timeWindows:\n"
+                               "- {name: a, " WHEN ", packing: {nodeStrategy: binpack, hold: 1s}}\n"
+                               "- {name: b, " WHEN ", devices: {memoryOnly: free, memoryReserve: 1Gi}}\n";
 
     (void)state;
     expect_at(body, 0, "");
@@ -67,10 +66,9 @@ static void window__chain_and_rules__take_the_place_of_the_files(void **state)
 
 static void windows__two_open_that_differ__the_later_one_key_by_key(void **state)
 {
-    static const char body[] =
-        "timeWindows:\n"
-        "- {name: a, " WHEN ", packing: {candidates: 1, hold: 1s}}\n"
-        "- {name: b, " WHEN ", packing: {candidates: 2, nodeStrategy: spread}}\n";
+    static const char body[] = "timeWindows:\n"
+                               "- {name: a, " WHEN ", packing: {candidates: 1, hold: 1s}}\n"
+                               "- {name: b, " WHEN ", packing: {candidates: 2, nodeStrategy: spread}}\n";
 
     (void)state;
     expect_at(body, 3,
@@ -87,21 +85,16 @@ static void windows__sizes__replaced_and_added_by_name(void **state)
 #define FILE_SIZES "sizes: {\"s\":{\"milli\":100},\"m\":{\"milli\":200,\"memory\":\"1Gi\"}} -> "
 
     (void)state;
-    expect_at(body, 1,
-              FILE_SIZES "{\"s\":{\"milli\":100},\"m\":{\"milli\":300},\"l\":{\"count\":2}}");
-    expect_at(
-        body, 2,
-        FILE_SIZES
-        "{\"s\":{\"milli\":100},\"m\":{\"milli\":200,\"memory\":\"1Gi\"},\"l\":{\"count\":3}}");
-    expect_at(body, 3,
-              FILE_SIZES "{\"s\":{\"milli\":100},\"m\":{\"milli\":300},\"l\":{\"count\":3}}");
+    expect_at(body, 1, FILE_SIZES "{\"s\":{\"milli\":100},\"m\":{\"milli\":300},\"l\":{\"count\":2}}");
+    expect_at(body, 2,
+              FILE_SIZES "{\"s\":{\"milli\":100},\"m\":{\"milli\":200,\"memory\":\"1Gi\"},\"l\":{\"count\":3}}");
+    expect_at(body, 3, FILE_SIZES "{\"s\":{\"milli\":100},\"m\":{\"milli\":300},\"l\":{\"count\":3}}");
 }
 
 static void windows__node_pools__come_behind_the_files(void **state)
 {
-    static const char body[] =
-        "nodePools: [{nodeSelector: {p: x}, state: closed}]\n"
-        "timeWindows: [{name: a, " WHEN ", nodePools: [{nodeSelector: {p: x}, state: open}]}]\n";
+    static const char body[] = "nodePools: [{nodeSelector: {p: x}, state: closed}]\n"
+                               "timeWindows: [{name: a, " WHEN ", nodePools: [{nodeSelector: {p: x}, state: open}]}]\n";
 
     (void)state;
     expect_at(body, 1,
@@ -112,11 +105,9 @@ static void windows__node_pools__come_behind_the_files(void **state)
 
 static void config_at__of_one_made_for_other_windows__starts_from_the_file(void **state)
 {
-    struct config *file =
-        unit_config("timeWindows:\n- {name: a, " WHEN ", packing: {candidates: 1}}\n"
-                    "- {name: b, " WHEN ", packing: {hold: 1s}}\n");
-    struct config *first = config_at(file, 1), *second = config_at(first, 2),
-                  *third = config_at(second, 0);
+    struct config *file = unit_config("timeWindows:\n- {name: a, " WHEN ", packing: {candidates: 1}}\n"
+                                      "- {name: b, " WHEN ", packing: {hold: 1s}}\n");
+    struct config *first = config_at(file, 1), *second = config_at(first, 2), *third = config_at(second, 0);
 
     (void)state;
     config_free(file);
@@ -131,9 +122,9 @@ static void config_at__of_one_made_for_other_windows__starts_from_the_file(void 
 
 static void config_at__places__those_of_the_window(void **state)
 {
-    struct config *file = unit_config(
-        "packing:\n  candidates: 7\n  hold: 2s\ntimeWindows:\n- name: a\n  from: 20:00\n"
-        "  to: 08:00\n  timeZone: UTC\n  packing:\n    hold: 1s\n    nodeStrategy: spread\n");
+    struct config *file =
+        unit_config("packing:\n  candidates: 7\n  hold: 2s\ntimeWindows:\n- name: a\n  from: 20:00\n"
+                    "  to: 08:00\n  timeZone: UTC\n  packing:\n    hold: 1s\n    nodeStrategy: spread\n");
     struct config *at = config_at(file, 1);
     static const char *const rows[][2] = {{"packing.candidates", "f.yaml:4:3"},
                                           {"packing.hold", "f.yaml:12:5"},
@@ -155,11 +146,10 @@ static void config_at__places__those_of_the_window(void **state)
 
 static void windows__times__as_told(void **state)
 {
-    struct config *c = unit_config(
-        "timeWindows:\n"
-        "- {name: a, days: [mon-fri], from: '20:00', to: '08:00', timeZone: Europe/Berlin}\n"
-        "- {name: b, days: [fri-mon, wed], from: 00:00, to: 00:00, timeZone: UTC}\n"
-        "- {name: c, from: 23:59, to: 24:00, timeZone: UTC}\n");
+    struct config *c = unit_config("timeWindows:\n"
+                                   "- {name: a, days: [mon-fri], from: '20:00', to: '08:00', timeZone: Europe/Berlin}\n"
+                                   "- {name: b, days: [fri-mon, wed], from: 00:00, to: 00:00, timeZone: UTC}\n"
+                                   "- {name: c, from: 23:59, to: 24:00, timeZone: UTC}\n");
     const struct time_window *w = c->timetable.windows;
 
     (void)state;
@@ -186,18 +176,13 @@ static void windows__mistakes__each_with_its_place(void **state)
         {"{name: a, " WHEN ", packing: {candidtes: 1}}",
          "f.yaml:4:60: unknown key 'candidtes' in timeWindows[0].packing; did you mean "
          "'candidates'?"},
-        {"{name: a, " WHEN ", packing: {candidates: -1}}",
-         "timeWindows[0].packing.candidates: -1 is out of range"},
-        {"{name: a, " WHEN ", sizes: {x: {milli: 1500}}}",
-         "timeWindows[0].sizes.x: 1500 milli is neither"},
-        {"{name: a, " WHEN ", serving: {}}",
-         "unknown key 'serving' in timeWindows[0]; it belongs at the top level"},
+        {"{name: a, " WHEN ", packing: {candidates: -1}}", "timeWindows[0].packing.candidates: -1 is out of range"},
+        {"{name: a, " WHEN ", sizes: {x: {milli: 1500}}}", "timeWindows[0].sizes.x: 1500 milli is neither"},
+        {"{name: a, " WHEN ", serving: {}}", "unknown key 'serving' in timeWindows[0]; it belongs at the top level"},
         {"{name: a, " WHEN ", nodePools: [{nodeSelector: {}, state: open}]}",
          "timeWindows[0].nodePools[0].nodeSelector: nothing in it"},
-        {"{name: a, " WHEN ", nodePools: [{nodeSelector: {-x: y}, state: open}]}",
-         "the label key is not valid"},
-        {"{name: a, " WHEN ", nodePools: [{nodeSelector: {x: y}, state: ajar}]}",
-         "'ajar' is not one of: open, closed"},
+        {"{name: a, " WHEN ", nodePools: [{nodeSelector: {-x: y}, state: open}]}", "the label key is not valid"},
+        {"{name: a, " WHEN ", nodePools: [{nodeSelector: {x: y}, state: ajar}]}", "'ajar' is not one of: open, closed"},
         {"{name: a, " WHEN ", nodePools: [{nodeSelector: {x: y}, state: open, command: [x]}]}",
          "timeWindows[0].nodePools[0]: a command needs the 'name' of the pool beside it"},
         {"{name: a, from: 20.00, to: 08:00, timeZone: UTC}",
@@ -205,16 +190,14 @@ static void windows__mistakes__each_with_its_place(void **state)
         {"{name: a, from: 24:00, to: 08:00, timeZone: UTC}", "timeWindows[0].from: '24:00' is not"},
         {"{name: a, from: 20:00, to: 24:01, timeZone: UTC}", "timeWindows[0].to: '24:01' is not"},
         {"{name: a, from: 8:00, to: 10:00, timeZone: UTC}", "timeWindows[0].from: '8:00' is not"},
-        {"{name: a, days: [mo], " WHEN "}",
-         "timeWindows[0].days[0]: 'mo' is not a day or days such as sat or mon-fri"},
+        {"{name: a, days: [mo], " WHEN "}", "timeWindows[0].days[0]: 'mo' is not a day or days such as sat or mon-fri"},
         {"{name: a, days: [mon-], " WHEN "}", "'mon-' is not a day"},
         {"{name: a, days: [], " WHEN "}", "no days; leave the key out for every day"},
         {"{name: a, from: 20:00, to: 08:00, timeZone: Europe/Berln}",
          "timeWindows[0].timeZone: 'Europe/Berln': no time zone of this name in "
          "/usr/share/zoneinfo"},
         {"{name: a, from: 20:00, to: 08:00}", "timeWindows[0]: 'timeZone' is missing"},
-        {"{name: a, " WHEN "}, {name: a, " WHEN "}",
-         "timeWindows: element 1 has the same name as element 0"},
+        {"{name: a, " WHEN "}, {name: a, " WHEN "}", "timeWindows: element 1 has the same name as element 0"},
     };
 
     (void)state;
@@ -224,11 +207,9 @@ static void windows__mistakes__each_with_its_place(void **state)
 
         strbuf_init(&text, 1 << 16);
         strbuf_init(&report, 1 << 16);
-        strbuf_addf(&text,
-                    "apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\ntimeWindows: [\n%s]\n",
+        strbuf_addf(&text, "apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\ntimeWindows: [\n%s]\n",
                     rows[i].body);
-        assert_int_not_equal(
-            config_parse(STR("f.yaml"), strbuf_view(&text), &unit_names, &c, &report, NULL), 0);
+        assert_int_not_equal(config_parse(STR("f.yaml"), strbuf_view(&text), &unit_names, &c, &report, NULL), 0);
         if (strstr(report.p, rows[i].want) == NULL) {
             fail_msg("row %zu: %s", i, report.p);
         }

@@ -46,8 +46,7 @@ static void copy__value_of_two_members__both_and_nothing_else(void **state)
         int64_t before, mib, between;
         int32_t permille, after;
     } from = {1, 2, 3, 4, 5}, to = {0};
-    const struct schema_field f = {SCALAR(SCHEMA_MIB_OR_PERCENT),
-                                   .offset = (size_t)((char *)&from.mib - (char *)&from),
+    const struct schema_field f = {SCALAR(SCHEMA_MIB_OR_PERCENT), .offset = (size_t)((char *)&from.mib - (char *)&from),
                                    .offset2 = (size_t)((char *)&from.permille - (char *)&from)};
 
     (void)state;

@@ -59,10 +59,8 @@ static void expect_in_configz(const char *want)
 
 static void write__each_outcome__said(void **state)
 {
-    struct config_attempt a = {.outcome = CONFIG_INVALID,
-                               .at_ms = AT_MS,
-                               .hash = "0011223344556677",
-                               .error = "f.yaml:4:3: no"};
+    struct config_attempt a = {
+        .outcome = CONFIG_INVALID, .at_ms = AT_MS, .hash = "0011223344556677", .error = "f.yaml:4:3: no"};
 
     (void)state;
     expect_in_configz("{\"componentconfig\":{\"apiVersion\":");
@@ -72,9 +70,8 @@ static void write__each_outcome__said(void **state)
     expect_in_configz("\"packing.candidates\":\"f.yaml:3:11\"");
     expect_in_configz("\"packing.hold\":\"default\"");
     config_slot_record(slot, &a);
-    expect_in_configz(
-        "\"lastError\":\"f.yaml:4:3: no\",\"lastReload\":{\"at\":\"2026-11-20T08:00:00.123Z\","
-        "\"outcome\":\"invalid\",\"hash\":\"0011223344556677\"},");
+    expect_in_configz("\"lastError\":\"f.yaml:4:3: no\",\"lastReload\":{\"at\":\"2026-11-20T08:00:00.123Z\","
+                      "\"outcome\":\"invalid\",\"hash\":\"0011223344556677\"},");
     a = (struct config_attempt){.outcome = CONFIG_NEEDS_RESTART, .restart_keys = "election"};
     config_slot_record(slot, &a);
     expect_in_configz("\"lastError\":null,");
@@ -84,8 +81,7 @@ static void write__each_outcome__said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(take__replaced_meanwhile__the_old_one_stays_valid, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(take__replaced_meanwhile__the_old_one_stays_valid, setup, teardown),
         cmocka_unit_test_setup_teardown(write__each_outcome__said, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

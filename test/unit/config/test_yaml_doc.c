@@ -10,8 +10,7 @@ static void show(const struct yaml_doc_node *n, struct strbuf *out)
     if (n == NULL) {
         strbuf_add_cstr(out, "none");
     } else if (n->type == YAML_DOC_TEXT) {
-        strbuf_addf(out, n->plain ? "%.*s@%u:%u" : "\"%.*s\"@%u:%u", STR_ARG(n->text), n->pos.line,
-                    n->pos.column);
+        strbuf_addf(out, n->plain ? "%.*s@%u:%u" : "\"%.*s\"@%u:%u", STR_ARG(n->text), n->pos.line, n->pos.column);
     } else if (n->type == YAML_DOC_REFUSED) {
         strbuf_add_cstr(out, "refused");
     } else {
@@ -54,9 +53,9 @@ struct row {
     struct str text;
     const char *want;
 };
-#define ROW(name_, text_, want_)                                                                   \
-    {                                                                                              \
-        name_, {text_, sizeof(text_) - 1}, want_                                                   \
+#define ROW(name_, text_, want_)                                                                                       \
+    {                                                                                                                  \
+        name_, {text_, sizeof(text_) - 1}, want_                                                                       \
     }
 
 static void check_rows(const struct row *rows, size_t n)
@@ -78,8 +77,7 @@ static void read__accepted__tree_with_positions(void **state)
     static const struct row rows[] = {
         ROW("block", "a: 1\nb:\n- x\n- 'y z'\n", "{a:1@1:4,b:[x@3:3,\"y z\"@4:3]}\n"),
         ROW("flow", "{a: [1, 2], b: {}}", "{a:[1@1:6,2@1:9],b:{}}\n"),
-        ROW("json", "{\"a\":\"x\\/y\",\n\t\"b\":[true,null]}\n",
-            "{a:\"x/y\"@1:6,b:[true@2:7,null@2:12]}\n"),
+        ROW("json", "{\"a\":\"x\\/y\",\n\t\"b\":[true,null]}\n", "{a:\"x/y\"@1:6,b:[true@2:7,null@2:12]}\n"),
         ROW("no value", "a:\nb: ~\n", "{a:@1:3,b:~@2:4}\n"),
         ROW("empty", "", "none\n"),
         ROW("comments only", "# nothing\n\n", "none\n"),
@@ -89,8 +87,7 @@ static void read__accepted__tree_with_positions(void **state)
             "a: 1\n",
             "{a:1@1:4}\n"),
         ROW("crlf", "a: 1\r\nb: 2\r\n", "{a:1@1:4,b:2@2:4}\n"),
-        ROW("columns are characters", "\xc3\xa9\xc3\xa9: {b: 1}\n",
-            "{\xc3\xa9\xc3\xa9:{b:1@1:9}}\n"),
+        ROW("columns are characters", "\xc3\xa9\xc3\xa9: {b: 1}\n", "{\xc3\xa9\xc3\xa9:{b:1@1:9}}\n"),
         ROW("percent inside", "a: |\n  %TAG\nb: '%x'\n", "{a:\"%TAG\n\"@1:4,b:\"%x\"@3:4}\n"),
     };
     check_rows(rows, ARRAY_LEN(rows));
@@ -100,8 +97,7 @@ static void read__refused_but_complete__tree_and_findings(void **state)
 {
     (void)state;
     static const struct row rows[] = {
-        ROW("duplicate key", "a: 1\nb: 2\na: 3\n",
-            "{a:1@1:4,b:2@2:4}\nf:3:1: duplicate key 'a', first on line 1\n"),
+        ROW("duplicate key", "a: 1\nb: 2\na: 3\n", "{a:1@1:4,b:2@2:4}\nf:3:1: duplicate key 'a', first on line 1\n"),
         ROW("duplicate key in flow, quoted", "{a: 1, \"a\": {x: 1}, b: 2}",
             "{a:1@1:5,b:2@1:24}\nf:1:8: duplicate key 'a', first on line 1\n"),
         ROW("same key in two maps", "{a: {x: 1}, b: {x: 1}}", "{a:{x:1@1:9},b:{x:1@1:20}}\n"),
@@ -115,10 +111,8 @@ static void read__refused_but_complete__tree_and_findings(void **state)
             "{a:refused,b:refused}\nf:1:4: tags are not accepted; remove the '!...' before the "
             "value\n"
             "f:2:4: tags are not accepted; remove the '!...' before the value\n"),
-        ROW("list as key", "? [a, b]\n: 1\nc: 2\n",
-            "{c:2@3:4}\nf:1:3: a key must be text, not a list\n"),
-        ROW("map as key", "{{a: 1}: {b: 2}, c: 3}",
-            "{c:3@1:21}\nf:1:2: a key must be text, not a mapping\n"),
+        ROW("list as key", "? [a, b]\n: 1\nc: 2\n", "{c:2@3:4}\nf:1:3: a key must be text, not a list\n"),
+        ROW("map as key", "{{a: 1}: {b: 2}, c: 3}", "{c:3@1:21}\nf:1:2: a key must be text, not a mapping\n"),
         ROW("alias as key", "a: 1\n*x : 2\n",
             "{a:1@1:4}\nf:2:1: aliases are not accepted; write the value out instead of '*x'\n"),
         ROW("second document", "a: 1\n---\nb: 2\n",
@@ -186,8 +180,7 @@ static void read__hostile__stops_early(void **state)
         {"open brackets", "[", "-\nf:1:33: nested deeper than 32 levels\n", 100000},
         {"open braces", "{a: ", "-\nf:1:129: nested deeper than 32 levels\n", 60000},
         {"nested dashes", "- ", "-\nf:1:65: nested deeper than 32 levels\n", 100000},
-        {"directives", "%TAG !a! x\n", "-\nf:1:1: directives are not accepted; remove this line\n",
-         20000},
+        {"directives", "%TAG !a! x\n", "-\nf:1:1: directives are not accepted; remove this line\n", 20000},
         {"anchors", "&a ",
          "-\nf:1:1: anchors are not accepted; remove the '&a'\n"
          "f:1:4: not valid YAML: did not find expected <document start>\n",

@@ -33,18 +33,17 @@ static int32_t offset_by_libc(int64_t t_s)
 static void expect_same(const struct time_zone *z, int64_t t_s)
 {
     if (offset_at(z, t_s) != offset_by_libc(t_s)) {
-        fail_msg("%.*s at %lld: %d, libc says %d", STR_ARG(z->name), (long long)t_s,
-                 offset_at(z, t_s), offset_by_libc(t_s));
+        fail_msg("%.*s at %lld: %d, libc says %d", STR_ARG(z->name), (long long)t_s, offset_at(z, t_s),
+                 offset_by_libc(t_s));
     }
 }
 
 static void zone__of_the_system__offsets_as_libc_tells_them(void **state)
 {
-    static const char *const names[] = {
-        "Europe/Berlin", "America/New_York",  "Australia/Lord_Howe", "Pacific/Apia",
-        "Europe/Dublin", "Africa/Casablanca", "America/Sao_Paulo",   "Asia/Kolkata",
-        "Etc/GMT+5",     "America/Nuuk",      "Asia/Jerusalem",      "Antarctica/Troll",
-        "EST5EDT",       "Asia/Tokyo",        "America/St_Johns"};
+    static const char *const names[] = {"Europe/Berlin", "America/New_York",  "Australia/Lord_Howe", "Pacific/Apia",
+                                        "Europe/Dublin", "Africa/Casablanca", "America/Sao_Paulo",   "Asia/Kolkata",
+                                        "Etc/GMT+5",     "America/Nuuk",      "Asia/Jerusalem",      "Antarctica/Troll",
+                                        "EST5EDT",       "Asia/Tokyo",        "America/St_Johns"};
     const int64_t from_s = 0, until_s = INT64_C(7258118400); /* 1970 to 2200 */
     struct rng rng;
 
@@ -164,13 +163,12 @@ static void zone__slim_file__the_footer_speaks_for_all_years(void **state)
         {"CET-1CEST,M3.5.0,M10.5.0/3", 1792889999, 7200},
         {"CET-1CEST,M3.5.0,M10.5.0/3", 1792890000, 3600},
         {"CET-1CEST,M3.5.0,M10.5.0/3", INT64_C(4110296400) + 86400 * 3, 7200}, /* 2100 */
-        {"IST-1GMT0,M10.5.0,M3.5.0/1", 1774746000, 3600}, /* Dublin: standard time in summer */
+        {"IST-1GMT0,M10.5.0,M3.5.0/1", 1774746000, 3600},                      /* Dublin: standard time in summer */
         {"IST-1GMT0,M10.5.0,M3.5.0/1", 1774745999, 0},
         {"NZST-12NZDT,M9.5.0,M4.1.0/3", 1767225600, 46800},   /* January: summer */
         {"<-0330>3:30<-0230>,J60/0,J300", 1772335800, -9000}, /* March 1 00:00 */
         {"<-0330>3:30<-0230>,J60/0,J300", 1772335799, -12600},
-        {"<-0330>3:30<-0230>,59/0,299", 1772335800,
-         -9000}, /* the same day in a year that is not leap */
+        {"<-0330>3:30<-0230>,59/0,299", 1772335800, -9000},     /* the same day in a year that is not leap */
         {"<-02>2<-01>,M3.5.0/-1,M10.5.0/0", 1774745999, -7200}, /* Nuuk: hours before midnight */
         {"<-02>2<-01>,M3.5.0/-1,M10.5.0/0", 1774746000, -3600},
         {"<+0545>-5:45", 1774746000, 20700},
@@ -191,8 +189,7 @@ static void zone__slim_file__the_footer_speaks_for_all_years(void **state)
             fail_msg("row %zu: %s", i, err.msg);
         }
         if (offset_at(&z, rows[i].at_s) != rows[i].want_s) {
-            fail_msg("row %zu, %s: %d, not %d", i, rows[i].footer, offset_at(&z, rows[i].at_s),
-                     rows[i].want_s);
+            fail_msg("row %zu, %s: %d, not %d", i, rows[i].footer, offset_at(&z, rows[i].at_s), rows[i].want_s);
         }
         strbuf_fini(&b);
         arena_fini(&a);
@@ -241,8 +238,7 @@ static void zone__cut_or_damaged_files__are_refused_or_read_within_bounds(void *
     strbuf_init(&whole, 65536);
     unit_read(ZONE_DIR "/Europe/Berlin", &whole);
     for (size_t n = 0; n < whole.n; n++) {
-        char *copy =
-            malloc(n + 1); /* of just this size, so that a sanitizer sees one byte too many */
+        char *copy = malloc(n + 1); /* of just this size, so that a sanitizer sees one byte too many */
         struct time_zone z;
         struct arena a;
 
@@ -265,8 +261,7 @@ static void zone__cut_or_damaged_files__are_refused_or_read_within_bounds(void *
         if (parse(strbuf_view(&whole), &z, &a, NULL) == 0) {
             for (size_t j = 0; j < z.transition_n; j++) {
                 assert_true(j == 0 || z.transitions[j - 1].at_s < z.transitions[j].at_s);
-                assert_in_range(z.transitions[j].offset_s + ZONE_OFFSET_MAX_S, 0,
-                                2 * ZONE_OFFSET_MAX_S);
+                assert_in_range(z.transitions[j].offset_s + ZONE_OFFSET_MAX_S, 0, 2 * ZONE_OFFSET_MAX_S);
             }
         }
         arena_fini(&a);

@@ -65,25 +65,62 @@ static void assignment_signed_bytes__any_change__other_bytes(void **state)
         struct str uid = STR("uid"), node = STR("node");
 
         switch (i) {
-        case 0: break;
-        case 1: uid = STR("uie"); break;
-        case 2: node = STR("nodf"); break;
-        case 3: uid = STR("uidn"), node = STR("ode"); break;
-        case 4: as.id = STR("e"); break;
-        case 5: as.qos = QOS_BEST_EFFORT; break;
-        case 6: as.container_n = 1; break;
-        case 7: containers[0].name = STR("mains"), containers[1].name = STR("ide"); break;
-        case 8: containers[0].init = true; break;
-        case 9: containers[0].device_n = 1; break;
-        case 10: containers[0].device_n = 1, containers[1].device_n = 2; break;
-        case 11: of_main[0].uuid = STR("GPU-c"); break;
-        case 12: of_main[0].uuid = STR(""); break;
-        case 13: of_main[1].index = 2; break;
-        case 14: of_main[0].milli = 301; break;
-        case 15: of_main[0].mem_mib = 4097; break;
-        case 16: of_main[0].milli = 4096, of_main[0].mem_mib = 300; break;
-        case 17: of_main[0].profile = MIG_PROFILE(1, 5); break;
-        case 18: of_main[0].exclusive = true; break;
+        case 0:
+            break;
+        case 1:
+            uid = STR("uie");
+            break;
+        case 2:
+            node = STR("nodf");
+            break;
+        case 3:
+            uid = STR("uidn"), node = STR("ode");
+            break;
+        case 4:
+            as.id = STR("e");
+            break;
+        case 5:
+            as.qos = QOS_BEST_EFFORT;
+            break;
+        case 6:
+            as.container_n = 1;
+            break;
+        case 7:
+            containers[0].name = STR("mains"), containers[1].name = STR("ide");
+            break;
+        case 8:
+            containers[0].init = true;
+            break;
+        case 9:
+            containers[0].device_n = 1;
+            break;
+        case 10:
+            containers[0].device_n = 1, containers[1].device_n = 2;
+            break;
+        case 11:
+            of_main[0].uuid = STR("GPU-c");
+            break;
+        case 12:
+            of_main[0].uuid = STR("");
+            break;
+        case 13:
+            of_main[1].index = 2;
+            break;
+        case 14:
+            of_main[0].milli = 301;
+            break;
+        case 15:
+            of_main[0].mem_mib = 4097;
+            break;
+        case 16:
+            of_main[0].milli = 4096, of_main[0].mem_mib = 300;
+            break;
+        case 17:
+            of_main[0].profile = MIG_PROFILE(1, 5);
+            break;
+        case 18:
+            of_main[0].exclusive = true;
+            break;
         }
         assert_int_equal(assignment_signed_bytes(&as, uid, node, &a, &texts[i], NULL), 0);
         for (int k = 0; k < i; k++) {
@@ -99,13 +136,15 @@ static void assignment_signed_bytes__any_change__other_bytes(void **state)
 static void assignment_signed_bytes__a_record__these_bytes_for_ever(void **state)
 {
     static const struct assigned_device device = {STR("MIG-a"), 258, 142, 4864, MIG_PROFILE(1, 5)};
-    static const struct assigned_container c = {.name = STR("c"), .init = true, .position = 3, .devices = &device, .device_n = 1};
+    static const struct assigned_container c = {
+        .name = STR("c"), .init = true, .position = 3, .devices = &device, .device_n = 1};
     static const struct assignment as = {
         .id = STR("d"), .containers = &c, .container_n = 1, .qos = QOS_EQUAL_SHARE, .lending = LEND_FORBID};
 #define N(n_) "\0\0\0\0\0\0\0" n_
-    static const char want[] = N("\x1f") "fgpu.io/assignment signature v1" N("\x01") "u" N("\x02") "n1" N("\x01") "d"
-        N("\x0b") "equal-share" N("\x01") N("\x01") "c" N("\x01") N("\x01") N("\x05") "MIG-a"
-        "\0\0\0\0\0\0\x01\x02" N("\x8e") "\0\0\0\0\0\0\x13\0" N("\x00") N("\x06") "1g.5gb";
+    static const char want[] = N("\x1f") "fgpu.io/assignment signature v1" N("\x01") "u" N("\x02") "n1" N("\x01") "d" N(
+        "\x0b") "equal-share" N("\x01") N("\x01") "c" N("\x01") N("\x01")
+        N("\x05") "MIG-a"
+                  "\0\0\0\0\0\0\x01\x02" N("\x8e") "\0\0\0\0\0\0\x13\0" N("\x00") N("\x06") "1g.5gb";
 #undef N
     struct str got;
     struct arena a;
@@ -164,14 +203,12 @@ static void assignment_parse__restart__records_of_earlier_processes(void **state
         "{\"uuid\":\"GPU-a\",\"index\":0,\"milli\":300,\"memMib\":4096},"
         "{\"uuid\":\"GPU-b\",\"index\":2,\"milli\":300,\"memMib\":4096,\"later\":{\"x\":[1]}}]}]}";
     static const struct assigned_device of_fetch[] = {{STR(""), 3, 1000, 0}};
-    static const struct assigned_device of_main[] = {{STR("GPU-a"), 0, 300, 4096},
-                                                     {STR("GPU-b"), 2, 300, 4096}};
+    static const struct assigned_device of_main[] = {{STR("GPU-a"), 0, 300, 4096}, {STR("GPU-b"), 2, 300, 4096}};
     static const struct assigned_container containers[] = {
         {.name = STR("fetch"), .init = true, .devices = of_fetch, .device_n = 1},
         {.name = STR("main"), .devices = of_main, .device_n = 2},
     };
-    static const struct assignment want = {
-        .id = STR("d-7"), .containers = containers, .container_n = 2};
+    static const struct assignment want = {.id = STR("d-7"), .containers = containers, .container_n = 2};
     struct assignment got;
     struct arena a;
     struct err err;
@@ -194,14 +231,11 @@ static void assignment_parse__b4_index_99_and_minus_1__a_number_and_an_error(voi
     (void)state;
     arena_init(&a, ARENA_BYTES);
     assert_int_equal(
-        assignment_parse(STR(DOC(BOX("{\"uuid\":\"a\",\"index\":-1,\"milli\":1,\"memMib\":1}"))),
-                         &a, &got, NULL),
+        assignment_parse(STR(DOC(BOX("{\"uuid\":\"a\",\"index\":-1,\"milli\":1,\"memMib\":1}"))), &a, &got, NULL),
         -ERR_INVALID);
     assert_int_equal(got.container_n, 77);
     assert_int_equal(
-        assignment_parse(STR(DOC(BOX("{\"uuid\":\"a\",\"index\":99,\"milli\":1,\"memMib\":1}"))),
-                         &a, &got, NULL),
-        0);
+        assignment_parse(STR(DOC(BOX("{\"uuid\":\"a\",\"index\":99,\"milli\":1,\"memMib\":1}"))), &a, &got, NULL), 0);
     assert_int_equal(got.containers[0].devices[0].index, 99);
     arena_fini(&a);
 }
@@ -250,32 +284,20 @@ static void assignment_parse__hostile_text__is_refused_with_a_reason(void **stat
         {"no index", DOC(BOX("{\"uuid\":\"a\",\"milli\":1,\"memMib\":1}")), ERR_INVALID},
         {"no milli", DOC(BOX("{\"uuid\":\"a\",\"index\":0,\"memMib\":1}")), ERR_INVALID},
         {"no memory", DOC(BOX("{\"uuid\":\"a\",\"index\":0,\"milli\":1}")), ERR_INVALID},
-        {"index -1", DOC(BOX("{\"uuid\":\"a\",\"index\":-1,\"milli\":1,\"memMib\":1}")),
+        {"index -1", DOC(BOX("{\"uuid\":\"a\",\"index\":-1,\"milli\":1,\"memMib\":1}")), ERR_INVALID},
+        {"index 2^31", DOC(BOX("{\"uuid\":\"a\",\"index\":2147483648,\"milli\":1,\"memMib\":1}")), ERR_INVALID},
+        {"index 2^32", DOC(BOX("{\"uuid\":\"a\",\"index\":4294967296,\"milli\":1,\"memMib\":1}")), ERR_INVALID},
+        {"index 2^64", DOC(BOX("{\"uuid\":\"a\",\"index\":18446744073709551616,\"milli\":1,\"memMib\":1}")),
          ERR_INVALID},
-        {"index 2^31", DOC(BOX("{\"uuid\":\"a\",\"index\":2147483648,\"milli\":1,\"memMib\":1}")),
-         ERR_INVALID},
-        {"index 2^32", DOC(BOX("{\"uuid\":\"a\",\"index\":4294967296,\"milli\":1,\"memMib\":1}")),
-         ERR_INVALID},
-        {"index 2^64",
-         DOC(BOX("{\"uuid\":\"a\",\"index\":18446744073709551616,\"milli\":1,\"memMib\":1}")),
-         ERR_INVALID},
-        {"index 0.5", DOC(BOX("{\"uuid\":\"a\",\"index\":0.5,\"milli\":1,\"memMib\":1}")),
-         ERR_INVALID},
-        {"index 1e400", DOC(BOX("{\"uuid\":\"a\",\"index\":1e400,\"milli\":1,\"memMib\":1}")),
-         ERR_INVALID},
-        {"index as text", DOC(BOX("{\"uuid\":\"a\",\"index\":\"0\",\"milli\":1,\"memMib\":1}")),
-         ERR_INVALID},
-        {"milli -1", DOC(BOX("{\"uuid\":\"a\",\"index\":0,\"milli\":-1,\"memMib\":1}")),
-         ERR_INVALID},
-        {"milli huge", DOC(BOX("{\"uuid\":\"a\",\"index\":0,\"milli\":1000001,\"memMib\":1}")),
-         ERR_INVALID},
-        {"memory -1", DOC(BOX("{\"uuid\":\"a\",\"index\":0,\"milli\":1,\"memMib\":-1}")),
-         ERR_INVALID},
-        {"memory huge", DOC(BOX("{\"uuid\":\"a\",\"index\":0,\"milli\":1,\"memMib\":2147483648}")),
-         ERR_INVALID},
+        {"index 0.5", DOC(BOX("{\"uuid\":\"a\",\"index\":0.5,\"milli\":1,\"memMib\":1}")), ERR_INVALID},
+        {"index 1e400", DOC(BOX("{\"uuid\":\"a\",\"index\":1e400,\"milli\":1,\"memMib\":1}")), ERR_INVALID},
+        {"index as text", DOC(BOX("{\"uuid\":\"a\",\"index\":\"0\",\"milli\":1,\"memMib\":1}")), ERR_INVALID},
+        {"milli -1", DOC(BOX("{\"uuid\":\"a\",\"index\":0,\"milli\":-1,\"memMib\":1}")), ERR_INVALID},
+        {"milli huge", DOC(BOX("{\"uuid\":\"a\",\"index\":0,\"milli\":1000001,\"memMib\":1}")), ERR_INVALID},
+        {"memory -1", DOC(BOX("{\"uuid\":\"a\",\"index\":0,\"milli\":1,\"memMib\":-1}")), ERR_INVALID},
+        {"memory huge", DOC(BOX("{\"uuid\":\"a\",\"index\":0,\"milli\":1,\"memMib\":2147483648}")), ERR_INVALID},
         {"device twice", DOC(BOX(DEV "," DEV)), ERR_INVALID},
-        {"uuid twice", DOC(BOX(DEV ",{\"uuid\":\"a\",\"index\":1,\"milli\":1,\"memMib\":1}")),
-         ERR_INVALID},
+        {"uuid twice", DOC(BOX(DEV ",{\"uuid\":\"a\",\"index\":1,\"milli\":1,\"memMib\":1}")), ERR_INVALID},
         {"signed", SIGNED("\"key\":\"k\",\"value\":\"" SIG64 "\""), ERR_OK},
         {"signed, and more", SIGNED("\"x\":[],\"key\":\"k\",\"value\":\"" SIG64 "\""), ERR_OK},
         {"sig a string", "{\"v\":1,\"id\":\"x\",\"containers\":[],\"sig\":\"x\"}", ERR_INVALID},
@@ -288,10 +310,11 @@ static void assignment_parse__hostile_text__is_refused_with_a_reason(void **stat
         {"sig too long", SIGNED("\"key\":\"k\",\"value\":\"" SIG64 "AAAA\""), ERR_INVALID},
         {"sig of 66 bytes", SIGNED("\"key\":\"k\",\"value\":\"" SIG60 "AAAAAAAA\""), ERR_INVALID},
         {"sig no base64", SIGNED("\"key\":\"k\",\"value\":\"" SIG60 "AAAA-A==\""), ERR_INVALID},
-        {"sig twice", "{\"v\":1,\"id\":\"x\",\"containers\":[],\"sig\":{\"key\":\"k\",\"value\":\"" SIG64
-                      "\"},\"sig\":{\"key\":\"k\",\"value\":\"" SIG64 "\"}}", ERR_PARSE},
-        {"not ascending", DOC(BOX("{\"uuid\":\"b\",\"index\":1,\"milli\":1,\"memMib\":1}," DEV)),
-         ERR_INVALID},
+        {"sig twice",
+         "{\"v\":1,\"id\":\"x\",\"containers\":[],\"sig\":{\"key\":\"k\",\"value\":\"" SIG64
+         "\"},\"sig\":{\"key\":\"k\",\"value\":\"" SIG64 "\"}}",
+         ERR_PARSE},
+        {"not ascending", DOC(BOX("{\"uuid\":\"b\",\"index\":1,\"milli\":1,\"memMib\":1}," DEV)), ERR_INVALID},
     };
 
     (void)state;
@@ -326,11 +349,9 @@ static void assignment_parse__counts__bounded(void **state)
         strbuf_init(&b, 1 << 22);
         strbuf_add_cstr(&b, "{\"v\":1,\"id\":\"x\",\"containers\":[");
         for (int i = 0; i < container_n; i++) {
-            strbuf_addf(&b, "%s{\"name\":\"c%d\",\"init\":false,\"devices\":[", i > 0 ? "," : "",
-                        i);
+            strbuf_addf(&b, "%s{\"name\":\"c%d\",\"init\":false,\"devices\":[", i > 0 ? "," : "", i);
             for (int j = 0; j < (i == 0 ? device_n : 1); j++) {
-                strbuf_addf(&b, "%s{\"uuid\":\"\",\"index\":%d,\"milli\":1,\"memMib\":1}",
-                            j > 0 ? "," : "", j);
+                strbuf_addf(&b, "%s{\"uuid\":\"\",\"index\":%d,\"milli\":1,\"memMib\":1}", j > 0 ? "," : "", j);
             }
             strbuf_add_cstr(&b, "]}");
         }
@@ -360,8 +381,7 @@ static void assignment_parse__long_texts__refused(void **state)
     } rows[] = {
         {"{\"v\":1,\"id\":\"%.*s\",\"containers\":[]}", ASSIGNMENT_ID_BYTES_MAX},
         {DOC("{\"name\":\"%.*s\",\"init\":false,\"devices\":[]}"), ASSIGNMENT_NAME_BYTES_MAX},
-        {DOC(BOX("{\"uuid\":\"%.*s\",\"index\":0,\"milli\":1,\"memMib\":1}")),
-         ASSIGNMENT_UUID_BYTES_MAX},
+        {DOC(BOX("{\"uuid\":\"%.*s\",\"index\":0,\"milli\":1,\"memMib\":1}")), ASSIGNMENT_UUID_BYTES_MAX},
     };
 
     (void)state;
@@ -378,8 +398,7 @@ static void assignment_parse__long_texts__refused(void **state)
             strbuf_add(&b, longer, (size_t)(rows[i].max + over));
             strbuf_add_cstr(&b, at + 4);
             arena_init(&a, ARENA_BYTES);
-            assert_int_equal(assignment_parse(strbuf_view(&b), &a, &as, NULL),
-                             over ? -ERR_INVALID : 0);
+            assert_int_equal(assignment_parse(strbuf_view(&b), &a, &as, NULL), over ? -ERR_INVALID : 0);
             arena_fini(&a);
             strbuf_fini(&b);
         }
@@ -393,8 +412,7 @@ static void assignment_parse__random_damage__never_crashes(void **state)
     (void)state;
     rng_init(&rng, 9);
     for (int round = 0; round < 6000; round++) {
-        static const char text[] =
-            DOC(BOX(DEV) ",{\"name\":\"d\\u0041\",\"init\":true,\"devices\":[]}");
+        static const char text[] = DOC(BOX(DEV) ",{\"name\":\"d\\u0041\",\"init\":true,\"devices\":[]}");
         char damaged[sizeof(text)];
         struct arena a;
         struct assignment as;
@@ -402,8 +420,7 @@ static void assignment_parse__random_damage__never_crashes(void **state)
         for (uint64_t i = rng_below(&rng, 4); i > 0; i--) {
             damaged[rng_below(&rng, sizeof(text) - 1)] = (char)rng_below(&rng, 256);
         }
-        size_t n =
-            rng_below(&rng, 4) == 0 ? (size_t)rng_below(&rng, sizeof(text)) : sizeof(text) - 1;
+        size_t n = rng_below(&rng, 4) == 0 ? (size_t)rng_below(&rng, sizeof(text)) : sizeof(text) - 1;
         char *exact = malloc(n > 0 ? n : 1); /* so that a read behind the end is seen */
         assert_non_null(exact);
         memcpy(exact, damaged, n);

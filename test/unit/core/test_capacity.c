@@ -92,9 +92,8 @@ static void node__random_cases__as_one_after_another(void **state)
         greedy = count_greedily(&c.node, c.devices, &c.demand.gpu_requests[0]);
         decided = count_by_decisions(&c.node, c.devices, &c.demand);
         if (n != greedy || n < decided || (c.demand.gpu_requests[0].count == 1 && n != decided)) {
-            fail_msg("seed %d case %d: %llu, greedy %llu, decisions %llu\n%s", SEED, k,
-                     (unsigned long long)n, (unsigned long long)greedy, (unsigned long long)decided,
-                     random_case_text(&c));
+            fail_msg("seed %d case %d: %llu, greedy %llu, decisions %llu\n%s", SEED, k, (unsigned long long)n,
+                     (unsigned long long)greedy, (unsigned long long)decided, random_case_text(&c));
         }
         several += c.demand.gpu_requests[0].count > 1 && n > 0;
         more += n > 2;
@@ -194,8 +193,7 @@ static void mirror__follows_changes__equal_to_the_ledger(void **state)
         snprintf(uid, sizeof(uid), "u%u", (unsigned)rng_below(&r, 30));
         switch (rng_below(&r, 6)) {
         case 0:
-            fixture_node(&fx, node, 1 + (int)rng_below(&r, 5),
-                         1000 * (1 + (int64_t)rng_below(&r, 3)));
+            fixture_node(&fx, node, 1 + (int)rng_below(&r, 5), 1000 * (1 + (int64_t)rng_below(&r, 3)));
             break;
         case 1:
             fixture_name_op(&fx, LEDGER_NODE_GONE, node);

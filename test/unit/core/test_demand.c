@@ -21,26 +21,12 @@ struct charge_row {
 
 static const struct charge_row charge_rows[] = {
     {"both as given", GPU_REQUEST_BOTH, 300, 4096, 1000, 81920, 81920, {300, 1, 4096, false}},
-    {"both, more than the device has",
-     GPU_REQUEST_BOTH,
-     1000,
-     99999,
-     1000,
-     81920,
-     81920,
-     {1000, 1, 99999, false}},
+    {"both, more than the device has", GPU_REQUEST_BOTH, 1000, 99999, 1000, 81920, 81920, {1000, 1, 99999, false}},
     {"both, memory only in mode free", GPU_REQUEST_BOTH, 0, 4096, 1000, 81920, 81920, {0, 1, 4096, false}},
     {"milli, even", GPU_REQUEST_MILLI, 500, 0, 1000, 81920, 81920, {500, 1, 40960, false}},
     {"milli, rounded down", GPU_REQUEST_MILLI, 333, 0, 1000, 81559, 81559, {333, 1, 27159, false}},
     {"milli, one of a small device", GPU_REQUEST_MILLI, 1, 0, 1000, 999, 999, {1, 1, 0, false}},
-    {"milli, of the memory before over-commit",
-     GPU_REQUEST_MILLI,
-     500,
-     0,
-     2000,
-     163840,
-     81920,
-     {500, 1, 40960, false}},
+    {"milli, of the memory before over-commit", GPU_REQUEST_MILLI, 500, 0, 2000, 163840, 81920, {500, 1, 40960, false}},
     {"milli, limited to the capacity", GPU_REQUEST_MILLI, 900, 0, 1000, 100, 81920, {900, 1, 100, false}},
     {"milli, memory unknown", GPU_REQUEST_MILLI, 900, 0, 1000, 0, 0, {900, 1, 0, false}},
     {"milli, negative capacity", GPU_REQUEST_MILLI, 900, 0, 1000, -5, 81920, {900, 1, 0, false}},
@@ -52,25 +38,11 @@ static const struct charge_row charge_rows[] = {
      MEM_HUGE,
      MEM_HUGE,
      {999, 1, MEM_HUGE / 1000 * 999 + MEM_HUGE % 1000 * 999 / 1000, false}},
-    {"memory, its share of compute",
-     GPU_REQUEST_MEMORY,
-     0,
-     8192,
-     1000,
-     81920,
-     81920,
-     {100, 1, 8192, false}},
+    {"memory, its share of compute", GPU_REQUEST_MEMORY, 0, 8192, 1000, 81920, 81920, {100, 1, 8192, false}},
     {"memory, share rounded down", GPU_REQUEST_MEMORY, 0, 8191, 1000, 81920, 81920, {99, 1, 8191, false}},
     {"memory, at least one milli", GPU_REQUEST_MEMORY, 0, 1, 1000, 81920, 81920, {1, 1, 1, false}},
     {"memory, all of it", GPU_REQUEST_MEMORY, 0, 81920, 1000, 81920, 81920, {1000, 1, 81920, false}},
-    {"memory, more than all of it",
-     GPU_REQUEST_MEMORY,
-     0,
-     163840,
-     1000,
-     81920,
-     81920,
-     {1000, 1, 163840, false}},
+    {"memory, more than all of it", GPU_REQUEST_MEMORY, 0, 163840, 1000, 81920, 81920, {1000, 1, 163840, false}},
     {"memory, of the memory before over-commit",
      GPU_REQUEST_MEMORY,
      0,
@@ -79,20 +51,20 @@ static const struct charge_row charge_rows[] = {
      163840,
      81920,
      {100, 1, 8192, false}},
-    {"memory, product above 64 bits",
-     GPU_REQUEST_MEMORY,
-     0,
-     MEM_HUGE,
-     1000,
-     81920,
-     81920,
-     {1000, 1, MEM_HUGE, false}},
+    {"memory, product above 64 bits", GPU_REQUEST_MEMORY, 0, MEM_HUGE, 1000, 81920, 81920, {1000, 1, MEM_HUGE, false}},
     {"memory, device unknown", GPU_REQUEST_MEMORY, 0, 8192, 1000, 0, 0, {1000, 1, 8192, false}},
     {"fraction", GPU_REQUEST_FRACTION, 500, 0, 1000, 81920, 81920, {500, 1, 40950, false}},
     {"fraction, rounded down", GPU_REQUEST_FRACTION, 333, 0, 1000, 81559, 81559, {333, 1, 27139, false}},
     {"fraction, whole steps", GPU_REQUEST_FRACTION, 125, 0, 1000, 40000, 40000, {125, 1, 5000, false}},
     {"fraction, below one step", GPU_REQUEST_FRACTION, 999, 0, 1000, 99, 99, {999, 1, 0, false}},
-    {"fraction, of the memory before over-commit", GPU_REQUEST_FRACTION, 500, 0, 1000, 163840, 81920, {500, 1, 40950, false}},
+    {"fraction, of the memory before over-commit",
+     GPU_REQUEST_FRACTION,
+     500,
+     0,
+     1000,
+     163840,
+     81920,
+     {500, 1, 40950, false}},
     {"fraction, memory unknown", GPU_REQUEST_FRACTION, 500, 0, 1000, 0, 0, {500, 1, 0, false}},
     {"fraction, limited to the capacity", GPU_REQUEST_FRACTION, 900, 0, 1000, 100, 81920, {900, 1, 100, false}},
     {"portion, rounded up", GPU_REQUEST_PORTION, 0, 20480, 1000, 81559, 81559, {260, 1, 20480, false}},
@@ -115,13 +87,12 @@ static void gpu_request_charge__table__as_in_the_design(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(charge_rows); i++) {
         const struct charge_row *row = &charge_rows[i];
-        struct gpu_request w = {
-            .count = 1, .kind = row->kind, .milli = row->milli, .mem_mib = row->mem_mib};
+        struct gpu_request w = {.count = 1, .kind = row->kind, .milli = row->milli, .mem_mib = row->mem_mib};
         struct charge c = gpu_request_charge(&w, row->cap_milli, row->cap_mem, row->base_mem);
-        if (c.milli != row->want.milli || c.slots != row->want.slots ||
-            c.mem_mib != row->want.mem_mib || c.exclusive != row->want.exclusive) {
-            fail_msg("%s: milli %d, slots %d, memory %lld, exclusive %d", row->name, c.milli,
-                     c.slots, (long long)c.mem_mib, c.exclusive);
+        if (c.milli != row->want.milli || c.slots != row->want.slots || c.mem_mib != row->want.mem_mib ||
+            c.exclusive != row->want.exclusive) {
+            fail_msg("%s: milli %d, slots %d, memory %lld, exclusive %d", row->name, c.milli, c.slots,
+                     (long long)c.mem_mib, c.exclusive);
         }
     }
 }
@@ -198,18 +169,8 @@ static const struct pattern_row pattern_rows[] = {
     {"another excluded", {{{"GPU-b", 5}, true}}, 1, "GPU-a", true, true},
     {"unknown against an exclusion", {{{"GPU-a", 5}, true}}, 1, "", true, true},
     {"second of two", {{{"GPU-b", 5}, false}, {{"GPU-a", 5}, false}}, 2, "GPU-a", true, true},
-    {"exclusion behind the inclusion",
-     {{{"GPU-a", 5}, false}, {{"GPU-a", 5}, true}},
-     2,
-     "GPU-a",
-     false,
-     false},
-    {"exclusion before the inclusion",
-     {{{"GPU-a", 5}, true}, {{"GPU-a", 5}, false}},
-     2,
-     "GPU-a",
-     false,
-     false},
+    {"exclusion behind the inclusion", {{{"GPU-a", 5}, false}, {{"GPU-a", 5}, true}}, 2, "GPU-a", false, false},
+    {"exclusion before the inclusion", {{{"GPU-a", 5}, true}, {{"GPU-a", 5}, false}}, 2, "GPU-a", false, false},
     {"inclusion of another beside an exclusion",
      {{{"GPU-c", 5}, true}, {{"GPU-b", 5}, false}},
      2,
@@ -245,11 +206,9 @@ static void label_pair_hash__pairs__differ_where_the_pairs_do(void **state)
         want = (want ^ (uint8_t)*p) * UINT64_C(1099511628211);
     }
     assert_int_equal(label_pair_hash(STR("a"), STR("b")), want);
-    assert_int_not_equal(label_pair_hash(STR("ab"), STR("c")),
-                         label_pair_hash(STR("a"), STR("bc")));
+    assert_int_not_equal(label_pair_hash(STR("ab"), STR("c")), label_pair_hash(STR("a"), STR("bc")));
     assert_int_not_equal(label_pair_hash(STR("a"), STR("")), label_pair_hash(STR(""), STR("a")));
-    assert_int_not_equal(label_pair_hash(STR("a"), STR("\xff")),
-                         label_pair_hash(STR("a"), STR("\x7f")));
+    assert_int_not_equal(label_pair_hash(STR("a"), STR("\xff")), label_pair_hash(STR("a"), STR("\x7f")));
 }
 
 static void label_hashes_match__lists__all_wanted_must_be_there(void **state)
@@ -272,18 +231,8 @@ static void demand_copy__source_overwritten__still_equal(void **state)
 {
     char text[] = "main-init-GPU-a*-UUID-x";
     struct gpu_request gpu_requests[] = {
-        {.container = {text, 4},
-         .count = 2,
-         .kind = GPU_REQUEST_BOTH,
-         .milli = 300,
-         .mem_mib = 5,
-         .phases = 1},
-        {.container = {text + 5, 4},
-         .init = true,
-         .position = 3,
-         .count = 1,
-         .kind = GPU_REQUEST_WHOLE,
-         .phases = 6},
+        {.container = {text, 4}, .count = 2, .kind = GPU_REQUEST_BOTH, .milli = 300, .mem_mib = 5, .phases = 1},
+        {.container = {text + 5, 4}, .init = true, .position = 3, .count = 1, .kind = GPU_REQUEST_WHOLE, .phases = 6},
     };
     struct device_pattern models[] = {{{text + 10, 6}, true}, {{text + 10, 3}, false}};
     struct device_pattern uuids[] = {{{text + 17, 6}, false}};
@@ -340,8 +289,7 @@ static void demand_copy__empty__is_empty(void **state)
 static void demand_equal__one_field_changed__differs(void **state)
 {
     static const uint64_t hashes[2] = {1, 2};
-    static const struct device_pattern patterns[3] = {
-        {{"a", 1}, false}, {{"b", 1}, false}, {{"a", 1}, true}};
+    static const struct device_pattern patterns[3] = {{{"a", 1}, false}, {{"b", 1}, false}, {{"a", 1}, true}};
     struct gpu_request base_gpu_request = {
         .container = STR("c"), .count = 1, .kind = GPU_REQUEST_BOTH, .milli = 1, .phases = 1};
     struct demand a = {

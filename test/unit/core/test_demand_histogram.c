@@ -90,11 +90,7 @@ static void demand_histogram__several_containers__are_summed_on_few_devices(void
     struct gpu_request w[3] = {
         {.count = 1, .kind = GPU_REQUEST_BOTH, .milli = 700, .mem_mib = 1000, .phases = 1},
         {.count = 1, .kind = GPU_REQUEST_BOTH, .milli = 500, .mem_mib = 3000, .phases = 1},
-        {.count = 1,
-         .kind = GPU_REQUEST_BOTH,
-         .milli = 900,
-         .mem_mib = 100,
-         .phases = 2}, /* alone, before them */
+        {.count = 1, .kind = GPU_REQUEST_BOTH, .milli = 900, .mem_mib = 100, .phases = 2}, /* alone, before them */
     };
     struct demand d = {.gpu_request_n = 3, .gpu_requests = w};
 
@@ -218,7 +214,8 @@ static void demand_histogram__other_pods_for_long__replace_what_was(void **state
     demand_histogram_settle(m);
     assert_int_equal(weight(m, 1, 1, 100), 0);
     assert_in_range(weight(m, 2, 8, 1000), 1, DEMAND_HISTOGRAM_POD);
-    assert_in_range(weight(m, 3, 1, 300), (uint64_t)DEMAND_HISTOGRAM_PODS_MAX / 2 * DEMAND_HISTOGRAM_POD - DEMAND_HISTOGRAM_POD,
+    assert_in_range(weight(m, 3, 1, 300),
+                    (uint64_t)DEMAND_HISTOGRAM_PODS_MAX / 2 * DEMAND_HISTOGRAM_POD - DEMAND_HISTOGRAM_POD,
                     (uint64_t)DEMAND_HISTOGRAM_PODS_MAX * DEMAND_HISTOGRAM_POD);
     demand_histogram_free(m);
 }

@@ -71,8 +71,7 @@ static void report__some_shapes__most_frequent_first_then_larger(void **state)
     assert_int_equal(report.top[0].host.mem_mib, 512);
     assert_true(report.top[1].count == 2 && report.top[1].milli == 500);
     assert_true(report.top[2].count == 1 && report.top[2].milli == 700);
-    assert_true(report.top[3].count == 1 && report.top[3].milli == 300 &&
-                report.top[3].kind == GPU_REQUEST_MILLI);
+    assert_true(report.top[3].count == 1 && report.top[3].milli == 300 && report.top[3].kind == GPU_REQUEST_MILLI);
     assert_string_equal(report.top[3].models, "");
     assert_false(report.top[3].models_cut);
 }
@@ -99,8 +98,7 @@ static void report__many_shapes__the_most_frequent_and_the_weight_of_all(void **
     take();
     assert_int_equal(report.shape_n, 100);
     assert_int_equal(report.top_n, DEMAND_HISTOGRAM_REPORT_SHAPES_MAX);
-    assert_int_equal(report.weight,
-                     DEMAND_HISTOGRAM_POD * (100 + 100 * 101 / 2)); /* i * 37 % 101 are 1 to 100 */
+    assert_int_equal(report.weight, DEMAND_HISTOGRAM_POD * (100 + 100 * 101 / 2)); /* i * 37 % 101 are 1 to 100 */
     for (size_t i = 0; i < report.top_n; i++) {
         assert_int_equal(report.top[i].weight, DEMAND_HISTOGRAM_POD * (101 - i));
     }
@@ -181,12 +179,10 @@ static void prices__before_anybody_looked_ahead__are_not_known(void **state)
     forecast_free(o);
 }
 
-static struct forecast_scarce scarce(const struct forecast_report *r, enum forecast_good good,
-                                    int count, int milli)
+static struct forecast_scarce scarce(const struct forecast_report *r, enum forecast_good good, int count, int milli)
 {
     for (size_t i = 0; i < r->scarce_n; i++) {
-        if (r->scarce[i].good == good && r->scarce[i].count == count &&
-            r->scarce[i].milli == milli) {
+        if (r->scarce[i].good == good && r->scarce[i].count == count && r->scarce[i].milli == milli) {
             return r->scarce[i];
         }
     }
@@ -231,8 +227,7 @@ static void prices__whole_machines_are_wanted__have_a_price(void **state)
     places = scarce(&r, FORECAST_PLACES, 8, 1000);
     assert_int_equal(places.node_n, 2);
     assert_int_equal(places.supply_milli, 16000);
-    assert_in_range(places.share_permille, 860,
-                    880); /* 8 / (8 + 1.2) = 0.87, and some that nobody has seen */
+    assert_in_range(places.share_permille, 860, 880); /* 8 / (8 + 1.2) = 0.87, and some that nobody has seen */
     assert_true(places.price_permille > 0);
     sized = scarce(&r, FORECAST_SIZE, 0, 600);
     assert_int_equal(sized.node_n, 3);

@@ -80,8 +80,8 @@ static void dialects__resources__one_owner_each(void **state)
 {
     static const struct compute_resource compute[] = {{STR("a/a"), 1000, ABOVE_REFUSE, PICKS_FGPU},
                                                       {STR("a/b"), 100, ABOVE_SPAN, PICKS_KUBELET}};
-    static const struct str names[] = {STR("a/a"),           STR("a/b"),           STR("fgpu.io/gpu-memory-mib"),
-                                       STR("nvidia.com/gpu"), STR("fgpu.io/gpu-count")};
+    static const struct str names[] = {STR("a/a"), STR("a/b"), STR("fgpu.io/gpu-memory-mib"), STR("nvidia.com/gpu"),
+                                       STR("fgpu.io/gpu-count")};
     struct policy p = *policy_defaults();
 
     (void)state;
@@ -147,7 +147,8 @@ static void assert_same_list(struct kv_list want, struct kv_list got)
     }
 }
 
-/* A format may lack fields of an assignment. What it has comes back, so that what was read is written again as it was. */
+/* A format may lack fields of an assignment. What it has comes back, so that what was read is written again as it was.
+ */
 static void dialects__assignment_read_back__the_same_as_far_as_its_format_goes(void **state)
 {
     struct rng rng;

@@ -13,8 +13,7 @@
 #define CASES 24000
 #define SEED 20240607
 
-static enum verdict place(const struct random_case *c, const struct strategy *s,
-                          struct placement *ret)
+static enum verdict place(const struct random_case *c, const struct strategy *s, struct placement *ret)
 {
     return feasibility_place(&c->node, c->devices, c->allowed_models, &c->demand, s, ret);
 }
@@ -26,21 +25,18 @@ static void check_against_oracle(int k, const struct random_case *c, const struc
     const struct placement untouched = {{UINT64_C(0x5eed)}};
     struct placement p = untouched;
     enum verdict v = place(c, s, &p);
-    bool possible =
-        (c->node.plugin_managed_used == 0 || !demand_takes_shares(&c->demand)) &&
-        oracle_places(c->devices, c->node.device_n, c->allowed_models, &c->demand, NULL);
+    bool possible = (c->node.plugin_managed_used == 0 || !demand_takes_shares(&c->demand)) &&
+                    oracle_places(c->devices, c->node.device_n, c->allowed_models, &c->demand, NULL);
     const char *why;
 
     if (v == VERDICT_SEARCH_LIMIT || (v == VERDICT_FITS) != possible) {
-        FAIL_CASE(k, c, "%s says %s, the oracle %s", s->name, verdict_name(v),
-                  possible ? "fits" : "does not fit");
+        FAIL_CASE(k, c, "%s says %s, the oracle %s", s->name, verdict_name(v), possible ? "fits" : "does not fit");
     }
     if (v != VERDICT_FITS) {
         assert_memory_equal(&p, &untouched, sizeof(p));
         return;
     }
-    why = oracle_objection(c->devices, c->node.device_n, c->allowed_models, &c->demand,
-                           c->demand.gpu_request_n, &p);
+    why = oracle_objection(c->devices, c->node.device_n, c->allowed_models, &c->demand, c->demand.gpu_request_n, &p);
     if (why != NULL) {
         FAIL_CASE(k, c, "placement of %s: %s", s->name, why);
     }
@@ -163,8 +159,7 @@ static void charge__random_placements__equals_sums(void **state)
                 for (size_t w = 0; w < c.demand.gpu_request_n; w++) {
                     struct charge one = device_charge(&c.devices[i], NULL, &c.gpu_requests[w]);
 
-                    if ((p.gpu_request_devices[w] >> i & 1) != 0 &&
-                        (c.gpu_requests[w].phases >> phase & 1) != 0) {
+                    if ((p.gpu_request_devices[w] >> i & 1) != 0 && (c.gpu_requests[w].phases >> phase & 1) != 0) {
                         sum.milli += one.milli;
                         sum.mem_mib += one.mem_mib;
                         sum.slots++;
@@ -186,16 +181,15 @@ static void charge__random_placements__equals_sums(void **state)
 /* ---- named cases ---- */
 
 /* 16000 MiB, 1000 milli and 16 slots, of which so much is free. */
-#define DEVICE(milli, mem, more_flags)                                                             \
-    {                                                                                              \
-        .mem_free_mib = (mem), .mem_cap_mib = 16000, .mem_base_mib = 16000, .milli_free = (milli), \
-        .milli_cap = 1000, .slot_free = 16, .slot_cap = 16, .flags = DEVICE_HEALTHY | (more_flags) \
+#define DEVICE(milli, mem, more_flags)                                                                                 \
+    {                                                                                                                  \
+        .mem_free_mib = (mem), .mem_cap_mib = 16000, .mem_base_mib = 16000, .milli_free = (milli), .milli_cap = 1000,  \
+        .slot_free = 16, .slot_cap = 16, .flags = DEVICE_HEALTHY | (more_flags)                                        \
     }
 #define EMPTY_DEVICE DEVICE(1000, 16000, 0)
-#define MEMORY_UNKNOWN_DEVICE                                                                      \
-    {                                                                                              \
-        .milli_free = 1000, .milli_cap = 1000, .slot_free = 16, .slot_cap = 16,                    \
-        .flags = DEVICE_HEALTHY                                                                    \
+#define MEMORY_UNKNOWN_DEVICE                                                                                          \
+    {                                                                                                                  \
+        .milli_free = 1000, .milli_cap = 1000, .slot_free = 16, .slot_cap = 16, .flags = DEVICE_HEALTHY                \
     }
 #define SHARE(m) .kind = GPU_REQUEST_MILLI, .milli = (m), .count = 1
 #define WHOLE(n) .kind = GPU_REQUEST_WHOLE, .count = (n)
@@ -222,13 +216,7 @@ static const struct named_case named_cases[] = {
      {{SHARE(1), .phases = 1}},
      VERDICT_ELSEWHERE,
      {0}},
-    {"only a lost device",
-     1,
-     {DEVICE(1000, 16000, DEVICE_LOST)},
-     1,
-     {{SHARE(1), .phases = 1}},
-     VERDICT_NO_GPU,
-     {0}},
+    {"only a lost device", 1, {DEVICE(1000, 16000, DEVICE_LOST)}, 1, {{SHARE(1), .phases = 1}}, VERDICT_NO_GPU, {0}},
     {"two containers share",
      1,
      {EMPTY_DEVICE},
@@ -299,13 +287,7 @@ static const struct named_case named_cases[] = {
      {{BOTH(500, 1), .phases = 1}},
      VERDICT_MEMORY_UNKNOWN,
      {0}},
-    {"larger than any device",
-     1,
-     {EMPTY_DEVICE},
-     1,
-     {{BOTH(1, 16001), .phases = 1}},
-     VERDICT_GPU_TOO_SMALL,
-     {0}},
+    {"larger than any device", 1, {EMPTY_DEVICE}, 1, {{BOTH(1, 16001), .phases = 1}}, VERDICT_GPU_TOO_SMALL, {0}},
     {"compute here, memory there",
      2,
      {DEVICE(100, 16000, DEVICE_IN_USE), DEVICE(1000, 100, DEVICE_IN_USE)},
@@ -351,8 +333,7 @@ static void place__named_cases__as_expected(void **state)
         struct node_state node = {.device_n = (uint16_t)row->device_n, .flags = NODE_DESCRIBED};
         struct demand d = {.gpu_request_n = row->gpu_request_n, .gpu_requests = row->gpu_requests};
         struct placement p;
-        enum verdict v =
-            feasibility_place(&node, row->devices, NULL, &d, strategy_find(STR("tight-fit")), &p);
+        enum verdict v = feasibility_place(&node, row->devices, NULL, &d, strategy_find(STR("tight-fit")), &p);
 
         if (v != row->want) {
             fail_msg("%s: %s, not %s", row->name, verdict_name(v), verdict_name(row->want));
@@ -385,7 +366,10 @@ static const struct node_case node_cases[] = {
     {"not seen yet", {.device_n = 1}, {ONE_SHARE}, VERDICT_NODE_UNKNOWN},
     {"not seen yet, whole", {.plugin_managed_cap = 8}, {.plugin_managed_n = 1}, VERDICT_NODE_UNKNOWN},
     {"closed, and room", {.flags = NODE_DESCRIBED | NODE_CLOSED, .device_n = 1}, {ONE_SHARE}, VERDICT_CLOSED},
-    {"closed, whole", {.flags = NODE_DESCRIBED | NODE_CLOSED, .plugin_managed_cap = 8}, {.plugin_managed_n = 1}, VERDICT_CLOSED},
+    {"closed, whole",
+     {.flags = NODE_DESCRIBED | NODE_CLOSED, .plugin_managed_cap = 8},
+     {.plugin_managed_n = 1},
+     VERDICT_CLOSED},
     {"share, no devices but those of a plugin", /* issue item 15 */
      {.flags = NODE_DESCRIBED, .plugin_managed_cap = 10},
      {ONE_SHARE},
@@ -417,10 +401,7 @@ static const struct node_case node_cases[] = {
      {.flags = NODE_DESCRIBED | NODE_ONE_UNIT, .device_n = 1, .plugin_managed_cap = 8, .plugin_managed_per_gpu = 4},
      {.plugin_managed_n = 2, .plugin_managed_most = 1},
      VERDICT_FITS},
-    {"whole, shares run",
-     {PLUGIN(8, 0), .share_pod_n = 1},
-     {.plugin_managed_n = 1},
-     VERDICT_SHARES_HERE},
+    {"whole, shares run", {PLUGIN(8, 0), .share_pod_n = 1}, {.plugin_managed_n = 1}, VERDICT_SHARES_HERE},
     {"whole, devices not listed",
      {.flags = NODE_DESCRIBED, .plugin_managed_cap = 8},
      {.plugin_managed_n = 1},
@@ -443,8 +424,7 @@ static void place__node_rules__as_expected(void **state)
     for (size_t i = 0; i < ARRAY_LEN(node_cases); i++) {
         const struct node_case *row = &node_cases[i];
         struct placement p;
-        enum verdict v =
-            feasibility_place(&row->node, &device, NULL, &row->demand, strategies[0], &p);
+        enum verdict v = feasibility_place(&row->node, &device, NULL, &row->demand, strategies[0], &p);
 
         if (v != row->want) {
             fail_msg("%s: %s, not %s", row->name, verdict_name(v), verdict_name(row->want));
@@ -463,12 +443,10 @@ static void place__whole_with_constraint__every_device_must_be_allowed(void **st
 
     (void)state;
     devices[1].model_id = 1;
-    assert_int_equal(feasibility_place(&node, devices, one, &d, strategies[0], &p),
-                     VERDICT_NOT_ALLOWED);
+    assert_int_equal(feasibility_place(&node, devices, one, &d, strategies[0], &p), VERDICT_NOT_ALLOWED);
     assert_int_equal(feasibility_place(&node, devices, both, &d, strategies[0], &p), VERDICT_FITS);
     devices[0].flags |= DEVICE_DENIED;
-    assert_int_equal(feasibility_place(&node, devices, both, &d, strategies[0], &p),
-                     VERDICT_NOT_ALLOWED);
+    assert_int_equal(feasibility_place(&node, devices, both, &d, strategies[0], &p), VERDICT_NOT_ALLOWED);
     devices[0].flags |= DEVICE_LOST;
     assert_int_equal(feasibility_place(&node, devices, both, &d, strategies[0], &p), VERDICT_FITS);
 }
@@ -492,9 +470,9 @@ static void place__largest_demand__ends(void **state)
         devices[i].milli_free = 1000 - i;
         devices[i].mem_cap_mib = devices[i].mem_base_mib = devices[i].mem_free_mib = 16000 + i;
         gpu_requests[i] = (struct gpu_request){.kind = GPU_REQUEST_MILLI,
-                                  .milli = 900 - i,
-                                  .count = 1,
-                                  .phases = i == 0 ? UINT64_MAX >> 1 : UINT64_C(1) << (i - 1)};
+                                               .milli = 900 - i,
+                                               .count = 1,
+                                               .phases = i == 0 ? UINT64_MAX >> 1 : UINT64_C(1) << (i - 1)};
     }
     v = feasibility_place(&node, devices, NULL, &d, strategies[0], &p);
     assert_int_equal(v, VERDICT_FITS);
@@ -532,8 +510,7 @@ static void place__hard_packing__gives_up_rather_than_lie(void **state)
     if (feasibility_place(&node, devices, NULL, &d, strategies[0], &p) == VERDICT_FITS) {
         assert_null(oracle_objection(devices, 8, NULL, &d, d.gpu_request_n, &p));
     } else {
-        assert_int_equal(feasibility_place(&node, devices, NULL, &d, strategies[0], &p),
-                         VERDICT_SEARCH_LIMIT);
+        assert_int_equal(feasibility_place(&node, devices, NULL, &d, strategies[0], &p), VERDICT_SEARCH_LIMIT);
     }
 }
 
@@ -554,8 +531,7 @@ static void place__more_twins_than_room__is_no_combination(void **state)
     for (int i = 0; i < 9; i++) {
         gpu_requests[i] = (struct gpu_request){SHARE(460), .phases = 1};
     }
-    assert_int_equal(feasibility_place(&node, devices, NULL, &d, strategies[0], &p),
-                     VERDICT_NO_COMBINATION);
+    assert_int_equal(feasibility_place(&node, devices, NULL, &d, strategies[0], &p), VERDICT_NO_COMBINATION);
     d.gpu_request_n = 8;
     assert_int_equal(feasibility_place(&node, devices, NULL, &d, strategies[0], &p), VERDICT_FITS);
 }
@@ -565,9 +541,8 @@ static void place__more_twins_than_room__is_no_combination(void **state)
 static void pessimistic__all_containers_of_the_worst_phase(void **state)
 {
     const struct device_state device = EMPTY_DEVICE;
-    const struct gpu_request gpu_requests[] = {{BOTH(300, 1000), .phases = 1},
-                                  {BOTH(200, 4000), .phases = 3},
-                                  {BOTH(600, 500), .phases = 2}};
+    const struct gpu_request gpu_requests[] = {
+        {BOTH(300, 1000), .phases = 1}, {BOTH(200, 4000), .phases = 3}, {BOTH(600, 500), .phases = 2}};
     struct demand d = {.gpu_request_n = 3, .gpu_requests = gpu_requests};
     struct charge c = demand_pessimistic_charge(&d, &device);
 
@@ -611,7 +586,7 @@ static void charge__absurd_amounts__stop_at_the_largest(void **state)
 {
     const struct device_state device = EMPTY_DEVICE;
     const struct gpu_request gpu_requests[] = {{BOTH(INT32_MAX, INT64_MAX), .phases = 1},
-                                  {BOTH(INT32_MAX, INT64_MAX), .phases = 1}};
+                                               {BOTH(INT32_MAX, INT64_MAX), .phases = 1}};
     struct demand d = {.gpu_request_n = 2, .gpu_requests = gpu_requests};
     struct charge c = demand_pessimistic_charge(&d, &device);
 

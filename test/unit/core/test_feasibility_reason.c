@@ -18,15 +18,14 @@ static enum verdict place(const struct random_case *c)
 {
     struct placement p;
 
-    return feasibility_place(&c->node, c->devices, c->allowed_models, &c->demand, strategies[0],
-                             &p);
+    return feasibility_place(&c->node, c->devices, c->allowed_models, &c->demand, strategies[0], &p);
 }
 
 /* The needs in the order in which they are asked, under the verdict that names them. */
 static const enum verdict needs[] = {
-    VERDICT_TOO_FEW_GPUS, VERDICT_ELSEWHERE,   VERDICT_NOT_ALLOWED, VERDICT_MEMORY_UNKNOWN, VERDICT_GPU_TOO_SMALL,
-    VERDICT_UNHEALTHY,    VERDICT_OVERCOMMITTED, VERDICT_HELD_ALONE,   VERDICT_NOT_EMPTY,
-    VERDICT_NO_COMPUTE,   VERDICT_NO_MEMORY,   VERDICT_NO_SLOT,        VERDICT_ISOLATED,
+    VERDICT_TOO_FEW_GPUS, VERDICT_ELSEWHERE,     VERDICT_NOT_ALLOWED, VERDICT_MEMORY_UNKNOWN, VERDICT_GPU_TOO_SMALL,
+    VERDICT_UNHEALTHY,    VERDICT_OVERCOMMITTED, VERDICT_HELD_ALONE,  VERDICT_NOT_EMPTY,      VERDICT_NO_COMPUTE,
+    VERDICT_NO_MEMORY,    VERDICT_NO_SLOT,       VERDICT_ISOLATED,
 };
 
 static bool meets(const struct random_case *c, size_t i, size_t w, enum verdict need)
@@ -36,8 +35,8 @@ static bool meets(const struct random_case *c, size_t i, size_t w, enum verdict 
     bool is[VERDICT__MAX] = {
         [VERDICT_TOO_FEW_GPUS] = (d->flags & DEVICE_LOST) == 0,
         [VERDICT_ELSEWHERE] = (d->flags & DEVICE_ELSEWHERE) == 0,
-        [VERDICT_NOT_ALLOWED] = (d->flags & DEVICE_DENIED) == 0 &&
-                                (c->allowed_models == NULL || c->allowed_models[d->model_id] != 0),
+        [VERDICT_NOT_ALLOWED] =
+            (d->flags & DEVICE_DENIED) == 0 && (c->allowed_models == NULL || c->allowed_models[d->model_id] != 0),
         [VERDICT_MEMORY_UNKNOWN] = a.mem_mib == 0 || d->mem_cap_mib != 0,
         [VERDICT_GPU_TOO_SMALL] = a.mem_mib <= d->mem_cap_mib,
         [VERDICT_UNHEALTHY] = (d->flags & DEVICE_HEALTHY) != 0,
@@ -54,8 +53,7 @@ static bool meets(const struct random_case *c, size_t i, size_t w, enum verdict 
 }
 
 /* Devices that meet every need before `until` except `skip`. */
-static unsigned count_before(const struct random_case *c, size_t w, enum verdict until,
-                             enum verdict skip)
+static unsigned count_before(const struct random_case *c, size_t w, enum verdict until, enum verdict skip)
 {
     unsigned n = 0;
 
@@ -80,8 +78,7 @@ static unsigned count_met(const struct random_case *c, size_t w, enum verdict ne
         bool ok = true;
 
         for (size_t k = 0; k < ARRAY_LEN(needs); k++) {
-            ok = ok && (meets(c, i, w, needs[k]) ||
-                        (need == VERDICT_NO_MEMORY && needs[k] == VERDICT_NO_COMPUTE));
+            ok = ok && (meets(c, i, w, needs[k]) || (need == VERDICT_NO_MEMORY && needs[k] == VERDICT_NO_COMPUTE));
             if (needs[k] == need) {
                 break;
             }
@@ -102,8 +99,7 @@ static bool is_true_of_gpu_request(const struct random_case *c, size_t w, enum v
         return count_met(c, w, VERDICT_TOO_FEW_GPUS) == 0;
     }
     if (v == VERDICT_FRAGMENTED) {
-        return count_met(c, w, VERDICT_NO_COMPUTE) >= n &&
-               count_met(c, w, VERDICT_NO_MEMORY) >= n &&
+        return count_met(c, w, VERDICT_NO_COMPUTE) >= n && count_met(c, w, VERDICT_NO_MEMORY) >= n &&
                count_before(c, w, VERDICT_NO_SLOT, VERDICT_FITS) < n;
     }
     if (v == VERDICT_GPU_TOO_SMALL) {
@@ -199,11 +195,11 @@ static bool cure(struct random_case *c, enum verdict v)
         }
         d->flags |= v == VERDICT_UNHEALTHY ? DEVICE_HEALTHY : 0;
         d->flags &= (uint16_t) ~(v == VERDICT_HELD_ALONE    ? DEVICE_EXCLUSIVE
-                                : v == VERDICT_NOT_EMPTY   ? DEVICE_IN_USE
-                                : v == VERDICT_ISOLATED    ? DEVICE_ISOLATED
-                                : v == VERDICT_NOT_ALLOWED ? DEVICE_DENIED
-                                : v == VERDICT_ELSEWHERE   ? DEVICE_ELSEWHERE
-                                                           : 0);
+                                 : v == VERDICT_NOT_EMPTY   ? DEVICE_IN_USE
+                                 : v == VERDICT_ISOLATED    ? DEVICE_ISOLATED
+                                 : v == VERDICT_NOT_ALLOWED ? DEVICE_DENIED
+                                 : v == VERDICT_ELSEWHERE   ? DEVICE_ELSEWHERE
+                                                            : 0);
     }
     c->allowed_models = v == VERDICT_NOT_ALLOWED ? NULL : c->allowed_models;
     c->node.plugin_managed_used = v == VERDICT_WHOLE_PODS_HERE ? 0 : c->node.plugin_managed_used;

@@ -7,8 +7,7 @@
 
 static const struct strategy seer = {.name = "seer", .looks_ahead = true};
 
-static void arrive(struct demand_histogram *m, int32_t cpu, int32_t mem, uint16_t count, int32_t milli,
-                   int times)
+static void arrive(struct demand_histogram *m, int32_t cpu, int32_t mem, uint16_t count, int32_t milli, int times)
 {
     struct gpu_request w = {.count = count, .kind = GPU_REQUEST_MILLI, .milli = milli, .phases = 1};
     struct demand d = {.host = {cpu, mem}, .gpu_request_n = count > 0, .gpu_requests = &w};
@@ -113,11 +112,18 @@ enum { MANY_MACHINES = 1000, FEW_MACHINES = 200 };
 static void unlike_machines(struct node_state *nodes, struct device_state *devices)
 {
     for (uint32_t i = 0; i < MANY_MACHINES; i++) {
-        nodes[i] = (struct node_state){.name_order = i, .first_device = i, .device_n = 1, .flags = NODE_DESCRIBED, .version = i + 1};
+        nodes[i] = (struct node_state){
+            .name_order = i, .first_device = i, .device_n = 1, .flags = NODE_DESCRIBED, .version = i + 1};
         nodes[i].host.cpu_cap_milli = nodes[i].host.cpu_free_milli = 64000 + 600 * (int32_t)(i % 100);
         nodes[i].host.mem_cap_mib = nodes[i].host.mem_free_mib = 65536 + 1200 * (int32_t)(i / 100);
-        devices[i] = (struct device_state){.milli_free = 1000, .milli_cap = 1000, .mem_free_mib = 16384, .mem_cap_mib = 16384,
-                                           .mem_base_mib = 16384, .slot_free = 10, .slot_cap = 10, .flags = DEVICE_HEALTHY};
+        devices[i] = (struct device_state){.milli_free = 1000,
+                                           .milli_cap = 1000,
+                                           .mem_free_mib = 16384,
+                                           .mem_cap_mib = 16384,
+                                           .mem_base_mib = 16384,
+                                           .slot_free = 10,
+                                           .slot_cap = 10,
+                                           .flags = DEVICE_HEALTHY};
     }
 }
 
@@ -129,7 +135,13 @@ static void shapes__more_than_are_kept_once_nodes_are_counted__all_are_counted_a
     struct demand_histogram *m = demand_histogram_new();
     struct forecast *grown = forecast_new(), *fresh = forecast_new();
     const struct strategy *rsp = fixture_params("rsp")->node_strategy;
-    struct cluster_view c = {.nodes = nodes, .devices = devices, .models = models, .demand_histogram = m, .version = 1, .names_version = 1, .gpus_version = 1};
+    struct cluster_view c = {.nodes = nodes,
+                             .devices = devices,
+                             .models = models,
+                             .demand_histogram = m,
+                             .version = 1,
+                             .names_version = 1,
+                             .gpus_version = 1};
 
     (void)state;
     unlike_machines(nodes, devices);
@@ -144,7 +156,8 @@ static void shapes__more_than_are_kept_once_nodes_are_counted__all_are_counted_a
     while (!forecast_follow(fresh, c, rsp)) {
     }
     assert_int_equal(forecast_prices(grown)->n, forecast_prices(fresh)->n);
-    assert_memory_equal(forecast_prices(grown)->price, forecast_prices(fresh)->price, sizeof(forecast_prices(fresh)->price));
+    assert_memory_equal(forecast_prices(grown)->price, forecast_prices(fresh)->price,
+                        sizeof(forecast_prices(fresh)->price));
     forecast_free(grown);
     forecast_free(fresh);
     demand_histogram_free(m);

@@ -53,8 +53,7 @@ static void scene_fini(struct scene *s)
 /* Of the shape of "a": `n` devices with so much each. */
 static struct residual residual_of(uint8_t n, int32_t milli, int32_t cpu_milli)
 {
-    struct residual r = {
-        .kinds = RESIDUAL_SHARES, .device_n = n, .cpu_milli = cpu_milli, .mem_mib = INT32_MAX};
+    struct residual r = {.kinds = RESIDUAL_SHARES, .device_n = n, .cpu_milli = cpu_milli, .mem_mib = INT32_MAX};
 
     for (unsigned i = 0; i < n; i++) {
         r.devices[i] = (struct residual_device){0, milli, 1024};
@@ -111,8 +110,7 @@ static void value__others_are_expected__is_what_a_new_look_finds(void **state)
         assert_int_equal(w->filled_among, fresh.filled_among);
         assert_int_equal(w->cpu_left, fresh.cpu_left);
         assert_int_equal(w->drain, fresh.drain);
-        assert_true(milli > 100 ||
-                    w->filled != before); /* what was expected before would not have done */
+        assert_true(milli > 100 || w->filled != before); /* what was expected before would not have done */
         assert_ptr_equal(forecast_value(s.o, &r, BOTH), w);
     }
     scene_fini(&s);

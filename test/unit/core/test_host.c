@@ -15,8 +15,7 @@ static void check_rows(const struct row *rows, size_t n)
         struct host_request r = host_request_of_pod(&m->pod);
 
         if (r.cpu_milli != rows[i].cpu_milli || r.mem_mib != rows[i].mem_mib) {
-            fail_msg("%s: \"%s\" got %d milli, %d MiB", rows[i].name, rows[i].pod, r.cpu_milli,
-                     r.mem_mib);
+            fail_msg("%s: \"%s\" got %d milli, %d MiB", rows[i].name, rows[i].pod, r.cpu_milli, r.mem_mib);
         }
         made_pod_free(m);
     }
@@ -26,15 +25,13 @@ static void host_request__containers__peak_over_the_phases(void **state)
 {
     static const struct row rows[] = {
         {"nothing", "c:", 0, 0},
-        {"app containers run together", "a: ~cpu=1 ~memory=1Gi; b: ~cpu=250m ~memory=512Mi", 1250,
-         1536},
+        {"app containers run together", "a: ~cpu=1 ~memory=1Gi; b: ~cpu=250m ~memory=512Mi", 1250, 1536},
         {"a small init container is under the peak", "init i: ~cpu=1; a: ~cpu=2", 2000, 0},
         {"a large one is the peak", "init i: ~cpu=3; a: ~cpu=2", 3000, 0},
         {"init containers run one by one", "init i: ~cpu=3; init j: ~cpu=3; a: ~cpu=2", 3000, 0},
         {"each resource by itself", "init i: ~cpu=3 ~memory=1Mi; a: ~cpu=1 ~memory=9Mi", 3000, 9},
         {"a sidecar stays", "sidecar s: ~cpu=1; a: ~cpu=2", 3000, 0},
-        {"beside the init containers after it", "sidecar s: ~cpu=2; init i: ~cpu=3; a: ~cpu=1",
-         5000, 0},
+        {"beside the init containers after it", "sidecar s: ~cpu=2; init i: ~cpu=3; a: ~cpu=1", 5000, 0},
         {"not beside those before it", "init i: ~cpu=3; sidecar s: ~cpu=2; a: ~cpu=0", 3000, 0},
         {"two sidecars with an init container between",
          "sidecar s: ~cpu=1; init i: ~cpu=4; sidecar t: ~cpu=1; a: ~cpu=2", 5000, 0},
@@ -69,17 +66,14 @@ static void host_request__quantities__rounded_up_and_saturated(void **state)
 {
     static const struct row rows[] = {
         {"finer than a milli", "a: ~cpu=1n", 1, 0},
-        {"sums are exact before they are rounded",
-         "a: ~cpu=500u ~memory=512Ki; b: ~cpu=500u ~memory=512Ki", 1, 1},
+        {"sums are exact before they are rounded", "a: ~cpu=500u ~memory=512Ki; b: ~cpu=500u ~memory=512Ki", 1, 1},
         {"one byte is a MiB", "a: ~memory=1", 0, 1},
         {"one byte more", "a: ~memory=1048577", 0, 2},
         {"decimal", "a: ~cpu=0.1 ~memory=1G", 100, 954},
         {"fractions of a byte", "a: ~memory=1500m", 0, 1},
         {"too many cores", "a: ~cpu=3000000", INT32_MAX, 0},
-        {"the largest quantities", "a: ~cpu=9223372036854775807 ~memory=9223372036854775807",
-         INT32_MAX, INT32_MAX},
-        {"many of them", "a: ~memory=7E; b: ~memory=7E; c: ~memory=7E; overhead: memory=7E", 0,
-         INT32_MAX},
+        {"the largest quantities", "a: ~cpu=9223372036854775807 ~memory=9223372036854775807", INT32_MAX, INT32_MAX},
+        {"many of them", "a: ~memory=7E; b: ~memory=7E; c: ~memory=7E; overhead: memory=7E", 0, INT32_MAX},
         {"malformed", "a: ~cpu=one ~memory=1Q; b: ~cpu=1", 1000, 0},
         {"malformed is no reason to look at the limit", "a: ~cpu=x cpu=1", 0, 0},
         {"negative", "a: ~cpu=-1; b: ~cpu=2", 2000, 0},

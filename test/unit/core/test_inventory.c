@@ -1,9 +1,9 @@
 /* Inventories of nodes: one notation for the node, one line of text for what was found.
  *
- * Node: words "label:KEY=V", "plain:KEY=V" (a label without domain), "alloc:KEY=V", "note:KEY=V" separated by blanks. A key without '/'
- * gets "nvidia.com/" as label and "fgpu.io/" otherwise. Inventory: source, devices
- * "index:uuid:minor:model:mem:slots:numa:health", then "+N" whole GPUs, or "+N/R" replicas or units, R a GPU ("?": nobody
- * knows), "one" to a container. "unmeasured" and "elsewhere" as in struct inventory.
+ * Node: words "label:KEY=V", "plain:KEY=V" (a label without domain), "alloc:KEY=V", "note:KEY=V" separated by blanks. A
+ * key without '/' gets "nvidia.com/" as label and "fgpu.io/" otherwise. Inventory: source, devices
+ * "index:uuid:minor:model:mem:slots:numa:health", then "+N" whole GPUs, or "+N/R" replicas or units, R a GPU ("?":
+ * nobody knows), "one" to a container. "unmeasured" and "elsewhere" as in struct inventory.
  */
 #include "base/compiler.h"
 #include "base/rng.h"
@@ -25,8 +25,7 @@ struct made_node {
     struct kv labels[LIST_MAX], annotations[LIST_MAX], allocatable[LIST_MAX];
 };
 
-static void add(struct made_node *m, struct kv_list *list, struct kv *items, const char *domain,
-                struct str word)
+static void add(struct made_node *m, struct kv_list *list, struct kv *items, const char *domain, struct str word)
 {
     struct str key;
     assert_true(list->n < LIST_MAX);
@@ -67,9 +66,8 @@ static void render(struct strbuf *b, const struct inventory *inv)
     strbuf_add_cstr(b, sources[inv->source]);
     for (size_t i = 0; i < inv->device_n; i++) {
         const struct device *d = &inv->devices[i];
-        strbuf_addf(b, " %d:%.*s:%d:%.*s:%lld:%d:%d:%s", d->index, STR_ARG(d->uuid), d->minor,
-                    STR_ARG(d->model), (long long)d->mem_mib, d->slot_n, d->numa,
-                    d->healthy ? "ok" : "ill");
+        strbuf_addf(b, " %d:%.*s:%d:%.*s:%lld:%d:%d:%s", d->index, STR_ARG(d->uuid), d->minor, STR_ARG(d->model),
+                    (long long)d->mem_mib, d->slot_n, d->numa, d->healthy ? "ok" : "ill");
         strbuf_add_cstr(b, d->slice ? ":slice" : "");
         if (d->profile == DEVICE_IN_MIG_MODE) {
             strbuf_add_cstr(b, ":mig");
@@ -115,8 +113,7 @@ static void check_rows(const struct policy *p, const struct row *rows, size_t n)
             fail_msg("%s:\n got  \"%s\"\n want \"%s\"\n note %s", rows[i].name, got.p, rows[i].want,
                      note ? note : "none");
         }
-        if ((note == NULL) != (rows[i].note == NULL) ||
-            (note != NULL && strstr(note, rows[i].note) == NULL)) {
+        if ((note == NULL) != (rows[i].note == NULL) || (note != NULL && strstr(note, rows[i].note) == NULL)) {
             fail_msg("%s: note \"%s\", want \"%s\"", rows[i].name, note ? note : "none",
                      rows[i].note ? rows[i].note : "none");
         }
@@ -133,10 +130,8 @@ static void check_rows(const struct policy *p, const struct row *rows, size_t n)
 static void inventory__annotation__as_written(void **state)
 {
     static const struct row rows[] = {
-        {"two", GPUS(GPU_A "," GPU_B),
-         "annotation 0:GPU-a:-1::81920:16:-1:ok 1:GPU-b:-1::40960:16:-1:ok", NULL},
-        {"sorted", GPUS(GPU_B "," GPU_A),
-         "annotation 0:GPU-a:-1::81920:16:-1:ok 1:GPU-b:-1::40960:16:-1:ok", NULL},
+        {"two", GPUS(GPU_A "," GPU_B), "annotation 0:GPU-a:-1::81920:16:-1:ok 1:GPU-b:-1::40960:16:-1:ok", NULL},
+        {"sorted", GPUS(GPU_B "," GPU_A), "annotation 0:GPU-a:-1::81920:16:-1:ok 1:GPU-b:-1::40960:16:-1:ok", NULL},
         {"everything",
          GPUS("{\"uuid\":\"GPU-a\",\"index\":3,\"minor\":2,\"model\":\"A100\",\"memMib\":7,"
               "\"slots\":10,\"numa\":1,"
@@ -151,18 +146,17 @@ static void inventory__annotation__as_written(void **state)
          "note:gpus={\"v\":1,\"new\":{},\"gpus\":[{\"new\":[1],\"uuid\":\"a\",\"index\":0,"
          "\"memMib\":1}]}",
          "annotation 0:a:-1::1:16:-1:ok", NULL},
-        {"escapes", GPUS("{\"uuid\":\"GPU-\\u0061\",\"index\":0,\"memMib\":1}"),
-         "annotation 0:GPU-a:-1::1:16:-1:ok", NULL},
+        {"escapes", GPUS("{\"uuid\":\"GPU-\\u0061\",\"index\":0,\"memMib\":1}"), "annotation 0:GPU-a:-1::1:16:-1:ok",
+         NULL},
         {"none", GPUS(""), "annotation", NULL},
         {"wins over everything else",
          GPUS(GPU_A) " label:gpu.count=1 label:gpu.memory=5 alloc:gpu-milli=1000 label:pool=gpu",
          "annotation 0:GPU-a:-1::81920:16:-1:ok", NULL},
-        {"wins over another count", GPUS(GPU_A) " alloc:nvidia.com/gpu=8",
-         "annotation 0:GPU-a:-1::81920:16:-1:ok +8", "another number of whole GPUs"},
-        {"wins over another GFD count", GPUS(GPU_A) " label:gpu.count=8",
-         "annotation 0:GPU-a:-1::81920:16:-1:ok", "gpu.count"},
-        {"same count", GPUS(GPU_A) " alloc:nvidia.com/gpu=1",
-         "annotation 0:GPU-a:-1::81920:16:-1:ok +1", NULL},
+        {"wins over another count", GPUS(GPU_A) " alloc:nvidia.com/gpu=8", "annotation 0:GPU-a:-1::81920:16:-1:ok +8",
+         "another number of whole GPUs"},
+        {"wins over another GFD count", GPUS(GPU_A) " label:gpu.count=8", "annotation 0:GPU-a:-1::81920:16:-1:ok",
+         "gpu.count"},
+        {"same count", GPUS(GPU_A) " alloc:nvidia.com/gpu=1", "annotation 0:GPU-a:-1::81920:16:-1:ok +1", NULL},
         {"plugin leaves the unhealthy one out",
          GPUS(GPU_A ",{\"uuid\":\"b\",\"index\":1,\"memMib\":1,\"healthy\":false}") " alloc:nvidia."
                                                                                     "com/gpu=1",
@@ -191,43 +185,27 @@ static void inventory__malformed_annotation__no_devices_and_no_other_source(void
         {"no uuid", GPUS("{\"index\":0,\"memMib\":1}"), "annotation", "lacks"},
         {"no index", GPUS("{\"uuid\":\"a\",\"memMib\":1}"), "annotation", "lacks"},
         {"no memory", GPUS("{\"uuid\":\"a\",\"index\":0}"), "annotation", "lacks"},
-        {"uuid null", GPUS("{\"uuid\":null,\"index\":0,\"memMib\":1}"), "annotation",
-         "not valid JSON"},
+        {"uuid null", GPUS("{\"uuid\":null,\"index\":0,\"memMib\":1}"), "annotation", "not valid JSON"},
         {"uuid empty", GPUS("{\"uuid\":\"\",\"index\":0,\"memMib\":1}"), "annotation", "uuid"},
-        {"uuid with a comma", GPUS("{\"uuid\":\"a,b\",\"index\":0,\"memMib\":1}"), "annotation",
-         "uuid"},
-        {"same uuid", GPUS(GPU_A ",{\"uuid\":\"GPU-a\",\"index\":1,\"memMib\":1}"), "annotation",
-         "same uuid"},
+        {"uuid with a comma", GPUS("{\"uuid\":\"a,b\",\"index\":0,\"memMib\":1}"), "annotation", "uuid"},
+        {"same uuid", GPUS(GPU_A ",{\"uuid\":\"GPU-a\",\"index\":1,\"memMib\":1}"), "annotation", "same uuid"},
         {"same index", GPUS(GPU_A ",{\"uuid\":\"GPU-b\",\"index\":0,\"memMib\":1}"), "annotation",
          "same uuid or index"},
-        {"index -1", GPUS("{\"uuid\":\"a\",\"index\":-1,\"memMib\":1}"), "annotation",
-         "index must"},
-        {"index 1024", GPUS("{\"uuid\":\"a\",\"index\":1024,\"memMib\":1}"), "annotation",
-         "index must"},
-        {"index 2^32", GPUS("{\"uuid\":\"a\",\"index\":4294967296,\"memMib\":1}"), "annotation",
-         "index must"},
-        {"index a fraction", GPUS("{\"uuid\":\"a\",\"index\":0.5,\"memMib\":1}"), "annotation",
+        {"index -1", GPUS("{\"uuid\":\"a\",\"index\":-1,\"memMib\":1}"), "annotation", "index must"},
+        {"index 1024", GPUS("{\"uuid\":\"a\",\"index\":1024,\"memMib\":1}"), "annotation", "index must"},
+        {"index 2^32", GPUS("{\"uuid\":\"a\",\"index\":4294967296,\"memMib\":1}"), "annotation", "index must"},
+        {"index a fraction", GPUS("{\"uuid\":\"a\",\"index\":0.5,\"memMib\":1}"), "annotation", "not valid JSON"},
+        {"no memory at all", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":0}"), "annotation", "memMib must"},
+        {"negative memory", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":-5}"), "annotation", "memMib must"},
+        {"huge memory", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":16777217}"), "annotation", "memMib must"},
+        {"slots 0", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":1,\"slots\":0}"), "annotation", "slots must"},
+        {"slots 32768", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":1,\"slots\":32768}"), "annotation", "slots must"},
+        {"minor -2", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":1,\"minor\":-2}"), "annotation", "minor must"},
+        {"numa 1024", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":1,\"numa\":1024}"), "annotation", "numa must"},
+        {"health as text", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":1,\"healthy\":\"no\"}"), "annotation",
          "not valid JSON"},
-        {"no memory at all", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":0}"), "annotation",
-         "memMib must"},
-        {"negative memory", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":-5}"), "annotation",
-         "memMib must"},
-        {"huge memory", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":16777217}"), "annotation",
-         "memMib must"},
-        {"slots 0", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":1,\"slots\":0}"), "annotation",
-         "slots must"},
-        {"slots 32768", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":1,\"slots\":32768}"),
-         "annotation", "slots must"},
-        {"minor -2", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":1,\"minor\":-2}"), "annotation",
-         "minor must"},
-        {"numa 1024", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":1,\"numa\":1024}"), "annotation",
-         "numa must"},
-        {"health as text", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":1,\"healthy\":\"no\"}"),
-         "annotation", "not valid JSON"},
-        {"mig an object", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":1,\"mig\":{}}"),
-         "annotation", "not valid JSON"},
-        {"key twice", GPUS("{\"uuid\":\"a\",\"uuid\":\"b\",\"index\":0,\"memMib\":1}"),
-         "annotation", "not valid JSON"},
+        {"mig an object", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":1,\"mig\":{}}"), "annotation", "not valid JSON"},
+        {"key twice", GPUS("{\"uuid\":\"a\",\"uuid\":\"b\",\"index\":0,\"memMib\":1}"), "annotation", "not valid JSON"},
         {"bad one behind a partitioned one",
          GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":1,\"mig\":[]},{\"uuid\":\"b\",\"index\":0,"
               "\"memMib\":1}"),
@@ -242,12 +220,11 @@ static void inventory__gfd_labels__devices_are_indexes(void **state)
     static const struct row rows[] = {
         {"all labels", "label:gpu.count=2 label:gpu.memory=81920 label:gpu.product=A100",
          "gfd 0::-1:A100:81920:16:-1:ok 1::-1:A100:81920:16:-1:ok", NULL},
-        {"with its plugin", "label:gpu.count=1 label:gpu.memory=5 alloc:nvidia.com/gpu=1",
-         "gfd 0::-1::5:16:-1:ok +1", NULL},
-        {"plugin shows fewer", "label:gpu.count=2 alloc:nvidia.com/gpu=1",
-         "gfd 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok +1", "another number of whole GPUs"},
-        {"plugin shows none", "label:gpu.count=1 alloc:nvidia.com/gpu=0", "gfd 0::-1::0:16:-1:ok",
+        {"with its plugin", "label:gpu.count=1 label:gpu.memory=5 alloc:nvidia.com/gpu=1", "gfd 0::-1::5:16:-1:ok +1",
          NULL},
+        {"plugin shows fewer", "label:gpu.count=2 alloc:nvidia.com/gpu=1", "gfd 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok +1",
+         "another number of whole GPUs"},
+        {"plugin shows none", "label:gpu.count=1 alloc:nvidia.com/gpu=0", "gfd 0::-1::0:16:-1:ok", NULL},
         {"not shared",
          "label:gpu.count=1 label:gpu.replicas=1 label:gpu.sharing-strategy=none "
          "label:mig.strategy=single",
@@ -292,22 +269,19 @@ static void inventory__gfd_labels__devices_are_indexes(void **state)
         {"replicas of a MIG parent", "label:gpu.count=2 label:gpu.replicas=0", "gfd", "resources.whole"},
         {"strategy", "label:gpu.count=2 label:gpu.sharing-strategy=mps", "gfd", "resources.whole"},
         {"shared product", "label:gpu.count=2 label:gpu.product=Tesla-T4-SHARED", "gfd", "resources.whole"},
-        {"shared under a name of its own",
-         "label:gpu.count=2 label:gpu.replicas=4 alloc:nvidia.com/sliced=8", "gfd", "resources.whole"},
-        {"MIG single",
-         "label:gpu.count=14 label:mig.strategy=single label:gpu.product=NVIDIA-A100-MIG-1g.10gb",
+        {"shared under a name of its own", "label:gpu.count=2 label:gpu.replicas=4 alloc:nvidia.com/sliced=8", "gfd",
+         "resources.whole"},
+        {"MIG single", "label:gpu.count=14 label:mig.strategy=single label:gpu.product=NVIDIA-A100-MIG-1g.10gb",
          "gfd single", "offers none"},
-        {"MIG mixed", "label:gpu.count=2 label:mig.strategy=mixed label:mig-1g.10gb.count=7", "gfd",
-         "offers none"},
-        {"MIG mixed with no instances",
-         "label:gpu.count=1 label:mig.strategy=mixed label:mig-1g.10gb.count=0",
+        {"MIG mixed", "label:gpu.count=2 label:mig.strategy=mixed label:mig-1g.10gb.count=7", "gfd", "offers none"},
+        {"MIG mixed with no instances", "label:gpu.count=1 label:mig.strategy=mixed label:mig-1g.10gb.count=0",
          "gfd 0::-1::0:16:-1:ok", NULL},
     };
     (void)state;
     check_rows(policy_defaults(), rows, ARRAY_LEN(rows));
 }
 
-#define MIG_A(list)                                                                                \
+#define MIG_A(list)                                                                                                    \
     GPUS("{\"uuid\":\"GPU-a\",\"index\":0,\"model\":\"NVIDIA-A100-SXM4-40GB\",\"memMib\":40960,\"mig\":[" list "]}")
 #define IN(uuid, profile, start) "{\"uuid\":\"" uuid "\",\"profile\":\"" profile "\",\"start\":" #start "}"
 #define A40 ":-1:NVIDIA-A100-SXM4-40GB:"
@@ -337,24 +311,20 @@ static void inventory__mig_in_the_annotation__instances_beside_their_gpu(void **
          "annotation 0:GPU-a" A40 "40960:16:-1:ok:mig changing", NULL},
         {"change failed", GPUS(GPU_A) " label:mig.config.state=failed",
          "annotation 0:GPU-a:-1::81920:16:-1:ok changing", NULL},
-        {"change done", GPUS(GPU_A) " label:mig.config.state=success",
-         "annotation 0:GPU-a:-1::81920:16:-1:ok", NULL},
+        {"change done", GPUS(GPU_A) " label:mig.config.state=success", "annotation 0:GPU-a:-1::81920:16:-1:ok", NULL},
         {"unknown model",
          GPUS("{\"uuid\":\"GPU-a\",\"index\":0,\"model\":\"X\",\"memMib\":99,\"mig\":[" IN("M", "1g.24gb", 7) "]}"),
          "annotation 0:GPU-a:-1:X:99:16:-1:ok:mig 1031:M:-1:X:0:1:-1:ok:1g.24gb@0/7", "fgpu does not know"},
-        {"a plugin has them",
-         MIG_A(IN("M0", "1g.5gb", 0) "," IN("M1", "1g.5gb", 1)) " alloc:nvidia.com/mig-1g.5gb=2",
+        {"a plugin has them", MIG_A(IN("M0", "1g.5gb", 0) "," IN("M1", "1g.5gb", 1)) " alloc:nvidia.com/mig-1g.5gb=2",
          "annotation 0:GPU-a" A40 "40960:16:-1:ok:mig 1024:M0" A40 "4864:1:-1:ok:1g.5gb@0/0# 1025:M1" A40
          "4864:1:-1:ok:1g.5gb@0/1#",
          NULL},
-        {"a plugin has fewer",
-         MIG_A(IN("M0", "1g.5gb", 0) "," IN("M1", "1g.5gb", 1)) " alloc:nvidia.com/mig-1g.5gb=1",
+        {"a plugin has fewer", MIG_A(IN("M0", "1g.5gb", 0) "," IN("M1", "1g.5gb", 1)) " alloc:nvidia.com/mig-1g.5gb=1",
          "annotation 0:GPU-a" A40 "40960:16:-1:ok:mig 1024:M0" A40 "4864:1:-1:ok:1g.5gb@0/0# 1025:M1" A40
          "4864:1:-1:ill:1g.5gb@0/1#",
          "fewer MIG instances"},
         {"a plugin has more", MIG_A(IN("M0", "1g.5gb", 0)) " alloc:nvidia.com/mig-1g.5gb=3",
-         "annotation 0:GPU-a" A40 "40960:16:-1:ok:mig 1024:M0" A40 "4864:1:-1:ok:1g.5gb@0/0#",
-         "more MIG instances"},
+         "annotation 0:GPU-a" A40 "40960:16:-1:ok:mig 1024:M0" A40 "4864:1:-1:ok:1g.5gb@0/0#", "more MIG instances"},
         {"a plugin has them as whole GPUs",
          MIG_A(IN("M0", "1g.5gb", 0)) " label:gpu.product=NVIDIA-A100-SXM4-40GB-MIG-1g.5gb alloc:nvidia.com/gpu=1",
          "annotation 0:GPU-a" A40 "40960:16:-1:ok:mig 1024:M0" A40 "4864:1:-1:ok:1g.5gb@0/0# single +1", NULL},
@@ -371,8 +341,7 @@ static void inventory__mig_that_cannot_be__no_devices_and_the_reason(void **stat
          "annotation", "three 2g"},
         {"on top of each other", MIG_A(IN("a", "2g.10gb", 0) "," IN("b", "1g.5gb", 1)), "annotation", "overlap"},
         {"between the starts", MIG_A(IN("a", "3g.20gb", 2)), "annotation", "overlap"},
-        {"two with media engines", MIG_A(IN("a", "1g.5gb+me", 0) "," IN("b", "1g.5gb+me", 1)), "annotation",
-         "overlap"},
+        {"two with media engines", MIG_A(IN("a", "1g.5gb+me", 0) "," IN("b", "1g.5gb+me", 1)), "annotation", "overlap"},
         {"profile of another model", MIG_A(IN("a", "1g.12gb", 0)), "annotation", "does not have"},
         {"no profile at all", MIG_A(IN("a", "small", 0)), "annotation", "profile must be"},
         {"start 8", MIG_A(IN("a", "1g.5gb", 8)), "annotation", "start must"},
@@ -382,8 +351,7 @@ static void inventory__mig_that_cannot_be__no_devices_and_the_reason(void **stat
         {"the GPU's uuid", MIG_A(IN("GPU-a", "1g.5gb", 0)), "annotation", "same uuid"},
         {"one uuid twice", MIG_A(IN("a", "1g.5gb", 0) "," IN("a", "1g.5gb", 1)), "annotation", "same uuid"},
         {"uuid of spaces", MIG_A(IN("\\t", "1g.5gb", 0)), "annotation", "uuid must"},
-        {"too much memory",
-         MIG_A("{\"uuid\":\"a\",\"profile\":\"1g.5gb\",\"start\":0,\"memMib\":40961}"), "annotation",
+        {"too much memory", MIG_A("{\"uuid\":\"a\",\"profile\":\"1g.5gb\",\"start\":0,\"memMib\":40961}"), "annotation",
          "more memory than"},
         {"no number in allocatable", MIG_A("") " alloc:nvidia.com/mig-1g.5gb=x",
          "annotation 0:GPU-a" A40 "40960:16:-1:ok:mig", "not a whole number"},
@@ -403,8 +371,7 @@ static void inventory__mig_of_a_plugin__counted_by_profile(void **state)
         {"mixed, with whole GPUs that nobody can name",
          "label:gpu.count=2 alloc:nvidia.com/mig-1g.5gb=1 alloc:nvidia.com/gpu=1",
          "gfd 16384::-1::0:1:-1:ok:1g.5gb@-1/-1# +1", NULL},
-        {"without labels", "alloc:nvidia.com/mig-1g.5gb.me=1",
-         "resources 16384::-1::0:1:-1:ok:1g.5gb+me@-1/-1#", NULL},
+        {"without labels", "alloc:nvidia.com/mig-1g.5gb.me=1", "resources 16384::-1::0:1:-1:ok:1g.5gb+me@-1/-1#", NULL},
         {"of none", "label:gpu.count=1 alloc:nvidia.com/mig-1g.5gb=0", "gfd 0::-1::0:16:-1:ok", NULL},
         {"an unknown profile", "alloc:nvidia.com/mig-1g.5gb.gfx=1", "none", "does not know"},
         {"shared again", "label:mig-1g.5gb.replicas=4 alloc:nvidia.com/mig-1g.5gb=28", "resources", "replicas"},
@@ -434,18 +401,15 @@ static void inventory__resources__totals_are_divided(void **state)
          "resources 0::-1::10240:16:-1:ok 1::-1::10240:16:-1:ok", NULL},
         {"uneven memory", "alloc:gpu-milli=2000 alloc:gpu-memory-mib=21",
          "resources 0::-1::10:16:-1:ok 1::-1::10:16:-1:ok", "rounded down"},
-        {"memory from GFD, model too",
-         "alloc:gpu-milli=1000 label:gpu.memory=7 label:gpu.product=T4",
+        {"memory from GFD, model too", "alloc:gpu-milli=1000 label:gpu.memory=7 label:gpu.product=T4",
          "resources 0::-1:T4:7:16:-1:ok", NULL},
         {"own memory before GFD", "alloc:gpu-milli=1000 alloc:gpu-memory-mib=5 label:gpu.memory=7",
          "resources 0::-1::5:16:-1:ok", NULL},
-        {"metagpu", "alloc:cnvrg.io/metagpu=200", "resources 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok",
-         NULL},
+        {"metagpu", "alloc:cnvrg.io/metagpu=200", "resources 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok", NULL},
         {"count", "alloc:gpu-count=1" VOUCHED, "resources 0::-1::0:16:-1:ok", NULL},
-        {"whole", "alloc:nvidia.com/gpu=2" VOUCHED, "resources 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok +2",
-         NULL},
-        {"milli before whole", "alloc:gpu-milli=1000 alloc:nvidia.com/gpu=2",
-         "resources 0::-1::0:16:-1:ok +2", "another number of whole GPUs"},
+        {"whole", "alloc:nvidia.com/gpu=2" VOUCHED, "resources 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok +2", NULL},
+        {"milli before whole", "alloc:gpu-milli=1000 alloc:nvidia.com/gpu=2", "resources 0::-1::0:16:-1:ok +2",
+         "another number of whole GPUs"},
         {"two that agree", "alloc:gpu-milli=1000 alloc:cnvrg.io/metagpu=100 alloc:gpu-count=1",
          "resources 0::-1::0:16:-1:ok", NULL},
         {"two that disagree", "alloc:gpu-milli=1000 alloc:gpu-count=2", "resources", "disagree"},
@@ -462,14 +426,10 @@ static void inventory__resources__totals_are_divided(void **state)
         {"whole too many to be true", "alloc:nvidia.com/gpu=65537", "resources", "whole number"},
         {"whole no number beside an annotation", GPUS(GPU_A) " alloc:nvidia.com/gpu=-1",
          "annotation 0:GPU-a:-1::81920:16:-1:ok", "whole number"},
-        {"memory without a number of GPUs", "alloc:gpu-memory-mib=81920", "resources",
-         "without a number of GPUs"},
-        {"memory no number", "alloc:gpu-milli=1000 alloc:gpu-memory-mib=x", "resources",
-         "whole number"},
-        {"huge memory", "alloc:gpu-milli=1000 alloc:gpu-memory-mib=16777217", "resources",
-         "whole number"},
-        {"memory label no number", "alloc:gpu-milli=1000 label:gpu.memory=x", "resources",
-         "gpu.memory"},
+        {"memory without a number of GPUs", "alloc:gpu-memory-mib=81920", "resources", "without a number of GPUs"},
+        {"memory no number", "alloc:gpu-milli=1000 alloc:gpu-memory-mib=x", "resources", "whole number"},
+        {"huge memory", "alloc:gpu-milli=1000 alloc:gpu-memory-mib=16777217", "resources", "whole number"},
+        {"memory label no number", "alloc:gpu-milli=1000 label:gpu.memory=x", "resources", "gpu.memory"},
         {"time-slicing", "alloc:nvidia.com/gpu=8 label:gpu.replicas=4",
          "resources 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok +8/4", NULL},
         {"time-slicing, not a multiple", "alloc:nvidia.com/gpu=5 label:gpu.replicas=4",
@@ -501,21 +461,18 @@ static void inventory__templates__last_resort_and_memory_of_others(void **state)
         {"matches", "label:x/pool=t4", "template 0::-1:T4:16384:16:-1:ok", NULL},
         {"first match", "label:x/pool=t4 label:x/zone=a", "template 0::-1:T4:16384:16:-1:ok", NULL},
         {"other value", "label:x/pool=v100", "none", NULL},
-        {"no memory and model", "label:x/zone=a", "template 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok",
-         NULL},
+        {"no memory and model", "label:x/zone=a", "template 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok", NULL},
         {"product label before nothing", "label:x/zone=a label:gpu.product=K80",
          "template 0::-1:K80:0:16:-1:ok 1::-1:K80:0:16:-1:ok", NULL},
-        {"memory for a plugin's count", "label:x/pool=t4 alloc:nvidia.com/gpu=2",
-         "template 0::-1:T4:16384:16:-1:ok +2", "another number of whole GPUs"},
+        {"memory for a plugin's count", "label:x/pool=t4 alloc:nvidia.com/gpu=2", "template 0::-1:T4:16384:16:-1:ok +2",
+         "another number of whole GPUs"},
         {"memory for a plugin's count that is vouched for", "label:x/pool=t4 alloc:nvidia.com/gpu=2" VOUCHED,
          "resources 0::-1:T4:16384:16:-1:ok 1::-1:T4:16384:16:-1:ok +2", NULL},
-        {"memory for GFD", "label:x/pool=t4 label:gpu.count=1 label:gpu.product=P4",
-         "gfd 0::-1:P4:16384:16:-1:ok", NULL},
+        {"memory for GFD", "label:x/pool=t4 label:gpu.count=1 label:gpu.product=P4", "gfd 0::-1:P4:16384:16:-1:ok",
+         NULL},
         {"not for an annotation", "label:x/pool=t4 " GPUS(""), "annotation", NULL},
-        {"not in place of a bad source", "label:x/pool=t4 alloc:gpu-milli=1", "resources",
-         "not a multiple"},
-        {"plugin gone", "label:x/pool=t4 alloc:nvidia.com/gpu=0",
-         "template 0::-1:T4:16384:16:-1:ok", NULL},
+        {"not in place of a bad source", "label:x/pool=t4 alloc:gpu-milli=1", "resources", "not a multiple"},
+        {"plugin gone", "label:x/pool=t4 alloc:nvidia.com/gpu=0", "template 0::-1:T4:16384:16:-1:ok", NULL},
     };
     static const struct node_template templates[] = {
         {STR("x/pool"), STR("t4"), 1, 16384, STR("T4")},
@@ -549,8 +506,8 @@ static void inventory__item_15_allocatable_alone__no_devices_without_the_word_of
         {"the label", "alloc:nvidia.com/gpu=2" VOUCHED, "resources 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok +2", NULL},
         {"another value of the label", "alloc:nvidia.com/gpu=2 label:fgpu.io/allocatable=yes",
          "resources unmeasured +2", "no shares"},
-        {"a template that counts", "alloc:nvidia.com/gpu=10 label:x/pool=one",
-         "template 0::-1:T4:16384:16:-1:ok +10", "another number of whole GPUs"},
+        {"a template that counts", "alloc:nvidia.com/gpu=10 label:x/pool=one", "template 0::-1:T4:16384:16:-1:ok +10",
+         "another number of whole GPUs"},
         {"a template that counts, and nobody knows the replicas", "alloc:nvidia.com/gpu.shared=10 label:x/pool=one",
          "template 0::-1:T4:16384:16:-1:ok +10/?", NULL},
         {"a template that believes allocatable", "alloc:nvidia.com/gpu=2 label:x/pool=all",
@@ -611,7 +568,8 @@ static void inventory__item_15_agent_of_another_system__devices_stay_and_take_no
         {"AWS", A "alloc:k8s.amazonaws.com/vgpu=10", A_ELSEWHERE, "AWS virtual GPU plugin assigns"},
         {"a resource that the configuration serves", A "alloc:tencent.com/vcuda-memory=320",
          "annotation 0:GPU-a:-1::81920:16:-1:ok", NULL},
-        {"measured by feature discovery", "label:gpu.count=1 alloc:nvidia.com/gpu=10 note:hami.io/node-nvidia-register=[]",
+        {"measured by feature discovery",
+         "label:gpu.count=1 alloc:nvidia.com/gpu=10 note:hami.io/node-nvidia-register=[]",
          "gfd 0::-1::0:16:-1:ok elsewhere +10", "HAMi assigns"},
         {"its whole GPUs alone", "alloc:nvidia.com/gpu=10 note:hami.io/node-nvidia-register=[]",
          "resources unmeasured elsewhere +10", "HAMi assigns"},
@@ -635,8 +593,7 @@ static void inventory__reserve_and_slots__from_the_policy(void **state)
         {"unknown stays unknown", "label:gpu.count=1", "gfd 0::-1::0:3:-1:ok", NULL},
         {"one left", "label:gpu.count=1 label:gpu.memory=101", "gfd 0::-1::1:3:-1:ok", NULL},
         {"none left", "label:gpu.count=1 label:gpu.memory=100", "gfd 0::-1::0:3:-1:ok", "reserve"},
-        {"never below zero", "label:gpu.count=1 label:gpu.memory=50", "gfd 0::-1::0:3:-1:ok",
-         "reserve"},
+        {"never below zero", "label:gpu.count=1 label:gpu.memory=50", "gfd 0::-1::0:3:-1:ok", "reserve"},
     };
     struct policy p = *policy_defaults();
 
@@ -649,8 +606,8 @@ static void inventory__reserve_and_slots__from_the_policy(void **state)
 static void inventory__override__settings_of_the_nodes_it_selects(void **state)
 {
     static const struct kv pool = {{"nvidia.com/pool", 15}, {"x", 1}};
-    static const struct device_override override = {
-        .node_selector = {&pool, 1}, .settings = {100, 3, 1500, DEVICES_AS_ELSEWHERE, MEMORY_ONLY_FREE}};
+    static const struct device_override override = {.node_selector = {&pool, 1},
+                                                    .settings = {100, 3, 1500, DEVICES_AS_ELSEWHERE, MEMORY_ONLY_FREE}};
     static const struct row rows[] = {
         {"selected", "label:gpu.count=1 label:gpu.memory=5000 label:pool=x", "gfd 0::-1::4900:3:-1:ok", NULL},
         {"selected, annotation", GPUS(GPU_B) " label:pool=x", "annotation 1:GPU-b:-1::40860:3:-1:ok", NULL},
@@ -685,8 +642,7 @@ static void inventory__annotation_counts__bounded(void **state)
         strbuf_init(&b, 1 << 20);
         strbuf_add_cstr(&b, "note:gpus={\"v\":1,\"gpus\":[");
         for (int i = DEVICES_PER_NODE_MAX + over; i > 0; i--) {
-            strbuf_addf(&b, "{\"uuid\":\"u%d\",\"index\":%d,\"memMib\":1}%s", i, i - 1,
-                        i > 1 ? "," : "]}");
+            strbuf_addf(&b, "{\"uuid\":\"u%d\",\"index\":%d,\"memMib\":1}%s", i, i - 1, i > 1 ? "," : "]}");
         }
         make_node(&m, b.p);
         assert_true(dialect_inventory(policy_defaults(), &m.node, &m.arena, &inv, &note));
@@ -702,9 +658,8 @@ static void inventory__annotation_counts__bounded(void **state)
 
 static void inventory__arena_full__says_so_and_leaves_the_results(void **state)
 {
-    static const char *const nodes[] = {
-        GPUS(GPU_A), "label:gpu.count=1", "alloc:gpu-milli=1000",
-        GPUS("{\"uuid\":\"GPU-\\u0061\",\"index\":0,\"memMib\":1}")};
+    static const char *const nodes[] = {GPUS(GPU_A), "label:gpu.count=1", "alloc:gpu-milli=1000",
+                                        GPUS("{\"uuid\":\"GPU-\\u0061\",\"index\":0,\"memMib\":1}")};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(nodes); i++) {
         struct made_node m;
@@ -723,9 +678,8 @@ static void inventory__arena_full__says_so_and_leaves_the_results(void **state)
 
 static void inventory__random_damage__indexes_stay_unique_and_in_range(void **state)
 {
-    static const char text[] =
-        "{\"v\":1,\"gpus\":[" GPU_A ",{\"uuid\":\"GPU-\\u0062\",\"index\":12,\"memMib\":10,"
-        "\"slots\":10,\"numa\":-1,\"healthy\":true,\"mig\":[" IN("MIG-1", "1g.5gb", 1) "]}]}";
+    static const char text[] = "{\"v\":1,\"gpus\":[" GPU_A ",{\"uuid\":\"GPU-\\u0062\",\"index\":12,\"memMib\":10,"
+                               "\"slots\":10,\"numa\":-1,\"healthy\":true,\"mig\":[" IN("MIG-1", "1g.5gb", 1) "]}]}";
     struct rng rng;
 
     (void)state;
@@ -736,14 +690,12 @@ static void inventory__random_damage__indexes_stay_unique_and_in_range(void **st
         struct inventory inv;
         struct arena a;
         const char *note;
-        size_t n =
-            rng_below(&rng, 4) == 0 ? (size_t)rng_below(&rng, sizeof(text)) : sizeof(text) - 1;
+        size_t n = rng_below(&rng, 4) == 0 ? (size_t)rng_below(&rng, sizeof(text)) : sizeof(text) - 1;
         char *exact = malloc(n > 0 ? n : 1); /* so that a read behind the end is seen */
         assert_non_null(exact);
         memcpy(exact, text, n);
         for (uint64_t i = n > 0 ? rng_below(&rng, 4) : 0; i > 0; i--) {
-            exact[rng_below(&rng, n)] =
-                (char)(rng_below(&rng, 2) ? '0' + rng_below(&rng, 10) : rng_below(&rng, 256));
+            exact[rng_below(&rng, n)] = (char)(rng_below(&rng, 2) ? '0' + rng_below(&rng, 10) : rng_below(&rng, 256));
         }
         annotation.value = (struct str){exact, n};
         arena_init(&a, ARENA_BYTES);
@@ -775,13 +727,15 @@ static void inventory__profile_of_virtual_gpus__each_is_a_fixed_slice(void **sta
         {"not known", "plain:vgpu.type=v100-4q " WHOLE "1", "resources +1", "does not guess"},
         {"sizes differ", "plain:vgpu.type=v100-4q-8GB " WHOLE "1", "resources +1", "does not guess"},
         {"no number of GPUs", "plain:vgpu.type=v100-4q-4GB", "none", "without a number of GPUs"},
-        {"GFD tells the model", "plain:vgpu.type=v100-4q-4GB label:gpu.count=1 label:gpu.product=GRID-V100D-4Q " WHOLE "1",
+        {"GFD tells the model",
+         "plain:vgpu.type=v100-4q-4GB label:gpu.count=1 label:gpu.product=GRID-V100D-4Q " WHOLE "1",
          "gfd 0::-1:GRID-V100D-4Q:4096:1:-1:ok:slice +1", NULL},
         {"GFD tells less memory", "plain:vgpu.type=v100-4q-4GB label:gpu.count=1 label:gpu.memory=3968 " WHOLE "1",
          "gfd 0::-1:v100-4q-4GB:3968:1:-1:ok:slice +1", NULL},
         {"GFD tells more memory", "plain:vgpu.type=v100-4q-4GB label:gpu.count=1 label:gpu.memory=32768 " WHOLE "1",
          "gfd 0::-1:v100-4q-4GB:4096:1:-1:ok:slice +1", "fgpu uses the profile"},
-        {"by annotation, with UUID", "plain:vgpu.type=v100-4q-4GB note:gpus={\"v\":1,\"gpus\":[{\"uuid\":\"GPU-a\",\"index\":0,\"memMib\":4096}]}",
+        {"by annotation, with UUID",
+         "plain:vgpu.type=v100-4q-4GB note:gpus={\"v\":1,\"gpus\":[{\"uuid\":\"GPU-a\",\"index\":0,\"memMib\":4096}]}",
          "annotation 0:GPU-a:-1:v100-4q-4GB:4096:1:-1:ok:slice", NULL},
     };
 

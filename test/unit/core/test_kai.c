@@ -94,8 +94,7 @@ static void kai__absurd_requests__are_refused(void **state)
         {"2^32 + 1 devices", "c: ; @/gpu-fraction=0.5; @/gpu-fraction-num-devices=4294967297",
          "defect count annotated"},
         {"nobody", "c: ; @/gpu-fraction=0.5; @/gpu-fraction-container-name=d", "defect kai_container annotated"},
-        {"an empty name", "c: ; @/gpu-fraction=0.5; @/gpu-fraction-container-name=",
-         "defect kai_container annotated"},
+        {"an empty name", "c: ; @/gpu-fraction=0.5; @/gpu-fraction-container-name=", "defect kai_container annotated"},
         {"no container", "@/gpu-fraction=0.5", "defect kai_container annotated"},
         {"a malformed constraint", "c: ; @/gpu-fraction=0.5; @qos=gold", "defect constraint annotated"},
     };

@@ -222,11 +222,9 @@ static void pod__record_edited_unseen__assignment_and_known_devices_stay(void **
 
 static void pod__request_raised_unseen__demand_and_larger_charge(void **state)
 {
-    struct demand small = ANNOTATED_SHARE_OF(300), large = ANNOTATED_SHARE_OF(500),
-                  tiny = ANNOTATED_SHARE_OF(100);
+    struct demand small = ANNOTATED_SHARE_OF(300), large = ANNOTATED_SHARE_OF(500), tiny = ANNOTATED_SHARE_OF(100);
     struct assignment record = RECORD_OF("x", "GPU-n1-0", 0, 300, 24 * GIB);
-    struct ledger_op raised = observed("a", &large, "n1", &record),
-                     lowered = observed("a", &tiny, "n1", &record);
+    struct ledger_op raised = observed("a", &large, "n1", &record), lowered = observed("a", &tiny, "n1", &record);
 
     (void)state;
     fixture_pod(&fx, "a", &small, "n1", &record);
@@ -280,8 +278,7 @@ static struct ledger_op described(const char *name)
 {
     static char uuids[2][32];
 
-    inventory =
-        (struct inventory){.source = INVENTORY_ANNOTATION, .devices = devices, .device_n = 2};
+    inventory = (struct inventory){.source = INVENTORY_ANNOTATION, .devices = devices, .device_n = 2};
     for (int i = 0; i < 2; i++) {
         memcpy(uuids[i], "GPU-n1-0", 9);
         uuids[i][7] = (char)('0' + i);
@@ -294,11 +291,9 @@ static struct ledger_op described(const char *name)
                                      .numa = -1,
                                      .healthy = true};
     }
-    return (struct ledger_op){.kind = LEDGER_NODE_DESCRIBED,
-                              .node = {.name = str_of(name),
-                                       .uid = str_of(name),
-                                       .schedulable = true,
-                                       .inventory = &inventory}};
+    return (struct ledger_op){
+        .kind = LEDGER_NODE_DESCRIBED,
+        .node = {.name = str_of(name), .uid = str_of(name), .schedulable = true, .inventory = &inventory}};
 }
 
 static void node__unknown_or_known_through_pods_only__missing(void **state)

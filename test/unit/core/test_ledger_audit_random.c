@@ -145,8 +145,8 @@ static void tell_event(struct simulation *s, const struct cluster_model_event *e
 }
 
 /* Tells the ledger the events of a stream from the cursor on. `lost`: those marked are not told. */
-static void deliver(struct simulation *s, struct simulation_feed *f,
-                    const struct cluster_model_stream *stream, const bool *lost)
+static void deliver(struct simulation *s, struct simulation_feed *f, const struct cluster_model_stream *stream,
+                    const bool *lost)
 {
     for (; f->cursor < stream->n; f->cursor++) {
         if (lost == NULL || !lost[f->cursor]) {
@@ -155,8 +155,8 @@ static void deliver(struct simulation *s, struct simulation_feed *f,
     }
 }
 
-static void deliver_late(struct simulation *s, const struct cluster_model_stream *stream, size_t from,
-                         const bool *lost, bool gone)
+static void deliver_late(struct simulation *s, const struct cluster_model_stream *stream, size_t from, const bool *lost,
+                         bool gone)
 {
     for (size_t i = from; i < stream->n; i++) {
         if (lost[i] && stream->events[i].gone == gone) {
@@ -178,8 +178,7 @@ static void burst(struct simulation *s)
 
 /* An object that changed twice has a history that a list cannot tell: only last versions are lost,
  * and of objects that changed once. */
-static void choose_losses(struct simulation *s, const struct cluster_model_stream *stream, size_t from,
-                          bool *lost)
+static void choose_losses(struct simulation *s, const struct cluster_model_stream *stream, size_t from, bool *lost)
 {
     for (size_t i = from; i < stream->n; i++) {
         bool once = true;
@@ -204,9 +203,8 @@ static void same_pods(struct simulation *s, const struct snapshot *x, const stru
     for (size_t i = 0; i < x->pod_n; i++) {
         const struct snapshot_pod *p = &x->pods[i], *q = fixture_pod_in(y, p->uid);
 
-        if (q == NULL || p->state != q->state || !str_eq(p->node_name, q->node_name) ||
-            p->deleting != q->deleting || p->conflict != q->conflict || p->defect != q->defect ||
-            !str_eq(p->decision_id, q->decision_id)) {
+        if (q == NULL || p->state != q->state || !str_eq(p->node_name, q->node_name) || p->deleting != q->deleting ||
+            p->conflict != q->conflict || p->defect != q->defect || !str_eq(p->decision_id, q->decision_id)) {
             simulation_fail(s, "another pod", p->uid);
         }
     }
@@ -222,8 +220,7 @@ static bool has_lost_device(const struct snapshot_node *n)
     return has;
 }
 
-static void same_devices(struct simulation *s, const struct snapshot_node *n,
-                         const struct snapshot_node *m)
+static void same_devices(struct simulation *s, const struct snapshot_node *n, const struct snapshot_node *m)
 {
     if (n->device_n != m->device_n) {
         simulation_fail(s, "another number of devices", n->name);
@@ -232,8 +229,7 @@ static void same_devices(struct simulation *s, const struct snapshot_node *n,
         const struct snapshot_device *d = &n->devices[i], *e = &m->devices[i];
 
         if (!str_eq(d->uuid, e->uuid) || d->lost != e->lost || d->healthy != e->healthy ||
-            d->milli_cap != e->milli_cap || d->mem_cap_mib != e->mem_cap_mib ||
-            d->slot_cap != e->slot_cap) {
+            d->milli_cap != e->milli_cap || d->mem_cap_mib != e->mem_cap_mib || d->slot_cap != e->slot_cap) {
             simulation_fail(s, "another device", n->name);
         }
         if (d->milli_charged != e->milli_charged || d->mem_charged_mib != e->mem_charged_mib ||
@@ -243,8 +239,7 @@ static void same_devices(struct simulation *s, const struct snapshot_node *n,
     }
 }
 
-static void same_nodes(struct simulation *s, const struct snapshot *x, const struct snapshot *y,
-                       enum numbers numbers)
+static void same_nodes(struct simulation *s, const struct snapshot *x, const struct snapshot *y, enum numbers numbers)
 {
     if (x->node_n != y->node_n) {
         simulation_fail(s, "another number of nodes", STR_NULL);
@@ -253,8 +248,7 @@ static void same_nodes(struct simulation *s, const struct snapshot *x, const str
         const struct snapshot_node *n = &x->nodes[i], *m = &y->nodes[i];
         bool loses = has_lost_device(n) || has_lost_device(m);
 
-        if (!str_eq(n->name, m->name) || n->described != m->described ||
-            n->schedulable != m->schedulable ||
+        if (!str_eq(n->name, m->name) || n->described != m->described || n->schedulable != m->schedulable ||
             n->plugin_managed_used != m->plugin_managed_used) {
             simulation_fail(s, "another node", n->name);
         }
@@ -264,8 +258,7 @@ static void same_nodes(struct simulation *s, const struct snapshot *x, const str
     }
 }
 
-static void same_state(struct simulation *s, const struct ledger *got, const struct ledger *want,
-                       enum numbers numbers)
+static void same_state(struct simulation *s, const struct ledger *got, const struct ledger *want, enum numbers numbers)
 {
     struct snapshot x, y;
     struct arena a;
@@ -290,8 +283,7 @@ static bool is_among(const struct audit *a, struct str id)
     return false;
 }
 
-static bool was_lost(const struct cluster_model_stream *stream, size_t from, const bool *lost,
-                     const char *id)
+static bool was_lost(const struct cluster_model_stream *stream, size_t from, const bool *lost, const char *id)
 {
     bool found = false;
 
@@ -315,16 +307,14 @@ static void blames_only_losses(const struct audit *a, const struct losses *lost)
 }
 
 /* A pod that was created, or went, is always seen to be missing. */
-static void blames_lost_lives(const struct audit *a, const struct ledger *twin,
-                              const struct losses *lost)
+static void blames_lost_lives(const struct audit *a, const struct ledger *twin, const struct losses *lost)
 {
     for (size_t j = lost->pods_from; j < a->s->w.pod_stream.n; j++) {
         const struct cluster_model_event *e = &a->s->w.pod_stream.events[j];
         struct ledger_pod p;
 
-        if (lost->pods[j] && !e->gone && !is_among(a, e->pod->uid) &&
-            ledger_find_pod(twin, e->pod->uid, &p) && p.node_name.n > 0 &&
-            (!ledger_find_pod(a->s->l, e->pod->uid, &p) || p.node_name.n == 0)) {
+        if (lost->pods[j] && !e->gone && !is_among(a, e->pod->uid) && ledger_find_pod(twin, e->pod->uid, &p) &&
+            p.node_name.n > 0 && (!ledger_find_pod(a->s->l, e->pod->uid, &p) || p.node_name.n == 0)) {
             simulation_fail(a->s, "a lost binding was not found", e->pod->uid);
         }
     }

@@ -5,8 +5,7 @@
 
 #include <stdio.h>
 
-static void cpu_only_in(struct ledger_fixture *in, const char *uid, const char *node,
-                     int32_t cpu_milli)
+static void cpu_only_in(struct ledger_fixture *in, const char *uid, const char *node, int32_t cpu_milli)
 {
     const struct demand d = {.dialect = "", .host = {cpu_milli, 0}};
 

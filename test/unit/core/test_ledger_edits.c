@@ -66,16 +66,15 @@ static void rule1__foreign_pod_cannot_be_read_for_a_while__charge_returns_to_the
 }
 
 /* Two app containers and an init container, all on one device, as the record says. */
-static struct assignment record_of_three(struct assigned_container *c, struct assigned_device *d,
-                                         int32_t init_milli, int32_t main_milli, int32_t side_milli)
+static struct assignment record_of_three(struct assigned_container *c, struct assigned_device *d, int32_t init_milli,
+                                         int32_t main_milli, int32_t side_milli)
 {
     const struct str names[] = {STR("init"), STR("main"), STR("side")};
     const int32_t milli[] = {init_milli, main_milli, side_milli};
 
     for (size_t i = 0; i < 3; i++) {
         d[i] = (struct assigned_device){STR("GPU-n1-0"), 0, milli[i], 10 * milli[i]};
-        c[i] = (struct assigned_container){
-            .name = names[i], .init = i == 0, .devices = &d[i], .device_n = 1};
+        c[i] = (struct assigned_container){.name = names[i], .init = i == 0, .devices = &d[i], .device_n = 1};
     }
     return (struct assignment){STR("x"), c, 3};
 }
@@ -86,12 +85,12 @@ static struct demand demand_of_three(struct gpu_request *w, int32_t milli)
 
     for (size_t i = 0; i < 3; i++) {
         w[i] = (struct gpu_request){.container = names[i],
-                             .init = i == 0,
-                             .count = 1,
-                             .kind = GPU_REQUEST_BOTH,
-                             .milli = milli,
-                             .mem_mib = milli,
-                             .phases = i == 0 ? 2 : 1};
+                                    .init = i == 0,
+                                    .count = 1,
+                                    .kind = GPU_REQUEST_BOTH,
+                                    .milli = milli,
+                                    .mem_mib = milli,
+                                    .phases = i == 0 ? 2 : 1};
     }
     return (struct demand){
         .source = DEMAND_FROM_ANNOTATIONS, .dialect = "native", .gpu_requests = w, .gpu_request_n = 3};
@@ -431,9 +430,8 @@ static void describe_n2(const char *uuid, int64_t mem_mib)
                        .numa = -1,
                        .healthy = true};
     struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = &d, .device_n = 1};
-    struct ledger_op op = {
-        .kind = LEDGER_NODE_DESCRIBED,
-        .node = {.name = STR("n2"), .uid = STR("n2"), .schedulable = true, .inventory = &inventory}};
+    struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED,
+                           .node = {.name = STR("n2"), .uid = STR("n2"), .schedulable = true, .inventory = &inventory}};
 
     assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
 }
@@ -455,12 +453,16 @@ static void device_renumbered__uuid_wins_over_the_recorded_index(void **state)
 {
     struct device devices[2] = {
         {.index = 0, .minor = 0, .mem_mib = 80 * GIB, .slot_n = 16, .numa = -1, .healthy = true},
-        {.uuid = STR("GPU-n3-a"), .index = 1, .minor = 1, .mem_mib = 80 * GIB, .slot_n = 16, .numa = -1,
+        {.uuid = STR("GPU-n3-a"),
+         .index = 1,
+         .minor = 1,
+         .mem_mib = 80 * GIB,
+         .slot_n = 16,
+         .numa = -1,
          .healthy = true}};
     struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = devices, .device_n = 2};
-    struct ledger_op op = {
-        .kind = LEDGER_NODE_DESCRIBED,
-        .node = {.name = STR("n3"), .uid = STR("n3"), .schedulable = true, .inventory = &inventory}};
+    struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED,
+                           .node = {.name = STR("n3"), .uid = STR("n3"), .schedulable = true, .inventory = &inventory}};
     struct demand d = SHARE_OF(300);
     struct assignment as = RECORD_OF("x", "GPU-n3-a", 0, 300, 0);
 

@@ -1,4 +1,5 @@
-/* GPUs that another system hands out: by the node's own object, or by ResourceSlices, in whatever order the two come. */
+/* GPUs that another system hands out: by the node's own object, or by ResourceSlices, in whatever order the two come.
+ */
 #include "base/compiler.h"
 #include "core/fit/verdict.h"
 #include "core/support/tested_ledger.h"
@@ -17,12 +18,14 @@ static void slices(const char *node, const char *note)
 static void describe(const char *node, bool elsewhere)
 {
     const struct device gpu = {.uuid = STR("GPU-0"), .mem_mib = 16384, .slot_n = 16, .numa = -1, .healthy = true};
-    const struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = &gpu, .device_n = 1, .plugin_managed_n = 1,
-                                        .elsewhere = elsewhere};
-    const struct ledger_op op = {
-        .kind = LEDGER_NODE_DESCRIBED,
-        .node = {.name = str_of(node), .uid = str_of(node), .schedulable = true, .inventory = &inventory,
-                 .note = elsewhere ? "of another system" : NULL}};
+    const struct inventory inventory = {
+        .source = INVENTORY_ANNOTATION, .devices = &gpu, .device_n = 1, .plugin_managed_n = 1, .elsewhere = elsewhere};
+    const struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED,
+                                 .node = {.name = str_of(node),
+                                          .uid = str_of(node),
+                                          .schedulable = true,
+                                          .inventory = &inventory,
+                                          .note = elsewhere ? "of another system" : NULL}};
 
     assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
     assert_null(ledger_check(fx.l));

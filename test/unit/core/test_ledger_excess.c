@@ -173,7 +173,8 @@ static void capacity_went__a_cause_until_it_is_back(void **state)
     assert_null(ledger_check(fx.l));
 }
 
-/* A share of the memory falls with it; then another configuration reads an amount, less than what the pod was granted. */
+/* A share of the memory falls with it; then another configuration reads an amount, less than what the pod was granted.
+ */
 static void capacity_went_while_all_fitted_and_a_request_is_read_anew__capacity_is_the_cause(void **state)
 {
     struct demand half = SHARE_OF(500), amount = SHARE_AND_MEMORY_OF(500, 30 * GIB);

@@ -50,8 +50,8 @@ static size_t news(void)
 static void seen_bound(const char *uid, const char *id, int gpu, int32_t milli, int64_t created_ms, bool deciding)
 {
     struct demand d = SHARE_OF(milli);
-    struct assignment as = RECORD_OF(id, gpu == 0 ? "GPU-n1-0" : "GPU-n1-1", gpu, milli,
-                                     (int64_t)milli * 80 * GIB / 1000);
+    struct assignment as =
+        RECORD_OF(id, gpu == 0 ? "GPU-n1-0" : "GPU-n1-1", gpu, milli, (int64_t)milli * 80 * GIB / 1000);
     const struct ledger_op op = {.kind = LEDGER_POD_OBSERVED,
                                  .at_ms = 7000,
                                  .deciding = deciding,
@@ -110,8 +110,7 @@ static void late_write_of_a_predecessor__closed_and_both_pods_named_the_younger_
     assert_false(list->next->ends);
     assert_true(list->next->pods[0].joined && list->next->pods[1].joined);
     /* closed: only the other GPU takes somebody */
-    assert_int_equal(ledger_place(fx.l, STR("n1"), STR("default"), &tiny, NULL, 0,
-                                  fixture_params("tight-fit"), &at),
+    assert_int_equal(ledger_place(fx.l, STR("n1"), STR("default"), &tiny, NULL, 0, fixture_params("tight-fit"), &at),
                      VERDICT_FITS);
     assert_int_equal(at.gpu_request_devices[0], 2);
     assert_null(ledger_check(fx.l));

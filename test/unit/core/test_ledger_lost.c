@@ -35,9 +35,9 @@ static void signed_on(const char *uid, const char *uuid, int32_t index)
     assert_null(ledger_check(fx.l));
 }
 
-/* The reservation is of GPU-n-0 at index 0. Without UUIDs its index is what joins it to the node. A record that knows the
- * same GPU by an index that is gone made a lost device of it, onto which the reservation moved; index 0 was free, and was
- * given away again. */
+/* The reservation is of GPU-n-0 at index 0. Without UUIDs its index is what joins it to the node. A record that knows
+ * the same GPU by an index that is gone made a lost device of it, onto which the reservation moved; index 0 was free,
+ * and was given away again. */
 static void same_gpu_lost_under_another_index__what_is_held_by_index_stays_held(void **state)
 {
     struct demand whole = WHOLE_GPUS(1);
@@ -74,8 +74,8 @@ static void two_records_of_one_gpu_under_two_indexes__order_makes_no_difference(
     }
 }
 
-/* Both are lost. The device of the reservation has the size that it had when it was given away; the other is as large as
- * the record says, and no room for a reservation. */
+/* Both are lost. The device of the reservation has the size that it had when it was given away; the other is as large
+ * as the record says, and no room for a reservation. */
 static void reservation_on_a_lost_device__stays_there_whatever_records_say_of_its_gpu(void **state)
 {
     struct demand most = SHARE_AND_MEMORY_OF(900, 60 * GIB);
@@ -96,19 +96,18 @@ static void reservation_on_a_lost_device__stays_there_whatever_records_say_of_it
 /* One GPU is there. */
 static void describe(const char *uuid, int32_t index, int64_t mem_mib)
 {
-    struct device device = {.uuid = str_of(uuid), .index = index, .model = STR("A100"), .mem_mib = mem_mib, .slot_n = 16,
-                            .healthy = true};
+    struct device device = {
+        .uuid = str_of(uuid), .index = index, .model = STR("A100"), .mem_mib = mem_mib, .slot_n = 16, .healthy = true};
     struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = &device, .device_n = 1};
-    struct ledger_op op = {
-        .kind = LEDGER_NODE_DESCRIBED,
-        .node = {.name = STR("n"), .uid = STR("n"), .schedulable = true, .inventory = &inventory}};
+    struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED,
+                           .node = {.name = STR("n"), .uid = STR("n"), .schedulable = true, .inventory = &inventory}};
 
     assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
     assert_null(ledger_check(fx.l));
 }
 
-/* Its GPU got another index, and then the UUIDs went: the reservation counts wherever it may be, and no record of another
- * pod says more of it. */
+/* Its GPU got another index, and then the UUIDs went: the reservation counts wherever it may be, and no record of
+ * another pod says more of it. */
 static void reservation_whose_gpu_nobody_finds__counts_on_what_is_there_whatever_records_say_of_its_gpu(void **state)
 {
     struct demand most = SHARE_AND_MEMORY_OF(900, 60 * GIB);
@@ -126,8 +125,8 @@ static void reservation_whose_gpu_nobody_finds__counts_on_what_is_there_whatever
     assert_int_equal(fixture_milli_free(&fx, "n", 0), 100);
 }
 
-/* Its GPUs were swapped for smaller ones while nobody could tell them apart: that stays the cause when one of them is known
- * again, and lost. */
+/* Its GPUs were swapped for smaller ones while nobody could tell them apart: that stays the cause when one of them is
+ * known again, and lost. */
 static void capacity_went_while_nobody_knew_which_gpu_it_is__still_the_cause_when_that_is_lost(void **state)
 {
     struct gpu_request w;
@@ -145,8 +144,8 @@ static void capacity_went_while_nobody_knew_which_gpu_it_is__still_the_cause_whe
     assert_int_equal(fixture_mem_free(&fx, "n", 1), -20 * GIB);
 }
 
-/* Its GPU is smaller than it was, then lost, while the pod is on another of that index: when it is known again that it was
- * never on that one, the size of its own is still the cause. */
+/* Its GPU is smaller than it was, then lost, while the pod is on another of that index: when it is known again that it
+ * was never on that one, the size of its own is still the cause. */
 static void capacity_of_a_lost_gpu_went_before_its_pod_comes_back__still_the_cause(void **state)
 {
     struct demand half = SHARE_AND_MEMORY_OF(500, 40 * GIB);

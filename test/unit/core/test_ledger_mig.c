@@ -15,9 +15,7 @@
 static size_t write_gpu(char *at, size_t room, int gpu, const char *layout)
 {
     size_t n = (size_t)snprintf(
-        at, room,
-        "{\"uuid\":\"GPU-%d\",\"index\":%d,\"model\":\"NVIDIA-A100-SXM4-40GB\",\"memMib\":40960",
-        gpu, gpu);
+        at, room, "{\"uuid\":\"GPU-%d\",\"index\":%d,\"model\":\"NVIDIA-A100-SXM4-40GB\",\"memMib\":40960", gpu, gpu);
     const char *sep = "";
 
     if (layout != NULL) {
@@ -26,8 +24,7 @@ static size_t write_gpu(char *at, size_t room, int gpu, const char *layout)
             int start = 0, used = 0;
 
             assert_int_equal(sscanf(layout, "%15[^@]@%d%n", profile, &start, &used), 2);
-            n += (size_t)snprintf(at + n, room - n,
-                                  "%s{\"uuid\":\"MIG-%d-%d\",\"profile\":\"%s\",\"start\":%d}", sep,
+            n += (size_t)snprintf(at + n, room - n, "%s{\"uuid\":\"MIG-%d-%d\",\"profile\":\"%s\",\"start\":%d}", sep,
                                   gpu, start, profile, start);
             layout += used;
             sep = ",";
@@ -49,16 +46,13 @@ static void node(const char *name, const struct spec *s)
     struct arena a;
     struct inventory inventory;
     struct kv annotation = {STR("fgpu.io/gpus"), STR_NULL};
-    struct node n = {
-        .name = str_of(name),
-        .annotations = {&annotation, s->gpu_n > 0},
-        .labels = {&s->label, s->label.key.n > 0},
-        .allocatable = {s->resources, s->resources[1].key.n > 0 ? 2 : s->resources[0].key.n > 0}};
-    struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED,
-                           .node = {.name = str_of(name),
-                                    .uid = str_of(name),
-                                    .schedulable = true,
-                                    .inventory = &inventory}};
+    struct node n = {.name = str_of(name),
+                     .annotations = {&annotation, s->gpu_n > 0},
+                     .labels = {&s->label, s->label.key.n > 0},
+                     .allocatable = {s->resources, s->resources[1].key.n > 0 ? 2 : s->resources[0].key.n > 0}};
+    struct ledger_op op = {
+        .kind = LEDGER_NODE_DESCRIBED,
+        .node = {.name = str_of(name), .uid = str_of(name), .schedulable = true, .inventory = &inventory}};
     size_t at = (size_t)snprintf(text, sizeof(text), "{\"v\":1,\"gpus\":[");
 
     for (int i = 0; i < s->gpu_n; i++) {
@@ -211,10 +205,10 @@ static void steered__memory_alone__smallest_instance_that_fits_then_gpus(void **
                              &(struct demand){.dialect = "native",
                                               .gpu_request_n = 1,
                                               .gpu_requests = &(struct gpu_request){.container = STR("main"),
-                                                                       .count = 1,
-                                                                       .kind = GPU_REQUEST_BOTH,
-                                                                       .mem_mib = 100,
-                                                                       .phases = 1}},
+                                                                                    .count = 1,
+                                                                                    .kind = GPU_REQUEST_BOTH,
+                                                                                    .mem_mib = 100,
+                                                                                    .phases = 1}},
                              "n"),
                      0); /* with compute shared by all, the same */
     assert_string_equal(device_of("h", &record), "GPU-1");
@@ -279,8 +273,7 @@ static void steered__instance_vanishes_under_its_pod__stays_until_the_pod_is_gon
     assert_int_equal(fixture_state(&fx, "n")->device_n, 1);
     assert_int_equal(fixture_reserve(&fx, "b", "n"), 0);
     node("n", &s);
-    assert_int_equal(reserve("d", &d, "n"),
-                     VERDICT_MIG_TAKEN); /* the GPU is still held as a whole */
+    assert_int_equal(reserve("d", &d, "n"), VERDICT_MIG_TAKEN); /* the GPU is still held as a whole */
     assert_int_equal(fixture_name_op(&fx, LEDGER_POD_GONE, "b"), 0);
     assert_int_equal(fixture_reserve(&fx, "d", "n"), 0);
 }
@@ -299,16 +292,13 @@ static void steered__bound_by_somebody_else__counts_on_every_instance(void **sta
     assert_int_equal(reserve("b", &share, "n"), 0); /* the whole GPU has room for another */
     assert_int_equal(fixture_name_op(&fx, LEDGER_POD_GONE, "bypass"), 0);
     assert_int_equal(fixture_reserve(&fx, "a", "n"), 0);
-    assert_int_equal(fixture_pod(&fx, "other", &d, "n", NULL),
-                     0); /* past us, where no plugin counts */
+    assert_int_equal(fixture_pod(&fx, "other", &d, "n", NULL), 0); /* past us, where no plugin counts */
     assert_int_equal(reserve("c", &share, "n"), VERDICT_OVERCOMMITTED);
 }
 
 static void changing__any_pod__refused_until_the_layout_is_done(void **state)
 {
-    struct spec s = {.gpus = {SEVEN, NULL},
-                     .gpu_n = 2,
-                     .label = {STR("nvidia.com/mig.config.state"), STR("pending")}};
+    struct spec s = {.gpus = {SEVEN, NULL}, .gpu_n = 2, .label = {STR("nvidia.com/mig.config.state"), STR("pending")}};
     struct gpu_request w;
     struct demand d = of_profile(&w, 1, MIG_PROFILE(1, 5)), share = SHARE_OF(300);
     struct demand plugin = {.plugin_managed_n = 1, .dialect = "native"};
@@ -334,13 +324,12 @@ static void changing__any_pod__refused_until_the_layout_is_done(void **state)
 
 static void counted__a_plugin_by_profile__exact_numbers_and_no_record(void **state)
 {
-    struct spec s = {.resources = {{STR("nvidia.com/mig-1g.5gb"), STR("3")},
-                                   {STR("nvidia.com/mig-2g.10gb"), STR("2")}}};
+    struct spec s = {
+        .resources = {{STR("nvidia.com/mig-1g.5gb"), STR("3")}, {STR("nvidia.com/mig-2g.10gb"), STR("2")}}};
     struct gpu_request w, w2, w3, w4;
-    struct demand one = of_profile(&w, 1, MIG_PROFILE(1, 5)),
-                  two = of_profile(&w2, 2, MIG_PROFILE(1, 5)),
-                  other = of_profile(&w3, 1, MIG_PROFILE(2, 10)),
-                  annotated = of_profile(&w4, 1, MIG_PROFILE(1, 5)), memory = MEMORY_OF(100);
+    struct demand one = of_profile(&w, 1, MIG_PROFILE(1, 5)), two = of_profile(&w2, 2, MIG_PROFILE(1, 5)),
+                  other = of_profile(&w3, 1, MIG_PROFILE(2, 10)), annotated = of_profile(&w4, 1, MIG_PROFILE(1, 5)),
+                  memory = MEMORY_OF(100);
     const struct snapshot_node *n;
 
     (void)state;
@@ -351,8 +340,7 @@ static void counted__a_plugin_by_profile__exact_numbers_and_no_record(void **sta
     assert_int_equal(reserve("two", &two, "n"), 0);
     assert_false(ledger_chose_devices(fx.l, STR("two")));
     assert_int_equal(reserve("two-more", &two, "n"), VERDICT_MIG_TAKEN);
-    assert_int_equal(fixture_pod(&fx, "bound", &one, "n", NULL),
-                     0); /* past us: counted all the same */
+    assert_int_equal(fixture_pod(&fx, "bound", &one, "n", NULL), 0); /* past us: counted all the same */
     assert_int_equal(fixture_pod_state(&fx, "bound"), LEDGER_BOUND);
     assert_int_equal(reserve("one", &one, "n"), VERDICT_MIG_TAKEN);
     assert_int_equal(reserve("other", &other, "n"), 0);
@@ -382,16 +370,8 @@ static void counted__init_and_app_containers__as_kubelet_counts(void **state)
          .phases = 2,
          .kind = GPU_REQUEST_WHOLE,
          .profile = MIG_PROFILE(1, 5)},
-        {.container = STR("a"),
-         .count = 1,
-         .phases = 1,
-         .kind = GPU_REQUEST_WHOLE,
-         .profile = MIG_PROFILE(1, 5)},
-        {.container = STR("b"),
-         .count = 1,
-         .phases = 1,
-         .kind = GPU_REQUEST_WHOLE,
-         .profile = MIG_PROFILE(1, 5)},
+        {.container = STR("a"), .count = 1, .phases = 1, .kind = GPU_REQUEST_WHOLE, .profile = MIG_PROFILE(1, 5)},
+        {.container = STR("b"), .count = 1, .phases = 1, .kind = GPU_REQUEST_WHOLE, .profile = MIG_PROFILE(1, 5)},
     };
     struct demand d = {.dialect = "native", .gpu_request_n = 3, .gpu_requests = gpu_requests};
 
@@ -411,8 +391,7 @@ static void counted__init_and_app_containers__as_kubelet_counts(void **state)
 
 static void counted__whole_gpus_and_instances_of_one_plugin__do_not_disturb_each_other(void **state)
 {
-    struct spec s = {
-        .resources = {{STR("nvidia.com/mig-1g.5gb"), STR("1")}, {STR("nvidia.com/gpu"), STR("1")}}};
+    struct spec s = {.resources = {{STR("nvidia.com/mig-1g.5gb"), STR("1")}, {STR("nvidia.com/gpu"), STR("1")}}};
     struct gpu_request w;
     struct demand instance = of_profile(&w, 1, MIG_PROFILE(1, 5)), share = SHARE_OF(100);
     struct demand plugin = {.plugin_managed_n = 1, .dialect = "native"};
@@ -424,15 +403,13 @@ static void counted__whole_gpus_and_instances_of_one_plugin__do_not_disturb_each
     assert_int_equal(reserve("whole2", &plugin, "n"), VERDICT_PLUGIN_FULL);
     assert_int_equal(fixture_name_op(&fx, LEDGER_POD_GONE, "whole"), 0);
     assert_int_equal(fixture_reserve(&fx, "whole2", "n"), 0);
-    assert_int_equal(reserve("share", &share, "n"),
-                     VERDICT_MIG_ONLY); /* nobody knows which GPUs are whole */
+    assert_int_equal(reserve("share", &share, "n"), VERDICT_MIG_ONLY); /* nobody knows which GPUs are whole */
 }
 
 static void single__instances_as_whole_gpus__counted_like_gpus_of_a_plugin(void **state)
 {
-    struct spec s = {
-        .label = {STR("nvidia.com/gpu.product"), STR("NVIDIA-A100-SXM4-40GB-MIG-1g.5gb")},
-        .resources = {{STR("nvidia.com/gpu"), STR("7")}}};
+    struct spec s = {.label = {STR("nvidia.com/gpu.product"), STR("NVIDIA-A100-SXM4-40GB-MIG-1g.5gb")},
+                     .resources = {{STR("nvidia.com/gpu"), STR("7")}}};
     struct gpu_request w;
     struct demand instance = of_profile(&w, 1, MIG_PROFILE(1, 5)), memory = MEMORY_OF(100);
     struct demand plugin = {.plugin_managed_n = 4, .dialect = "native"};

@@ -1,5 +1,6 @@
-/* Names of nodes, UUIDs and models are kept for as long as somebody has them, and no longer: one node that publishes new
- * ones for ever takes nobody's room (issue: names are interned for ever). The sanitizers see what is used too long. */
+/* Names of nodes, UUIDs and models are kept for as long as somebody has them, and no longer: one node that publishes
+ * new ones for ever takes nobody's room (issue: names are interned for ever). The sanitizers see what is used too long.
+ */
 #include "core/ledger/mirror.h"
 #include "core/ledger/state.h"
 #include "core/ledger/snapshot_iterator.h"

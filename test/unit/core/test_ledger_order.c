@@ -29,10 +29,10 @@ static void order__names_from_either_end_and_between_two__stays_that_of_the_name
     come("a", 0);
     come("z", 0);
     for (int i = 0; i < NAMES; i++) {
-        come("m", i);            /* always before the same one */
-        come("f", NAMES - i);    /* always behind the same one */
-        come("zz", i);           /* at the end */
-        come("A", NAMES - i);    /* in front */
+        come("m", i);         /* always before the same one */
+        come("f", NAMES - i); /* always behind the same one */
+        come("zz", i);        /* at the end */
+        come("A", NAMES - i); /* in front */
     }
     check();
 }

@@ -41,8 +41,7 @@ static void expect_one(const char *uuid, bool begins)
 }
 
 /* A pod of somebody else, on one device. */
-static void foreign_on(const char *uid, const struct demand *d, const char *uuid, int32_t index,
-                       int32_t milli)
+static void foreign_on(const char *uid, const struct demand *d, const char *uuid, int32_t index, int32_t milli)
 {
     struct assignment as = RECORD_OF("other", uuid, index, milli, milli * 80 * GIB / 1000);
 
@@ -53,18 +52,16 @@ static enum verdict verdict_for(const struct demand *d)
 {
     struct placement at;
 
-    return ledger_place(fx.l, STR("n1"), STR("default"), d, NULL, 0, fixture_params("tight-fit"),
-                        &at);
+    return ledger_place(fx.l, STR("n1"), STR("default"), d, NULL, 0, fixture_params("tight-fit"), &at);
 }
 
 static void bypassed__device_is_closed_until_the_pod_is_gone(void **state)
 {
-    struct demand large = SHARE_OF(700), tiny = SHARE_OF(1),
-                  both = SHARE_OF(1);
+    struct demand large = SHARE_OF(700), tiny = SHARE_OF(1), both = SHARE_OF(1);
 
     (void)state;
-    both.gpu_requests = &(struct gpu_request){
-        .container = STR("main"), .phases = 1, .count = 2, .kind = GPU_REQUEST_MILLI, .milli = 1};
+    both.gpu_requests =
+        &(struct gpu_request){.container = STR("main"), .phases = 1, .count = 2, .kind = GPU_REQUEST_MILLI, .milli = 1};
     foreign_on("a", &large, "GPU-n1-0", 0, 700);
     assert_int_equal(take(), 0);
     assert_int_equal(verdict_for(&both), VERDICT_FITS);
@@ -85,21 +82,17 @@ static void bypassed__device_is_closed_until_the_pod_is_gone(void **state)
     assert_int_equal(fixture_reserve(&fx, "p", "n1"), 0);
 }
 
-static void reservation_computed_before__refused_on_a_device_that_is_over_committed_now(
-    void **state)
+static void reservation_computed_before__refused_on_a_device_that_is_over_committed_now(void **state)
 {
     struct demand large = SHARE_OF(700), tiny = SHARE_OF(1);
     struct placement at;
     struct ledger_op op = {
         .kind = LEDGER_RESERVE,
-        .reserve = {
-            .uid = STR("p"), .node_name = STR("n1"), .decision_id = STR("x"), .placement = &at}};
+        .reserve = {.uid = STR("p"), .node_name = STR("n1"), .decision_id = STR("x"), .placement = &at}};
 
     (void)state;
     fixture_pod(&fx, "p", &tiny, NULL, NULL);
-    assert_int_equal(
-        ledger_place_pod(fx.l, STR("n1"), STR("p"), fixture_params("tight-fit"), &at),
-        VERDICT_FITS);
+    assert_int_equal(ledger_place_pod(fx.l, STR("n1"), STR("p"), fixture_params("tight-fit"), &at), VERDICT_FITS);
     assert_int_equal(at.gpu_request_devices[0], 1);
     foreign_on("a", &large, "GPU-n1-0", 0, 700);
     foreign_on("b", &large, "GPU-n1-0", 0, 700);
@@ -186,9 +179,8 @@ static void hear(const struct simulation *s, const struct ledger_overcommit *o)
     unsigned i = 0;
 
     /* a device keeps its UUID when it is renumbered */
-    while (i < told_n &&
-           !(str_eq_cstr(o->node_name, told[i].node) && str_eq_cstr(o->uuid, told[i].uuid) &&
-             (o->uuid.n > 0 || o->index == told[i].index))) {
+    while (i < told_n && !(str_eq_cstr(o->node_name, told[i].node) && str_eq_cstr(o->uuid, told[i].uuid) &&
+                           (o->uuid.n > 0 || o->index == told[i].index))) {
         i++;
     }
     if (o->begins != (i == told_n)) {
@@ -246,8 +238,7 @@ static void watch_over(struct simulation *s)
         }
         w.milli = (int32_t)cluster_model_below(&s->w, 2);
         w.count = (uint16_t)(1 + cluster_model_below(&s->w, 2));
-        if (ledger_place(s->l, s->l->names[i], STR("ns"), &d, NULL, 0, fixture_params("spread"),
-                         &at) == VERDICT_FITS) {
+        if (ledger_place(s->l, s->l->names[i], STR("ns"), &d, NULL, 0, fixture_params("spread"), &at) == VERDICT_FITS) {
             for (uint32_t j = 0; j < n->device_n; j++) {
                 if ((at.gpu_request_devices[0] >> j & 1) != 0 && device_is_overcommitted(&states[j])) {
                     simulation_fail(s, "a placement on an over-committed device", s->l->names[i]);
@@ -268,9 +259,8 @@ static void describe_with_factors(int32_t milli, int32_t mem_milli)
                                   .device_n = 1,
                                   .overcommit_milli = milli,
                                   .overcommit_mem_milli = mem_milli};
-    const struct ledger_op op = {
-        .kind = LEDGER_NODE_DESCRIBED,
-        .node = {.name = STR("f"), .uid = STR("f"), .schedulable = true, .inventory = &inv}};
+    const struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED,
+                                 .node = {.name = STR("f"), .uid = STR("f"), .schedulable = true, .inventory = &inv}};
 
     assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
 }
@@ -278,8 +268,7 @@ static void describe_with_factors(int32_t milli, int32_t mem_milli)
 static void describe_memory_only(const char *name, enum memory_only_mode mode)
 {
     const struct device d = {.uuid = str_of(name), .mem_mib = 80 * GIB, .slot_n = 16, .healthy = true};
-    const struct inventory inv = {
-        .source = INVENTORY_ANNOTATION, .devices = &d, .device_n = 1, .memory_only = mode};
+    const struct inventory inv = {.source = INVENTORY_ANNOTATION, .devices = &d, .device_n = 1, .memory_only = mode};
     const struct ledger_op op = {
         .kind = LEDGER_NODE_DESCRIBED,
         .node = {.name = str_of(name), .uid = str_of(name), .schedulable = true, .inventory = &inv}};
@@ -291,7 +280,8 @@ static void describe_memory_only(const char *name, enum memory_only_mode mode)
  * charged stays. */
 static void memory_only_of_a_node__changed_under_its_pods__charges_follow_but_no_editable_falls(void **state)
 {
-    struct gpu_request w = {.container = STR("main"), .count = 1, .kind = GPU_REQUEST_MEMORY, .mem_mib = 20 * GIB, .phases = 1};
+    struct gpu_request w = {
+        .container = STR("main"), .count = 1, .kind = GPU_REQUEST_MEMORY, .mem_mib = 20 * GIB, .phases = 1};
     struct demand firm = {.dialect = "native", .gpu_request_n = 1, .gpu_requests = &w}, editable = firm;
     const struct snapshot_node *n;
     uint64_t room;

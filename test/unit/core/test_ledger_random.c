@@ -8,8 +8,7 @@
 #define SEEDS 400 /* from 1, or from the environment variable FGPU_TEST_SEED */
 #define STEPS 300
 
-static void random__faulty_watches_and_bindings__invariants_hold_and_quiet_state_is_that_of_the_facts(
-    void **state)
+static void random__faulty_watches_and_bindings__invariants_hold_and_quiet_state_is_that_of_the_facts(void **state)
 {
     const char *from = getenv("FGPU_TEST_SEED");
     uint64_t first = from == NULL ? 1 : strtoull(from, NULL, 10);
@@ -80,9 +79,12 @@ static void random__every_fact_twice__same_demand_histogram(void **state)
             simulation_replay(s, twice, i, i + 1);
         }
         assert_true(demand_histogram_arrived_n(ledger_demand_histogram(once)) > 0);
-        assert_int_equal(demand_histogram_arrived_n(ledger_demand_histogram(twice)), demand_histogram_arrived_n(ledger_demand_histogram(once)));
-        assert_int_equal(demand_histogram_departed_n(ledger_demand_histogram(twice)), demand_histogram_departed_n(ledger_demand_histogram(once)));
-        assert_int_equal(demand_histogram_version(ledger_demand_histogram(twice)), demand_histogram_version(ledger_demand_histogram(once)));
+        assert_int_equal(demand_histogram_arrived_n(ledger_demand_histogram(twice)),
+                         demand_histogram_arrived_n(ledger_demand_histogram(once)));
+        assert_int_equal(demand_histogram_departed_n(ledger_demand_histogram(twice)),
+                         demand_histogram_departed_n(ledger_demand_histogram(once)));
+        assert_int_equal(demand_histogram_version(ledger_demand_histogram(twice)),
+                         demand_histogram_version(ledger_demand_histogram(once)));
         ledger_free(once);
         ledger_free(twice);
         simulation_free(s);
@@ -107,8 +109,7 @@ static void random__same_seed__same_run(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            random__faulty_watches_and_bindings__invariants_hold_and_quiet_state_is_that_of_the_facts),
+        cmocka_unit_test(random__faulty_watches_and_bindings__invariants_hold_and_quiet_state_is_that_of_the_facts),
         cmocka_unit_test(random__any_prefix_of_the_facts_twice__changes_nothing),
         cmocka_unit_test(random__every_fact_twice__same_demand_histogram),
         cmocka_unit_test(random__same_seed__same_run),

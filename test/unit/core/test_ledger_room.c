@@ -105,11 +105,14 @@ static struct probe *add_probe(size_t *n, const char *what, struct gpu_request g
 static void make_probes(void)
 {
     const struct gpu_request tiny = {.count = 1, .kind = GPU_REQUEST_BOTH, .milli = 1, .mem_mib = 1},
-                      large = {.count = 1, .kind = GPU_REQUEST_BOTH, .milli = 600, .mem_mib = 8 * GIB},
-                      whole = {.count = 1, .kind = GPU_REQUEST_WHOLE, .milli = 1000},
-                      memory = {.count = 1, .kind = GPU_REQUEST_MEMORY, .mem_mib = 8 * GIB},
-                      two = {.count = 2, .kind = GPU_REQUEST_MILLI, .milli = 300},
-                      part = {.count = 1, .kind = GPU_REQUEST_WHOLE, .milli = 1000, .profile = mig_profile_parse(STR("1g.10gb"))};
+                             large = {.count = 1, .kind = GPU_REQUEST_BOTH, .milli = 600, .mem_mib = 8 * GIB},
+                             whole = {.count = 1, .kind = GPU_REQUEST_WHOLE, .milli = 1000},
+                             memory = {.count = 1, .kind = GPU_REQUEST_MEMORY, .mem_mib = 8 * GIB},
+                             two = {.count = 2, .kind = GPU_REQUEST_MILLI, .milli = 300},
+                             part = {.count = 1,
+                                     .kind = GPU_REQUEST_WHOLE,
+                                     .milli = 1000,
+                                     .profile = mig_profile_parse(STR("1g.10gb"))};
     struct probe *p;
     size_t n = 0;
 
@@ -277,30 +280,84 @@ static void change_node(void)
         return;
     }
     switch (below(20)) {
-    case 0: n->schedulable = !n->schedulable; doing = "a cordon"; break;
-    case 1: n->closed = !n->closed; doing = "a node pool"; break;
-    case 2: n->rules ^= 1; doing = "a packing rule"; break;
-    case 3: d->healthy = !d->healthy; doing = "health"; break;
-    case 4: d->model = models[below(3)]; doing = "a model"; break;
-    case 5: d->uuid = str_of(uuid_texts[(size_t)d->index * 2 + below(2)]); doing = "a UUID"; break;
-    case 6: n->by_uuid = !n->by_uuid; doing = "UUIDs become known or unknown"; break;
-    case 7: d->mem_mib = (int64_t)(4 + 4 * below(8)) * GIB; doing = "memory"; break;
-    case 8: d->slot_n = 1 + (int32_t)below(5); doing = "sharers"; break;
-    case 9: n->inventory.overcommit_milli = 1000 + 500 * (int32_t)below(2); doing = "over-commit of compute"; break;
-    case 10: n->inventory.overcommit_mem_milli = 1000 + 500 * (int32_t)below(2); doing = "over-commit of memory"; break;
-    case 11: n->inventory.memory_only = chance(50) ? MEMORY_ONLY_FREE : MEMORY_ONLY_SHARE; doing = "memory-only"; break;
-    case 12: n->inventory.qos = chance(50) ? QOS_EQUAL_SHARE : QOS_FIXED_SHARE; doing = "quality of service"; break;
-    case 13: n->inventory.plugin_managed_n = (int32_t)below(4); doing = "a plugin's GPUs"; break;
-    case 14: n->inventory.plugin_managed_names = below(4); doing = "a plugin's names"; break;
-    case 15: n->inventory.mig_changing = !n->inventory.mig_changing; doing = "a MIG layout that changes"; break;
-    case 16: d->slice = d->profile == 0 && !d->slice; doing = "a virtual GPU"; break;
+    case 0:
+        n->schedulable = !n->schedulable;
+        doing = "a cordon";
+        break;
+    case 1:
+        n->closed = !n->closed;
+        doing = "a node pool";
+        break;
+    case 2:
+        n->rules ^= 1;
+        doing = "a packing rule";
+        break;
+    case 3:
+        d->healthy = !d->healthy;
+        doing = "health";
+        break;
+    case 4:
+        d->model = models[below(3)];
+        doing = "a model";
+        break;
+    case 5:
+        d->uuid = str_of(uuid_texts[(size_t)d->index * 2 + below(2)]);
+        doing = "a UUID";
+        break;
+    case 6:
+        n->by_uuid = !n->by_uuid;
+        doing = "UUIDs become known or unknown";
+        break;
+    case 7:
+        d->mem_mib = (int64_t)(4 + 4 * below(8)) * GIB;
+        doing = "memory";
+        break;
+    case 8:
+        d->slot_n = 1 + (int32_t)below(5);
+        doing = "sharers";
+        break;
+    case 9:
+        n->inventory.overcommit_milli = 1000 + 500 * (int32_t)below(2);
+        doing = "over-commit of compute";
+        break;
+    case 10:
+        n->inventory.overcommit_mem_milli = 1000 + 500 * (int32_t)below(2);
+        doing = "over-commit of memory";
+        break;
+    case 11:
+        n->inventory.memory_only = chance(50) ? MEMORY_ONLY_FREE : MEMORY_ONLY_SHARE;
+        doing = "memory-only";
+        break;
+    case 12:
+        n->inventory.qos = chance(50) ? QOS_EQUAL_SHARE : QOS_FIXED_SHARE;
+        doing = "quality of service";
+        break;
+    case 13:
+        n->inventory.plugin_managed_n = (int32_t)below(4);
+        doing = "a plugin's GPUs";
+        break;
+    case 14:
+        n->inventory.plugin_managed_names = below(4);
+        doing = "a plugin's names";
+        break;
+    case 15:
+        n->inventory.mig_changing = !n->inventory.mig_changing;
+        doing = "a MIG layout that changes";
+        break;
+    case 16:
+        d->slice = d->profile == 0 && !d->slice;
+        doing = "a virtual GPU";
+        break;
     case 17:
         d->slice = false;
         d->profile = d->profile == 0 ? (chance(50) ? mig_profile_parse(STR("1g.10gb")) : DEVICE_IN_MIG_MODE) : 0;
         d->counted = d->profile != 0 && d->profile != DEVICE_IN_MIG_MODE && chance(50);
         doing = "MIG mode";
         break;
-    case 18: n->inventory.plugin_managed_one = !n->inventory.plugin_managed_one; doing = "one unit a container"; break;
+    case 18:
+        n->inventory.plugin_managed_one = !n->inventory.plugin_managed_one;
+        doing = "one unit a container";
+        break;
     default:
         n->device_n = below(DEVICES + 1);
         for (size_t k = 0; k < n->device_n; k++) {
@@ -326,13 +383,18 @@ static void draw_request(struct pod_spec *p)
     p->gpu_requests[0].container = STR("main");
     p->gpu_requests[0].phases = 1;
     if (chance(10)) {
-        p->gpu_requests[0] = (struct gpu_request){.container = STR("main"), .phases = 1, .count = 1, .kind = GPU_REQUEST_WHOLE,
-                                     .milli = 1000, .profile = mig_profile_parse(STR("1g.10gb"))};
+        p->gpu_requests[0] = (struct gpu_request){.container = STR("main"),
+                                                  .phases = 1,
+                                                  .count = 1,
+                                                  .kind = GPU_REQUEST_WHOLE,
+                                                  .milli = 1000,
+                                                  .profile = mig_profile_parse(STR("1g.10gb"))};
     }
     p->demand = (struct demand){.dialect = "native", .gpu_requests = p->gpu_requests, .gpu_request_n = 1};
     p->demand.source = chance(50) ? DEMAND_FROM_ANNOTATIONS : DEMAND_FROM_RESOURCES;
     if (chance(15)) {
-        p->demand = (struct demand){.dialect = "native", .gpu_requests = p->gpu_requests, .plugin_managed_n = 1, .plugin_managed_names = 1};
+        p->demand = (struct demand){
+            .dialect = "native", .gpu_requests = p->gpu_requests, .plugin_managed_n = 1, .plugin_managed_names = 1};
     }
 }
 
@@ -367,13 +429,34 @@ static void change_pod(void)
         return;
     }
     switch (below(9)) {
-    case 0: p->there = false; doing = "a pod goes"; break;
-    case 1: p->labels[0] = below(3); doing = "labels"; break;
-    case 2: p->isolate[0] = p->isolate[0] == 0 ? 2 : chance(50) ? 0 : 3; doing = "isolate-from"; break;
-    case 3: p->deleting = !p->deleting; doing = "a pod terminates"; break;
-    case 4: p->nominated = chance(50) ? node_names[below(NODES)] : STR_NULL; doing = "a nomination"; break;
-    case 5: p->priority = (int32_t)below(8); doing = "a priority"; break;
-    case 6: draw_request(p); doing = "a request"; break;
+    case 0:
+        p->there = false;
+        doing = "a pod goes";
+        break;
+    case 1:
+        p->labels[0] = below(3);
+        doing = "labels";
+        break;
+    case 2:
+        p->isolate[0] = p->isolate[0] == 0 ? 2 : chance(50) ? 0 : 3;
+        doing = "isolate-from";
+        break;
+    case 3:
+        p->deleting = !p->deleting;
+        doing = "a pod terminates";
+        break;
+    case 4:
+        p->nominated = chance(50) ? node_names[below(NODES)] : STR_NULL;
+        doing = "a nomination";
+        break;
+    case 5:
+        p->priority = (int32_t)below(8);
+        doing = "a priority";
+        break;
+    case 6:
+        draw_request(p);
+        doing = "a request";
+        break;
     case 7:
         if (p->node == NODES) {
             p->node = below(NODES);
@@ -381,7 +464,9 @@ static void change_pod(void)
         draw_record(p);
         doing = "a record";
         break;
-    default: doing = "the same again"; break;
+    default:
+        doing = "the same again";
+        break;
     }
     tell_pod(i, doing);
 }
@@ -397,11 +482,10 @@ static void change_reservation(void)
         return;
     }
     if (known.state == LEDGER_PENDING) {
-        op = (struct ledger_op){.kind = LEDGER_RESERVE,
-                                .reserve = {.uid = uids[i],
-                                            .node_name = node_names[below(NODES)],
-                                            .decision_id = STR("ours"),
-                                            .placement = &at}};
+        op = (struct ledger_op){
+            .kind = LEDGER_RESERVE,
+            .reserve = {
+                .uid = uids[i], .node_name = node_names[below(NODES)], .decision_id = STR("ours"), .placement = &at}};
         if (ledger_place_pod(r.l, op.reserve.node_name, uids[i],
                              &(struct pack_params){.node_strategy = strategy_find(STR("tight-fit")),
                                                    .device_strategy = strategy_find(STR("tight-fit"))},
@@ -516,8 +600,10 @@ static void begin(void)
     r.nodes[0].devices[0] = draw_device(0);
     r.nodes[0].devices[0].model = models[0];
     tell_node(0, "a node comes");
-    r.pods[0] = (struct pod_spec){.there = true, .node = 0, .gpu_requests = {{.container = STR("main"), .phases = 1, .count = 1,
-                                                                       .kind = GPU_REQUEST_MILLI, .milli = 100}}};
+    r.pods[0] = (struct pod_spec){
+        .there = true,
+        .node = 0,
+        .gpu_requests = {{.container = STR("main"), .phases = 1, .count = 1, .kind = GPU_REQUEST_MILLI, .milli = 100}}};
     r.pods[0].demand = (struct demand){.dialect = "native", .gpu_requests = r.pods[0].gpu_requests, .gpu_request_n = 1};
     r.pods[0].labels[0] = 1;
     r.pods[0].isolate[0] = 2;

@@ -216,7 +216,7 @@ static void rotation__key_went_before_the_verdict_and_comes_back__believed_again
     assert_null(ledger_check(fx.l));
     assert_int_equal(fixture_pod_state(&fx, "a"), LEDGER_FOREIGN);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
-    observe("a", &d, "n1", NULL, RECORD_UNSIGNED, ""); /* listed again without the key, */
+    observe("a", &d, "n1", NULL, RECORD_UNSIGNED, "");        /* listed again without the key, */
     observe("a", &d, "n1", &record, RECORD_PROVISIONAL, "p"); /* and with it */
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 1000);
     judge("a", "p", true);
@@ -343,11 +343,11 @@ static void same_charges(const struct charges *a, const char *node, const char *
 
     assert_int_equal(a->n, b.n);
     for (size_t i = 0; i < b.n; i++) {
-        if (a->on[i].milli != b.on[i].milli || a->on[i].slots != b.on[i].slots ||
-            a->on[i].mem_mib != b.on[i].mem_mib || a->on[i].exclusive != b.on[i].exclusive) {
+        if (a->on[i].milli != b.on[i].milli || a->on[i].slots != b.on[i].slots || a->on[i].mem_mib != b.on[i].mem_mib ||
+            a->on[i].exclusive != b.on[i].exclusive) {
             fail_msg("%s: device %zu was charged %d milli %lld MiB %d slots%s, now %d milli %lld MiB %d "
-                     "slots%s", when,
-                     i, a->on[i].milli, (long long)a->on[i].mem_mib, a->on[i].slots,
+                     "slots%s",
+                     when, i, a->on[i].milli, (long long)a->on[i].mem_mib, a->on[i].slots,
                      a->on[i].exclusive ? " alone" : "", b.on[i].milli, (long long)b.on[i].mem_mib, b.on[i].slots,
                      b.on[i].exclusive ? " alone" : "");
         }
@@ -370,9 +370,8 @@ static void describe(enum form form)
 {
     struct device devices[4];
     struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = devices, .device_n = 4};
-    struct ledger_op op = {
-        .kind = LEDGER_NODE_DESCRIBED,
-        .node = {.name = STR("k"), .uid = STR("k"), .schedulable = true, .inventory = &inventory}};
+    struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED,
+                           .node = {.name = STR("k"), .uid = STR("k"), .schedulable = true, .inventory = &inventory}};
     static const char *const uuids[] = {"GPU-0", "GPU-1", "GPU-2", "GPU-3"};
 
     inventory.memory_only = form == FREE_MEMORY ? MEMORY_ONLY_FREE : MEMORY_ONLY_SHARE;
@@ -452,10 +451,12 @@ static void reread_in_every_way(struct demand *bound, const struct assignment *r
 
 static unsigned bound_n; /* so that the test can tell that something happened */
 
-static void bind_reread_restart(enum form form, const struct gpu_request *gpu_request, enum qos qos, enum demand_source source)
+static void bind_reread_restart(enum form form, const struct gpu_request *gpu_request, enum qos qos,
+                                enum demand_source source)
 {
     struct gpu_request w = *gpu_request;
-    struct demand d = {.source = source, .dialect = "native", .gpu_requests = &w, .gpu_request_n = 1, .says_qos = true, .qos = qos};
+    struct demand d = {
+        .source = source, .dialect = "native", .gpu_requests = &w, .gpu_request_n = 1, .says_qos = true, .qos = qos};
     struct assignment record;
     struct charges before;
     struct placement at;
@@ -507,7 +508,8 @@ static void item4__every_kind_of_pod_in_every_form_of_node__charged_as_when_it_w
 
 static void item4__node_means_something_else_before_the_echo__charged_what_was_written(void **state)
 {
-    struct gpu_request w = {.container = STR("main"), .count = 1, .kind = GPU_REQUEST_MEMORY, .mem_mib = 10 * GIB, .phases = 1};
+    struct gpu_request w = {
+        .container = STR("main"), .count = 1, .kind = GPU_REQUEST_MEMORY, .mem_mib = 10 * GIB, .phases = 1};
     const struct demand d = {.dialect = "native", .gpu_requests = &w, .gpu_request_n = 1};
     struct assignment record;
     struct arena a;
@@ -570,11 +572,11 @@ static void item4__audit_of_signed_records__finds_what_was_missed_and_nothing_el
 static void item4__plugin_takes_over_the_instances__who_has_one_by_its_record_keeps_it(void **state)
 {
     struct gpu_request w = {.container = STR("main"),
-                     .count = 1,
-                     .kind = GPU_REQUEST_WHOLE,
-                     .milli = 1000,
-                     .phases = 1,
-                     .profile = mig_profile_parse(STR("3g.20gb"))};
+                            .count = 1,
+                            .kind = GPU_REQUEST_WHOLE,
+                            .milli = 1000,
+                            .phases = 1,
+                            .profile = mig_profile_parse(STR("3g.20gb"))};
     const struct demand d = {.dialect = "native", .gpu_requests = &w, .gpu_request_n = 1};
     struct assigned_container c;
     struct assigned_device dev;
@@ -641,13 +643,13 @@ static void item4__request_cannot_be_read__phases_come_from_the_spec(void **stat
         c[i] = (struct assigned_container){
             .name = parts[i].name, .init = parts[i].init, .devices = &dev[i], .device_n = 1};
         gpu_requests[i] = (struct gpu_request){.container = parts[i].name,
-                                  .init = parts[i].init,
-                                  .position = (uint16_t)i,
-                                  .count = 1,
-                                  .kind = GPU_REQUEST_BOTH,
-                                  .milli = 1,
-                                  .mem_mib = 1,
-                                  .phases = parts[i].phases};
+                                               .init = parts[i].init,
+                                               .position = (uint16_t)i,
+                                               .count = 1,
+                                               .kind = GPU_REQUEST_BOTH,
+                                               .milli = 1,
+                                               .mem_mib = 1,
+                                               .phases = parts[i].phases};
     }
     inits = spec;
     init_n = ARRAY_LEN(spec);

@@ -127,7 +127,8 @@ static void draw_demand(struct history *h)
         w->phases = container_phases[c];
         h->demand.gpu_request_n++;
     }
-    if (h->gpu_requests[0].init && h->gpu_requests[0].position == SIDE && !(h->demand.gpu_request_n > 1 && h->gpu_requests[1].init)) {
+    if (h->gpu_requests[0].init && h->gpu_requests[0].position == SIDE &&
+        !(h->demand.gpu_request_n > 1 && h->gpu_requests[1].init)) {
         h->gpu_requests[0].phases = 1; /* no init container uses GPUs */
     }
 }
@@ -212,10 +213,8 @@ static void bind_one(struct history *h, struct made_pod *p)
     snprintf(p->proof, sizeof(p->proof), "proof %u", h->pod_serial);
     draw_demand(h);
     observe(h, h->l, p, false, NULL, RECORD_UNSIGNED);
-    op.reserve = (struct ledger_reserve){.uid = str_of(p->uid),
-                                         .node_name = node_names[p->node],
-                                         .decision_id = str_of(p->uid),
-                                         .placement = &at};
+    op.reserve = (struct ledger_reserve){
+        .uid = str_of(p->uid), .node_name = node_names[p->node], .decision_id = str_of(p->uid), .placement = &at};
     if (ledger_place_pod(h->l, op.reserve.node_name, op.reserve.uid, fixture_params("tight-fit"), &at) !=
         VERDICT_FITS) {
         gone.name = str_of(p->uid);

@@ -33,8 +33,7 @@ static void expect_free(const char *node, const int32_t *millis, const int64_t *
     }
 }
 
-static void two_and_a_half__empty_node__whole_ones_are_held_alone_and_the_rest_is_shared(
-    void **state)
+static void two_and_a_half__empty_node__whole_ones_are_held_alone_and_the_rest_is_shared(void **state)
 {
     struct gpu_request gpu_requests[2], w;
     struct demand d = two_and_a_half(gpu_requests), half = fixture_share(&w, 500);
@@ -90,11 +89,10 @@ static void two_and_a_half__record__is_one_container_and_reads_back_the_same(voi
     assert_int_equal(as.containers[0].devices[1].milli, 1000);
     assert_int_equal(as.containers[0].devices[2].milli, 1000);
     assert_int_equal(dialect_answer(&as, &a, &keys, NULL), 0);
-    assert_true(
-        str_eq_cstr(*kv_find(keys, STR("fgpu.io/visible-devices.c0")), "GPU-n-0,GPU-n-1,GPU-n-2"));
+    assert_true(str_eq_cstr(*kv_find(keys, STR("fgpu.io/visible-devices.c0")), "GPU-n-0,GPU-n-1,GPU-n-2"));
     assert_true(str_eq_cstr(*kv_find(keys, STR("fgpu.io/mps-active-thread-percentage.c0")), "50"));
-    assert_true(str_eq_cstr(*kv_find(keys, STR("fgpu.io/mps-pinned-device-mem-limit.c0")),
-                            "0=40960M,1=81920M,2=81920M"));
+    assert_true(
+        str_eq_cstr(*kv_find(keys, STR("fgpu.io/mps-pinned-device-mem-limit.c0")), "0=40960M,1=81920M,2=81920M"));
     for (size_t i = 0; i < 4; i++) {
         millis[i] = fixture_milli_free(&fx, "n", i);
     }
@@ -111,9 +109,8 @@ static void two_and_a_half__record__is_one_container_and_reads_back_the_same(voi
 /* Which device is the whole one? Nobody knows, so all of them are. */
 static void two_and_a_half__record_of_other_amounts__counts_on_every_device(void **state)
 {
-    struct assigned_device devices[3] = {{STR("GPU-n-0"), 0, 1000, 0, 0},
-                                         {STR("GPU-n-1"), 1, 500, 0, 0},
-                                         {STR("GPU-n-2"), 2, 500, 0, 0}};
+    struct assigned_device devices[3] = {
+        {STR("GPU-n-0"), 0, 1000, 0, 0}, {STR("GPU-n-1"), 1, 500, 0, 0}, {STR("GPU-n-2"), 2, 500, 0, 0}};
     const struct assigned_container c = {.name = STR("main"), .devices = devices, .device_n = 3};
     const struct assignment as = {STR("x"), &c, 1};
     const int32_t millis[] = {0, 0, 0, 0};

@@ -1,5 +1,5 @@
-/* Pods that find no room in the ledger (issue 12: nobody can blind fgpu by filling its tables). The tables are small here:
- * four nodes, of which two may be names that only pods say, and six pods. */
+/* Pods that find no room in the ledger (issue 12: nobody can blind fgpu by filling its tables). The tables are small
+ * here: four nodes, of which two may be names that only pods say, and six pods. */
 #include "core/ledger/audit.h"
 #include "core/ledger/mirror.h"
 #include "core/ledger/snapshot_iterator.h"
@@ -128,7 +128,7 @@ static void described_node__does_not_count_as_named(void **state)
     fill_names();
     seen("evil-3", "made-up-3");
     assert_int_equal(turned_away().pod_n, 1);
-    is_open("n1"); /* it was known all the time: no pod of it was turned away */
+    is_open("n1");                        /* it was known all the time: no pod of it was turned away */
     fixture_node(&fx, "n1", 1, 80 * GIB); /* described again, not for the first time */
     is_open("n1");
 }
@@ -268,8 +268,11 @@ static void pod_that_moves_to_a_name_without_room__counted_nowhere_and_turned_aw
 
 static void first_lists__nodes_that_come_after_such_a_pod_are_shut(void **state)
 {
-    const struct ledger_limits limits = {
-        .hash_key = {1, 2}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000, .nodes_max = NODES, .pods_max = PODS};
+    const struct ledger_limits limits = {.hash_key = {1, 2},
+                                         .overcommit_milli = 1000,
+                                         .overcommit_mem_milli = 1000,
+                                         .nodes_max = NODES,
+                                         .pods_max = PODS};
 
     (void)state;
     ledger_free(fx.l);
@@ -286,12 +289,15 @@ static void first_lists__nodes_that_come_after_such_a_pod_are_shut(void **state)
     is_shut("late");
 }
 
-/* Annotations of bound pods count if they were seen while the pod was unbound, or in the first list (design.md 3.1.8). Who
- * was turned away then has been seen as early, however late there is room. */
+/* Annotations of bound pods count if they were seen while the pod was unbound, or in the first list (design.md 3.1.8).
+ * Who was turned away then has been seen as early, however late there is room. */
 static void annotated_pod_of_the_first_list__charged_when_there_is_room(void **state)
 {
-    const struct ledger_limits limits = {
-        .hash_key = {1, 2}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000, .nodes_max = NODES, .pods_max = PODS};
+    const struct ledger_limits limits = {.hash_key = {1, 2},
+                                         .overcommit_milli = 1000,
+                                         .overcommit_mem_milli = 1000,
+                                         .nodes_max = NODES,
+                                         .pods_max = PODS};
     const struct demand annotated = ANNOTATED_SHARE_OF(300);
 
     (void)state;

@@ -1,4 +1,5 @@
-/* What a pod is told with its Binding: the record, and what its containers see. What it carries of an earlier answer. */
+/* What a pod is told with its Binding: the record, and what its containers see. What it carries of an earlier answer.
+ */
 #include "base/compiler.h"
 #include "core/record/assignment.h"
 #include "core/dialects/dialect.h"
@@ -18,22 +19,20 @@ static void expect(struct kv_list list, const char *key, const char *want)
 {
     const struct str *got = find(list, key);
     if (want == NULL ? got != NULL : got == NULL || !str_eq_cstr(*got, want)) {
-        fail_msg("%s: got \"%.*s\", want \"%s\"", key, got ? (int)got->n : 6,
-                 got ? got->p : "(none)", want ? want : "(none)");
+        fail_msg("%s: got \"%.*s\", want \"%s\"", key, got ? (int)got->n : 6, got ? got->p : "(none)",
+                 want ? want : "(none)");
     }
 }
 
 static void native_answer__two_containers__record_and_keys(void **state)
 {
     static const struct assigned_device of_init[] = {{STR("GPU-b"), 1, 1000, 81920}};
-    static const struct assigned_device of_main[] = {{STR("GPU-a"), 0, 300, 4096},
-                                                     {STR("GPU-b"), 1, 250, 0}};
+    static const struct assigned_device of_main[] = {{STR("GPU-a"), 0, 300, 4096}, {STR("GPU-b"), 1, 250, 0}};
     static const struct assigned_container containers[] = {
         {.name = STR("setup"), .init = true, .position = 2, .devices = of_init, .device_n = 1},
         {.name = STR("main"), .init = false, .position = 1, .devices = of_main, .device_n = 2},
     };
-    static const struct assignment as = {
-        .id = STR("d-1"), .containers = containers, .container_n = 2};
+    static const struct assignment as = {.id = STR("d-1"), .containers = containers, .container_n = 2};
     struct arena a;
     struct kv_list list;
     struct err err;
@@ -75,60 +74,73 @@ static void native_answer__downward_keys__table(void **state)
         {"at least one", QOS_FIXED_SHARE, LEND_ALLOW, {{STR("A"), 0, 9, 1}}, 1, "A", "1", "0=1M"},
         {"one milli", QOS_FIXED_SHARE, LEND_ALLOW, {{STR("A"), 0, 1, 1}}, 1, "A", "1", "0=1M"},
         {"whole", QOS_FIXED_SHARE, LEND_ALLOW, {{STR("A"), 0, 1000, 81920}}, 1, "A", "100", "0=81920M"},
-        {"whole with over-commit",
-         QOS_FIXED_SHARE, LEND_ALLOW,
-         {{STR("A"), 0, 1500, 9}},
-         1,
-         "A",
-         "100",
-         "0=9M"},
+        {"whole with over-commit", QOS_FIXED_SHARE, LEND_ALLOW, {{STR("A"), 0, 1500, 9}}, 1, "A", "100", "0=9M"},
         {"compute not asked", QOS_FIXED_SHARE, LEND_ALLOW, {{STR("A"), 0, 0, 4096}}, 1, "A", "100", "0=4096M"},
         {"best effort", QOS_BEST_EFFORT, LEND_ALLOW, {{STR("A"), 0, 300, 4096}}, 1, "A", "100", "0=4096M"},
         {"equal share", QOS_EQUAL_SHARE, LEND_ALLOW, {{STR("A"), 0, 300, 4096}}, 1, "A", "100", "0=4096M"},
         {"nothing lent, fixed", QOS_FIXED_SHARE, LEND_FORBID, {{STR("A"), 0, 300, 4096}}, 1, "A", "30", "0=4096M"},
-        {"nothing lent, best effort", QOS_BEST_EFFORT, LEND_FORBID, {{STR("A"), 0, 300, 4096}}, 1, "A", "30", "0=4096M"},
+        {"nothing lent, best effort",
+         QOS_BEST_EFFORT,
+         LEND_FORBID,
+         {{STR("A"), 0, 300, 4096}},
+         1,
+         "A",
+         "30",
+         "0=4096M"},
         {"nothing lent, equal share", QOS_EQUAL_SHARE, LEND_FORBID, {{STR("A"), 0, 62, 4096}}, 1, "A", "6", "0=4096M"},
-        {"nothing lent, no compute asked", QOS_BEST_EFFORT, LEND_FORBID, {{STR("A"), 0, 0, 4096}}, 1, "A", "100", "0=4096M"},
-        {"a virtual GPU is the host's to divide", QOS_FIXED_SHARE, LEND_FORBID,
-         {{.uuid = STR("A"), .milli = 750, .mem_mib = 8192, .slice = true}}, 1, "A", "100", NULL},
+        {"nothing lent, no compute asked",
+         QOS_BEST_EFFORT,
+         LEND_FORBID,
+         {{STR("A"), 0, 0, 4096}},
+         1,
+         "A",
+         "100",
+         "0=4096M"},
+        {"a virtual GPU is the host's to divide",
+         QOS_FIXED_SHARE,
+         LEND_FORBID,
+         {{.uuid = STR("A"), .milli = 750, .mem_mib = 8192, .slice = true}},
+         1,
+         "A",
+         "100",
+         NULL},
         {"memory unknown", QOS_FIXED_SHARE, LEND_ALLOW, {{STR("A"), 0, 300, 0}}, 1, "A", "30", NULL},
         {"smallest of several",
-         QOS_FIXED_SHARE, LEND_ALLOW,
+         QOS_FIXED_SHARE,
+         LEND_ALLOW,
          {{STR("A"), 0, 500, 7}, {STR("B"), 3, 200, 8}},
          2,
          "A,B",
          "20",
          "0=7M,1=8M"},
         {"numbered inside",
-         QOS_FIXED_SHARE, LEND_ALLOW,
+         QOS_FIXED_SHARE,
+         LEND_ALLOW,
          {{STR("A"), 4, 500, 0}, {STR("B"), 7, 500, 8}},
          2,
          "A,B",
          "50",
          "1=8M"},
-        {"indexes",
-         QOS_FIXED_SHARE, LEND_ALLOW,
-         {{STR(""), 0, 500, 0}, {STR(""), 7, 500, 0}},
-         2,
-         "0,7",
-         "50",
-         NULL},
+        {"indexes", QOS_FIXED_SHARE, LEND_ALLOW, {{STR(""), 0, 500, 0}, {STR(""), 7, 500, 0}}, 2, "0,7", "50", NULL},
         {"some UUIDs unknown",
-         QOS_FIXED_SHARE, LEND_ALLOW,
+         QOS_FIXED_SHARE,
+         LEND_ALLOW,
          {{STR("A"), 2, 500, 0}, {STR(""), 7, 500, 0}},
          2,
          "2,7",
          "50",
          NULL},
         {"an instance has no part of it to give",
-         QOS_FIXED_SHARE, LEND_ALLOW,
+         QOS_FIXED_SHARE,
+         LEND_ALLOW,
          {{STR("MIG-a"), 1024, 142, 4864, MIG_PROFILE(1, 5)}, {STR("MIG-b"), 1032, 428, 0, MIG_PROFILE(3, 20)}},
          2,
          "MIG-a,MIG-b",
          "100",
          NULL},
         {"an instance beside a GPU",
-         QOS_FIXED_SHARE, LEND_ALLOW,
+         QOS_FIXED_SHARE,
+         LEND_ALLOW,
          {{STR("A"), 0, 300, 4096}, {STR("MIG-a"), 1032, 142, 4864, MIG_PROFILE(1, 5)}},
          2,
          "A,MIG-a",
@@ -139,10 +151,9 @@ static void native_answer__downward_keys__table(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct assigned_container c = {
-            .name = STR("c"), .devices = rows[i].devices, .device_n = rows[i].n};
-        struct assignment as = {.id = STR("x"), .containers = &c, .container_n = 1,
-                                .qos = rows[i].qos, .lending = rows[i].lending};
+        struct assigned_container c = {.name = STR("c"), .devices = rows[i].devices, .device_n = rows[i].n};
+        struct assignment as = {
+            .id = STR("x"), .containers = &c, .container_n = 1, .qos = rows[i].qos, .lending = rows[i].lending};
         struct arena a;
         struct kv_list list;
         arena_init(&a, ARENA_BYTES);
@@ -190,7 +201,8 @@ static void leftovers__of_an_earlier_answer__are_overwritten_with_nothing(void *
                                  {STR("fgpu.io/visible-devices-of-mine"), STR("1")},
                                  {STR("fgpu.io/mps-active-thread-percentage.i0"), STR("100")},
                                  {STR("fgpu.io/assignment"), STR("{}")}};
-    const struct kv ours[] = {{STR("fgpu.io/assignment"), STR("new")}, {STR("fgpu.io/visible-devices.c0"), STR("GPU-a")}};
+    const struct kv ours[] = {{STR("fgpu.io/assignment"), STR("new")},
+                              {STR("fgpu.io/visible-devices.c0"), STR("GPU-a")}};
     struct kv_list list = {ours, ARRAY_LEN(ours)};
     struct str leftovers;
     struct arena a;

@@ -15,13 +15,10 @@ static void native__constraints__read_or_refused(void **state)
         {"models", "c: gpu-milli=5; @gpu-model=a*,!b", "c 1xmilli(5,0)@1 models a*,!b"},
         {"blanks", "c: gpu-milli=5; @gpu-model= a , ! b ", "c 1xmilli(5,0)@1 models a,!b"},
         {"uuids", "c: gpu-milli=5; @gpu-uuid=GPU-a,!GPU-b", "c 1xmilli(5,0)@1 uuids GPU-a,!GPU-b"},
-        {"do not change the source", "c: gpu-milli=5; @qos=best-effort",
-         "c 1xmilli(5,0)@1 best-effort"},
+        {"do not change the source", "c: gpu-milli=5; @qos=best-effort", "c 1xmilli(5,0)@1 best-effort"},
         {"fixed share", "c: gpu-milli=5; @qos=fixed-share", "c 1xmilli(5,0)@1 fixed-share"},
-        {"equal share", "c:; @gpu-count=1; @qos=equal-share",
-         "c 1xwhole(1000,0)@1 equal-share annotated"},
-        {"with whole GPUs of a plugin", "c: nvidia.com/gpu=1; @gpu-model=a",
-         "unsteered 1 models a"},
+        {"equal share", "c:; @gpu-count=1; @qos=equal-share", "c 1xwhole(1000,0)@1 equal-share annotated"},
+        {"with whole GPUs of a plugin", "c: nvidia.com/gpu=1; @gpu-model=a", "unsteered 1 models a"},
         {"without a wish nobody reads them", "c:; @gpu-model=,; @qos=x", "none"},
         {"empty list", "c: gpu-milli=5; @gpu-model=", "defect constraint"},
         {"empty item", "c: gpu-milli=5; @gpu-model=a,,b", "defect constraint"},
@@ -47,8 +44,7 @@ static void native__constraints__read_or_refused(void **state)
 
 static void native__isolate_from__hashes_of_the_pairs(void **state)
 {
-    struct made_pod *m =
-        made_pod_new("c: gpu-milli=5; @isolate-from= app=web , x.io/tier == , z=1");
+    struct made_pod *m = made_pod_new("c: gpu-milli=5; @isolate-from= app=web , x.io/tier == , z=1");
     struct demand d;
 
     (void)state;
@@ -59,8 +55,7 @@ static void native__isolate_from__hashes_of_the_pairs(void **state)
     assert_int_equal(d.isolate[1], label_pair_hash(STR("x.io/tier"), STR("")));
     assert_int_equal(d.isolate[2], label_pair_hash(STR("z"), STR("1")));
 
-    struct kv labels[] = {
-        {STR("z"), STR("1")}, {STR("app"), STR("web")}, {STR("x.io/tier"), STR("")}};
+    struct kv labels[] = {{STR("z"), STR("1")}, {STR("app"), STR("web")}, {STR("x.io/tier"), STR("")}};
     const uint64_t *hashes;
     size_t n;
     m->pod.labels = (struct kv_list){labels, 3};
@@ -105,22 +100,17 @@ static void native__phases__sidecars_run_beside_what_starts_after_them(void **st
 {
     static const struct demand_row rows[] = {
         {"init alone", "init i: gpu-milli=1; c: gpu-milli=2", "i 1xmilli(1,0)@2 c 1xmilli(2,0)@1"},
-        {"two inits", "init i: gpu-milli=1; init j: gpu-milli=2",
-         "i 1xmilli(1,0)@2 j 1xmilli(2,0)@4"},
-        {"idle init between", "init i: gpu-milli=1; init x:; init j: gpu-milli=2",
-         "i 1xmilli(1,0)@2 j 1xmilli(2,0)@4"},
+        {"two inits", "init i: gpu-milli=1; init j: gpu-milli=2", "i 1xmilli(1,0)@2 j 1xmilli(2,0)@4"},
+        {"idle init between", "init i: gpu-milli=1; init x:; init j: gpu-milli=2", "i 1xmilli(1,0)@2 j 1xmilli(2,0)@4"},
         {"sidecar before", "sidecar s: gpu-milli=1; init i: gpu-milli=2; c: gpu-milli=3",
          "s 1xmilli(1,0)@3 i 1xmilli(2,0)@2 c 1xmilli(3,0)@1"},
         {"sidecar after", "init i: gpu-milli=2; sidecar s: gpu-milli=1; c: gpu-milli=3",
          "i 1xmilli(2,0)@2 s 1xmilli(1,0)@1 c 1xmilli(3,0)@1"},
-        {"between",
-         "init i: gpu-milli=1; sidecar s: gpu-milli=2; init j: gpu-milli=3; c: gpu-milli=4",
+        {"between", "init i: gpu-milli=1; sidecar s: gpu-milli=2; init j: gpu-milli=3; c: gpu-milli=4",
          "i 1xmilli(1,0)@2 s 1xmilli(2,0)@5 j 1xmilli(3,0)@4 c 1xmilli(4,0)@1"},
-        {"two sidecars",
-         "sidecar s: gpu-milli=1; init i: gpu-milli=2; sidecar t: gpu-milli=3; init j: gpu-milli=4",
+        {"two sidecars", "sidecar s: gpu-milli=1; init i: gpu-milli=2; sidecar t: gpu-milli=3; init j: gpu-milli=4",
          "s 1xmilli(1,0)@7 i 1xmilli(2,0)@2 t 1xmilli(3,0)@5 j 1xmilli(4,0)@4"},
-        {"annotation is an app wish", "init i:; sidecar s:; c:; @gpu-count=1",
-         "c 1xwhole(1000,0)@1 annotated"},
+        {"annotation is an app wish", "init i:; sidecar s:; c:; @gpu-count=1", "c 1xwhole(1000,0)@1 annotated"},
     };
     (void)state;
     check_demands(policy_defaults(), rows, ARRAY_LEN(rows));
@@ -143,7 +133,8 @@ static void native__mig__one_profile_per_container(void **state)
         {"and a count", "c:; @mig-profile=1g.5gb; @gpu-count=2", "c 2xwhole(1000,0)@1 mig 1g.5gb annotated"},
         {"and at least some memory", "c:; @mig-profile=1g.5gb; @gpu-memory=4Gi",
          "c 1xwhole(1000,4096)@1 mig 1g.5gb annotated"},
-        {"in another container", "c:; d:; @mig-profile=1g.5gb; @container=d", "d 1xwhole(1000,0)@1 mig 1g.5gb annotated"},
+        {"in another container", "c:; d:; @mig-profile=1g.5gb; @container=d",
+         "d 1xwhole(1000,0)@1 mig 1g.5gb annotated"},
         {"unknown profile", "c: nvidia.com/mig-1g.5gb.gfx=1", "defect mig"},
         {"no profile", "c:; @mig-profile=small", "defect mig annotated"},
         {"compute instance that is not all of it", "c:; @mig-profile=1c.2g.10gb", "defect mig annotated"},
@@ -164,15 +155,12 @@ static void native__whole_gpus__effective_request(void **state)
 {
     static const struct demand_row rows[] = {
         {"apps add up", "c: nvidia.com/gpu=1; d: nvidia.com/gpu=2", "unsteered 3"},
-        {"init is a peak", "init i: nvidia.com/gpu=4; c: nvidia.com/gpu=1; d: nvidia.com/gpu=2",
-         "unsteered 4"},
-        {"inits do not add up",
-         "init i: nvidia.com/gpu=2; init j: nvidia.com/gpu=2; c: nvidia.com/gpu=3", "unsteered 3"},
+        {"init is a peak", "init i: nvidia.com/gpu=4; c: nvidia.com/gpu=1; d: nvidia.com/gpu=2", "unsteered 4"},
+        {"inits do not add up", "init i: nvidia.com/gpu=2; init j: nvidia.com/gpu=2; c: nvidia.com/gpu=3",
+         "unsteered 3"},
         {"sidecar beside apps", "sidecar s: nvidia.com/gpu=1; c: nvidia.com/gpu=2", "unsteered 3"},
-        {"sidecar beside a later init", "sidecar s: nvidia.com/gpu=1; init i: nvidia.com/gpu=4",
-         "unsteered 5"},
-        {"sidecar after an init", "init i: nvidia.com/gpu=4; sidecar s: nvidia.com/gpu=1",
-         "unsteered 4"},
+        {"sidecar beside a later init", "sidecar s: nvidia.com/gpu=1; init i: nvidia.com/gpu=4", "unsteered 5"},
+        {"sidecar after an init", "init i: nvidia.com/gpu=4; sidecar s: nvidia.com/gpu=1", "unsteered 4"},
         {"zero", "c: nvidia.com/gpu=0", "none"},
         {"most", "c: nvidia.com/gpu=65536", "unsteered 65536"},
     };
@@ -187,8 +175,7 @@ static void native__many_containers__bounded(void **state)
         int n;
         bool fits;
     } rows[] = {
-        {"app", 64, true},   {"app", 65, false},    {"init", 63, true},
-        {"init", 64, false}, {"sidecar", 64, true},
+        {"app", 64, true}, {"app", 65, false}, {"init", 63, true}, {"init", 64, false}, {"sidecar", 64, true},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -232,8 +219,7 @@ static void native__random_pods__phases_are_what_runs_together(void **state)
                         whole ? "nvidia.com/gpu" : "gpu-milli", (long long)amount[i]);
         }
         amount[7] = (int64_t)rng_below(&rng, 4);
-        strbuf_addf(&b, "app c: %s=%lld", whole ? "nvidia.com/gpu" : "gpu-milli",
-                    (long long)amount[7]);
+        strbuf_addf(&b, "app c: %s=%lld", whole ? "nvidia.com/gpu" : "gpu-milli", (long long)amount[7]);
         struct made_pod *m = made_pod_new(b.p);
         assert_true(dialect_demand(policy_defaults(), &m->pod, &m->arena, &d));
 
@@ -363,8 +349,7 @@ static void dialect_is_request_key__keys__request_and_constraints(void **state)
 static void dialect_demand__arena_full__says_so_and_leaves_the_result(void **state)
 {
     static const char *const pods[] = {"c: gpu-milli=5", "c: nvidia.com/gpu=1; @gpu-model=a",
-                                       "c: nvidia.com/gpu=1; @gpu-uuid=a",
-                                       "c: nvidia.com/gpu=1; @isolate-from=a=b"};
+                                       "c: nvidia.com/gpu=1; @gpu-uuid=a", "c: nvidia.com/gpu=1; @isolate-from=a=b"};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(pods); i++) {
         struct made_pod *m = made_pod_new(pods[i]);
@@ -385,11 +370,11 @@ static void dialect_demand__nul_in_an_annotation_that_is_read__is_a_defect(void 
         const char *key;
         struct str value;
     } rows[] = {
-        {"fgpu.io/gpu-fraction", STR("0.5\0")},   {"fgpu.io/gpu-memory", STR("4Gi\0")},
-        {"fgpu.io/gpu-count", STR("1\0")},        {"fgpu.io/size", STR("s\0")},
-        {"fgpu.io/gpu-model", STR("A\0")},        {"fgpu.io/gpu-uuid", STR("!GPU-a\0")},
-        {"fgpu.io/isolate-from", STR("a=b\0")},   {"fgpu.io/qos", STR("best-effort\0")},
-        {"fgpu.io/container", STR("c\0")},        {"fgpu.io/gpu-model", STR("A,\0B")},
+        {"fgpu.io/gpu-fraction", STR("0.5\0")}, {"fgpu.io/gpu-memory", STR("4Gi\0")},
+        {"fgpu.io/gpu-count", STR("1\0")},      {"fgpu.io/size", STR("s\0")},
+        {"fgpu.io/gpu-model", STR("A\0")},      {"fgpu.io/gpu-uuid", STR("!GPU-a\0")},
+        {"fgpu.io/isolate-from", STR("a=b\0")}, {"fgpu.io/qos", STR("best-effort\0")},
+        {"fgpu.io/container", STR("c\0")},      {"fgpu.io/gpu-model", STR("A,\0B")},
     };
     struct arena a;
     (void)state;

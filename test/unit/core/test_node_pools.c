@@ -4,22 +4,21 @@
 #include "base/compiler.h"
 #include "support/cmocka.h"
 
-#define LABELS(...)                                                                                \
-    {                                                                                              \
-        (const struct kv[]){__VA_ARGS__},                                                          \
-            sizeof((const struct kv[]){__VA_ARGS__}) / sizeof(struct kv)                           \
+#define LABELS(...)                                                                                                    \
+    {                                                                                                                  \
+        (const struct kv[]){__VA_ARGS__}, sizeof((const struct kv[]){__VA_ARGS__}) / sizeof(struct kv)                 \
     }
-#define A                                                                                          \
-    {                                                                                              \
-        STR("pool"), STR("a")                                                                      \
+#define A                                                                                                              \
+    {                                                                                                                  \
+        STR("pool"), STR("a")                                                                                          \
     }
-#define B                                                                                          \
-    {                                                                                              \
-        STR("pool"), STR("b")                                                                      \
+#define B                                                                                                              \
+    {                                                                                                                  \
+        STR("pool"), STR("b")                                                                                          \
     }
-#define FAST                                                                                       \
-    {                                                                                              \
-        STR("fast"), STR("")                                                                       \
+#define FAST                                                                                                           \
+    {                                                                                                                  \
+        STR("fast"), STR("")                                                                                           \
     }
 
 static void node_pools_close__tables__the_last_entry_that_the_node_is_in(void **state)
@@ -33,41 +32,22 @@ static void node_pools_close__tables__the_last_entry_that_the_node_is_in(void **
     } rows[] = {
         {"no entries", {{.state = NODE_POOL_OPEN}}, 0, LABELS(A), false},
         {"in it", {{.selector = LABELS(A), .state = NODE_POOL_CLOSED}}, 1, LABELS(FAST, A), true},
-        {"another value",
-         {{.selector = LABELS(A), .state = NODE_POOL_CLOSED}},
-         1,
-         LABELS(B),
-         false},
-        {"without labels",
-         {{.selector = LABELS(A), .state = NODE_POOL_CLOSED}},
-         1,
-         {NULL, 0},
-         false},
-        {"one label of two",
-         {{.selector = LABELS(A, FAST), .state = NODE_POOL_CLOSED}},
-         1,
-         LABELS(A),
-         false},
-        {"both labels",
-         {{.selector = LABELS(A, FAST), .state = NODE_POOL_CLOSED}},
-         1,
-         LABELS(FAST, A),
-         true},
+        {"another value", {{.selector = LABELS(A), .state = NODE_POOL_CLOSED}}, 1, LABELS(B), false},
+        {"without labels", {{.selector = LABELS(A), .state = NODE_POOL_CLOSED}}, 1, {NULL, 0}, false},
+        {"one label of two", {{.selector = LABELS(A, FAST), .state = NODE_POOL_CLOSED}}, 1, LABELS(A), false},
+        {"both labels", {{.selector = LABELS(A, FAST), .state = NODE_POOL_CLOSED}}, 1, LABELS(FAST, A), true},
         {"closed, opened",
-         {{.selector = LABELS(A), .state = NODE_POOL_CLOSED},
-          {.selector = LABELS(A), .state = NODE_POOL_OPEN}},
+         {{.selector = LABELS(A), .state = NODE_POOL_CLOSED}, {.selector = LABELS(A), .state = NODE_POOL_OPEN}},
          2,
          LABELS(A),
          false},
         {"opened, closed",
-         {{.selector = LABELS(A), .state = NODE_POOL_OPEN},
-          {.selector = LABELS(FAST), .state = NODE_POOL_CLOSED}},
+         {{.selector = LABELS(A), .state = NODE_POOL_OPEN}, {.selector = LABELS(FAST), .state = NODE_POOL_CLOSED}},
          2,
          LABELS(A, FAST),
          true},
         {"the last speaks of others",
-         {{.selector = LABELS(A), .state = NODE_POOL_CLOSED},
-          {.selector = LABELS(B), .state = NODE_POOL_OPEN}},
+         {{.selector = LABELS(A), .state = NODE_POOL_CLOSED}, {.selector = LABELS(B), .state = NODE_POOL_OPEN}},
          2,
          LABELS(A),
          true},

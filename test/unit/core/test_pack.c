@@ -104,8 +104,9 @@ static void pack_rank__order_of_the_request__does_not_matter(void **state)
 static int by_words(const void *x, const void *y)
 {
     const struct pack_result *a = x, *b = y;
-    int64_t differences[] = {(int64_t)a->demoted - b->demoted, (int64_t)a->group - b->group, (int64_t)a->slack - b->slack,
-                             (a->score < b->score) - (a->score > b->score), (int64_t)a->name_order - b->name_order};
+    int64_t differences[] = {(int64_t)a->demoted - b->demoted, (int64_t)a->group - b->group,
+                             (int64_t)a->slack - b->slack, (a->score < b->score) - (a->score > b->score),
+                             (int64_t)a->name_order - b->name_order};
 
     for (size_t i = 0; i < sizeof(differences) / sizeof(differences[0]); i++) {
         if (differences[i] != 0) {
@@ -123,12 +124,13 @@ static size_t any_results(struct rng *r, size_t n, bool some_do_not_fit, struct 
     size_t fit = 0;
 
     for (size_t i = 0; i < n; i++) {
-        ret[i] = (struct pack_result){.verdict = some_do_not_fit && rng_below(r, 2) == 0 ? VERDICT_NO_GPU : VERDICT_FITS,
-                                      .demoted = rng_below(r, 4) == 0,
-                                      .group = rng_below(r, 3) == 0 ? UINT8_MAX : 0,
-                                      .slack = slacks[rng_below(r, 3)],
-                                      .score = scores[rng_below(r, 5)],
-                                      .name_order = (uint32_t)i * 7919 % NODES + (i == 3 ? UINT32_MAX - NODES : 0)};
+        ret[i] =
+            (struct pack_result){.verdict = some_do_not_fit && rng_below(r, 2) == 0 ? VERDICT_NO_GPU : VERDICT_FITS,
+                                 .demoted = rng_below(r, 4) == 0,
+                                 .group = rng_below(r, 3) == 0 ? UINT8_MAX : 0,
+                                 .slack = slacks[rng_below(r, 3)],
+                                 .score = scores[rng_below(r, 5)],
+                                 .name_order = (uint32_t)i * 7919 % NODES + (i == 3 ? UINT32_MAX - NODES : 0)};
         fit += ret[i].verdict == VERDICT_FITS;
     }
     return fit;
@@ -175,8 +177,7 @@ static void pack_nodes__unknown_and_full_nodes__have_their_verdicts(void **state
     (void)state;
     assert_int_equal(rank_all(&d, NULL, 0, 0, asked, 3, r), 0);
     for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(r[i].verdict,
-                         str_eq(r[i].name, STR("nobody")) ? VERDICT_NODE_UNKNOWN : VERDICT_NOT_EMPTY);
+        assert_int_equal(r[i].verdict, str_eq(r[i].name, STR("nobody")) ? VERDICT_NODE_UNKNOWN : VERDICT_NOT_EMPTY);
     }
 }
 
@@ -230,7 +231,8 @@ static void pack_holds__room_for_both__change_nothing(void **state)
 /* Whole GPUs of a plugin change no device, but they fill a node all the same. */
 static void pack_rank__pods_of_a_plugin__are_packed_and_spread_too(void **state)
 {
-    struct demand one = {.dialect = "native", .plugin_managed_n = 1}, three = {.dialect = "native", .plugin_managed_n = 3};
+    struct demand one = {.dialect = "native", .plugin_managed_n = 1},
+                  three = {.dialect = "native", .plugin_managed_n = 3};
     const struct str nodes[] = {STR("w1"), STR("w2"), STR("w3")};
     struct pack_result r[3];
     struct pack_key keys[3];
@@ -291,8 +293,7 @@ static void pack_points__many_nodes__spread_over_nine_to_zero_in_order(void **st
 
     (void)state;
     for (size_t i = 0; i < 500; i++) {
-        r[i] = (struct pack_result){.verdict = i < 490 ? VERDICT_FITS : VERDICT_NO_GPU,
-                                    .score = 1000 - (int64_t)i};
+        r[i] = (struct pack_result){.verdict = i < 490 ? VERDICT_FITS : VERDICT_NO_GPU, .score = 1000 - (int64_t)i};
     }
     pack_points(r, 500, points);
     assert_int_equal(points[0], 10);

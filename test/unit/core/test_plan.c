@@ -14,8 +14,8 @@ static const struct str batch[] = {{"batch", 5}};
 static const struct kv tier[] = {{{"tier", 4}, {"gold", 4}}, {{"app", 3}, {"x", 1}}};
 static const struct kv pool[] = {{{"pool", 4}, {"a100", 4}}};
 
-/* 0: pods of online namespaces on pool a100; 1: pods of tier gold, everywhere; 2: pods of batch on pool a100; 3: all pods
- * on pool a100. */
+/* 0: pods of online namespaces on pool a100; 1: pods of tier gold, everywhere; 2: pods of batch on pool a100; 3: all
+ * pods on pool a100. */
 static const struct packing_rule rules[] = {
     {.namespaces = online, .namespace_n = 2, .node_selector = {pool, 1}, .node_strategy = {"spread", 6}},
     {.pod_selector = {tier, 2}, .device_strategy = {"spread", 6}},
@@ -147,9 +147,8 @@ static void expect_combined(const struct pack_plan *plan, struct plan_scores *ro
 static void chain__equals_of_the_first__decided_by_the_next(void **state)
 {
     const struct pack_plan plan = {.criterion_n = 3};
-    struct plan_scores rows[] = {{.by = {5, 1, 9}},        {.by = {7, -4, 0}},
-                                 {.by = {5, 2, -9}},       {.by = {5, 1, 8}},
-                                 {.by = {7, -4, 0}},       {.by = {INT64_MIN, INT64_MAX, 0}},
+    struct plan_scores rows[] = {{.by = {5, 1, 9}},        {.by = {7, -4, 0}}, {.by = {5, 2, -9}},
+                                 {.by = {5, 1, 8}},        {.by = {7, -4, 0}}, {.by = {INT64_MIN, INT64_MAX, 0}},
                                  {.by = {INT64_MAX, 0, 0}}};
     const int64_t want[] = {-3, -1, -2, -4, -1, -5, 0};
 

@@ -1,5 +1,5 @@
-/* Who must leave a node so that a more important pod fits; and what a nomination keeps for the pod it names. The property:
- * the pod fits without the victims, and needs every one that it added. */
+/* Who must leave a node so that a more important pod fits; and what a nomination keeps for the pod it names. The
+ * property: the pod fits without the victims, and needs every one that it added. */
 #include "base/rng.h"
 #include "core/ledger/preempt.h"
 #include "core/placement/pack.h"
@@ -86,8 +86,8 @@ static bool preempt(const char *node, const struct demand *d, int32_t priority, 
     return ledger_preempt(fx.l, &arena, &r, ret, ret_n);
 }
 
-static void expect_victims(const char *node, int32_t milli, int32_t priority, const char *const *named,
-                           size_t named_n, const char *wanted)
+static void expect_victims(const char *node, int32_t milli, int32_t priority, const char *const *named, size_t named_n,
+                           const char *wanted)
 {
     struct gpu_request w;
     struct demand d = milli >= 1000 ? fixture_whole(&w, (uint16_t)(milli / 1000)) : fixture_share(&w, milli);
@@ -112,9 +112,8 @@ static void add(const struct running *pods, size_t n)
     }
 }
 
-#define ADD(...)                                                                                   \
-    add((const struct running[]){__VA_ARGS__},                                                     \
-        sizeof((const struct running[]){__VA_ARGS__}) / sizeof(struct running))
+#define ADD(...)                                                                                                       \
+    add((const struct running[]){__VA_ARGS__}, sizeof((const struct running[]){__VA_ARGS__}) / sizeof(struct running))
 
 static void preempt__named_victim_is_on_the_right_device__stays_alone(void **state)
 {
@@ -194,8 +193,7 @@ static bool fits_without(const struct running *pods, int n, const bool *leaves, 
             assert_int_equal(ledger_apply(fx.l, &gone, NULL), 0);
         }
     }
-    fits = ledger_place(fx.l, STR("n"), STR("default"), d, NULL, 0, fixture_params("tight-fit"), &at) ==
-           VERDICT_FITS;
+    fits = ledger_place(fx.l, STR("n"), STR("default"), d, NULL, 0, fixture_params("tight-fit"), &at) == VERDICT_FITS;
     for (int i = 0; i < n; i++) {
         if (leaves[i]) {
             observe(&pods[i]);
@@ -215,8 +213,8 @@ static void one_random_node(struct rng *rng)
     int n = 0, gpu_n = 1 + (int)rng_below(rng, 3), left[3] = {1000, 1000, 1000};
     int32_t wanted = 100 * (1 + (int32_t)rng_below(rng, 12));
     struct gpu_request w;
-    struct demand d = wanted > 900 ? fixture_whole(&w, (uint16_t)(1 + rng_below(rng, (uint64_t)gpu_n)))
-                                   : fixture_share(&w, wanted);
+    struct demand d =
+        wanted > 900 ? fixture_whole(&w, (uint16_t)(1 + rng_below(rng, (uint64_t)gpu_n))) : fixture_share(&w, wanted);
 
     fixture_node(&fx, "n", gpu_n, 1000);
     for (int i = 0; i < MAX; i++) {
@@ -279,13 +277,12 @@ static enum verdict verdict_for(const char *uid, int32_t milli, int32_t priority
     struct ledger_view v;
     const struct str name = STR("n");
 
-    assert_int_equal(ledger_view(fx.l, &arena,
-                                 &(struct view_pod){.uid = str_of(uid),
-                                                    .namespace_ = STR("default"),
-                                                    .priority = priority,
-                                                    .demand = &d},
-                                 &v, NULL),
-                     0);
+    assert_int_equal(
+        ledger_view(
+            fx.l, &arena,
+            &(struct view_pod){.uid = str_of(uid), .namespace_ = STR("default"), .priority = priority, .demand = &d},
+            &v, NULL),
+        0);
     pack_nodes(&v, &params, NULL, 0, &name, 1, &result);
     pack_query_init(&q, &v, &params, NULL, 0);
     q.known = score_cache_find(cache, &d, &params, v.node_n);
@@ -314,7 +311,7 @@ static void nomination__waits_for_a_terminating_pod__keeps_what_that_leaves(void
     assert_int_equal(verdict_for("low", 100, 5), VERDICT_FITS); /* anywhere */
     assert_int_equal(verdict_for("low", 500, 5), VERDICT_FITS); /* beside "stays" */
     ADD({"stays", "n", 1, 500, 0, false}, {"other", "n", 1, 450, 0, false});
-    assert_int_equal(verdict_for("low", 100, 5), VERDICT_FITS); /* 700 + 100 now, 800 + 100 later */
+    assert_int_equal(verdict_for("low", 100, 5), VERDICT_FITS);      /* 700 + 100 now, 800 + 100 later */
     assert_int_equal(verdict_for("low", 300, 5), VERDICT_NOMINATED); /* fits now, would be in the way later */
 }
 

@@ -63,8 +63,8 @@ static void bind(struct scene *s, const char *strategy, const struct demand *d)
     snprintf(uid, sizeof(uid), "p%d", s->pod_n++);
     assert_int_equal(fixture_pod(&s->f, uid, d, NULL, NULL), 0);
     assert_int_equal(ledger_place_pod(s->f.l, STR("a"), str_of(uid), &p, &at), VERDICT_FITS);
-    op.reserve = (struct ledger_reserve){
-        .uid = str_of(uid), .node_name = STR("a"), .decision_id = STR("d"), .placement = &at};
+    op.reserve =
+        (struct ledger_reserve){.uid = str_of(uid), .node_name = STR("a"), .decision_id = STR("d"), .placement = &at};
     assert_int_equal(ledger_apply(s->f.l, &op, NULL), 0);
 }
 
@@ -84,8 +84,7 @@ static void follow(struct scene *s, const char *strategy)
 }
 
 /* The score, and the devices in *ret (NULL: not wanted). */
-static int64_t score_of(struct scene *s, const char *strategy, const struct demand *d,
-                        uint64_t *ret)
+static int64_t score_of(struct scene *s, const char *strategy, const struct demand *d, uint64_t *ret)
 {
     struct pack_params p = params_of(s, strategy);
     struct placement at = {{0}};
@@ -126,8 +125,7 @@ static void best_fit__all_that_fit__are_rescaled_to_a_hundred(void **state)
                               {.verdict = VERDICT_NO_GPU, .score = 0},
                               {.verdict = VERDICT_FITS, .score = 43},
                               {.verdict = VERDICT_FITS, .score = 47}};
-    struct pack_result same[] = {{.verdict = VERDICT_FITS, .score = 7},
-                                 {.verdict = VERDICT_FITS, .score = 7}};
+    struct pack_result same[] = {{.verdict = VERDICT_FITS, .score = 7}, {.verdict = VERDICT_FITS, .score = 7}};
     const struct strategy *s = strategy_find(STR("best-fit"));
 
     (void)state;
@@ -185,8 +183,7 @@ static void gpu_clustering__company__own_kind_is_preferred(void **state)
 
     (void)state;
     begin(&s);
-    assert_int_equal(score_of(&s, "gpu-clustering", &shared, NULL),
-                     12 + 25); /* 25 (8 - 4) / 8, nobody there */
+    assert_int_equal(score_of(&s, "gpu-clustering", &shared, NULL), 12 + 25); /* 25 (8 - 4) / 8, nobody there */
     bind(&s, "gpu-clustering", &shared);
     assert_int_equal(score_of(&s, "gpu-clustering", &shared, NULL), 14 + 75); /* 3.5 GPUs free */
     assert_int_equal(score_of(&s, "gpu-clustering", &two, NULL), 14);         /* others only */
@@ -230,10 +227,9 @@ static double fragmentation(struct scene *s)
     arena_reset(&s->f.arena);
     assert_int_equal(ledger_view(s->f.l, &s->f.arena, VIEW_POD("asks", &d), &v, NULL), 0);
     n = ledger_view_find(&v, STR("a"));
-    return fragmentation_milli(&(struct fragmentation_node){.devices = &v.devices[n->first_device],
-                                                            .device_n = n->device_n,
-                                                            .host = n->host},
-                               forecast_typical(s->forecast), forecast_typical_n(s->forecast));
+    return fragmentation_milli(
+        &(struct fragmentation_node){.devices = &v.devices[n->first_device], .device_n = n->device_n, .host = n->host},
+        forecast_typical(s->forecast), forecast_typical_n(s->forecast));
 }
 
 static void assert_near(double a, double b)

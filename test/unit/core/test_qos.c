@@ -35,8 +35,7 @@ static int teardown(void **state)
 
 static void parse__names__and_nothing_else(void **state)
 {
-    static const char *const wrong[] = {
-        "", "fixed", "Fixed-Share", "fixed-share ", "equal_share", "none"};
+    static const char *const wrong[] = {"", "fixed", "Fixed-Share", "fixed-share ", "equal_share", "none"};
     enum qos q = QOS__MAX;
 
     (void)state;
@@ -72,8 +71,7 @@ static void charge__every_kind_of_gpu_request__at_least_the_even_part_of_equal_s
         {"equal", GPU_REQUEST_MILLI, 10, 0, QOS_EQUAL_SHARE, 0, 16, 62, 160},
         {"equal, by the node", GPU_REQUEST_MILLI, 10, 0, SAYS_NOT, DEVICE_EQUAL, 16, 62, 160},
         {"the pod wins, fixed", GPU_REQUEST_MILLI, 10, 0, QOS_FIXED_SHARE, DEVICE_EQUAL, 16, 10, 160},
-        {"the pod wins, best effort", GPU_REQUEST_MILLI, 10, 0, QOS_BEST_EFFORT, DEVICE_EQUAL, 16, 10,
-         160},
+        {"the pod wins, best effort", GPU_REQUEST_MILLI, 10, 0, QOS_BEST_EFFORT, DEVICE_EQUAL, 16, 10, 160},
         {"more than the even part", GPU_REQUEST_MILLI, 300, 0, QOS_EQUAL_SHARE, 0, 16, 300, 4800},
         {"four sharers", GPU_REQUEST_MILLI, 10, 0, QOS_EQUAL_SHARE, 0, 4, 250, 160},
         {"one sharer", GPU_REQUEST_MILLI, 10, 0, QOS_EQUAL_SHARE, 0, 1, 1000, 160},
@@ -87,16 +85,12 @@ static void charge__every_kind_of_gpu_request__at_least_the_even_part_of_equal_s
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct gpu_request w = {.kind = rows[i].kind,
-                               .milli = rows[i].milli,
-                               .mem_mib = rows[i].mem_mib,
-                               .count = 1,
-                               .phases = 1};
+        const struct gpu_request w = {
+            .kind = rows[i].kind, .milli = rows[i].milli, .mem_mib = rows[i].mem_mib, .count = 1, .phases = 1};
         const struct demand d = {.gpu_requests = &w,
                                  .gpu_request_n = 1,
                                  .says_qos = rows[i].says != SAYS_NOT,
-                                 .qos = rows[i].says != SAYS_NOT ? (enum qos)rows[i].says
-                                                                 : QOS_EQUAL_SHARE};
+                                 .qos = rows[i].says != SAYS_NOT ? (enum qos)rows[i].says : QOS_EQUAL_SHARE};
         const struct device_state s = {.milli_cap = 1000,
                                        .mem_cap_mib = 16000,
                                        .mem_base_mib = 16000,
@@ -125,17 +119,10 @@ static const struct str gpu_uuid = {"GPU-a", 5};
 
 static void node(enum qos qos, enum lending lending, int32_t slot_n)
 {
-    const struct device device = {.uuid = gpu_uuid,
-                                  .minor = -1,
-                                  .mem_mib = 16000,
-                                  .slot_n = slot_n,
-                                  .numa = -1,
-                                  .healthy = true};
-    const struct inventory inventory = {.source = INVENTORY_ANNOTATION,
-                                        .devices = &device,
-                                        .device_n = 1,
-                                        .qos = qos,
-                                        .lending = lending};
+    const struct device device = {
+        .uuid = gpu_uuid, .minor = -1, .mem_mib = 16000, .slot_n = slot_n, .numa = -1, .healthy = true};
+    const struct inventory inventory = {
+        .source = INVENTORY_ANNOTATION, .devices = &device, .device_n = 1, .qos = qos, .lending = lending};
     const struct ledger_op op = {
         .kind = LEDGER_NODE_DESCRIBED,
         .node = {.name = STR("n"), .uid = STR("n"), .schedulable = true, .inventory = &inventory}};
@@ -158,8 +145,7 @@ static struct demand says(struct gpu_request *w, int32_t milli, enum qos q)
     return d;
 }
 
-static struct assignment record_of(struct assigned_container *c, struct assigned_device *d,
-                                   int32_t milli, enum qos q)
+static struct assignment record_of(struct assigned_container *c, struct assigned_device *d, int32_t milli, enum qos q)
 {
     struct assignment as = fixture_record(c, d, "d", "GPU-a", 0, milli, 160);
 
@@ -372,25 +358,16 @@ int main(void)
         cmocka_unit_test(parse__names__and_nothing_else),
         cmocka_unit_test(charge__every_kind_of_gpu_request__at_least_the_even_part_of_equal_shares),
         cmocka_unit_test(even_part__any_number_of_sharers__all_of_them_fit),
-        cmocka_unit_test_setup_teardown(pod_that_says_nothing__bound__has_what_the_node_said_then,
+        cmocka_unit_test_setup_teardown(pod_that_says_nothing__bound__has_what_the_node_said_then, setup, teardown),
+        cmocka_unit_test_setup_teardown(restart__record_says_equal_share__charged_as_before, setup, teardown),
+        cmocka_unit_test_setup_teardown(restart__record_of_an_earlier_version__fixed_share_whatever_the_node_says,
                                         setup, teardown),
-        cmocka_unit_test_setup_teardown(restart__record_says_equal_share__charged_as_before, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(
-            restart__record_of_an_earlier_version__fixed_share_whatever_the_node_says, setup,
-            teardown),
-        cmocka_unit_test_setup_teardown(annotation__edited_after_the_bind__raises_and_never_lowers,
-                                        setup, teardown),
-        cmocka_unit_test_setup_teardown(restart__annotation_and_record_differ__the_larger, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(release__of_a_refused_binding__decides_anew, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(pod_bound_past_us__what_it_asks_for_whatever_the_node_says,
-                                        setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            mixed_kinds_on_one_gpu__nothing_lent__caps_add_up_to_the_gpu, setup, teardown),
-        cmocka_unit_test_setup_teardown(fixed_share_beside_others__idle_compute_lent__keeps_its_cap,
-                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(annotation__edited_after_the_bind__raises_and_never_lowers, setup, teardown),
+        cmocka_unit_test_setup_teardown(restart__annotation_and_record_differ__the_larger, setup, teardown),
+        cmocka_unit_test_setup_teardown(release__of_a_refused_binding__decides_anew, setup, teardown),
+        cmocka_unit_test_setup_teardown(pod_bound_past_us__what_it_asks_for_whatever_the_node_says, setup, teardown),
+        cmocka_unit_test_setup_teardown(mixed_kinds_on_one_gpu__nothing_lent__caps_add_up_to_the_gpu, setup, teardown),
+        cmocka_unit_test_setup_teardown(fixed_share_beside_others__idle_compute_lent__keeps_its_cap, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,17 +52,20 @@ static struct samples *seal(const struct lists *l)
 
 static bool is_less(const struct residual_device *a, const struct residual_device *b)
 {
-    return a->type != b->type ? a->type < b->type : a->milli != b->milli ? a->milli < b->milli : a->mem_mib < b->mem_mib;
+    return a->type != b->type     ? a->type < b->type
+           : a->milli != b->milli ? a->milli < b->milli
+                                  : a->mem_mib < b->mem_mib;
 }
 
 static void grow(struct rng *r, const struct lists *l, struct residual *ret, bool memory)
 {
     *ret = (struct residual){.kinds = (uint8_t)(1 + rng_below(r, 3)),
-                         .device_n = (uint8_t)rng_below(r, 9),
-                         .cpu_milli = rng_below(r, 8) == 0 ? INT32_MAX : below(r, 64000),
-                         .mem_mib = rng_below(r, 8) == 0 ? INT32_MAX : below(r, 300000)};
+                             .device_n = (uint8_t)rng_below(r, 9),
+                             .cpu_milli = rng_below(r, 8) == 0 ? INT32_MAX : below(r, 64000),
+                             .mem_mib = rng_below(r, 8) == 0 ? INT32_MAX : below(r, 300000)};
     for (unsigned i = 0; i < ret->device_n; i++) {
-        struct residual_device d = {(uint16_t)rng_below(r, l->type_n), below(r, 1001), memory ? below(r, 32000) : INT32_MAX};
+        struct residual_device d = {(uint16_t)rng_below(r, l->type_n), below(r, 1001),
+                                    memory ? below(r, 32000) : INT32_MAX};
         unsigned at = i;
 
         for (; at > 0 && is_less(&d, &ret->devices[at - 1]); at--) {
@@ -240,10 +243,10 @@ static void rollout__memory_used_up__leaves_compute_unfilled(void **state)
     struct samples *s = samples_new(1);
     struct sample d = {.count = 1, .on = {{300, 8000}}};
     struct residual residual = {.kinds = RESIDUAL_SHARES,
-                        .device_n = 1,
-                        .cpu_milli = INT32_MAX,
-                        .mem_mib = INT32_MAX,
-                        .devices = {{0, 1000, 10000}}};
+                                .device_n = 1,
+                                .cpu_milli = INT32_MAX,
+                                .mem_mib = INT32_MAX,
+                                .devices = {{0, 1000, 10000}}};
 
     (void)state;
     for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {

@@ -20,13 +20,15 @@ static const struct pack_params *both(size_t node_strategy, size_t device_strate
 {
     static struct pack_params p;
 
-    p = (struct pack_params){.node_strategy = strategies[node_strategy], .device_strategy = strategies[device_strategy]};
+    p = (struct pack_params){.node_strategy = strategies[node_strategy],
+                             .device_strategy = strategies[device_strategy]};
     return &p;
 }
 
 static void follow(struct forecast *o, const struct ledger *l, const struct pack_params *p)
 {
-    while (!forecast_follow(o, ledger_cluster_view(l), p->node_strategy) || !forecast_follow(o, ledger_cluster_view(l), p->device_strategy)) {
+    while (!forecast_follow(o, ledger_cluster_view(l), p->node_strategy) ||
+           !forecast_follow(o, ledger_cluster_view(l), p->device_strategy)) {
     }
 }
 
@@ -147,13 +149,11 @@ static void node__replaced_by_another__is_judged_anew(void **state)
         name = str_of(text);
         if (i % 2 == 0) {
             fixture_node_plugin_managed(&fx, text, 1, 1024, 1);
-            fixture_pod(&fx, "whole", &(struct demand){.dialect = "native", .plugin_managed_n = 1}, text,
-                        NULL);
+            fixture_pod(&fx, "whole", &(struct demand){.dialect = "native", .plugin_managed_n = 1}, text, NULL);
         } else {
             fixture_node(&fx, text, 1, 1024);
         }
-        assert_int_equal(ledger_view(fx.l, &a, VIEW_POD("me", &d), &v, NULL),
-                         0);
+        assert_int_equal(ledger_view(fx.l, &a, VIEW_POD("me", &d), &v, NULL), 0);
         pack_query_init(&q, &v, both(0, 0), NULL, 0);
         q.known = score_cache_find(cache, &d, both(0, 0), v.node_n);
         assert_int_equal(pack_some(&v, &q, &name, 1, &r), 1);
@@ -240,8 +240,7 @@ static void find__more_shapes_than_are_kept__forgets_the_one_used_longest_ago(vo
     w.milli = 3;
     assert_int_equal(find(&d, 0)->stamp, 1);
     w.milli = 2;
-    assert_int_equal(find(&d, 0)->stamp,
-                     0); /* what another shape left is not taken for this one's */
+    assert_int_equal(find(&d, 0)->stamp, 0); /* what another shape left is not taken for this one's */
     score_cache_free(cache);
 }
 
@@ -262,12 +261,10 @@ static void find__many_nodes__stays_within_its_bytes(void **state)
             assert_int_equal(s[k].stamp, 0);
         }
         s[node_n - 1].stamp = 7;
-        assert_int_equal(
-            score_cache_find(cache, &d, both(0, 0), node_n).scores[node_n - 1].stamp, 7);
+        assert_int_equal(score_cache_find(cache, &d, both(0, 0), node_n).scores[node_n - 1].stamp, 7);
     }
     w.milli = 1; /* too many bytes: gone */
-    assert_int_equal(
-        score_cache_find(cache, &d, both(0, 0), node_n).scores[node_n - 1].stamp, 0);
+    assert_int_equal(score_cache_find(cache, &d, both(0, 0), node_n).scores[node_n - 1].stamp, 0);
     score_cache_free(cache);
 }
 

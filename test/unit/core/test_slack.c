@@ -18,13 +18,10 @@ static void node(const char *name, enum what what, int n, int64_t mem_mib)
 {
     struct device devices[DEVICES_PER_NODE_MAX];
     char uuids[DEVICES_PER_NODE_MAX][32];
-    const struct inventory inventory = {
-        .source = INVENTORY_ANNOTATION, .devices = devices, .device_n = (size_t)n};
-    const struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED,
-                                 .node = {.name = str_of(name),
-                                          .uid = str_of(name),
-                                          .schedulable = true,
-                                          .inventory = &inventory}};
+    const struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = devices, .device_n = (size_t)n};
+    const struct ledger_op op = {
+        .kind = LEDGER_NODE_DESCRIBED,
+        .node = {.name = str_of(name), .uid = str_of(name), .schedulable = true, .inventory = &inventory}};
 
     for (int i = 0; i < n; i++) {
         snprintf(uuids[i], sizeof(uuids[i]), "%s-%d", name, i);
@@ -66,8 +63,7 @@ static const char *ranked(const struct demand *d, const char *strategy)
     fit = pack_rank(results, v.node_n, 0, keys);
     text[0] = '\0';
     for (size_t i = 0; i < fit; i++) {
-        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%.*s", i > 0 ? " " : "",
-                              STR_ARG(results[i].name));
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%.*s", i > 0 ? " " : "", STR_ARG(results[i].name));
     }
     return text;
 }
@@ -89,8 +85,7 @@ static void take(const char *uid, const struct demand *d, const char *at)
     assert_int_equal(fixture_reserve(&fx, uid, at), 0);
 }
 
-static void memory_alone__slices_of_three_sizes__the_smallest_that_fits_under_every_strategy(
-    void **state)
+static void memory_alone__slices_of_three_sizes__the_smallest_that_fits_under_every_strategy(void **state)
 {
     struct gpu_request w;
     struct demand d = fixture_memory(&w, 6144);
@@ -176,8 +171,7 @@ static void slice__taken_by_any_gpu_request__is_taken_whole_and_knows_no_factors
     (void)state;
     node("s", SLICE, 2, 8192);
     take("a", &d, "s");
-    w = (struct gpu_request){
-        .container = STR("main"), .count = 1, .kind = GPU_REQUEST_MILLI, .milli = 10, .phases = 1};
+    w = (struct gpu_request){.container = STR("main"), .count = 1, .kind = GPU_REQUEST_MILLI, .milli = 10, .phases = 1};
     take("b", &d, "s");
     n = fixture_state(&fx, "s");
     for (size_t i = 0; i < 2; i++) {

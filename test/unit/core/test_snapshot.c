@@ -17,8 +17,7 @@ static int setup(void **state)
 static const struct snapshot *take(const char *node, const char *namespace_)
 {
     arena_reset(&fx.arena);
-    assert_int_equal(
-        snapshot_take(fx.l, &fx.arena, str_of(node), str_of(namespace_), &fx.snapshot, NULL), 0);
+    assert_int_equal(snapshot_take(fx.l, &fx.arena, str_of(node), str_of(namespace_), &fx.snapshot, NULL), 0);
     return &fx.snapshot;
 }
 

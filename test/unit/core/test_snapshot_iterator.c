@@ -55,8 +55,7 @@ static void text_device(struct text *t, const struct snapshot *s, const struct s
         put_str(&t->nodes, s->pods[d->allocations[i].pod].uid);
         put_str(&t->nodes, d->allocations[i].container);
         strbuf_addf(&t->nodes, "%d %d %ld %d %lx\n", d->allocations[i].init, d->allocations[i].milli,
-                    (long)d->allocations[i].mem_mib, d->allocations[i].kind,
-                    (unsigned long)d->allocations[i].phases);
+                    (long)d->allocations[i].mem_mib, d->allocations[i].kind, (unsigned long)d->allocations[i].phases);
     }
     for (size_t i = 0; i < d->raised_n; i++) {
         put_str(&t->nodes, s->pods[d->raised[i].pod].uid);
@@ -101,8 +100,8 @@ static void text_add(struct text *t, const struct snapshot *s)
         put_str(&t->nodes, n->name);
         put_str(&t->nodes, n->uid);
         strbuf_addf(&t->nodes, "%d%d %d %s %d/%d %d/%d %d/%d\n", n->described, n->schedulable, n->source,
-                    n->note == NULL ? "" : n->note, n->plugin_managed_used, n->plugin_managed_cap, n->host.cpu_free_milli,
-                    n->host.cpu_cap_milli, n->host.mem_free_mib, n->host.mem_cap_mib);
+                    n->note == NULL ? "" : n->note, n->plugin_managed_used, n->plugin_managed_cap,
+                    n->host.cpu_free_milli, n->host.cpu_cap_milli, n->host.mem_free_mib, n->host.mem_cap_mib);
         for (size_t j = 0; j < n->device_n; j++) {
             text_device(t, s, &n->devices[j]);
             if (n->described) {
@@ -227,7 +226,8 @@ static void read_on(struct simulation *s)
             ended_n += !reader_step(r, 1 + cluster_model_below(&s->w, 2));
         } else if (r->walk == NULL && cluster_model_chance(&s->w, 10)) {
             const struct cluster_model_node *n = s->w.nodes[cluster_model_below(&s->w, CLUSTER_MODEL_NODES)];
-            const struct cluster_model_pod *p = s->w.pod_n == 0 ? NULL : s->w.pods[cluster_model_below(&s->w, s->w.pod_n)];
+            const struct cluster_model_pod *p =
+                s->w.pod_n == 0 ? NULL : s->w.pods[cluster_model_below(&s->w, s->w.pod_n)];
 
             reader_open(r, s->l, i == 1 && n != NULL ? n->name : STR_NULL,
                         i == 2 && p != NULL ? p->namespace_ : STR_NULL);

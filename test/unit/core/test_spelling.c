@@ -96,10 +96,8 @@ static void item16__bound_pod__read_as_before(void **state)
     static const struct {
         const char *pod, *same_as;
     } rows[] = {
-        {"c: gpu-milli=100; @gpu-modell=a", "c: gpu-milli=100"},
-        {"c:; @gpu-fractoin=0.5", "c:"},
-        {"c: gpu-milli=100 gpu-mili=1", "c: gpu-milli=100"},
-        {"c:; @gpu-memory=4096", "c:; @gpu-memory=1Mi"},
+        {"c: gpu-milli=100; @gpu-modell=a", "c: gpu-milli=100"}, {"c:; @gpu-fractoin=0.5", "c:"},
+        {"c: gpu-milli=100 gpu-mili=1", "c: gpu-milli=100"},     {"c:; @gpu-memory=4096", "c:; @gpu-memory=1Mi"},
         {"c:; @gpu-memory=4194304", "c:; @gpu-memory=4Mi"},
     };
     (void)state;

@@ -32,14 +32,12 @@ static void for_all(int cases, size_t device_max, check_fn *check)
 
 #define FAIL_UNDER(s, k, c, why) FAIL_CASE(k, c, "%s: %s", (s)->name, why)
 
-static enum verdict place(const struct random_case *c, const struct strategy *s,
-                          struct placement *ret)
+static enum verdict place(const struct random_case *c, const struct strategy *s, struct placement *ret)
 {
     return feasibility_place(&c->node, c->devices, c->allowed_models, &c->demand, s, ret);
 }
 
-static void take_all(const struct random_case *c, const struct placement *p,
-                     struct device_state *ret)
+static void take_all(const struct random_case *c, const struct placement *p, struct device_state *ret)
 {
     for (size_t i = 0; i < c->node.device_n; i++) {
         struct charge charge = placement_charge(&c->demand, p, c->devices, i);
@@ -65,8 +63,7 @@ static void check_never_overcommits(int k, const struct random_case *c, const st
     for (size_t i = 0; i < c->node.device_n; i++) {
         bool used = memcmp(&after[i], &c->devices[i], sizeof(after[i])) != 0;
 
-        if (used &&
-            (after[i].milli_free < 0 || after[i].mem_free_mib < 0 || after[i].slot_free < 0)) {
+        if (used && (after[i].milli_free < 0 || after[i].mem_free_mib < 0 || after[i].slot_free < 0)) {
             FAIL_UNDER(s, k, c, "a device is over-committed");
         }
     }
@@ -94,20 +91,21 @@ static void check_same_twice(int k, const struct random_case *c, const struct st
     if (v != VERDICT_FITS) {
         return;
     }
-    if (memcmp(p.gpu_request_devices, q.gpu_request_devices, c->demand.gpu_request_n * sizeof(q.gpu_request_devices[0])) != 0) {
+    if (memcmp(p.gpu_request_devices, q.gpu_request_devices,
+               c->demand.gpu_request_n * sizeof(q.gpu_request_devices[0])) != 0) {
         FAIL_UNDER(s, k, c, "another placement the second time");
     }
     take_all(c, &p, after);
     if (s->node_score(NULL, &(struct strategy_node){.demand = &c->demand,
-                                                  .node = &c->node,
-                                                  .before = c->devices,
-                                                  .after = after,
-                                                  .device_n = c->node.device_n}) !=
+                                                    .node = &c->node,
+                                                    .before = c->devices,
+                                                    .after = after,
+                                                    .device_n = c->node.device_n}) !=
         s->node_score(NULL, &(struct strategy_node){.demand = &copy.demand,
-                                                   .node = &copy.node,
-                                                   .before = copy.devices,
-                                                   .after = after,
-                                                   .device_n = c->node.device_n})) {
+                                                    .node = &copy.node,
+                                                    .before = copy.devices,
+                                                    .after = after,
+                                                    .device_n = c->node.device_n})) {
         FAIL_UNDER(s, k, c, "another score the second time");
     }
 }
@@ -265,57 +263,15 @@ static const struct device_row device_rows[] = {
     {"fullest", "binpack", {{1000, 16000}, {700, 8000}, {500, 8000}}, 3, 300, 1000, 1, 4},
     {"fullest that fits", "binpack", {{1000, 16000}, {700, 8000}, {200, 8000}}, 3, 300, 1000, 1, 2},
     {"fullest by both dimensions", "binpack", {{400, 16000}, {500, 1000}}, 2, 300, 1000, 1, 2},
-    {"ties go to the first",
-     "binpack",
-     {{1000, 16000}, {500, 8000}, {500, 8000}},
-     3,
-     300,
-     1000,
-     1,
-     2},
-    {"the two fullest",
-     "binpack",
-     {{600, 8000}, {1000, 16000}, {500, 8000}, {900, 8000}},
-     4,
-     300,
-     1,
-     2,
-     5},
-    {"ties go to the first two",
-     "binpack",
-     {{500, 8000}, {500, 8000}, {500, 8000}},
-     3,
-     300,
-     1,
-     2,
-     3},
+    {"ties go to the first", "binpack", {{1000, 16000}, {500, 8000}, {500, 8000}}, 3, 300, 1000, 1, 2},
+    {"the two fullest", "binpack", {{600, 8000}, {1000, 16000}, {500, 8000}, {900, 8000}}, 4, 300, 1, 2, 5},
+    {"ties go to the first two", "binpack", {{500, 8000}, {500, 8000}, {500, 8000}}, 3, 300, 1, 2, 3},
     {"emptiest", "spread", {{700, 8000}, {1000, 16000}, {500, 8000}}, 3, 300, 1000, 1, 2},
     {"emptiest of the used", "spread", {{700, 8000}, {800, 8000}, {500, 8000}}, 3, 300, 1000, 1, 2},
-    {"the two emptiest",
-     "spread",
-     {{600, 8000}, {1000, 16000}, {500, 8000}, {900, 8000}},
-     4,
-     300,
-     1,
-     2,
-     10},
+    {"the two emptiest", "spread", {{600, 8000}, {1000, 16000}, {500, 8000}, {900, 8000}}, 4, 300, 1, 2, 10},
     {"least left", "tight-fit", {{1000, 16000}, {500, 8000}, {320, 8000}}, 3, 300, 1000, 1, 4},
-    {"least left of what binds: memory",
-     "tight-fit",
-     {{600, 1100}, {320, 8000}},
-     2,
-     300,
-     1000,
-     1,
-     1},
-    {"equal in what binds: least of the rest",
-     "tight-fit",
-     {{300, 8000}, {300, 4000}},
-     2,
-     300,
-     1000,
-     1,
-     2},
+    {"least left of what binds: memory", "tight-fit", {{600, 1100}, {320, 8000}}, 2, 300, 1000, 1, 1},
+    {"equal in what binds: least of the rest", "tight-fit", {{300, 8000}, {300, 4000}}, 2, 300, 1000, 1, 2},
     {"a used one that leaves much before an empty one",
      "tight-fit",
      {{1000, 16000}, {999, 16000}},
@@ -324,14 +280,7 @@ static const struct device_row device_rows[] = {
      15999,
      1,
      2},
-    {"an empty one when no used one fits",
-     "tight-fit",
-     {{100, 16000}, {1000, 16000}},
-     2,
-     300,
-     1000,
-     1,
-     2},
+    {"an empty one when no used one fits", "tight-fit", {{100, 16000}, {1000, 16000}}, 2, 300, 1000, 1, 2},
 };
 
 static void device_order__rows__as_expected(void **state)
@@ -340,11 +289,8 @@ static void device_order__rows__as_expected(void **state)
     for (size_t i = 0; i < ARRAY_LEN(device_rows); i++) {
         const struct device_row *row = &device_rows[i];
         struct device_state devices[4];
-        struct gpu_request w = {.kind = GPU_REQUEST_BOTH,
-                         .milli = row->milli,
-                         .mem_mib = row->mem_mib,
-                         .count = row->count,
-                         .phases = 1};
+        struct gpu_request w = {
+            .kind = GPU_REQUEST_BOTH, .milli = row->milli, .mem_mib = row->mem_mib, .count = row->count, .phases = 1};
         struct demand d = {.gpu_request_n = 1, .gpu_requests = &w};
         struct node_state n = {.flags = NODE_DESCRIBED, .device_n = (uint16_t)row->device_n};
         struct placement p;
@@ -352,8 +298,7 @@ static void device_order__rows__as_expected(void **state)
         for (size_t k = 0; k < row->device_n; k++) {
             devices[k] = device(row->free[k].milli, row->free[k].mem_mib);
         }
-        if (feasibility_place(&n, devices, NULL, &d, strategy_find(str_of(row->strategy)), &p) !=
-            VERDICT_FITS) {
+        if (feasibility_place(&n, devices, NULL, &d, strategy_find(str_of(row->strategy)), &p) != VERDICT_FITS) {
             fail_msg("%s: does not fit", row->name);
         }
         if (p.gpu_request_devices[0] != row->want) {
@@ -371,7 +316,7 @@ static void device_order__two_containers__follow_the_strategy(void **state)
     } rows[] = {{"binpack", 1, 1}, {"spread", 1, 2}, {"tight-fit", 1, 1}};
     const struct device_state devices[] = {device(1000, 16000), device(1000, 16000)};
     const struct gpu_request gpu_requests[] = {{.kind = GPU_REQUEST_MILLI, .milli = 300, .count = 1, .phases = 1},
-                                  {.kind = GPU_REQUEST_MILLI, .milli = 300, .count = 1, .phases = 1}};
+                                               {.kind = GPU_REQUEST_MILLI, .milli = 300, .count = 1, .phases = 1}};
     const struct demand d = {.gpu_request_n = 2, .gpu_requests = gpu_requests};
     const struct node_state n = {.flags = NODE_DESCRIBED, .device_n = 2};
 
@@ -379,9 +324,8 @@ static void device_order__two_containers__follow_the_strategy(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct placement p;
 
-        assert_int_equal(
-            feasibility_place(&n, devices, NULL, &d, strategy_find(str_of(rows[i].strategy)), &p),
-            VERDICT_FITS);
+        assert_int_equal(feasibility_place(&n, devices, NULL, &d, strategy_find(str_of(rows[i].strategy)), &p),
+                         VERDICT_FITS);
         assert_int_equal(p.gpu_request_devices[0], rows[i].first);
         assert_int_equal(p.gpu_request_devices[1], rows[i].second);
     }
@@ -447,34 +391,28 @@ struct node_row {
     struct node_side better, worse;
 };
 
-#define FULL                                                                                       \
-    {                                                                                              \
-        0, 0                                                                                       \
+#define FULL                                                                                                           \
+    {                                                                                                                  \
+        0, 0                                                                                                           \
     }
-#define HALF                                                                                       \
-    {                                                                                              \
-        500, 8000                                                                                  \
+#define HALF                                                                                                           \
+    {                                                                                                                  \
+        500, 8000                                                                                                      \
     }
-#define NEW                                                                                        \
-    {                                                                                              \
-        1000, 16000                                                                                \
+#define NEW                                                                                                            \
+    {                                                                                                                  \
+        1000, 16000                                                                                                    \
     }
 #define TAKE(mask, m, b) .taken = (mask), .milli = (m), .mem_mib = (b)
 #define TAKE_WHOLE(mask) .taken = (mask), .milli = 1000, .mem_mib = 16000, .whole = true
 
 static const struct node_row node_rows[] = {
-    {"fuller node",
-     "binpack",
-     {{HALF, HALF}, 2, TAKE(1, 300, 1000)},
-     {{HALF, NEW}, 2, TAKE(1, 300, 1000)}},
+    {"fuller node", "binpack", {{HALF, HALF}, 2, TAKE(1, 300, 1000)}, {{HALF, NEW}, 2, TAKE(1, 300, 1000)}},
     {"fuller node, of another size",
      "binpack",
      {{HALF, NEW}, 2, TAKE(1, 300, 1000)},
      {{HALF, HALF, NEW, NEW}, 4, TAKE(1, 300, 1000)}},
-    {"emptier node",
-     "spread",
-     {{HALF, NEW}, 2, TAKE(1, 300, 1000)},
-     {{HALF, HALF}, 2, TAKE(1, 300, 1000)}},
+    {"emptier node", "spread", {{HALF, NEW}, 2, TAKE(1, 300, 1000)}, {{HALF, HALF}, 2, TAKE(1, 300, 1000)}},
     {"less left on the device",
      "tight-fit",
      {{{400, 8000}, NEW}, 2, TAKE(1, 300, 1000)},
@@ -568,14 +506,13 @@ static void all__extreme_devices__no_overflow(void **state)
         for (size_t k = 0; k < DEVICES_PER_NODE_MAX; k++) {
             (void)strategies[i]->device_cost(&before[k], &(struct charge){1, 1, 1, false});
         }
-        (void)strategies[i]->node_score(NULL,
-                                        &(struct strategy_node){.demand = &demand,
-                                                                .node = &node,
-                                                                .before = before,
-                                                                .after = after,
-                                                                .device_n = DEVICES_PER_NODE_MAX,
-                                                                .plugin_managed_cap = INT32_MAX,
-                                                                .plugin_managed_free = INT32_MIN});
+        (void)strategies[i]->node_score(NULL, &(struct strategy_node){.demand = &demand,
+                                                                      .node = &node,
+                                                                      .before = before,
+                                                                      .after = after,
+                                                                      .device_n = DEVICES_PER_NODE_MAX,
+                                                                      .plugin_managed_cap = INT32_MAX,
+                                                                      .plugin_managed_free = INT32_MIN});
     }
 }
 

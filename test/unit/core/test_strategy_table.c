@@ -42,9 +42,9 @@ static int make_pairs(void **state)
     return 0;
 }
 
-#define FAIL_AT(seed, step, pair, node_, why)                                                      \
-    fail_msg("seed %d step %d, %s on %s, node %s: %s", (int)(seed), (int)(step),                   \
-             (pair)->device->name, (pair)->node->name, (node_), why)
+#define FAIL_AT(seed, step, pair, node_, why)                                                                          \
+    fail_msg("seed %d step %d, %s on %s, node %s: %s", (int)(seed), (int)(step), (pair)->device->name,                 \
+             (pair)->node->name, (node_), why)
 
 /* One question, answered by one pair for all nodes. */
 struct answer {
@@ -73,8 +73,7 @@ static void ask(struct growing_cluster *t, const struct pair *pair, const struct
     for (size_t i = 0; i < n; i++) {
         names[i] = t->names[manner == BACKWARDS ? n - 1 - i : i];
     }
-    assert_int_equal(ledger_view(t->f.l, &t->f.arena, VIEW_POD("question", &pod->demand), &v, NULL),
-                     0);
+    assert_int_equal(ledger_view(t->f.l, &t->f.arena, VIEW_POD("question", &pod->demand), &v, NULL), 0);
     if (manner == REMEMBERED) {
         pack_query_init(&q, &v, &p, NULL, 0);
         q.known = score_cache_find(t->scores, &pod->demand, &p, v.node_n);
@@ -93,8 +92,8 @@ static void ask(struct growing_cluster *t, const struct pair *pair, const struct
 
 /* ---- what fits ---- */
 
-static bool oracle_fits(const struct node_state *n, const struct device_state *devices,
-                        const struct ledger_view *v, const struct demand *d)
+static bool oracle_fits(const struct node_state *n, const struct device_state *devices, const struct ledger_view *v,
+                        const struct demand *d)
 {
     if (d->plugin_managed_n > 0) {
         return n->share_pod_n == 0 && n->plugin_managed_cap - n->plugin_managed_used >= d->plugin_managed_n;
@@ -103,9 +102,8 @@ static bool oracle_fits(const struct node_state *n, const struct device_state *d
            oracle_places(devices, n->device_n, v->allowed_models, d, NULL);
 }
 
-static void check_placement(const struct node_state *n, const struct device_state *devices,
-                            const struct ledger_view *v, const struct placement *at,
-                            const char **ret_why)
+static void check_placement(const struct node_state *n, const struct device_state *devices, const struct ledger_view *v,
+                            const struct placement *at, const char **ret_why)
 {
     const struct demand *d = v->pod.demand;
 
@@ -126,8 +124,7 @@ static void check_against_oracle(struct growing_cluster *t, int seed, int step, 
     struct ledger_view v;
 
     arena_reset(&t->f.arena);
-    assert_int_equal(ledger_view(t->f.l, &t->f.arena, VIEW_POD("question", &pod->demand), &v, NULL),
-                     0);
+    assert_int_equal(ledger_view(t->f.l, &t->f.arena, VIEW_POD("question", &pod->demand), &v, NULL), 0);
     for (size_t i = 0; i < t->node_n; i++) {
         const struct node_state *n = ledger_view_find(&v, t->names[i]);
 
@@ -246,7 +243,8 @@ static void table__same_history__same_answers(void **state)
 {
     (void)state;
     for (int seed = 1; seed <= TOWNS; seed++) {
-        struct growing_cluster *t = growing_cluster_new((uint64_t)seed, NODES), *twin = growing_cluster_new((uint64_t)seed, NODES);
+        struct growing_cluster *t = growing_cluster_new((uint64_t)seed, NODES),
+                               *twin = growing_cluster_new((uint64_t)seed, NODES);
         const struct pair *lives = &pairs[(size_t)seed % pair_n];
         struct growing_cluster_pod pod;
 
@@ -271,12 +269,10 @@ static void table__same_history__same_answers(void **state)
                 ask(t, &pairs[k], &pod, BACKWARDS, &backwards);
                 ask(twin, &pairs[k], &pod, AFRESH, &other);
                 if (!same_answer(t, &first, &again)) {
-                    FAIL_AT(seed, STEPS, &pairs[k], "any",
-                            "another answer from what is remembered");
+                    FAIL_AT(seed, STEPS, &pairs[k], "any", "another answer from what is remembered");
                 }
                 if (!same_answer(t, &first, &backwards)) {
-                    FAIL_AT(seed, STEPS, &pairs[k], "any",
-                            "another answer when nodes are named in another order");
+                    FAIL_AT(seed, STEPS, &pairs[k], "any", "another answer when nodes are named in another order");
                 }
                 if (!same_answer(t, &first, &other)) {
                     FAIL_AT(seed, STEPS, &pairs[k], "any", "another answer of a replica");
@@ -320,8 +316,8 @@ static void look(struct growing_cluster *t, struct before *b)
 }
 
 /* Whatever fitted still does. `mem`: memory has grown, and a share of it would, too. */
-static unsigned check_still_fits(struct growing_cluster *t, int seed, int step, const struct before *b,
-                                 bool mem, const char *what)
+static unsigned check_still_fits(struct growing_cluster *t, int seed, int step, const struct before *b, bool mem,
+                                 const char *what)
 {
     unsigned checked = 0;
 
@@ -334,8 +330,8 @@ static unsigned check_still_fits(struct growing_cluster *t, int seed, int step, 
 
             ask(t, &pairs[k], &b->pods[q], REMEMBERED, &now);
             for (size_t i = 0; i < GROWING_CLUSTER_NODES_MAX && i < t->node_n; i++) {
-                bool fitted = b->answers[q][k].fit_n > 0 && i < NODES &&
-                              b->answers[q][k].results[i].verdict == VERDICT_FITS;
+                bool fitted =
+                    b->answers[q][k].fit_n > 0 && i < NODES && b->answers[q][k].results[i].verdict == VERDICT_FITS;
 
                 if (fitted && now.results[i].verdict != VERDICT_FITS) {
                     FAIL_AT(seed, step, &pairs[k], t->nodes[i].name, what);
@@ -365,8 +361,7 @@ static void table__more_room__what_fitted_still_fits(void **state)
         for (int step = 0; step < 3; step++) {
             look(t, &b);
             if (growing_cluster_go(t)) {
-                ended += check_still_fits(t, seed, step, &b, false,
-                                          "does not fit any more when a pod has ended");
+                ended += check_still_fits(t, seed, step, &b, false, "does not fit any more when a pod has ended");
             }
             live(t, seed, 3, &pairs[(size_t)(seed + step) % pair_n]);
         }
@@ -379,8 +374,7 @@ static void table__more_room__what_fitted_still_fits(void **state)
         }
         look(t, &b);
         growing_cluster_add_node(t);
-        came += check_still_fits(t, seed, STEPS, &b, false,
-                                 "does not fit any more when a node has come");
+        came += check_still_fits(t, seed, STEPS, &b, false, "does not fit any more when a node has come");
         growing_cluster_free(t);
     }
     assert_true(ended > 1000 && came > 1000);

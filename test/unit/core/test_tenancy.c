@@ -12,9 +12,8 @@
 #include <stdio.h>
 
 #define NO TENANT_UNLIMITED
-#define LIMITS(gpu_permille_, milli_, mem_permille_, mem_mib_)                                     \
-    .gpu_permille = (gpu_permille_), .milli = (milli_), .mem_permille = (mem_permille_),           \
-    .mem_mib = (mem_mib_)
+#define LIMITS(gpu_permille_, milli_, mem_permille_, mem_mib_)                                                         \
+    .gpu_permille = (gpu_permille_), .milli = (milli_), .mem_permille = (mem_permille_), .mem_mib = (mem_mib_)
 
 static const struct str research[] = {{"default", 7}};
 static const struct str teams[] = {{"team-*", 6}, {"lab", 3}};
@@ -29,8 +28,8 @@ static void set_tenants(struct ledger *l, const struct tenant *t, size_t n)
 /* One tenant of namespace "default". */
 static void limit(int32_t milli, int64_t mem_mib)
 {
-    const struct tenant t = {.name = STR("research"), .namespaces = research, .namespace_n = 1,
-                             LIMITS(NO, milli, NO, mem_mib)};
+    const struct tenant t = {
+        .name = STR("research"), .namespaces = research, .namespace_n = 1, LIMITS(NO, milli, NO, mem_mib)};
 
     set_tenants(fx.l, &t, 1);
 }
@@ -110,11 +109,9 @@ static void limit__of_memory__counts_what_the_share_takes_there(void **state)
 static void limit__reserve_without_a_search__refused_all_the_same(void **state)
 {
     struct placement at;
-    struct ledger_op op = {.kind = LEDGER_RESERVE,
-                           .reserve = {.uid = STR("p0"),
-                                       .node_name = STR("n"),
-                                       .decision_id = STR("d"),
-                                       .placement = &at}};
+    struct ledger_op op = {
+        .kind = LEDGER_RESERVE,
+        .reserve = {.uid = STR("p0"), .node_name = STR("n"), .decision_id = STR("d"), .placement = &at}};
     struct err err;
 
     (void)state;
@@ -208,8 +205,11 @@ static void limit__filter__same_answer_as_bind(void **state)
 static void limit__preemption__only_when_the_tenants_own_pods_make_room(void **state)
 {
     struct demand d = SHARE_OF(600);
-    struct preempt_request r = {.node_name = STR("n"), .uid = STR("new"), .namespace_ = STR("default"),
-                                .priority = 5, .demand = &d,
+    struct preempt_request r = {.node_name = STR("n"),
+                                .uid = STR("new"),
+                                .namespace_ = STR("default"),
+                                .priority = 5,
+                                .demand = &d,
                                 .device_strategy = fixture_params("binpack")->device_strategy};
     const struct str *victims;
     size_t n;
@@ -233,8 +233,7 @@ static void limit__preemption__only_when_the_tenants_own_pods_make_room(void **s
 
 static void limit__in_percent__follows_the_nodes(void **state)
 {
-    const struct tenant t = {.name = STR("r"), .namespaces = research, .namespace_n = 1,
-                             LIMITS(500, NO, 125, NO)};
+    const struct tenant t = {.name = STR("r"), .namespaces = research, .namespace_n = 1, LIMITS(500, NO, 125, NO)};
 
     (void)state;
     set_tenants(fx.l, &t, 1);
@@ -338,11 +337,11 @@ static void wanted_at_most__any_placement__is_not_above_it(void **state)
                                      {.milli_cap = 1500, .mem_cap_mib = 10000, .mem_base_mib = 10000},
                                      {.milli_cap = 1000}};
     struct gpu_request kinds[] = {{.kind = GPU_REQUEST_BOTH, .milli = 300, .mem_mib = 7, .count = 1, .phases = 1},
-                           {.kind = GPU_REQUEST_MILLI, .milli = 300, .count = 1, .phases = 1},
-                           {.kind = GPU_REQUEST_MEMORY, .mem_mib = 500, .count = 1, .phases = 1},
-                           {.kind = GPU_REQUEST_FRACTION, .milli = 300, .count = 1, .phases = 1},
-                           {.kind = GPU_REQUEST_PORTION, .mem_mib = 500, .count = 1, .phases = 1},
-                           {.kind = GPU_REQUEST_WHOLE, .milli = 1000, .count = 1, .phases = 1}};
+                                  {.kind = GPU_REQUEST_MILLI, .milli = 300, .count = 1, .phases = 1},
+                                  {.kind = GPU_REQUEST_MEMORY, .mem_mib = 500, .count = 1, .phases = 1},
+                                  {.kind = GPU_REQUEST_FRACTION, .milli = 300, .count = 1, .phases = 1},
+                                  {.kind = GPU_REQUEST_PORTION, .mem_mib = 500, .count = 1, .phases = 1},
+                                  {.kind = GPU_REQUEST_WHOLE, .milli = 1000, .count = 1, .phases = 1}};
     const struct node_state node = {.device_n = 3};
     struct holding largest = tenancy_unit(states, 3);
     static const unsigned more[] = {0, DEVICE_EQUAL, DEVICE_SLICE};
@@ -370,7 +369,8 @@ static void wanted_at_most__any_placement__is_not_above_it(void **state)
             d.qos = QOS_EQUAL_SHARE;
             assert_true(holding_fits(tenancy_wanted(&d, &at, &node, s), tenancy_wanted_at_most(&d, largest, true)));
             if (more[i / 6] == 0) {
-                assert_true(holding_fits(tenancy_wanted(&d, &at, &node, s), tenancy_wanted_at_most(&d, largest, false)));
+                assert_true(
+                    holding_fits(tenancy_wanted(&d, &at, &node, s), tenancy_wanted_at_most(&d, largest, false)));
             }
         }
     }
@@ -415,9 +415,8 @@ static void watch(struct simulation *s)
         struct holding held = t[i].held, before = watcher.held[i];
 
         /* Of what it has too much already a pod may take nothing at all: on a GPU whose memory nobody knows. */
-        if (s->reserved_n > watcher.grown_n &&
-            ((held.milli > before.milli && held.milli > t[i].limit.milli) ||
-             (held.mem_mib > before.mem_mib && held.mem_mib > t[i].limit.mem_mib))) {
+        if (s->reserved_n > watcher.grown_n && ((held.milli > before.milli && held.milli > t[i].limit.milli) ||
+                                                (held.mem_mib > before.mem_mib && held.mem_mib > t[i].limit.mem_mib))) {
             simulation_fail(s, "a reservation took a tenant above its limit", t[i].name);
         }
         watcher.held[i] = held;
@@ -440,9 +439,13 @@ static void random__any_interleaving_of_binds__no_reservation_passes_a_limit(voi
         for (unsigned i = 0; i < 300; i++) {
             if (i % 50 == 0) { /* limits go up and down while binds are under way */
                 const struct tenant two[] = {
-                    {.name = STR("d"), .namespaces = research, .namespace_n = 1,
+                    {.name = STR("d"),
+                     .namespaces = research,
+                     .namespace_n = 1,
                      LIMITS((int32_t)(seed % 7 + i / 50 * 5) * 20, NO, NO, NO)},
-                    {.name = STR("o"), .namespaces = others, .namespace_n = 1,
+                    {.name = STR("o"),
+                     .namespaces = others,
+                     .namespace_n = 1,
                      LIMITS(NO, (int32_t)((seed + i) % 11) * 300, NO, 40000)},
                 };
 

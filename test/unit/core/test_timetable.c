@@ -14,29 +14,18 @@ static const struct zone_transition berlin_transitions[] = {{1774746000, 7200}, 
 static const struct time_zone berlin = {STR("Europe/Berlin"), 3600, berlin_transitions, 2};
 /* New York 2026: forward on March 8 at 02:00 (07:00 UTC), back on November 1 at 02:00 (06:00 UTC).
  */
-static const struct zone_transition new_york_transitions[] = {{1772953200, -14400},
-                                                              {1793512800, -18000}};
+static const struct zone_transition new_york_transitions[] = {{1772953200, -14400}, {1793512800, -18000}};
 static const struct time_zone new_york = {STR("America/New_York"), -18000, new_york_transitions, 2};
 /* Lord Howe moves by half an hour: back on April 5 2026 (April 4 15:00 UTC), forward on October 4
  * (October 3 15:30 UTC). */
-static const struct zone_transition lord_howe_transitions[] = {{1775314800, 37800},
-                                                               {1791041400, 39600}};
-static const struct time_zone lord_howe = {STR("Australia/Lord_Howe"), 39600, lord_howe_transitions,
-                                           2};
+static const struct zone_transition lord_howe_transitions[] = {{1775314800, 37800}, {1791041400, 39600}};
+static const struct time_zone lord_howe = {STR("Australia/Lord_Howe"), 39600, lord_howe_transitions, 2};
 /* Apia left out 2011-12-30: from -10 to +14 at 10:00 UTC that day. */
 static const struct zone_transition apia_transitions[] = {{1325239200, 50400}};
 static const struct time_zone apia = {STR("Pacific/Apia"), -36000, apia_transitions, 1};
 static const struct time_zone utc = {.name = STR("UTC")};
 
-enum {
-    MON = 1 << 0,
-    TUE = 1 << 1,
-    WED = 1 << 2,
-    THU = 1 << 3,
-    FRI = 1 << 4,
-    SAT = 1 << 5,
-    SUN = 1 << 6
-};
+enum { MON = 1 << 0, TUE = 1 << 1, WED = 1 << 2, THU = 1 << 3, FRI = 1 << 4, SAT = 1 << 5, SUN = 1 << 6 };
 
 static int64_t at(const char *rfc3339)
 {
@@ -56,8 +45,7 @@ static void expect_time(int64_t got_s, const char *want)
 }
 
 /* The changes from `from` on, one after the other: opens and closes of window 0. */
-static void expect_changes(const struct time_window *w, const char *from, const char *const *want,
-                           size_t n)
+static void expect_changes(const struct time_window *w, const char *from, const char *const *want, size_t n)
 {
     const struct timetable tt = {w, 1};
     int64_t t = at(from);
@@ -104,11 +92,9 @@ static void zone__moments_of_the_wall__first_time_it_shows_that_or_later(void **
 
 static void window__working_nights__over_midnight_and_the_weekend(void **state)
 {
-    const struct time_window w = {STR("night"), MON | TUE | WED | THU | FRI, 20 * 60, 8 * 60,
-                                  &berlin};
-    static const char *const want[] = {"2026-01-16T07:00:00Z", "2026-01-16T19:00:00Z",
-                                       "2026-01-17T07:00:00Z", "2026-01-19T19:00:00Z",
-                                       "2026-01-20T07:00:00Z"};
+    const struct time_window w = {STR("night"), MON | TUE | WED | THU | FRI, 20 * 60, 8 * 60, &berlin};
+    static const char *const want[] = {"2026-01-16T07:00:00Z", "2026-01-16T19:00:00Z", "2026-01-17T07:00:00Z",
+                                       "2026-01-19T19:00:00Z", "2026-01-20T07:00:00Z"};
 
     (void)state;
     expect_changes(&w, "2026-01-15T22:00:00Z", want, ARRAY_LEN(want)); /* a Thursday */
@@ -117,10 +103,8 @@ static void window__working_nights__over_midnight_and_the_weekend(void **state)
 static void window__nights_of_both_jumps__eleven_and_thirteen_hours(void **state)
 {
     const struct time_window w = {STR("night"), WEEKDAYS_ALL, 20 * 60, 8 * 60, &berlin};
-    static const char *const spring[] = {"2026-03-28T19:00:00Z", "2026-03-29T06:00:00Z",
-                                         "2026-03-29T18:00:00Z"};
-    static const char *const autumn[] = {"2026-10-24T18:00:00Z", "2026-10-25T07:00:00Z",
-                                         "2026-10-25T19:00:00Z"};
+    static const char *const spring[] = {"2026-03-28T19:00:00Z", "2026-03-29T06:00:00Z", "2026-03-29T18:00:00Z"};
+    static const char *const autumn[] = {"2026-10-24T18:00:00Z", "2026-10-25T07:00:00Z", "2026-10-25T19:00:00Z"};
 
     (void)state;
     expect_changes(&w, "2026-03-28T12:00:00Z", spring, ARRAY_LEN(spring));
@@ -130,8 +114,7 @@ static void window__nights_of_both_jumps__eleven_and_thirteen_hours(void **state
 static void window__begins_in_a_skipped_hour__begins_with_the_jump(void **state)
 {
     const struct time_window w = {STR("w"), SUN, 150, 6 * 60, &berlin};
-    static const char *const want[] = {"2026-03-29T01:00:00Z", "2026-03-29T04:00:00Z",
-                                       "2026-04-05T00:30:00Z"};
+    static const char *const want[] = {"2026-03-29T01:00:00Z", "2026-03-29T04:00:00Z", "2026-04-05T00:30:00Z"};
 
     (void)state;
     expect_changes(&w, "2026-03-28T12:00:00Z", want, ARRAY_LEN(want));
@@ -140,8 +123,7 @@ static void window__begins_in_a_skipped_hour__begins_with_the_jump(void **state)
 static void window__ends_in_a_repeated_hour__ends_the_first_time(void **state)
 {
     const struct time_window w = {STR("w"), SUN, 60, 150, &berlin};
-    static const char *const want[] = {"2026-10-24T23:00:00Z", "2026-10-25T00:30:00Z",
-                                       "2026-11-01T00:00:00Z"};
+    static const char *const want[] = {"2026-10-24T23:00:00Z", "2026-10-25T00:30:00Z", "2026-11-01T00:00:00Z"};
 
     (void)state;
     expect_changes(&w, "2026-10-24T12:00:00Z", want, ARRAY_LEN(want));
@@ -169,8 +151,7 @@ static void window__always_or_never__no_change_ahead(void **state)
 
     (void)state;
     assert_false(timetable_next(&(struct timetable){always, 1}, at("2026-03-28T12:00:00Z"), &c));
-    assert_false(
-        timetable_next(&(struct timetable){always + 1, 1}, at("2026-10-24T12:00:00Z"), &c));
+    assert_false(timetable_next(&(struct timetable){always + 1, 1}, at("2026-10-24T12:00:00Z"), &c));
     assert_false(timetable_next(&(struct timetable){NULL, 0}, 0, &c));
     /* The whole of Friday December 30 2011 was left out in Apia: Thursday is followed by Saturday.
      */
@@ -243,10 +224,9 @@ static void windows__at_random_around_every_jump__as_a_walk_along_time_finds(voi
         const struct time_zone *zone;
         const char *jump;
     } rows[] = {
-        {&berlin, "2026-03-29T01:00:00Z"},    {&berlin, "2026-10-25T01:00:00Z"},
-        {&new_york, "2026-03-08T07:00:00Z"},  {&new_york, "2026-11-01T06:00:00Z"},
-        {&lord_howe, "2026-04-04T15:00:00Z"}, {&lord_howe, "2026-10-03T15:30:00Z"},
-        {&apia, "2011-12-30T10:00:00Z"},      {&utc, "2026-06-01T00:00:00Z"},
+        {&berlin, "2026-03-29T01:00:00Z"},   {&berlin, "2026-10-25T01:00:00Z"},    {&new_york, "2026-03-08T07:00:00Z"},
+        {&new_york, "2026-11-01T06:00:00Z"}, {&lord_howe, "2026-04-04T15:00:00Z"}, {&lord_howe, "2026-10-03T15:30:00Z"},
+        {&apia, "2011-12-30T10:00:00Z"},     {&utc, "2026-06-01T00:00:00Z"},
     };
     struct rng rng;
 
@@ -262,8 +242,7 @@ static void windows__at_random_around_every_jump__as_a_walk_along_time_finds(voi
             .zone = rows[i / 6].zone,
         };
         const struct timetable tt = {&w, 1};
-        size_t next =
-            3 * DAY_MIN; /* of what was open when the walk began it knows nothing before */
+        size_t next = 3 * DAY_MIN; /* of what was open when the walk began it knows nothing before */
 
         walk(&w, from_s);
         for (size_t m = next; m < 14 * DAY_MIN; m++) {

@@ -7,8 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define T(key_, op, value_, effect_) {{key_, sizeof(key_) - 1}, {value_, sizeof(value_) - 1}, op, effect_}
-#define TAINT(key_, value_, effect_) {{key_, sizeof(key_) - 1}, {value_, sizeof(value_) - 1}, effect_}
+#define T(key_, op, value_, effect_)                                                                                   \
+    {                                                                                                                  \
+        {key_, sizeof(key_) - 1}, {value_, sizeof(value_) - 1}, op, effect_                                            \
+    }
+#define TAINT(key_, value_, effect_)                                                                                   \
+    {                                                                                                                  \
+        {key_, sizeof(key_) - 1}, {value_, sizeof(value_) - 1}, effect_                                                \
+    }
 
 /* The cases of upstream's TestTolerationToleratesTaint, those of the numbers, and of words nobody knows. */
 static void item17__one_toleration_and_one_taint__as_upstream(void **state)
@@ -19,19 +25,21 @@ static void item17__one_toleration_and_one_taint__as_upstream(void **state)
         struct taint taint;
         bool want;
     } rows[] = {
-        {"same", T("foo", TOLERATION_EQUAL, "bar", TOLERATES_NO_SCHEDULE), TAINT("foo", "bar", TAINT_NO_SCHEDULE), true},
+        {"same", T("foo", TOLERATION_EQUAL, "bar", TOLERATES_NO_SCHEDULE), TAINT("foo", "bar", TAINT_NO_SCHEDULE),
+         true},
         {"no value", T("foo", TOLERATION_EQUAL, "", TOLERATES_NO_SCHEDULE), TAINT("foo", "", TAINT_NO_SCHEDULE), true},
         {"other value", T("foo", TOLERATION_EQUAL, "ba", TOLERATES_NO_SCHEDULE), TAINT("foo", "bar", TAINT_NO_SCHEDULE),
          false},
         {"other key", T("fo", TOLERATION_EQUAL, "bar", TOLERATES_NO_SCHEDULE), TAINT("foo", "bar", TAINT_NO_SCHEDULE),
          false},
-        {"other effect", T("foo", TOLERATION_EQUAL, "bar", TOLERATES_NO_EXECUTE), TAINT("foo", "bar", TAINT_NO_SCHEDULE),
-         false},
+        {"other effect", T("foo", TOLERATION_EQUAL, "bar", TOLERATES_NO_EXECUTE),
+         TAINT("foo", "bar", TAINT_NO_SCHEDULE), false},
         {"NoExecute", T("foo", TOLERATION_EQUAL, "bar", TOLERATES_NO_EXECUTE), TAINT("foo", "bar", TAINT_NO_EXECUTE),
          true},
         {"PreferNoSchedule", T("foo", TOLERATION_EQUAL, "bar", TOLERATES_OTHER), TAINT("foo", "bar", TAINT_NO_SCHEDULE),
          false},
-        {"exists", T("foo", TOLERATION_EXISTS, "", TOLERATES_NO_SCHEDULE), TAINT("foo", "bar", TAINT_NO_SCHEDULE), true},
+        {"exists", T("foo", TOLERATION_EXISTS, "", TOLERATES_NO_SCHEDULE), TAINT("foo", "bar", TAINT_NO_SCHEDULE),
+         true},
         {"exists, any effect", T("foo", TOLERATION_EXISTS, "", TOLERATES_ALL), TAINT("foo", "bar", TAINT_NO_EXECUTE),
          true},
         {"exists, other key", T("foo", TOLERATION_EXISTS, "", TOLERATES_ALL), TAINT("fo", "bar", TAINT_NO_EXECUTE),
@@ -122,13 +130,10 @@ static void describe(struct ledger_fixture *f, const struct taint *taints, size_
 {
     struct device d = {.uuid = STR("GPU-0"), .model = STR("m"), .mem_mib = 16384, .healthy = true, .slot_n = 16};
     const struct inventory inv = {.source = INVENTORY_ANNOTATION, .devices = &d, .device_n = 1};
-    const struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED,
-                                 .node = {.name = STR("n"),
-                                          .uid = STR("n"),
-                                          .schedulable = true,
-                                          .inventory = &inv,
-                                          .taints = taints,
-                                          .taint_n = n}};
+    const struct ledger_op op = {
+        .kind = LEDGER_NODE_DESCRIBED,
+        .node = {
+            .name = STR("n"), .uid = STR("n"), .schedulable = true, .inventory = &inv, .taints = taints, .taint_n = n}};
 
     assert_int_equal(ledger_apply(f->l, &op, NULL), 0);
 }
@@ -136,10 +141,13 @@ static void describe(struct ledger_fixture *f, const struct taint *taints, size_
 static void observe(struct ledger_fixture *f, const struct toleration *t, size_t n)
 {
     const struct demand d = SHARE_OF(100);
-    const struct ledger_op op = {
-        .kind = LEDGER_POD_OBSERVED,
-        .pod = {.uid = STR("p"), .namespace_ = STR("default"), .name = STR("p"), .demand = &d, .tolerations = t,
-                .toleration_n = n}};
+    const struct ledger_op op = {.kind = LEDGER_POD_OBSERVED,
+                                 .pod = {.uid = STR("p"),
+                                         .namespace_ = STR("default"),
+                                         .name = STR("p"),
+                                         .demand = &d,
+                                         .tolerations = t,
+                                         .toleration_n = n}};
 
     assert_int_equal(ledger_apply(f->l, &op, NULL), 0);
 }
@@ -147,8 +155,8 @@ static void observe(struct ledger_fixture *f, const struct toleration *t, size_t
 static void item17__bind__only_where_the_pod_tolerates(void **state)
 {
     static const struct taint taint = TAINT("node.kubernetes.io/unschedulable", "", TAINT_NO_SCHEDULE);
-    static const struct toleration t = T("node.kubernetes.io/unschedulable", TOLERATION_EXISTS, "",
-                                         TOLERATES_NO_SCHEDULE);
+    static const struct toleration t =
+        T("node.kubernetes.io/unschedulable", TOLERATION_EXISTS, "", TOLERATES_NO_SCHEDULE);
     struct ledger_fixture f;
 
     (void)state;

@@ -1,5 +1,5 @@
-/* GPUs, replicas and units that plugins sell while kubelet picks. What a node's labels make of them: test_inventory.c; how
- * amounts of containers add up: test_native_pods.c. */
+/* GPUs, replicas and units that plugins sell while kubelet picks. What a node's labels make of them: test_inventory.c;
+ * how amounts of containers add up: test_native_pods.c. */
 #include "core/dialects/units/units.h"
 
 #include "base/compiler.h"
@@ -41,9 +41,14 @@ static void units__claims__by_keys_only(void **state)
         const char *pod;
         bool want;
     } rows[] = {
-        {"c:", false},          {"c: x/units=nonsense", true},       {"sidecar i: nvidia.com/gpu=0", true},
-        {"c: ~x/units=1", true}, {"init i: nvidia.com/gpu=1; c:", true}, {"c: x/metagpu=5", false},
-        {"c: gpu-milli=5", false}, {"c:; @gpu-count=1", false},
+        {"c:", false},
+        {"c: x/units=nonsense", true},
+        {"sidecar i: nvidia.com/gpu=0", true},
+        {"c: ~x/units=1", true},
+        {"init i: nvidia.com/gpu=1; c:", true},
+        {"c: x/metagpu=5", false},
+        {"c: gpu-milli=5", false},
+        {"c:; @gpu-count=1", false},
     };
     const struct policy p = units_policy();
 
@@ -103,8 +108,8 @@ static struct inventory node_with(const struct policy *p, struct arena *a, struc
     return inv;
 }
 
-/* A number of GPUs under fgpu's own name that nobody vouches for leaves it to the template. What a plugin sells beside is
- * counted; it says nothing about the devices then, although its replicas are explained. */
+/* A number of GPUs under fgpu's own name that nobody vouches for leaves it to the template. What a plugin sells beside
+ * is counted; it says nothing about the devices then, although its replicas are explained. */
 static void units__own_count_without_a_word__template_and_not_the_plugin(void **state)
 {
     static const struct node_template t = {STR("type"), STR("t"), 4, 16384, STR("T4"), ALLOCATABLE_IGNORE};

@@ -177,12 +177,11 @@ static void uuids__devices_known_by_index__meet_no_inclusion(void **state)
 
 static void models__listed__only_nodes_that_have_them_fit(void **state)
 {
-    struct device l4 = {.uuid = STR("GPU-l4"), .model = STR("NVIDIA L4"), .mem_mib = 24 * GIB,
-                        .slot_n = 16, .healthy = true};
+    struct device l4 = {
+        .uuid = STR("GPU-l4"), .model = STR("NVIDIA L4"), .mem_mib = 24 * GIB, .slot_n = 16, .healthy = true};
     struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = &l4, .device_n = 1};
-    struct ledger_op op = {
-        .kind = LEDGER_NODE_DESCRIBED,
-        .node = {.name = STR("n2"), .uid = STR("n2"), .schedulable = true, .inventory = &inventory}};
+    struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED,
+                           .node = {.name = STR("n2"), .uid = STR("n2"), .schedulable = true, .inventory = &inventory}};
     struct pack_params p = *fixture_params("tight-fit");
     struct device_pattern wanted = {STR("*l4"), false};
     struct str names[] = {STR("n1"), STR("n2")};

@@ -38,21 +38,20 @@ static const struct row rows[] = {
      "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\"},\"spec\":{\"nodeName\":\"n1\","
      "\"containers\":["
      "{\"name\":\"main\"}]}}",
-     "{\"metadata\":{\"name\":\"p\"},\"target\":{\"kind\":\"Node\",\"name\":\"n1\"}}", 409,
-     "Conflict",
+     "{\"metadata\":{\"name\":\"p\"},\"target\":{\"kind\":\"Node\",\"name\":\"n1\"}}", 409, "Conflict",
      "Operation cannot be fulfilled on pods/binding \"p\": pod p is already assigned to node "
      "\"n1\""},
     {"being_deleted",
      "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"deletionTimestamp\":\"2026-11-20T08:00:"
      "00Z\"}," SPEC "}",
-     "{\"metadata\":{\"name\":\"p\"},\"target\":{\"kind\":\"Node\",\"name\":\"n1\"}}", 409,
-     "Conflict", "is being deleted, cannot be assigned to a host"},
+     "{\"metadata\":{\"name\":\"p\"},\"target\":{\"kind\":\"Node\",\"name\":\"n1\"}}", 409, "Conflict",
+     "is being deleted, cannot be assigned to a host"},
     {"gated",
      "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\"},\"spec\":{\"schedulingGates\":[{\"name\":"
      "\"g\"}],"
      "\"containers\":[{\"name\":\"main\"}]}}",
-     "{\"metadata\":{\"name\":\"p\"},\"target\":{\"kind\":\"Node\",\"name\":\"n1\"}}", 409,
-     "Conflict", "has non-empty .spec.schedulingGates"},
+     "{\"metadata\":{\"name\":\"p\"},\"target\":{\"kind\":\"Node\",\"name\":\"n1\"}}", 409, "Conflict",
+     "has non-empty .spec.schedulingGates"},
     {"other_uid", "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"u\"}," SPEC "}",
      "{\"metadata\":{\"name\":\"p\",\"uid\":\"other\"},\"target\":{\"kind\":\"Node\",\"name\":"
      "\"n1\"}}",
@@ -61,24 +60,21 @@ static const struct row rows[] = {
      "{\"metadata\":{\"name\":\"p\",\"resourceVersion\":\"1\"},\"target\":{\"kind\":\"Node\","
      "\"name\":\"n1\"}}",
      409, "Conflict", "Operation cannot be fulfilled on pods \"p\""},
-    {"absent", NULL,
-     "{\"metadata\":{\"name\":\"p\"},\"target\":{\"kind\":\"Node\",\"name\":\"n1\"}}", 404,
-     "NotFound", "pods \"p\" not found"},
+    {"absent", NULL, "{\"metadata\":{\"name\":\"p\"},\"target\":{\"kind\":\"Node\",\"name\":\"n1\"}}", 404, "NotFound",
+     "pods \"p\" not found"},
     {"name_differs_from_url", "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\"}," SPEC "}",
-     "{\"metadata\":{\"name\":\"q\"},\"target\":{\"kind\":\"Node\",\"name\":\"n1\"}}", 400,
-     "BadRequest", "name in URL"},
+     "{\"metadata\":{\"name\":\"q\"},\"target\":{\"kind\":\"Node\",\"name\":\"n1\"}}", 400, "BadRequest",
+     "name in URL"},
     {"namespace_differs_from_url", "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\"}," SPEC "}",
      "{\"metadata\":{\"name\":\"p\",\"namespace\":\"x\"},\"target\":{\"kind\":\"Node\",\"name\":"
      "\"n1\"}}",
      400, "BadRequest", "namespace"},
     {"no_target_name", "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\"}," SPEC "}",
-     "{\"metadata\":{\"name\":\"p\"},\"target\":{\"kind\":\"Node\"}}", 500, "",
-     "target.name: Required value"},
+     "{\"metadata\":{\"name\":\"p\"},\"target\":{\"kind\":\"Node\"}}", 500, "", "target.name: Required value"},
     {"target_is_not_a_node", "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\"}," SPEC "}",
-     "{\"metadata\":{\"name\":\"p\"},\"target\":{\"kind\":\"Rack\",\"name\":\"n1\"}}", 500, "",
-     "target.kind"},
-    {"not_json", "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\"}," SPEC "}",
-     "{\"metadata\":", 400, "BadRequest", ""},
+     "{\"metadata\":{\"name\":\"p\"},\"target\":{\"kind\":\"Rack\",\"name\":\"n1\"}}", 500, "", "target.kind"},
+    {"not_json", "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\"}," SPEC "}", "{\"metadata\":", 400, "BadRequest",
+     ""},
 };
 
 static void binding__every_row__status_reason_and_message(void **state)
@@ -141,8 +137,7 @@ static void binding__dry_run__nothing_changes(void **state)
     create("{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\"}," SPEC "}");
     uint64_t rv = apiserver_rv(server);
     http_expect(server, "POST", PODS "/p/binding?dryRun=All",
-                "{\"metadata\":{\"name\":\"p\"},\"target\":{\"kind\":\"Node\",\"name\":\"n1\"}}",
-                201);
+                "{\"metadata\":{\"name\":\"p\"},\"target\":{\"kind\":\"Node\",\"name\":\"n1\"}}", 201);
     assert_int_equal(apiserver_rv(server), rv);
 }
 
@@ -155,8 +150,8 @@ static void binding__poisonous_annotation__later_updates_fail(void **state)
                 "{\"metadata\":{\"name\":\"p\",\"annotations\":{\"not a key!\":\"x\"}},"
                 "\"target\":{\"kind\":\"Node\",\"name\":\"n1\"}}",
                 201);
-    struct http_reply r = http_patch(server, PODS "/p/status", "application/merge-patch+json",
-                                     "{\"status\":{\"phase\":\"Running\"}}");
+    struct http_reply r =
+        http_patch(server, PODS "/p/status", "application/merge-patch+json", "{\"status\":{\"phase\":\"Running\"}}");
     assert_int_equal(r.status, 422);
     assert_string_equal(json_text(r.doc, "reason"), "Invalid");
     http_reply_fini(&r);
@@ -164,15 +159,15 @@ static void binding__poisonous_annotation__later_updates_fail(void **state)
 
 /* ---- transactions that land late ---- */
 
-#define BINDING                                                                                    \
-    "{\"metadata\":{\"name\":\"p\",\"uid\":\"u\",\"resourceVersion\":\"%llu\"},"                     \
+#define BINDING                                                                                                        \
+    "{\"metadata\":{\"name\":\"p\",\"uid\":\"u\",\"resourceVersion\":\"%llu\"},"                                       \
     "\"target\":{\"kind\":\"Node\",\"name\":\"n1\"}}"
 
 /* A pod, and a Binding of it that carries its resourceVersion and is held. */
 static void hold_a_binding(int status)
 {
-    struct fault_rule rule = {.times = 1, .action = FAULT_COMMIT_LATE, .status = status, .retry_after_s = -1,
-                              .path = "*/binding"};
+    struct fault_rule rule = {
+        .times = 1, .action = FAULT_COMMIT_LATE, .status = status, .retry_after_s = -1, .path = "*/binding"};
     char body[256];
     create("{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"u\"}," SPEC "}");
     assert_int_equal(apiserver_fault_add(server, &rule, NULL), 0);
@@ -229,18 +224,14 @@ static void commit_late__server_before_1_23__lands_on_the_changed_pod(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(binding__every_row__status_reason_and_message, server_start,
-                                        server_stop),
-        cmocka_unit_test_setup_teardown(binding__with_annotations__one_event_has_everything,
-                                        server_start, server_stop),
-        cmocka_unit_test_setup_teardown(binding__dry_run__nothing_changes, server_start,
-                                        server_stop),
-        cmocka_unit_test_setup_teardown(binding__poisonous_annotation__later_updates_fail,
-                                        server_start, server_stop),
+        cmocka_unit_test_setup_teardown(binding__every_row__status_reason_and_message, server_start, server_stop),
+        cmocka_unit_test_setup_teardown(binding__with_annotations__one_event_has_everything, server_start, server_stop),
+        cmocka_unit_test_setup_teardown(binding__dry_run__nothing_changes, server_start, server_stop),
+        cmocka_unit_test_setup_teardown(binding__poisonous_annotation__later_updates_fail, server_start, server_stop),
         cmocka_unit_test(commit_late__whatever_was_answered__lands_when_told),
         cmocka_unit_test_setup_teardown(commit_late__pod_changed_meanwhile__is_lost, server_start, server_stop),
-        cmocka_unit_test_setup_teardown(commit_late__server_before_1_23__lands_on_the_changed_pod,
-                                        server_start, server_stop),
+        cmocka_unit_test_setup_teardown(commit_late__server_before_1_23__lands_on_the_changed_pod, server_start,
+                                        server_stop),
     };
     return cmocka_run_group_tests_name("demo/apiserver_bind", tests, NULL, NULL);
 }

@@ -88,8 +88,7 @@ static void fault__delayed_close_after__done_but_no_reply(void **state)
 {
     (void)state;
     server_pod("p", NULL, NULL);
-    add((struct fault_rule){
-        .path = "*binding", .times = 1, .action = FAULT_CLOSE_AFTER, .delay_ms = 20});
+    add((struct fault_rule){.path = "*binding", .times = 1, .action = FAULT_CLOSE_AFTER, .delay_ms = 20});
     struct http_reply r = http_call(server, "POST", BINDING, BIND_BODY);
     assert_int_equal(r.curl_code, CURLE_GOT_NOTHING);
     http_reply_fini(&r);
@@ -151,8 +150,7 @@ static void fault__delay__others_overtake(void **state)
 {
     (void)state;
     struct transfer t;
-    add((struct fault_rule){
-        .path = "/api/v1/pods", .times = 1, .action = FAULT_PASS, .delay_ms = 1000});
+    add((struct fault_rule){.path = "/api/v1/pods", .times = 1, .action = FAULT_PASS, .delay_ms = 1000});
     transfer_start(&t, "/api/v1/pods");
     for (int i = 0; i < 4; i++) { /* more than the server has threads */
         http_expect(server, "GET", "/api/v1/nodes", NULL, 200);
@@ -169,8 +167,7 @@ static void fault__delay__others_overtake(void **state)
 static void fault__skip__lets_the_first_pass(void **state)
 {
     (void)state;
-    add((struct fault_rule){
-        .path = "/api/v1/nodes", .skip = 2, .times = 1, .action = FAULT_FAIL, .status = 429});
+    add((struct fault_rule){.path = "/api/v1/nodes", .skip = 2, .times = 1, .action = FAULT_FAIL, .status = 429});
     http_expect(server, "GET", "/api/v1/nodes", NULL, 200);
     http_expect(server, "GET", "/api/v1/nodes", NULL, 200);
     http_expect(server, "GET", "/api/v1/nodes", NULL, 429);
@@ -202,8 +199,7 @@ static struct watcher *watch_from(unsigned long rv)
 static void fault__query__tells_watch_and_list_apart(void **state)
 {
     (void)state;
-    add((struct fault_rule){
-        .query = "*watch=true*", .times = -1, .action = FAULT_FAIL, .status = 429});
+    add((struct fault_rule){.query = "*watch=true*", .times = -1, .action = FAULT_FAIL, .status = 429});
     http_expect(server, "GET", "/api/v1/pods", NULL, 200);
     http_expect(server, "GET", "/api/v1/pods?limit=1", NULL, 200);
     http_expect(server, "GET", WATCH "1", NULL, 429);
@@ -227,11 +223,10 @@ static void flow__split_at_every_byte__the_same_events(void **state)
 static void flow__injected_line__comes_first_and_the_watch_goes_on(void **state)
 {
     (void)state;
-    add((struct fault_rule){
-        .query = "*watch=true*",
-        .times = 1,
-        .flow = {.inject = "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"x\","
-                           "\"resourceVersion\":\"7\"}}}\n"}});
+    add((struct fault_rule){.query = "*watch=true*",
+                            .times = 1,
+                            .flow = {.inject = "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"x\","
+                                               "\"resourceVersion\":\"7\"}}}\n"}});
     struct watcher *w = watch_from((unsigned long)apiserver_rv(server));
     server_pod("a", NULL, NULL);
     assert_int_equal(watcher_expect(w, "ADDED", "x"), 7);
@@ -245,8 +240,7 @@ static void flow__end_within_a_line__complete_for_http(void **state)
     unsigned long rv = (unsigned long)apiserver_rv(server);
     char path[160];
     server_pod("a", NULL, NULL);
-    add((struct fault_rule){
-        .query = "*watch=true*", .times = 1, .flow = {.then = FAULT_END, .after_bytes = 30}});
+    add((struct fault_rule){.query = "*watch=true*", .times = 1, .flow = {.then = FAULT_END, .after_bytes = 30}});
     snprintf(path, sizeof(path), WATCH "%lu", rv);
     struct http_reply r = http_call(server, "GET", path, NULL);
     assert_int_equal(r.curl_code, CURLE_OK);
@@ -292,9 +286,8 @@ static void watch_list__ignored__everything_and_no_end(void **state)
     (void)state;
     server_pod("a", NULL, NULL);
     http_expect(server, "POST", "/_faults", "{\"watchList\":\"ignored\"}", 200);
-    struct watcher *w = watcher_open(
-        server, "/api/v1/pods?watch=true&sendInitialEvents=true&allowWatchBookmarks=true"
-                "&resourceVersionMatch=NotOlderThan");
+    struct watcher *w = watcher_open(server, "/api/v1/pods?watch=true&sendInitialEvents=true&allowWatchBookmarks=true"
+                                             "&resourceVersionMatch=NotOlderThan");
     server_pod("b", NULL, NULL);
     watcher_expect(w, "ADDED", "a");
     watcher_expect(w, "ADDED", "b"); /* and no bookmark between */
@@ -443,8 +436,7 @@ static void fault__delayed_while_the_server_stops__no_harm(void **state)
 {
     (void)state;
     server_start_with(NULL);
-    add((struct fault_rule){
-        .path = "/api/v1/pods", .times = -1, .action = FAULT_PASS, .delay_ms = 60000});
+    add((struct fault_rule){.path = "/api/v1/pods", .times = -1, .action = FAULT_PASS, .delay_ms = 60000});
     struct transfer t;
     transfer_start(&t, "/api/v1/pods");
     server_stop(NULL);

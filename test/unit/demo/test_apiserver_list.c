@@ -92,8 +92,7 @@ static void list__continue_after_compaction__410_expired(void **state)
     server_pod("a", NULL, NULL);
     server_pod("b", NULL, NULL);
     struct http_reply r = http_call(server, "GET", "/api/v1/pods?limit=1", NULL);
-    snprintf(path, sizeof(path), "/api/v1/pods?limit=1&continue=%s",
-             json_text(r.doc, "metadata.continue"));
+    snprintf(path, sizeof(path), "/api/v1/pods?limit=1&continue=%s", json_text(r.doc, "metadata.continue"));
     http_reply_fini(&r);
     apiserver_compact(server);
     r = http_call(server, "GET", path, NULL);
@@ -117,13 +116,11 @@ static void list__selectors__match_as_the_real_ones(void **state)
     (void)state;
     static const struct {
         const char *query;
-        const char
-            *names; /* in the order of the keys (ns/... before ns2/...), each followed by a blank */
+        const char *names; /* in the order of the keys (ns/... before ns2/...), each followed by a blank */
     } rows[] = {
         {"", "bound done pending other "},
         {"fieldSelector=status.phase!=Succeeded,status.phase!=Failed", "bound pending other "},
-        {"fieldSelector=status.phase!%3DSucceeded%2Cstatus.phase!%3DFailed",
-         "bound pending other "},
+        {"fieldSelector=status.phase!%3DSucceeded%2Cstatus.phase!%3DFailed", "bound pending other "},
         {"fieldSelector=spec.nodeName=n1", "bound done "},
         {"fieldSelector=spec.nodeName==n1,status.phase=Running", "bound "},
         {"fieldSelector=spec.nodeName=", "pending other "},
@@ -135,20 +132,14 @@ static void list__selectors__match_as_the_real_ones(void **state)
         {"labelSelector=!app", "pending "},
         {"labelSelector=app=a&fieldSelector=spec.nodeName=n1", "bound "},
     };
-    server_create(
-        APISERVER_PODS,
-        "{\"metadata\":{\"name\":\"bound\",\"namespace\":\"ns\",\"labels\":{\"app\":\"a\"}},"
-        "\"spec\":{\"nodeName\":\"n1\",\"containers\":[{\"name\":\"m\"}]},"
-        "\"status\":{\"phase\":\"Running\"}}");
-    server_create(
-        APISERVER_PODS,
-        "{\"metadata\":{\"name\":\"done\",\"namespace\":\"ns\",\"labels\":{\"app\":\"b\"}},"
-        "\"spec\":{\"nodeName\":\"n1\",\"containers\":[{\"name\":\"m\"}]},"
-        "\"status\":{\"phase\":\"Succeeded\"}}");
-    server_create(
-        APISERVER_PODS,
-        "{\"metadata\":{\"name\":\"other\",\"namespace\":\"ns2\",\"labels\":{\"app\":\"a\"}},"
-        "\"spec\":{\"containers\":[{\"name\":\"m\"}]}}");
+    server_create(APISERVER_PODS, "{\"metadata\":{\"name\":\"bound\",\"namespace\":\"ns\",\"labels\":{\"app\":\"a\"}},"
+                                  "\"spec\":{\"nodeName\":\"n1\",\"containers\":[{\"name\":\"m\"}]},"
+                                  "\"status\":{\"phase\":\"Running\"}}");
+    server_create(APISERVER_PODS, "{\"metadata\":{\"name\":\"done\",\"namespace\":\"ns\",\"labels\":{\"app\":\"b\"}},"
+                                  "\"spec\":{\"nodeName\":\"n1\",\"containers\":[{\"name\":\"m\"}]},"
+                                  "\"status\":{\"phase\":\"Succeeded\"}}");
+    server_create(APISERVER_PODS, "{\"metadata\":{\"name\":\"other\",\"namespace\":\"ns2\",\"labels\":{\"app\":\"a\"}},"
+                                  "\"spec\":{\"containers\":[{\"name\":\"m\"}]}}");
     server_pod("pending", NULL, NULL);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char path[256], names[256] = "";

@@ -12,8 +12,7 @@
 static struct watcher *watch_from(uint64_t rv, const char *more)
 {
     char path[512];
-    snprintf(path, sizeof(path), "/api/v1/pods?watch=true&resourceVersion=%llu%s",
-             (unsigned long long)rv, more);
+    snprintf(path, sizeof(path), "/api/v1/pods?watch=true&resourceVersion=%llu%s", (unsigned long long)rv, more);
     return watcher_open(server, path);
 }
 
@@ -38,9 +37,8 @@ static void watch__from_a_version__every_later_write_once_in_order(void **state)
         server_pod(name, NULL, NULL);
     }
     server_create(APISERVER_NODES, "{\"metadata\":{\"name\":\"n1\"}}"); /* not of this watch */
-    assert_int_equal(apiserver_patch(server, APISERVER_PODS, "ns", "a",
-                                     "{\"metadata\":{\"labels\":{\"x\":\"1\"}}}", NULL),
-                     0);
+    assert_int_equal(
+        apiserver_patch(server, APISERVER_PODS, "ns", "a", "{\"metadata\":{\"labels\":{\"x\":\"1\"}}}", NULL), 0);
     server_delete("before");
     for (int i = 0; i < 300; i++) {
         char name[16];
@@ -75,17 +73,13 @@ static void watch__selector__objects_enter_and_leave(void **state)
 {
     (void)state;
     server_pod("p", "n1", NULL);
-    assert_int_equal(apiserver_patch(server, APISERVER_PODS, "ns", "p",
-                                     "{\"status\":{\"phase\":\"Running\"}}", NULL),
+    assert_int_equal(apiserver_patch(server, APISERVER_PODS, "ns", "p", "{\"status\":{\"phase\":\"Running\"}}", NULL),
                      0);
-    struct watcher *w = watch_from(apiserver_rv(server),
-                                   "&fieldSelector=status.phase!=Succeeded,status.phase!=Failed");
-    assert_int_equal(
-        apiserver_patch(
-            server, APISERVER_PODS, "ns", "p",
-            "{\"status\":{\"phase\":\"Succeeded\"},\"metadata\":{\"labels\":{\"l\":\"new\"}}}",
-            NULL),
-        0);
+    struct watcher *w = watch_from(apiserver_rv(server), "&fieldSelector=status.phase!=Succeeded,status.phase!=Failed");
+    assert_int_equal(apiserver_patch(server, APISERVER_PODS, "ns", "p",
+                                     "{\"status\":{\"phase\":\"Succeeded\"},\"metadata\":{\"labels\":{\"l\":\"new\"}}}",
+                                     NULL),
+                     0);
     cJSON *e = watcher_next(w);
     char rv[24];
     snprintf(rv, sizeof(rv), "%llu", (unsigned long long)apiserver_rv(server));
@@ -96,11 +90,9 @@ static void watch__selector__objects_enter_and_leave(void **state)
     cJSON_Delete(e);
 
     server_delete("p"); /* outside already */
-    server_create(APISERVER_PODS,
-                  "{\"metadata\":{\"name\":\"q\",\"namespace\":\"ns\"},\"spec\":{\"containers\":[{"
-                  "\"name\":\"m\"}]},\"status\":{\"phase\":\"Failed\"}}");
-    assert_int_equal(apiserver_patch(server, APISERVER_PODS, "ns", "q",
-                                     "{\"status\":{\"phase\":\"Pending\"}}", NULL),
+    server_create(APISERVER_PODS, "{\"metadata\":{\"name\":\"q\",\"namespace\":\"ns\"},\"spec\":{\"containers\":[{"
+                                  "\"name\":\"m\"}]},\"status\":{\"phase\":\"Failed\"}}");
+    assert_int_equal(apiserver_patch(server, APISERVER_PODS, "ns", "q", "{\"status\":{\"phase\":\"Pending\"}}", NULL),
                      0);
     watcher_expect(w, "ADDED", "q");
     watcher_close(w);
@@ -153,8 +145,7 @@ static void watch__bookmarks__carry_the_newest_version(void **state)
     (void)state;
     server_start_with(&(struct apiserver_options){.bookmark_interval_ms = 30});
     server_create(APISERVER_NODES, "{\"metadata\":{\"name\":\"n1\"}}");
-    struct watcher *w =
-        watch_from(apiserver_rv(server), "&allowWatchBookmarks=true&timeoutSeconds=600");
+    struct watcher *w = watch_from(apiserver_rv(server), "&allowWatchBookmarks=true&timeoutSeconds=600");
     cJSON *e = watcher_next(w);
     char rv[24];
     snprintf(rv, sizeof(rv), "%llu", (unsigned long long)apiserver_rv(server));
@@ -171,8 +162,7 @@ static void watch__bookmarks__carry_the_newest_version(void **state)
 static void watch__timeout__bookmark_then_clean_end(void **state)
 {
     (void)state;
-    struct watcher *w =
-        watch_from(apiserver_rv(server), "&allowWatchBookmarks=true&timeoutSeconds=1");
+    struct watcher *w = watch_from(apiserver_rv(server), "&allowWatchBookmarks=true&timeoutSeconds=1");
     watcher_expect(w, "BOOKMARK", "");
     expect_end(w, CURLE_OK);
     w = watch_from(apiserver_rv(server), "&timeoutSeconds=1");
@@ -191,15 +181,13 @@ static void watch_list__end_bookmark_after_the_initial_events(void **state)
 {
     (void)state;
     server_pod("a", NULL, NULL);
-    struct watcher *w =
-        watcher_open(server, "/api/v1/pods?watch=true&sendInitialEvents=true&"
-                             "resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true");
+    struct watcher *w = watcher_open(server, "/api/v1/pods?watch=true&sendInitialEvents=true&"
+                                             "resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true");
     watcher_expect(w, "ADDED", "a");
     cJSON *e = watcher_next(w);
     assert_string_equal(json_text(e, "type"), "BOOKMARK");
     const cJSON *meta = cJSON_GetObjectItem(cJSON_GetObjectItem(e, "object"), "metadata");
-    const cJSON *end =
-        cJSON_GetObjectItem(cJSON_GetObjectItem(meta, "annotations"), "k8s.io/initial-events-end");
+    const cJSON *end = cJSON_GetObjectItem(cJSON_GetObjectItem(meta, "annotations"), "k8s.io/initial-events-end");
     assert_string_equal(cJSON_GetStringValue(end), "true");
     cJSON_Delete(e);
     watcher_close(w);
@@ -225,9 +213,8 @@ static void watch_list__switched_off__422(void **state)
 {
     (void)state;
     server_start_with(&(struct apiserver_options){.watch_list = APISERVER_WATCH_LIST_REFUSED});
-    http_expect(server, "GET",
-                "/api/v1/pods?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
-                NULL, 422);
+    http_expect(server, "GET", "/api/v1/pods?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan", NULL,
+                422);
     server_stop(NULL);
 }
 
@@ -268,8 +255,7 @@ static void server__freed_with_watches_open__ends_them(void **state)
 {
     (void)state;
     server_start_with(NULL);
-    struct watcher *a = watch_from(apiserver_rv(server), ""),
-                   *b = watch_from(apiserver_rv(server), "");
+    struct watcher *a = watch_from(apiserver_rv(server), ""), *b = watch_from(apiserver_rv(server), "");
     struct apiserver_stats stats;
     apiserver_stats(server, &stats);
     assert_int_equal(stats.watches, 2);

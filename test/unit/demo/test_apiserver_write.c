@@ -7,8 +7,7 @@
 #include <string.h>
 
 #define PODS "/api/v1/namespaces/ns/pods"
-#define POD(name)                                                                                  \
-    "{\"metadata\":{\"name\":\"" name "\"},\"spec\":{\"containers\":[{\"name\":\"m\"}]}}"
+#define POD(name) "{\"metadata\":{\"name\":\"" name "\"},\"spec\":{\"containers\":[{\"name\":\"m\"}]}}"
 #define MERGE "application/merge-patch+json"
 
 static void pod__posted_twice__201_then_already_exists(void **state)
@@ -38,8 +37,7 @@ static void pod__posted_badly__refused_with_the_right_status(void **state)
         {"no name", PODS, "{\"spec\":{\"containers\":[{\"name\":\"m\"}]}}", 422},
         {"bad name", PODS, POD("No_Such"), 422},
         {"no containers", PODS, "{\"metadata\":{\"name\":\"p\"},\"spec\":{}}", 422},
-        {"unnamed container", PODS,
-         "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{}]}}", 422},
+        {"unnamed container", PODS, "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{}]}}", 422},
         {"other namespace", PODS,
          "{\"metadata\":{\"name\":\"p\",\"namespace\":\"x\"},\"spec\":{\"containers\":[{\"name\":"
          "\"m\"}]}}",
@@ -64,10 +62,9 @@ static void pod__posted_badly__refused_with_the_right_status(void **state)
 static void pod__posted_with_status__starts_pending(void **state)
 {
     (void)state;
-    struct http_reply r =
-        http_call(server, "POST", PODS,
-                  "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"name\":\"m\"}]},"
-                  "\"status\":{\"phase\":\"Running\"}}");
+    struct http_reply r = http_call(server, "POST", PODS,
+                                    "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"name\":\"m\"}]},"
+                                    "\"status\":{\"phase\":\"Running\"}}");
     assert_string_equal(json_text(r.doc, "status.phase"), "Pending");
     http_reply_fini(&r);
 }
@@ -77,8 +74,7 @@ static void patch__merge__adds_changes_and_removes(void **state)
     (void)state;
     server_pod("p", NULL, "{\"a\":\"1\",\"b\":\"2\"}");
     struct http_reply r =
-        http_patch(server, PODS "/p", MERGE,
-                   "{\"metadata\":{\"annotations\":{\"a\":null,\"b\":\"3\",\"c\":\"4\"}}}");
+        http_patch(server, PODS "/p", MERGE, "{\"metadata\":{\"annotations\":{\"a\":null,\"b\":\"3\",\"c\":\"4\"}}}");
     assert_int_equal(r.status, 200);
     assert_string_equal(json_text(r.doc, "metadata.annotations.a"), "");
     assert_string_equal(json_text(r.doc, "metadata.annotations.b"), "3");
@@ -95,9 +91,8 @@ static void patch__two_halves__each_path_writes_its_own(void **state)
 {
     (void)state;
     server_pod("p", NULL, NULL);
-    struct http_reply r =
-        http_patch(server, PODS "/p", MERGE,
-                   "{\"metadata\":{\"labels\":{\"l\":\"1\"}},\"status\":{\"phase\":\"Failed\"}}");
+    struct http_reply r = http_patch(server, PODS "/p", MERGE,
+                                     "{\"metadata\":{\"labels\":{\"l\":\"1\"}},\"status\":{\"phase\":\"Failed\"}}");
     assert_string_equal(json_text(r.doc, "status.phase"), "Pending");
     assert_string_equal(json_text(r.doc, "metadata.labels.l"), "1");
     http_reply_fini(&r);
@@ -119,8 +114,7 @@ static void update__refusals__leave_the_object_alone(void **state)
     } rows[] = {
         {"absent", PODS "/q", MERGE, "{}", 404},
         {"json patch", PODS "/p", "application/json-patch+json", "[]", 415},
-        {"stale", PODS "/p", MERGE,
-         "{\"metadata\":{\"resourceVersion\":\"1\",\"labels\":{\"l\":\"1\"}}}", 409},
+        {"stale", PODS "/p", MERGE, "{\"metadata\":{\"resourceVersion\":\"1\",\"labels\":{\"l\":\"1\"}}}", 409},
         {"renamed", PODS "/p", MERGE, "{\"metadata\":{\"name\":\"q\"}}", 400},
         {"bound by patch", PODS "/p", MERGE, "{\"spec\":{\"nodeName\":\"n1\"}}", 422},
         {"containers gone", PODS "/p", MERGE, "{\"spec\":{\"containers\":null}}", 422},
@@ -183,10 +177,10 @@ static void delete__uid_precondition__guards(void **state)
 }
 
 #define EVENTS "/apis/events.k8s.io/v1/namespaces/ns/events"
-#define EVENT(first)                                                                                \
-    "{" first "\"metadata\":{\"name\":\"e\"},\"eventTime\":\"2026-11-20T08:38:00.463585Z\","                    \
-    "\"reportingController\":\"example.com/c\",\"reportingInstance\":\"i\",\"action\":\"Act\","       \
-    "\"reason\":\"Because\",\"type\":\"Normal\",\"note\":\"n\","                                     \
+#define EVENT(first)                                                                                                   \
+    "{" first "\"metadata\":{\"name\":\"e\"},\"eventTime\":\"2026-11-20T08:38:00.463585Z\","                           \
+    "\"reportingController\":\"example.com/c\",\"reportingInstance\":\"i\",\"action\":\"Act\","                        \
+    "\"reason\":\"Because\",\"type\":\"Normal\",\"note\":\"n\","                                                       \
     "\"regarding\":{\"kind\":\"Pod\",\"namespace\":\"ns\",\"name\":\"p\"}}"
 #define A64 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define A256 A64 A64 A64 A64
@@ -197,9 +191,8 @@ static void events__posted_and_patched__accepted(void **state)
     (void)state;
     http_expect(server, "POST", EVENTS, EVENT(""), 201);
     http_expect(server, "POST", EVENTS, EVENT(""), 409);
-    struct http_reply r = http_patch(
-        server, EVENTS "/e", MERGE,
-        "{\"series\":{\"count\":2,\"lastObservedTime\":\"2026-11-20T08:38:01.000000Z\"}}");
+    struct http_reply r = http_patch(server, EVENTS "/e", MERGE,
+                                     "{\"series\":{\"count\":2,\"lastObservedTime\":\"2026-11-20T08:38:01.000000Z\"}}");
     assert_int_equal(r.status, 200);
     assert_string_equal(json_text(r.doc, "apiVersion"), "events.k8s.io/v1");
     http_reply_fini(&r);

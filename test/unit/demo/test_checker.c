@@ -8,19 +8,18 @@
 #include <string.h>
 
 /* One node with two GPUs of 1000 MiB, one of them with two slots. */
-#define NODE                                                                                       \
-    "{\"metadata\":{\"name\":\"n1\",\"annotations\":{\"fgpu.io/"                                   \
-    "gpus\":\"{\\\"v\\\":1,\\\"gpus\\\":["                                                         \
-    "{\\\"uuid\\\":\\\"GPU-a\\\",\\\"index\\\":0,\\\"model\\\":\\\"T\\\",\\\"memMib\\\":1000,"     \
-    "\\\"slots\\\":2},"                                                                            \
-    "{\\\"uuid\\\":\\\"GPU-b\\\",\\\"index\\\":1,\\\"model\\\":\\\"T\\\",\\\"memMib\\\":1000,"     \
+#define NODE                                                                                                           \
+    "{\"metadata\":{\"name\":\"n1\",\"annotations\":{\"fgpu.io/"                                                       \
+    "gpus\":\"{\\\"v\\\":1,\\\"gpus\\\":["                                                                             \
+    "{\\\"uuid\\\":\\\"GPU-a\\\",\\\"index\\\":0,\\\"model\\\":\\\"T\\\",\\\"memMib\\\":1000,"                         \
+    "\\\"slots\\\":2},"                                                                                                \
+    "{\\\"uuid\\\":\\\"GPU-b\\\",\\\"index\\\":1,\\\"model\\\":\\\"T\\\",\\\"memMib\\\":1000,"                         \
     "\\\"slots\\\":16}]}\"}}}"
 
-struct planted {        /* one pod */
-    const char *limits; /* of its container, JSON members; NULL: none */
-    const char
-        *devices; /* of the container "main" in the assignment, with ' for "; NULL: no annotation */
-    const char *extra; /* further containers of the assignment, with '; NULL: none */
+struct planted {         /* one pod */
+    const char *limits;  /* of its container, JSON members; NULL: none */
+    const char *devices; /* of the container "main" in the assignment, with ' for "; NULL: no annotation */
+    const char *extra;   /* further containers of the assignment, with '; NULL: none */
     const char *phase;
     const char *init; /* spec.initContainers, JSON; NULL: none */
 };
@@ -42,24 +41,9 @@ struct row {
 static const struct row rows[] = {
     {"nothing", {{0}}, 0, 0, 0, NULL},
     {"exactly full", {{.devices = A(600, 400)}, {.devices = A(400, 600)}}, 0, 0, 1000, NULL},
-    {"one milli too much",
-     {{.devices = A(600, 400)}, {.devices = A(401, 600)}},
-     1,
-     1,
-     1001,
-     "1001 of 1000 milli"},
-    {"one MiB too much",
-     {{.devices = A(600, 401)}, {.devices = A(400, 600)}},
-     1,
-     1,
-     1000,
-     "1001 of 1000 MiB"},
-    {"too many sharers",
-     {{.devices = A(1, 1)}, {.devices = A(1, 1)}, {.devices = A(1, 1)}},
-     1,
-     1,
-     3,
-     "3 of 2 sharers"},
+    {"one milli too much", {{.devices = A(600, 400)}, {.devices = A(401, 600)}}, 1, 1, 1001, "1001 of 1000 milli"},
+    {"one MiB too much", {{.devices = A(600, 401)}, {.devices = A(400, 600)}}, 1, 1, 1000, "1001 of 1000 MiB"},
+    {"too many sharers", {{.devices = A(1, 1)}, {.devices = A(1, 1)}, {.devices = A(1, 1)}}, 1, 1, 3, "3 of 2 sharers"},
     {"two devices too full",
      {{.devices = A(600, 1) "," B(600, 1)}, {.devices = A(600, 1) "," B(600, 1)}},
      2,
@@ -67,9 +51,7 @@ static const struct row rows[] = {
      2400,
      "gpu 0"},
     {"finished pods hold nothing",
-     {{.devices = A(900, 1), .phase = "Succeeded"},
-      {.devices = A(900, 1), .phase = "Failed"},
-      {.devices = A(900, 1)}},
+     {{.devices = A(900, 1), .phase = "Succeeded"}, {.devices = A(900, 1), .phase = "Failed"}, {.devices = A(900, 1)}},
      0,
      0,
      900,
@@ -85,12 +67,7 @@ static const struct row rows[] = {
     {"not json", {{.devices = "}"}}, 1, 0, 0, "assignment: not JSON"},
     {"absurd milli", {{.devices = A(1001, 1)}}, 1, 0, 0, "milli is not within 0..1000"},
     {"negative memory", {{.devices = A(1, -1)}}, 1, 0, 0, "memMib"},
-    {"bound without assignment",
-     {{.limits = "\"fgpu.io/gpu-milli\":\"300\""}},
-     1,
-     0,
-     0,
-     "asks for 1 x (300"},
+    {"bound without assignment", {{.limits = "\"fgpu.io/gpu-milli\":\"300\""}}, 1, 0, 0, "asks for 1 x (300"},
     {"less than asked",
      {{.limits = "\"fgpu.io/gpu-milli\":\"300\"", .devices = A(200, 10)}},
      1,
@@ -98,8 +75,7 @@ static const struct row rows[] = {
      200,
      "asks for 1 x (300 milli, 0 MiB) and has 0"},
     {"as asked",
-     {{.limits = "\"fgpu.io/gpu-milli\":\"300\",\"fgpu.io/gpu-memory-mib\":\"10\"",
-       .devices = A(300, 10)}},
+     {{.limits = "\"fgpu.io/gpu-milli\":\"300\",\"fgpu.io/gpu-memory-mib\":\"10\"", .devices = A(300, 10)}},
      0,
      0,
      300,
@@ -111,8 +87,7 @@ static const struct row rows[] = {
      1000,
      "asks for 2 x (1000"},
     {"two devices",
-     {{.limits = "\"fgpu.io/gpu-count\":\"2\",\"fgpu.io/gpu-milli\":\"400\"",
-       .devices = A(400, 400) "," B(400, 400)}},
+     {{.limits = "\"fgpu.io/gpu-count\":\"2\",\"fgpu.io/gpu-milli\":\"400\"", .devices = A(400, 400) "," B(400, 400)}},
      0,
      0,
      800,
@@ -147,12 +122,11 @@ static void plant(const struct planted *p, int number)
 {
     char json[4096], assignment[1024] = "", escaped[2048];
     if (p->devices) {
-        snprintf(
-            assignment, sizeof(assignment),
-            "\"fgpu.io/"
-            "assignment\":\"{'v':1,'id':'x','containers':[{'name':'main','init':false,'devices':"
-            "[%s]}%s]}\"",
-            p->devices, p->extra ? p->extra : "");
+        snprintf(assignment, sizeof(assignment),
+                 "\"fgpu.io/"
+                 "assignment\":\"{'v':1,'id':'x','containers':[{'name':'main','init':false,'devices':"
+                 "[%s]}%s]}\"",
+                 p->devices, p->extra ? p->extra : "");
     }
     size_t n = 0;
     for (const char *c = assignment; *c; c++) {
@@ -167,8 +141,7 @@ static void plant(const struct planted *p, int number)
              "\"nodeName\":\"n1\",\"initContainers\":%s,\"containers\":[{\"name\":\"main\","
              "\"resources\":{"
              "\"limits\":{%s}}}]},\"status\":{\"phase\":\"%s\"}}",
-             number, escaped, p->init ? p->init : "[]", p->limits ? p->limits : "",
-             p->phase ? p->phase : "Running");
+             number, escaped, p->init ? p->init : "[]", p->limits ? p->limits : "", p->phase ? p->phase : "Running");
     server_create(APISERVER_PODS, json);
 }
 
@@ -186,12 +159,10 @@ static void checker__planted_states__finds_each(void **state)
             }
         }
         checker_run(server, &r);
-        if (r.violation_n != row->violations || r.overcommit_n != row->overcommits ||
-            r.milli_used != row->milli_used ||
-            (row->first && !strstr(r.first_violation, row->first)) ||
-            (!row->first && r.first_violation[0])) {
-            fail_msg("%s: %u violations, %u over-commits, %lld milli: %s", row->name, r.violation_n,
-                     r.overcommit_n, (long long)r.milli_used, r.first_violation);
+        if (r.violation_n != row->violations || r.overcommit_n != row->overcommits || r.milli_used != row->milli_used ||
+            (row->first && !strstr(r.first_violation, row->first)) || (!row->first && r.first_violation[0])) {
+            fail_msg("%s: %u violations, %u over-commits, %lld milli: %s", row->name, r.violation_n, r.overcommit_n,
+                     (long long)r.milli_used, r.first_violation);
         }
         checker_report_fini(&r);
         server_stop(NULL);
@@ -213,8 +184,7 @@ static void checker__unreadable_node__violation(void **state)
 {
     (void)state;
     struct checker_report r;
-    server_create(APISERVER_NODES,
-                  "{\"metadata\":{\"name\":\"n1\",\"annotations\":{\"fgpu.io/gpus\":\"[\"}}}");
+    server_create(APISERVER_NODES, "{\"metadata\":{\"name\":\"n1\",\"annotations\":{\"fgpu.io/gpus\":\"[\"}}}");
     checker_run(server, &r);
     assert_int_equal(r.violation_n, 1);
     checker_report_fini(&r);
@@ -243,10 +213,10 @@ static void checker__counts__pods_holes_and_capacity(void **state)
 }
 
 /* What nobody but the judge reads, an instance, and what kubelet counts. */
-#define CUT_NODE                                                                                   \
-    "{\"metadata\":{\"name\":\"n1\",\"annotations\":{\"demo.fgpu.io/hardware\":\"{\\\"v\\\":1,\\\"gpus\\\":["    \
-    "{\\\"uuid\\\":\\\"GPU-a\\\",\\\"index\\\":0,\\\"model\\\":\\\"A100\\\",\\\"memMib\\\":40960,"            \
-    "\\\"mig\\\":[{\\\"uuid\\\":\\\"MIG-a\\\",\\\"profile\\\":\\\"3g.20gb\\\",\\\"start\\\":4,"           \
+#define CUT_NODE                                                                                                       \
+    "{\"metadata\":{\"name\":\"n1\",\"annotations\":{\"demo.fgpu.io/hardware\":\"{\\\"v\\\":1,\\\"gpus\\\":["          \
+    "{\\\"uuid\\\":\\\"GPU-a\\\",\\\"index\\\":0,\\\"model\\\":\\\"A100\\\",\\\"memMib\\\":40960,"                     \
+    "\\\"mig\\\":[{\\\"uuid\\\":\\\"MIG-a\\\",\\\"profile\\\":\\\"3g.20gb\\\",\\\"start\\\":4,"                        \
     "\\\"memMib\\\":19968}]}]}\"}},\"status\":{\"allocatable\":{\"nvidia.com/gpu\":\"2\",\"cpu\":\"1\"}}}"
 #define INSTANCE(milli) "{'uuid':'MIG-a','index':1028,'milli':" #milli ",'memMib':19968}"
 #define GPUS(n) "\"nvidia.com/gpu\":\"" #n "\""
@@ -276,11 +246,10 @@ static void checker__hardware_instances_and_allocatable__each_judged(void **stat
             }
         }
         checker_run(server, &r);
-        if (r.violation_n != row->violations || r.overcommit_n != row->overcommits ||
-            r.milli_used != row->milli_used || (row->first && !strstr(r.first_violation, row->first)) ||
-            (!row->first && r.first_violation[0])) {
-            fail_msg("%s: %u violations, %u over-commits, %lld milli: %s", row->name, r.violation_n,
-                     r.overcommit_n, (long long)r.milli_used, r.first_violation);
+        if (r.violation_n != row->violations || r.overcommit_n != row->overcommits || r.milli_used != row->milli_used ||
+            (row->first && !strstr(r.first_violation, row->first)) || (!row->first && r.first_violation[0])) {
+            fail_msg("%s: %u violations, %u over-commits, %lld milli: %s", row->name, r.violation_n, r.overcommit_n,
+                     (long long)r.milli_used, r.first_violation);
         }
         checker_report_fini(&r);
         server_stop(NULL);
@@ -302,8 +271,7 @@ static void cluster__default_size__readable_and_unique(void **state)
     assert_string_equal(r.nodes[2].devices[0].model, "NVIDIA-L40S");
     for (size_t i = 0; i < 32; i++) {
         for (size_t k = 0; k < i; k++) {
-            assert_string_not_equal(r.nodes[i / 4].devices[i % 4].uuid,
-                                    r.nodes[k / 4].devices[k % 4].uuid);
+            assert_string_not_equal(r.nodes[i / 4].devices[i % 4].uuid, r.nodes[k / 4].devices[k % 4].uuid);
         }
     }
     checker_report_fini(&r);

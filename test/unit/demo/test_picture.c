@@ -33,15 +33,13 @@ static int fill(void **state)
 {
     (void)state;
     memset(&stats, 0, sizeof(stats));
-    report = (struct checker_report){
-        .nodes = nodes, .node_n = 8, .device_n = 32, .bound_n = 64, .pending_n = 7};
+    report = (struct checker_report){.nodes = nodes, .node_n = 8, .device_n = 32, .bound_n = 64, .pending_n = 7};
     for (int n = 0; n < 8; n++) {
         nodes[n] = (struct checker_node){.devices = devices[n], .device_n = 4, .readable = true};
         snprintf(nodes[n].name, sizeof(nodes[n].name), "node-%02d", n);
         for (int g = 0; g < 4; g++) {
             struct checker_device *d = &devices[n][g];
-            *d = (struct checker_device){
-                .index = g, .healthy = true, .slot_n = 16, .milli = 1000, .mem_mib = 81920};
+            *d = (struct checker_device){.index = g, .healthy = true, .slot_n = 16, .milli = 1000, .mem_mib = 81920};
             d->milli_used = n * 1000 / 7;
             d->mem_used_mib = g * 81920 / 3;
             d->sharer_n = 1;
@@ -61,11 +59,8 @@ static int fill(void **state)
         latency_add(&stats.filter, i < 98 ? 12 : 15);
         latency_add(&stats.bind, 200000);
     }
-    view = (struct picture_view){.report = &report,
-                                 .stats = &stats,
-                                 .elapsed_ms = 12300,
-                                 .for_ms = 60000,
-                                 .binds_per_s_milli = 12340};
+    view = (struct picture_view){
+        .report = &report, .stats = &stats, .elapsed_ms = 12300, .for_ms = 60000, .binds_per_s_milli = 12340};
     strbuf_init(&out, 1 << 20);
     return 0;
 }
@@ -170,8 +165,7 @@ static void render__any_size__stays_inside(void **state)
     (void)state;
     for (int32_t rows = 12; rows < 60; rows += 5) {
         for (int32_t cols = 20; cols < 200; cols += 9) {
-            struct picture_style style = {
-                .utf8 = cols % 2, .color = rows % 2, .cols = cols, .rows = rows};
+            struct picture_style style = {.utf8 = cols % 2, .color = rows % 2, .cols = cols, .rows = rows};
             strbuf_reset(&out);
             picture_render(&view, &style, &out);
             if (line_n() >= (size_t)rows || widest() > (size_t)cols) {
@@ -215,36 +209,34 @@ static void line__same_state__golden(void **state)
     (void)state;
     view.violation_n = 2;
     picture_line(&view, &out);
-    assert_string_equal(
-        out.p, "12 s: compute 50.0 %, memory 50.0 %, 64 pods bound, 7 pending (5 refused), "
-               "12.3 binds/s, filter p50 12 us p99 15 us, 2 invariant violations\n");
+    assert_string_equal(out.p, "12 s: compute 50.0 %, memory 50.0 %, 64 pods bound, 7 pending (5 refused), "
+                               "12.3 binds/s, filter p50 12 us p99 15 us, 2 invariant violations\n");
 }
 
 static void summary__fixed_result__golden(void **state)
 {
     (void)state;
-    static const char golden[] =
-        "fgpu demo: 60 s, 8 nodes, 32 GPUs\n"
-        "\n"
-        "PODS          170 bound; 190 created, 106 finished, 12 gave up waiting\n"
-        "NOW           64 bound, 7 pending, 5 refused\n"
-        "FAILED CALLS  1, of which 0 broke the protocol\n"
-        "              last: bind: not ready\n"
-        "\n"
-        "CALL          P50        P99        CALLS\n"
-        "filter        12 us      15 us      100\n"
-        "refusal       0 us       0 us       0\n"
-        "prioritize    0 us       0 us       0\n"
-        "bind          204 ms     204 ms     100\n"
-        "\n"
-        "HANDED OUT    MEAN       AT THE END\n"
-        "compute       81.2 %     50.0 %\n"
-        "memory        0.7 %      50.0 %\n"
-        "largest hole  700 milli, 81920 MiB; 3 of 32 GPUs empty\n"
-        "\n"
-        "1 over-commits in 1200 looks at the API server's objects\n"
-        "first violation: node node-00 gpu 1: 1100 of 1000 milli\n"
-        "2 invariant violations\n";
+    static const char golden[] = "fgpu demo: 60 s, 8 nodes, 32 GPUs\n"
+                                 "\n"
+                                 "PODS          170 bound; 190 created, 106 finished, 12 gave up waiting\n"
+                                 "NOW           64 bound, 7 pending, 5 refused\n"
+                                 "FAILED CALLS  1, of which 0 broke the protocol\n"
+                                 "              last: bind: not ready\n"
+                                 "\n"
+                                 "CALL          P50        P99        CALLS\n"
+                                 "filter        12 us      15 us      100\n"
+                                 "refusal       0 us       0 us       0\n"
+                                 "prioritize    0 us       0 us       0\n"
+                                 "bind          204 ms     204 ms     100\n"
+                                 "\n"
+                                 "HANDED OUT    MEAN       AT THE END\n"
+                                 "compute       81.2 %     50.0 %\n"
+                                 "memory        0.7 %      50.0 %\n"
+                                 "largest hole  700 milli, 81920 MiB; 3 of 32 GPUs empty\n"
+                                 "\n"
+                                 "1 over-commits in 1200 looks at the API server's objects\n"
+                                 "first violation: node node-00 gpu 1: 1100 of 1000 milli\n"
+                                 "2 invariant violations\n";
     stats.bound = 170;
     stats.created = 190;
     stats.finished = 106;
@@ -290,8 +282,7 @@ static void style__environment__decides(void **state)
         setenv("TERM", rows[i].term, 1);
         setenv("NO_COLOR", rows[i].no_color, 1);
         picture_style_detect(-1, &style);
-        if (style.utf8 != rows[i].utf8 || style.color || style.redraw || style.cols != 80 ||
-            style.rows != 24) {
+        if (style.utf8 != rows[i].utf8 || style.color || style.redraw || style.cols != 80 || style.rows != 24) {
             fail_msg("%s", rows[i].name);
         }
     }

@@ -186,10 +186,9 @@ static void player__broken_replies__failures_backoff_and_recovery(void **state)
         play(false);
         create(name, "\"fgpu.io/gpu-milli\":\"100\"");
         wait_for(&stats.failures, 1);
-        if (!strstr(stats.last_failure, rows[i].contained) ||
-            (stats.protocol_errors > 0) != rows[i].protocol) {
-            fail_msg("%s: %llu protocol errors, %s", rows[i].name,
-                     (unsigned long long)stats.protocol_errors, stats.last_failure);
+        if (!strstr(stats.last_failure, rows[i].contained) || (stats.protocol_errors > 0) != rows[i].protocol) {
+            fail_msg("%s: %llu protocol errors, %s", rows[i].name, (unsigned long long)stats.protocol_errors,
+                     stats.last_failure);
         }
         extender_set(extender, EXTENDER_HONEST);
         wait_for(&stats.bound, 1);
@@ -235,10 +234,8 @@ static void workload__played_fast__cluster_fills_and_stays_sound(void **state)
     assert_non_null(file);
     int fd = fileno(file);
     struct picture_result result;
-    picture_run(
-        &(struct picture_options){
-            .apiserver = server, .player = player, .fd = fd, .for_ms = 300, .stop = &end},
-        &result);
+    picture_run(&(struct picture_options){.apiserver = server, .player = player, .fd = fd, .for_ms = 300, .stop = &end},
+                &result);
     if (result.violation_n || result.stats.protocol_errors) {
         fail_msg("%s %s", result.first_violation, result.stats.last_failure);
     }
@@ -269,9 +266,7 @@ static void workload__careless_extender__violations_reported(void **state)
     atomic_init(&end, true);
     struct picture_result result;
     int fd = open("/dev/null", O_WRONLY);
-    picture_run(
-        &(struct picture_options){.apiserver = server, .player = player, .fd = fd, .stop = &end},
-        &result);
+    picture_run(&(struct picture_options){.apiserver = server, .player = player, .fd = fd, .stop = &end}, &result);
     close(fd);
     assert_true(result.overcommit_n > 0);
     assert_true(result.violation_n >= result.overcommit_n);

@@ -119,17 +119,15 @@ static void pairs__of_every_form__read_or_refused(void **state)
 
 /* ---- claims ---- */
 
-#define ASSIGNED(device, index)                                                                    \
-    "{\"fgpu.io/visible-devices.c0\":\"" device                                                    \
-    "\",\"fgpu.io/assignment\":\"{\\\"v\\\":1,\\\"id\\\":\\\"x\\\","                               \
-    "\\\"containers\\\":[{\\\"name\\\":\\\"main\\\",\\\"init\\\":false,\\\"devices\\\":[{"         \
-    "\\\"uuid\\\":\\\"" device "\\\",\\\"index\\\":" #index                                        \
-    ",\\\"milli\\\":300,\\\"memMib\\\":100}]}]}\"}"
-#define REFUSAL                                                                                    \
-    "{\"metadata\":{\"name\":\"waits\",\"namespace\":\"ns\"},\"spec\":{\"containers\":[{\"name\":" \
-    "\"c\"}]},\"status\":{\"phase\":"                                                              \
-    "\"Pending\",\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"False\",\"message\":\"0/" \
-    "1 nodes are "                                                                                 \
+#define ASSIGNED(device, index)                                                                                        \
+    "{\"fgpu.io/visible-devices.c0\":\"" device "\",\"fgpu.io/assignment\":\"{\\\"v\\\":1,\\\"id\\\":\\\"x\\\","       \
+    "\\\"containers\\\":[{\\\"name\\\":\\\"main\\\",\\\"init\\\":false,\\\"devices\\\":[{"                             \
+    "\\\"uuid\\\":\\\"" device "\\\",\\\"index\\\":" #index ",\\\"milli\\\":300,\\\"memMib\\\":100}]}]}\"}"
+#define REFUSAL                                                                                                        \
+    "{\"metadata\":{\"name\":\"waits\",\"namespace\":\"ns\"},\"spec\":{\"containers\":[{\"name\":"                     \
+    "\"c\"}]},\"status\":{\"phase\":"                                                                                  \
+    "\"Pending\",\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"False\",\"message\":\"0/"                     \
+    "1 nodes are "                                                                                                     \
     "available: 1 too few GPUs.\"}]}}"
 
 static void claims__of_pods__true_and_false(void **state)
@@ -157,8 +155,7 @@ static void claims__of_pods__true_and_false(void **state)
         {HOLDS("a", 2, 300, 100), false, "holds 1 devices"},
         {HOLDS("waits", 1, 300, 100), false, "holds 0 devices"},
         {TOLD("a", "fgpu.io/visible-devices.c0: GPU-*"), true, "told"},
-        {TOLD("a", "fgpu.io/visible-devices.c0: MIG-*"), false,
-         "is told fgpu.io/visible-devices.c0: GPU-a"},
+        {TOLD("a", "fgpu.io/visible-devices.c0: MIG-*"), false, "is told fgpu.io/visible-devices.c0: GPU-a"},
         {TOLD("a", "other: *"), false, "is told other: nothing"},
         {EVENT("", "x"), false, "no such Event"},
     };
@@ -178,10 +175,8 @@ static void claims__of_pods__true_and_false(void **state)
     }
     server_delete("ab");
     server_pod("ac", "n1", ASSIGNED("GPU-c", 1));
-    assert_true(
-        claim_holds(&(struct claim){.apiserver = server, .step = &(struct scenario_step)APART("a*")}));
-    assert_false(claim_holds(
-        &(struct claim){.apiserver = server, .step = &(struct scenario_step)TOGETHER("a*")}));
+    assert_true(claim_holds(&(struct claim){.apiserver = server, .step = &(struct scenario_step)APART("a*")}));
+    assert_false(claim_holds(&(struct claim){.apiserver = server, .step = &(struct scenario_step)TOGETHER("a*")}));
 }
 
 static void claims__of_state__compared_as_json(void **state)
@@ -210,12 +205,12 @@ static struct clock_shifted shifted;
 static struct scenario_runner *start_telling(const struct scenario *scenario, atomic_bool *stop)
 {
     const struct scenario_runner_options o = {.scenario = scenario,
-                                          .apiserver = server,
-                                          .ops_url = "http://127.0.0.1:1",
-                                          .clock = &shifted,
-                                          .for_ms = 1,
-                                          .fd = -1,
-                                          .stop = stop};
+                                              .apiserver = server,
+                                              .ops_url = "http://127.0.0.1:1",
+                                              .clock = &shifted,
+                                              .for_ms = 1,
+                                              .fd = -1,
+                                              .stop = stop};
     struct scenario_runner *t;
 
     clock_shifted_init(&shifted);
@@ -256,8 +251,7 @@ static void scenario_runner__steps__taken_in_order(void **state)
         REFUSED("a-2", ""),
         SAY("The end"),
     };
-    static const struct scenario scenario = {
-        .name = "s", .steps = steps, .step_n = sizeof(steps) / sizeof(steps[0])};
+    static const struct scenario scenario = {.name = "s", .steps = steps, .step_n = sizeof(steps) / sizeof(steps[0])};
     atomic_bool stop = false;
     struct scenario_runner *t;
     struct scenario_result r;
@@ -283,11 +277,9 @@ int main(void)
         cmocka_unit_test(pairs__of_every_form__read_or_refused),
         cmocka_unit_test_setup_teardown(claims__of_pods__true_and_false, server_start, server_stop),
         cmocka_unit_test(claims__of_state__compared_as_json),
-        cmocka_unit_test_setup_teardown(
-            scenario_runner__a_claim_after_a_stop__the_scenario_is_not_finished, server_start,
-            server_stop),
-        cmocka_unit_test_setup_teardown(scenario_runner__steps__taken_in_order, server_start,
-                                        server_stop),
+        cmocka_unit_test_setup_teardown(scenario_runner__a_claim_after_a_stop__the_scenario_is_not_finished,
+                                        server_start, server_stop),
+        cmocka_unit_test_setup_teardown(scenario_runner__steps__taken_in_order, server_start, server_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,8 +121,7 @@ static void action__too_many__the_oldest_gives_way(void **state)
 static void digest__keys_and_texts__tell_apart(void **state)
 {
     static const struct digest_keys other = {{1, 2}, {3, 5}};
-    struct digest x = digest_of(&keys, STR("a")), y = digest_of(&other, STR("a")),
-                  z = digest_of(&keys, STR("b"));
+    struct digest x = digest_of(&keys, STR("a")), y = digest_of(&other, STR("a")), z = digest_of(&keys, STR("b"));
     (void)state;
     assert_true(x.a == y.a && x.b != y.b);
     assert_true(x.a != z.a && x.b != z.b && x.a != x.b);

@@ -17,8 +17,8 @@
 struct step {
     int at_ms;
     enum bind_action want;
-    int status;                /* of a POST: what the API server answers, or LOSES, or NEVER_SENT */
-    uint64_t version;          /* of a POST: what it must carry; of a sight: where the pod is */
+    int status;       /* of a POST: what the API server answers, or LOSES, or NEVER_SENT */
+    uint64_t version; /* of a POST: what it must carry; of a sight: where the pod is */
     int retry_after_ms;
     enum bind_sight_kind seen; /* of a GET */
     bool changed;              /* the decision does not hold for the pod that was seen */
@@ -38,13 +38,34 @@ struct script {
     bool expired;       /* the caller was told "not known" before the end */
 };
 
-#define POST(at, s) {.at_ms = (at), .want = BIND_POST, .status = (s), .version = FIRST}
-#define POST_OF(at, v, s) {.at_ms = (at), .want = BIND_POST, .status = (s), .version = (v)}
-#define GET(at, k) {.at_ms = (at), .want = BIND_GET, .seen = (k)}
-#define UNBOUND(at, v) {.at_ms = (at), .want = BIND_GET, .seen = BIND_SEEN_UNBOUND, .version = (v)}
-#define WATCH(at, v) {.at_ms = (at), .watch = true, .seen = BIND_SEEN_UNBOUND, .version = (v)}
-#define WAIT(at) {.at_ms = (at), .want = BIND_WAIT}
-#define END(at) {.at_ms = (at), .want = BIND_END}
+#define POST(at, s)                                                                                                    \
+    {                                                                                                                  \
+        .at_ms = (at), .want = BIND_POST, .status = (s), .version = FIRST                                              \
+    }
+#define POST_OF(at, v, s)                                                                                              \
+    {                                                                                                                  \
+        .at_ms = (at), .want = BIND_POST, .status = (s), .version = (v)                                                \
+    }
+#define GET(at, k)                                                                                                     \
+    {                                                                                                                  \
+        .at_ms = (at), .want = BIND_GET, .seen = (k)                                                                   \
+    }
+#define UNBOUND(at, v)                                                                                                 \
+    {                                                                                                                  \
+        .at_ms = (at), .want = BIND_GET, .seen = BIND_SEEN_UNBOUND, .version = (v)                                     \
+    }
+#define WATCH(at, v)                                                                                                   \
+    {                                                                                                                  \
+        .at_ms = (at), .watch = true, .seen = BIND_SEEN_UNBOUND, .version = (v)                                        \
+    }
+#define WAIT(at)                                                                                                       \
+    {                                                                                                                  \
+        .at_ms = (at), .want = BIND_WAIT                                                                               \
+    }
+#define END(at)                                                                                                        \
+    {                                                                                                                  \
+        .at_ms = (at), .want = BIND_END                                                                                \
+    }
 
 static const struct script scripts[] = {
     /* ---- answers to the only send ---- */
@@ -56,95 +77,199 @@ static const struct script scripts[] = {
     {"401 once, then 201", {POST(0, 401), POST(1, 201), END(2)}, 3, BIND_CONFIRMED, NULL, false},
     {"401 twice", {POST(0, 401), POST(1, 401), END(2)}, 3, BIND_RELEASED, "credentials", false},
     {"429, waits as told, then 201",
-     {{.at_ms = 0, .want = BIND_POST, .status = 429, .version = FIRST, .retry_after_ms = 1000}, WAIT(999),
-      POST(1000, 201), END(1001)},
-     4, BIND_CONFIRMED, NULL, false},
+     {{.at_ms = 0, .want = BIND_POST, .status = 429, .version = FIRST, .retry_after_ms = 1000},
+      WAIT(999),
+      POST(1000, 201),
+      END(1001)},
+     4,
+     BIND_CONFIRMED,
+     NULL,
+     false},
     {"429 for longer than the deadline allows",
      {{.at_ms = 0, .want = BIND_POST, .status = 429, .version = FIRST, .retry_after_ms = 10000}, END(1)},
-     2, BIND_RELEASED, "overloaded", false},
+     2,
+     BIND_RELEASED,
+     "overloaded",
+     false},
     {"never sent until the deadline",
-     {POST(0, NEVER_SENT), WAIT(1), POST(200, NEVER_SENT), POST(4900, NEVER_SENT), END(5100)}, 5,
-     BIND_RELEASED, "could not be reached", false},
+     {POST(0, NEVER_SENT), WAIT(1), POST(200, NEVER_SENT), POST(4900, NEVER_SENT), END(5100)},
+     5,
+     BIND_RELEASED,
+     "could not be reached",
+     false},
     {"never sent, then 201", {POST(0, NEVER_SENT), POST(200, 201), END(201)}, 3, BIND_CONFIRMED, NULL, false},
 
     /* ---- the end (a): seen bound ---- */
     {"409, bound by us before", {POST(0, 409), GET(1, BIND_SEEN_OURS), END(2)}, 3, BIND_CONFIRMED, NULL, false},
     {"lost, pod is bound", {POST(0, LOSES), GET(10, BIND_SEEN_OURS), END(11)}, 3, BIND_CONFIRMED, NULL, false},
     {"500, pod is bound", {POST(0, 500), GET(1, BIND_SEEN_OURS), END(2)}, 3, BIND_CONFIRMED, NULL, false},
-    {"409, bound to another node", {POST(0, 409), GET(1, BIND_SEEN_ELSEWHERE), END(2)}, 3, BIND_RELEASED,
-     "somebody else", false},
+    {"409, bound to another node",
+     {POST(0, 409), GET(1, BIND_SEEN_ELSEWHERE), END(2)},
+     3,
+     BIND_RELEASED,
+     "somebody else",
+     false},
     {"409, bound to the same node with another record: nothing is released by hand",
-     {POST(0, 409), GET(1, BIND_SEEN_OTHER_RECORD), END(2)}, 3, BIND_SUPERSEDED, "somebody else", false},
+     {POST(0, 409), GET(1, BIND_SEEN_OTHER_RECORD), END(2)},
+     3,
+     BIND_SUPERSEDED,
+     "somebody else",
+     false},
     {"lost, and the watch shows it bound",
-     {POST(0, LOSES), GET(10, BIND_SEEN_NOTHING), {.at_ms = 50, .watch = true, .seen = BIND_SEEN_OURS}, END(51)}, 4,
-     BIND_CONFIRMED, NULL, false},
+     {POST(0, LOSES), GET(10, BIND_SEEN_NOTHING), {.at_ms = 50, .watch = true, .seen = BIND_SEEN_OURS}, END(51)},
+     4,
+     BIND_CONFIRMED,
+     NULL,
+     false},
 
     /* ---- the end (b): gone, or another uid ---- */
-    {"409, pod gone or recreated under its name", {POST(0, 409), GET(1, BIND_SEEN_GONE), END(2)}, 3, BIND_RELEASED,
-     "no longer exists", false},
+    {"409, pod gone or recreated under its name",
+     {POST(0, 409), GET(1, BIND_SEEN_GONE), END(2)},
+     3,
+     BIND_RELEASED,
+     "no longer exists",
+     false},
     {"lost, deleted after the deadline",
-     {POST(0, LOSES), GET(10, BIND_SEEN_NOTHING), GET(5200, BIND_SEEN_GONE), END(5201)}, 4, BIND_RELEASED, NULL, true},
+     {POST(0, LOSES), GET(10, BIND_SEEN_NOTHING), GET(5200, BIND_SEEN_GONE), END(5201)},
+     4,
+     BIND_RELEASED,
+     NULL,
+     true},
 
     /* ---- the end (c): unbound at a version that no send carried ---- */
     {"409 for a stale version: decided again, sent again at once",
-     {POST(0, 409), UNBOUND(1, FIRST + 7), POST_OF(1, FIRST + 7, 201), END(2)}, 4, BIND_CONFIRMED, NULL, false},
+     {POST(0, 409), UNBOUND(1, FIRST + 7), POST_OF(1, FIRST + 7, 201), END(2)},
+     4,
+     BIND_CONFIRMED,
+     NULL,
+     false},
     {"the same, but what was decided does not hold for the new object",
      {POST(0, 409),
-      {.at_ms = 1, .want = BIND_GET, .seen = BIND_SEEN_UNBOUND, .version = FIRST + 7, .changed = true}, END(2)},
-     3, BIND_RELEASED, "was changed", false},
+      {.at_ms = 1, .want = BIND_GET, .seen = BIND_SEEN_UNBOUND, .version = FIRST + 7, .changed = true},
+      END(2)},
+     3,
+     BIND_RELEASED,
+     "was changed",
+     false},
     {"after (c) the first sends are dead: a refusal settles",
-     {POST(0, LOSES), UNBOUND(10, FIRST + 1), POST_OF(10, FIRST + 1, 403), END(11)}, 4, BIND_RELEASED, "no right",
+     {POST(0, LOSES), UNBOUND(10, FIRST + 1), POST_OF(10, FIRST + 1, 403), END(11)},
+     4,
+     BIND_RELEASED,
+     "no right",
      false},
     {"(c) after the deadline: nothing new is sent",
-     {POST(0, LOSES), GET(10, BIND_SEEN_NOTHING), UNBOUND(5200, FIRST + 1), END(5201)}, 4, BIND_RELEASED, NULL, true},
+     {POST(0, LOSES), GET(10, BIND_SEEN_NOTHING), UNBOUND(5200, FIRST + 1), END(5201)},
+     4,
+     BIND_RELEASED,
+     NULL,
+     true},
     {"(c) by the watch, without waiting for a GET",
-     {POST(0, LOSES), UNBOUND(10, FIRST), WAIT(11), WATCH(12, FIRST + 3), POST_OF(12, FIRST + 3, 201), END(13)}, 6,
-     BIND_CONFIRMED, NULL, false},
+     {POST(0, LOSES), UNBOUND(10, FIRST), WAIT(11), WATCH(12, FIRST + 3), POST_OF(12, FIRST + 3, 201), END(13)},
+     6,
+     BIND_CONFIRMED,
+     NULL,
+     false},
     {"(c) by the watch after the deadline",
      {POST(0, LOSES), UNBOUND(10, FIRST), POST(300, LOSES), GET(5100, BIND_SEEN_NOTHING), WATCH(5200, FIRST + 1),
-      END(5201)}, 6, BIND_RELEASED, NULL, true},
+      END(5201)},
+     6,
+     BIND_RELEASED,
+     NULL,
+     true},
     {"an older version of the watch proves nothing",
-     {POST(0, LOSES), UNBOUND(10, FIRST), WATCH(12, FIRST - 1), POST(410, 201), END(411)}, 5, BIND_CONFIRMED, NULL,
+     {POST(0, LOSES), UNBOUND(10, FIRST), WATCH(12, FIRST - 1), POST(410, 201), END(411)},
+     5,
+     BIND_CONFIRMED,
+     NULL,
      false},
     {"unbound at the version of an earlier send proves nothing of the later one",
      {POST(0, 409), UNBOUND(1, FIRST + 7), POST_OF(1, FIRST + 7, LOSES), UNBOUND(10, FIRST),
-      POST_OF(300, FIRST + 7, 201), END(301)}, 6, BIND_CONFIRMED, NULL, false},
+      POST_OF(300, FIRST + 7, 201), END(301)},
+     6,
+     BIND_CONFIRMED,
+     NULL,
+     false},
 
     /* ---- the end (d): the same Binding again ---- */
     {"lost, unbound so far: the same again, 201",
-     {POST(0, LOSES), UNBOUND(10, FIRST), WAIT(11), POST(210, 201), END(211)}, 5, BIND_CONFIRMED, NULL, false},
+     {POST(0, LOSES), UNBOUND(10, FIRST), WAIT(11), POST(210, 201), END(211)},
+     5,
+     BIND_CONFIRMED,
+     NULL,
+     false},
     {"lost, the same again is a conflict: the GET decides",
-     {POST(0, LOSES), UNBOUND(10, FIRST), POST(210, 409), GET(211, BIND_SEEN_OURS), END(212)}, 5, BIND_CONFIRMED,
-     NULL, false},
+     {POST(0, LOSES), UNBOUND(10, FIRST), POST(210, 409), GET(211, BIND_SEEN_OURS), END(212)},
+     5,
+     BIND_CONFIRMED,
+     NULL,
+     false},
     {"a refusal settles nothing while an earlier send is unknown",
-     {POST(0, LOSES), UNBOUND(10, FIRST), POST(210, 403), GET(211, BIND_SEEN_OURS), END(212)}, 5, BIND_CONFIRMED,
-     NULL, false},
+     {POST(0, LOSES), UNBOUND(10, FIRST), POST(210, 403), GET(211, BIND_SEEN_OURS), END(212)},
+     5,
+     BIND_CONFIRMED,
+     NULL,
+     false},
     {"a 401 and a 429 settle nothing while an earlier send is unknown",
-     {POST(0, LOSES), UNBOUND(10, FIRST), POST(210, 401), UNBOUND(211, FIRST), POST(700, 401), UNBOUND(701, FIRST),
-      {.at_ms = 1600, .want = BIND_POST, .status = 429, .version = FIRST, .retry_after_ms = 60000}, WAIT(6000),
-      UNBOUND(60000, FIRST), POST(62000, 404), UNBOUND(62001, FIRST), POST(90000, 201), END(90001)},
-     13, BIND_CONFIRMED, NULL, true},
+     {POST(0, LOSES),
+      UNBOUND(10, FIRST),
+      POST(210, 401),
+      UNBOUND(211, FIRST),
+      POST(700, 401),
+      UNBOUND(701, FIRST),
+      {.at_ms = 1600, .want = BIND_POST, .status = 429, .version = FIRST, .retry_after_ms = 60000},
+      WAIT(6000),
+      UNBOUND(60000, FIRST),
+      POST(62000, 404),
+      UNBOUND(62001, FIRST),
+      POST(90000, 201),
+      END(90001)},
+     13,
+     BIND_CONFIRMED,
+     NULL,
+     true},
     {"503 again and again: each is followed by a GET",
-     {POST(0, 503), WAIT(999), UNBOUND(1000, FIRST), POST(1400, 503), GET(2400, BIND_SEEN_OURS), END(2401)}, 6,
-     BIND_CONFIRMED, NULL, false},
+     {POST(0, 503), WAIT(999), UNBOUND(1000, FIRST), POST(1400, 503), GET(2400, BIND_SEEN_OURS), END(2401)},
+     6,
+     BIND_CONFIRMED,
+     NULL,
+     false},
     {"cannot be sent while an earlier one is unknown",
-     {POST(0, LOSES), UNBOUND(10, FIRST), POST(210, NEVER_SENT), GET(900, BIND_SEEN_OURS), END(901)}, 5,
-     BIND_CONFIRMED, NULL, false},
+     {POST(0, LOSES), UNBOUND(10, FIRST), POST(210, NEVER_SENT), GET(900, BIND_SEEN_OURS), END(901)},
+     5,
+     BIND_CONFIRMED,
+     NULL,
+     false},
     {"nothing answers: stays charged for as long as it takes, and is sent again",
      {POST(0, LOSES), GET(10, BIND_SEEN_NOTHING), GET(2500, BIND_SEEN_NOTHING), GET(5200, BIND_SEEN_NOTHING),
       WAIT(6000), GET(7300, BIND_SEEN_NOTHING), UNBOUND(90000, FIRST), WAIT(90001), POST(130000, 201), END(130001)},
-     10, BIND_CONFIRMED, NULL, true},
+     10,
+     BIND_CONFIRMED,
+     NULL,
+     true},
 
     /* ---- servers that do not look at preconditions, or may not ---- */
     {"server too old or not known: a new version proves nothing, the same goes on",
-     {POST(0, 409), {.at_ms = 1, .want = BIND_GET, .seen = BIND_SEEN_UNBOUND, .version = FIRST + 1, .blind = true},
+     {POST(0, 409),
+      {.at_ms = 1, .want = BIND_GET, .seen = BIND_SEEN_UNBOUND, .version = FIRST + 1, .blind = true},
       POST(300, LOSES),
-      {.at_ms = 5300, .want = BIND_GET, .seen = BIND_SEEN_UNBOUND, .version = FIRST + 2, .blind = true}, WAIT(5301),
-      POST(600000, 201), END(600001)},
-     7, BIND_CONFIRMED, NULL, true},
+      {.at_ms = 5300, .want = BIND_GET, .seen = BIND_SEEN_UNBOUND, .version = FIRST + 2, .blind = true},
+      WAIT(5301),
+      POST(600000, 201),
+      END(600001)},
+     7,
+     BIND_CONFIRMED,
+     NULL,
+     true},
     {"not known at first, then known to look",
-     {POST(0, LOSES), {.at_ms = 1, .want = BIND_GET, .seen = BIND_SEEN_UNBOUND, .version = FIRST + 1, .blind = true},
-      POST(300, LOSES), UNBOUND(301, FIRST + 1), POST_OF(301, FIRST + 1, 201), END(302)}, 6, BIND_CONFIRMED, NULL,
+     {POST(0, LOSES),
+      {.at_ms = 1, .want = BIND_GET, .seen = BIND_SEEN_UNBOUND, .version = FIRST + 1, .blind = true},
+      POST(300, LOSES),
+      UNBOUND(301, FIRST + 1),
+      POST_OF(301, FIRST + 1, 201),
+      END(302)},
+     6,
+     BIND_CONFIRMED,
+     NULL,
      false},
 };
 
@@ -271,8 +396,7 @@ static void bind_machine__item1__time_alone_ends_nothing(void **state)
             struct bind_machine m;
 
             bind_machine_init(&m, FIRST, DEADLINE);
-            (void)repeat(&m, firsts[i], laters[j],
-                         (struct bind_sight){BIND_SEEN_UNBOUND, FIRST, true, true});
+            (void)repeat(&m, firsts[i], laters[j], (struct bind_sight){BIND_SEEN_UNBOUND, FIRST, true, true});
             if (m.resolution != BIND_OPEN) {
                 fail_msg("%d, then %d: ended by time", firsts[i], laters[j]);
             }
@@ -426,8 +550,8 @@ static void bind_machine__random_worlds__release_only_what_cannot_land(void **st
                 commit_some(&w);
                 bind_machine_posted(&m, &a, now);
             } else if (action == BIND_GET) {
-                struct bind_sight seen = {w.bound ? BIND_SEEN_OURS : BIND_SEEN_UNBOUND, w.version,
-                                          dice(&w) % 8 != 0, true};
+                struct bind_sight seen = {w.bound ? BIND_SEEN_OURS : BIND_SEEN_UNBOUND, w.version, dice(&w) % 8 != 0,
+                                          true};
 
                 commit_some(&w); /* after the read */
                 if (dice(&w) % 4 == 0) {

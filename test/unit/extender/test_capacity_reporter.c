@@ -164,12 +164,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(read__nothing_listed_yet__not_known, setup, teardown),
-        cmocka_unit_test_setup_teardown(read__sizes_and_holes__of_nodes_that_take_pods, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(read__fragmentation__by_what_has_been_asked_for, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(read__again__computed_when_changed_and_not_too_often, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(read__sizes_and_holes__of_nodes_that_take_pods, setup, teardown),
+        cmocka_unit_test_setup_teardown(read__fragmentation__by_what_has_been_asked_for, setup, teardown),
+        cmocka_unit_test_setup_teardown(read__again__computed_when_changed_and_not_too_often, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

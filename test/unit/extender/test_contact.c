@@ -76,7 +76,8 @@ static void contact_lost__nobody_follows_or_no_limit__never(void **state)
 {
     (void)state;
     clock_manual_init(&the_clock, 1000 * S, 0);
-    struct contact *free_of_it = contact_new(&the_clock.clock, NULL, 0), *alone = contact_new(&the_clock.clock, NULL, 1000);
+    struct contact *free_of_it = contact_new(&the_clock.clock, NULL, 0),
+                   *alone = contact_new(&the_clock.clock, NULL, 1000);
     contact_follow(free_of_it, KUBE_PODS);
     pass(100000);
     assert_null(contact_lost(free_of_it));
@@ -99,7 +100,7 @@ static void contact_news__persistent_403__logged_at_once_then_each_minute_and_it
         pass(5);
     }
     assert_string_equal(told.p, "WEWWW"); /* at once; blind; after 60, 120 and 180 s */
-    s.trouble = REFLECTOR_UNREACHABLE; /* another cause is told at once */
+    s.trouble = REFLECTOR_UNREACHABLE;    /* another cause is told at once */
     s.trouble_n++;
     contact_news(c, KUBE_PODS, &s);
     assert_string_equal(told.p, "WEWWWW");

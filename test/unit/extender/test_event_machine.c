@@ -29,8 +29,7 @@ static void count(void *ctx, enum event_reason reason, enum event_outcome outcom
 
 static int setup(void **state)
 {
-    const struct event_machine_options o = {
-        .key = {1, 2}, .seed = 3, .instance = "fgpu-0", .observe = count};
+    const struct event_machine_options o = {.key = {1, 2}, .seed = 3, .instance = "fgpu-0", .observe = count};
 
     (void)state;
     memset(&t, 0, sizeof(t));
@@ -194,9 +193,8 @@ static void series__event_expired__is_posted_anew_with_its_count(void **state)
 
 static void series__anything_differs__are_two(void **state)
 {
-    struct event e = {.reason = EVENT_DEVICE_LOST,
-                      .regarding = {EVENT_OBJECT_NODE, STR_NULL, STR("n"), STR("u")},
-                      .note = STR("x")};
+    struct event e = {
+        .reason = EVENT_DEVICE_LOST, .regarding = {EVENT_OBJECT_NODE, STR_NULL, STR("n"), STR("u")}, .note = STR("x")};
 
     (void)state;
     event_machine_record(t.machine, &e, t.now_ns, 0);
@@ -276,8 +274,7 @@ static void limits__all_calls__wait_for_their_tokens(void **state)
         }
     }
     assert_int_equal(called, EVENT_PENDING_MAX);
-    assert_int_equal((t.now_ns - start_ns) / MS,
-                     (EVENT_PENDING_MAX - EVENT_CALLS_BURST) * EVENT_CALLS_REFILL_MS);
+    assert_int_equal((t.now_ns - start_ns) / MS, (EVENT_PENDING_MAX - EVENT_CALLS_BURST) * EVENT_CALLS_REFILL_MS);
 }
 
 static void limits__many_series__the_quietest_gives_way(void **state)
@@ -398,8 +395,7 @@ static void trouble__rejected__others_go_on(void **state)
 
 static void record__impossible_object__is_rejected(void **state)
 {
-    struct event e = {.reason = EVENT_DEVICE_LOST,
-                      .regarding = {EVENT_OBJECT_NODE, STR_NULL, STR("../x"), STR_NULL}};
+    struct event e = {.reason = EVENT_DEVICE_LOST, .regarding = {EVENT_OBJECT_NODE, STR_NULL, STR("../x"), STR_NULL}};
     char uid[600];
 
     (void)state;
@@ -466,8 +462,7 @@ static void machine__random_load__accounts_for_every_record(void **state)
             reply(rng_below(&rng, 5) == 0 ? EVENT_REPLY_RETRY : EVENT_REPLY_ACCEPTED);
         }
     }
-    assert_true(calls <=
-                EVENT_CALLS_BURST + (uint64_t)((t.now_ns - start_ns) / MS) / EVENT_CALLS_REFILL_MS);
+    assert_true(calls <= EVENT_CALLS_BURST + (uint64_t)((t.now_ns - start_ns) / MS) / EVENT_CALLS_REFILL_MS);
     event_machine_hurry(t.machine);
     while (next() != EVENT_CALL_NONE) {
         reply(EVENT_REPLY_ACCEPTED);
@@ -486,37 +481,25 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(machine__nothing_recorded__nothing_to_do, setup, teardown),
         cmocka_unit_test_setup_teardown(machine__one_event__is_posted_once, setup, teardown),
-        cmocka_unit_test_setup_teardown(series__second_occurrence__is_told_at_once, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(series__more_occurrences__are_told_every_six_minutes, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(series__second_occurrence__is_told_at_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(series__more_occurrences__are_told_every_six_minutes, setup, teardown),
         cmocka_unit_test_setup_teardown(series__after_quiet_time__is_over, setup, teardown),
-        cmocka_unit_test_setup_teardown(series__happens_again_while_posting__is_told_next, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(series__event_expired__is_posted_anew_with_its_count, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(series__happens_again_while_posting__is_told_next, setup, teardown),
+        cmocka_unit_test_setup_teardown(series__event_expired__is_posted_anew_with_its_count, setup, teardown),
         cmocka_unit_test_setup_teardown(series__anything_differs__are_two, setup, teardown),
-        cmocka_unit_test_setup_teardown(limits__one_object__gets_its_burst_then_one_in_five_minutes,
-                                        setup, teardown),
-        cmocka_unit_test_setup_teardown(limits__one_namespace__does_not_silence_another, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(limits__one_object__gets_its_burst_then_one_in_five_minutes, setup, teardown),
+        cmocka_unit_test_setup_teardown(limits__one_namespace__does_not_silence_another, setup, teardown),
         cmocka_unit_test_setup_teardown(limits__all_calls__wait_for_their_tokens, setup, teardown),
-        cmocka_unit_test_setup_teardown(limits__many_series__the_quietest_gives_way, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(limits__many_series__the_quietest_gives_way, setup, teardown),
         cmocka_unit_test_setup_teardown(trouble__no_answer__pauses_grow_and_end, setup, teardown),
-        cmocka_unit_test_setup_teardown(trouble__retry_after__is_obeyed_within_reason, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(trouble__forbidden__one_line_then_silence_then_one_try,
-                                        setup, teardown),
-        cmocka_unit_test_setup_teardown(trouble__only_patch_forbidden__posts_go_on, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(trouble__retry_after__is_obeyed_within_reason, setup, teardown),
+        cmocka_unit_test_setup_teardown(trouble__forbidden__one_line_then_silence_then_one_try, setup, teardown),
+        cmocka_unit_test_setup_teardown(trouble__only_patch_forbidden__posts_go_on, setup, teardown),
         cmocka_unit_test_setup_teardown(trouble__rejected__others_go_on, setup, teardown),
         cmocka_unit_test_setup_teardown(record__impossible_object__is_rejected, setup, teardown),
-        cmocka_unit_test_setup_teardown(hurry__counts_not_told__are_told_without_waiting, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(hurry__counts_not_told__are_told_without_waiting, setup, teardown),
         cmocka_unit_test_setup_teardown(hurry__no_answer__everything_is_given_up, setup, teardown),
-        cmocka_unit_test_setup_teardown(machine__random_load__accounts_for_every_record, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(machine__random_load__accounts_for_every_record, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,15 +100,15 @@ static void list(enum kube_resource resource, const char *items)
     strbuf_fini(&b);
 }
 
-#define NODE(name, more)                                                                                            \
+#define NODE(name, more)                                                                                               \
     "{\"metadata\":{\"name\":\"" name "\",\"uid\":\"u-" name "\",\"resourceVersion\":\"3\",\"annotations\":{" more     \
     "\"fgpu.io/gpus\":\"{\\\"v\\\":1,\\\"gpus\\\":[{\\\"uuid\\\":\\\"GPU-" name                                        \
     "\\\",\\\"index\\\":0,\\\"memMib\\\":40960}]}\"}}}"
 
-#define POD(name, more)                                                                                             \
-    "{\"metadata\":{\"name\":\"" name "\",\"namespace\":\"ns\",\"uid\":\"" name                                        \
-    "\",\"resourceVersion\":\"4\"" more                                                                              \
-    "},\"spec\":{\"nodeName\":\"n1\",\"containers\":[{\"name\":\"c\",\"resources\":{\"limits\":{\"fgpu.io/gpu-milli\":" \
+#define POD(name, more)                                                                                                \
+    "{\"metadata\":{\"name\":\"" name "\",\"namespace\":\"ns\",\"uid\":\"" name "\",\"resourceVersion\":\"4\"" more    \
+    "},\"spec\":{\"nodeName\":\"n1\",\"containers\":[{\"name\":\"c\",\"resources\":{\"limits\":{\"fgpu.io/"            \
+    "gpu-milli\":"                                                                                                     \
     "\"300\"}}}]},\"status\":{\"phase\":\"Running\"}}"
 
 static int64_t milli_charged(void)
@@ -150,8 +150,10 @@ static void feed__nul_in_a_foreign_annotation__pod_counts_and_so_do_the_others(v
     assert_int_equal(milli_charged(), 900);
     expect_unreadable(0, NULL, NULL);
     next(KUBE_PODS);
-    give(KUBE_PODS, STR("{\"type\":\"ADDED\",\"object\":" POD("d", ",\"labels\":{\"x\":\"\\ud800\"}") "}\n"
-                        "{\"type\":\"DELETED\",\"object\":" POD("a", "") "}\n"));
+    give(KUBE_PODS,
+         STR("{\"type\":\"ADDED\",\"object\":" POD(
+             "d", ",\"labels\":{\"x\":\"\\ud800\"}") "}\n"
+                                                     "{\"type\":\"DELETED\",\"object\":" POD("a", "") "}\n"));
     assert_int_equal(milli_charged(), 900);
     assert_null(store_closed(store));
 }
@@ -170,7 +172,9 @@ static void feed__4200_annotations__node_keeps_its_gpus_and_pod_is_read(void **s
     list(KUBE_NODES, b.p);
     assert_int_equal(gpu_n(), 1);
     strbuf_reset(&b);
-    strbuf_add_cstr(&b, "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"p\",\"resourceVersion\":\"4\",\"annotations\":{");
+    strbuf_add_cstr(
+        &b,
+        "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"p\",\"resourceVersion\":\"4\",\"annotations\":{");
     for (int i = 0; i < 4200; i++) {
         strbuf_addf(&b, "%s\"a/%d\":\"\"", i > 0 ? "," : "", i);
     }
@@ -190,12 +194,14 @@ static void feed__object_of_9_mib__is_charged_by_what_was_read_and_named(void **
     list(KUBE_NODES, NODE("n1", ""));
     strbuf_add_cstr(&b, POD("a", "") ",");
     size_t big_at = b.n;
-    strbuf_add_cstr(&b, "{\"metadata\":{\"name\":\"big\",\"namespace\":\"ns\",\"uid\":\"big\",\"resourceVersion\":\"4\"},"
-                        "\"spec\":{\"nodeName\":\"n1\",\"containers\":[{\"name\":\"c\",\"args\":[\"");
+    strbuf_add_cstr(&b,
+                    "{\"metadata\":{\"name\":\"big\",\"namespace\":\"ns\",\"uid\":\"big\",\"resourceVersion\":\"4\"},"
+                    "\"spec\":{\"nodeName\":\"n1\",\"containers\":[{\"name\":\"c\",\"args\":[\"");
     for (int i = 0; i < 9 * 1024 * 1024 / 6; i++) {
         strbuf_add_cstr(&b, "\\u0000");
     }
-    strbuf_add_cstr(&b, "\"],\"resources\":{\"limits\":{\"fgpu.io/gpu-milli\":\"200\"}}}]},\"status\":{\"phase\":\"Running\"}}");
+    strbuf_add_cstr(
+        &b, "\"],\"resources\":{\"limits\":{\"fgpu.io/gpu-milli\":\"200\"}}}]},\"status\":{\"phase\":\"Running\"}}");
     struct str big = {b.p + big_at, b.n - big_at};
     char *copy = xmalloc(big.n);
     memcpy(copy, big.p, big.n);
@@ -225,8 +231,9 @@ static void feed__field_of_another_type__counts_for_the_most_and_a_list_forgets_
 {
     (void)state;
     list(KUBE_NODES, NODE("n1", ""));
-    list(KUBE_PODS, POD("a", "") ",{\"metadata\":{\"name\":\"b\",\"namespace\":\"ns\",\"uid\":\"b\",\"resourceVersion\":\"4\"},"
-                             "\"spec\":{\"nodeName\":\"n1\",\"priority\":\"x\"}}");
+    list(KUBE_PODS,
+         POD("a", "") ",{\"metadata\":{\"name\":\"b\",\"namespace\":\"ns\",\"uid\":\"b\",\"resourceVersion\":\"4\"},"
+                      "\"spec\":{\"nodeName\":\"n1\",\"priority\":\"x\"}}");
     assert_int_equal(milli_charged(), 1300);
     expect_unreadable(1, "b", "integer");
     reflector_relist(reflectors[KUBE_PODS]);
@@ -235,8 +242,8 @@ static void feed__field_of_another_type__counts_for_the_most_and_a_list_forgets_
     expect_unreadable(0, NULL, NULL);
 }
 
-/* Whatever a tenant writes into spec.nodeName, the store is open, and a real node is counted; not before a list has shown
- * that nobody is on it. */
+/* Whatever a tenant writes into spec.nodeName, the store is open, and a real node is counted; not before a list has
+ * shown that nobody is on it. */
 static void feed__pods_name_more_nodes_than_there_is_room_for__store_stays_open(void **state)
 {
     struct store_turned_away t;
@@ -245,11 +252,12 @@ static void feed__pods_name_more_nodes_than_there_is_room_for__store_stays_open(
     (void)state;
     strbuf_init(&b, 1U << 20);
     for (int i = 0; i < 20; i++) { /* every other one cannot be read, either */
-        strbuf_addf(&b,
-                    "%s{\"metadata\":{\"name\":\"p%d\",\"namespace\":\"ns\",\"uid\":\"p%d\",\"resourceVersion\":\"4\"},"
-                    "\"spec\":{\"nodeName\":\"made-up-%d\",\"priority\":%s,\"containers\":[{\"name\":\"c\",\"resources\":"
-                    "{\"limits\":{\"fgpu.io/gpu-milli\":\"300\"}}}]}}",
-                    i > 0 ? "," : "", i, i, i, i % 2 == 0 ? "1" : "\"x\"");
+        strbuf_addf(
+            &b,
+            "%s{\"metadata\":{\"name\":\"p%d\",\"namespace\":\"ns\",\"uid\":\"p%d\",\"resourceVersion\":\"4\"},"
+            "\"spec\":{\"nodeName\":\"made-up-%d\",\"priority\":%s,\"containers\":[{\"name\":\"c\",\"resources\":"
+            "{\"limits\":{\"fgpu.io/gpu-milli\":\"300\"}}}]}}",
+            i > 0 ? "," : "", i, i, i, i % 2 == 0 ? "1" : "\"x\"");
     }
     list(KUBE_PODS, b.p);
     list(KUBE_NODES, NODE("n1", ""));
@@ -271,13 +279,14 @@ static void feed__pods_name_more_nodes_than_there_is_room_for__store_stays_open(
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(feed__nul_in_a_foreign_annotation__pod_counts_and_so_do_the_others, setup, teardown),
+        cmocka_unit_test_setup_teardown(feed__nul_in_a_foreign_annotation__pod_counts_and_so_do_the_others, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(feed__4200_annotations__node_keeps_its_gpus_and_pod_is_read, setup, teardown),
         cmocka_unit_test_setup_teardown(feed__object_of_9_mib__is_charged_by_what_was_read_and_named, setup, teardown),
         cmocka_unit_test_setup_teardown(feed__field_of_another_type__counts_for_the_most_and_a_list_forgets_it, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(feed__pods_name_more_nodes_than_there_is_room_for__store_stays_open, setup_small,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(feed__pods_name_more_nodes_than_there_is_room_for__store_stays_open,
+                                        setup_small, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

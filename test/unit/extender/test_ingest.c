@@ -21,11 +21,7 @@ static struct pod pod(struct kv *limit, struct container *c)
 {
     *limit = (struct kv){STR("fgpu.io/gpu-milli"), STR("300")};
     *c = (struct container){.name = STR("c"), .limits = {limit, 1}};
-    return (struct pod){.namespace_ = STR("d"),
-                        .name = STR("a"),
-                        .uid = STR("a"),
-                        .containers = c,
-                        .container_n = 1};
+    return (struct pod){.namespace_ = STR("d"), .name = STR("a"), .uid = STR("a"), .containers = c, .container_n = 1};
 }
 
 static enum ledger_pod_state state_of(const char *uid)
@@ -41,8 +37,8 @@ static enum ledger_pod_state state_of(const char *uid)
     return LEDGER_POD_STATE__MAX; /* unknown */
 }
 
-#define RECORD_AT(uuid, index)                                                                          \
-    "{\"v\":1,\"id\":\"x\",\"containers\":[{\"name\":\"c\",\"init\":false,\"devices\":[{\"uuid\":" uuid \
+#define RECORD_AT(uuid, index)                                                                                         \
+    "{\"v\":1,\"id\":\"x\",\"containers\":[{\"name\":\"c\",\"init\":false,\"devices\":[{\"uuid\":" uuid                \
     ",\"index\":" index ",\"milli\":300,\"memMib\":24576}]}]}"
 #define RECORD RECORD_AT("\"GPU-0\"", "0")
 
@@ -110,8 +106,7 @@ static void pod__record_while_it_is_not_bound__is_somebodys_text(void **state)
 static void B4__unreadable_record__counts_on_every_device_and_is_reported(void **state)
 {
     static const char *const records[] = {
-        "null", "[]", "{", "{\"v\":2}", "{\"v\":1,\"id\":\"x\",\"containers\":[{}]}",
-        RECORD_AT("\"\"", "-1"),
+        "null", "[]", "{", "{\"v\":2}", "{\"v\":1,\"id\":\"x\",\"containers\":[{}]}", RECORD_AT("\"\"", "-1"),
     };
 
     (void)state;

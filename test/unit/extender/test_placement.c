@@ -46,11 +46,8 @@ static struct pod *make_pod(struct test_pod *p, const char *uid, const char *res
 {
     p->limit = (struct kv){str_of(resource), str_of(amount)};
     p->container = (struct container){.name = STR("c"), .limits = {&p->limit, amount != NULL}};
-    p->pod = (struct pod){.namespace_ = STR("d"),
-                          .name = str_of(uid),
-                          .uid = str_of(uid),
-                          .containers = &p->container,
-                          .container_n = 1};
+    p->pod = (struct pod){
+        .namespace_ = STR("d"), .name = str_of(uid), .uid = str_of(uid), .containers = &p->container, .container_n = 1};
     return &p->pod;
 }
 
@@ -64,8 +61,8 @@ static struct filter_result filter(const struct pod *pod)
 
 static enum store_reserve_result reserve(const char *uid, struct str node, struct store_reservation *ret)
 {
-    return store_reserve(store, &arena, str_of(uid), STR("d"), str_of(uid), node, STR("decision"),
-                         &context.plans, ret, NULL);
+    return store_reserve(store, &arena, str_of(uid), STR("d"), str_of(uid), node, STR("decision"), &context.plans, ret,
+                         NULL);
 }
 
 /* gpu-admission and GAS answer before their caches are filled, and accept full nodes. */
@@ -79,8 +76,7 @@ static void B5__not_synced__every_verb_is_an_error(void **state)
     (void)state;
     make_pod(&p, "a", "fgpu.io/gpu-milli", "300");
     assert_int_equal(placement_filter(&context, &arena, &p.pod, names, NODES, &f, &err), -ERR_UNAVAILABLE);
-    assert_int_equal(placement_prioritize(&context, &arena, &p.pod, names, NODES, &q, &err),
-                     -ERR_UNAVAILABLE);
+    assert_int_equal(placement_prioritize(&context, &arena, &p.pod, names, NODES, &q, &err), -ERR_UNAVAILABLE);
     apply_empty_lists();
     store_hold_off(store, INT64_MAX);
     assert_int_equal(placement_filter(&context, &arena, &p.pod, names, NODES, &f, &err), -ERR_UNAVAILABLE);
@@ -140,12 +136,18 @@ static void B7_B11__absurd_gpu_requests__are_defects_with_one_constant_text(void
     static const struct {
         const char *resource, *amount;
     } rows[] = {
-        {"fgpu.io/gpu-milli", "-1"},          {"fgpu.io/gpu-milli", "1e400"},
-        {"fgpu.io/gpu-milli", "5m"},          {"fgpu.io/gpu-milli", "1500"},
-        {"fgpu.io/gpu-milli", "0x10"},        {"fgpu.io/gpu-milli", "9223372036854775807"},
-        {"fgpu.io/gpu-count", "4294967296"},  {"fgpu.io/gpu-memory-mib", "-5"},
-        {"fgpu.io/gpu-memory-mib", "NaN"},    {"nvidia.com/gpu", "4294967296"},
-        {"nvidia.com/gpu", "-1"},             {"nvidia.com/gpu", "0.5"},
+        {"fgpu.io/gpu-milli", "-1"},
+        {"fgpu.io/gpu-milli", "1e400"},
+        {"fgpu.io/gpu-milli", "5m"},
+        {"fgpu.io/gpu-milli", "1500"},
+        {"fgpu.io/gpu-milli", "0x10"},
+        {"fgpu.io/gpu-milli", "9223372036854775807"},
+        {"fgpu.io/gpu-count", "4294967296"},
+        {"fgpu.io/gpu-memory-mib", "-5"},
+        {"fgpu.io/gpu-memory-mib", "NaN"},
+        {"nvidia.com/gpu", "4294967296"},
+        {"nvidia.com/gpu", "-1"},
+        {"nvidia.com/gpu", "0.5"},
     };
     struct test_pod huge;
 
@@ -159,8 +161,7 @@ static void B7_B11__absurd_gpu_requests__are_defects_with_one_constant_text(void
         }
     }
     /* 2^32 + 1024 MiB is a number, if an absurd one: it must not wrap to 1024 (HAMi). */
-    assert_true(filter(make_pod(&huge, "a", "fgpu.io/gpu-memory-mib", "4294968320")).outcome !=
-                FILTER_SOME_FIT);
+    assert_true(filter(make_pod(&huge, "a", "fgpu.io/gpu-memory-mib", "4294968320")).outcome != FILTER_SOME_FIT);
 }
 
 /* elastic-gpu keeps an answer per GPU request and gives it again when the node has become full. */
@@ -324,8 +325,8 @@ static void store_reserve__states_of_a_pod__each_has_its_answer(void **state)
     assert_int_equal(reserve("p", names[0], &r), STORE_UNKNOWN_POD);
     assert_int_equal(ingest_pod(&ingest, &arena, &p.pod, NULL), 0);
     assert_int_equal(ingest_pod(&ingest, &arena, &bad.pod, NULL), 0);
-    assert_int_equal(store_reserve(store, &arena, STR("p"), STR("d"), STR("other-name"), names[0],
-                                   STR("x"), &context.plans, &r, NULL),
+    assert_int_equal(store_reserve(store, &arena, STR("p"), STR("d"), STR("other-name"), names[0], STR("x"),
+                                   &context.plans, &r, NULL),
                      STORE_UNKNOWN_POD);
     assert_int_equal(reserve("bad", names[0], &r), STORE_DEFECT);
     assert_int_equal(reserve("p", STR("nowhere"), &r), STORE_NO_FIT);
@@ -437,9 +438,8 @@ static void filter__asked_about_no_node__an_empty_answer(void **state)
     struct filter_result r;
 
     (void)state;
-    assert_int_equal(placement_filter(&context, &arena, make_pod(&p, "u", "fgpu.io/gpu-milli", "300"), NULL,
-                                      0, &r, NULL),
-                     0);
+    assert_int_equal(
+        placement_filter(&context, &arena, make_pod(&p, "u", "fgpu.io/gpu-milli", "300"), NULL, 0, &r, NULL), 0);
     assert_int_equal(r.outcome, FILTER_NONE_FITS);
     assert_int_equal(r.fit_n, 0);
     assert_int_equal(r.result_n, 0);
@@ -534,8 +534,8 @@ static void *call(void *arg)
         enum store_reserve_result got = STORE_NO_FIT;
 
         if (placement_filter(&context, &a, &p.pod, names, NODES, &f, NULL) == 0 && f.fit_n > 0) {
-            got = store_reserve(store, &a, str_of(uid), STR("d"), str_of(uid), f.results[0].name,
-                                STR("x"), &context.plans, &r, NULL);
+            got = store_reserve(store, &a, str_of(uid), STR("d"), str_of(uid), f.results[0].name, STR("x"),
+                                &context.plans, &r, NULL);
         }
         if (got == STORE_RESERVED && i < 49) { /* let go again, but for the last time */
             struct ledger_op release = {.kind = LEDGER_RELEASE, .name = str_of(uid)};
@@ -588,7 +588,8 @@ static void *churn(void *arg)
         struct str gone = str_of(volatile_text[i * 7 % VOLATILE_NODES]);
         struct str fresh = str_of(volatile_text[i * 13 % VOLATILE_NODES]);
         struct ledger_op drop = {.kind = LEDGER_NODE_GONE, .name = gone};
-        struct ledger_op add = {.kind = LEDGER_NODE_DESCRIBED, .node = {.name = fresh, .uid = fresh, .inventory = &none}};
+        struct ledger_op add = {.kind = LEDGER_NODE_DESCRIBED,
+                                .node = {.name = fresh, .uid = fresh, .inventory = &none}};
 
         if (store_apply(store, &drop, NULL) != 0 || store_apply(store, &add, NULL) != 0) {
             abort();

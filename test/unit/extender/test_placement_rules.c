@@ -99,9 +99,9 @@ static int bind(const struct pod *pod, struct str node)
     struct store_reservation r;
 
     assert_int_equal(ingest_pod(&ingest, &arena, pod, NULL), 0);
-    assert_int_equal(store_reserve(store, &arena, pod->uid, pod->namespace_, pod->name, node, STR("d"),
-                                   &context.plans, &r, NULL),
-                     STORE_RESERVED);
+    assert_int_equal(
+        store_reserve(store, &arena, pod->uid, pod->namespace_, pod->name, node, STR("d"), &context.plans, &r, NULL),
+        STORE_RESERVED);
     return r.assignment.containers[0].devices[0].index;
 }
 
@@ -201,9 +201,8 @@ static void weights__more_for_the_one__its_favourite_first(void **state)
     (void)state;
     for (int spread_first = 0; spread_first < 2; spread_first++) {
         policy.node_strategy = STR("binpack");
-        policy.node_criteria = (struct criteria){.names = {STR("binpack"), STR("spread")},
-                                                 .weights_milli = {spread_first ? 400 : 600, 500},
-                                                 .n = 2};
+        policy.node_criteria = (struct criteria){
+            .names = {STR("binpack"), STR("spread")}, .weights_milli = {spread_first ? 400 : 600, 500}, .n = 2};
         use(NULL, 0);
         if (!spread_first) {
             for (size_t i = 0; i < NODES; i++) {

@@ -18,8 +18,7 @@ static const struct rules *rules(uint64_t generation)
     const struct ingest facts = {.store = store, .policy = policy_defaults()};
     const struct rules *r;
 
-    assert_int_equal(
-        rules_new(&facts, generation, count_release, (void *)(uintptr_t)generation, &r, NULL), 0);
+    assert_int_equal(rules_new(&facts, generation, count_release, (void *)(uintptr_t)generation, &r, NULL), 0);
     return r;
 }
 

@@ -39,8 +39,7 @@ static int teardown(void **state)
 
 static const struct str selector_key = {"p", 1};
 
-static struct node_pool pool(const char *name, enum node_pool_state state,
-                             const struct str *command, size_t n)
+static struct node_pool pool(const char *name, enum node_pool_state state, const struct str *command, size_t n)
 {
     static struct kv label;
 
@@ -68,8 +67,7 @@ static const struct pool_command_status *status(size_t i, size_t want_n)
     return want_n > 0 ? &all[i] : NULL;
 }
 
-static const struct pool_command_status *await(size_t i, size_t n, enum pool_command_result r,
-                                               uint32_t tries)
+static const struct pool_command_status *await(size_t i, size_t n, enum pool_command_result r, uint32_t tries)
 {
     for (int ms = 0; ms < PATIENCE_MS; ms += POLL_US / 1000) {
         const struct pool_command_status *s;
@@ -134,8 +132,7 @@ static void pool__opens_and_closes__run_each_time_with_name_and_state(void **sta
     assert_true(status(0, 1)->at_ms > 0);
 }
 
-static void pool__an_entry_of_a_window_behind_the_files__its_state_with_the_files_command(
-    void **state)
+static void pool__an_entry_of_a_window_behind_the_files__its_state_with_the_files_command(void **state)
 {
     struct str argv[3];
     char body[256];
@@ -168,8 +165,7 @@ static void command__fails__is_tried_again_until_it_works(void **state)
     script(argv, body, sizeof(body), "[ -e $d/ready ] || { echo no hypervisor >&2; exit 3; }");
     p = pool("night", NODE_POOL_OPEN, argv, 3);
     set(&p, 1);
-    assert_string_equal(await(0, 1, POOL_COMMAND_FAILED, 2)->error,
-                        "ended with exit code 3: no hypervisor");
+    assert_string_equal(await(0, 1, POOL_COMMAND_FAILED, 2)->error, "ended with exit code 3: no hypervisor");
     assert_int_equal(pool_commands_failing(commands), 1);
     temp_dir_path(&directory, "ready", body, sizeof(body));
     assert_int_equal(fclose(fopen(body, "w")), 0);
@@ -198,8 +194,7 @@ static void command__does_not_end__is_ended_with_what_it_started(void **state)
     p = pool("night", NODE_POOL_OPEN, argv, 3);
     p.timeout_ms = 100;
     set(&p, 1);
-    assert_non_null(
-        strstr(await(0, 1, POOL_COMMAND_FAILED, 1)->error, "did not end within 100 ms"));
+    assert_non_null(strstr(await(0, 1, POOL_COMMAND_FAILED, 1)->error, "did not end within 100 ms"));
 }
 
 static void stop__while_a_command_runs__ends_it(void **state)
@@ -215,8 +210,7 @@ static void stop__while_a_command_runs__ends_it(void **state)
     while (told()[0] == '\0') {
         usleep(POLL_US);
     }
-    pool_commands_free(
-        commands); /* returns long before the timeout of the command, or the test never ends */
+    pool_commands_free(commands); /* returns long before the timeout of the command, or the test never ends */
     commands = NULL;
 }
 
@@ -245,19 +239,15 @@ static void pool__changes_while_a_command_runs__the_new_state_has_the_last_word(
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(pool__opens_and_closes__run_each_time_with_name_and_state,
+        cmocka_unit_test_setup_teardown(pool__opens_and_closes__run_each_time_with_name_and_state, setup, teardown),
+        cmocka_unit_test_setup_teardown(pool__an_entry_of_a_window_behind_the_files__its_state_with_the_files_command,
                                         setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            pool__an_entry_of_a_window_behind_the_files__its_state_with_the_files_command, setup,
-            teardown),
-        cmocka_unit_test_setup_teardown(command__fails__is_tried_again_until_it_works, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(command__fails__is_tried_again_until_it_works, setup, teardown),
         cmocka_unit_test_setup_teardown(command__cannot_be_started__said, setup, teardown),
-        cmocka_unit_test_setup_teardown(command__does_not_end__is_ended_with_what_it_started, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(command__does_not_end__is_ended_with_what_it_started, setup, teardown),
         cmocka_unit_test_setup_teardown(stop__while_a_command_runs__ends_it, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            pool__changes_while_a_command_runs__the_new_state_has_the_last_word, setup, teardown),
+        cmocka_unit_test_setup_teardown(pool__changes_while_a_command_runs__the_new_state_has_the_last_word, setup,
+                                        teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

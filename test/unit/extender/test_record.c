@@ -126,7 +126,10 @@ static void record__not_signed__only_of_pods_created_before(void **state)
     static const struct {
         int64_t accept_ms, created_ms;
         bool counts;
-    } rows[] = {{0, 1000, false},    {1000, 999, true}, {1000, 1000, false}, {1000, 1001, false},
+    } rows[] = {{0, 1000, false},
+                {1000, 999, true},
+                {1000, 1000, false},
+                {1000, 1001, false},
                 {1000, 0, false /* nobody knows when it was created */}};
 
     (void)state;
@@ -155,8 +158,9 @@ static void record__bad_signature_of_an_old_pod__not_excused(void **state)
     (void)state;
     assert_int_equal(f.record_trust, RECORD_PROVISIONAL);
     assert_false(holds(ours, f.proof));
-    assert_null(fact(ours, 1000, 1, STR("{\"v\":1,\"id\":\"x\",\"containers\":[],\"sig\":{\"key\":\"k\",\"value\":\"\"}}"))
-                    .assignment);
+    assert_null(
+        fact(ours, 1000, 1, STR("{\"v\":1,\"id\":\"x\",\"containers\":[],\"sig\":{\"key\":\"k\",\"value\":\"\"}}"))
+            .assignment);
 }
 
 static void record__signing_off__as_before_whatever_stands_there(void **state)

@@ -1,5 +1,5 @@
-/* Nodes that are closed because pods found no room open by themselves, and neither the API server nor the log hears of it
- * more often than is good for them. The ledger has room for one name that nobody has described. */
+/* Nodes that are closed because pods found no room open by themselves, and neither the API server nor the log hears of
+ * it more often than is good for them. The ledger has room for one name that nobody has described. */
 #include "extender/reopener.h"
 
 #include "base/compiler.h"
@@ -73,10 +73,8 @@ static int setup(void **state)
     (void)state;
     clock_manual_init(&the_clock, INT64_C(1000000000), 0);
     the_log = (struct log){.write = write_record};
-    reopener = (struct reopener){.store = store_new(&limits, &the_clock.clock),
-                                 .clock = &the_clock.clock,
-                                 .log = &the_log,
-                                 .relist = relist};
+    reopener = (struct reopener){
+        .store = store_new(&limits, &the_clock.clock), .clock = &the_clock.clock, .log = &the_log, .relist = relist};
     lists = warnings = 0;
     busy = false;
     return 0;

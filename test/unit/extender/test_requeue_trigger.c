@@ -70,13 +70,12 @@ static void node(int gpus)
 {
     struct device devices[4];
     struct inventory inventory = {.devices = devices, .device_n = (size_t)gpus};
-    struct ledger_op o = {
-        .kind = LEDGER_NODE_DESCRIBED,
-        .node = {.name = STR("n1"), .uid = STR("u1"), .schedulable = true, .inventory = &inventory}};
+    struct ledger_op o = {.kind = LEDGER_NODE_DESCRIBED,
+                          .node = {.name = STR("n1"), .uid = STR("u1"), .schedulable = true, .inventory = &inventory}};
 
     for (int i = 0; i < gpus; i++) {
-        devices[i] = (struct device){
-            .index = i, .minor = -1, .mem_mib = 1000, .slot_n = 16, .numa = -1, .healthy = true};
+        devices[i] =
+            (struct device){.index = i, .minor = -1, .mem_mib = 1000, .slot_n = 16, .numa = -1, .healthy = true};
     }
     apply(o);
 }
@@ -243,18 +242,15 @@ static void wake__impossible__is_tried_once_a_minute(void **state)
 /* A reservation elsewhere ends the nomination for which a node was kept. */
 static void wake__refused_for_a_nomination_and_the_pod_is_reserved_elsewhere__wakes(void **state)
 {
-    struct device device = {
-        .index = 0, .minor = -1, .mem_mib = 1000, .slot_n = 16, .numa = -1, .healthy = true};
+    struct device device = {.index = 0, .minor = -1, .mem_mib = 1000, .slot_n = 16, .numa = -1, .healthy = true};
     struct inventory inventory = {.devices = &device, .device_n = 1};
     struct ledger_op second = {
         .kind = LEDGER_NODE_DESCRIBED,
         .node = {.name = STR("n2"), .uid = STR("u2"), .schedulable = true, .inventory = &inventory}};
-    struct ledger_op nominated = {.kind = LEDGER_POD_OBSERVED,
-                                  .pod = {.uid = STR("a"),
-                                          .namespace_ = STR("d"),
-                                          .name = STR("a"),
-                                          .nominated_node = STR("n1"),
-                                          .demand = &demand}};
+    struct ledger_op nominated = {
+        .kind = LEDGER_POD_OBSERVED,
+        .pod = {
+            .uid = STR("a"), .namespace_ = STR("d"), .name = STR("a"), .nominated_node = STR("n1"), .demand = &demand}};
     struct store_reservation got;
     struct pack_plans plans;
     struct arena a;

@@ -74,11 +74,9 @@ static void observe(const struct request *r)
     struct demand d;
 
     assert_true(dialect_demand(&policy, &r->pod, &arena, &d));
-    apply((struct ledger_op){.kind = LEDGER_POD_OBSERVED,
-                             .pod = {.uid = r->pod.uid,
-                                     .namespace_ = r->pod.namespace_,
-                                     .name = r->pod.name,
-                                     .demand = &d}});
+    apply((struct ledger_op){
+        .kind = LEDGER_POD_OBSERVED,
+        .pod = {.uid = r->pod.uid, .namespace_ = r->pod.namespace_, .name = r->pod.name, .demand = &d}});
 }
 
 /* As the verb does; returns where it goes. */
@@ -98,8 +96,8 @@ static void bind(const struct request *r, struct str where)
 {
     struct store_reservation out = {0};
 
-    assert_int_equal(store_reserve(store, &arena, r->pod.uid, r->pod.namespace_, r->pod.name, where,
-                                   STR("d"), &context.plans, &out, NULL),
+    assert_int_equal(store_reserve(store, &arena, r->pod.uid, r->pod.namespace_, r->pod.name, where, STR("d"),
+                                   &context.plans, &out, NULL),
                      STORE_RESERVED);
 }
 
@@ -233,7 +231,8 @@ static struct shadow_report play_alone(unsigned number, const char *namespace_)
     return report;
 }
 
-/* A rule that says everything holds on both sides; what it leaves out is the candidate's on one. The full node is n3. */
+/* A rule that says everything holds on both sides; what it leaves out is the candidate's on one. The full node is n3.
+ */
 static void offer__pods_of_rules__differ_only_where_the_rule_leaves_it_open(void **state)
 {
     static const struct str own = {"own", 3}, open = {"open", 4};
@@ -319,15 +318,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(offer__no_candidate__nothing_happens, setup, teardown),
         cmocka_unit_test_setup_teardown(offer__the_same_strategies__never_differ, setup, teardown),
-        cmocka_unit_test_setup_teardown(offer__the_opposite__differs_and_fragments_more, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(offer__the_opposite__differs_and_fragments_more, setup, teardown),
         cmocka_unit_test_setup_teardown(offer__same_node__other_gpus, setup, teardown),
         cmocka_unit_test_setup_teardown(offer__strategies_change__counts_anew, setup, teardown),
         cmocka_unit_test_setup_teardown(offer__pods_of_rules__differ_only_where_the_rule_leaves_it_open, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(offer__several_criteria__all_of_them_count, setup, teardown),
-        cmocka_unit_test_setup_teardown(offer__other_pods_labels_decide__not_compared, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(offer__other_pods_labels_decide__not_compared, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

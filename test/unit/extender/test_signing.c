@@ -79,8 +79,7 @@ static int set_up(void **state)
     assert_int_equal(sign_key_make(&f->keys[1], NULL), 0);
     set_up_links(f);
     f->log = (struct log){.write = count_errors, .ctx = f};
-    o = (struct signing_options){
-        .files = {f->private_.p, &f->public_, 1}, .log = &f->log};
+    o = (struct signing_options){.files = {f->private_.p, &f->public_, 1}, .log = &f->log};
     *state = f;
     return signing_new(&o, &f->signing, NULL);
 }

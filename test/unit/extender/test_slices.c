@@ -96,7 +96,8 @@ static void assert_status(enum slices_state state, uint32_t node_n)
 static void slices__until_listed__store_is_not_ready(void **state)
 {
     (void)state;
-    assert_string_equal(store_not_ready(store), "fgpu is not ready: it is still reading ResourceSlices from the API server");
+    assert_string_equal(store_not_ready(store),
+                        "fgpu is not ready: it is still reading ResourceSlices from the API server");
     handler.list_begin(handler.ctx);
     list_ends(false);
     assert_non_null(store_not_ready(store));

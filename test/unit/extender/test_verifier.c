@@ -42,8 +42,8 @@ static int teardown(void **state)
 /* What is to be seen of a bound pod. */
 struct seen {
     const char *uid, *node;
-    const char *signed_for; /* the pod that its record, for device 0, was signed for; NULL: it has none */
-    int32_t milli;          /* of the record */
+    const char *signed_for;  /* the pod that its record, for device 0, was signed for; NULL: it has none */
+    int32_t milli;           /* of the record */
     bool asks_by_annotation; /* for the 300 milli; else in its limits */
 };
 
@@ -66,7 +66,8 @@ static struct ingest_fact *read_pod(const struct seen *s)
     size_t n = 0;
 
     assert_true(c != NULL && f != NULL && annotations != NULL);
-    *c = (struct container){.name = STR("c"), .limits = {s->asks_by_annotation ? NULL : &limit, !s->asks_by_annotation}};
+    *c =
+        (struct container){.name = STR("c"), .limits = {s->asks_by_annotation ? NULL : &limit, !s->asks_by_annotation}};
     if (s->asks_by_annotation) {
         annotations[n++] = text;
     }
@@ -239,7 +240,7 @@ static void record__rewritten_a_hundred_times__closes_a_gpu_once_and_warns_twice
     edit_for_long("a", false);
     assert_int_equal(overcommit_n, 2); /* begins and ends */
     assert_int_equal(milli_charged(), 300 + 2 * 300);
-    assert_int_equal(warnings(), 2); /* that one does not hold, and that it is ignored */
+    assert_int_equal(warnings(), 2);                 /* that one does not hold, and that it is ignored */
     see(&(struct seen){"a", "n1", "a", 300, false}); /* the one that fgpu wrote is put back */
     assert_int_equal(milli_charged(), 300 + 300);
     edit_for_long("a", false);

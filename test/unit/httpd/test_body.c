@@ -7,8 +7,7 @@
 #include <stdio.h>
 
 /* The verbs' way: a fault of the body is an ordinary reply. */
-static enum httpd_action handler_faults(void *ctx, struct httpd_request *req,
-                                        struct httpd_response *resp)
+static enum httpd_action handler_faults(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     (void)ctx;
     switch (httpd_request_body_state(req)) {
@@ -34,8 +33,7 @@ static struct {
     struct httpd_request *req;
 } held = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-static enum httpd_action handler_hold(void *ctx, struct httpd_request *req,
-                                      struct httpd_response *resp)
+static enum httpd_action handler_hold(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     (void)ctx, (void)resp;
     pthread_mutex_lock(&held.lock);
@@ -66,7 +64,10 @@ static const struct httpd_route ROUTES[] = {
     {.method = "POST", .path = "/echo", .handle = handler_echo},
     {.method = "POST", .path = "/verb", .handle = handler_faults, .flags = HTTPD_ROUTE_BODY_FAULTS},
     {.method = "POST", .path = "/plain", .handle = handler_echo, .body_max_bytes = 100},
-    {.method = "POST", .path = "/small", .handle = handler_faults, .body_max_bytes = 100,
+    {.method = "POST",
+     .path = "/small",
+     .handle = handler_faults,
+     .body_max_bytes = 100,
      .flags = HTTPD_ROUTE_BODY_FAULTS},
     {.method = "GET", .path = "/ok", .handle = handler_ok},
 };
@@ -133,13 +134,17 @@ static void body__large__arrives_unchanged(void **state)
     fixture_stop(&f);
 }
 
-/* Bare LFs between chunks, extensions and trailers are libmicrohttpd's affair, which is lenient: so nothing of a chunked
- * body is read. */
+/* Bare LFs between chunks, extensions and trailers are libmicrohttpd's affair, which is lenient: so nothing of a
+ * chunked body is read. */
 static void item18__chunked_body__411_and_closed(void **state)
 {
     (void)state;
-    static const char *const bodies[] = {"5\r\nabcde\r\n0\r\n\r\n", "5\nabcde\n0\n\n", "5\r\nabcde\n0\r\n\r\n",
-                                         "5;x=\n\r\nabcde\r\n0\r\nX: y\n\r\n", "", "0\r\n\r\n"};
+    static const char *const bodies[] = {"5\r\nabcde\r\n0\r\n\r\n",
+                                         "5\nabcde\n0\n\n",
+                                         "5\r\nabcde\n0\r\n\r\n",
+                                         "5;x=\n\r\nabcde\r\n0\r\nX: y\n\r\n",
+                                         "",
+                                         "0\r\n\r\n"};
     struct fixture f;
     fixture_start(&f, NULL, ROUTES, ARRAY_LEN(ROUTES));
     for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {

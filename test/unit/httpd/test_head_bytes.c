@@ -31,21 +31,17 @@ static void head__bytes_that_can_be_read_in_two_ways__400_and_closed(void **stat
     } rows[] = {
         {"bare LF after the request line", BYTES("GET /ok HTTP/1.1\nHost: x\r\n\r\n")},
         {"bare LF after a header", BYTES("GET /ok HTTP/1.1\r\nHost: x\nA: b\r\n\r\n")},
-        {"bare LF after the last header",
-         BYTES("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\n\r\nhello")},
-        {"bare LF as the empty line",
-         BYTES("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\nhello")},
+        {"bare LF after the last header", BYTES("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\n\r\nhello")},
+        {"bare LF as the empty line", BYTES("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\nhello")},
         {"bare LFs only", BYTES("POST /echo HTTP/1.1\nHost: x\nContent-Length: 5\n\nhello")},
         {"bare LF and a second request", BYTES("GET /ok HTTP/1.1\r\nHost: x\r\n\n" GET_OK)},
         {"folded value", BYTES("GET /ok HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n")},
-        {"folded value in the middle",
-         BYTES("GET /ok HTTP/1.1\r\nHost: x\r\nA: b\r\n\tc\r\nD: e\r\n\r\n")},
+        {"folded value in the middle", BYTES("GET /ok HTTP/1.1\r\nHost: x\r\nA: b\r\n\tc\r\nD: e\r\n\r\n")},
         {"folded first header", BYTES("GET /ok HTTP/1.1\r\nHost: x\r\n y\r\nD: e\r\n\r\n")},
         {"folded empty line", BYTES("GET /ok HTTP/1.1\r\nHost: x\r\n \r\nD: e\r\n\r\n")},
         {"NUL in a value", BYTES("GET /ok HTTP/1.1\r\nHost: x\r\nA: b\0c\r\nD: e\r\n\r\n")},
         {"NUL in the last value", BYTES("GET /ok HTTP/1.1\r\nHost: x\r\nD: e\0f\r\n\r\n")},
-        {"NUL at the end of a value",
-         BYTES("GET /ok HTTP/1.1\r\nHost: x\r\nA: b\0\r\nD: e\r\n\r\n")},
+        {"NUL at the end of a value", BYTES("GET /ok HTTP/1.1\r\nHost: x\r\nA: b\0\r\nD: e\r\n\r\n")},
         {"NUL in a name", BYTES("GET /ok HTTP/1.1\r\nHost: x\r\nA\0B: c\r\n\r\n")},
         {"NUL in the target", BYTES("GET /ok\0x HTTP/1.1\r\nHost: x\r\n\r\n")},
         {"NUL before the version", BYTES("GET /ok \0HTTP/1.1\r\nHost: x\r\n\r\n")},
@@ -79,9 +75,8 @@ static void head__bytes_that_can_be_read_in_two_ways__400_and_closed(void **stat
 static void head__strict_but_cut_anywhere__served(void **state)
 {
     (void)state;
-    static const char text[] =
-        "POST /echo?a=b HTTP/1.1\r\nHost: x\r\nEmpty:\r\nBlank: \r\nTabs:\t \tc \r\n"
-        "Content-Length: 5\r\n\r\nhello";
+    static const char text[] = "POST /echo?a=b HTTP/1.1\r\nHost: x\r\nEmpty:\r\nBlank: \r\nTabs:\t \tc \r\n"
+                               "Content-Length: 5\r\n\r\nhello";
     struct fixture f;
     fixture_start(&f, NULL, ROUTES, ARRAY_LEN(ROUTES));
     struct client c;
@@ -112,8 +107,7 @@ static void head__bare_lf_and_the_body_later__never_handled(void **state)
         char head[256];
         client_open(&c, f.port);
         /* "100 Continue" says that the head has been read */
-        snprintf(head, sizeof(head),
-                 "POST /echo HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5%s",
+        snprintf(head, sizeof(head), "POST /echo HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5%s",
                  ends[i]);
         client_text(&c, head);
         assert_true(client_wait_for(&c, "100 Continue"));
@@ -145,9 +139,8 @@ static void connection__close_asked_for__closed_after_the_answer(void **state)
     (void)state;
     struct fixture f;
     fixture_start(&f, NULL, ROUTES, ARRAY_LEN(ROUTES));
-    static const char *const rows[] = {
-        "GET /ok HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" GET_OK,
-        "GET /ok HTTP/1.0\r\nHost: x\r\n\r\n" GET_OK};
+    static const char *const rows[] = {"GET /ok HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" GET_OK,
+                                       "GET /ok HTTP/1.0\r\nHost: x\r\n\r\n" GET_OK};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct client c;
         struct reply r;
@@ -187,8 +180,7 @@ static void json_route__other_content_types__415(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char text[256];
         struct reply r;
-        snprintf(text, sizeof(text),
-                 "POST /echo HTTP/1.1\r\nHost: x\r\n%sContent-Length: 2\r\n\r\n{}", rows[i].header);
+        snprintf(text, sizeof(text), "POST /echo HTTP/1.1\r\nHost: x\r\n%sContent-Length: 2\r\n\r\n{}", rows[i].header);
         client_text(&c, text);
         assert_true(client_reply(&c, &r));
         if (r.status != rows[i].status) {

@@ -18,8 +18,7 @@ static struct {
     size_t n;
 } held = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static enum httpd_action handler_hold(void *ctx, struct httpd_request *req,
-                                      struct httpd_response *resp)
+static enum httpd_action handler_hold(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     (void)ctx, (void)resp;
     pthread_mutex_lock(&held.lock);
@@ -29,8 +28,7 @@ static enum httpd_action handler_hold(void *ctx, struct httpd_request *req,
     return HTTPD_SUSPENDED;
 }
 
-static enum httpd_action handler_big(void *ctx, struct httpd_request *req,
-                                     struct httpd_response *resp)
+static enum httpd_action handler_big(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     (void)ctx, (void)req;
     static const char block[65536];
@@ -58,8 +56,7 @@ static void start(struct fixture *f, struct httpd_config config, unsigned connec
     struct err err = {.code = ERR_OK};
     config.listeners = &listener;
     config.listener_n = 1;
-    if (httpd_server_new(&config, &f->server, &err) != 0 ||
-        httpd_server_start(f->server, &err) != 0) {
+    if (httpd_server_new(&config, &f->server, &err) != 0 || httpd_server_start(f->server, &err) != 0) {
         fail_msg("%s", err.msg);
     }
     f->port = httpd_server_port(f->server, 0);
@@ -208,8 +205,7 @@ static void address__over_its_part__loses_its_own_oldest(void **state)
     (void)state;
     struct httpd_server server = {
         .config = {.clock = clock_system(), .head_deadline_ms = 5000, .body_deadline_ms = 5000}};
-    struct httpd_listener l = {.server = &server,
-                               .config = {.connection_max = 10, .connection_max_per_address = 2}};
+    struct httpd_listener l = {.server = &server, .config = {.connection_max = 10, .connection_max_per_address = 2}};
     struct httpd_conn conns[4];
     struct sockaddr_storage sa[3];
     static const char *const addresses[] = {"10.0.0.1:5", "10.0.0.2:5", "127.0.0.1:5"};
@@ -222,11 +218,8 @@ static void address__over_its_part__loses_its_own_oldest(void **state)
     /* two of the first address, busy and idle; one of the second; one of loopback */
     static const size_t of[] = {0, 0, 1, 2};
     for (size_t i = 0; i < 4; i++) {
-        conns[i] = (struct httpd_conn){.server = &server,
-                                       .listener = &l,
-                                       .counted = true,
-                                       .fd = -1,
-                                       .next = i < 3 ? &conns[i + 1] : NULL};
+        conns[i] = (struct httpd_conn){
+            .server = &server, .listener = &l, .counted = true, .fd = -1, .next = i < 3 ? &conns[i + 1] : NULL};
         atomic_init(&conns[i].state, (int64_t)4096 | (i == 0 ? CONN_BUSY : CONN_IDLE));
         assert_true(httpd_conn_peer((const struct sockaddr *)&sa[of[i]], &conns[i].peer));
     }
@@ -258,19 +251,14 @@ static void slow__in_any_direction__cut_off_and_counted(void **state)
     } rows[] = {
         {"request line", "GET /ok HT", HTTPD_DROP_SLOW_HEAD},
         {"head", "GET /ok HTTP/1.1\r\nHost: x\r\n", HTTPD_DROP_SLOW_HEAD},
-        {"body", "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhel",
-         HTTPD_DROP_SLOW_BODY},
-        {"body not begun", "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n",
-         HTTPD_DROP_SLOW_BODY},
+        {"body", "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhel", HTTPD_DROP_SLOW_BODY},
+        {"body not begun", "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n", HTTPD_DROP_SLOW_BODY},
         {"reading", "GET /big HTTP/1.1\r\nHost: x\r\n\r\n", HTTPD_DROP_SLOW_READER},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct fixture f;
         struct client c;
-        start(&f,
-              (struct httpd_config){
-                  .head_deadline_ms = 60, .body_deadline_ms = 60, .send_deadline_ms = 60},
-              8);
+        start(&f, (struct httpd_config){.head_deadline_ms = 60, .body_deadline_ms = 60, .send_deadline_ms = 60}, 8);
         client_open(&c, f.port);
         client_text(&c, rows[i].text);
         while (drops(&f, rows[i].why) == 0) {

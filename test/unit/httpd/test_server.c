@@ -5,8 +5,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-static enum httpd_action handler_sized(void *ctx, struct httpd_request *req,
-                                       struct httpd_response *resp)
+static enum httpd_action handler_sized(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     (void)ctx;
     struct str n_text;
@@ -21,13 +20,11 @@ static enum httpd_action handler_sized(void *ctx, struct httpd_request *req,
 }
 
 /* "METHOD path|name=value;...|header X-Test" */
-static enum httpd_action handler_describe(void *ctx, struct httpd_request *req,
-                                          struct httpd_response *resp)
+static enum httpd_action handler_describe(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     (void)ctx;
     struct str name, value;
-    strbuf_addf(&resp->body, "%.*s %.*s|", STR_ARG(httpd_request_method(req)),
-                STR_ARG(httpd_request_path(req)));
+    strbuf_addf(&resp->body, "%.*s %.*s|", STR_ARG(httpd_request_method(req)), STR_ARG(httpd_request_path(req)));
     for (size_t at = 0; httpd_request_query_next(req, &at, &name, &value);) {
         strbuf_addf(&resp->body, "%.*s=%.*s;", STR_ARG(name), STR_ARG(value));
     }
@@ -43,8 +40,7 @@ static enum httpd_action handler_describe(void *ctx, struct httpd_request *req,
     return HTTPD_REPLY;
 }
 
-static enum httpd_action handler_overflow(void *ctx, struct httpd_request *req,
-                                          struct httpd_response *resp)
+static enum httpd_action handler_overflow(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     (void)ctx, (void)req;
     for (int i = 0; i < 100; i++) {
@@ -124,11 +120,11 @@ static void server__routes__exact_prefix_head_404_405(void **state)
         const char *body, *header;
     } rows[] = {
         {"exact", "GET /ok HTTP/1.1\r\n", 200, "ok", "Content-Type: text/plain; charset=utf-8"},
-        {"prefix", "PATCH /api/v1/pods?watch=1&labelSelector=a%3Db&x&q=1+2 HTTP/1.1\r\nX-Test: y\r\n",
-         200, "PATCH /api/v1/pods|watch=1;labelSelector=a=b;x=;q=1 2;|y", "ETag: \"7\""},
+        {"prefix", "PATCH /api/v1/pods?watch=1&labelSelector=a%3Db&x&q=1+2 HTTP/1.1\r\nX-Test: y\r\n", 200,
+         "PATCH /api/v1/pods|watch=1;labelSelector=a=b;x=;q=1 2;|y", "ETag: \"7\""},
         {"exact beats prefix", "GET /api/exact HTTP/1.1\r\n", 200, "ok", NULL},
-        {"another method of an exact path falls to the prefix", "PUT /api/exact HTTP/1.1\r\n", 200,
-         "PUT /api/exact||", NULL},
+        {"another method of an exact path falls to the prefix", "PUT /api/exact HTTP/1.1\r\n", 200, "PUT /api/exact||",
+         NULL},
         {"escaped path", "GET /api/a%20b HTTP/1.1\r\n", 200, "GET /api/a b||", NULL},
         {"empty query", "GET /api/? HTTP/1.1\r\n", 200, "GET /api/||", NULL},
         {"unknown", "GET /nothing HTTP/1.1\r\n", 404, "no such path", NULL},
@@ -141,8 +137,7 @@ static void server__routes__exact_prefix_head_404_405(void **state)
         {"bad query", "GET /api/a?x=%0 HTTP/1.1\r\n", 400, "malformed query", NULL},
         {"not a path", "GET ok HTTP/1.1\r\n", 400, "malformed request target", NULL},
         {"404 after its body", "POST /no HTTP/1.1\r\nContent-Length: 0\r\n", 404, "no such path", NULL},
-        {"overflowed reply", "GET /overflow HTTP/1.1\r\n", 500,
-         "reply larger than the server's limit", NULL},
+        {"overflowed reply", "GET /overflow HTTP/1.1\r\n", 500, "reply larger than the server's limit", NULL},
     };
     struct fixture f;
     const struct httpd_config config = {.reply_max_bytes = 600};
@@ -186,29 +181,36 @@ static void server__ambiguous_heads__refused(void **state)
         int status;
         bool closes;
     } rows[] = {
-        {"TE and CL", "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
-                      "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, true},
-        {"TE and CL on GET", "GET /ok HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
-                             "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, true},
-        {"TE identity", "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: identity\r\n\r\nhello",
+        {"TE and CL",
+         "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
+         "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
          400, true},
-        {"TE list", "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+        {"TE and CL on GET",
+         "GET /ok HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
+         "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
          400, true},
-        {"TE twice", "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
-                     "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, true},
-        {"CL twice", "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n"
-                     "hello", 400, true},
-        {"CL twice, different", "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
-                                "Content-Length: 6\r\n\r\nhello!", 400, true},
-        {"CL malformed", "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: +5\r\n\r\nhello", 400,
-         true},
-        {"CL huge", "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n",
-         413, true},
-        {"Host twice", "POST /echo HTTP/1.1\r\nHost: x\r\nHost: y\r\nContent-Length: 5\r\n\r\nhello",
-         400, false},
+        {"TE identity", "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: identity\r\n\r\nhello", 400, true},
+        {"TE list", "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", 400, true},
+        {"TE twice",
+         "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
+         "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+         400, true},
+        {"CL twice",
+         "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n"
+         "hello",
+         400, true},
+        {"CL twice, different",
+         "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
+         "Content-Length: 6\r\n\r\nhello!",
+         400, true},
+        {"CL malformed", "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: +5\r\n\r\nhello", 400, true},
+        {"CL huge", "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n", 413, true},
+        {"Host twice", "POST /echo HTTP/1.1\r\nHost: x\r\nHost: y\r\nContent-Length: 5\r\n\r\nhello", 400, false},
         {"Host missing", "GET /ok HTTP/1.1\r\n\r\n", 400, true},
-        {"Content-Encoding", "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\n"
-                             "Content-Length: 5\r\n\r\nhello", 415, false},
+        {"Content-Encoding",
+         "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\n"
+         "Content-Length: 5\r\n\r\nhello",
+         415, false},
         {"Expect", "GET /ok HTTP/1.1\r\nHost: x\r\nExpect: tea\r\n\r\n", 417, false},
         {"version", "GET /ok HTTP/1.2\r\nHost: x\r\n\r\n", 505, false},
         {"bytes above ASCII", "GET /o\xc3\xa9 HTTP/1.1\r\nHost: x\r\n\r\n", 400, false},
@@ -429,8 +431,13 @@ static void item18__host_of_somebody_else__421(void **state)
     };
     static const struct str names[] = {{"fgpu.corp.example.com", 21}};
     const struct httpd_listener_config listeners[] = {
-        {.name = "ops", .address = "127.0.0.1:0", .routes = ROUTES, .route_n = ARRAY_LEN(ROUTES), .check_host = true,
-         .hosts = names, .host_n = 1},
+        {.name = "ops",
+         .address = "127.0.0.1:0",
+         .routes = ROUTES,
+         .route_n = ARRAY_LEN(ROUTES),
+         .check_host = true,
+         .hosts = names,
+         .host_n = 1},
         {.name = "other", .address = "127.0.0.1:0", .routes = ROUTES, .route_n = ARRAY_LEN(ROUTES)},
     };
     const struct httpd_config config = {.listeners = listeners, .listener_n = 2};

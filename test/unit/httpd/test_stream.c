@@ -58,8 +58,7 @@ static void feed_init(struct feed *f)
     memset(f, 0, sizeof(*f));
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->changed, NULL);
-    f->stream = httpd_stream_new(
-        &(struct httpd_stream_source){.read = feed_read, .close = feed_close, .ctx = f});
+    f->stream = httpd_stream_new(&(struct httpd_stream_source){.read = feed_read, .close = feed_close, .ctx = f});
 }
 
 static void feed_fini(struct feed *f)
@@ -107,8 +106,7 @@ static void feed_wait_waiting(struct feed *f)
     pthread_mutex_unlock(&f->lock);
 }
 
-static enum httpd_action handler_stream(void *ctx, struct httpd_request *req,
-                                        struct httpd_response *resp)
+static enum httpd_action handler_stream(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     (void)req;
     struct feed *f = ctx;
@@ -128,8 +126,7 @@ static void watch_begin(struct watch *w, const char *method)
 {
     char head[64];
     feed_init(&w->feed);
-    w->route = (struct httpd_route){
-        .method = "GET", .path = "/watch", .handle = handler_stream, .ctx = &w->feed};
+    w->route = (struct httpd_route){.method = "GET", .path = "/watch", .handle = handler_stream, .ctx = &w->feed};
     fixture_start(&w->f, NULL, &w->route, 1);
     client_open(&w->c, w->f.port);
     snprintf(head, sizeof(head), "%s /watch HTTP/1.1\r\nHost: x\r\n\r\n", method);
@@ -226,8 +223,7 @@ static ssize_t endless_read(void *ctx, char *buf, size_t max)
     return (ssize_t)max;
 }
 
-static enum httpd_action handler_endless(void *ctx, struct httpd_request *req,
-                                         struct httpd_response *resp)
+static enum httpd_action handler_endless(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     (void)ctx, (void)req;
     resp->stream = httpd_stream_new(&(struct httpd_stream_source){.read = endless_read});

@@ -30,8 +30,7 @@ static void shelf_fini(struct shelf *s)
     pthread_cond_destroy(&s->more);
 }
 
-static enum httpd_action handler_shelve(void *ctx, struct httpd_request *req,
-                                        struct httpd_response *resp)
+static enum httpd_action handler_shelve(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     (void)resp;
     struct shelf *s = ctx;
@@ -43,8 +42,7 @@ static enum httpd_action handler_shelve(void *ctx, struct httpd_request *req,
     return HTTPD_SUSPENDED;
 }
 
-static enum httpd_action handler_stopping(void *ctx, struct httpd_request *req,
-                                          struct httpd_response *resp)
+static enum httpd_action handler_stopping(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     (void)ctx;
     BUG_ON(req != NULL);
@@ -56,8 +54,7 @@ static enum httpd_action handler_stopping(void *ctx, struct httpd_request *req,
 static void shelf_serve(struct shelf *s, struct fixture *f)
 {
     shelf_init(s);
-    s->route = (struct httpd_route){
-        .method = "POST", .path = "/bind", .handle = handler_shelve, .ctx = s};
+    s->route = (struct httpd_route){.method = "POST", .path = "/bind", .handle = handler_shelve, .ctx = s};
     fixture_start(f, NULL, &s->route, 1);
 }
 
@@ -130,8 +127,7 @@ static void suspend__three_hundred_resumed_from_another_thread__each_gets_its_ow
 }
 
 /* Resumes before the handler has returned. */
-static enum httpd_action handler_at_once(void *ctx, struct httpd_request *req,
-                                         struct httpd_response *resp)
+static enum httpd_action handler_at_once(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     (void)ctx, (void)resp;
     echo_resume(req);
@@ -141,8 +137,7 @@ static enum httpd_action handler_at_once(void *ctx, struct httpd_request *req,
 static void suspend__resumed_before_the_handler_returned__answered(void **state)
 {
     (void)state;
-    const struct httpd_route route = {.path = "/", .handle = handler_at_once,
-                                      .flags = HTTPD_ROUTE_PREFIX};
+    const struct httpd_route route = {.path = "/", .handle = handler_at_once, .flags = HTTPD_ROUTE_PREFIX};
     struct fixture f;
     fixture_start(&f, NULL, &route, 1);
     struct client c;
@@ -195,8 +190,7 @@ static void suspend__server_stops__answered_by_the_route_and_late_resume_is_harm
     struct shelf shelf;
     shelf_init(&shelf);
     const struct httpd_route routes[] = {
-        {.method = "POST", .path = "/bind", .handle = handler_shelve, .ctx = &shelf,
-         .stopping = handler_stopping},
+        {.method = "POST", .path = "/bind", .handle = handler_shelve, .ctx = &shelf, .stopping = handler_stopping},
         {.method = "POST", .path = "/other", .handle = handler_shelve, .ctx = &shelf},
     };
     struct fixture f;
@@ -271,8 +265,7 @@ static void suspend__resumed_while_the_server_drains__gets_its_answer_and_close(
 /* ---- again ---- */
 
 /* Shelves the first call; in the second answers with the note and a header of the request. */
-static enum httpd_action handler_twice(void *ctx, struct httpd_request *req,
-                                       struct httpd_response *resp)
+static enum httpd_action handler_twice(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     const char *note = httpd_request_note(req);
     if (note == NULL) {
@@ -284,8 +277,7 @@ static enum httpd_action handler_twice(void *ctx, struct httpd_request *req,
 }
 
 /* Says "again" before it has returned, three times. */
-static enum httpd_action handler_again_at_once(void *ctx, struct httpd_request *req,
-                                               struct httpd_response *resp)
+static enum httpd_action handler_again_at_once(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     static char notes[3][2] = {"1", "2", "3"};
     const char *note = httpd_request_note(req);

@@ -28,9 +28,8 @@ static enum httpd_action handler(void *ctx, struct httpd_request *req, struct ht
 
 static const struct httpd_route ROUTES[] = {{.method = "GET", .path = "/ok", .handle = handler}};
 
-static const struct str names[] = {{"system:kube-scheduler", 21},
-                                   {"spiffe://cluster/scheduler", 26},
-                                   {"scheduler.example.com", 21}};
+static const struct str names[] = {
+    {"system:kube-scheduler", 21}, {"spiffe://cluster/scheduler", 26}, {"scheduler.example.com", 21}};
 
 /* A directory with ca.pem, cert.pem, key.pem, and who signed them. */
 struct cluster_model {
@@ -45,8 +44,8 @@ static void path_in(const struct cluster_model *w, const char *name, char ret[12
     temp_dir_path(&w->dir, name, ret, 128);
 }
 
-static void write_files(const struct cluster_model *w, const char *dir, const struct cert *cert,
-                        const struct cert *key, const struct cert *ca)
+static void write_files(const struct cluster_model *w, const char *dir, const struct cert *cert, const struct cert *key,
+                        const struct cert *ca)
 {
     char name[128], path[128];
     snprintf(name, sizeof(name), "%s/cert.pem", dir);
@@ -91,8 +90,7 @@ static void start_server(struct cluster_model *w, bool optional)
                                                    .client_cert_optional = optional};
     const struct httpd_config config = {.listeners = &listener, .listener_n = 1};
     struct err err = {.code = ERR_OK};
-    if (httpd_server_new(&config, &w->f.server, &err) != 0 ||
-        httpd_server_start(w->f.server, &err) != 0) {
+    if (httpd_server_new(&config, &w->f.server, &err) != 0 || httpd_server_start(w->f.server, &err) != 0) {
         fail_msg("%s", err.msg);
     }
     w->f.port = httpd_server_port(w->f.server, 0);
@@ -118,11 +116,10 @@ static void cluster_model_begin(struct cluster_model *w, bool optional)
     static const char *const files[] = {"cert.pem", "key.pem", "ca.pem"};
     temp_dir_init(&w->dir);
     cert_make(&w->ca, &(struct cert_wish){.cn = "ca", .ca = true});
-    cert_make(&w->server, &(struct cert_wish){.cn = "fgpu",
-                                              .dns = "localhost",
-                                              .issuer = &w->ca,
-                                              .purpose = GNUTLS_KP_TLS_WWW_SERVER,
-                                              .serial = 10});
+    cert_make(
+        &w->server,
+        &(struct cert_wish){
+            .cn = "fgpu", .dns = "localhost", .issuer = &w->ca, .purpose = GNUTLS_KP_TLS_WWW_SERVER, .serial = 10});
     new_version(w, "..1", &w->server, &w->server, &w->ca);
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
         char target[128], link[128];
@@ -151,8 +148,7 @@ static int ask(const struct cluster_model *w, const struct cert *cert, const str
                const char *priorities, gnutls_alert_description_t *ret_alert)
 {
     struct tls_client c;
-    const struct tls_wish gpu_request = {
-        .cert = cert, .intermediate = intermediate, .priorities = priorities};
+    const struct tls_wish gpu_request = {.cert = cert, .intermediate = intermediate, .priorities = priorities};
     int status = 0;
     if (tls_client_open(&c, w->f.port, &gpu_request)) {
         status = tls_client_get(&c, "/ok", ret_alert);
@@ -170,8 +166,7 @@ static void client__each_certificate__taken_or_told_why_not(void **state)
     struct cert other_ca, intermediate;
     cluster_model_begin(&w, false);
     cert_make(&other_ca, &(struct cert_wish){.cn = "ca", .ca = true});
-    cert_make(&intermediate,
-              &(struct cert_wish){.cn = "intermediate", .ca = true, .issuer = &w.ca});
+    cert_make(&intermediate, &(struct cert_wish){.cn = "intermediate", .ca = true, .issuer = &w.ca});
     const struct {
         const char *name;
         struct cert_wish gpu_request; /* .serial 0: no certificate */
@@ -179,16 +174,8 @@ static void client__each_certificate__taken_or_told_why_not(void **state)
         gnutls_alert_description_t alert;
         enum httpd_drop drop;
     } rows[] = {
-        {"none",
-         {.serial = 0},
-         false,
-         GNUTLS_A_CERTIFICATE_REQUIRED,
-         HTTPD_DROP_TLS_NO_CERTIFICATE},
-        {"self-signed",
-         {.cn = names[0].p, .serial = 1},
-         false,
-         GNUTLS_A_UNKNOWN_CA,
-         HTTPD_DROP_TLS_BAD_CERTIFICATE},
+        {"none", {.serial = 0}, false, GNUTLS_A_CERTIFICATE_REQUIRED, HTTPD_DROP_TLS_NO_CERTIFICATE},
+        {"self-signed", {.cn = names[0].p, .serial = 1}, false, GNUTLS_A_UNKNOWN_CA, HTTPD_DROP_TLS_BAD_CERTIFICATE},
         {"other CA of the same name",
          {.cn = names[0].p, .issuer = &other_ca, .serial = 1},
          false,
@@ -234,11 +221,7 @@ static void client__each_certificate__taken_or_told_why_not(void **state)
          false,
          GNUTLS_A_ACCESS_DENIED,
          HTTPD_DROP_TLS_NAME},
-        {"no name at all",
-         {.issuer = &w.ca, .serial = 1},
-         false,
-         GNUTLS_A_ACCESS_DENIED,
-         HTTPD_DROP_TLS_NAME},
+        {"no name at all", {.issuer = &w.ca, .serial = 1}, false, GNUTLS_A_ACCESS_DENIED, HTTPD_DROP_TLS_NAME},
         {"right, by common name",
          {.cn = names[0].p,
           .issuer = &w.ca,
@@ -250,11 +233,7 @@ static void client__each_certificate__taken_or_told_why_not(void **state)
          0},
         {"right, by URI", {.cn = "x", .uri = names[1].p, .issuer = &w.ca, .serial = 1}, true, 0, 0},
         {"right, by DNS name", {.dns = names[2].p, .issuer = &w.ca, .serial = 1}, true, 0, 0},
-        {"right, by an intermediate",
-         {.cn = names[0].p, .issuer = &intermediate, .serial = 1},
-         true,
-         0,
-         0},
+        {"right, by an intermediate", {.cn = names[0].p, .issuer = &intermediate, .serial = 1}, true, 0, 0},
     };
     static const char *const versions[] = {TLS12, TLS13};
     for (size_t i = 0; i < ARRAY_LEN(rows) * 2; i++) {
@@ -271,18 +250,16 @@ static void client__each_certificate__taken_or_told_why_not(void **state)
         if (want == GNUTLS_A_CERTIFICATE_REQUIRED && strcmp(version, TLS12) == 0) {
             want = GNUTLS_A_HANDSHAKE_FAILURE; /* the other one is new in TLS 1.3 */
         }
-        const int status =
-            ask(&w, cert.crt != NULL ? &cert : NULL,
-                rows[row].gpu_request.issuer == &intermediate ? &intermediate : NULL, version, &alert);
+        const int status = ask(&w, cert.crt != NULL ? &cert : NULL,
+                               rows[row].gpu_request.issuer == &intermediate ? &intermediate : NULL, version, &alert);
         const int times = atomic_load(&handled) - handled_before;
         if (rows[row].taken && (status != 200 || times != 1)) {
-            fail_msg("%s, %s: refused with alert %s", rows[row].name, version,
-                     gnutls_alert_get_name(alert));
+            fail_msg("%s, %s: refused with alert %s", rows[row].name, version, gnutls_alert_get_name(alert));
         }
         if (!rows[row].taken && (status != 0 || times != 0 || alert != want ||
                                  httpd_server_drops(w.f.server, 0, rows[row].drop) != before + 1)) {
-            fail_msg("%s, %s: status %d, handled %d times, alert %s", rows[row].name, version,
-                     status, times, gnutls_alert_get_name(alert));
+            fail_msg("%s, %s: status %d, handled %d times, alert %s", rows[row].name, version, status, times,
+                     gnutls_alert_get_name(alert));
         }
         if (cert.crt != NULL) {
             cert_free(&cert);
@@ -313,8 +290,7 @@ static void client__old_protocol_or_none__no_handshake(void **state)
     client_text(&plain, "GET /ok HTTP/1.1\r\nHost: x\r\n\r\n");
     client_drain(&plain);
     client_close(&plain);
-    while (httpd_server_drops(w.f.server, 0, HTTPD_DROP_TLS_HANDSHAKE) !=
-           ARRAY_LEN(priorities) + 1) {
+    while (httpd_server_drops(w.f.server, 0, HTTPD_DROP_TLS_HANDSHAKE) != ARRAY_LEN(priorities) + 1) {
         usleep(1000);
     }
     assert_int_equal(atomic_load(&handled), 0);
@@ -371,10 +347,8 @@ static void reload__new_files__open_connections_stay_and_new_ones_see_them(void 
     gnutls_alert_description_t alert;
     cluster_model_begin(&w, false);
     cert_make(&client, &(struct cert_wish){.cn = names[0].p, .issuer = &w.ca});
-    cert_make(
-        &second,
-        &(struct cert_wish){
-            .cn = "fgpu", .issuer = &w.ca, .serial = 20, .begins_s = -1, .ends_s = 9 * DAY_S});
+    cert_make(&second,
+              &(struct cert_wish){.cn = "fgpu", .issuer = &w.ca, .serial = 20, .begins_s = -1, .ends_s = 9 * DAY_S});
     assert_true(tls_client_open(&open, w.f.port, &(struct tls_wish){.cert = &client}));
     assert_int_equal(tls_client_get(&open, "/ok", &alert), 200);
     assert_int_equal(serial_now(&w, &client), 10);

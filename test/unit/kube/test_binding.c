@@ -50,12 +50,11 @@ static void request__good_binding__has_everything_in_one_body(void **state)
     b.annotations = (struct kv_list){items, 2};
     assert_int_equal(binding_request(&b, 0, &f.path, &f.body, NULL), 0);
     assert_string_equal(f.path.p, "/api/v1/namespaces/ml/pods/train-0/binding?timeout=4s");
-    assert_string_equal(
-        f.body.p, "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":\"train-0\","
-                  "\"namespace\":\"ml\","
-                  "\"uid\":\"u-1\",\"annotations\":{\"fgpu.io/assignment\":\"{\\\"v\\\":1}\","
-                  "\"fgpu.io/visible-devices.c0\":\"GPU-a\"}},"
-                  "\"target\":{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"n3.example\"}}");
+    assert_string_equal(f.body.p, "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":\"train-0\","
+                                  "\"namespace\":\"ml\","
+                                  "\"uid\":\"u-1\",\"annotations\":{\"fgpu.io/assignment\":\"{\\\"v\\\":1}\","
+                                  "\"fgpu.io/visible-devices.c0\":\"GPU-a\"}},"
+                                  "\"target\":{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"n3.example\"}}");
 }
 
 static void request__hostile_names__are_refused(void **state)
@@ -85,8 +84,7 @@ static void request__hostile_names__are_refused(void **state)
             .pod_uid = str_of(rows[i].uid),
         };
         struct err err = {.code = ERR_OK};
-        if (binding_request(&b, 0, &f.path, &f.body, &err) != -ERR_INVALID ||
-            err.code != ERR_INVALID) {
+        if (binding_request(&b, 0, &f.path, &f.body, &err) != -ERR_INVALID || err.code != ERR_INVALID) {
             fail_msg("row %s was accepted", rows[i].name);
         }
     }
@@ -117,8 +115,7 @@ static void request__annotation_bytes__end_at_262144(void **state)
     one.value.n++;
     assert_int_equal(binding_request(&b, 1000, &f.path, &f.body, NULL), -ERR_LIMIT);
     one.value.n = 0;
-    assert_int_equal(binding_request(&b, POD_ANNOTATION_BYTES_MAX, &f.path, &f.body, NULL),
-                     -ERR_LIMIT);
+    assert_int_equal(binding_request(&b, POD_ANNOTATION_BYTES_MAX, &f.path, &f.body, NULL), -ERR_LIMIT);
 }
 
 static void kept_bytes__overwritten_keys__do_not_count(void **state)
@@ -126,10 +123,8 @@ static void kept_bytes__overwritten_keys__do_not_count(void **state)
     static const struct kv existing[] = {{STR("a"), STR("12345")}, {STR("bb"), STR("6")}};
     static const struct kv ours[] = {{STR("a"), STR("x")}, {STR("c"), STR("y")}};
     (void)state;
-    assert_int_equal(binding_kept_bytes((struct kv_list){existing, 2}, (struct kv_list){ours, 2}),
-                     3);
-    assert_int_equal(binding_kept_bytes((struct kv_list){existing, 2}, (struct kv_list){NULL, 0}),
-                     9);
+    assert_int_equal(binding_kept_bytes((struct kv_list){existing, 2}, (struct kv_list){ours, 2}), 3);
+    assert_int_equal(binding_kept_bytes((struct kv_list){existing, 2}, (struct kv_list){NULL, 0}), 9);
 }
 
 static void request__buffer_too_small__is_a_limit(void **state)
@@ -165,8 +160,8 @@ static const struct {
     int64_t wait_ms;
 } replies[] = {
     {"bound", KUBE_ANSWERED, true, 201, NONE, BIND_BOUND, false, 0},
-    {"already bound, deleted, gated, other uid; or etcd failed", KUBE_ANSWERED, true, 409, NONE, BIND_CONFLICT,
-     true, 0},
+    {"already bound, deleted, gated, other uid; or etcd failed", KUBE_ANSWERED, true, 409, NONE, BIND_CONFLICT, true,
+     0},
     {"pod absent", KUBE_ANSWERED, true, 404, NONE, BIND_REFUSED, false, 0},
     {"name mismatch", KUBE_ANSWERED, true, 400, NONE, BIND_REFUSED, false, 0},
     {"target invalid, or etcd failed", KUBE_ANSWERED, true, 500, NONE, BIND_LOST, true, 0},
@@ -207,8 +202,8 @@ static void classify__table__as_the_contract_says(void **state)
         struct bind_answer a = bind_classify(&o);
         if (a.reply != replies[i].reply || a.maybe_bound != replies[i].maybe_bound ||
             a.retry_after_ms != replies[i].wait_ms || a.reason == NULL || a.reason[0] == '\0') {
-            fail_msg("row %s: %s, maybe %d, wait %lld", replies[i].name, bind_reply_name(a.reply),
-                     a.maybe_bound, (long long)a.retry_after_ms);
+            fail_msg("row %s: %s, maybe %d, wait %lld", replies[i].name, bind_reply_name(a.reply), a.maybe_bound,
+                     (long long)a.retry_after_ms);
         }
     }
 }
@@ -261,8 +256,7 @@ static void request__known_version__is_a_precondition(void **state)
     (void)state;
     b.pod_version = 18446744073709551615U;
     assert_int_equal(binding_request(&b, 0, &f.path, &f.body, NULL), 0);
-    assert_non_null(
-        strstr(f.body.p, "\"uid\":\"u-1\",\"resourceVersion\":\"18446744073709551615\",\"annotations\""));
+    assert_non_null(strstr(f.body.p, "\"uid\":\"u-1\",\"resourceVersion\":\"18446744073709551615\",\"annotations\""));
 }
 
 /* Texts that vary make kube-scheduler spin (contract.md 9.3, P2). */

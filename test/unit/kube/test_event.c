@@ -25,8 +25,7 @@ static int teardown(void **state)
 }
 
 static const struct event_object pod = {EVENT_OBJECT_POD, STR("ml"), STR("train-0"), STR("u-1")};
-static const struct event_object node = {EVENT_OBJECT_NODE, STR_NULL, STR("n1.example"),
-                                         STR("u-2")};
+static const struct event_object node = {EVENT_OBJECT_NODE, STR_NULL, STR("n1.example"), STR("u-2")};
 
 static void words__every_reason__fit_the_limits_and_differ(void **state)
 {
@@ -39,9 +38,8 @@ static void words__every_reason__fit_the_limits_and_differ(void **state)
             assert_non_null(texts[t]);
             assert_in_range(strlen(texts[t]), 1, EVENT_WORD_MAX);
             assert_in_range(texts[t][0], 'A', 'Z');
-            assert_int_equal(
-                strspn(texts[t], "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"),
-                strlen(texts[t]));
+            assert_int_equal(strspn(texts[t], "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"),
+                             strlen(texts[t]));
         }
         for (int other = 0; other < r; other++) {
             assert_string_not_equal(w->reason, event_words((enum event_reason)other)->reason);
@@ -77,19 +75,18 @@ static void post__about_a_pod__has_every_required_field(void **state)
                                 (struct event_series){0, 0}, &path, &body, NULL),
                      0);
     assert_string_equal(path.p, "/apis/events.k8s.io/v1/namespaces/ml/events");
-    assert_string_equal(body.p,
-                        "{\"apiVersion\":\"events.k8s.io/v1\",\"kind\":\"Event\","
-                        "\"metadata\":{\"name\":\"train-0.0000000000000001\",\"namespace\":\"ml\"},"
-                        "\"eventTime\":\"2026-11-20T08:38:04.007000Z\",\"reportingController\":"
-                        "\"fgpu.io/extender\","
-                        "\"reportingInstance\":\"fgpu-0\",\"action\":\"ReadAssignment\","
-                        "\"reason\":\"GPUAssignmentMissing\",\"type\":\"Warning\","
-                        "\"note\":\"bound \\u003cby\\u003e \\\"hand\\\"\","
-                        "\"regarding\":{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"namespace\":"
-                        "\"ml\",\"name\":\"train-0\","
-                        "\"uid\":\"u-1\"},"
-                        "\"related\":{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"n1."
-                        "example\",\"uid\":\"u-2\"}}");
+    assert_string_equal(body.p, "{\"apiVersion\":\"events.k8s.io/v1\",\"kind\":\"Event\","
+                                "\"metadata\":{\"name\":\"train-0.0000000000000001\",\"namespace\":\"ml\"},"
+                                "\"eventTime\":\"2026-11-20T08:38:04.007000Z\",\"reportingController\":"
+                                "\"fgpu.io/extender\","
+                                "\"reportingInstance\":\"fgpu-0\",\"action\":\"ReadAssignment\","
+                                "\"reason\":\"GPUAssignmentMissing\",\"type\":\"Warning\","
+                                "\"note\":\"bound \\u003cby\\u003e \\\"hand\\\"\","
+                                "\"regarding\":{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"namespace\":"
+                                "\"ml\",\"name\":\"train-0\","
+                                "\"uid\":\"u-1\"},"
+                                "\"related\":{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"n1."
+                                "example\",\"uid\":\"u-2\"}}");
 }
 
 static void post__about_a_node__lives_in_default(void **state)
@@ -97,9 +94,7 @@ static void post__about_a_node__lives_in_default(void **state)
     const struct event e = {EVENT_INVENTORY_RESTORED, node, {0}, STR("fine")};
 
     (void)state;
-    assert_int_equal(
-        event_post(&e, "n1.example.00", "i", 0, (struct event_series){3, 1000}, &path, &body, NULL),
-        0);
+    assert_int_equal(event_post(&e, "n1.example.00", "i", 0, (struct event_series){3, 1000}, &path, &body, NULL), 0);
     assert_string_equal(path.p, "/apis/events.k8s.io/v1/namespaces/default/events");
     assert_non_null(strstr(body.p, "\"namespace\":\"default\"}"));
     assert_non_null(strstr(body.p, "\"type\":\"Normal\""));
@@ -113,11 +108,9 @@ static void post__about_a_node__lives_in_default(void **state)
 static void patch__a_series__tells_count_and_time_only(void **state)
 {
     (void)state;
-    assert_int_equal(event_patch(&pod, "train-0.0000000000000001",
-                                 (struct event_series){2, 86400000}, &path, &body, NULL),
-                     0);
-    assert_string_equal(path.p,
-                        "/apis/events.k8s.io/v1/namespaces/ml/events/train-0.0000000000000001");
+    assert_int_equal(
+        event_patch(&pod, "train-0.0000000000000001", (struct event_series){2, 86400000}, &path, &body, NULL), 0);
+    assert_string_equal(path.p, "/apis/events.k8s.io/v1/namespaces/ml/events/train-0.0000000000000001");
     assert_string_equal(body.p, "{\"series\":{\"count\":2,"
                                 "\"lastObservedTime\":\"1970-01-02T00:00:00.000000Z\"}}");
 }
@@ -144,8 +137,7 @@ static void post__hostile_objects__are_refused(void **state)
         if (event_post(&bad, "n", "i", 0, none, &path, &body, NULL) != -ERR_INVALID ||
             (rows[i].kind != EVENT_OBJECT_NONE &&
              event_post(&bad_related, "n", "i", 0, none, &path, &body, NULL) != -ERR_INVALID) ||
-            event_patch(&rows[i], "n", (struct event_series){2, 0}, &path, &body, NULL) !=
-                -ERR_INVALID) {
+            event_patch(&rows[i], "n", (struct event_series){2, 0}, &path, &body, NULL) != -ERR_INVALID) {
             fail_msg("row %zu was accepted", i);
         }
     }
@@ -172,11 +164,10 @@ static void post__long_texts__are_cut_at_whole_characters(void **state)
         size_t bytes; /* of what remains of a note */
     } rows[] = {
         {"x", 1024},
-        {"\xc3\xa9", 1024},     /* two bytes each */
-        {"\xe6\x97\xa5", 1023}, /* three */
-        {"\xf0\x9f\x98\x80",
-         340},             /* four, counted threefold: the writer may have to replace them */
-        {"\xff", 6 * 341}, /* no UTF-8: 341 times \ufffd, six bytes as an escape */
+        {"\xc3\xa9", 1024},        /* two bytes each */
+        {"\xe6\x97\xa5", 1023},    /* three */
+        {"\xf0\x9f\x98\x80", 340}, /* four, counted threefold: the writer may have to replace them */
+        {"\xff", 6 * 341},         /* no UTF-8: 341 times \ufffd, six bytes as an escape */
     };
 
     (void)state;
@@ -192,8 +183,7 @@ static void post__long_texts__are_cut_at_whole_characters(void **state)
         instance[sizeof(instance) - 1] = '\0';
         strbuf_reset(&path);
         strbuf_reset(&body);
-        assert_int_equal(
-            event_post(&e, "n", instance, 0, (struct event_series){0, 0}, &path, &body, NULL), 0);
+        assert_int_equal(event_post(&e, "n", instance, 0, (struct event_series){0, 0}, &path, &body, NULL), 0);
         assert_int_equal(member_n("note"), rows[i].bytes);
         assert_int_equal(member_n("reportingInstance"), EVENT_WORD_MAX);
     }
@@ -209,16 +199,13 @@ static void post__longest_texts__have_room(void **state)
     memset(name, 'n', sizeof(name));
     memset(uid, '<', sizeof(uid));
     memset(label, 'l', sizeof(label));
-    e.regarding =
-        (struct event_object){EVENT_OBJECT_POD, {label, 63}, {name, 253}, {uid, sizeof(uid)}};
-    e.related =
-        (struct event_object){EVENT_OBJECT_POD, {label, 63}, {name, 253}, {uid, sizeof(uid)}};
-    assert_int_equal(event_post(&e, event_name(e.regarding.name, 1, event), "i", 0,
-                                (struct event_series){INT32_MAX, 0}, &path, &body, NULL),
+    e.regarding = (struct event_object){EVENT_OBJECT_POD, {label, 63}, {name, 253}, {uid, sizeof(uid)}};
+    e.related = (struct event_object){EVENT_OBJECT_POD, {label, 63}, {name, 253}, {uid, sizeof(uid)}};
+    assert_int_equal(event_post(&e, event_name(e.regarding.name, 1, event), "i", 0, (struct event_series){INT32_MAX, 0},
+                                &path, &body, NULL),
                      0);
     strbuf_reset(&path);
-    assert_int_equal(
-        event_patch(&e.regarding, event, (struct event_series){2, 0}, &path, &body, NULL), 0);
+    assert_int_equal(event_patch(&e.regarding, event, (struct event_series){2, 0}, &path, &body, NULL), 0);
 }
 
 static void name__of_any_object__is_a_name(void **state)
@@ -226,8 +213,7 @@ static void name__of_any_object__is_a_name(void **state)
     char long_name[254], buf[EVENT_NAME_MAX + 1];
 
     (void)state;
-    assert_string_equal(event_name(STR("p"), UINT64_C(0x18e9b409c0a4f075), buf),
-                        "p.18e9b409c0a4f075");
+    assert_string_equal(event_name(STR("p"), UINT64_C(0x18e9b409c0a4f075), buf), "p.18e9b409c0a4f075");
     assert_string_equal(event_name(STR("n1.example"), 1, buf), "n1.example.0000000000000001");
     memset(long_name, 'a', sizeof(long_name));
     assert_int_equal(strlen(event_name((struct str){long_name, 253}, 1, buf)), EVENT_NAME_MAX);
@@ -267,14 +253,12 @@ static void classify__replies__say_what_to_do(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct kube_outcome o = {.kind = rows[i].kind,
-                                 .http_status = rows[i].status,
-                                 .retry_after_ms = rows[i].retry_after_ms};
+        struct kube_outcome o = {
+            .kind = rows[i].kind, .http_status = rows[i].status, .retry_after_ms = rows[i].retry_after_ms};
         struct event_answer a = event_classify(&o, str_of(rows[i].body));
 
         if (a.reply != rows[i].want || a.retry_after_ms != rows[i].want_ms) {
-            fail_msg("row %zu: reply %d after %lld ms", i, (int)a.reply,
-                     (long long)a.retry_after_ms);
+            fail_msg("row %zu: reply %d after %lld ms", i, (int)a.reply, (long long)a.retry_after_ms);
         }
     }
 }
@@ -284,14 +268,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words__every_reason__fit_the_limits_and_differ),
         cmocka_unit_test(words__every_reason__is_explained_to_admins),
-        cmocka_unit_test_setup_teardown(post__about_a_pod__has_every_required_field, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(post__about_a_pod__has_every_required_field, setup, teardown),
         cmocka_unit_test_setup_teardown(post__about_a_node__lives_in_default, setup, teardown),
-        cmocka_unit_test_setup_teardown(patch__a_series__tells_count_and_time_only, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(patch__a_series__tells_count_and_time_only, setup, teardown),
         cmocka_unit_test_setup_teardown(post__hostile_objects__are_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(post__long_texts__are_cut_at_whole_characters, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(post__long_texts__are_cut_at_whole_characters, setup, teardown),
         cmocka_unit_test_setup_teardown(post__longest_texts__have_room, setup, teardown),
         cmocka_unit_test(name__of_any_object__is_a_name),
         cmocka_unit_test(classify__replies__say_what_to_do),

@@ -18,15 +18,19 @@ static const char pod[] =
     "\"2026-01-01T00:00:00Z\",\"labels\":{\"app\":\"x\"},\"annotations\":{\"fgpu.io/gpu-fraction\":\"0.5\",\"e\":"
     "\"\\u0000]}\\\"\"},\"managedFields\":[{\"name\":\"no\",\"fieldsV1\":{\"f:uid\":{}}}],\"name2\":\"x\"},"
     "\"nodeName\":\"not here\",\"spec\":{\"nodeName\":\"n1\",\"schedulerName\":\"s\",\"priority\":5,"
-    "\"preemptionPolicy\":\"Never\",\"hostNetwork\":true,\"n\\u006fdeNam2\":\"other\",\"resources\":{\"limits\":{\"cpu\":\"1\"},"
+    "\"preemptionPolicy\":\"Never\",\"hostNetwork\":true,\"n\\u006fdeNam2\":\"other\",\"resources\":{\"limits\":{"
+    "\"cpu\":\"1\"},"
     "\"requests\":{\"cpu\":\"1\"}},\"overhead\":{\"memory\":\"1Mi\"},\"containers\":[{\"name\":\"a\",\"image\":\"i\","
-    "\"resources\":{\"limits\":{\"x/y\":\"1\"},\"requests\":{\"x/y\":1}},\"env\":[{\"name\":\"E\",\"value\":\"]\"}]},{},"
+    "\"resources\":{\"limits\":{\"x/y\":\"1\"},\"requests\":{\"x/"
+    "y\":1}},\"env\":[{\"name\":\"E\",\"value\":\"]\"}]},{},"
     "{\"image\":\"j\"}],\"initContainers\":[{\"name\":\"i\",\"restartPolicy\":\"Always\"}],\"volumes\":null},"
     "\"status\":{\"phase\":\"Running\",\"nominatedNodeName\":\"n2\",\"conditions\":[{\"phase\":\"Failed\"}]}}";
 
 static const char node[] =
-    " { \"metadata\" : { \"name\" : \"n\" , \"uid\":\"u\",\"resourceVersion\":\"8\",\"deletionTimestamp\":null,\"labels\":"
-    "{\"a\":\"b\"},\"annotations\":{\"fgpu.io/gpus\":\"{\\\"v\\\":1}\"}},\"spec\":{\"unschedulable\":true,\"podCIDR\":\"x\"},"
+    " { \"metadata\" : { \"name\" : \"n\" , "
+    "\"uid\":\"u\",\"resourceVersion\":\"8\",\"deletionTimestamp\":null,\"labels\":"
+    "{\"a\":\"b\"},\"annotations\":{\"fgpu.io/"
+    "gpus\":\"{\\\"v\\\":1}\"}},\"spec\":{\"unschedulable\":true,\"podCIDR\":\"x\"},"
     "\"status\":{\"allocatable\":{\"cpu\":\"4\"},\"capacity\":{\"cpu\":\"4\"},\"images\":[{\"names\":[\"a\"]}]}}";
 
 static void render(struct str text, bool is_pod, struct strbuf *out)
@@ -129,8 +133,9 @@ static void excerpt__member_above_the_bound__is_null_and_said_so(void **state)
         assert_int_equal(excerpt_feed(e, (struct str){piece, 1 << 20}), EXCERPT_MORE);
     }
     assert_int_equal(excerpt_feed(e, STR("\"},\"uid\":\"u\"},\"spec\":{\"nodeName\":\"n1\"}}}")), EXCERPT_DONE);
-    assert_string_equal(excerpt_text(e).p, "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"p\",\"labels\":null,"
-                                           "\"uid\":\"u\"},\"spec\":{\"nodeName\":\"n1\"}}}");
+    assert_string_equal(excerpt_text(e).p,
+                        "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"p\",\"labels\":null,"
+                        "\"uid\":\"u\"},\"spec\":{\"nodeName\":\"n1\"}}}");
     assert_false(excerpt_note(e).whole);
     free(piece);
     excerpt_free(e);

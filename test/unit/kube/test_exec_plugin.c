@@ -17,14 +17,12 @@
 #define PATIENCE_MS 60000
 
 /* Runs a script with /bin/sh. */
-static int run_with(const char *script, int64_t timeout_ms, char **env, struct exec_credential *ret,
-                    struct err *reterr)
+static int run_with(const char *script, int64_t timeout_ms, char **env, struct exec_credential *ret, struct err *reterr)
 {
     char sh[] = "/bin/sh", dash_c[] = "-c", version[] = V1, info[] = "{\"the\":\"info\"}";
     char *text = strdup(script);
     char *args[] = {dash_c, text, NULL};
-    const struct credentials_exec e = {
-        .api_version = version, .command = sh, .args = args, .env = env, .info = info};
+    const struct credentials_exec e = {.api_version = version, .command = sh, .args = args, .env = env, .info = info};
     int rc = exec_plugin_run(&e, timeout_ms, NULL, ret, reterr);
     free(text);
     /* whatever happened, no child is left to be reaped */
@@ -68,13 +66,12 @@ static void run__environment__info_variables_and_ours(void **state)
     setenv("OURS", "kept", 1);
     setenv("OTHER", "other", 1);
     setenv("KUBERNETES_EXEC_INFO", "somebody else's", 1);
-    assert_int_equal(
-        run_with("test \"$KUBERNETES_EXEC_INFO\" = '{\"the\":\"info\"}' || exit 1\n"
-                 "test -z \"$(cat)\" || exit 2\n"                     /* standard input is empty */
-                 "ls /proc/self/fd | grep -qvE '^[0-3]$' && exit 3\n" /* 3 is that of ls */
-                 "echo '" HEAD "\"status\":{\"token\":\"'$ONE-$OURS-$OTHER'\"}}'",
-                 PATIENCE_MS, env, &c, NULL),
-        0);
+    assert_int_equal(run_with("test \"$KUBERNETES_EXEC_INFO\" = '{\"the\":\"info\"}' || exit 1\n"
+                              "test -z \"$(cat)\" || exit 2\n"                     /* standard input is empty */
+                              "ls /proc/self/fd | grep -qvE '^[0-3]$' && exit 3\n" /* 3 is that of ls */
+                              "echo '" HEAD "\"status\":{\"token\":\"'$ONE-$OURS-$OTHER'\"}}'",
+                              PATIENCE_MS, env, &c, NULL),
+                     0);
     assert_string_equal(c.token, "1-replaced-other");
     assert_true(c.expires_wall_ms == INT64_MAX);
     exec_credential_fini(&c);
@@ -85,8 +82,8 @@ static void run__failures__say_what_and_no_secret(void **state)
     (void)state;
     expect_failure("echo 'please log in' >&2; echo '{\"token\":\"hush\"}'; exit 7", ERR_UNAVAILABLE,
                    "exec plugin /bin/sh: ended with exit code 7: please log in");
-    expect_failure("echo hush-hush-hush-hush-hush-hush-hush-hush-hush is bad >&2; exit 1",
-                   ERR_UNAVAILABLE, "exit code 1: [...] is bad");
+    expect_failure("echo hush-hush-hush-hush-hush-hush-hush-hush-hush is bad >&2; exit 1", ERR_UNAVAILABLE,
+                   "exit code 1: [...] is bad");
     expect_failure("kill -9 $$", ERR_UNAVAILABLE, "was ended by signal 9");
     expect_failure("echo hush", ERR_PARSE, "JSON at byte");
     expect_failure("true", ERR_PARSE, "JSON at byte");
@@ -96,8 +93,7 @@ static void run__failures__say_what_and_no_secret(void **state)
 static void run__no_such_command__install_hint(void **state)
 {
     char name[] = "no-such-plugin", hint[] = "install it with apt", version[] = V1, info[] = "{}";
-    const struct credentials_exec e = {
-        .api_version = version, .command = name, .install_hint = hint, .info = info};
+    const struct credentials_exec e = {.api_version = version, .command = name, .install_hint = hint, .info = info};
     struct exec_credential c;
     struct err err;
     (void)state;
@@ -115,18 +111,15 @@ static void run__too_long__the_whole_group_is_killed(void **state)
     struct err err;
     (void)state;
     snprintf(pattern, sizeof(pattern), "sleep 7%d", (int)getpid());
-    snprintf(script, sizeof(script), "trap '' TERM INT HUP; (trap '' TERM INT HUP; %s) & %s",
-             pattern, pattern);
+    snprintf(script, sizeof(script), "trap '' TERM INT HUP; (trap '' TERM INT HUP; %s) & %s", pattern, pattern);
     assert_int_equal(run_with(script, 200, NULL, &c, &err), -ERR_TIMEOUT);
     assert_non_null(strstr(err.msg, "did not end within 200 ms"));
     /* and one that ended by itself but left somebody behind */
-    snprintf(script, sizeof(script), "%s & echo '" HEAD "\"status\":{\"token\":\"abc\"}}'",
-             pattern);
+    snprintf(script, sizeof(script), "%s & echo '" HEAD "\"status\":{\"token\":\"abc\"}}'", pattern);
     assert_int_equal(run_with(script, PATIENCE_MS, NULL, &c, &err), 0);
     exec_credential_fini(&c);
     for (unsigned tries = 0;; tries++) { /* killed is not gone yet */
-        snprintf(script, sizeof(script), "grep -lsxz '%s' /proc/[0-9]*/cmdline >/dev/null",
-                 strchr(pattern, ' ') + 1);
+        snprintf(script, sizeof(script), "grep -lsxz '%s' /proc/[0-9]*/cmdline >/dev/null", strchr(pattern, ' ') + 1);
         if (system(script) != 0) {
             break;
         }
@@ -138,8 +131,7 @@ static void run__cancelled__ends_soon(void **state)
 {
     char name[] = "sleep", amount[] = "1000", version[] = V1, info[] = "{}";
     char *args[] = {amount, NULL};
-    const struct credentials_exec e = {
-        .api_version = version, .command = name, .args = args, .info = info};
+    const struct credentials_exec e = {.api_version = version, .command = name, .args = args, .info = info};
     atomic_bool cancel = true;
     struct exec_credential c;
     (void)state;
@@ -161,10 +153,8 @@ static void parse__bad__is_refused_without_repeating_it(void **state)
         {HEAD "\"status\":null}", ERR_INVALID, "neither a token nor"},
         {HEAD "\"status\":{\"token\":\"\"}}", ERR_INVALID, "neither a token nor"},
         {HEAD "\"status\":{\"clientCertificateData\":\"hush\"}}", ERR_INVALID, "together"},
-        {HEAD "\"status\":{\"token\":\"hush\",\"clientKeyData\":\"hush\"}}", ERR_INVALID,
-         "together"},
-        {HEAD "\"status\":{\"token\":\"hush\",\"expirationTimestamp\":\"hush\"}}", ERR_INVALID,
-         "RFC 3339"},
+        {HEAD "\"status\":{\"token\":\"hush\",\"clientKeyData\":\"hush\"}}", ERR_INVALID, "together"},
+        {HEAD "\"status\":{\"token\":\"hush\",\"expirationTimestamp\":\"hush\"}}", ERR_INVALID, "RFC 3339"},
         {HEAD "\"status\":{\"token\":\"hush\",\"token\":\"b\"}}", ERR_PARSE, "duplicate"},
         {HEAD "\"status\":{\"token\":7}}", ERR_INVALID, ""},
         {HEAD "\"status\":{\"token\":\"hush\"}} hush", ERR_PARSE, ""},
@@ -174,8 +164,8 @@ static void parse__bad__is_refused_without_repeating_it(void **state)
         struct exec_credential c = {.token = NULL};
         struct err err = {.code = ERR_OK};
         int rc = exec_credential_parse(str_of(rows[i].text), V1, &c, &err);
-        if (rc != -rows[i].code || strstr(err.msg, rows[i].part) == NULL ||
-            strstr(err.msg, "hush") != NULL || c.token != NULL) {
+        if (rc != -rows[i].code || strstr(err.msg, rows[i].part) == NULL || strstr(err.msg, "hush") != NULL ||
+            c.token != NULL) {
             fail_msg("%s: %d %s", rows[i].text, rc, err.msg);
         }
     }
@@ -185,12 +175,11 @@ static void parse__certificate_and_unknown_keys__are_taken(void **state)
 {
     struct exec_credential c;
     (void)state;
-    assert_int_equal(
-        exec_credential_parse(STR(HEAD "\"spec\":{\"x\":1},\"status\":{\"clientCertificateData\":"
-                                       "\"-----BEGIN\\nA\",\"clientKeyData\":\"K\",\"token\":null,"
-                                       "\"new\":[]}}"),
-                              V1, &c, NULL),
-        0);
+    assert_int_equal(exec_credential_parse(STR(HEAD "\"spec\":{\"x\":1},\"status\":{\"clientCertificateData\":"
+                                                    "\"-----BEGIN\\nA\",\"clientKeyData\":\"K\",\"token\":null,"
+                                                    "\"new\":[]}}"),
+                                           V1, &c, NULL),
+                     0);
     assert_null(c.token);
     assert_string_equal(c.cert_pem, "-----BEGIN\nA");
     assert_string_equal(c.key_pem, "K");

@@ -55,8 +55,7 @@ static int setup(void **state)
     temp_dir_write(&f.dir, "runs", "");
     f.args[0] = dash_c;
     f.args[1] = f.script;
-    f.exec = (struct credentials_exec){
-        .api_version = version, .command = sh, .args = f.args, .info = info};
+    f.exec = (struct credentials_exec){.api_version = version, .command = sh, .args = f.args, .info = info};
     f.creds.exec = &f.exec;
     f.clock = (struct clock){.mono_ns = mono_ns, .wall_ms = wall_ms};
     f.mono_ns = 1000 * S;
@@ -82,8 +81,7 @@ static void begin(void)
 static void answer_is(const char *status)
 {
     char text[512];
-    snprintf(text, sizeof(text),
-             "{\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1 "\",\"status\":%s}", status);
+    snprintf(text, sizeof(text), "{\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1 "\",\"status\":%s}", status);
     temp_dir_write(&f.dir, "answer", text);
 }
 

@@ -85,12 +85,11 @@ static const struct {
      "\"continue\":\"tok\\u003d\"},"
      "\"items\":[{\"a\":[1,{}]},{\"b\":\"]},{\\\"\\\\\"}]}\n",
      "{\"a\":[1,{}]}\n{\"b\":\"]},{\\\"\\\\\"}\n", "77", "tok="},
-    {"metadata behind the items",
-     "{\"items\":[{\"x\":{}}],\"metadata\":{\"resourceVersion\":\"1\"}}", "{\"x\":{}}\n", "1", ""},
+    {"metadata behind the items", "{\"items\":[{\"x\":{}}],\"metadata\":{\"resourceVersion\":\"1\"}}", "{\"x\":{}}\n",
+     "1", ""},
     {"no items", "{\"metadata\":{\"resourceVersion\":\"2\"},\"items\":[]}", "", "2", ""},
     {"items null", "{\"metadata\":{\"resourceVersion\":\"2\"},\"items\":null}", "", "2", ""},
-    {"blanks everywhere",
-     " { \"items\" : [ { \"x\" : 1 } , { } ] , \"metadata\" : { \"resourceVersion\" : \"3\" } } ",
+    {"blanks everywhere", " { \"items\" : [ { \"x\" : 1 } , { } ] , \"metadata\" : { \"resourceVersion\" : \"3\" } } ",
      "{ \"x\" : 1 }\n{ }\n", "3", ""},
     {"items elsewhere",
      "{\"x\":{\"items\":[1]},\"y\":[\"items\"],\"metadata\":{\"resourceVersion\":\"4\",\"items\":[{"
@@ -104,8 +103,8 @@ static void check(struct fixture *f, size_t row, const char *how)
     struct list_meta meta;
     struct err err = {.code = ERR_OK};
     if (end(f, &meta, &err) != 0 || strcmp(f->items.p, lists[row].items) != 0 ||
-        !str_eq_cstr(meta.resource_version, lists[row].version) ||
-        !str_eq_cstr(meta.continue_, lists[row].continue_) || meta.item_n != f->item_n) {
+        !str_eq_cstr(meta.resource_version, lists[row].version) || !str_eq_cstr(meta.continue_, lists[row].continue_) ||
+        meta.item_n != f->item_n) {
         fail_msg("row %s, %s: %s, items %s", lists[row].name, how, err.msg, f->items.p);
     }
 }
@@ -146,30 +145,24 @@ static void decoder__malformed_list__is_an_error(void **state)
         {"garbage", "<html></html>", ERR_PARSE},
         {"cut in the frame", "{\"metadata\":{\"resourceVersion\":\"1\"}", ERR_PARSE},
         {"cut in the items", "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[{}", ERR_PARSE},
-        {"cut in an item",
-         "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[{\"a\":", ERR_PARSE},
-        {"cut behind the items", "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[{}]",
-         ERR_PARSE},
+        {"cut in an item", "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[{\"a\":", ERR_PARSE},
+        {"cut behind the items", "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[{}]", ERR_PARSE},
         {"no comma", "{\"items\":[{}{}],\"metadata\":{\"resourceVersion\":\"1\"}}", ERR_PARSE},
         {"two commas", "{\"items\":[{},,{}],\"metadata\":{\"resourceVersion\":\"1\"}}", ERR_PARSE},
         {"trailing comma", "{\"items\":[{},],\"metadata\":{\"resourceVersion\":\"1\"}}", ERR_PARSE},
         {"leading comma", "{\"items\":[,{}],\"metadata\":{\"resourceVersion\":\"1\"}}", ERR_PARSE},
         {"number as item", "{\"items\":[1],\"metadata\":{\"resourceVersion\":\"1\"}}", ERR_PARSE},
         {"text as item", "{\"items\":[\"a\"],\"metadata\":{\"resourceVersion\":\"1\"}}", ERR_PARSE},
-        {"items twice", "{\"items\":[],\"items\":[{}],\"metadata\":{\"resourceVersion\":\"1\"}}",
-         ERR_PARSE},
+        {"items twice", "{\"items\":[],\"items\":[{}],\"metadata\":{\"resourceVersion\":\"1\"}}", ERR_PARSE},
         {"metadata twice",
          "{\"metadata\":{\"resourceVersion\":\"1\"},\"metadata\":{\"resourceVersion\":\"2\"},"
          "\"items\":[]}",
          ERR_PARSE},
-        {"hidden items", "{\"it\\u0065ms\":[{}],\"metadata\":{\"resourceVersion\":\"1\"}}",
-         ERR_PARSE},
+        {"hidden items", "{\"it\\u0065ms\":[{}],\"metadata\":{\"resourceVersion\":\"1\"}}", ERR_PARSE},
         {"text behind", "{\"items\":[],\"metadata\":{\"resourceVersion\":\"1\"}}x", ERR_PARSE},
-        {"too many brackets", "{\"items\":[]]]]},\"metadata\":{\"resourceVersion\":\"1\"}}",
-         ERR_PARSE},
+        {"too many brackets", "{\"items\":[]]]]},\"metadata\":{\"resourceVersion\":\"1\"}}", ERR_PARSE},
         {"no items", "{\"metadata\":{\"resourceVersion\":\"1\"}}", ERR_INVALID},
-        {"items is an object", "{\"items\":{},\"metadata\":{\"resourceVersion\":\"1\"}}",
-         ERR_INVALID},
+        {"items is an object", "{\"items\":{},\"metadata\":{\"resourceVersion\":\"1\"}}", ERR_INVALID},
         {"no version", "{\"items\":[],\"metadata\":{}}", ERR_INVALID},
         {"no metadata", "{\"items\":[]}", ERR_INVALID},
         {"a Status", "{\"kind\":\"Status\",\"metadata\":{},\"status\":\"Failure\"}", ERR_INVALID},
@@ -194,7 +187,8 @@ static void decoder__malformed_list__is_an_error(void **state)
 static void feed__item_above_the_cap__is_handed_out_as_an_excerpt_and_the_others_go_on(void **state)
 {
     static const char head[] = "{\"items\":[{\"a\":1},{\"metadata\":{\"name\":\"big\"},\"a\":\"";
-    static const char tail[] = "\",\"spec\":{\"nodeName\":\"n1\"}},{\"b\":2}],\"metadata\":{\"resourceVersion\":\"7\"}}";
+    static const char tail[] =
+        "\",\"spec\":{\"nodeName\":\"n1\"}},{\"b\":2}],\"metadata\":{\"resourceVersion\":\"7\"}}";
     struct fixture *f = *state;
     struct list_meta meta;
     size_t n = 1024 * 1024;
@@ -205,7 +199,8 @@ static void feed__item_above_the_cap__is_handed_out_as_an_excerpt_and_the_others
         assert_int_equal(list_decoder_feed(f->decoder, (struct str){filler, n}, NULL), 0);
     }
     assert_int_equal(feed(f, tail, sizeof(tail) - 1, NULL), 0);
-    assert_string_equal(f->items.p, "{\"a\":1}\n{\"metadata\":{\"name\":\"big\"},\"spec\":{\"nodeName\":\"n1\"}}\n{\"b\":2}\n");
+    assert_string_equal(f->items.p,
+                        "{\"a\":1}\n{\"metadata\":{\"name\":\"big\"},\"spec\":{\"nodeName\":\"n1\"}}\n{\"b\":2}\n");
     assert_int_equal(list_decoder_end(f->decoder, &f->reader, &f->arena, &meta, NULL), 0);
     assert_int_equal(meta.item_n, 3);
     assert_true(list_decoder_held_bytes(f->decoder) < 2 * (size_t)LIST_ITEM_MAX);
@@ -244,11 +239,10 @@ static void feed__5000_pods__in_bounded_memory(void **state)
     memset(filler, 'y', sizeof(filler) - 1);
     filler[sizeof(filler) - 1] = '\0';
     strbuf_init(&piece, 64 * 1024);
-    strbuf_add_cstr(&piece,
-                    "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"9\"},\"items\":[");
+    strbuf_add_cstr(&piece, "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"9\"},\"items\":[");
     for (int i = 0; i < 5000; i++) {
-        strbuf_addf(&piece, "%s{\"metadata\":{\"name\":\"p%d\",\"annotations\":{\"f\":\"%s\"}}}",
-                    i > 0 ? "," : "", i, filler);
+        strbuf_addf(&piece, "%s{\"metadata\":{\"name\":\"p%d\",\"annotations\":{\"f\":\"%s\"}}}", i > 0 ? "," : "", i,
+                    filler);
         if (piece.n > 16384 || i == 4999) {
             assert_false(piece.overflowed);
             assert_int_equal(list_decoder_feed(f->decoder, strbuf_view(&piece), NULL), 0);
@@ -270,10 +264,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-        TEST(feed__cut_at_every_byte__splits_the_same), TEST(feed__byte_by_byte__splits_the_same),
-        TEST(decoder__malformed_list__is_an_error),     TEST(feed__frame_too_large__is_a_limit),
+        TEST(feed__cut_at_every_byte__splits_the_same),
+        TEST(feed__byte_by_byte__splits_the_same),
+        TEST(decoder__malformed_list__is_an_error),
+        TEST(feed__frame_too_large__is_a_limit),
         TEST(feed__item_above_the_cap__is_handed_out_as_an_excerpt_and_the_others_go_on),
-        TEST(feed__refusing_receiver__stops_at_once),   TEST(feed__5000_pods__in_bounded_memory),
+        TEST(feed__refusing_receiver__stops_at_once),
+        TEST(feed__5000_pods__in_bounded_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,8 +108,7 @@ static struct kube_lister lister(void)
 }
 
 #define ITEM(name) "{\"metadata\":{\"name\":\"" name "\",\"resourceVersion\":\"1\"}}"
-#define PAGE(items, more)                                                                          \
-    "{\"metadata\":{\"resourceVersion\":\"50\"" more "},\"items\":[" items "]}"
+#define PAGE(items, more) "{\"metadata\":{\"resourceVersion\":\"50\"" more "},\"items\":[" items "]}"
 
 static void list__pages__all_items_and_no_watch(void **state)
 {
@@ -121,8 +120,7 @@ static void list__pages__all_items_and_no_watch(void **state)
     f.replies = replies;
     assert_int_equal(kube_list(&l, KUBE_NODES, &handler, NULL), 0);
     assert_string_equal(f.told.p, "begin;a;b;");
-    assert_string_equal(f.targets.p,
-                        "/api/v1/nodes?limit=500\n/api/v1/nodes?limit=500&continue=c\n");
+    assert_string_equal(f.targets.p, "/api/v1/nodes?limit=500\n/api/v1/nodes?limit=500&continue=c\n");
 }
 
 static void list__expired_in_the_middle__begins_again(void **state)
@@ -179,18 +177,14 @@ static void one__by_name_in_any_phase(void **state)
 
 static void one__name_that_leaves_its_place__refused(void **state)
 {
-    static const char *const bad[][2] = {{"ns", ""},
-                                         {"ns", "p,status.phase=Failed"},
-                                         {"ns", "p&limit=1"},
-                                         {"ns/..", "p"},
-                                         {"", "p"}};
+    static const char *const bad[][2] = {
+        {"ns", ""}, {"ns", "p,status.phase=Failed"}, {"ns", "p&limit=1"}, {"ns/..", "p"}, {"", "p"}};
     struct kube_lister l = lister();
 
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        assert_int_equal(
-            kube_list_one(&l, KUBE_PODS, str_of(bad[i][0]), str_of(bad[i][1]), &handler, NULL),
-            -ERR_INVALID);
+        assert_int_equal(kube_list_one(&l, KUBE_PODS, str_of(bad[i][0]), str_of(bad[i][1]), &handler, NULL),
+                         -ERR_INVALID);
     }
     assert_string_equal(f.targets.p, "");
 }

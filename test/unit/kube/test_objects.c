@@ -89,10 +89,9 @@ static void pod__all_fields__are_read(void **state)
 
 static void pod__resources_of_the_whole_pod__are_read(void **state)
 {
-    static const char text[] =
-        "{\"spec\":{\"resources\":{\"claims\":[{}],\"limits\":{\"cpu\":\"4\"},"
-        "\"requests\":{\"cpu\":3,\"memory\":\"1Gi\"}},"
-        "\"overhead\":{\"cpu\":\"250m\"},\"containers\":[{\"name\":\"a\"}]}}";
+    static const char text[] = "{\"spec\":{\"resources\":{\"claims\":[{}],\"limits\":{\"cpu\":\"4\"},"
+                               "\"requests\":{\"cpu\":3,\"memory\":\"1Gi\"}},"
+                               "\"overhead\":{\"cpu\":\"250m\"},\"containers\":[{\"name\":\"a\"}]}}";
     static const char nulls[] = "{\"spec\":{\"resources\":null,\"overhead\":null}}";
     struct pod p;
     struct err err;
@@ -245,8 +244,7 @@ static int parse_with_containers(const char *list, int n, struct pod *ret)
 {
     struct strbuf text;
     strbuf_init(&text, 8 * 1024 * 1024);
-    strbuf_addf(&text, "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"nodeName\":\"n\",\"%s\":[",
-                list);
+    strbuf_addf(&text, "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"nodeName\":\"n\",\"%s\":[", list);
     for (int i = 0; i < n; i++) {
         strbuf_addf(&text, "%s{\"name\":\"c%d\"}", i > 0 ? "," : "", i);
     }
@@ -351,9 +349,8 @@ static void node__all_fields__are_read(void **state)
 
 static void status__all_fields__are_read(void **state)
 {
-    static const char text[] =
-        "{\"kind\":\"Status\",\"metadata\":{},\"status\":\"Failure\",\"message\":\"slow down\","
-        "\"reason\":\"TooManyRequests\",\"details\":{\"retryAfterSeconds\":3},\"code\":429}";
+    static const char text[] = "{\"kind\":\"Status\",\"metadata\":{},\"status\":\"Failure\",\"message\":\"slow down\","
+                               "\"reason\":\"TooManyRequests\",\"details\":{\"retryAfterSeconds\":3},\"code\":429}";
     struct kube_status s;
     (void)state;
     assert_int_equal(kube_parse_status(&reader, STR(text), &arena, &s, NULL), 0);

@@ -46,8 +46,7 @@ static void tell_object(struct fixture *f, const char *what, const struct kube_o
 {
     struct str name = o->pod != NULL ? o->pod->name : o->node->name;
     struct str version = o->pod != NULL ? o->pod->resource_version : o->node->resource_version;
-    strbuf_addf(&f->told, "%s%s %.*s@%.*s", f->told.n > 0 ? "; " : "", what, STR_ARG(name),
-                STR_ARG(version));
+    strbuf_addf(&f->told, "%s%s %.*s@%.*s", f->told.n > 0 ? "; " : "", what, STR_ARG(name), STR_ARG(version));
 }
 
 static void on_list_begin(void *ctx)
@@ -75,8 +74,7 @@ static void on_unusable(void *ctx, const struct kube_object *o, bool deleted, co
 static void on_list_end(void *ctx, bool complete, struct str version)
 {
     struct fixture *f = ctx;
-    strbuf_addf(&f->told, "%s%s %.*s", f->told.n > 0 ? "; " : "", complete ? "complete" : "forget",
-                STR_ARG(version));
+    strbuf_addf(&f->told, "%s%s %.*s", f->told.n > 0 ? "; " : "", complete ? "complete" : "forget", STR_ARG(version));
 }
 
 static void on_bookmark(void *ctx, struct str version)
@@ -230,8 +228,7 @@ static void play(struct fixture *f, const char *name, const struct step *steps)
             break;
         case TOLD:
             if (strcmp(f->told.p, s->text) != 0) {
-                fail_msg("%s, step %zu: told \"%s\", expected \"%s\"", name, at, f->told.p,
-                         s->text);
+                fail_msg("%s, step %zu: told \"%s\", expected \"%s\"", name, at, f->told.p, s->text);
             }
             strbuf_reset(&f->told);
             break;
@@ -241,43 +238,40 @@ static void play(struct fixture *f, const char *name, const struct step *steps)
     }
 }
 
-#define OBJECT(name, version)                                                                      \
-    "{\"metadata\":{\"name\":\"" name "\",\"resourceVersion\":\"" version "\"}}"
-#define PAGE(version, token, items)                                                                \
-    "{\"metadata\":{\"resourceVersion\":\"" version "\",\"continue\":\"" token                     \
-    "\"},\"items\":[" items "]}"
+#define OBJECT(name, version) "{\"metadata\":{\"name\":\"" name "\",\"resourceVersion\":\"" version "\"}}"
+#define PAGE(version, token, items)                                                                                    \
+    "{\"metadata\":{\"resourceVersion\":\"" version "\",\"continue\":\"" token "\"},\"items\":[" items "]}"
 #define EVENT(type, name, version) "{\"type\":\"" type "\",\"object\":" OBJECT(name, version) "}\n"
-#define BOOKMARK(version)                                                                          \
-    "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Pod\",\"metadata\":{\"resourceVersion\":"       \
+#define BOOKMARK(version)                                                                                              \
+    "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Pod\",\"metadata\":{\"resourceVersion\":"                           \
     "\"" version "\"},\"spec\":{\"containers\":null},\"status\":{}}}\n"
 /* the bookmark that ends the list within a WatchList */
-#define LIST_END(version)                                                                          \
-    "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Pod\",\"metadata\":{\"resourceVersion\":"       \
-    "\"" version "\",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}},\"spec\":{"           \
+#define LIST_END(version)                                                                                              \
+    "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Pod\",\"metadata\":{\"resourceVersion\":"                           \
+    "\"" version "\",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}},\"spec\":{"                             \
     "\"containers\":null},\"status\":{}}}\n"
-#define ERROR_EVENT(code, reason)                                                                  \
-    "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":" code ",\"reason\":\"" reason   \
-    "\"}}\n"
+#define ERROR_EVENT(code, reason)                                                                                      \
+    "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":" code ",\"reason\":\"" reason "\"}}\n"
 
 /* the common start: one page, then a watch from its version */
-#define SYNCED                                                                                     \
-    {LIST,                                                                                         \
-     "/api/v1/"                                                                                    \
-     "pods?limit=500&fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed",        \
-     0, 0},                                                                                        \
-        {FEED, PAGE("10", "", OBJECT("a", "3")), 0, 0}, {DONE, NULL, 200, 0},                      \
-        {TOLD, "begin; object a@3; complete 10; synced", 0, 0},                                    \
-    {                                                                                              \
-        WATCH, "resourceVersion=10", 0, 0                                                          \
+#define SYNCED                                                                                                         \
+    {LIST,                                                                                                             \
+     "/api/v1/"                                                                                                        \
+     "pods?limit=500&fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed",                            \
+     0, 0},                                                                                                            \
+        {FEED, PAGE("10", "", OBJECT("a", "3")), 0, 0}, {DONE, NULL, 200, 0},                                          \
+        {TOLD, "begin; object a@3; complete 10; synced", 0, 0},                                                        \
+    {                                                                                                                  \
+        WATCH, "resourceVersion=10", 0, 0                                                                              \
     }
 
-#define FIRST_WAIT                                                                                 \
-    {                                                                                              \
-        WAIT, NULL, 800, 1600                                                                      \
+#define FIRST_WAIT                                                                                                     \
+    {                                                                                                                  \
+        WAIT, NULL, 800, 1600                                                                                          \
     }
-#define SECOND_WAIT                                                                                \
-    {                                                                                              \
-        WAIT, NULL, 1600, 3200                                                                     \
+#define SECOND_WAIT                                                                                                    \
+    {                                                                                                                  \
+        WAIT, NULL, 1600, 3200                                                                                         \
     }
 
 static const struct {
@@ -411,9 +405,12 @@ static const struct {
       {LIST, "?limit=500", 0, 0}}},
     {"an odd item between others (item 11)",
      {{LIST, "?limit=500", 0, 0},
-      {FEED, PAGE("10", "", OBJECT("a", "3") ",{\"metadata\":{\"name\":\"b\",\"resourceVersion\":\"4\","
-                            "\"annotations\":{\"x\":\"\\u0000\"}}},{\"metadata\":{\"name\":\"c\",\"resourceVersion\":"
-                            "\"5\"},\"spec\":{\"priority\":\"high\",\"x\":\"\\ud800\"}}," OBJECT("d", "6")), 0, 0},
+      {FEED,
+       PAGE("10", "",
+            OBJECT("a", "3") ",{\"metadata\":{\"name\":\"b\",\"resourceVersion\":\"4\","
+                             "\"annotations\":{\"x\":\"\\u0000\"}}},{\"metadata\":{\"name\":\"c\",\"resourceVersion\":"
+                             "\"5\"},\"spec\":{\"priority\":\"high\",\"x\":\"\\ud800\"}}," OBJECT("d", "6")),
+       0, 0},
       {DONE, NULL, 200, 0},
       {TOLD, "begin; object a@3; object b@4; unusable c@5; object d@6; complete 10; synced", 0, 0}}},
     {"an item without a name",
@@ -422,10 +419,7 @@ static const struct {
       {BREAKS, NULL, KUBE_ABORTED, 0},
       FIRST_WAIT}},
     {"watch 429 waits as long as asked, and does not list",
-     {SYNCED,
-      {DONE, NULL, 429, 60000},
-      {WAIT, NULL, 60000, 60000},
-      {WATCH, "resourceVersion=10", 0, 0}}},
+     {SYNCED, {DONE, NULL, 429, 60000}, {WAIT, NULL, 60000, 60000}, {WATCH, "resourceVersion=10", 0, 0}}},
     {"connection refused on watch: waits double up to the cap, a probe before the watch",
      {SYNCED,
       {BREAKS, NULL, KUBE_NOT_SENT, 0},
@@ -508,10 +502,7 @@ static const struct {
     {"a watch that ends at once without an event is a failure",
      {SYNCED, {PASS, NULL, 999, 0}, {DONE, NULL, 200, 0}, FIRST_WAIT, {LIST, "?limit=500", 0, 0}}},
     {"a watch that ends at once with an event is not",
-     {SYNCED,
-      {FEED, BOOKMARK("11"), 0, 0},
-      {DONE, NULL, 200, 0},
-      {WATCH, "resourceVersion=11", 0, 0}}},
+     {SYNCED, {FEED, BOOKMARK("11"), 0, 0}, {DONE, NULL, 200, 0}, {WATCH, "resourceVersion=11", 0, 0}}},
     {"an idle watch that ends later is not",
      {SYNCED, {PASS, NULL, 1000, 0}, {DONE, NULL, 200, 0}, {WATCH, "resourceVersion=10", 0, 0}}},
     {"silence and a broken connection go on from the cursor",
@@ -575,10 +566,7 @@ static const struct {
       {WATCH, "resourceVersion=13", 0, 0}}},
     {"an undecodable item is told within the bracket",
      {{LIST, "?limit=500", 0, 0},
-      {FEED,
-       PAGE("10", "",
-            "{\"metadata\":{\"name\":\"x\",\"resourceVersion\":\"2\"},\"spec\":[]}," OBJECT("y",
-                                                                                            "3")),
+      {FEED, PAGE("10", "", "{\"metadata\":{\"name\":\"x\",\"resourceVersion\":\"2\"},\"spec\":[]}," OBJECT("y", "3")),
        0, 0},
       {DONE, NULL, 200, 0},
       {TOLD, "begin; unusable x@2; object y@3; complete 10; synced", 0, 0}}},
@@ -611,11 +599,10 @@ static void reflector__scripts__give_the_expected_actions(void **state)
     }
 }
 
-#define FILLED                                                                                     \
-    {FILL, "/api/v1/pods?", 0, 0},                                                                 \
-        {FEED, EVENT("ADDED", "a", "7") EVENT("ADDED", "b", "3") LIST_END("10"), 0, 0},            \
-    {                                                                                              \
-        TOLD, "begin; object a@7; object b@3; complete 10; synced", 0, 0                           \
+#define FILLED                                                                                                         \
+    {FILL, "/api/v1/pods?", 0, 0}, {FEED, EVENT("ADDED", "a", "7") EVENT("ADDED", "b", "3") LIST_END("10"), 0, 0},     \
+    {                                                                                                                  \
+        TOLD, "begin; object a@7; object b@3; complete 10; synced", 0, 0                                               \
     }
 
 /* Of a server that may offer WatchList. */
@@ -638,10 +625,7 @@ static const struct {
       {WATCH, "resourceVersion=15", 0, 0}}},
     {"changes before the bookmark belong to the list",
      {{FILL, "", 0, 0},
-      {FEED,
-       EVENT("ADDED", "a", "7") EVENT("MODIFIED", "a", "11") EVENT("DELETED", "a", "12")
-           LIST_END("12"),
-       0, 0},
+      {FEED, EVENT("ADDED", "a", "7") EVENT("MODIFIED", "a", "11") EVENT("DELETED", "a", "12") LIST_END("12"), 0, 0},
       {TOLD, "begin; object a@7; object a@11; deleted a@12; complete 12; synced", 0, 0}}},
     {"the cursor of a list that is not complete is none",
      {{FILL, "", 0, 0},
@@ -865,8 +849,7 @@ static void reflector__stats__count_what_happened(void **state)
 static void reflector__stream_cut_anywhere__tells_the_same(void **state)
 {
     static const char list[] = PAGE("10", "", OBJECT("a", "3") "," OBJECT("b", "4"));
-    static const char watch[] =
-        EVENT("ADDED", "c", "11") BOOKMARK("12") EVENT("DELETED", "a", "13");
+    static const char watch[] = EVENT("ADDED", "c", "11") BOOKMARK("12") EVENT("DELETED", "a", "13");
     (void)state;
     for (size_t cut = 0; cut < sizeof(list) + sizeof(watch); cut++) {
         struct fixture f;
@@ -890,8 +873,7 @@ static void reflector__stream_cut_anywhere__tells_the_same(void **state)
 /* They come in any order: a watch from one of them would miss changes (contract.md R31). */
 static void reflector__objects_of_a_watch_list__are_no_cursor(void **state)
 {
-    static const struct step first[] = {
-        {FILL, "", 0, 0}, {FEED, EVENT("ADDED", "a", "7"), 0, 0}, {END, NULL, 0, 0}};
+    static const struct step first[] = {{FILL, "", 0, 0}, {FEED, EVENT("ADDED", "a", "7"), 0, 0}, {END, NULL, 0, 0}};
     static const struct step again[] = {{FEED, LIST_END("10"), 0, 0},
                                         {DONE, NULL, 410, 0},
                                         {FILL, "", 0, 0},

@@ -20,8 +20,8 @@ struct fixture {
 
 #define PAGE "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[]}"
 #define EVENT "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"11\"}}}\n"
-#define LIST_END                                                                                                    \
-    "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"12\",\"annotations\":"               \
+#define LIST_END                                                                                                       \
+    "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"12\",\"annotations\":"                     \
     "{\"k8s.io/initial-events-end\":\"true\"}}}}\n"
 
 static struct kube_outcome outcome(enum kube_outcome_kind kind, int status)
@@ -129,7 +129,8 @@ static void contact__bytes_that_cannot_be_read__are_none(void **state)
     (void)state;
 
     begin_listed(&f);
-    assert_true(reflector_feed(f.r, f.now, STR("{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"x\"}}\n"), NULL) < 0);
+    assert_true(
+        reflector_feed(f.r, f.now, STR("{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"x\"}}\n"), NULL) < 0);
     done(&f, KUBE_ABORTED, 200);
     assert_int_equal(f.stats->last_contact_ns, 0);
     assert_int_equal(f.stats->trouble, REFLECTOR_UNREADABLE);

@@ -29,7 +29,8 @@ static void resource_slice__each_way_to_name_nodes__found(void **state)
     static const struct {
         const char *name, *text, *want;
     } rows[] = {
-        {"v1", SPEC("\"nodeName\":\"a\",\"devices\":[{\"name\":\"gpu-0\",\"attributes\":{\"uuid\":{\"string\":\"GPU-a\"}}}]"),
+        {"v1",
+         SPEC("\"nodeName\":\"a\",\"devices\":[{\"name\":\"gpu-0\",\"attributes\":{\"uuid\":{\"string\":\"GPU-a\"}}}]"),
          "s@7 gpu.nvidia.com a"},
         {"v1beta1", SPEC("\"nodeName\":\"a\",\"devices\":[{\"name\":\"gpu-0\",\"basic\":{\"attributes\":{}}}]"),
          "s@7 gpu.nvidia.com a"},
@@ -40,7 +41,8 @@ static void resource_slice__each_way_to_name_nodes__found(void **state)
         {"each device", SPEC("\"perDeviceNodeSelection\":true,\"devices\":[{\"nodeName\":\"a\"},{\"nodeName\":\"b\"}]"),
          "s@7 gpu.nvidia.com a,b"},
         {"one device anywhere",
-         SPEC("\"perDeviceNodeSelection\":true,\"devices\":[{\"nodeName\":\"a\"},{\"allNodes\":true},{\"allNodes\":false}]"),
+         SPEC("\"perDeviceNodeSelection\":true,\"devices\":[{\"nodeName\":\"a\"},{\"allNodes\":true},{\"allNodes\":"
+              "false}]"),
          "s@7 gpu.nvidia.com a any"},
         {"one device by a selector", SPEC("\"devices\":[{\"nodeSelector\":{}}]"), "s@7 gpu.nvidia.com  any"},
         {"nothing", "{" META "}", "s@7  "},

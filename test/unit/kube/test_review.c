@@ -35,13 +35,12 @@ static void write__access__user_of_the_token_review(void **state)
     bool good = false;
     (void)state;
     strbuf_init(&subject, 4096);
-    assert_int_equal(
-        token_review_read(STR("{\"kind\":\"TokenReview\",\"metadata\":{},\"spec\":{\"token\":\"t\"}"
-                              ",\"status\":{\"authenticated\":true,\"user\":{\"username\":\"u\\\"\","
-                              "\"uid\":\"7\",\"groups\":[\"a\",\"b\"],\"extra\":{\"k\":[\"v\"]},"
-                              "\"new\":1},\"audiences\":[\"x\"]}}"),
-                          &good, &subject, NULL),
-        0);
+    assert_int_equal(token_review_read(STR("{\"kind\":\"TokenReview\",\"metadata\":{},\"spec\":{\"token\":\"t\"}"
+                                           ",\"status\":{\"authenticated\":true,\"user\":{\"username\":\"u\\\"\","
+                                           "\"uid\":\"7\",\"groups\":[\"a\",\"b\"],\"extra\":{\"k\":[\"v\"]},"
+                                           "\"new\":1},\"audiences\":[\"x\"]}}"),
+                                       &good, &subject, NULL),
+                     0);
     assert_true(good);
     access_review_write(strbuf_view(&subject), STR("/metrics"), STR("get"), &out);
     assert_string_equal(out.p, "{\"apiVersion\":\"authorization.k8s.io/v1\",\"kind\":"
@@ -70,8 +69,8 @@ static void read__token_review__yes_no_or_failure(void **state)
         {TR "{\"authenticated\":\"true\"}}", ERR_INVALID, false, ""},
         {TR "{\"authenticated\":true,\"authenticated\":false}}", ERR_PARSE, false, ""},
         {"{\"kind\":\"TokenReview\"}", ERR_INVALID, false, ""},
-        {"{\"kind\":\"Status\",\"status\":{\"authenticated\":true,\"user\":{\"username\":\"u\"}}}",
-         ERR_INVALID, false, ""},
+        {"{\"kind\":\"Status\",\"status\":{\"authenticated\":true,\"user\":{\"username\":\"u\"}}}", ERR_INVALID, false,
+         ""},
         {"<html>", ERR_PARSE, false, ""},
         {"", ERR_PARSE, false, ""},
     };

@@ -180,8 +180,7 @@ static void call__line_breaks__are_refused(void **state)
     connect_client();
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         struct kube_request r = get(paths[i]);
-        assert_int_equal(kube_client_submit(f.client, &r, call_result_done, NULL, &err),
-                         -ERR_INVALID);
+        assert_int_equal(kube_client_submit(f.client, &r, call_result_done, NULL, &err), -ERR_INVALID);
     }
     struct kube_request r = get("/x");
     r.headers = bad_headers;
@@ -249,8 +248,7 @@ static void calls__above_the_limit__are_refused(void **state)
         call_result_init(&all[i]);
         assert_int_equal(kube_client_submit(f.client, &r, call_result_done, &all[i], NULL), 0);
     }
-    assert_int_equal(kube_client_submit(f.client, &r, call_result_done, NULL, NULL),
-                     -ERR_UNAVAILABLE);
+    assert_int_equal(kube_client_submit(f.client, &r, call_result_done, NULL, NULL), -ERR_UNAVAILABLE);
     release();
     for (int i = 0; i < KUBE_IN_FLIGHT_MAX; i++) {
         call_result_wait(&all[i]);
@@ -276,8 +274,7 @@ static void calls__stop__calls_everybody_back_once(void **state)
         call_result_fini(&many[i]);
     }
     assert_int_equal(sent, 4);
-    assert_int_equal(kube_client_submit(f.client, &r, call_result_done, NULL, NULL),
-                     -ERR_CANCELLED);
+    assert_int_equal(kube_client_submit(f.client, &r, call_result_done, NULL, NULL), -ERR_CANCELLED);
 }
 
 struct chain {

@@ -37,8 +37,7 @@ static int on_bytes(void *ctx, struct str bytes, struct err *reterr)
     return 0;
 }
 
-static struct kube_outcome stream(struct kube_stream *s, const char *path, uint32_t silence_ms,
-                                  struct receiver *r)
+static struct kube_outcome stream(struct kube_stream *s, const char *path, uint32_t silence_ms, struct receiver *r)
 {
     const struct kube_stream_request request = {path, silence_ms, "watch", "pods", r->gzip};
     struct kube_outcome outcome;
@@ -167,8 +166,8 @@ static int client_socket(void)
     for (int fd = 3; fd < 256; fd++) {
         struct sockaddr_in peer;
         socklen_t n = sizeof(peer);
-        if (getpeername(fd, (struct sockaddr *)(void *)&peer, &n) == 0 &&
-            peer.sin_family == AF_INET && ntohs(peer.sin_port) == http_server_port(f.server)) {
+        if (getpeername(fd, (struct sockaddr *)(void *)&peer, &n) == 0 && peer.sin_family == AF_INET &&
+            ntohs(peer.sin_port) == http_server_port(f.server)) {
             return fd;
         }
     }

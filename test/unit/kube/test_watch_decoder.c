@@ -42,8 +42,8 @@ static int on_event(void *ctx, enum watch_event_type type, struct str object, st
     return 0;
 }
 
-static int on_unusable(void *ctx, enum watch_event_type type, struct str object,
-                       const struct err *why, struct err *reterr)
+static int on_unusable(void *ctx, enum watch_event_type type, struct str object, const struct err *why,
+                       struct err *reterr)
 {
     struct fixture *f = ctx;
     struct pod p;
@@ -86,8 +86,7 @@ static const char stream[] =
     "\n"
     "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\"}}\n";
 
-static const char told[] =
-    "ADDED a@1\nMODIFIED a@2\nBOOKMARK @238\nDELETED a@240\nERROR 410 Expired\n";
+static const char told[] = "ADDED a@1\nMODIFIED a@2\nBOOKMARK @238\nDELETED a@240\nERROR 410 Expired\n";
 
 /* Feeds a copy, so that reading beside a piece is seen by AddressSanitizer. */
 static int feed(struct fixture *f, const char *p, size_t n, struct err *reterr)
@@ -140,8 +139,7 @@ static void feed__other_shapes_of_a_line__are_understood(void **state)
          "{\"object\":{\"metadata\":{\"name\":\"b\",\"resourceVersion\":\"3\"}},\"type\":\"ADDED\"}"
          "\n",
          "ADDED b@3\n"},
-        {"further keys", "{\"v\":1,\"type\":\"DELETED\",\"object\":{},\"w\":[{}]}\n",
-         "DELETED @\n"},
+        {"further keys", "{\"v\":1,\"type\":\"DELETED\",\"object\":{},\"w\":[{}]}\n", "DELETED @\n"},
         {"blanks and CR", "  {\"type\" : \"ADDED\" , \"object\" : { } }\r\n", "ADDED @\n"},
         {"empty lines", "\n\r\n \n", ""},
         {"no newline yet", "{\"type\":\"ADDED\",\"object\":{}}", ""},
@@ -150,8 +148,7 @@ static void feed__other_shapes_of_a_line__are_understood(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         watch_decoder_reset(&f->decoder);
         strbuf_reset(&f->told);
-        if (feed(f, rows[i].text, strlen(rows[i].text), NULL) != 0 ||
-            strcmp(f->told.p, rows[i].told) != 0) {
+        if (feed(f, rows[i].text, strlen(rows[i].text), NULL) != 0 || strcmp(f->told.p, rows[i].told) != 0) {
             fail_msg("row %s: %s", rows[i].name, f->told.p);
         }
     }
@@ -193,17 +190,18 @@ static void feed__odd_object_between_others__is_told_and_the_others_go_on(void *
     static const struct {
         const char *name, *text, *told;
     } rows[] = {
-        {"NUL in a value nobody reads",
-         "{\"metadata\":{\"name\":\"x\",\"annotations\":{\"evil\":\"a\\u0000b\"}}}", "MODIFIED x@\n"},
+        {"NUL in a value nobody reads", "{\"metadata\":{\"name\":\"x\",\"annotations\":{\"evil\":\"a\\u0000b\"}}}",
+         "MODIFIED x@\n"},
         {"NUL in a key nobody reads", "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"a\\u0000\":1}}", "MODIFIED x@\n"},
-        {"lone surrogates", "{\"metadata\":{\"name\":\"x\",\"annotations\":{\"a\":\"\\ud800\",\"b\":\"\\udc00\\ud800x\"}}}",
+        {"lone surrogates",
+         "{\"metadata\":{\"name\":\"x\",\"annotations\":{\"a\":\"\\ud800\",\"b\":\"\\udc00\\ud800x\"}}}",
          "MODIFIED x@\n"},
         {"NUL in scheduler's name", "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"schedulerName\":\"a\\u0000\"}}",
          "MODIFIED x@\n"},
         {"key twice in a map nobody reads", "{\"metadata\":{\"name\":\"x\",\"managedFields\":[{\"f\":1,\"f\":2}]}}",
          "MODIFIED x@\n"},
-        {"numbers beyond all bounds", "{\"metadata\":{\"name\":\"x\",\"n\":-1e999999},\"spec\":{\"n\":1234567890123456789012}}",
-         "MODIFIED x@\n"},
+        {"numbers beyond all bounds",
+         "{\"metadata\":{\"name\":\"x\",\"n\":-1e999999},\"spec\":{\"n\":1234567890123456789012}}", "MODIFIED x@\n"},
         {"uid twice", "{\"metadata\":{\"name\":\"x\",\"uid\":\"a\",\"uid\":\"b\"}}", "unusable MODIFIED x: parse\n"},
         {"name that is no text", "{\"metadata\":{\"name\":7}}", "unusable MODIFIED : invalid\n"},
         {"priority beyond its type", "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"priority\":1e9}}",
@@ -214,9 +212,11 @@ static void feed__odd_object_between_others__is_told_and_the_others_go_on(void *
         struct strbuf text, expected;
         strbuf_init(&text, 4096);
         strbuf_init(&expected, 4096);
-        strbuf_addf(&text, "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"before\"}}}\n"
-                           "{\"type\":\"MODIFIED\",\"object\":%s}\n"
-                           "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"after\"}}}\n", rows[i].text);
+        strbuf_addf(&text,
+                    "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"before\"}}}\n"
+                    "{\"type\":\"MODIFIED\",\"object\":%s}\n"
+                    "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"after\"}}}\n",
+                    rows[i].text);
         strbuf_addf(&expected, "ADDED before@\n%sADDED after@\n", rows[i].told);
         watch_decoder_reset(&f->decoder);
         strbuf_reset(&f->told);
@@ -265,9 +265,7 @@ static void feed__line_of_2_mib__is_read_in_pieces(void **state)
     size_t filler_n = 2U * 1024 * 1024;
     struct strbuf text;
     strbuf_init(&text, 4U * 1024 * 1024);
-    strbuf_add_cstr(
-        &text,
-        "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"big\",\"annotations\":{\"a\":\"");
+    strbuf_add_cstr(&text, "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"big\",\"annotations\":{\"a\":\"");
     char *filler = strbuf_reserve(&text, filler_n);
     assert_non_null(filler);
     memset(filler, 'x', filler_n);
@@ -284,8 +282,10 @@ static void feed__line_of_2_mib__is_read_in_pieces(void **state)
 /* An event of more than WATCH_LINE_MAX, between two others; `args` bytes of it are beside the point. */
 static void add_large_event(struct strbuf *text, const char *type, size_t args_n, const char *metadata)
 {
-    strbuf_addf(text, "{\"type\":\"%s\",\"object\":{\"kind\":\"Pod\",\"metadata\":{%s,\"managedFields\":[{\"f\":{}}]},"
-                      "\"spec\":{\"volumes\":[],\"containers\":[{\"name\":\"c\",\"args\":[\"", type, metadata);
+    strbuf_addf(text,
+                "{\"type\":\"%s\",\"object\":{\"kind\":\"Pod\",\"metadata\":{%s,\"managedFields\":[{\"f\":{}}]},"
+                "\"spec\":{\"volumes\":[],\"containers\":[{\"name\":\"c\",\"args\":[\"",
+                type, metadata);
     char *filler = strbuf_reserve(text, args_n);
     assert_non_null(filler);
     for (size_t i = 0; i + 6 <= args_n; i += 6) {
@@ -293,8 +293,9 @@ static void add_large_event(struct strbuf *text, const char *type, size_t args_n
     }
     memset(filler + args_n / 6 * 6, 'x', args_n % 6);
     strbuf_commit(text, args_n);
-    strbuf_add_cstr(text, "\"],\"resources\":{\"limits\":{\"fgpu.io/gpu-milli\":\"300\"}},\"env\":[{\"name\":\"]}\"}]}],"
-                          "\"nodeName\":\"n1\"},\"status\":{\"phase\":\"Running\",\"conditions\":[{}]}}}\n");
+    strbuf_add_cstr(text,
+                    "\"],\"resources\":{\"limits\":{\"fgpu.io/gpu-milli\":\"300\"}},\"env\":[{\"name\":\"]}\"}]}],"
+                    "\"nodeName\":\"n1\"},\"status\":{\"phase\":\"Running\",\"conditions\":[{}]}}}\n");
 }
 
 static void feed__event_above_the_cap__is_read_as_it_passes_and_the_others_go_on(void **state)
@@ -306,7 +307,8 @@ static void feed__event_above_the_cap__is_read_as_it_passes_and_the_others_go_on
         strbuf_reset(&text);
         strbuf_reset(&f->told);
         strbuf_add_cstr(&text, "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"before\"}}}\n");
-        add_large_event(&text, "MODIFIED", 9U * 1024 * 1024, "\"name\":\"big\",\"uid\":\"u\",\"resourceVersion\":\"7\"");
+        add_large_event(&text, "MODIFIED", 9U * 1024 * 1024,
+                        "\"name\":\"big\",\"uid\":\"u\",\"resourceVersion\":\"7\"");
         size_t big_n = text.n;
         for (size_t at = 0; at < big_n; at += piece_n) {
             assert_int_equal(feed(f, text.p + at, piece_n < big_n - at ? piece_n : big_n - at, NULL), 0);

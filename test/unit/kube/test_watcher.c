@@ -32,8 +32,7 @@ struct fixture {
 
 static struct fixture f;
 
-#define ITEM(name, version)                                                                        \
-    "{\"metadata\":{\"name\":\"" name "\",\"resourceVersion\":\"" version "\"}}"
+#define ITEM(name, version) "{\"metadata\":{\"name\":\"" name "\",\"resourceVersion\":\"" version "\"}}"
 
 static void chunk(const struct http_in *in, const char *text)
 {
@@ -81,12 +80,10 @@ static bool handle(void *ctx, const struct http_in *in)
     if (watch) {
         return serve_watch(in, nth);
     }
-    http_reply(
-        in, 200, "",
-        strstr(in->target, "continue=") == NULL
-            ? "{\"metadata\":{\"resourceVersion\":\"50\",\"continue\":\"c\"},\"items\":[" ITEM(
-                  "a", "1") "]}"
-            : "{\"metadata\":{\"resourceVersion\":\"50\"},\"items\":[" ITEM("b", "2") "]}");
+    http_reply(in, 200, "",
+               strstr(in->target, "continue=") == NULL
+                   ? "{\"metadata\":{\"resourceVersion\":\"50\",\"continue\":\"c\"},\"items\":[" ITEM("a", "1") "]}"
+                   : "{\"metadata\":{\"resourceVersion\":\"50\"},\"items\":[" ITEM("b", "2") "]}");
     return true;
 }
 
@@ -199,8 +196,7 @@ static void watcher__stats__say_what_happened(void **state)
     start();
     wait_for("w0;");
     wait_for("w1;");
-    kube_watcher_stats(f.watcher,
-                       &stats); /* of the first watch at least: the second began after it */
+    kube_watcher_stats(f.watcher, &stats); /* of the first watch at least: the second began after it */
     kube_watcher_stop(f.watcher);
     assert_true(stats.synced);
     assert_int_equal(stats.list_n, 1);

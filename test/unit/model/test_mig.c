@@ -60,8 +60,7 @@ static void profile__every_number__has_a_text_of_its_own(void **state)
                 uint16_t profile = (uint16_t)(MIG_PROFILE(slices, gb) | (media != 0 ? MIG_ME : 0));
                 char text[MIG_PROFILE_BYTES_MAX];
 
-                assert_int_equal(mig_profile_parse(str_of(mig_profile_text(profile, text))),
-                                 profile);
+                assert_int_equal(mig_profile_parse(str_of(mig_profile_text(profile, text))), profile);
                 assert_int_equal(mig_profile_slices(profile), slices);
                 assert_int_equal(mig_profile_has_media(profile), media);
             }
@@ -169,9 +168,9 @@ static void family_of__names_of_cards__the_right_table_or_none(void **state)
 /* ---- exhaustive ---- */
 
 /* Layouts: sets of instances side by side, in order of their starts. */
-static unsigned count_layouts(
-    const struct mig_family *f, bool media, unsigned from, uint16_t occupied,
-    void (*check)(const struct mig_family *f, uint16_t occupied, unsigned slices), unsigned slices)
+static unsigned count_layouts(const struct mig_family *f, bool media, unsigned from, uint16_t occupied,
+                              void (*check)(const struct mig_family *f, uint16_t occupied, unsigned slices),
+                              unsigned slices)
 {
     unsigned n = 1;
 
@@ -185,8 +184,7 @@ static unsigned count_layouts(
             uint16_t next = occupied;
 
             if ((media || !mig_profile_has_media(s->profile)) && mig_occupy(s, start, &next)) {
-                n += count_layouts(f, media, start + 1, next, check,
-                                   slices + mig_profile_slices(s->profile));
+                n += count_layouts(f, media, start + 1, next, check, slices + mig_profile_slices(s->profile));
             }
         }
     }
@@ -261,8 +259,7 @@ static void families__seven_slices__are_cut_alike(void **state)
             assert_int_equal(f->shapes[j].size, a->shapes[j].size);
             assert_int_equal(f->shapes[j].starts, a->shapes[j].starts);
             assert_int_equal(f->shapes[j].max, a->shapes[j].max);
-            assert_int_equal(mig_profile_slices(f->shapes[j].profile),
-                             mig_profile_slices(a->shapes[j].profile));
+            assert_int_equal(mig_profile_slices(f->shapes[j].profile), mig_profile_slices(a->shapes[j].profile));
         }
         for (size_t j = 0; j < f->shape_n; j++) {
             const struct mig_shape *s = &f->shapes[j];
@@ -361,8 +358,8 @@ struct served {
 /* Sequences of requests up to `depth`: with our choice, and with the lowest start. Every step is
  * checked: nothing overlaps, a refusal is one that no start would have avoided, vacating gives back
  * exactly what was taken. */
-static void serve(const struct mig_family *f, unsigned depth, uint16_t ours, uint16_t first,
-                  struct served sum, struct served *total)
+static void serve(const struct mig_family *f, unsigned depth, uint16_t ours, uint16_t first, struct served sum,
+                  struct served *total)
 {
     total->slots += sum.slots;
     total->slots_first += sum.slots_first;
@@ -377,8 +374,7 @@ static void serve(const struct mig_family *f, unsigned depth, uint16_t ours, uin
             assert_int_equal(mig_extent(s, (unsigned)start) & ours, 0);
             assert_true(mig_occupy(s, (unsigned)start, &next));
             assert_false(mig_occupy(s, (unsigned)start, &next));
-            assert_int_equal(__builtin_popcount(next & 0xff),
-                             __builtin_popcount(ours & 0xff) + s->size);
+            assert_int_equal(__builtin_popcount(next & 0xff), __builtin_popcount(ours & 0xff) + s->size);
             assert_true(mig_count_placements(f, next) < mig_count_placements(f, ours));
             mig_vacate(s, (unsigned)start, &next);
             assert_int_equal(next, ours);
@@ -395,15 +391,13 @@ static void serve(const struct mig_family *f, unsigned depth, uint16_t ours, uin
     }
 }
 
-static void choose_start__all_sequences_of_five_requests__never_overlaps_and_serves_more(
-    void **state)
+static void choose_start__all_sequences_of_five_requests__never_overlaps_and_serves_more(void **state)
 {
     (void)state;
     for (size_t i = 0; mig_families[i] != NULL; i++) {
         struct served total = {0};
 
-        serve(mig_families[i], mig_families[i] == family("a100-40gb") ? 5 : 4, 0, 0,
-              (struct served){0}, &total);
+        serve(mig_families[i], mig_families[i] == family("a100-40gb") ? 5 : 4, 0, 0, (struct served){0}, &total);
         assert_true(total.slots >= total.slots_first);
         if (mig_families[i]->slice_n == 7) {
             assert_true(total.slots > total.slots_first);
@@ -424,8 +418,7 @@ int main(void)
         cmocka_unit_test(a100_40__one_profile_only__seven_1g_three_2g_never_four),
         cmocka_unit_test(profile_facts__compute_and_maximum__by_family),
         cmocka_unit_test(choose_start__known_situations__what_large_instances_need_stays_free),
-        cmocka_unit_test(
-            choose_start__all_sequences_of_five_requests__never_overlaps_and_serves_more),
+        cmocka_unit_test(choose_start__all_sequences_of_five_requests__never_overlaps_and_serves_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,15 +49,13 @@ static void catalog__fresh__has_process_figures_build_info_and_zeros(void **stat
     assert_true(number_after(out.p, "\nprocess_virtual_memory_bytes ") >=
                 number_after(out.p, "\nprocess_resident_memory_bytes "));
     assert_true(number_after(out.p, "\nprocess_open_fds ") >= 3.0);
-    assert_true(number_after(out.p, "\nprocess_max_fds ") >=
-                number_after(out.p, "\nprocess_open_fds "));
+    assert_true(number_after(out.p, "\nprocess_max_fds ") >= number_after(out.p, "\nprocess_open_fds "));
     assert_true(number_after(out.p, "\nprocess_cpu_seconds_total ") >= 0.0);
     assert_non_null(strstr(out.p, "\nfgpu_build_info{version=\"v"));
     assert_non_null(strstr(out.p, "\nfgpu_ledger_pods{state=\"foreign\"} 0\n"));
     assert_non_null(strstr(out.p, "\nfgpu_gpu_milli{kind=\"charged\"} 0\n"));
     assert_non_null(strstr(out.p, "\nfgpu_invariant_violations_total 0\n"));
-    assert_non_null(
-        strstr(out.p, "\nfgpu_request_duration_seconds_bucket{verb=\"bind\",le=\"5.24288\"} 0\n"));
+    assert_non_null(strstr(out.p, "\nfgpu_request_duration_seconds_bucket{verb=\"bind\",le=\"5.24288\"} 0\n"));
     strbuf_fini(&out);
     metrics_free(m);
 }
@@ -91,8 +89,8 @@ static bool sample_is_valid(const char *line, const char *family)
         return false;
     }
     const size_t suffix = strcspn(line + n, "{ ");
-    if (suffix != 0 && strncmp(line + n, "_bucket", suffix) != 0 &&
-        strncmp(line + n, "_sum", suffix) != 0 && strncmp(line + n, "_count", suffix) != 0) {
+    if (suffix != 0 && strncmp(line + n, "_bucket", suffix) != 0 && strncmp(line + n, "_sum", suffix) != 0 &&
+        strncmp(line + n, "_count", suffix) != 0) {
         return false;
     }
     const char *p = skip_labels(line + n + suffix);

@@ -71,8 +71,14 @@ static void logsink__text__klog_header_and_escapes(void **state)
         {"NUL", LOG_LEVEL_INFO, STR("a\0b"), "I", "a\\x00b"},
         {"UTF-8 stays", LOG_LEVEL_INFO, STR("gr\xc3\xbc\xc3\x9f \xf0\x9f\x99\x82"), "I",
          "gr\xc3\xbc\xc3\x9f \xf0\x9f\x99\x82"},
-        {"item 18: backwards", LOG_LEVEL_INFO, STR("a\xe2\x80\xae" "b"), "I", "a\\u202eb"},
-        {"C1 control", LOG_LEVEL_INFO, STR("a\xc2\x9b" "2Jb"), "I", "a\\u009b2Jb"},
+        {"item 18: backwards", LOG_LEVEL_INFO,
+         STR("a\xe2\x80\xae"
+             "b"),
+         "I", "a\\u202eb"},
+        {"C1 control", LOG_LEVEL_INFO,
+         STR("a\xc2\x9b"
+             "2Jb"),
+         "I", "a\\u009b2Jb"},
         {"invalid UTF-8", LOG_LEVEL_INFO, STR("\xff\xc3(\xc0\xaf\xed\xa0\x80\xe2\x82"), "I",
          "\\xff\\xc3(\\xc0\\xaf\\xed\\xa0\\x80\\xe2\\x82"},
         {"empty", LOG_LEVEL_INFO, STR_NULL, "I", ""},
@@ -104,13 +110,12 @@ static void logsink__json__one_object_per_line(void **state)
     log_write(log, LOG_LEVEL_INFO, 4, "bind.c", 88, "Bound pod", fields, 2);
     write_at_line_88(log, LOG_LEVEL_ERROR, "No", NULL, 0);
     write_at_line_88(log, LOG_LEVEL_WARNING, "Hm", NULL, 0);
-    assert_string_equal(written(&f),
-                        "{\"ts\":1795248062345,\"caller\":\"bind.c:88\",\"msg\":\"Bound pod\",\"v\":4,"
-                        "\"pod\":\"a\\n\\\"b\\\"\",\"took_us\":812}\n"
-                        "{\"ts\":1795248062345,\"caller\":\"bind.c:88\",\"msg\":\"No\","
-                        "\"severity\":\"error\"}\n"
-                        "{\"ts\":1795248062345,\"caller\":\"bind.c:88\",\"msg\":\"Hm\","
-                        "\"severity\":\"warning\"}\n");
+    assert_string_equal(written(&f), "{\"ts\":1795248062345,\"caller\":\"bind.c:88\",\"msg\":\"Bound pod\",\"v\":4,"
+                                     "\"pod\":\"a\\n\\\"b\\\"\",\"took_us\":812}\n"
+                                     "{\"ts\":1795248062345,\"caller\":\"bind.c:88\",\"msg\":\"No\","
+                                     "\"severity\":\"error\"}\n"
+                                     "{\"ts\":1795248062345,\"caller\":\"bind.c:88\",\"msg\":\"Hm\","
+                                     "\"severity\":\"warning\"}\n");
     stop(&f);
 }
 

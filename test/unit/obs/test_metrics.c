@@ -11,17 +11,25 @@ enum { CALLS, OPEN, DEPTH, LATENCY, UPTIME, UNUSED, METRIC_N };
 static const char *const VERBS[] = {"filter", "bind", NULL};
 
 static const struct metric_def DEFS[METRIC_N] = {
-    [CALLS] = {.name = "t_calls_total", .help = "Calls.", .type = METRIC_COUNTER,
-               .labels = {{"verb", VERBS}, {"code", NULL}}, .series_max = 3},
-    [OPEN] = {.name = "t_open", .help = "A \\ and\na newline.", .type = METRIC_GAUGE,
-              .labels = {{"verb", VERBS}}},
+    [CALLS] = {.name = "t_calls_total",
+               .help = "Calls.",
+               .type = METRIC_COUNTER,
+               .labels = {{"verb", VERBS}, {"code", NULL}},
+               .series_max = 3},
+    [OPEN] = {.name = "t_open", .help = "A \\ and\na newline.", .type = METRIC_GAUGE, .labels = {{"verb", VERBS}}},
     [DEPTH] = {.name = "t_depth", .help = "Depth.", .type = METRIC_GAUGE},
-    [LATENCY] = {.name = "t_latency_seconds", .help = "Latency.", .type = METRIC_HISTOGRAM,
-                 .unit = METRIC_UNIT_NS, .bucket_first = 10000, .bucket_n = 4},
-    [UPTIME] = {.name = "t_up_seconds", .help = "Up.", .type = METRIC_GAUGE,
-                .unit = METRIC_UNIT_MS},
-    [UNUSED] = {.name = "t_unused_total", .help = "Never counted.", .type = METRIC_COUNTER,
-                .labels = {{"x", NULL}}, .series_max = 2},
+    [LATENCY] = {.name = "t_latency_seconds",
+                 .help = "Latency.",
+                 .type = METRIC_HISTOGRAM,
+                 .unit = METRIC_UNIT_NS,
+                 .bucket_first = 10000,
+                 .bucket_n = 4},
+    [UPTIME] = {.name = "t_up_seconds", .help = "Up.", .type = METRIC_GAUGE, .unit = METRIC_UNIT_MS},
+    [UNUSED] = {.name = "t_unused_total",
+                .help = "Never counted.",
+                .type = METRIC_COUNTER,
+                .labels = {{"x", NULL}},
+                .series_max = 2},
 };
 
 static void expect_text(struct metrics *m, const char *expected)
@@ -78,9 +86,12 @@ static void metrics__exposition__exact_text(void **state)
 static void metrics__bucket_bounds__every_power_belongs_to_its_bucket(void **state)
 {
     (void)state;
-    static const struct metric_def def[] = {{.name = "b_seconds", .help = "B.",
-                                             .type = METRIC_HISTOGRAM, .unit = METRIC_UNIT_NS,
-                                             .bucket_first = 10000, .bucket_n = 20}};
+    static const struct metric_def def[] = {{.name = "b_seconds",
+                                             .help = "B.",
+                                             .type = METRIC_HISTOGRAM,
+                                             .unit = METRIC_UNIT_NS,
+                                             .bucket_first = 10000,
+                                             .bucket_n = 20}};
     for (uint32_t k = 0; k < 20; k++) {
         struct metrics *m = metrics_new(def, 1);
         metric_observe(METRIC(m, 0), (int64_t)10000 << k);       /* inside: bounds are inclusive */

@@ -38,10 +38,9 @@ static int set_up(void **state)
 
     memset(&p, 0, sizeof(p));
     health_init(&p.health);
-    health_add(&p.health, &(struct health_check){"ping", probe_ping, NULL,
-                                                 HEALTH_LIVEZ | HEALTH_READYZ | HEALTH_HEALTHZ});
-    health_add(&p.health, &(struct health_check){"ledger-sync", probe_ledger, &p,
-                                                 HEALTH_READYZ | HEALTH_HEALTHZ});
+    health_add(&p.health,
+               &(struct health_check){"ping", probe_ping, NULL, HEALTH_LIVEZ | HEALTH_READYZ | HEALTH_HEALTHZ});
+    health_add(&p.health, &(struct health_check){"ledger-sync", probe_ledger, &p, HEALTH_READYZ | HEALTH_HEALTHZ});
     health_add(&p.health, &(struct health_check){"api-server", probe_api, &p, HEALTH_READYZ});
     health_routes(&p.handlers, &p.health, p.routes);
     fixture_start(&p.server, NULL, p.routes, HEALTH_ROUTES);
@@ -87,8 +86,7 @@ static void probes__all_healthy__ok(void **state)
         {"/healthz", 200, "ok"},
         {"/readyz?timeout=5s", 200, "ok"},
         {"/livez?verbose", 200, "[+]ping ok\nlivez check passed\n"},
-        {"/readyz?verbose", 200,
-         "[+]ping ok\n[+]ledger-sync ok\n[+]api-server ok\nreadyz check passed\n"},
+        {"/readyz?verbose", 200, "[+]ping ok\n[+]ledger-sync ok\n[+]api-server ok\nreadyz check passed\n"},
         {"/readyz?verbose&exclude=ping&exclude=api-server", 200,
          "[+]ping excluded: ok\n[+]ledger-sync ok\n[+]api-server excluded: ok\nreadyz check "
          "passed\n"},

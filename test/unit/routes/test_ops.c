@@ -52,8 +52,7 @@ static int tear_down(void **state)
 }
 
 /* One request on a fresh connection, with header lines ("If-None-Match: \"1\"\r\n"). */
-static void ask(const struct serving *s, const char *method, const char *path, const char *headers,
-                struct reply *ret)
+static void ask(const struct serving *s, const char *method, const char *path, const char *headers, struct reply *ret)
 {
     char head[1024];
     struct client c;
@@ -69,8 +68,7 @@ static const char *etag_line(const struct serving *s)
 {
     static char line[64];
 
-    snprintf(line, sizeof(line), "ETag: \"%llu\"",
-             (unsigned long long)store_generation(s->cluster.store));
+    snprintf(line, sizeof(line), "ETag: \"%llu\"", (unsigned long long)store_generation(s->cluster.store));
     return line;
 }
 
@@ -80,10 +78,8 @@ static void fill_nodes(struct serving *s, int n)
         char name[32];
 
         snprintf(name, sizeof(name), "node-%05d", i);
-        cluster_node(&s->cluster, &(struct node_spec){.name = name,
-                                                      .gpu_n = 8,
-                                                      .mem_mib = 81920,
-                                                      .source = INVENTORY_ANNOTATION});
+        cluster_node(&s->cluster,
+                     &(struct node_spec){.name = name, .gpu_n = 8, .mem_mib = 81920, .source = INVENTORY_ANNOTATION});
     }
 }
 
@@ -173,8 +169,7 @@ static void state__bad_query__400_that_says_what(void **state)
         {"/state?node=a&node=b", "node is given twice\n"},
         {"/state?namespace=", "namespace needs a name; leave it out to get all\n"},
         {"/state?fields=all", "fields can only be \"summary\"\n"},
-        {"/state?fields=summary&node=a",
-         "fields=summary is about the whole cluster; leave node and namespace out\n"},
+        {"/state?fields=summary&node=a", "fields=summary is about the whole cluster; leave node and namespace out\n"},
     };
     struct serving *s = *state;
 
@@ -219,13 +214,12 @@ static void state__if_none_match__304_until_something_changes(void **state)
         if (number == NULL) {
             snprintf(value, sizeof(value), "%s", rows[i].format);
         } else {
-            snprintf(value, sizeof(value), "%.*s%llu%s", (int)(number - rows[i].format),
-                     rows[i].format, generation, number + 4);
+            snprintf(value, sizeof(value), "%.*s%llu%s", (int)(number - rows[i].format), rows[i].format, generation,
+                     number + 4);
         }
         snprintf(header, sizeof(header), "If-None-Match: %s\r\n", value);
         for (int full = 0; full < 2; full++) {
-            ask(s, full != 0 ? "GET" : "HEAD", full != 0 ? "/state" : "/state?fields=summary",
-                header, &r);
+            ask(s, full != 0 ? "GET" : "HEAD", full != 0 ? "/state" : "/state?fields=summary", header, &r);
             if (r.status != rows[i].status) {
                 fail_msg("%s: %d", value, r.status);
             }
@@ -357,10 +351,8 @@ static void metrics__scraped__ledger_figures(void **state)
 
     fill_nodes(s, 2);
     bind_half_a_gpu(s);
-    cluster_pod(
-        &s->cluster,
-        &(struct pod_spec){
-            .namespace_ = "a", .name = "f", .node = "node-00000", .milli = 100, .mem_mib = 1});
+    cluster_pod(&s->cluster,
+                &(struct pod_spec){.namespace_ = "a", .name = "f", .node = "node-00000", .milli = 100, .mem_mib = 1});
     for (int round = 0; round < 2; round++) { /* gauges are set, not added up */
         ask(s, "GET", "/metrics", "", &r);
         assert_int_equal(r.status, 200);
@@ -407,8 +399,7 @@ static void version__asked__the_keys_of_kube_apiserver(void **state)
     }
     assert_string_equal(json_text_at(json, "gitVersion"), FGPU_VERSION);
     assert_string_equal(json_text_at(json, "gitCommit"), build_commit);
-    snprintf(numbers, sizeof(numbers), "v%s.%s.", json_text_at(json, "major"),
-             json_text_at(json, "minor"));
+    snprintf(numbers, sizeof(numbers), "v%s.%s.", json_text_at(json, "major"), json_text_at(json, "minor"));
     assert_int_equal(strncmp(FGPU_VERSION, numbers, strlen(numbers)), 0);
     assert_int_equal(strncmp(json_text_at(json, "platform"), "linux/", 6), 0);
     assert_true(strlen(json_text_at(json, "compiler")) > 3);

@@ -18,23 +18,17 @@ static void assert_valid(const cJSON *document)
 /* One of everything that can stand in a state. */
 static void fill(struct cluster *c)
 {
+    cluster_node(c,
+                 &(struct node_spec){.name = "n-shared", .gpu_n = 2, .mem_mib = 40960, .source = INVENTORY_ANNOTATION});
+    cluster_node(
+        c,
+        &(struct node_spec){
+            .name = "n-gfd", .gpu_n = 1, .mem_mib = 8192, .source = INVENTORY_GFD, .no_uuids = true, .cordoned = true});
     cluster_node(
         c, &(struct node_spec){
-               .name = "n-shared", .gpu_n = 2, .mem_mib = 40960, .source = INVENTORY_ANNOTATION});
-    cluster_node(c, &(struct node_spec){.name = "n-gfd",
-                                        .gpu_n = 1,
-                                        .mem_mib = 8192,
-                                        .source = INVENTORY_GFD,
-                                        .no_uuids = true,
-                                        .cordoned = true});
-    cluster_node(c, &(struct node_spec){.name = "n-whole",
-                                        .gpu_n = 2,
-                                        .mem_mib = 8192,
-                                        .source = INVENTORY_RESOURCES,
-                                        .plugin_managed_n = 2});
-    cluster_node(
-        c, &(struct node_spec){
-               .name = "n-template", .gpu_n = 1, .mem_mib = 8192, .source = INVENTORY_TEMPLATE});
+               .name = "n-whole", .gpu_n = 2, .mem_mib = 8192, .source = INVENTORY_RESOURCES, .plugin_managed_n = 2});
+    cluster_node(c,
+                 &(struct node_spec){.name = "n-template", .gpu_n = 1, .mem_mib = 8192, .source = INVENTORY_TEMPLATE});
     cluster_node(c, &(struct node_spec){.name = "n-broken", .note = "fgpu.io/gpus is malformed"});
     cluster_pod(c, &(struct pod_spec){.namespace_ = "b",
                                       .name = "bound",
@@ -51,23 +45,16 @@ static void fill(struct cluster *c)
                                       .uuid = "GPU-n-shared-0",
                                       .decision = "d2",
                                       .deleting = true});
-    cluster_pod(
-        c, &(struct pod_spec){.namespace_ = "a", .name = "waits", .milli = 100, .mem_mib = 512});
-    cluster_pod(
-        c, &(struct pod_spec){.namespace_ = "a", .name = "held", .milli = 500, .mem_mib = 2048});
+    cluster_pod(c, &(struct pod_spec){.namespace_ = "a", .name = "waits", .milli = 100, .mem_mib = 512});
+    cluster_pod(c, &(struct pod_spec){.namespace_ = "a", .name = "held", .milli = 500, .mem_mib = 2048});
     cluster_reserve(c, "uid-held", "n-shared", 1, "d3");
-    cluster_pod(
-        c, &(struct pod_spec){.namespace_ = "b", .name = "sent", .milli = 100, .mem_mib = 2048});
+    cluster_pod(c, &(struct pod_spec){.namespace_ = "b", .name = "sent", .milli = 100, .mem_mib = 2048});
     cluster_reserve(c, "uid-sent", "n-shared", 1, "d4");
     cluster_op(c, LEDGER_CONFIRM, "uid-sent");
     cluster_pod(
-        c,
-        &(struct pod_spec){
-            .namespace_ = "c", .name = "foreign", .node = "n-gfd", .milli = 900, .mem_mib = 1000});
-    cluster_pod(
-        c, &(struct pod_spec){.namespace_ = "c", .name = "whole", .node = "n-whole", .whole_n = 1});
-    cluster_pod(c,
-                &(struct pod_spec){.namespace_ = "b", .name = "absurd", .defect = DEMAND_FRACTION});
+        c, &(struct pod_spec){.namespace_ = "c", .name = "foreign", .node = "n-gfd", .milli = 900, .mem_mib = 1000});
+    cluster_pod(c, &(struct pod_spec){.namespace_ = "c", .name = "whole", .node = "n-whole", .whole_n = 1});
+    cluster_pod(c, &(struct pod_spec){.namespace_ = "b", .name = "absurd", .defect = DEMAND_FRACTION});
     /* Somebody rewrites the record of a bound pod. */
     cluster_pod(c, &(struct pod_spec){.namespace_ = "c",
                                       .name = "edited",
@@ -85,9 +72,7 @@ static void fill(struct cluster *c)
                                       .decision = "d5"});
     /* A node that is only known by its pod. */
     cluster_pod(
-        c,
-        &(struct pod_spec){
-            .namespace_ = "c", .name = "early", .node = "n-unseen", .milli = 100, .mem_mib = 100});
+        c, &(struct pod_spec){.namespace_ = "c", .name = "early", .node = "n-unseen", .milli = 100, .mem_mib = 100});
 }
 
 static const cJSON *node_of(const cJSON *state, const char *name)
@@ -114,9 +99,8 @@ static const char *allocations(const cJSON *list)
     text[0] = '\0';
     cJSON_ArrayForEach(a, list)
     {
-        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s/%s:%s", n > 0 ? " " : "",
-                              json_text_at(a, "namespace"), json_text_at(a, "pod"),
-                              json_text_at(a, "state"));
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s/%s:%s", n > 0 ? " " : "", json_text_at(a, "namespace"),
+                              json_text_at(a, "pod"), json_text_at(a, "state"));
         assert_true(n < sizeof(text));
     }
     return text;
@@ -134,8 +118,7 @@ static const char *pods(const cJSON *list)
     {
         n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s/%s", n > 0 ? " " : "",
                               cJSON_HasObjectItem(p, "pod") ? json_text_at(p, "namespace") : "",
-                              cJSON_HasObjectItem(p, "pod") ? json_text_at(p, "pod")
-                                                            : json_text_at(p, "node"));
+                              cJSON_HasObjectItem(p, "pod") ? json_text_at(p, "pod") : json_text_at(p, "node"));
         assert_true(n < sizeof(text));
     }
     return text;
@@ -150,8 +133,7 @@ static const char *node_names(const cJSON *state)
     text[0] = '\0';
     cJSON_ArrayForEach(node, json_at(state, "nodes"))
     {
-        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n > 0 ? " " : "",
-                              json_text_at(node, "name"));
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n > 0 ? " " : "", json_text_at(node, "name"));
         assert_true(n < sizeof(text));
     }
     return text;
@@ -165,7 +147,8 @@ static void document__one_pod__golden(void **state)
         "\"asOf\":\"2026-11-20T08:00:00.123Z\",\"podsResourceVersion\":\"101\","
         "\"nodesResourceVersion\":\"77\","
         "\"ready\":true,\"leader\":true,\"config\":{\"hash\":\"0123456789abcdef\",\"generation\":1}"
-        ",\"signing\":{\"mode\":\"off\",\"signsWith\":\"\",\"publicKeys\":[],\"unverified\":0,\"refuted\":0,\"ignored\":0}"
+        ",\"signing\":{\"mode\":\"off\",\"signsWith\":\"\",\"publicKeys\":[],\"unverified\":0,\"refuted\":0,"
+        "\"ignored\":0}"
         ","
         "\"version\":\"v9.8.7\"},\"summary\":{\"nodes\":1,\"gpus\":1,\"overCommittedGpus\":0,"
         "\"doubleBookedGpus\":0,\"foreignDecisions\":0,"
@@ -174,7 +157,8 @@ static void document__one_pod__golden(void **state)
         "\"milli\":{\"capacity\":1000,\"charged\":300,\"free\":700},"
         "\"memMib\":{\"capacity\":81920,\"charged\":4096,\"free\":77824},"
         "\"pods\":{\"pending\":0,\"reserved\":0,\"confirmed\":0,\"bound\":1,\"foreign\":0},"
-        "\"tenants\":[],\"bindsInFlight\":0,\"timeWindows\":{\"active\":[],\"next\":[],\"at\":\"\"},\"poolCommands\":[],"
+        "\"tenants\":[],\"bindsInFlight\":0,\"timeWindows\":{\"active\":[],\"next\":[],\"at\":\"\"},\"poolCommands\":[]"
+        ","
         "\"unreadable\":{\"count\":0,\"more\":false,\"objects\":[]},"
         "\"mix\":{\"arrived\":1,\"departed\":0,\"churnPermille\":0,\"kinds\":1,\"weight\":1024,\"shapes\":["
         "{\"permille\":1000,\"weight\":1024,\"count\":1,\"kind\":\"both\",\"milli\":300,\"memMib\":4096}]}},"
@@ -198,15 +182,14 @@ static void document__one_pod__golden(void **state)
 
     (void)state;
     cluster_node(&cluster,
-                 &(struct node_spec){
-                     .name = "n1", .gpu_n = 1, .mem_mib = 81920, .source = INVENTORY_ANNOTATION});
+                 &(struct node_spec){.name = "n1", .gpu_n = 1, .mem_mib = 81920, .source = INVENTORY_ANNOTATION});
     cluster_pod(&cluster, &(struct pod_spec){.namespace_ = "ns",
-                                       .name = "p",
-                                       .node = "n1",
-                                       .milli = 300,
-                                       .mem_mib = 4096,
-                                       .uuid = "GPU-n1-0",
-                                       .decision = "d1"});
+                                             .name = "p",
+                                             .node = "n1",
+                                             .milli = 300,
+                                             .mem_mib = 4096,
+                                             .uuid = "GPU-n1-0",
+                                             .decision = "d1"});
     text = cluster_state_text(&cluster, NULL, NULL);
     assert_memory_equal(text, golden, sizeof(golden) - 1);
     free(text);
@@ -220,8 +203,8 @@ static void document__one_of_everything__keeps_the_schema(void **state)
     (void)state;
     fill(&cluster);
     cluster.context.unreadable = unreadable_new();
-    unreadable_note(cluster.context.unreadable, &(struct kube_object){.resource = KUBE_PODS, .pod = &odd}, "9000000 bytes of JSON",
-                    1795161600123);
+    unreadable_note(cluster.context.unreadable, &(struct kube_object){.resource = KUBE_PODS, .pod = &odd},
+                    "9000000 bytes of JSON", 1795161600123);
     json = cluster_state(&cluster, NULL, NULL);
     assert_valid(json);
     assert_string_equal(json_at(json, "summary.unreadable.objects.0.name")->valuestring, "large");
@@ -243,10 +226,8 @@ static void schema__spoilt_documents__refused(void **state)
         {"metadata", "ready", "\"true\"", "/metadata/ready"},
         {"nodes.1", "source", "\"guess\"", "/nodes/1/source"},
         {"nodes.1", "name", "\"\"", "/nodes/1/name"},
-        {"nodes.3.gpus.0.allocations.0", "state", "\"unknown\"",
-         "/nodes/3/gpus/0/allocations/0/state"},
-        {"nodes.3.gpus.0", "milli", "{\"capacity\":1.5,\"charged\":0,\"free\":0}",
-         "/nodes/3/gpus/0/milli/capacity"},
+        {"nodes.3.gpus.0.allocations.0", "state", "\"unknown\"", "/nodes/3/gpus/0/allocations/0/state"},
+        {"nodes.3.gpus.0", "milli", "{\"capacity\":1.5,\"charged\":0,\"free\":0}", "/nodes/3/gpus/0/milli/capacity"},
     };
     cJSON *schema = schema_load(FGPU_SOURCE_DIR "/config/state.schema.json");
 
@@ -286,14 +267,10 @@ static void document__allocation_states__as_documented(void **state)
                         "a/leaving:terminating b/bound:bound");
     assert_string_equal(allocations(json_at(node_of(json, "n-shared"), "gpus.1.allocations")),
                         "a/held:reserved b/sent:bound");
-    assert_string_equal(allocations(json_at(node_of(json, "n-gfd"), "gpus.0.allocations")),
-                        "c/foreign:foreign");
-    assert_string_equal(allocations(json_at(node_of(json, "n-template"), "gpus.0.allocations")),
-                        "c/edited:conflict");
-    assert_string_equal(allocations(json_at(node_of(json, "n-whole"), "wholeGpus.allocations")),
-                        "c/whole:bound");
-    assert_string_equal(json_text_at(node_of(json, "n-shared"), "gpus.1.allocations.0.decision"),
-                        "d3");
+    assert_string_equal(allocations(json_at(node_of(json, "n-gfd"), "gpus.0.allocations")), "c/foreign:foreign");
+    assert_string_equal(allocations(json_at(node_of(json, "n-template"), "gpus.0.allocations")), "c/edited:conflict");
+    assert_string_equal(allocations(json_at(node_of(json, "n-whole"), "wholeGpus.allocations")), "c/whole:bound");
+    assert_string_equal(json_text_at(node_of(json, "n-shared"), "gpus.1.allocations.0.decision"), "d3");
     cJSON_Delete(json);
 }
 
@@ -334,21 +311,18 @@ static void document__host__what_all_pods_leave_of_the_machine(void **state)
     const cJSON *n;
 
     (void)state;
-    cluster_node(&cluster, &(struct node_spec){
-                         .name = "both", .gpu_n = 1, .mem_mib = 4096, .host = {8000, 1000}});
+    cluster_node(&cluster, &(struct node_spec){.name = "both", .gpu_n = 1, .mem_mib = 4096, .host = {8000, 1000}});
     cluster_node(&cluster, &(struct node_spec){.name = "cores", .host = {4000, 0}});
     cluster_node(&cluster, &(struct node_spec){.name = "neither"});
     cluster_pod(&cluster, &(struct pod_spec){.namespace_ = "a",
-                                       .name = "gpu",
-                                       .node = "both",
-                                       .milli = 100,
-                                       .uuid = "GPU-both-0",
-                                       .decision = "d",
-                                       .host = {1500, 300}});
-    cluster_pod(&cluster, &(struct pod_spec){
-                        .name = "light", .node = "both", .cpu_only = true, .host = {500, 900}});
-    cluster_pod(&cluster, &(struct pod_spec){
-                        .name = "other", .node = "unseen", .cpu_only = true, .host = {500, 900}});
+                                             .name = "gpu",
+                                             .node = "both",
+                                             .milli = 100,
+                                             .uuid = "GPU-both-0",
+                                             .decision = "d",
+                                             .host = {1500, 300}});
+    cluster_pod(&cluster, &(struct pod_spec){.name = "light", .node = "both", .cpu_only = true, .host = {500, 900}});
+    cluster_pod(&cluster, &(struct pod_spec){.name = "other", .node = "unseen", .cpu_only = true, .host = {500, 900}});
     cluster_pod(&cluster, &(struct pod_spec){.namespace_ = "a", .name = "waits", .milli = 1, .host = {70, 80}});
     json = cluster_state(&cluster, NULL, NULL);
     assert_valid(json);
@@ -381,8 +355,7 @@ static void document__lists_behind_the_nodes__say_what_is_wrong(void **state)
     assert_string_equal(json_text_at(json, "conflicts.1.node"), "n-template");
     assert_string_equal(pods(json_at(json, "pending")), "a/waits b/absurd");
     assert_string_equal(json_text_at(json, "pending.0.defect"), "");
-    assert_string_equal(json_text_at(json, "pending.1.defect"),
-                        demand_defect_text(DEMAND_FRACTION));
+    assert_string_equal(json_text_at(json, "pending.1.defect"), demand_defect_text(DEMAND_FRACTION));
     cJSON_Delete(json);
 }
 
@@ -393,30 +366,27 @@ static void document__capacity_shrinks__negative_free_lost_gpu_and_conflicts(voi
     const cJSON *gpu;
 
     (void)state;
-    cluster_node(&cluster, &(struct node_spec){.name = "n",
-                                         .gpu_n = 2,
-                                         .mem_mib = 8192,
-                                         .plugin_managed_n = 0,
-                                         .source = INVENTORY_ANNOTATION});
+    cluster_node(&cluster,
+                 &(struct node_spec){
+                     .name = "n", .gpu_n = 2, .mem_mib = 8192, .plugin_managed_n = 0, .source = INVENTORY_ANNOTATION});
     cluster_pod(&cluster, &(struct pod_spec){.namespace_ = "a",
-                                       .name = "big",
-                                       .node = "n",
-                                       .milli = 600,
-                                       .mem_mib = 8000,
-                                       .uuid = "GPU-n-0",
-                                       .decision = "d1"});
+                                             .name = "big",
+                                             .node = "n",
+                                             .milli = 600,
+                                             .mem_mib = 8000,
+                                             .uuid = "GPU-n-0",
+                                             .decision = "d1"});
     cluster_pod(&cluster, &(struct pod_spec){.namespace_ = "a",
-                                       .name = "other",
-                                       .node = "n",
-                                       .milli = 100,
-                                       .mem_mib = 100,
-                                       .uuid = "GPU-n-1",
-                                       .index = 1,
-                                       .decision = "d2"});
-    cluster_pod(&cluster,
-                &(struct pod_spec){.namespace_ = "a", .name = "whole", .node = "n", .whole_n = 1});
-    cluster_node(&cluster, &(struct node_spec){
-                         .name = "n", .gpu_n = 1, .mem_mib = 4096, .source = INVENTORY_ANNOTATION});
+                                             .name = "other",
+                                             .node = "n",
+                                             .milli = 100,
+                                             .mem_mib = 100,
+                                             .uuid = "GPU-n-1",
+                                             .index = 1,
+                                             .decision = "d2"});
+    cluster_pod(&cluster, &(struct pod_spec){.namespace_ = "a", .name = "whole", .node = "n", .whole_n = 1});
+    cluster_node(&cluster,
+                 &(struct node_spec){.name = "n", .gpu_n = 1, .mem_mib = 4096, .source = INVENTORY_ANNOTATION});
     json = cluster_state(&cluster, NULL, NULL);
     assert_valid(json);
     gpu = json_at(json, "nodes.0.gpus.0");
@@ -437,10 +407,22 @@ static void document__capacity_shrinks__negative_free_lost_gpu_and_conflicts(voi
 }
 
 static const struct pod_spec TWICE[] = {
-    {.namespace_ = "a", .name = "first", .node = "n", .milli = 700, .mem_mib = 100, .uuid = "GPU-n-1",
-     .index = 1, .decision = "d1"},
-    {.namespace_ = "b", .name = "second", .node = "n", .milli = 700, .mem_mib = 100, .uuid = "GPU-n-1",
-     .index = 1, .decision = "d2"},
+    {.namespace_ = "a",
+     .name = "first",
+     .node = "n",
+     .milli = 700,
+     .mem_mib = 100,
+     .uuid = "GPU-n-1",
+     .index = 1,
+     .decision = "d1"},
+    {.namespace_ = "b",
+     .name = "second",
+     .node = "n",
+     .milli = 700,
+     .mem_mib = 100,
+     .uuid = "GPU-n-1",
+     .index = 1,
+     .decision = "d2"},
 };
 
 /* defects.md H8: what must not be stands in a list of its own, with since when and whom it concerns. */
@@ -453,10 +435,10 @@ static void document__gpu_given_twice_and_a_foreign_decision__are_incidents(void
     cJSON *json;
 
     (void)state;
-    cluster_node(&cluster, &(struct node_spec){
-                         .name = "n", .gpu_n = 2, .mem_mib = 8192, .source = INVENTORY_ANNOTATION});
-    cluster_node(&cluster, &(struct node_spec){
-                         .name = "m", .gpu_n = 1, .mem_mib = 8192, .source = INVENTORY_ANNOTATION});
+    cluster_node(&cluster,
+                 &(struct node_spec){.name = "n", .gpu_n = 2, .mem_mib = 8192, .source = INVENTORY_ANNOTATION});
+    cluster_node(&cluster,
+                 &(struct node_spec){.name = "m", .gpu_n = 1, .mem_mib = 8192, .source = INVENTORY_ANNOTATION});
     cluster_pod(&cluster, &TWICE[0]);
     cluster_pod(&cluster, &(struct pod_spec){.namespace_ = "b", .name = "second", .milli = 700, .mem_mib = 100});
     cluster_pod(&cluster, &TWICE[1]);
@@ -532,8 +514,7 @@ static void document__one_namespace__its_pods_and_their_nodes(void **state)
         assert_string_equal(pods(json_at(json, "pending")), rows[i].pending);
         assert_int_equal(json_number_at(json, "summary.nodes"), 5);
         if (strcmp(rows[i].namespace_, "a") == 0) {
-            assert_string_equal(allocations(json_at(json, "nodes.0.gpus.0.allocations")),
-                                "a/leaving:terminating");
+            assert_string_equal(allocations(json_at(json, "nodes.0.gpus.0.allocations")), "a/leaving:terminating");
             assert_int_equal(json_number_at(json, "nodes.0.gpus.0.milli.charged"), 500);
         }
         cJSON_Delete(json);
@@ -600,8 +581,8 @@ static void document__ledger_changes_while_read__one_generation(void **state)
     assert_int_equal(state_document_next(d, &out), STATE_MORE);
     cluster_op(&cluster, LEDGER_POD_GONE, "uid-bound");
     cluster_op(&cluster, LEDGER_NODE_GONE, "n-broken");
-    cluster_node(&cluster, &(struct node_spec){
-                         .name = "n-0", .gpu_n = 8, .mem_mib = 1, .source = INVENTORY_ANNOTATION});
+    cluster_node(&cluster,
+                 &(struct node_spec){.name = "n-0", .gpu_n = 8, .mem_mib = 1, .source = INVENTORY_ANNOTATION});
     while (state_document_next(d, &out) == STATE_MORE) {
     }
     assert_string_equal(out.p, before);
@@ -627,25 +608,20 @@ static void document__facts_in_another_order__same_text(void **state)
             snprintf(node, sizeof(node), "n%d", n);
             snprintf(pod, sizeof(pod), "p%d", n);
             snprintf(uuid, sizeof(uuid), "GPU-shared-%d", 0);
-            cluster_node(side == 0 ? &a : &b, &(struct node_spec){.name = node,
-                                                                  .gpu_n = 1,
-                                                                  .mem_mib = 100,
-                                                                  .source = INVENTORY_ANNOTATION});
+            cluster_node(side == 0 ? &a : &b,
+                         &(struct node_spec){.name = node, .gpu_n = 1, .mem_mib = 100, .source = INVENTORY_ANNOTATION});
             if (i == 0) {
                 cluster_node(side == 0 ? &a : &b,
-                             &(struct node_spec){.name = "shared",
-                                                 .gpu_n = 1,
-                                                 .mem_mib = 10000,
-                                                 .source = INVENTORY_ANNOTATION});
+                             &(struct node_spec){
+                                 .name = "shared", .gpu_n = 1, .mem_mib = 10000, .source = INVENTORY_ANNOTATION});
             }
-            cluster_pod(side == 0 ? &a : &b,
-                        &(struct pod_spec){.namespace_ = n % 2 == 0 ? "even" : "odd",
-                                           .name = pod,
-                                           .node = n % 3 == 0 ? NULL : "shared",
-                                           .milli = 1,
-                                           .mem_mib = 1,
-                                           .uuid = n % 3 == 0 ? NULL : uuid,
-                                           .decision = "d"});
+            cluster_pod(side == 0 ? &a : &b, &(struct pod_spec){.namespace_ = n % 2 == 0 ? "even" : "odd",
+                                                                .name = pod,
+                                                                .node = n % 3 == 0 ? NULL : "shared",
+                                                                .milli = 1,
+                                                                .mem_mib = 1,
+                                                                .uuid = n % 3 == 0 ? NULL : uuid,
+                                                                .decision = "d"});
         }
     }
     x = cluster_state_text(&a, NULL, NULL);

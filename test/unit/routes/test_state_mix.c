@@ -68,27 +68,26 @@ static void add_pod(const char *prefix, int i, const char *node, int32_t milli, 
 
     snprintf(name, sizeof(name), "%s%d", prefix, i);
     cluster_pod(&cluster, &(struct pod_spec){.namespace_ = "ns",
-                                       .name = name,
-                                       .node = node,
-                                       .milli = milli,
-                                       .mem_mib = milli,
-                                       .cpu_only = milli == 0,
-                                       .host = {cpu, 0}});
+                                             .name = name,
+                                             .node = node,
+                                             .milli = milli,
+                                             .mem_mib = milli,
+                                             .cpu_only = milli == 0,
+                                             .host = {cpu, 0}});
 }
 
 static void demand_histogram__nothing_yet__empty(void **state)
 {
     (void)state;
     expect_demand_histogram("{\"arrived\":0,\"departed\":0,\"churnPermille\":0,\"kinds\":0,\"weight\":0,"
-               "\"shapes\":[]}");
+                            "\"shapes\":[]}");
 }
 
 static void demand_histogram__pods_of_several_kinds__told_by_frequency(void **state)
 {
     (void)state;
     cluster_node(&cluster,
-                 &(struct node_spec){
-                     .name = "n1", .gpu_n = 2, .mem_mib = 8192, .source = INVENTORY_ANNOTATION});
+                 &(struct node_spec){.name = "n1", .gpu_n = 2, .mem_mib = 8192, .source = INVENTORY_ANNOTATION});
     add_pod("light", 0, "n1", 0, 4000);
     add_pod("light", 1, "n1", 0, 4000);
     add_pod("light", 2, "n1", 0, 4000);
@@ -97,13 +96,12 @@ static void demand_histogram__pods_of_several_kinds__told_by_frequency(void **st
     add_pod("share", 1, NULL, 300, 1000);
     add_pod("share", 2, NULL, 300, 1000);
     cluster_pod(&cluster, &(struct pod_spec){.namespace_ = "ns", .name = "whole", .whole_n = 2});
-    expect_demand_histogram(
-        "{\"arrived\":8,\"departed\":0,\"churnPermille\":0,\"kinds\":3,\"weight\":8192,\"shapes\":["
-        "{\"permille\":500,\"weight\":4096,\"count\":0,\"cpuMilli\":4000},"
-        "{\"permille\":375,\"weight\":3072,\"count\":1,\"kind\":\"both\",\"milli\":300,\"memMib\":"
-        "300,"
-        "\"cpuMilli\":1000},"
-        "{\"permille\":125,\"weight\":1024,\"count\":2,\"plugin\":true}]}");
+    expect_demand_histogram("{\"arrived\":8,\"departed\":0,\"churnPermille\":0,\"kinds\":3,\"weight\":8192,\"shapes\":["
+                            "{\"permille\":500,\"weight\":4096,\"count\":0,\"cpuMilli\":4000},"
+                            "{\"permille\":375,\"weight\":3072,\"count\":1,\"kind\":\"both\",\"milli\":300,\"memMib\":"
+                            "300,"
+                            "\"cpuMilli\":1000},"
+                            "{\"permille\":125,\"weight\":1024,\"count\":2,\"plugin\":true}]}");
 }
 
 static void demand_histogram__more_kinds_than_are_told__the_first_32(void **state)
@@ -131,8 +129,7 @@ static void prices__after_a_decision_of_rsp__told(void **state)
 
     (void)state;
     cluster_node(&cluster,
-                 &(struct node_spec){
-                     .name = "n1", .gpu_n = 8, .mem_mib = 8192, .source = INVENTORY_ANNOTATION});
+                 &(struct node_spec){.name = "n1", .gpu_n = 8, .mem_mib = 8192, .source = INVENTORY_ANNOTATION});
     for (int i = 0; i < 20; i++) {
         add_pod("p", i, NULL, 600, 0);
     }
@@ -143,17 +140,14 @@ static void prices__after_a_decision_of_rsp__told(void **state)
     text = demand_histogram_text();
     demand_histogram = cJSON_Parse(text);
     assert_int_equal(json_number_at(demand_histogram, "prices.churnPermille"), 0);
-    assert_int_equal(json_number_at(demand_histogram, "prices.unseenPermille"),
-                     29); /* 3 % of what is seen: 3 / 103 */
+    assert_int_equal(json_number_at(demand_histogram, "prices.unseenPermille"), 29); /* 3 % of what is seen: 3 / 103 */
     assert_int_equal(cJSON_GetArraySize(json_at(demand_histogram, "prices.scarce")), 3);
     /* GPUs with 600 milli, and because somebody may want the machine: eight whole ones, each of
      * them whole */
-    assert_non_null(strstr(
-        text, "{\"good\":\"size\",\"nodes\":1,\"milli\":600,\"memMib\":600,\"permille\":1000,"
-              "\"supplyMilli\":"));
-    assert_non_null(
-        strstr(text, "{\"good\":\"places\",\"nodes\":1,\"count\":8,\"milli\":1000,\"permille\":29,"
-                     "\"supplyMilli\":8000,\"pricePermille\":"));
+    assert_non_null(strstr(text, "{\"good\":\"size\",\"nodes\":1,\"milli\":600,\"memMib\":600,\"permille\":1000,"
+                                 "\"supplyMilli\":"));
+    assert_non_null(strstr(text, "{\"good\":\"places\",\"nodes\":1,\"count\":8,\"milli\":1000,\"permille\":29,"
+                                 "\"supplyMilli\":8000,\"pricePermille\":"));
     cJSON_Delete(demand_histogram);
     cJSON_free(text);
 }

@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-#define POD                                                                                        \
-    "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"u\"},\"spec\":{\"containers\":[" \
+#define POD                                                                                                            \
+    "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"u\"},\"spec\":{\"containers\":["                     \
     "]}}"
 
 struct fixture {
@@ -92,10 +92,8 @@ static void read_args__what_callers_send__understood(void **state)
         {"escaped key", "{\"Pod\":" POD ",\"Node\\u004eames\":[\"n1\"]}", "n1"},
         {"other order", "{\"NodeNames\":[\"n1\"],\"Pod\":" POD "}", "n1"},
         {"empty list", "{\"Pod\":" POD ",\"Nodes\":null,\"NodeNames\":[]}", ""},
-        {"unknown keys",
-         "{\"X\":{\"a\":[1e400]},\"Pod\":" POD ",\"NodeNames\":[\"n1\"],\"y\":-1.5}", "n1"},
-        {"repeats", "{\"Pod\":" POD ",\"NodeNames\":[\"b\",\"a\",\"b\",\"a\",\"c\",\"b\"]}",
-         "b a b a c b"},
+        {"unknown keys", "{\"X\":{\"a\":[1e400]},\"Pod\":" POD ",\"NodeNames\":[\"n1\"],\"y\":-1.5}", "n1"},
+        {"repeats", "{\"Pod\":" POD ",\"NodeNames\":[\"b\",\"a\",\"b\",\"a\",\"c\",\"b\"]}", "b a b a c b"},
         {"escaped name", "{\"Pod\":" POD ",\"NodeNames\":[\"n\\u0031\",\"n2\"]}", "n1 n2"},
         {"pod with what nobody reads",
          "{\"Pod\":{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"u\",\"annotations\":{\"evil\":"
@@ -122,28 +120,24 @@ static void read_args__keys_inside_pod__exact(void **state)
 {
     struct extender_args args;
 
-    assert_int_equal(
-        read_args(*state,
-                  "{\"Pod\":{\"Metadata\":{\"name\":\"x\"},\"metadata\":{\"name\":\"p\"}},"
-                  "\"NodeNames\":[]}",
-                  &args),
-        0);
+    assert_int_equal(read_args(*state,
+                               "{\"Pod\":{\"Metadata\":{\"name\":\"x\"},\"metadata\":{\"name\":\"p\"}},"
+                               "\"NodeNames\":[]}",
+                               &args),
+                     0);
     assert_str(args.pod.name, "p");
 }
 
 static void read_args__whole_nodes__kept_unchanged(void **state)
 {
-    static const char first[] =
-        "{\"metadata\":{\"name\":\"n1\",\"labels\":{\"a\":\"<\\u00e9>\"}}, \"x\":1.50}";
-    static const char second[] =
-        "{\"kind\":\"Node\",\"metadata\":{\"annotations\":null,\"name\":\"n2\"}}";
+    static const char first[] = "{\"metadata\":{\"name\":\"n1\",\"labels\":{\"a\":\"<\\u00e9>\"}}, \"x\":1.50}";
+    static const char second[] = "{\"kind\":\"Node\",\"metadata\":{\"annotations\":null,\"name\":\"n2\"}}";
     struct strbuf body;
     struct extender_args args;
 
     strbuf_init(&body, 4096);
-    strbuf_addf(
-        &body, "{\"Pod\":%s,\"Nodes\":{\"metadata\":{},\"items\":[%s, %s ,%s]},\"NodeNames\":null}",
-        POD, first, second, first);
+    strbuf_addf(&body, "{\"Pod\":%s,\"Nodes\":{\"metadata\":{},\"items\":[%s, %s ,%s]},\"NodeNames\":null}", POD, first,
+                second, first);
     assert_int_equal(read_args(*state, body.p, &args), 0);
     assert_names(&args, "n1 n2 n1");
     assert_non_null(args.raw_nodes);
@@ -160,8 +154,7 @@ static void read_args__nonsense__refused_with_its_reason(void **state)
     } rows[] = {
         {"B9 Pod null", "{\"Pod\":null,\"NodeNames\":[\"n1\"]}", "Pod is missing or null"},
         {"B9 no Pod", "{\"NodeNames\":[\"n1\"]}", "Pod is missing or null"},
-        {"B10 both null", "{\"Pod\":" POD ",\"Nodes\":null,\"NodeNames\":null}",
-         "both missing or null"},
+        {"B10 both null", "{\"Pod\":" POD ",\"Nodes\":null,\"NodeNames\":null}", "both missing or null"},
         {"B10 neither", "{\"Pod\":" POD "}", "both missing or null"},
         {"B10 empty object", "{}", "Pod is missing or null"},
         {"B10 names are an object", "{\"Pod\":" POD ",\"NodeNames\":{}}", "expected an array"},
@@ -178,24 +171,19 @@ static void read_args__nonsense__refused_with_its_reason(void **state)
         {"items is an object", "{\"Pod\":" POD ",\"Nodes\":{\"items\":{}}}", "expected an array"},
         {"node without a name", "{\"Pod\":" POD ",\"Nodes\":{\"items\":[{\"metadata\":{}}]}}",
          "a node without metadata.name"},
-        {"node is null", "{\"Pod\":" POD ",\"Nodes\":{\"items\":[null]}}",
-         "a node without metadata.name"},
+        {"node is null", "{\"Pod\":" POD ",\"Nodes\":{\"items\":[null]}}", "a node without metadata.name"},
         {"same key twice", "{\"Pod\":" POD ",\"NodeNames\":[],\"NodeNames\":[]}", "duplicate key"},
-        {"same key in two cases", "{\"Pod\":" POD ",\"nodenames\":[],\"NodeNames\":[]}",
-         "duplicate key"},
-        {"same key with an escape", "{\"Pod\":" POD ",\"NodeNames\":[],\"nodename\\u0073\":[]}",
-         "duplicate key"},
+        {"same key in two cases", "{\"Pod\":" POD ",\"nodenames\":[],\"NodeNames\":[]}", "duplicate key"},
+        {"same key with an escape", "{\"Pod\":" POD ",\"NodeNames\":[],\"nodename\\u0073\":[]}", "duplicate key"},
         {"null and a value", "{\"Pod\":null,\"pod\":" POD ",\"NodeNames\":[]}", "duplicate key"},
-        {"same key inside", "{\"Pod\":{\"spec\":{},\"spec\":{}},\"NodeNames\":[]}",
-         "duplicate key"},
+        {"same key inside", "{\"Pod\":{\"spec\":{},\"spec\":{}},\"NodeNames\":[]}", "duplicate key"},
         {"same unread key", "{\"x\":1,\"x\":1,\"Pod\":" POD ",\"NodeNames\":[]}", "duplicate key"},
         {"trailing word", "{\"Pod\":" POD ",\"NodeNames\":[]} x", "more text after the value"},
         {"trailing value", "{\"Pod\":" POD ",\"NodeNames\":[]}{}", "more text after the value"},
         {"trailing comma", "{\"Pod\":" POD ",\"NodeNames\":[\"a\",]}", "trailing comma"},
         {"invalid UTF-8 in a name", "{\"Pod\":" POD ",\"NodeNames\":[\"n\xff\"]}", "UTF-8"},
         {"overlong UTF-8", "{\"Pod\":" POD ",\"NodeNames\":[\"n\xc0\xaf\"]}", "UTF-8"},
-        {"invalid UTF-8 in an unread key", "{\"\xc3(\":1,\"Pod\":" POD ",\"NodeNames\":[]}",
-         "UTF-8"},
+        {"invalid UTF-8 in an unread key", "{\"\xc3(\":1,\"Pod\":" POD ",\"NodeNames\":[]}", "UTF-8"},
         {"NUL", "{\"Pod\":" POD ",\"NodeNames\":[\"n\\u0000\"]}", "JSON at byte"},
         {"lone surrogate", "{\"Pod\":" POD ",\"NodeNames\":[\"\\ud800\"]}", "JSON at byte"},
         {"not JSON", "Pod=p&NodeNames=n1", "JSON at byte 0"},
@@ -208,8 +196,7 @@ static void read_args__nonsense__refused_with_its_reason(void **state)
         if (read_args(f, rows[i].body, &args) >= 0) {
             fail_msg("%s: accepted", rows[i].name);
         }
-        if (strncmp(f->err.msg, "ExtenderArgs: ", 14) != 0 ||
-            strstr(f->err.msg, rows[i].text) == NULL) {
+        if (strncmp(f->err.msg, "ExtenderArgs: ", 14) != 0 || strstr(f->err.msg, rows[i].text) == NULL) {
             fail_msg("%s: \"%s\" does not say \"%s\"", rows[i].name, f->err.msg, rows[i].text);
         }
         assert_int_equal(args.name_n, 42);
@@ -227,13 +214,11 @@ static void read_args__truncated_at_every_byte__refused(void **state)
     struct extender_args args;
 
     for (size_t n = 0; n < sizeof(whole) - 1; n++) {
-        if (wire_read_args(body_of(f, whole, n), &f->arena, &args, &f->err) >= 0 ||
-            f->err.msg[0] == '\0') {
+        if (wire_read_args(body_of(f, whole, n), &f->arena, &args, &f->err) >= 0 || f->err.msg[0] == '\0') {
             fail_msg("the first %zu bytes are accepted", n);
         }
     }
-    assert_int_equal(
-        wire_read_args(body_of(f, whole, sizeof(whole) - 1), &f->arena, &args, &f->err), 0);
+    assert_int_equal(wire_read_args(body_of(f, whole, sizeof(whole) - 1), &f->arena, &args, &f->err), 0);
 }
 
 static void read_args__nested_a_thousand_deep__refused(void **state)
@@ -330,12 +315,9 @@ static void read_bind__nonsense__refused_with_its_reason(void **state)
         {"no namespace", "{\"PodName\":\"p\",\"PodUID\":\"u\",\"Node\":\"n\"}", "all required"},
         {"no uid", "{\"PodName\":\"p\",\"PodNamespace\":\"ns\",\"Node\":\"n\"}", "all required"},
         {"no node", "{\"PodName\":\"p\",\"PodNamespace\":\"ns\",\"PodUID\":\"u\"}", "all required"},
-        {"null node", "{\"PodName\":\"p\",\"PodNamespace\":\"ns\",\"PodUID\":\"u\",\"Node\":null}",
-         "all required"},
-        {"empty uid", "{\"PodName\":\"p\",\"PodNamespace\":\"ns\",\"PodUID\":\"\",\"Node\":\"n\"}",
-         "all required"},
-        {"uid is a number",
-         "{\"PodName\":\"p\",\"PodNamespace\":\"ns\",\"PodUID\":1,\"Node\":\"n\"}",
+        {"null node", "{\"PodName\":\"p\",\"PodNamespace\":\"ns\",\"PodUID\":\"u\",\"Node\":null}", "all required"},
+        {"empty uid", "{\"PodName\":\"p\",\"PodNamespace\":\"ns\",\"PodUID\":\"\",\"Node\":\"n\"}", "all required"},
+        {"uid is a number", "{\"PodName\":\"p\",\"PodNamespace\":\"ns\",\"PodUID\":1,\"Node\":\"n\"}",
          "expected a string"},
         {"twice",
          "{\"PodName\":\"p\",\"podname\":\"q\",\"PodNamespace\":\"ns\",\"PodUID\":\"u\",\"Node\":"
@@ -345,8 +327,7 @@ static void read_bind__nonsense__refused_with_its_reason(void **state)
         {"nothing", "", "input ends"},
         {"trailing", "{\"PodName\":\"p\",\"PodNamespace\":\"ns\",\"PodUID\":\"u\",\"Node\":\"n\"}]",
          "more text after the value"},
-        {"invalid UTF-8",
-         "{\"PodName\":\"\x80\",\"PodNamespace\":\"ns\",\"PodUID\":\"u\",\"Node\":\"n\"}", "UTF-8"},
+        {"invalid UTF-8", "{\"PodName\":\"\x80\",\"PodNamespace\":\"ns\",\"PodUID\":\"u\",\"Node\":\"n\"}", "UTF-8"},
     };
     struct fixture *f = *state;
 
@@ -356,8 +337,7 @@ static void read_bind__nonsense__refused_with_its_reason(void **state)
         if (read_bind(f, rows[i].body, &b) >= 0) {
             fail_msg("%s: accepted", rows[i].name);
         }
-        if (strncmp(f->err.msg, "ExtenderBindingArgs: ", 21) != 0 ||
-            strstr(f->err.msg, rows[i].text) == NULL) {
+        if (strncmp(f->err.msg, "ExtenderBindingArgs: ", 21) != 0 || strstr(f->err.msg, rows[i].text) == NULL) {
             fail_msg("%s: \"%s\" does not say \"%s\"", rows[i].name, f->err.msg, rows[i].text);
         }
         assert_str(b.node_name, "untouched");
@@ -366,8 +346,7 @@ static void read_bind__nonsense__refused_with_its_reason(void **state)
 
 static void read_bind__truncated_at_every_byte__refused(void **state)
 {
-    static const char whole[] =
-        "{\"PodName\":\"p\",\"PodNamespace\":\"ns\",\"PodUID\":\"u\",\"Node\":\"n\\u0033\"}";
+    static const char whole[] = "{\"PodName\":\"p\",\"PodNamespace\":\"ns\",\"PodUID\":\"u\",\"Node\":\"n\\u0033\"}";
     struct fixture *f = *state;
     struct bind_request b;
 
@@ -400,8 +379,7 @@ static void write_filter__each_outcome__golden(void **state)
     struct extender_args args = {.names = names, .name_n = 3};
     struct pack_result fits[] = {result("n3", VERDICT_FITS), result("n1", VERDICT_FITS),
                                  result("n2", VERDICT_NO_MEMORY)};
-    struct pack_result refused[] = {result("n1", VERDICT_NO_MEMORY),
-                                    result("n2", VERDICT_NODE_UNKNOWN),
+    struct pack_result refused[] = {result("n1", VERDICT_NO_MEMORY), result("n2", VERDICT_NODE_UNKNOWN),
                                     result("n3", VERDICT_NO_MEMORY)};
     struct filter_result r = {.outcome = FILTER_SOME_FIT, .results = fits, .result_n = 3, .fit_n = 2};
     struct strbuf out;
@@ -413,12 +391,10 @@ static void write_filter__each_outcome__golden(void **state)
                        "\"FailedAndUnresolvableNodes\":{},\"Error\":\"\"}");
     r = (struct filter_result){.outcome = FILTER_NONE_FITS, .results = refused, .result_n = 3};
     wire_write_filter(&out, &args, &r);
-    assert_reply(
-        &out,
-        "{\"NodeNames\":[],\"Nodes\":null,"
-        "\"FailedNodes\":{\"n1\":\"too few GPUs with enough free memory\","
-        "\"n3\":\"too few GPUs with enough free memory\"},"
-        "\"FailedAndUnresolvableNodes\":{\"n2\":\"node not known to fgpu yet\"},\"Error\":\"\"}");
+    assert_reply(&out, "{\"NodeNames\":[],\"Nodes\":null,"
+                       "\"FailedNodes\":{\"n1\":\"too few GPUs with enough free memory\","
+                       "\"n3\":\"too few GPUs with enough free memory\"},"
+                       "\"FailedAndUnresolvableNodes\":{\"n2\":\"node not known to fgpu yet\"},\"Error\":\"\"}");
     r = (struct filter_result){.outcome = FILTER_NOT_OURS, .names = names, .name_n = 3};
     wire_write_filter(&out, &args, &r);
     assert_reply(&out, "{\"NodeNames\":[\"n1\",\"n2\",\"n3\"],\"Nodes\":null,\"FailedNodes\":{},"
@@ -437,8 +413,7 @@ static void write_filter__each_outcome__golden(void **state)
 static void write_filter__whole_nodes__echoed_unchanged(void **state)
 {
     struct str names[] = {STR("n1"), STR("n2")};
-    struct str raw[] = {STR("{\"metadata\":{ \"name\":\"n1\"},\"x\":1.50}"),
-                        STR("{\"metadata\":{\"name\":\"n2\"}}")};
+    struct str raw[] = {STR("{\"metadata\":{ \"name\":\"n1\"},\"x\":1.50}"), STR("{\"metadata\":{\"name\":\"n2\"}}")};
     struct extender_args args = {.names = names, .name_n = 2, .raw_nodes = raw};
     struct pack_result results[] = {result("n2", VERDICT_FITS), result("n1", VERDICT_FITS)};
     struct filter_result r = {.outcome = FILTER_SOME_FIT, .results = results, .result_n = 2, .fit_n = 2};
@@ -447,11 +422,9 @@ static void write_filter__whole_nodes__echoed_unchanged(void **state)
     (void)state;
     strbuf_init(&out, 1 << 16);
     wire_write_filter(&out, &args, &r);
-    assert_reply(
-        &out,
-        "{\"Nodes\":{\"metadata\":{},\"items\":[{\"metadata\":{\"name\":\"n2\"}},"
-        "{\"metadata\":{ \"name\":\"n1\"},\"x\":1.50}]},\"NodeNames\":null,\"FailedNodes\":{},"
-        "\"FailedAndUnresolvableNodes\":{},\"Error\":\"\"}");
+    assert_reply(&out, "{\"Nodes\":{\"metadata\":{},\"items\":[{\"metadata\":{\"name\":\"n2\"}},"
+                       "{\"metadata\":{ \"name\":\"n1\"},\"x\":1.50}]},\"NodeNames\":null,\"FailedNodes\":{},"
+                       "\"FailedAndUnresolvableNodes\":{},\"Error\":\"\"}");
     strbuf_fini(&out);
 }
 
@@ -522,10 +495,8 @@ static void write_filter__every_defect__one_constant_reason_for_all(void **state
 
     (void)state;
     for (int defect = DEMAND_OK + 1; defect < DEMAND_DEFECT__MAX; defect++) {
-        struct filter_result r = {.outcome = FILTER_DEFECT,
-                                  .defect = (enum demand_defect)defect,
-                                  .names = names,
-                                  .name_n = 3};
+        struct filter_result r = {
+            .outcome = FILTER_DEFECT, .defect = (enum demand_defect)defect, .names = names, .name_n = 3};
         struct strbuf out;
         cJSON *reply;
         const cJSON *reason;
@@ -537,8 +508,7 @@ static void write_filter__every_defect__one_constant_reason_for_all(void **state
         assert_int_equal(cJSON_GetArraySize(json_at(reply, "FailedNodes")), 0);
         cJSON_ArrayForEach(reason, json_at(reply, "FailedAndUnresolvableNodes"))
         {
-            assert_string_equal(reason->valuestring,
-                                demand_defect_text((enum demand_defect)defect));
+            assert_string_equal(reason->valuestring, demand_defect_text((enum demand_defect)defect));
         }
         cJSON_Delete(reply);
         strbuf_fini(&out);
@@ -548,8 +518,7 @@ static void write_filter__every_defect__one_constant_reason_for_all(void **state
 /* What we read we answer: hostile names go through unharmed, as JSON and as the very same bytes. */
 static void write_filter__hostile_names__same_names_back(void **state)
 {
-    static const char text[] =
-        "{\"Pod\":" POD ",\"NodeNames\":[\"a\\\"b\",\"<script>\",\"\\u2028\",\"\\n\",\"\"]}";
+    static const char text[] = "{\"Pod\":" POD ",\"NodeNames\":[\"a\\\"b\",\"<script>\",\"\\u2028\",\"\\n\",\"\"]}";
     struct fixture *f = *state;
     struct extender_args args;
     struct filter_result r = {.outcome = FILTER_NOT_OURS};

@@ -196,10 +196,14 @@ static void sign_key_read__wrong_files__named_with_a_remedy(void **state)
         {"empty", "", "is not a private key in PKCS#8 PEM"},
         {"text", "hush\n", "is not a private key in PKCS#8 PEM"},
         {"cut", "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIE\n", "is not a private key in PKCS#8 PEM"},
-        {"public", "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n"
-                   "-----END PUBLIC KEY-----\n", "is not a private key in PKCS#8 PEM"},
-        {"x25519", "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VuBCIEIHcHbQpzGKV9PBbBclGyZkXfTC+H68CZKrF3+6UduSwq\n"
-                   "-----END PRIVATE KEY-----\n", "not Ed25519"},
+        {"public",
+         "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n"
+         "-----END PUBLIC KEY-----\n",
+         "is not a private key in PKCS#8 PEM"},
+        {"x25519",
+         "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VuBCIEIHcHbQpzGKV9PBbBclGyZkXfTC+H68CZKrF3+6UduSwq\n"
+         "-----END PRIVATE KEY-----\n",
+         "not Ed25519"},
     };
     char path[PATH_MAX_ * 2];
     struct sign_key key;

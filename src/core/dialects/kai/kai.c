@@ -23,9 +23,9 @@ static const struct str *annotation(const struct pod *pod, struct str key)
 
 static bool kai_claims_pod(const struct policy *p, const struct pod *pod)
 {
-    return p->kai == DIALECT_SERVE && (annotation(pod, STR(KAI_KEY_FRACTION)) != NULL ||
-                                       annotation(pod, STR(KAI_KEY_MEMORY)) != NULL ||
-                                       annotation(pod, STR(KAI_KEY_DEVICES)) != NULL);
+    return p->kai == DIALECT_SERVE &&
+           (annotation(pod, STR(KAI_KEY_FRACTION)) != NULL || annotation(pod, STR(KAI_KEY_MEMORY)) != NULL ||
+            annotation(pod, STR(KAI_KEY_DEVICES)) != NULL);
 }
 
 /* KAI reads whatever strconv.ParseFloat takes, "NaN" and "1e-1" among it. Here it is digits with a point, and
@@ -131,8 +131,7 @@ static enum demand_defect read_gpu_request(const struct pod *pod, struct gpu_req
     return defect == DEMAND_OK ? read_container(pod, w) : defect;
 }
 
-static bool kai_parse_request(const struct policy *p, const struct pod *pod, struct arena *a,
-                              struct demand *ret)
+static bool kai_parse_request(const struct policy *p, const struct pod *pod, struct arena *a, struct demand *ret)
 {
     struct demand d = {.source = DEMAND_FROM_ANNOTATIONS, .dialect = dialect_kai.name, .gpu_request_n = 1};
     struct gpu_request *w = ARENA_NEW(a, struct gpu_request);

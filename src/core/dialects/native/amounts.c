@@ -66,8 +66,7 @@ static enum demand_defect milli_of_units(int64_t units, const struct compute_res
 
 /* Adds what the container asks of the resource to `*total`, which no other resource of its sort may
  * have filled before: two names for the same thing are a request written twice. */
-static enum demand_defect read_resource(const struct container *c, struct str resource,
-                                        int64_t *total)
+static enum demand_defect read_resource(const struct container *c, struct str resource, int64_t *total)
 {
     const struct str *text = native_amount(c, resource);
     int64_t amount = 0;
@@ -86,8 +85,7 @@ static enum demand_defect read_resource(const struct container *c, struct str re
     return DEMAND_OK;
 }
 
-static enum demand_defect read_compute(const struct policy *p, const struct container *c,
-                                       int64_t *ret_milli)
+static enum demand_defect read_compute(const struct policy *p, const struct container *c, int64_t *ret_milli)
 {
     int64_t units = 0;
 
@@ -108,8 +106,8 @@ static enum demand_defect read_compute(const struct policy *p, const struct cont
     return DEMAND_OK;
 }
 
-static enum demand_defect read_names(const struct container *c, const struct str *names, size_t n,
-                                     int64_t *ret, bool *ret_present)
+static enum demand_defect read_names(const struct container *c, const struct str *names, size_t n, int64_t *ret,
+                                     bool *ret_present)
 {
     for (size_t i = 0; i < n; i++) {
         enum demand_defect defect = read_resource(c, names[i], ret);
@@ -189,20 +187,17 @@ static enum demand_defect add_mig(const struct container *c, struct native_ask *
     return DEMAND_OK;
 }
 
-enum demand_defect native_ask_of_container(const struct policy *p, const struct container *c,
-                                           struct native_ask *ret)
+enum demand_defect native_ask_of_container(const struct policy *p, const struct container *c, struct native_ask *ret)
 {
     struct native_ask ask = {0};
     bool memory_given = false;
     enum demand_defect defect = read_compute(p, c, &ask.milli);
 
     if (defect == DEMAND_OK) {
-        defect =
-            read_names(c, p->memory_resources, p->memory_resource_n, &ask.mem_mib, &memory_given);
+        defect = read_names(c, p->memory_resources, p->memory_resource_n, &ask.mem_mib, &memory_given);
     }
     if (defect == DEMAND_OK) {
-        defect =
-            read_names(c, p->count_resources, p->count_resource_n, &ask.count, &ask.count_given);
+        defect = read_names(c, p->count_resources, p->count_resource_n, &ask.count, &ask.count_given);
     }
     if (defect == DEMAND_OK) {
         defect = add_mig(c, &ask);
@@ -285,8 +280,8 @@ static enum demand_defect read_size(const struct policy *p, struct str name, str
     return check_milli(size->milli);
 }
 
-enum demand_defect native_ask_of_annotations(const struct policy *p, struct str namespace_,
-                                             struct kv_list annotations, struct native_ask *ret)
+enum demand_defect native_ask_of_annotations(const struct policy *p, struct str namespace_, struct kv_list annotations,
+                                             struct native_ask *ret)
 {
     const struct str *fraction = kv_find(annotations, STR(NATIVE_KEY_FRACTION));
     const struct str *memory = kv_find(annotations, STR(NATIVE_KEY_MEMORY));

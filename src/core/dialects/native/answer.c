@@ -1,9 +1,8 @@
 /* The answer of the native dialect: the record, and what the containers are to see of it.
  *
- * Per container by position (`.c0` app, `.i0` init), because the keys of annotations end at 63 characters, and to be read
- * through the downward API:
- *   fgpu.io/visible-devices.c0                 for NVIDIA_VISIBLE_DEVICES: UUIDs, or indexes where no UUID is known
- *   fgpu.io/mps-active-thread-percentage.c0    for CUDA_MPS_ACTIVE_THREAD_PERCENTAGE
+ * Per container by position (`.c0` app, `.i0` init), because the keys of annotations end at 63 characters, and to be
+ * read through the downward API: fgpu.io/visible-devices.c0                 for NVIDIA_VISIBLE_DEVICES: UUIDs, or
+ * indexes where no UUID is known fgpu.io/mps-active-thread-percentage.c0    for CUDA_MPS_ACTIVE_THREAD_PERCENTAGE
  *   fgpu.io/mps-pinned-device-mem-limit.c0     for CUDA_MPS_PINNED_DEVICE_MEM_LIMIT, "0=4096M"
  *
  * The MPS keys follow the quality of service: the percentage is the smallest share charged among the
@@ -119,19 +118,16 @@ struct annotations {
 static void take_text(struct annotations *out, struct str key)
 {
     out->too_long = out->too_long || out->text.overflowed;
-    out->items[out->n++] =
-        (struct kv){.key = key, .value = arena_str(out->arena, strbuf_view(&out->text))};
+    out->items[out->n++] = (struct kv){.key = key, .value = arena_str(out->arena, strbuf_view(&out->text))};
     strbuf_reset(&out->text);
 }
 
-static struct str container_key(struct arena *a, const char *key,
-                                const struct assigned_container *c)
+static struct str container_key(struct arena *a, const char *key, const struct assigned_container *c)
 {
     return arena_printf(a, "%s.%c%u", key, c->init ? 'i' : 'c', (unsigned)c->position);
 }
 
-static void add_container_keys(struct annotations *out, const struct assigned_container *c,
-                               bool capped)
+static void add_container_keys(struct annotations *out, const struct assigned_container *c, bool capped)
 {
     if (c->device_n == 0) {
         return;
@@ -160,8 +156,7 @@ int native_hand_off(const struct assignment *as, struct arena *a, struct kv_list
     strbuf_fini(&out.text);
 
     if (out.too_long) {
-        return err_set(reterr, ERR_LIMIT, "annotation " ASSIGNMENT_KEY ": longer than %d bytes",
-                       ASSIGNMENT_BYTES_MAX);
+        return err_set(reterr, ERR_LIMIT, "annotation " ASSIGNMENT_KEY ": longer than %d bytes", ASSIGNMENT_BYTES_MAX);
     }
     if (a->overflowed) {
         return out_of_memory(reterr);

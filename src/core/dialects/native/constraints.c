@@ -20,8 +20,7 @@ struct constraints {
     struct kv isolate[DEMAND_ISOLATE_MAX];
 };
 
-static bool read_patterns(struct str list, bool wildcards, struct device_pattern *ret,
-                          size_t *ret_n)
+static bool read_patterns(struct str list, bool wildcards, struct device_pattern *ret, size_t *ret_n)
 {
     struct str part;
 
@@ -66,8 +65,8 @@ static bool read_pair(struct str text, struct kv *ret)
         value = str_drop(value, 1);
     }
     value = str_trim(value);
-    if (key.n == 0 || key.n > LABEL_KEY_BYTES_MAX || !is_label_text(key, "-_./") ||
-        value.n > LABEL_VALUE_BYTES_MAX || !is_label_text(value, "-_.")) {
+    if (key.n == 0 || key.n > LABEL_KEY_BYTES_MAX || !is_label_text(key, "-_./") || value.n > LABEL_VALUE_BYTES_MAX ||
+        !is_label_text(value, "-_.")) {
         return false;
     }
     *ret = (struct kv){.key = key, .value = value};
@@ -114,8 +113,7 @@ static bool read_all(struct kv_list annotations, struct constraints *c)
            (isolate == NULL || read_selector(*isolate, c));
 }
 
-static const struct device_pattern *keep_patterns(struct arena *a, const struct device_pattern *src,
-                                                  size_t n)
+static const struct device_pattern *keep_patterns(struct arena *a, const struct device_pattern *src, size_t n)
 {
     struct device_pattern *kept = n > 0 ? ARENA_ARRAY(a, n, struct device_pattern) : NULL;
     if (kept != NULL) {
@@ -124,8 +122,7 @@ static const struct device_pattern *keep_patterns(struct arena *a, const struct 
     return kept;
 }
 
-bool native_constraints(struct kv_list annotations, struct arena *a, struct demand *d,
-                        enum demand_defect *ret_defect)
+bool native_constraints(struct kv_list annotations, struct arena *a, struct demand *d, enum demand_defect *ret_defect)
 {
     struct constraints c;
 

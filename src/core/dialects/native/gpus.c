@@ -53,8 +53,7 @@ static bool is_identifier(struct str s)
     return true;
 }
 
-static bool read_range(struct parsing *ps, int64_t min, int64_t max, int64_t *ret,
-                       const char *complaint)
+static bool read_range(struct parsing *ps, int64_t min, int64_t max, int64_t *ret, const char *complaint)
 {
     int64_t v;
 
@@ -69,8 +68,7 @@ static bool read_range(struct parsing *ps, int64_t min, int64_t max, int64_t *re
     return true;
 }
 
-static bool read_i32(struct parsing *ps, int32_t min, int32_t max, int32_t *ret,
-                     const char *complaint)
+static bool read_i32(struct parsing *ps, int32_t min, int32_t max, int32_t *ret, const char *complaint)
 {
     int64_t v;
 
@@ -225,11 +223,9 @@ static bool read_mandatory(struct parsing *ps, struct str key, struct entry *e)
             complain(ps, HERE "uuid must be 1 to 128 of A-Z a-z 0-9 - _ . : /");
         }
     } else if (str_eq(key, STR("index"))) {
-        e->has_index =
-            read_i32(ps, 0, INVENTORY_INDEX_MAX, &dev->index, HERE "index must be 0 to 1023");
+        e->has_index = read_i32(ps, 0, INVENTORY_INDEX_MAX, &dev->index, HERE "index must be 0 to 1023");
     } else if (str_eq(key, STR("memMib"))) {
-        e->has_memory = read_range(ps, 1, DEMAND_MEM_MIB_MAX, &dev->mem_mib,
-                                   HERE "memMib must be 1 to 16777216");
+        e->has_memory = read_range(ps, 1, DEMAND_MEM_MIB_MAX, &dev->mem_mib, HERE "memMib must be 1 to 16777216");
     } else {
         return false;
     }
@@ -284,10 +280,7 @@ static void read_gpus(struct parsing *ps)
     json_array_begin(&ps->r);
     while (json_array_next(&ps->r)) {
         struct entry e = {
-            .device = {.minor = -1,
-                       .numa = -1,
-                       .healthy = true,
-                       .slot_n = ps->draft->settings.max_sharers},
+            .device = {.minor = -1, .numa = -1, .healthy = true, .slot_n = ps->draft->settings.max_sharers},
         };
         json_object_begin(&ps->r);
         while (json_object_next(&ps->r, &key)) {
@@ -338,6 +331,5 @@ enum source_result native_read_gpus(struct inventory_draft *d)
         return SOURCE_READ;
     }
     d->note = NULL; /* whatever was noted on the way, this outweighs it */
-    return inventory_malformed(
-        d, ps.complaint != NULL ? ps.complaint : HERE "not valid JSON of the documented form");
+    return inventory_malformed(d, ps.complaint != NULL ? ps.complaint : HERE "not valid JSON of the documented form");
 }

@@ -16,8 +16,7 @@ static bool has_amount_annotation(struct kv_list annotations)
 {
     return kv_find(annotations, STR(NATIVE_KEY_FRACTION)) != NULL ||
            kv_find(annotations, STR(NATIVE_KEY_MEMORY)) != NULL ||
-           kv_find(annotations, STR(NATIVE_KEY_COUNT)) != NULL ||
-           kv_find(annotations, STR(NATIVE_KEY_SIZE)) != NULL ||
+           kv_find(annotations, STR(NATIVE_KEY_COUNT)) != NULL || kv_find(annotations, STR(NATIVE_KEY_SIZE)) != NULL ||
            kv_find(annotations, STR(NATIVE_KEY_PROFILE)) != NULL;
 }
 
@@ -57,8 +56,7 @@ static bool native_claims_pod(const struct policy *p, const struct pod *pod)
     return has_amount_annotation(pod->annotations);
 }
 
-static enum demand_defect add_gpu_request(struct reading *r, const struct native_ask *ask, bool init,
-                                   size_t position)
+static enum demand_defect add_gpu_request(struct reading *r, const struct native_ask *ask, bool init, size_t position)
 {
     const struct container *list = init ? r->pod->init_containers : r->pod->containers;
     struct gpu_request w = {.container = list[position].name, .init = init};
@@ -119,16 +117,14 @@ static enum demand_defect read_annotations(struct reading *r)
     const struct str *name = kv_find(r->pod->annotations, STR(NATIVE_KEY_CONTAINER));
     size_t position = 0;
 
-    while (name != NULL && position < r->pod->container_n &&
-           !str_eq(r->pod->containers[position].name, *name)) {
+    while (name != NULL && position < r->pod->container_n && !str_eq(r->pod->containers[position].name, *name)) {
         position++;
     }
     if (position == r->pod->container_n) {
         return DEMAND_UNKNOWN_CONTAINER;
     }
     struct native_ask ask;
-    enum demand_defect defect =
-        native_ask_of_annotations(r->policy, r->pod->namespace_, r->pod->annotations, &ask);
+    enum demand_defect defect = native_ask_of_annotations(r->policy, r->pod->namespace_, r->pod->annotations, &ask);
     return defect != DEMAND_OK ? defect : add_gpu_request(r, &ask, false, position);
 }
 
@@ -176,8 +172,7 @@ static bool mixes_mig(const struct reading *r)
 static enum demand_defect read_pod(struct reading *r, bool annotated)
 {
     bool names_container = kv_find(r->pod->annotations, STR(NATIVE_KEY_CONTAINER)) != NULL;
-    enum demand_defect defect =
-        read_containers(r, true); /* init containers come first in a demand */
+    enum demand_defect defect = read_containers(r, true); /* init containers come first in a demand */
 
     if (defect == DEMAND_OK) {
         defect = read_containers(r, false);
@@ -197,8 +192,7 @@ static enum demand_defect read_pod(struct reading *r, bool annotated)
     return defect != DEMAND_OK ? defect : set_phases(r);
 }
 
-static bool native_parse_request(const struct policy *p, const struct pod *pod, struct arena *a,
-                                 struct demand *ret)
+static bool native_parse_request(const struct policy *p, const struct pod *pod, struct arena *a, struct demand *ret)
 {
     bool annotated = has_amount_annotation(pod->annotations);
     enum demand_source source = annotated ? DEMAND_FROM_ANNOTATIONS : DEMAND_FROM_RESOURCES;

@@ -62,12 +62,11 @@ bool native_asks_for_mig(const struct container *c);
 enum demand_defect native_read_integer(struct str text, int64_t *ret);
 
 /* From the configured resource names of one container; empty when it uses none. */
-enum demand_defect native_ask_of_container(const struct policy *p, const struct container *c,
-                                           struct native_ask *ret);
+enum demand_defect native_ask_of_container(const struct policy *p, const struct container *c, struct native_ask *ret);
 /* From the annotations; at least one of fraction, memory, count, size and MIG profile is there. What a size is
  * may depend on the namespace. */
-enum demand_defect native_ask_of_annotations(const struct policy *p, struct str namespace_,
-                                             struct kv_list annotations, struct native_ask *ret);
+enum demand_defect native_ask_of_annotations(const struct policy *p, struct str namespace_, struct kv_list annotations,
+                                             struct native_ask *ret);
 
 /* DEMAND_MEMORY_UNIT for an amount of memory that was probably meant in other units. */
 enum demand_defect native_check_unbound(const struct pod *pod);
@@ -76,8 +75,7 @@ enum demand_defect native_check_unbound(const struct pod *pod);
 enum demand_defect native_gpu_request_of(const struct native_ask *ask, struct gpu_request *w);
 
 /* Sets qos, models, uuids and isolate of `d`. False when the arena is full. */
-bool native_constraints(struct kv_list annotations, struct arena *a, struct demand *d,
-                        enum demand_defect *ret_defect);
+bool native_constraints(struct kv_list annotations, struct arena *a, struct demand *d, enum demand_defect *ret_defect);
 
 bool native_claims_node(const struct policy *p, const struct node *node);
 enum source_result native_parse_node(struct inventory_draft *d, enum inventory_source source);

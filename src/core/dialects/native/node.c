@@ -1,4 +1,5 @@
-/* Nodes in the words of the native dialect: annotation fgpu.io/gpus (gpus.c), else fgpu's own resources in allocatable. */
+/* Nodes in the words of the native dialect: annotation fgpu.io/gpus (gpus.c), else fgpu's own resources in allocatable.
+ */
 #include "core/dialects/native/native_internal.h"
 
 bool native_claims_node(const struct policy *p, const struct node *node)
@@ -25,8 +26,7 @@ static const char *count_gpus(const struct inventory_draft *d, int64_t *ret, boo
         if (compute && p->compute_resources[i].picks == PICKS_KUBELET) {
             continue; /* a plugin's */
         }
-        struct str name =
-            compute ? p->compute_resources[i].name : p->count_resources[i - p->compute_resource_n];
+        struct str name = compute ? p->compute_resources[i].name : p->count_resources[i - p->compute_resource_n];
         int64_t units_per_gpu = compute ? p->compute_resources[i].units_per_gpu : 1;
         int64_t units;
         if (!inventory_sum_allocatable(d->node, &name, 1, INT64_MAX, &units)) {

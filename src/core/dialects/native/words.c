@@ -23,10 +23,7 @@ const struct dialect_key native_resources[] = {
 };
 
 const struct dialect_answer native_answers[] = {
-    {ASSIGNMENT_KEY, false},
-    {NATIVE_KEY_VISIBLE, true},
-    {NATIVE_KEY_PERCENTAGE, true},
-    {NATIVE_KEY_MEM_LIMIT, true},
+    {ASSIGNMENT_KEY, false}, {NATIVE_KEY_VISIBLE, true}, {NATIVE_KEY_PERCENTAGE, true}, {NATIVE_KEY_MEM_LIMIT, true},
     {NULL, false},
 };
 

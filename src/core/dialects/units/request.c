@@ -48,11 +48,9 @@ static enum demand_defect whole_amount(const struct container *c, struct str res
 /* What the pod's effective request for `resource` is: the larger of (app containers + sidecars) and
  * of each ordinary init container with the sidecars started before it. Source: Kubernetes, "Sidecar
  * Containers", resource sharing within containers. */
-static enum demand_defect effective_request(const struct pod *pod, struct str resource,
-                                            int64_t *ret, int64_t *most)
+static enum demand_defect effective_request(const struct pod *pod, struct str resource, int64_t *ret, int64_t *most)
 {
-    int64_t sidecars =
-        0; /* no overflow: each amount is bounded, a pod has fewer than 2^40 containers */
+    int64_t sidecars = 0; /* no overflow: each amount is bounded, a pod has fewer than 2^40 containers */
     int64_t init_peak = 0;
     int64_t apps = 0;
     int64_t amount;
@@ -89,8 +87,7 @@ struct plugin_ask {
     uint64_t names;
 };
 
-static enum demand_defect add_plugin(const struct pod *pod, struct str resource, uint64_t name,
-                                     struct plugin_ask *ask)
+static enum demand_defect add_plugin(const struct pod *pod, struct str resource, uint64_t name, struct plugin_ask *ask)
 {
     int64_t amount = 0;
     enum demand_defect defect = effective_request(pod, resource, &amount, &ask->most);

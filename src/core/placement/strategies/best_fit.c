@@ -32,8 +32,7 @@ static void normalise(struct pack_result *results, size_t n)
     }
     for (size_t i = 0; i < n && highest > lowest; i++) {
         if (results[i].verdict == VERDICT_FITS) {
-            results[i].score =
-                (results[i].score - lowest) * PUBLISHED_SCORE_MAX / (highest - lowest);
+            results[i].score = (results[i].score - lowest) * PUBLISHED_SCORE_MAX / (highest - lowest);
         }
     }
 }

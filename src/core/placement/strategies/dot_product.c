@@ -16,17 +16,14 @@ static int64_t product(int64_t a, int64_t b)
 {
     int64_t p;
 
-    return __builtin_mul_overflow(a, b, &p) || p > PRODUCT_MAX
-               ? PRODUCT_MAX
-               : (p < -PRODUCT_MAX ? -PRODUCT_MAX : p);
+    return __builtin_mul_overflow(a, b, &p) || p > PRODUCT_MAX ? PRODUCT_MAX : (p < -PRODUCT_MAX ? -PRODUCT_MAX : p);
 }
 
 static int64_t node_score(const struct forecast *o, const struct strategy_node *n)
 {
     struct gpu_residual gpu = published_gpu_residual(n);
     int64_t cpu = product(published_cpu_before(n), n->demand->host.cpu_milli);
-    int64_t sum = cpu + product(CPU_PER_GPU * gpu.before_milli,
-                                CPU_PER_GPU * (gpu.before_milli - gpu.after_milli));
+    int64_t sum = cpu + product(CPU_PER_GPU * gpu.before_milli, CPU_PER_GPU * (gpu.before_milli - gpu.after_milli));
 
     (void)o;
     return floor_div(PUBLISHED_SCORE_MAX * (2 * ALL - sum), 2 * ALL);

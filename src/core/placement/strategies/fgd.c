@@ -33,8 +33,7 @@ static int64_t node_score(const struct forecast *o, const struct strategy_node *
         .plugin_managed_per_gpu = n->node->plugin_managed_per_gpu,
         .host = n->host,
     };
-    double saved = fragmentation_milli(&before, typical, typical_n) -
-                   fragmentation_milli(&after, typical, typical_n);
+    double saved = fragmentation_milli(&before, typical, typical_n) - fragmentation_milli(&after, typical, typical_n);
 
     return (int64_t)(PUBLISHED_SCORE_MAX * (1 / (1 + exp(-saved / DEVICE_MILLI))));
 }

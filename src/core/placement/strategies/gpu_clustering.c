@@ -29,8 +29,7 @@ static uint8_t own_class(const struct strategy_node *n)
 
         if (a->slot_free != b->slot_free) {
             device_n++;
-            whole = whole && ((a->flags & DEVICE_EXCLUSIVE) != 0 ||
-                              b->milli_free - a->milli_free >= DEVICE_MILLI);
+            whole = whole && ((a->flags & DEVICE_EXCLUSIVE) != 0 || b->milli_free - a->milli_free >= DEVICE_MILLI);
         }
     }
     return pod_class_of(device_n, whole);
@@ -44,8 +43,7 @@ static int64_t node_score(const struct forecast *o, const struct strategy_node *
     if (!published_asks_gpu(n)) {
         return 0;
     }
-    return floor_div(QUARTER * used, PUBLISHED_GPU_MILLI) +
-           company(n->node->pod_classes, own_class(n));
+    return floor_div(QUARTER * used, PUBLISHED_GPU_MILLI) + company(n->node->pod_classes, own_class(n));
 }
 
 const struct strategy strategy_gpu_clustering = {

@@ -32,8 +32,7 @@ static int64_t left(const struct device_state *after)
 static int64_t device_cost(const struct device_state *d, const struct charge *c)
 {
     int32_t milli = share_of((int64_t)d->milli_free - c->milli, d->milli_cap);
-    int32_t mem =
-        device_knows_memory(d) ? share_of(d->mem_free_mib - c->mem_mib, d->mem_cap_mib) : milli;
+    int32_t mem = device_knows_memory(d) ? share_of(d->mem_free_mib - c->mem_mib, d->mem_cap_mib) : milli;
 
     return left_of(milli, mem) + (device_is_empty(d) ? OPENING : 0);
 }
@@ -70,8 +69,7 @@ static int64_t node_score(const struct forecast *o, const struct strategy_node *
 
 const struct strategy strategy_tight_fit = {
     .name = "tight-fit",
-    .summary =
-        "the GPU with the least left; empty GPUs stay empty as long as the pod fits on used ones",
+    .summary = "the GPU with the least left; empty GPUs stay empty as long as the pod fits on used ones",
     .device_cost = device_cost,
     .node_score = node_score,
 };

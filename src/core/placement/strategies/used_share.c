@@ -11,8 +11,8 @@ int64_t node_used_share(const struct strategy_node *n)
         used /= (int64_t)n->device_n;
     }
     if (n->plugin_managed_cap > 0) {
-        whole = 2 * (int64_t)SHARE_ALL * ((int64_t)n->plugin_managed_cap - n->plugin_managed_free) /
-                n->plugin_managed_cap;
+        whole =
+            2 * (int64_t)SHARE_ALL * ((int64_t)n->plugin_managed_cap - n->plugin_managed_free) / n->plugin_managed_cap;
     }
     return used > whole ? used : whole;
 }

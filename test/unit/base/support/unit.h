@@ -16,11 +16,11 @@ bool unit_aborts(void (*fn)(void));
 /* Likewise; fails unless it aborts and its stderr contains `text`. */
 void expect_bug(void (*fn)(void), const char *text);
 
-#define expect_row(row, cond)                                                                      \
-    do {                                                                                           \
-        if (!(cond)) {                                                                             \
-            fail_msg("row '%s': not true: %s", (row), #cond);                                      \
-        }                                                                                          \
+#define expect_row(row, cond)                                                                                          \
+    do {                                                                                                               \
+        if (!(cond)) {                                                                                                 \
+            fail_msg("row '%s': not true: %s", (row), #cond);                                                          \
+        }                                                                                                              \
     } while (0)
 
 #endif

@@ -65,15 +65,19 @@ static void create_node(int node, int gpu_n)
     struct strbuf json;
 
     strbuf_init(&json, 1U << 16);
-    strbuf_addf(&json, "{\"metadata\":{\"name\":\"node-%02d\",\"annotations\":{\"fgpu.io/gpus\":\""
-                         "{\\\"v\\\":1,\\\"gpus\\\":[", node);
+    strbuf_addf(&json,
+                "{\"metadata\":{\"name\":\"node-%02d\",\"annotations\":{\"fgpu.io/gpus\":\""
+                "{\\\"v\\\":1,\\\"gpus\\\":[",
+                node);
     for (int i = 0; i < gpu_n; i++) {
-        strbuf_addf(&json, "%s{\\\"uuid\\\":\\\"gpu-%d-%d\\\",\\\"index\\\":%d,\\\"minor\\\":%d,"
-                             "\\\"model\\\":\\\"A100\\\",\\\"memMib\\\":81920,\\\"slots\\\":16,"
-                             "\\\"numa\\\":0,\\\"healthy\\\":true}", i > 0 ? "," : "", node, i, i, i);
+        strbuf_addf(&json,
+                    "%s{\\\"uuid\\\":\\\"gpu-%d-%d\\\",\\\"index\\\":%d,\\\"minor\\\":%d,"
+                    "\\\"model\\\":\\\"A100\\\",\\\"memMib\\\":81920,\\\"slots\\\":16,"
+                    "\\\"numa\\\":0,\\\"healthy\\\":true}",
+                    i > 0 ? "," : "", node, i, i, i);
     }
     strbuf_addf(&json, "]}\"}},\"spec\":{},\"status\":{\"conditions\":"
-                         "[{\"type\":\"Ready\",\"status\":\"True\"}]}}");
+                       "[{\"type\":\"Ready\",\"status\":\"True\"}]}}");
     assert_int_equal(apiserver_create(bind_fixture_api, APISERVER_NODES, json.p, NULL), 0);
     strbuf_fini(&json);
 }
@@ -82,8 +86,8 @@ static void start_watcher(enum kube_resource resource)
 {
     struct reflector_handler handler = feed_handler(&bind_fixture.feeds[resource]);
 
-    assert_int_equal(kube_watcher_start(bind_fixture.client, resource, &handler, NULL,
-                                        &bind_fixture.watchers[resource], NULL), 0);
+    assert_int_equal(
+        kube_watcher_start(bind_fixture.client, resource, &handler, NULL, &bind_fixture.watchers[resource], NULL), 0);
 }
 
 /* What the server is has been answered, and later replies are worked off after that. */
@@ -139,8 +143,9 @@ void bind_fixture_start(const struct bind_fixture_options *o)
     assert_int_equal(rules_new(&facts, 1, NULL, NULL, &rules, NULL), 0);
     bind_fixture.book = policy_set_new(rules);
     assert_int_equal(kube_client_new(&bind_fixture.credentials, &client, &bind_fixture.client, NULL), 0);
-    assert_int_equal(binder_new(bind_fixture.book, bind_fixture.client, clock_system(), NULL, &options, &bind_fixture.binder,
-                                NULL), 0);
+    assert_int_equal(
+        binder_new(bind_fixture.book, bind_fixture.client, clock_system(), NULL, &options, &bind_fixture.binder, NULL),
+        0);
     await_version();
     for (int i = 0; i < KUBE_RESOURCE__MAX; i++) {
         feed_init(&bind_fixture.feeds[i], bind_fixture.book, (enum kube_resource)i);
@@ -240,7 +245,7 @@ void bind_fixture_create(const struct bind_fixture_pod *p)
         strbuf_addf(&json, ",\"deletionTimestamp\":\"2026-11-22T08:00:00Z\"");
     }
     strbuf_addf(&json, "},\"spec\":{%s\"containers\":[{\"name\":\"main\",\"resources\":{",
-                  p->gated ? "\"schedulingGates\":[{\"name\":\"wait\"}]," : "");
+                p->gated ? "\"schedulingGates\":[{\"name\":\"wait\"}]," : "");
     if (p->milli > 0 || p->names_zero) {
         strbuf_addf(&json, "\"limits\":{\"fgpu.io/gpu-milli\":\"%d\"}", p->milli);
     }

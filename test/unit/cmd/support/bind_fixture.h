@@ -19,16 +19,16 @@ struct signing;
 
 /* All zero is fine. */
 struct bind_fixture_options {
-    int32_t node_n;         /* 0: 2 */
-    int32_t gpu_n;          /* of every node; 0: 1 */
-    int64_t deadline_ms;    /* 0: so long that no test meets it */
-    uint32_t max_in_flight; /* 0: 1000 */
-    bool unsynced;          /* no watchers */
+    int32_t node_n;          /* 0: 2 */
+    int32_t gpu_n;           /* of every node; 0: 1 */
+    int64_t deadline_ms;     /* 0: so long that no test meets it */
+    uint32_t max_in_flight;  /* 0: 1000 */
+    bool unsynced;           /* no watchers */
     struct signing *signing; /* NULL: signing is off; there is no verifier's thread either way */
     bool binds_all_pods;
     uint32_t pods_max; /* of the ledger; 0: as many as it ever takes */
-    int32_t minor;          /* of the API server's version; 0: one that looks at preconditions;
-                             -1: GET /version always fails */
+    int32_t minor;     /* of the API server's version; 0: one that looks at preconditions;
+                        -1: GET /version always fails */
 };
 
 void bind_fixture_start(const struct bind_fixture_options *o);
@@ -102,7 +102,7 @@ void bind_fixture_expect_free(const char *node);
 /* Acts on the next `times` requests that match. retry_after_s 0 counts as none. */
 void bind_fixture_fault(const char *method, const char *path, int64_t times, struct fault_rule rule);
 #define BIND_FIXTURE_BINDING "*/binding"
-#define BIND_FIXTURE_FAULT(method_, path_, times_, ...)                                                     \
+#define BIND_FIXTURE_FAULT(method_, path_, times_, ...)                                                                \
     bind_fixture_fault(method_, path_, times_, (struct fault_rule){__VA_ARGS__})
 
 #endif

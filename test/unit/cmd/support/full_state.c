@@ -37,8 +37,7 @@ void full_state_init(struct full_state *c, uint64_t seed, const char *yaml)
     struct config *config = full_state_config(yaml);
     const struct ledger_limits limits = {.hash_key = {seed, 2},
                                          .overcommit_milli = config->policy.overcommit_milli,
-                                         .overcommit_mem_milli =
-                                             config->policy.overcommit_mem_milli};
+                                         .overcommit_mem_milli = config->policy.overcommit_mem_milli};
 
     memset(c, 0, sizeof(*c));
     rng_init(&c->rng, seed);
@@ -46,8 +45,8 @@ void full_state_init(struct full_state *c, uint64_t seed, const char *yaml)
     clock_manual_init(&c->clock, 1000000000, 1795161600123);
     c->slot = config_slot_new(config, NULL, 0);
     c->store = store_new(&limits, &c->clock.clock);
-    c->context = (struct state_context){
-        .store = c->store, .clock = &c->clock.clock, .config = c->slot, .version = "v0.0.0"};
+    c->context =
+        (struct state_context){.store = c->store, .clock = &c->clock.clock, .config = c->slot, .version = "v0.0.0"};
     for (int kind = LEDGER_PODS_BEGIN; kind <= LEDGER_NODES_END; kind++) {
         full_state_apply(c, (struct ledger_op){.kind = (enum ledger_op_kind)kind});
     }
@@ -99,32 +98,30 @@ static void describe(struct full_state *c, unsigned node, unsigned gone, int64_t
     struct device devices[8];
     char uuids[8][32], name[16], uid[24];
     size_t n = 0;
-    struct inventory inv = {
-        .source = INVENTORY_ANNOTATION, .devices = devices, .plugin_managed_n = node == 0 ? 4 : 0};
+    struct inventory inv = {.source = INVENTORY_ANNOTATION, .devices = devices, .plugin_managed_n = node == 0 ? 4 : 0};
 
     snprintf(name, sizeof(name), "n%u", node);
     snprintf(uid, sizeof(uid), "uid-n%u", node);
     for (unsigned i = gone; i < 1 + node && i < 8; i++, n++) {
         snprintf(uuids[i], sizeof(uuids[i]), "GPU-%u-%u", node, i);
-        devices[n] =
-            (struct device){.uuid = node % 3 == 1 ? STR_NULL : str_of(uuids[i]),
-                            .index = (int32_t)i,
-                            .minor = -1,
-                            .model = node % 2 == 0 ? STR("A\"100") : STR("T4"),
-                            .mem_mib = node == 4 ? 0 : MIB_MAX + 1000 * (int64_t)node - less_mib,
-                            .slot_n = i % 2 == 0 ? 16 : 3,
-                            .numa = -1,
-                            .healthy = (node + i) % 5 != 4};
+        devices[n] = (struct device){.uuid = node % 3 == 1 ? STR_NULL : str_of(uuids[i]),
+                                     .index = (int32_t)i,
+                                     .minor = -1,
+                                     .model = node % 2 == 0 ? STR("A\"100") : STR("T4"),
+                                     .mem_mib = node == 4 ? 0 : MIB_MAX + 1000 * (int64_t)node - less_mib,
+                                     .slot_n = i % 2 == 0 ? 16 : 3,
+                                     .numa = -1,
+                                     .healthy = (node + i) % 5 != 4};
     }
     inv.device_n = n;
     inv.memory_only = node % 3 == 0 ? MEMORY_ONLY_FREE : MEMORY_ONLY_SHARE;
     full_state_apply(c, (struct ledger_op){.kind = LEDGER_NODE_DESCRIBED,
-                                      .node = {.name = str_of(name),
-                                               .uid = str_of(uid),
-                                               .schedulable = node != 2,
-                                               .host = {node == 2 ? 0 : 16000, 1000 * (int32_t)node},
-                                               .inventory = &inv,
-                                               .note = node == 3 ? "rounded" : NULL}});
+                                           .node = {.name = str_of(name),
+                                                    .uid = str_of(uid),
+                                                    .schedulable = node != 2,
+                                                    .host = {node == 2 ? 0 : 16000, 1000 * (int32_t)node},
+                                                    .inventory = &inv,
+                                                    .note = node == 3 ? "rounded" : NULL}});
 }
 
 /* n7: a GPU cut in three, `kept` of them left, and a whole one; n8: instances of a plugin. */
@@ -163,10 +160,14 @@ static void describe_mig(struct full_state *c, unsigned kept)
         counted[i].gpu_index = counted[i].start = -1;
         counted[i].counted = true;
     }
-    full_state_apply(c, (struct ledger_op){.kind = LEDGER_NODE_DESCRIBED,
-                                      .node = {.name = STR("n7"), .uid = STR("uid-n7"), .schedulable = true, .inventory = &steered}});
-    full_state_apply(c, (struct ledger_op){.kind = LEDGER_NODE_DESCRIBED,
-                                      .node = {.name = STR("n8"), .uid = STR("uid-n8"), .schedulable = true, .inventory = &plugin}});
+    full_state_apply(
+        c, (struct ledger_op){
+               .kind = LEDGER_NODE_DESCRIBED,
+               .node = {.name = STR("n7"), .uid = STR("uid-n7"), .schedulable = true, .inventory = &steered}});
+    full_state_apply(c,
+                     (struct ledger_op){
+                         .kind = LEDGER_NODE_DESCRIBED,
+                         .node = {.name = STR("n8"), .uid = STR("uid-n8"), .schedulable = true, .inventory = &plugin}});
 }
 
 /* ---- pods ---- */
@@ -174,9 +175,9 @@ static void describe_mig(struct full_state *c, unsigned kept)
 static struct gpu_request random_gpu_request(struct full_state *c, const char *container)
 {
     struct gpu_request w = {.container = str_of(container),
-                     .count = (uint16_t)(1 + below(c, 2)),
-                     .kind = (enum gpu_request_kind)below(c, GPU_REQUEST_KIND__MAX),
-                     .phases = 1};
+                            .count = (uint16_t)(1 + below(c, 2)),
+                            .kind = (enum gpu_request_kind)below(c, GPU_REQUEST_KIND__MAX),
+                            .phases = 1};
 
     if (gpu_request_kind_has_milli(w.kind)) {
         w.milli = (int32_t)(w.kind == GPU_REQUEST_BOTH ? below(c, 500) : 1 + below(c, 500));
@@ -210,8 +211,7 @@ static void random_demand(struct full_state *c, struct full_state_pod *p, unsign
     p->demand = (struct demand){.dialect = "native",
                                 .gpu_request_n = n,
                                 .gpu_requests = p->gpu_requests,
-                                .source = below(c, 3) == 0 ? DEMAND_FROM_ANNOTATIONS
-                                                           : DEMAND_FROM_RESOURCES};
+                                .source = below(c, 3) == 0 ? DEMAND_FROM_ANNOTATIONS : DEMAND_FROM_RESOURCES};
     if (below(c, 8) == 0) {
         p->model = (struct device_pattern){STR("T*"), false};
         p->demand.models = &p->model;
@@ -219,12 +219,12 @@ static void random_demand(struct full_state *c, struct full_state_pod *p, unsign
     }
     for (size_t k = 0; i % 9 == 4 && k < n; k++) {
         p->gpu_requests[k] = (struct gpu_request){.container = p->gpu_requests[k].container,
-                                     .init = p->gpu_requests[k].init,
-                                     .count = 1,
-                                     .kind = GPU_REQUEST_WHOLE,
-                                     .milli = DEVICE_MILLI,
-                                     .phases = p->gpu_requests[k].phases,
-                                     .profile = below(c, 3) == 0 ? MIG_PROFILE(3, 20) : MIG_PROFILE(1, 5)};
+                                                  .init = p->gpu_requests[k].init,
+                                                  .count = 1,
+                                                  .kind = GPU_REQUEST_WHOLE,
+                                                  .milli = DEVICE_MILLI,
+                                                  .phases = p->gpu_requests[k].phases,
+                                                  .profile = below(c, 3) == 0 ? MIG_PROFILE(3, 20) : MIG_PROFILE(1, 5)};
     }
     if (i % 11 == 5) {
         p->demand = (struct demand){.dialect = "native", .plugin_managed_n = 1};
@@ -235,21 +235,22 @@ static void random_demand(struct full_state *c, struct full_state_pod *p, unsign
     p->demand.host = (struct host_request){(int32_t)below(c, 4) * 500, (int32_t)below(c, 300)};
 }
 
-static void observe(struct full_state *c, const struct full_state_pod *p, const char *node,
-                    const struct assignment *as, bool deleting)
+static void observe(struct full_state *c, const struct full_state_pod *p, const char *node, const struct assignment *as,
+                    bool deleting)
 {
-    full_state_apply(c, (struct ledger_op){.kind = LEDGER_POD_OBSERVED,
-                                      .pod = {.uid = str_of(p->uid),
-                                              .namespace_ = STR("ns"),
-                                              .name = str_of(p->uid),
-                                              .node_name = str_of(node),
-                                              .deleting = deleting,
-                                              .priority = 5,
-                                              .demand = &p->demand,
-                                              .assignment = as,
-                                              /* every other record is signed */
-                                              .record_trust = as != NULL && p->uid[1] % 2 == 0 ? RECORD_VERIFIED
-                                                                                               : RECORD_UNSIGNED}});
+    full_state_apply(c,
+                     (struct ledger_op){.kind = LEDGER_POD_OBSERVED,
+                                        .pod = {.uid = str_of(p->uid),
+                                                .namespace_ = STR("ns"),
+                                                .name = str_of(p->uid),
+                                                .node_name = str_of(node),
+                                                .deleting = deleting,
+                                                .priority = 5,
+                                                .demand = &p->demand,
+                                                .assignment = as,
+                                                /* every other record is signed */
+                                                .record_trust = as != NULL && p->uid[1] % 2 == 0 ? RECORD_VERIFIED
+                                                                                                 : RECORD_UNSIGNED}});
 }
 
 /* Reserves where it fits; then it stays reserved, is confirmed, or is seen bound. */
@@ -262,8 +263,8 @@ static void place(struct full_state *c, struct full_state_pod *p, const struct p
     snprintf(decision, sizeof(decision), "d-%s", p->uid);
     for (unsigned i = 0; i < NODES; i++) {
         snprintf(node, sizeof(node), "n%u", (i + (unsigned)p->uid[1]) % NODES);
-        if (store_reserve(c->store, &c->arena, str_of(p->uid), STR("ns"), str_of(p->uid),
-                          str_of(node), str_of(decision), plans, &r, NULL) != STORE_RESERVED) {
+        if (store_reserve(c->store, &c->arena, str_of(p->uid), STR("ns"), str_of(p->uid), str_of(node),
+                          str_of(decision), plans, &r, NULL) != STORE_RESERVED) {
             continue;
         }
         if (end == 0) {

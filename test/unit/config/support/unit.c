@@ -12,8 +12,7 @@ const struct config_names unit_names = {strategies, ARRAY_LEN(strategies)};
 void expect_text(struct str got, const char *want, const char *row)
 {
     if (!str_eq_cstr(got, want)) {
-        fail_msg("row '%s':\n--- got\n%.*s\n--- wanted\n%s", row != NULL ? row : "-", STR_ARG(got),
-                 want);
+        fail_msg("row '%s':\n--- got\n%.*s\n--- wanted\n%s", row != NULL ? row : "-", STR_ARG(got), want);
     }
 }
 

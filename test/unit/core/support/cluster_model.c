@@ -34,7 +34,8 @@ bool cluster_model_chance(struct cluster_model *w, unsigned percent)
     return cluster_model_below(w, 100) < percent;
 }
 
-const struct cluster_model_pod *cluster_model_pick(struct cluster_model *w, bool (*wanted)(const struct cluster_model_pod *p))
+const struct cluster_model_pod *cluster_model_pick(struct cluster_model *w,
+                                                   bool (*wanted)(const struct cluster_model_pod *p))
 {
     const struct cluster_model_pod *found = NULL;
     unsigned n = 0;
@@ -109,7 +110,8 @@ bool cluster_model_create_pod(struct cluster_model *w)
     p->demand = cluster_model_demand(w, p->editable ? DEMAND_FROM_ANNOTATIONS : DEMAND_FROM_RESOURCES);
     if (cluster_model_chance(w, 15)) { /* a pod without GPUs, of a daemon set or for kube-scheduler to place */
         p->demand = cluster_model_no_demand(w, cluster_model_host(w));
-        p->node_name = cluster_model_chance(w, 50) ? node_name(w, cluster_model_below(w, CLUSTER_MODEL_NODES)) : STR_NULL;
+        p->node_name =
+            cluster_model_chance(w, 50) ? node_name(w, cluster_model_below(w, CLUSTER_MODEL_NODES)) : STR_NULL;
     }
     *label = label_pair_hash(STR("app"), cluster_model_chance(w, 30) ? STR("loud") : STR("quiet"));
     p->labels = label;
@@ -183,9 +185,8 @@ static const struct assignment *bad_record(struct cluster_model *w, const struct
     bool stranger = cluster_model_chance(w, 50) || d->gpu_request_n == 0;
 
     *dev = (struct assigned_device){.uuid = STR("GPU-forged"), .index = 99, .milli = 10, .mem_mib = 10};
-    *c = (struct assigned_container){.name = stranger ? STR("nobody") : d->gpu_requests[0].container,
-                                     .devices = dev,
-                                     .device_n = 1};
+    *c = (struct assigned_container){
+        .name = stranger ? STR("nobody") : d->gpu_requests[0].container, .devices = dev, .device_n = 1};
     *as = (struct assignment){STR("forged"), c, 1};
     return as;
 }
@@ -274,7 +275,7 @@ bool cluster_model_agent_reports(struct cluster_model *w)
 }
 
 bool cluster_model_bind(struct cluster_model *w, unsigned pod, struct str node, const struct assignment *record,
-                const struct demand *demand)
+                        const struct demand *demand)
 {
     const struct cluster_model_pod *p = w->pods[pod];
     struct cluster_model_pod *next;
@@ -375,7 +376,8 @@ static void change_devices(struct cluster_model *w, unsigned node, struct device
 }
 
 /* What the node was like before, or something new. */
-static struct inventory random_inventory(struct cluster_model *w, unsigned node, const struct cluster_model_node *before)
+static struct inventory random_inventory(struct cluster_model *w, unsigned node,
+                                         const struct cluster_model_node *before)
 {
     struct device *d = ARENA_ARRAY(&w->arena, CLUSTER_MODEL_DEVICES_MAX + 1, struct device);
     struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = d};
@@ -389,8 +391,7 @@ static struct inventory random_inventory(struct cluster_model *w, unsigned node,
         if (cluster_model_chance(w, 80)) {
             change_devices(w, node, d, &n);
         } else if (cluster_model_chance(w, 50)) {
-            inventory.memory_only =
-                inventory.memory_only == MEMORY_ONLY_FREE ? MEMORY_ONLY_SHARE : MEMORY_ONLY_FREE;
+            inventory.memory_only = inventory.memory_only == MEMORY_ONLY_FREE ? MEMORY_ONLY_SHARE : MEMORY_ONLY_FREE;
         } else {
             inventory.plugin_managed_n = (int32_t)cluster_model_below(w, 4);
         }
@@ -420,7 +421,7 @@ static const struct cluster_model_node *last_description(const struct cluster_mo
 static struct host_capacity random_host(struct cluster_model *w)
 {
     return cluster_model_chance(w, 90) ? (struct host_capacity){64000, 1000 * (int32_t)cluster_model_below(w, 256)}
-                               : (struct host_capacity){0};
+                                       : (struct host_capacity){0};
 }
 
 bool cluster_model_change_node(struct cluster_model *w)

@@ -71,23 +71,26 @@ void cluster_model_fini(struct cluster_model *w);
 bool cluster_model_chance(struct cluster_model *w, unsigned percent);
 unsigned cluster_model_below(struct cluster_model *w, unsigned n);
 /* A pod that is there now and for which `wanted` holds (NULL: any); NULL when there is none. */
-const struct cluster_model_pod *cluster_model_pick(struct cluster_model *w, bool (*wanted)(const struct cluster_model_pod *p));
-const struct cluster_model_node *cluster_model_node_of(const struct cluster_model *w, struct str name); /* NULL: not now */
+const struct cluster_model_pod *cluster_model_pick(struct cluster_model *w,
+                                                   bool (*wanted)(const struct cluster_model_pod *p));
+const struct cluster_model_node *cluster_model_node_of(const struct cluster_model *w,
+                                                       struct str name); /* NULL: not now */
 
 /* One random change each; false when nothing of the kind was possible. */
 bool cluster_model_create_pod(struct cluster_model *w);
-bool cluster_model_edit_request(struct cluster_model *w);   /* of a pod whose request is in annotations */
-bool cluster_model_resize(struct cluster_model *w);         /* cores and memory of a bound pod, in place */
-bool cluster_model_edit_record(struct cluster_model *w);    /* of a bound pod: removed or forged */
-bool cluster_model_delete_pod(struct cluster_model *w);     /* with grace, or the end of it */
-bool cluster_model_finish_pod(struct cluster_model *w);     /* gone at once */
-bool cluster_model_foreign_bind(struct cluster_model *w);   /* by somebody else: without, with a bad, or with a good record */
-bool cluster_model_agent_reports(struct cluster_model *w);  /* a record for a pod that had none */
-bool cluster_model_change_node(struct cluster_model *w);    /* appears, disappears, or is described differently */
+bool cluster_model_edit_request(struct cluster_model *w); /* of a pod whose request is in annotations */
+bool cluster_model_resize(struct cluster_model *w);       /* cores and memory of a bound pod, in place */
+bool cluster_model_edit_record(struct cluster_model *w);  /* of a bound pod: removed or forged */
+bool cluster_model_delete_pod(struct cluster_model *w);   /* with grace, or the end of it */
+bool cluster_model_finish_pod(struct cluster_model *w);   /* gone at once */
+bool cluster_model_foreign_bind(
+    struct cluster_model *w); /* by somebody else: without, with a bad, or with a good record */
+bool cluster_model_agent_reports(struct cluster_model *w); /* a record for a pod that had none */
+bool cluster_model_change_node(struct cluster_model *w);   /* appears, disappears, or is described differently */
 
 /* The API server's side of our Binding: false when it refuses. `demand` is what was decided upon. */
 bool cluster_model_bind(struct cluster_model *w, unsigned pod, struct str node, const struct assignment *record,
-                const struct demand *demand);
+                        const struct demand *demand);
 
 /* True for a pod whose devices, as its record says, are all in the present inventory of its node. */
 bool cluster_model_devices_present(const struct cluster_model *w, const struct cluster_model_pod *p);

@@ -60,10 +60,10 @@ static void make_spanning(struct cluster_model *w, struct gpu_request *gpu_reque
 {
     uint64_t phases = cluster_model_chance(w, 70) ? 1 : 2;
 
-    gpu_requests[0] = (struct gpu_request){
-        .count = cluster_model_chance(w, 80) ? 1 : 2, .kind = GPU_REQUEST_WHOLE, .milli = 1000};
-    gpu_requests[1] =
-        (struct gpu_request){.count = 1, .kind = GPU_REQUEST_MILLI, .milli = (int32_t)(100 * (1 + cluster_model_below(w, 9)))};
+    gpu_requests[0] =
+        (struct gpu_request){.count = cluster_model_chance(w, 80) ? 1 : 2, .kind = GPU_REQUEST_WHOLE, .milli = 1000};
+    gpu_requests[1] = (struct gpu_request){
+        .count = 1, .kind = GPU_REQUEST_MILLI, .milli = (int32_t)(100 * (1 + cluster_model_below(w, 9)))};
     name_gpu_request(&gpu_requests[0], phases == 1 ? 0 : 2, phases);
     name_gpu_request(&gpu_requests[1], phases == 1 ? 0 : 2, phases);
 }
@@ -155,8 +155,9 @@ static void random_devices(struct cluster_model *w, const struct cluster_model_n
     }
 }
 
-static const struct assignment *cluster_model_record_spanning(struct cluster_model *w, const struct cluster_model_node *n,
-                                                      const struct demand *d)
+static const struct assignment *cluster_model_record_spanning(struct cluster_model *w,
+                                                              const struct cluster_model_node *n,
+                                                              const struct demand *d)
 {
     struct assignment *as = ARENA_NEW(&w->arena, struct assignment);
     struct assigned_container *c = ARENA_NEW(&w->arena, struct assigned_container);
@@ -171,15 +172,17 @@ static const struct assignment *cluster_model_record_spanning(struct cluster_mod
     for (size_t i = 0; i < device_n; i++) {
         devices[i].milli = i == rest ? d->gpu_requests[1].milli : 1000;
     }
-    *c = (struct assigned_container){
-        .name = d->gpu_requests[0].container, .init = d->gpu_requests[0].init, .devices = devices, .device_n = device_n};
-    *as = (struct assignment){.id = arena_printf(&w->arena, "other-%u", cluster_model_below(w, 1000000)),
-                              .containers = c,
-                              .container_n = 1};
+    *c = (struct assigned_container){.name = d->gpu_requests[0].container,
+                                     .init = d->gpu_requests[0].init,
+                                     .devices = devices,
+                                     .device_n = device_n};
+    *as = (struct assignment){
+        .id = arena_printf(&w->arena, "other-%u", cluster_model_below(w, 1000000)), .containers = c, .container_n = 1};
     return as;
 }
 
-const struct assignment *cluster_model_record(struct cluster_model *w, const struct cluster_model_node *n, const struct demand *d)
+const struct assignment *cluster_model_record(struct cluster_model *w, const struct cluster_model_node *n,
+                                              const struct demand *d)
 {
     struct assignment *as = ARENA_NEW(&w->arena, struct assignment);
     struct assigned_container *containers = ARENA_ARRAY(&w->arena, d->gpu_request_n, struct assigned_container);
@@ -208,8 +211,7 @@ const struct assignment *cluster_model_record(struct cluster_model *w, const str
 const struct assignment *cluster_model_record_copy(struct cluster_model *w, const struct assignment *as)
 {
     struct assignment *copy = ARENA_NEW(&w->arena, struct assignment);
-    struct assigned_container *containers =
-        ARENA_ARRAY(&w->arena, as->container_n, struct assigned_container);
+    struct assigned_container *containers = ARENA_ARRAY(&w->arena, as->container_n, struct assigned_container);
 
     *copy = (struct assignment){arena_str(&w->arena, as->id), containers, as->container_n};
     for (size_t i = 0; i < as->container_n; i++) {
@@ -303,7 +305,8 @@ static size_t devices_named(const struct assigned_container *c, const struct clu
 }
 
 /* The device with less than a GPU's compute is that of the rest. */
-static bool spanning_here(const struct cluster_model_pod *p, const struct cluster_model_node *n, size_t i, uint64_t *ret)
+static bool spanning_here(const struct cluster_model_pod *p, const struct cluster_model_node *n, size_t i,
+                          uint64_t *ret)
 {
     const struct demand *d = p->demand;
     const struct assigned_container *c = container_of(p->record, &d->gpu_requests[0]);
@@ -325,7 +328,8 @@ static bool spanning_here(const struct cluster_model_pod *p, const struct cluste
 }
 
 /* Which GPU requests are on device `i`, a bit each; false when the record does not say it of all. */
-static bool gpu_requests_here(const struct cluster_model_pod *p, const struct cluster_model_node *n, size_t i, uint64_t *ret)
+static bool gpu_requests_here(const struct cluster_model_pod *p, const struct cluster_model_node *n, size_t i,
+                              uint64_t *ret)
 {
     const struct demand *d = p->demand;
 
@@ -352,7 +356,7 @@ static bool gpu_requests_here(const struct cluster_model_pod *p, const struct cl
 }
 
 struct charge cluster_model_charge(const struct cluster_model_pod *p, const struct cluster_model_node *n, size_t i,
-                           struct cluster_model_factors f)
+                                   struct cluster_model_factors f)
 {
     const struct device *device = &n->inventory.devices[i];
     struct charge whole = {f.milli, 1, device->mem_mib * f.mem_milli / 1000, true};

@@ -20,7 +20,8 @@ const struct demand *cluster_model_demand_like(struct cluster_model *w, const st
 
 /* A record that matches `d`, on random devices of the node; NULL when the node has too few or one of its
  * devices has no UUID while others have. */
-const struct assignment *cluster_model_record(struct cluster_model *w, const struct cluster_model_node *n, const struct demand *d);
+const struct assignment *cluster_model_record(struct cluster_model *w, const struct cluster_model_node *n,
+                                              const struct demand *d);
 /* A deep copy in the world's arena. */
 const struct assignment *cluster_model_record_copy(struct cluster_model *w, const struct assignment *as);
 
@@ -29,6 +30,6 @@ bool cluster_model_same_device(const struct assigned_device *a, const struct dev
 
 /* What pod `p` takes of device `i` of its node `n`. */
 struct charge cluster_model_charge(const struct cluster_model_pod *p, const struct cluster_model_node *n, size_t i,
-                           struct cluster_model_factors f);
+                                   struct cluster_model_factors f);
 
 #endif

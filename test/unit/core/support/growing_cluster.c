@@ -41,8 +41,7 @@ static void add_cut_gpu(struct growing_cluster *t, struct growing_cluster_node *
         uint16_t profile;
         int64_t mem_mib;
     } cuts[] = {{MIG_PROFILE(1, 5), 4864}, {MIG_PROFILE(2, 10), 9856}, {MIG_PROFILE(3, 20), 19968}};
-    const struct device gpu = {
-        .model = STR("A100"), .mem_mib = 40000, .slot_n = 1, .numa = -1, .healthy = true};
+    const struct device gpu = {.model = STR("A100"), .mem_mib = 40000, .slot_n = 1, .numa = -1, .healthy = true};
     struct device *whole = add_device(n, gpu);
     int32_t index = whole->index;
     size_t some = 2 + rng_below(&t->rng, 2);
@@ -76,8 +75,7 @@ void growing_cluster_add_node(struct growing_cluster *t)
     memset(n, 0, sizeof(*n));
     snprintf(n->name, sizeof(n->name), "n%zu", t->node_n);
     t->names[t->node_n++] = str_of(n->name);
-    n->host = (struct host_capacity){.cpu_milli = 8000 * (1 + (int32_t)rng_below(&t->rng, 4)),
-                                     .mem_mib = 65536};
+    n->host = (struct host_capacity){.cpu_milli = 8000 * (1 + (int32_t)rng_below(&t->rng, 4)), .mem_mib = 65536};
     if (chance(t, 15)) {
         add_cut_gpu(t, n);
     } else {
@@ -172,9 +170,9 @@ static struct gpu_request draw_gpu_request(struct growing_cluster *t)
     static const uint16_t profiles[] = {MIG_PROFILE(1, 5), MIG_PROFILE(2, 10), MIG_PROFILE(3, 20)};
     static const uint16_t counts[] = {1, 1, 2, 2, 4};
     struct gpu_request w = {.container = STR("c"),
-                     .count = 1,
-                     .phases = 1,
-                     .kind = (enum gpu_request_kind)rng_below(&t->rng, GPU_REQUEST_KIND__MAX)};
+                            .count = 1,
+                            .phases = 1,
+                            .kind = (enum gpu_request_kind)rng_below(&t->rng, GPU_REQUEST_KIND__MAX)};
 
     if (chance(t, 10)) {
         w.kind = GPU_REQUEST_WHOLE;
@@ -204,12 +202,10 @@ void growing_cluster_draw(struct growing_cluster *t, struct growing_cluster_pod 
     memset(p, 0, sizeof(*p));
     snprintf(p->uid, sizeof(p->uid), "p%zu", t->pod_n);
     *d = (struct demand){.dialect = "native", .gpu_requests = p->gpu_requests, .gpu_request_n = 1};
-    d->host = (struct host_request){1000 * (int32_t)rng_below(&t->rng, 5),
-                                    1024 * (int32_t)rng_below(&t->rng, 5)};
+    d->host = (struct host_request){1000 * (int32_t)rng_below(&t->rng, 5), 1024 * (int32_t)rng_below(&t->rng, 5)};
     if (chance(t, 10)) {
-        *d = (struct demand){.dialect = "native",
-                             .plugin_managed_n = 1 + (int32_t)rng_below(&t->rng, 4),
-                             .host = d->host};
+        *d = (struct demand){
+            .dialect = "native", .plugin_managed_n = 1 + (int32_t)rng_below(&t->rng, 4), .host = d->host};
         return;
     }
     p->gpu_requests[0] = draw_gpu_request(t);
@@ -219,21 +215,22 @@ void growing_cluster_draw(struct growing_cluster *t, struct growing_cluster_pod 
         d->gpu_request_n = 2;
     }
     if (chance(t, 15)) {
-        p->model = (struct device_pattern){.text = str_of(models[rng_below(&t->rng, 2)]),
-                                           .exclude = chance(t, 30)};
+        p->model = (struct device_pattern){.text = str_of(models[rng_below(&t->rng, 2)]), .exclude = chance(t, 30)};
         d->models = &p->model;
         d->model_n = 1;
     }
 }
 
 struct pack_params growing_cluster_params(struct growing_cluster *t, const struct strategy *node,
-                               const struct strategy *device)
+                                          const struct strategy *device)
 {
     while (!forecast_follow(t->forecast, ledger_cluster_view(t->f.l), node) ||
            !forecast_follow(t->forecast, ledger_cluster_view(t->f.l), device)) {
     }
-    return (struct pack_params){
-        .node_strategy = node, .device_strategy = device, .forecast = t->forecast, .prices = forecast_prices(t->forecast)};
+    return (struct pack_params){.node_strategy = node,
+                                .device_strategy = device,
+                                .forecast = t->forecast,
+                                .prices = forecast_prices(t->forecast)};
 }
 
 void growing_cluster_come(struct growing_cluster *t, const struct pack_params *p, const struct growing_cluster_pod *pod)
@@ -253,17 +250,14 @@ void growing_cluster_come(struct growing_cluster *t, const struct pack_params *p
     assert_int_equal(fixture_pod(&t->f, kept->uid, &kept->demand, NULL, NULL), 0);
     now = growing_cluster_params(t, p->node_strategy, p->device_strategy);
     arena_reset(&t->f.arena);
-    assert_int_equal(ledger_view(t->f.l, &t->f.arena, VIEW_POD(kept->uid, &kept->demand), &v, NULL),
-                     0);
+    assert_int_equal(ledger_view(t->f.l, &t->f.arena, VIEW_POD(kept->uid, &kept->demand), &v, NULL), 0);
     pack_nodes(&v, &now, NULL, 0, t->names, t->node_n, results);
     if (pack_rank(results, t->node_n, 1, &best) == 0) {
         return;
     }
     /* what filter found bind finds, and it can be charged */
-    assert_int_equal(ledger_place_pod(t->f.l, results[0].name, str_of(kept->uid), &now, &at),
-                     VERDICT_FITS);
-    op.reserve =
-        (struct ledger_reserve){str_of(kept->uid), results[0].name, str_of(kept->uid), &at};
+    assert_int_equal(ledger_place_pod(t->f.l, results[0].name, str_of(kept->uid), &now, &at), VERDICT_FITS);
+    op.reserve = (struct ledger_reserve){str_of(kept->uid), results[0].name, str_of(kept->uid), &at};
     assert_int_equal(ledger_apply(t->f.l, &op, NULL), 0);
     kept->held = true;
 }

@@ -38,7 +38,7 @@ struct growing_cluster_pod {
 struct growing_cluster {
     struct rng rng;
     struct ledger_fixture f;
-    struct forecast *forecast;    /* has followed the ledger from the beginning */
+    struct forecast *forecast;  /* has followed the ledger from the beginning */
     struct score_cache *scores; /* of all questions that were to be remembered */
     struct growing_cluster_node nodes[GROWING_CLUSTER_NODES_MAX];
     struct str names[GROWING_CLUSTER_NODES_MAX];
@@ -56,19 +56,25 @@ void growing_cluster_add_node(struct growing_cluster *t);
 void growing_cluster_describe(struct growing_cluster *t, const struct growing_cluster_node *n);
 /* One more GPU like its others, or another sharer on each of them, or more memory for those that
  * are not cut. False: this node has no such room to grow. */
-enum growing_cluster_growth { GROWING_CLUSTER_ONE_MORE_GPU, GROWING_CLUSTER_MORE_SHARERS, GROWING_CLUSTER_MORE_MEMORY, GROWING_CLUSTER_GROWTH__MAX };
+enum growing_cluster_growth {
+    GROWING_CLUSTER_ONE_MORE_GPU,
+    GROWING_CLUSTER_MORE_SHARERS,
+    GROWING_CLUSTER_MORE_MEMORY,
+    GROWING_CLUSTER_GROWTH__MAX
+};
 bool growing_cluster_grow(struct growing_cluster *t, size_t node, enum growing_cluster_growth how);
 
 /* A pod that nobody has observed yet: a question. */
 void growing_cluster_draw(struct growing_cluster *t, struct growing_cluster_pod *ret);
 /* The ledger hears of it, it is placed by these strategies on the best node, or waits. */
 struct pack_params;
-void growing_cluster_come(struct growing_cluster *t, const struct pack_params *p, const struct growing_cluster_pod *pod);
+void growing_cluster_come(struct growing_cluster *t, const struct pack_params *p,
+                          const struct growing_cluster_pod *pod);
 /* One that holds something ends; false: there is none. */
 bool growing_cluster_go(struct growing_cluster *t);
 
 /* What strategies need to know, up to date. */
 struct pack_params growing_cluster_params(struct growing_cluster *t, const struct strategy *node,
-                               const struct strategy *device);
+                                          const struct strategy *device);
 
 #endif

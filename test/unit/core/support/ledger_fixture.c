@@ -18,8 +18,7 @@ const struct pack_params *fixture_params(const char *strategy)
 
 void fixture_init(struct ledger_fixture *f)
 {
-    struct ledger_limits limits = {
-        .hash_key = {1, 2}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000};
+    struct ledger_limits limits = {.hash_key = {1, 2}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000};
 
     f->l = ledger_new(&limits);
     f->host = (struct host_capacity){0};
@@ -42,8 +41,8 @@ void fixture_fini(struct ledger_fixture *f)
     arena_fini(&f->arena);
 }
 
-static void describe(struct ledger_fixture *f, const char *name, int gpu_n, int64_t mem_mib,
-                     int32_t plugin_managed_n, bool uuids)
+static void describe(struct ledger_fixture *f, const char *name, int gpu_n, int64_t mem_mib, int32_t plugin_managed_n,
+                     bool uuids)
 {
     struct device devices[DEVICES_PER_NODE_MAX];
     char texts[DEVICES_PER_NODE_MAX][64];
@@ -51,12 +50,10 @@ static void describe(struct ledger_fixture *f, const char *name, int gpu_n, int6
                                   .devices = devices,
                                   .device_n = (size_t)gpu_n,
                                   .plugin_managed_n = plugin_managed_n};
-    struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED,
-                           .node = {.name = str_of(name),
-                                    .uid = str_of(name),
-                                    .schedulable = true,
-                                    .host = f->host,
-                                    .inventory = &inventory}};
+    struct ledger_op op = {
+        .kind = LEDGER_NODE_DESCRIBED,
+        .node = {
+            .name = str_of(name), .uid = str_of(name), .schedulable = true, .host = f->host, .inventory = &inventory}};
 
     for (int i = 0; i < gpu_n; i++) {
         snprintf(texts[i], sizeof(texts[i]), "GPU-%s-%d", name, i);
@@ -78,7 +75,7 @@ void fixture_node(struct ledger_fixture *f, const char *name, int gpu_n, int64_t
 }
 
 void fixture_node_plugin_managed(struct ledger_fixture *f, const char *name, int gpu_n, int64_t mem_mib,
-                            int32_t plugin_managed_n)
+                                 int32_t plugin_managed_n)
 {
     describe(f, name, gpu_n, mem_mib, plugin_managed_n, true);
 }
@@ -142,14 +139,11 @@ int fixture_pod(struct ledger_fixture *f, const char *uid, const struct demand *
 int fixture_reserve(struct ledger_fixture *f, const char *uid, const char *node)
 {
     struct placement at;
-    struct ledger_op op = {.kind = LEDGER_RESERVE,
-                           .at_ms = 2000,
-                           .reserve = {.uid = str_of(uid),
-                                       .node_name = str_of(node),
-                                       .decision_id = str_of(uid),
-                                       .placement = &at}};
-    enum verdict v =
-        ledger_place_pod(f->l, str_of(node), str_of(uid), fixture_params("tight-fit"), &at);
+    struct ledger_op op = {
+        .kind = LEDGER_RESERVE,
+        .at_ms = 2000,
+        .reserve = {.uid = str_of(uid), .node_name = str_of(node), .decision_id = str_of(uid), .placement = &at}};
+    enum verdict v = ledger_place_pod(f->l, str_of(node), str_of(uid), fixture_params("tight-fit"), &at);
 
     return v != VERDICT_FITS ? (int)v : ledger_apply(f->l, &op, NULL);
 }

@@ -10,7 +10,7 @@
 #define GIB 1024 /* in MiB, as memory of devices is counted */
 
 /* A pod of namespace "default" that asks for a view. */
-#define VIEW_POD(uid_, demand_)                                                                    \
+#define VIEW_POD(uid_, demand_)                                                                                        \
     (&(struct view_pod){.uid = str_of(uid_), .namespace_ = STR("default"), .demand = (demand_)})
 
 /* The strategy at both levels; valid until the next call. */
@@ -30,16 +30,16 @@ void fixture_fini(struct ledger_fixture *f); /* also runs ledger_check() */
 /* gpu_n healthy devices "GPU-<name>-<i>" of mem_mib each, 16 slots. */
 void fixture_node(struct ledger_fixture *f, const char *name, int gpu_n, int64_t mem_mib);
 void fixture_node_plugin_managed(struct ledger_fixture *f, const char *name, int gpu_n, int64_t mem_mib,
-                            int32_t plugin_managed_n);
+                                 int32_t plugin_managed_n);
 /* Devices known by index only. */
 void fixture_node_indexes(struct ledger_fixture *f, const char *name, int gpu_n, int64_t mem_mib);
 
 /* Demands of one container "main"; `w` is their GPU request and must live as long as they do. */
-struct demand fixture_share(struct gpu_request *w, int32_t milli);                   /* milli only */
+struct demand fixture_share(struct gpu_request *w, int32_t milli); /* milli only */
 struct demand fixture_both(struct gpu_request *w, int32_t milli, int64_t mem_mib);
 struct demand fixture_whole(struct gpu_request *w, uint16_t count);
-struct demand fixture_annotated(struct gpu_request *w, int32_t milli);              /* editable request */
-struct demand fixture_memory(struct gpu_request *w, int64_t mem_mib);                /* memory only */
+struct demand fixture_annotated(struct gpu_request *w, int32_t milli); /* editable request */
+struct demand fixture_memory(struct gpu_request *w, int64_t mem_mib);  /* memory only */
 
 /* The same where nobody needs the GPU request itself; good until the end of the block that they stand in. */
 #define SHARE_OF(milli) fixture_share(&(struct gpu_request){.count = 0}, (milli))
@@ -60,9 +60,9 @@ int fixture_bracket(struct ledger_fixture *f, enum ledger_op_kind kind);
 struct assignment fixture_record(struct assigned_container *c, struct assigned_device *d, const char *id,
                                  const char *uuid, int32_t index, int32_t milli, int64_t mem_mib);
 /* The same where nobody needs its parts; good until the end of the block that it stands in. */
-#define RECORD_OF(id_, uuid_, index_, milli_, mem_mib_)                                             \
-    fixture_record(&(struct assigned_container){.device_n = 0}, &(struct assigned_device){.index = 0}, \
-                   (id_), (uuid_), (index_), (milli_), (mem_mib_))
+#define RECORD_OF(id_, uuid_, index_, milli_, mem_mib_)                                                                \
+    fixture_record(&(struct assigned_container){.device_n = 0}, &(struct assigned_device){.index = 0}, (id_), (uuid_), \
+                   (index_), (milli_), (mem_mib_))
 
 /* Numbers of one device, from a fresh snapshot. */
 const struct snapshot_node *fixture_state(struct ledger_fixture *f, const char *node);

@@ -5,8 +5,7 @@
 /* Is the device of the kind that the GPU request is about? */
 static const char *objection_of_kind(const struct device_state *s, const struct gpu_request *w)
 {
-    bool memory_alone =
-        w->profile == 0 && w->mem_mib > 0 && w->milli == 0 && w->kind != GPU_REQUEST_PORTION;
+    bool memory_alone = w->profile == 0 && w->mem_mib > 0 && w->milli == 0 && w->kind != GPU_REQUEST_PORTION;
 
     if (s->profile == 0) {
         return w->profile == 0 ? NULL : "a whole GPU for who wants an instance";
@@ -22,8 +21,7 @@ static const char *objection_of_kind(const struct device_state *s, const struct 
 
 /* What is wrong on one device in one phase? */
 static const char *objection_in_phase(const struct device_state *s, unsigned device, unsigned phase,
-                                      const struct demand *d, size_t gpu_request_n,
-                                      const struct placement *p)
+                                      const struct demand *d, size_t gpu_request_n, const struct placement *p)
 {
     int64_t milli = 0, mem_mib = 0, slots = 0, alone = 0;
 
@@ -64,9 +62,8 @@ static const char *objection_in_phase(const struct device_state *s, unsigned dev
     return NULL;
 }
 
-static const char *objection_on_device(const struct device_state *s, unsigned device,
-                                       const uint8_t *allowed_models, const struct demand *d,
-                                       size_t gpu_request_n, const struct placement *p)
+static const char *objection_on_device(const struct device_state *s, unsigned device, const uint8_t *allowed_models,
+                                       const struct demand *d, size_t gpu_request_n, const struct placement *p)
 {
     bool used = false, alone = false;
 
@@ -122,9 +119,8 @@ static const char *objection_on_device(const struct device_state *s, unsigned de
     return NULL;
 }
 
-const char *oracle_objection(const struct device_state *devices, size_t device_n,
-                             const uint8_t *allowed_models, const struct demand *d, size_t gpu_request_n,
-                             const struct placement *p)
+const char *oracle_objection(const struct device_state *devices, size_t device_n, const uint8_t *allowed_models,
+                             const struct demand *d, size_t gpu_request_n, const struct placement *p)
 {
     for (size_t w = 0; w < gpu_request_n; w++) {
         if (__builtin_popcountll(p->gpu_request_devices[w]) != d->gpu_requests[w].count) {
@@ -146,9 +142,8 @@ const char *oracle_objection(const struct device_state *devices, size_t device_n
 
 /* Every set of devices for GPU request `w`, and for each that is right so far every set for the next: a
  * GPU request more never makes wrong right. */
-static bool try_from(const struct device_state *devices, size_t device_n,
-                     const uint8_t *allowed_models, const struct demand *d, size_t w,
-                     struct placement *p)
+static bool try_from(const struct device_state *devices, size_t device_n, const uint8_t *allowed_models,
+                     const struct demand *d, size_t w, struct placement *p)
 {
     if (w == d->gpu_request_n) {
         return true;
@@ -163,8 +158,8 @@ static bool try_from(const struct device_state *devices, size_t device_n,
     return false;
 }
 
-bool oracle_places(const struct device_state *devices, size_t device_n,
-                   const uint8_t *allowed_models, const struct demand *d, struct placement *ret)
+bool oracle_places(const struct device_state *devices, size_t device_n, const uint8_t *allowed_models,
+                   const struct demand *d, struct placement *ret)
 {
     struct placement p;
 

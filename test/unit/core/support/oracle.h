@@ -19,12 +19,11 @@
 
 /* NULL when the placement of the first `gpu_request_n` GPU requests is right in all respects, else what is
  * wrong. */
-const char *oracle_objection(const struct device_state *devices, size_t device_n,
-                             const uint8_t *allowed_models, const struct demand *d, size_t gpu_request_n,
-                             const struct placement *p);
+const char *oracle_objection(const struct device_state *devices, size_t device_n, const uint8_t *allowed_models,
+                             const struct demand *d, size_t gpu_request_n, const struct placement *p);
 
 /* Is there any placement? `ret` (may be NULL) becomes one of them. */
-bool oracle_places(const struct device_state *devices, size_t device_n,
-                   const uint8_t *allowed_models, const struct demand *d, struct placement *ret);
+bool oracle_places(const struct device_state *devices, size_t device_n, const uint8_t *allowed_models,
+                   const struct demand *d, struct placement *ret);
 
 #endif

@@ -24,8 +24,7 @@ static struct kv make_kv(struct made_pod *m, struct str text)
     return (struct kv){full_name(&m->arena, key), text.n > 0 ? text : STR_NULL};
 }
 
-static void add_resource(struct made_pod *m, struct container *c, struct made_container *lists,
-                         struct str text)
+static void add_resource(struct made_pod *m, struct container *c, struct made_container *lists, struct str text)
 {
     bool request = str_starts(text, STR("~"));
     struct kv kv = make_kv(m, str_drop(text, request));
@@ -112,12 +111,10 @@ void made_pod_free(struct made_pod *m)
     free(m);
 }
 
-static void render_patterns(struct strbuf *b, const char *word, const struct device_pattern *p,
-                            size_t n)
+static void render_patterns(struct strbuf *b, const char *word, const struct device_pattern *p, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        strbuf_addf(b, "%s%s%.*s", i == 0 ? word : ",", p[i].exclude ? "!" : "",
-                    STR_ARG(p[i].text));
+        strbuf_addf(b, "%s%s%.*s", i == 0 ? word : ",", p[i].exclude ? "!" : "", STR_ARG(p[i].text));
     }
 }
 
@@ -136,9 +133,8 @@ static void render(struct strbuf *b, const struct demand *d)
     }
     for (size_t i = 0; i < d->gpu_request_n; i++) {
         const struct gpu_request *w = &d->gpu_requests[i];
-        strbuf_addf(b, "%s%.*s %ux%s(%d,%lld)@%llx", i > 0 ? " " : "", STR_ARG(w->container),
-                    w->count, kinds[w->kind], w->milli, (long long)w->mem_mib,
-                    (unsigned long long)w->phases);
+        strbuf_addf(b, "%s%.*s %ux%s(%d,%lld)@%llx", i > 0 ? " " : "", STR_ARG(w->container), w->count, kinds[w->kind],
+                    w->milli, (long long)w->mem_mib, (unsigned long long)w->phases);
         if (w->profile != 0) {
             char text[MIG_PROFILE_BYTES_MAX];
             strbuf_addf(b, " mig %s", mig_profile_text(w->profile, text));

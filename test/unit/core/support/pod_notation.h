@@ -2,11 +2,12 @@
  * that tests of vocabularies are tables of two strings.
  *
  * Pod: parts separated by ';', each "[init|sidecar|app] NAME: resource=amount ..." or
- * "@annotation=value". A resource or annotation without '/' gets "fgpu.io/" in front, and one that begins with it loses it ("/gpu-fraction");
+ * "@annotation=value". A resource or annotation without '/' gets "fgpu.io/" in front, and one that begins with it loses
+ * it ("/gpu-fraction");
  * "~resource=amount" is a request without a limit; cpu and memory are Kubernetes' own. "pod: ..." is what the pod as
- * a whole asks for, "overhead: resource=amount ..." what its runtime takes. Demand: "none", "defect NAME", or GPU requests "NAME
- * COUNTxKIND(milli,mem)@phases" with the phases in hex, and "mig PROFILE" behind those for MIG instances;
- * behind all that "annotated" for requests in annotations, and the vocabulary where it is not native.
+ * a whole asks for, "overhead: resource=amount ..." what its runtime takes. Demand: "none", "defect NAME", or GPU
+ * requests "NAME COUNTxKIND(milli,mem)@phases" with the phases in hex, and "mig PROFILE" behind those for MIG
+ * instances; behind all that "annotated" for requests in annotations, and the vocabulary where it is not native.
  */
 #ifndef CORE_SUPPORT_POD_NOTATION_H
 #define CORE_SUPPORT_POD_NOTATION_H

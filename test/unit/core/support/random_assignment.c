@@ -35,16 +35,13 @@ void assert_same_assignment(const struct assignment *want, const struct assignme
 /* Names and UUIDs with text that JSON must escape. */
 static struct str random_text(struct rng *rng, struct arena *a, const char *prefix, size_t i)
 {
-    static const char *const tails[] = {"",         "-x",           "\"",     "\\", "<&>",
-                                        "\xc3\xa9", "\xe2\x80\xa8", "\x01\n", "/"};
+    static const char *const tails[] = {"", "-x", "\"", "\\", "<&>", "\xc3\xa9", "\xe2\x80\xa8", "\x01\n", "/"};
     return arena_printf(a, "%s%zu%s", prefix, i, tails[rng_below(rng, ARRAY_LEN(tails))]);
 }
 
 static int64_t random_up_to(struct rng *rng, int64_t max)
 {
-    return rng_below(rng, 8) == 0
-               ? max
-               : (int64_t)rng_below(rng, (uint64_t)(max >> rng_below(rng, 20)) + 1);
+    return rng_below(rng, 8) == 0 ? max : (int64_t)rng_below(rng, (uint64_t)(max >> rng_below(rng, 20)) + 1);
 }
 
 static void sign_at_random(struct rng *rng, struct arena *a, struct assignment *as)
@@ -65,8 +62,7 @@ void random_assignment(struct rng *rng, struct arena *a, struct assignment *ret)
     struct assigned_container *containers = ARENA_ARRAY(a, n + 1, struct assigned_container);
 
     for (size_t i = 0; i < n; i++) {
-        size_t device_n =
-            (size_t)rng_below(rng, rng_below(rng, 10) == 0 ? DEVICES_PER_NODE_MAX + 1 : 4);
+        size_t device_n = (size_t)rng_below(rng, rng_below(rng, 10) == 0 ? DEVICES_PER_NODE_MAX + 1 : 4);
         struct assigned_device *devices = ARENA_ARRAY(a, device_n + 1, struct assigned_device);
         bool last = rng_below(rng, 8) == 0;
         for (size_t j = 0; j < device_n; j++) {
@@ -76,7 +72,9 @@ void random_assignment(struct rng *rng, struct arena *a, struct assignment *ret)
                 .milli = (int32_t)random_up_to(rng, ASSIGNMENT_MILLI_MAX),
                 .mem_mib = random_up_to(rng, ASSIGNMENT_MEM_MIB_MAX),
                 .exclusive = rng_below(rng, 4) == 0,
-                .profile = rng_below(rng, 3) == 0 ? (uint16_t)(MIG_PROFILE(1, 0) * (1 + rng_below(rng, 7)) + 1 + rng_below(rng, MIG_GB_MAX)) : 0,
+                .profile = rng_below(rng, 3) == 0 ? (uint16_t)(MIG_PROFILE(1, 0) * (1 + rng_below(rng, 7)) + 1 +
+                                                               rng_below(rng, MIG_GB_MAX))
+                                                  : 0,
             };
             devices[j].exclusive = devices[j].exclusive && devices[j].profile == 0;
         }
@@ -88,9 +86,10 @@ void random_assignment(struct rng *rng, struct arena *a, struct assignment *ret)
             .device_n = device_n,
         };
     }
-    *ret = (struct assignment){
-        .id = random_text(rng, a, "id", n), .containers = containers, .container_n = n,
-        .qos = (enum qos)rng_below(rng, QOS__MAX)};
+    *ret = (struct assignment){.id = random_text(rng, a, "id", n),
+                               .containers = containers,
+                               .container_n = n,
+                               .qos = (enum qos)rng_below(rng, QOS__MAX)};
     if (rng_below(rng, 2) == 0) {
         sign_at_random(rng, a, ret);
     }

@@ -224,8 +224,8 @@ void random_case_cut(struct rng *r, struct random_case *c)
         x->kind = GPU_REQUEST_WHOLE;
         x->milli = DEVICE_MILLI;
         x->mem_mib = chance(r, 20) ? 4000 * (int64_t)(1 + rng_below(r, 6)) : 0;
-        x->profile = w > 0 && chance(r, 50) ? c->gpu_requests[w - 1].profile
-                                            : profiles[rng_below(r, ARRAY_LEN(profiles))];
+        x->profile =
+            w > 0 && chance(r, 50) ? c->gpu_requests[w - 1].profile : profiles[rng_below(r, ARRAY_LEN(profiles))];
     }
 }
 
@@ -234,20 +234,19 @@ const char *random_case_text(const struct random_case *c)
     static char text[4096];
     size_t at = 0;
 
-#define ADD(...)                                                                                   \
-    at += (size_t)snprintf(text + at, at < sizeof(text) ? sizeof(text) - at : 0, __VA_ARGS__)
+#define ADD(...) at += (size_t)snprintf(text + at, at < sizeof(text) ? sizeof(text) - at : 0, __VA_ARGS__)
     for (size_t w = 0; w < c->demand.gpu_request_n && at < sizeof(text); w++) {
         const struct gpu_request *x = &c->gpu_requests[w];
 
-        ADD("wish %zu: %u x kind %d (%d, %" PRId64 ") phases %#" PRIx64 " profile %#x\n", w, x->count,
-            (int)x->kind, x->milli, x->mem_mib, x->phases, x->profile);
+        ADD("wish %zu: %u x kind %d (%d, %" PRId64 ") phases %#" PRIx64 " profile %#x\n", w, x->count, (int)x->kind,
+            x->milli, x->mem_mib, x->phases, x->profile);
     }
     for (size_t i = 0; i < c->node.device_n && at < sizeof(text); i++) {
         const struct device_state *d = &c->devices[i];
 
         ADD("device %zu: milli %d/%d mem %d/%d (%d) slots %d/%d flags %#x profile %#x memory only %u model %u%s\n", i,
-            d->milli_free, d->milli_cap, d->mem_free_mib, d->mem_cap_mib, d->mem_base_mib,
-            d->slot_free, d->slot_cap, d->flags, d->profile, d->memory_only, d->model_id,
+            d->milli_free, d->milli_cap, d->mem_free_mib, d->mem_cap_mib, d->mem_base_mib, d->slot_free, d->slot_cap,
+            d->flags, d->profile, d->memory_only, d->model_id,
             c->allowed_models != NULL && !c->allowed_models[d->model_id] ? " not allowed" : "");
     }
     ADD("unsteered_used %d\n", c->node.plugin_managed_used);

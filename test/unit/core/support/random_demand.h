@@ -43,11 +43,11 @@ struct device_state random_device(struct rng *r, const struct device_state *like
 const char *random_case_text(const struct random_case *c);
 /* Fails the test with the seed, the number of the case, what is wrong (as printf would write it) and the case in words.
  * The program says what its SEED is. */
-#define FAIL_CASE(k, c, ...)                                                                       \
-    do {                                                                                           \
-        char why_[200];                                                                            \
-        snprintf(why_, sizeof(why_), __VA_ARGS__);                                                 \
-        fail_msg("seed %d case %d: %s\n%s", SEED, k, why_, random_case_text(c));                   \
+#define FAIL_CASE(k, c, ...)                                                                                           \
+    do {                                                                                                               \
+        char why_[200];                                                                                                \
+        snprintf(why_, sizeof(why_), __VA_ARGS__);                                                                     \
+        fail_msg("seed %d case %d: %s\n%s", SEED, k, why_, random_case_text(c));                                       \
     } while (0)
 
 /* How many there are in `strategies`, to draw one. */

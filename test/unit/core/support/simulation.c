@@ -21,8 +21,7 @@ static void check(struct simulation *s)
 
         if (s->pod[i].hold != HOLD_NONE) {
             struct str uid = arena_printf(&s->w.arena, "uid-%u", i);
-            enum ledger_pod_state want =
-                s->pod[i].hold == HOLD_RESERVED ? LEDGER_RESERVED : LEDGER_CONFIRMED;
+            enum ledger_pod_state want = s->pod[i].hold == HOLD_RESERVED ? LEDGER_RESERVED : LEDGER_CONFIRMED;
 
             if (!ledger_find_pod(s->l, uid, &pod) || pod.state != want) {
                 simulation_fail(s, "a reservation is gone though nothing ended it", uid);
@@ -145,8 +144,7 @@ static void feed_snapshot(struct simulation *s, struct simulation_feed *f)
     f->item_at = 0;
     f->snapshot = stream_of(s, f)->n;
     for (unsigned i = 0; i < (f->pods ? s->w.pod_n : CLUSTER_MODEL_NODES); i++) {
-        struct cluster_model_event e = {.pod = f->pods ? s->w.pods[i] : NULL,
-                                .node = f->pods ? NULL : s->w.nodes[i]};
+        struct cluster_model_event e = {.pod = f->pods ? s->w.pods[i] : NULL, .node = f->pods ? NULL : s->w.nodes[i]};
 
         if (e.pod != NULL || e.node != NULL) {
             f->items[f->item_n++] = e;
@@ -218,8 +216,10 @@ static void reserve(struct simulation *s, unsigned i)
                     .decision_id = arena_printf(&s->w.arena, "ours-%u-%u", i, s->step),
                     .placement = &at}};
 
-    if (ledger_place_pod(s->l, op.reserve.node_name, op.reserve.uid, &(struct pack_params){.node_strategy = strategy_find(STR("tight-fit")), .device_strategy = strategy_find(STR("tight-fit"))}, &at) !=
-        VERDICT_FITS) {
+    if (ledger_place_pod(s->l, op.reserve.node_name, op.reserve.uid,
+                         &(struct pack_params){.node_strategy = strategy_find(STR("tight-fit")),
+                                               .device_strategy = strategy_find(STR("tight-fit"))},
+                         &at) != VERDICT_FITS) {
         return;
     }
     if (ledger_apply(s->l, &op, NULL) != 0) {
@@ -229,8 +229,7 @@ static void reserve(struct simulation *s, unsigned i)
         simulation_fail(s, "a pod just reserved is unknown", op.reserve.uid);
     }
     as.id = op.reserve.decision_id;
-    if (pod.demand->plugin_managed_n == 0 &&
-        ledger_assignment(s->l, op.reserve.uid, &s->w.arena, &as, NULL) != 0) {
+    if (pod.demand->plugin_managed_n == 0 && ledger_assignment(s->l, op.reserve.uid, &s->w.arena, &as, NULL) != 0) {
         simulation_fail(s, "a reservation without an assignment", op.reserve.uid);
     }
     *p = (struct simulation_pod){.hold = HOLD_RESERVED,
@@ -318,10 +317,9 @@ struct simulation *simulation_new(uint64_t seed)
     s->action = "start";
     cluster_model_init(&s->w, seed);
     s->factors = cluster_model_chance(&s->w, 70) ? (struct cluster_model_factors){1000, 1000}
-                                         : (struct cluster_model_factors){1500, 1200};
-    s->limits = (struct ledger_limits){.hash_key = {seed, 7},
-                                       .overcommit_milli = s->factors.milli,
-                                       .overcommit_mem_milli = s->factors.mem_milli};
+                                                 : (struct cluster_model_factors){1500, 1200};
+    s->limits = (struct ledger_limits){
+        .hash_key = {seed, 7}, .overcommit_milli = s->factors.milli, .overcommit_mem_milli = s->factors.mem_milli};
     s->l = ledger_new(&s->limits);
     first_grants_init(&s->grants, s->factors.milli, s->factors.mem_milli);
     s->pods.pods = true;
@@ -347,11 +345,11 @@ void simulation_step(struct simulation *s)
         unsigned percent;
         bool (*change)(struct cluster_model *w);
     } changes[] = {
-        {"create a pod", 14, cluster_model_create_pod},   {"edit a request", 3, cluster_model_edit_request},
-        {"edit a record", 2, cluster_model_edit_record},  {"resize a pod", 2, cluster_model_resize},
-         {"delete a pod", 6, cluster_model_delete_pod},
-        {"finish a pod", 3, cluster_model_finish_pod},    {"bind behind our back", 4, cluster_model_foreign_bind},
-        {"an agent reports", 2, cluster_model_agent_reports}, {"change a node", 6, cluster_model_change_node},
+        {"create a pod", 14, cluster_model_create_pod},          {"edit a request", 3, cluster_model_edit_request},
+        {"edit a record", 2, cluster_model_edit_record},         {"resize a pod", 2, cluster_model_resize},
+        {"delete a pod", 6, cluster_model_delete_pod},           {"finish a pod", 3, cluster_model_finish_pod},
+        {"bind behind our back", 4, cluster_model_foreign_bind}, {"an agent reports", 2, cluster_model_agent_reports},
+        {"change a node", 6, cluster_model_change_node},
     };
     unsigned how = cluster_model_below(&s->w, 100);
 

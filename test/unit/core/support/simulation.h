@@ -36,10 +36,10 @@ struct simulation_pod {
     enum simulation_hold hold;
     unsigned seen_bracket; /* of pods, when it was last observed */
     bool was_reserved;
-    bool late;             /* seen bound with a request in annotations that counts for nothing (rule 3.1.8), or for less */
+    bool late; /* seen bound with a request in annotations that counts for nothing (rule 3.1.8), or for less */
     const struct demand *seen_demand; /* when it was last observed */
-    bool missed;           /* reserved, but not in a list that began after it was last observed */
-    size_t attached_at;    /* journal position; valid while attached */
+    bool missed;                      /* reserved, but not in a list that began after it was last observed */
+    size_t attached_at;               /* journal position; valid while attached */
     bool attached;
     /* the Binding on its way */
     bool flying, sent, accepted, lost;
@@ -63,7 +63,7 @@ struct simulation {
     size_t journal_n;
     /* called after every op; NULL: nothing */
     void (*after)(struct simulation *s);
-    bool listed; /* the first list of pods is complete */
+    bool listed;                  /* the first list of pods is complete */
     unsigned reserved_n, bound_n; /* so that a test can tell that something happened */
 };
 

@@ -40,8 +40,7 @@ static struct charged charged_now(const struct simulation *s, const struct clust
 
 static bool covers(const struct charge *a, const struct charge *b)
 {
-    return a->milli >= b->milli && a->mem_mib >= b->mem_mib && a->slots >= b->slots &&
-           a->exclusive >= b->exclusive;
+    return a->milli >= b->milli && a->mem_mib >= b->mem_mib && a->slots >= b->slots && a->exclusive >= b->exclusive;
 }
 
 static bool fell(const struct simulation *s, const struct charged *before, const struct charged *now)
@@ -126,8 +125,7 @@ static bool node_is_plain(const struct simulation *s, const struct cluster_model
     for (unsigned i = 0; i < s->w.pod_n; i++) {
         const struct cluster_model_pod *p = s->w.pods[i];
 
-        if (p != NULL && str_eq(p->node_name, n->name) &&
-            (!is_plain(s, p, n) || (without_editable && p->editable))) {
+        if (p != NULL && str_eq(p->node_name, n->name) && (!is_plain(s, p, n) || (without_editable && p->editable))) {
             return false;
         }
     }
@@ -226,9 +224,8 @@ static void compare_nodes(const struct simulation *s, const struct snapshot *a, 
         if (!str_eq(x->uid, y->uid) && x->described) {
             simulation_fail(s, "another node UID", x->name);
         }
-        if (x->described != y->described || x->source != y->source ||
-            x->plugin_managed_cap != y->plugin_managed_cap || x->plugin_managed_used != y->plugin_managed_used ||
-            (x->described && x->schedulable != y->schedulable)) {
+        if (x->described != y->described || x->source != y->source || x->plugin_managed_cap != y->plugin_managed_cap ||
+            x->plugin_managed_used != y->plugin_managed_used || (x->described && x->schedulable != y->schedulable)) {
             simulation_fail(s, "another node", x->name);
         }
         if (memcmp(&x->host, &y->host, sizeof(x->host)) != 0) {
@@ -388,7 +385,8 @@ static void demand_histogram_is_that_of_the_pods(struct simulation *s, const str
             n += p->node_name.n > 0 && cluster_model_node_of(&s->w, p->node_name) != NULL; /* all have GPUs */
         }
     }
-    if (demand_histogram_arrived_n(ledger_demand_histogram(fresh)) != n || demand_histogram_departed_n(ledger_demand_histogram(fresh)) != 0) {
+    if (demand_histogram_arrived_n(ledger_demand_histogram(fresh)) != n ||
+        demand_histogram_departed_n(ledger_demand_histogram(fresh)) != 0) {
         simulation_fail(s, "the mix is not that of the pods", STR_NULL);
     }
     if (demand_histogram_arrived_n(ledger_demand_histogram(s->l)) + late_n < n) {

@@ -40,9 +40,8 @@ static void print_facts(const struct simulation *s, struct str about)
         if (p != NULL && (str_eq(p->uid, about) || str_eq(p->node_name, about))) {
             print_error("%zu: %.*s op %d node \"%.*s\" record \"%.*s\" demand %s %zu wishes%s%s%s\n", i,
                         STR_ARG(p->uid), (int)f->kind, STR_ARG(p->node_name),
-                        STR_ARG(p->record == NULL ? STR_NULL : p->record->id),
-                        demand_defect_name(p->demand->defect), p->demand->gpu_request_n,
-                        p->editable ? ", editable" : "", p->scarred ? ", scarred" : "",
+                        STR_ARG(p->record == NULL ? STR_NULL : p->record->id), demand_defect_name(p->demand->defect),
+                        p->demand->gpu_request_n, p->editable ? ", editable" : "", p->scarred ? ", scarred" : "",
                         p->deleting ? ", deleting" : "");
         } else if (f->node != NULL && str_eq(f->node->name, about)) {
             print_error("%zu: node op %d, version %u, %zu devices\n", i, (int)f->kind, f->node->changes,

@@ -33,15 +33,13 @@ static int64_t number(const cJSON *o, const char *key)
 
 static struct gpu_request gpu_request_of(const cJSON *pod)
 {
-    const cJSON *spec = cJSON_GetObjectItem(pod, "spec"),
-                *meta = cJSON_GetObjectItem(pod, "metadata");
+    const cJSON *spec = cJSON_GetObjectItem(pod, "spec"), *meta = cJSON_GetObjectItem(pod, "metadata");
     const cJSON *container = cJSON_GetArrayItem(cJSON_GetObjectItem(spec, "containers"), 0);
-    const cJSON *limits =
-        cJSON_GetObjectItem(cJSON_GetObjectItem(container, "resources"), "limits");
-    const char *fraction = cJSON_GetStringValue(
-        cJSON_GetObjectItem(cJSON_GetObjectItem(meta, "annotations"), "fgpu.io/gpu-fraction"));
+    const cJSON *limits = cJSON_GetObjectItem(cJSON_GetObjectItem(container, "resources"), "limits");
+    const char *fraction =
+        cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetObjectItem(meta, "annotations"), "fgpu.io/gpu-fraction"));
     struct gpu_request w = {number(limits, "fgpu.io/gpu-count"), number(limits, "fgpu.io/gpu-milli"),
-                     number(limits, "fgpu.io/gpu-memory-mib")};
+                            number(limits, "fgpu.io/gpu-memory-mib")};
     if (fraction) {
         w.milli = strtoll(strchr(fraction, '.') + 1, NULL, 10);
     }
@@ -54,13 +52,11 @@ static struct gpu_request gpu_request_of(const cJSON *pod)
 
 static bool fits(const struct checker_device *d, const struct gpu_request *w)
 {
-    return d->milli_used + w->milli <= 1000 && d->mem_used_mib + w->mem <= d->mem_mib &&
-           d->sharer_n < d->slot_n;
+    return d->milli_used + w->milli <= 1000 && d->mem_used_mib + w->mem <= d->mem_mib && d->sharer_n < d->slot_n;
 }
 
 /* The first devices that fit, as the list of an assignment; false when there are too few. */
-static bool place(const struct checker_node *n, const struct gpu_request *w, bool careless,
-                  struct strbuf *out)
+static bool place(const struct checker_node *n, const struct gpu_request *w, bool careless, struct strbuf *out)
 {
     int64_t found = 0;
     for (size_t i = 0; i < n->device_n && found < w->count; i++) {
@@ -69,8 +65,7 @@ static bool place(const struct checker_node *n, const struct gpu_request *w, boo
             strbuf_addf(out,
                         "%s{\\\"uuid\\\":\\\"%s\\\",\\\"index\\\":%d,\\\"milli\\\":%lld,"
                         "\\\"memMib\\\":%lld}",
-                        found ? "," : "", d->uuid, d->index, (long long)w->milli,
-                        (long long)w->mem);
+                        found ? "," : "", d->uuid, d->index, (long long)w->milli, (long long)w->mem);
             found++;
         }
     }
@@ -98,17 +93,16 @@ static void filter_honestly(struct extender *e, const cJSON *args, struct httpd_
     strbuf_init(&bad, 1 << 20);
     strbuf_init(&devices, 1 << 20);
     checker_run(server, &r);
-    cJSON_ArrayForEach (name, cJSON_GetObjectItem(args, "NodeNames")) {
+    cJSON_ArrayForEach(name, cJSON_GetObjectItem(args, "NodeNames"))
+    {
         strbuf_reset(&devices);
         if (place(node_named(&r, name->valuestring), &w, careless, &devices)) {
             strbuf_addf(&good, "%s\"%s\"", good.n ? "," : "", name->valuestring);
         } else {
-            strbuf_addf(&bad, "%s\"%s\":\"no device has room\"", bad.n ? "," : "",
-                        name->valuestring);
+            strbuf_addf(&bad, "%s\"%s\":\"no device has room\"", bad.n ? "," : "", name->valuestring);
         }
     }
-    strbuf_addf(&resp->body,
-                "{\"Nodes\":null,\"NodeNames\":[%s],\"FailedNodes\":{%s},\"Error\":\"\"}", good.p,
+    strbuf_addf(&resp->body, "{\"Nodes\":null,\"NodeNames\":[%s],\"FailedNodes\":{%s},\"Error\":\"\"}", good.p,
                 good.n ? "" : bad.p);
     checker_report_fini(&r);
     strbuf_fini(&good);
@@ -116,8 +110,7 @@ static void filter_honestly(struct extender *e, const cJSON *args, struct httpd_
     strbuf_fini(&devices);
 }
 
-static enum httpd_action on_filter(void *ctx, struct httpd_request *req,
-                                   struct httpd_response *resp)
+static enum httpd_action on_filter(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     struct extender *e = ctx;
     struct str body = httpd_request_body(req);
@@ -129,18 +122,24 @@ static enum httpd_action on_filter(void *ctx, struct httpd_request *req,
     case EXTENDER_NO_REASON:
         strbuf_add_cstr(&resp->body, "{\"NodeNames\":[],\"FailedNodes\":{\"node-00\":\"full\"}}");
         break;
-    case EXTENDER_NOT_JSON: strbuf_add_cstr(&resp->body, "<html>"); break;
-    case EXTENDER_HTTP_500: httpd_response_text(resp, 500, "no"); break;
-    case EXTENDER_ERROR: strbuf_add_cstr(&resp->body, "{\"Error\":\"not ready\"}"); break;
-    default: filter_honestly(e, args, resp);
+    case EXTENDER_NOT_JSON:
+        strbuf_add_cstr(&resp->body, "<html>");
+        break;
+    case EXTENDER_HTTP_500:
+        httpd_response_text(resp, 500, "no");
+        break;
+    case EXTENDER_ERROR:
+        strbuf_add_cstr(&resp->body, "{\"Error\":\"not ready\"}");
+        break;
+    default:
+        filter_honestly(e, args, resp);
     }
     cJSON_Delete(args);
     return HTTPD_REPLY;
 }
 
 /* The last node asked for is the best. */
-static enum httpd_action on_prioritize(void *ctx, struct httpd_request *req,
-                                       struct httpd_response *resp)
+static enum httpd_action on_prioritize(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     struct extender *e = ctx;
     struct str body = httpd_request_body(req);
@@ -148,9 +147,10 @@ static enum httpd_action on_prioritize(void *ctx, struct httpd_request *req,
     const cJSON *name, *names = cJSON_GetObjectItem(args, "NodeNames");
     int best = atomic_load(&e->fault) == EXTENDER_SCORE_11 ? 11 : 10;
     strbuf_add_char(&resp->body, '[');
-    cJSON_ArrayForEach (name, names) {
-        strbuf_addf(&resp->body, "%s{\"Host\":\"%s\",\"Score\":%d}", resp->body.n > 1 ? "," : "",
-                    name->valuestring, name->next ? 0 : best);
+    cJSON_ArrayForEach(name, names)
+    {
+        strbuf_addf(&resp->body, "%s{\"Host\":\"%s\",\"Score\":%d}", resp->body.n > 1 ? "," : "", name->valuestring,
+                    name->next ? 0 : best);
     }
     strbuf_add_char(&resp->body, ']');
     cJSON_Delete(args);
@@ -179,17 +179,16 @@ static bool bind_honestly(struct extender *e, const cJSON *args)
     bool ok = apiserver_find(server, APISERVER_PODS, ns, name, copy_pod, &pod);
     if (ok) {
         struct gpu_request w = gpu_request_of(pod.doc);
-        ok = place(node_named(&r, json_text(args, "Node")), &w,
-                   atomic_load(&e->fault) == EXTENDER_OVERCOMMIT, &devices);
+        ok =
+            place(node_named(&r, json_text(args, "Node")), &w, atomic_load(&e->fault) == EXTENDER_OVERCOMMIT, &devices);
     }
     if (ok) {
-        strbuf_addf(
-            &binding,
-            "{\"metadata\":{\"name\":\"%s\",\"uid\":\"%s\",\"annotations\":{"
-            "\"fgpu.io/assignment\":\"{\\\"v\\\":1,\\\"id\\\":\\\"1\\\",\\\"containers\\\":[{"
-            "\\\"name\\\":\\\"main\\\",\\\"init\\\":false,\\\"devices\\\":[%s]}]}\"}},"
-            "\"target\":{\"kind\":\"Node\",\"name\":\"%s\"}}",
-            name, json_text(args, "PodUID"), devices.p, json_text(args, "Node"));
+        strbuf_addf(&binding,
+                    "{\"metadata\":{\"name\":\"%s\",\"uid\":\"%s\",\"annotations\":{"
+                    "\"fgpu.io/assignment\":\"{\\\"v\\\":1,\\\"id\\\":\\\"1\\\",\\\"containers\\\":[{"
+                    "\\\"name\\\":\\\"main\\\",\\\"init\\\":false,\\\"devices\\\":[%s]}]}\"}},"
+                    "\"target\":{\"kind\":\"Node\",\"name\":\"%s\"}}",
+                    name, json_text(args, "PodUID"), devices.p, json_text(args, "Node"));
         snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods/%s/binding", ns, name);
         struct http_reply reply = http_call(server, "POST", path, binding.p);
         ok = reply.status == 201;
@@ -220,17 +219,11 @@ struct extender *extender_start(void)
     struct extender *e = calloc(1, sizeof(*e));
     assert_non_null(e);
     pthread_mutex_init(&e->lock, NULL);
-    e->routes[0] =
-        (struct httpd_route){.method = "POST", .path = "/v1/filter", .handle = on_filter, .ctx = e};
-    e->routes[1] = (struct httpd_route){
-        .method = "POST", .path = "/v1/prioritize", .handle = on_prioritize, .ctx = e};
-    e->routes[2] =
-        (struct httpd_route){.method = "POST", .path = "/v1/bind", .handle = on_bind, .ctx = e};
-    struct httpd_listener_config listener = {.name = "verbs",
-                                             .address = "127.0.0.1:0",
-                                             .routes = e->routes,
-                                             .route_n = 3,
-                                             .thread_n = 2};
+    e->routes[0] = (struct httpd_route){.method = "POST", .path = "/v1/filter", .handle = on_filter, .ctx = e};
+    e->routes[1] = (struct httpd_route){.method = "POST", .path = "/v1/prioritize", .handle = on_prioritize, .ctx = e};
+    e->routes[2] = (struct httpd_route){.method = "POST", .path = "/v1/bind", .handle = on_bind, .ctx = e};
+    struct httpd_listener_config listener = {
+        .name = "verbs", .address = "127.0.0.1:0", .routes = e->routes, .route_n = 3, .thread_n = 2};
     struct httpd_config config = {.listeners = &listener, .listener_n = 1};
     assert_int_equal(httpd_server_new(&config, &e->http, NULL), 0);
     assert_int_equal(httpd_server_start(e->http, NULL), 0);

@@ -43,8 +43,8 @@ static CURL *handle_for(struct apiserver *a, const char *path)
     return c;
 }
 
-static struct http_reply send_body(struct apiserver *a, const char *method, const char *path,
-                                   const char *content_type, const char *body)
+static struct http_reply send_body(struct apiserver *a, const char *method, const char *path, const char *content_type,
+                                   const char *body)
 {
     struct http_reply r = {.retry_after = -1};
     char header[128];
@@ -74,14 +74,12 @@ static struct http_reply send_body(struct apiserver *a, const char *method, cons
     return r;
 }
 
-struct http_reply http_call(struct apiserver *a, const char *method, const char *path,
-                            const char *body)
+struct http_reply http_call(struct apiserver *a, const char *method, const char *path, const char *body)
 {
     return send_body(a, method, path, "application/json", body);
 }
 
-struct http_reply http_patch(struct apiserver *a, const char *path, const char *content_type,
-                             const char *body)
+struct http_reply http_patch(struct apiserver *a, const char *path, const char *content_type, const char *body)
 {
     return send_body(a, "PATCH", path, content_type, body);
 }
@@ -93,8 +91,7 @@ void http_reply_fini(struct http_reply *r)
     r->doc = NULL;
 }
 
-void http_expect(struct apiserver *a, const char *method, const char *path, const char *body,
-                 int status)
+void http_expect(struct apiserver *a, const char *method, const char *path, const char *body, int status)
 {
     struct http_reply r = http_call(a, method, path, body);
     if (r.status != status) {

@@ -20,15 +20,12 @@ struct http_reply {
 };
 
 /* `path` follows the server's URL. body NULL: none. */
-struct http_reply http_call(struct apiserver *a, const char *method, const char *path,
-                            const char *body);
-struct http_reply http_patch(struct apiserver *a, const char *path, const char *content_type,
-                             const char *body);
+struct http_reply http_call(struct apiserver *a, const char *method, const char *path, const char *body);
+struct http_reply http_patch(struct apiserver *a, const char *path, const char *content_type, const char *body);
 void http_reply_fini(struct http_reply *r);
 
 /* The call, its status asserted, nothing kept. */
-void http_expect(struct apiserver *a, const char *method, const char *path, const char *body,
-                 int status);
+void http_expect(struct apiserver *a, const char *method, const char *path, const char *body, int status);
 
 const char *json_text(const cJSON *o, const char *path); /* "" when absent */
 

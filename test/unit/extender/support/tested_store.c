@@ -49,26 +49,22 @@ void apply_empty_lists(void)
 void apply_node(const char *name, int gpu_n, int64_t mem_mib, bool schedulable)
 {
     struct device devices[DEVICES_PER_NODE_MAX];
-    const struct inventory inventory = {
-        .source = INVENTORY_ANNOTATION, .devices = devices, .device_n = (size_t)gpu_n};
+    const struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = devices, .device_n = (size_t)gpu_n};
 
     for (int i = 0; i < gpu_n; i++) {
-        devices[i] = (struct device){
-            .index = i, .model = STR("A100"), .mem_mib = mem_mib, .slot_n = 16, .healthy = true};
+        devices[i] =
+            (struct device){.index = i, .model = STR("A100"), .mem_mib = mem_mib, .slot_n = 16, .healthy = true};
     }
-    apply((struct ledger_op){
-        .kind = LEDGER_NODE_DESCRIBED,
-        .node = {.name = str_of(name), .schedulable = schedulable, .inventory = &inventory}});
+    apply((struct ledger_op){.kind = LEDGER_NODE_DESCRIBED,
+                             .node = {.name = str_of(name), .schedulable = schedulable, .inventory = &inventory}});
 }
 
 void apply_pod(const char *uid, const char *node, const struct demand *d)
 {
-    apply((struct ledger_op){.kind = LEDGER_POD_OBSERVED,
-                             .pod = {.uid = str_of(uid),
-                                     .namespace_ = STR("d"),
-                                     .name = str_of(uid),
-                                     .node_name = str_of(node),
-                                     .demand = d}});
+    apply((struct ledger_op){
+        .kind = LEDGER_POD_OBSERVED,
+        .pod = {
+            .uid = str_of(uid), .namespace_ = STR("d"), .name = str_of(uid), .node_name = str_of(node), .demand = d}});
 }
 
 void ingest_two_gpus(const struct ingest *by, struct str name)

@@ -1,5 +1,5 @@
-/* extender/support/tested_store.h - the store that a test program of this layer is about, memory for what it answers, and
- * the ways in which facts reach it. A test that is refused what it asks for here fails.
+/* extender/support/tested_store.h - the store that a test program of this layer is about, memory for what it answers,
+ * and the ways in which facts reach it. A test that is refused what it asks for here fails.
  */
 #ifndef EXTENDER_SUPPORT_TESTED_STORE_H
 #define EXTENDER_SUPPORT_TESTED_STORE_H
@@ -34,20 +34,18 @@ void apply_pod(const char *uid, const char *node, const struct demand *d);
 
 /* A node with GPUs "GPU-0" and "GPU-1" of 80 GiB in its annotation, as `by` reads it. */
 void ingest_two_gpus(const struct ingest *by, struct str name);
-#define TWO_GPUS                                                                                   \
-    "{\"v\":1,\"gpus\":[{\"uuid\":\"GPU-0\",\"index\":0,\"memMib\":81920},"                        \
+#define TWO_GPUS                                                                                                       \
+    "{\"v\":1,\"gpus\":[{\"uuid\":\"GPU-0\",\"index\":0,\"memMib\":81920},"                                            \
     "{\"uuid\":\"GPU-1\",\"index\":1,\"memMib\":81920}]}"
 
 /* A demand of one container "main" for a part of one GPU; outside of functions it lasts for ever. */
-#define DEMAND_OF_SHARE(milli_)                                                                    \
-    {                                                                                              \
-        .dialect = "native",                                                                       \
-        .gpu_requests = &(struct gpu_request){.container = {"main", 4},                                         \
-                                 .count = 1,                                                       \
-                                 .kind = GPU_REQUEST_MILLI,                                               \
-                                 .milli = (milli_),                                                \
-                                 .phases = 1},                                                     \
-        .gpu_request_n = 1                                                                                \
+#define DEMAND_OF_SHARE(milli_)                                                                                        \
+    {                                                                                                                  \
+        .dialect = "native",                                                                                           \
+        .gpu_requests =                                                                                                \
+            &(struct gpu_request){                                                                                     \
+                .container = {"main", 4}, .count = 1, .kind = GPU_REQUEST_MILLI, .milli = (milli_), .phases = 1},      \
+        .gpu_request_n = 1                                                                                             \
     }
 
 /* ---- what is to be seen ---- */

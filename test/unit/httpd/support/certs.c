@@ -14,12 +14,12 @@
 
 enum { HOUR_S = 3600, PATIENCE_S = 60 };
 
-#define OK(call_)                                                                                  \
-    do {                                                                                           \
-        const int ok_r = (call_);                                                                  \
-        if (ok_r < 0) {                                                                            \
-            fail_msg("%s: %s", #call_, gnutls_strerror(ok_r));                                     \
-        }                                                                                          \
+#define OK(call_)                                                                                                      \
+    do {                                                                                                               \
+        const int ok_r = (call_);                                                                                      \
+        if (ok_r < 0) {                                                                                                \
+            fail_msg("%s: %s", #call_, gnutls_strerror(ok_r));                                                         \
+        }                                                                                                              \
     } while (0)
 
 void cert_make(struct cert *ret, const struct cert_wish *w)
@@ -27,29 +27,25 @@ void cert_make(struct cert *ret, const struct cert_wish *w)
     const time_t now = time(NULL);
     const bool usual = w->begins_s == 0 && w->ends_s == 0;
     OK(gnutls_x509_privkey_init(&ret->key));
-    OK(gnutls_x509_privkey_generate(ret->key, GNUTLS_PK_ECDSA,
-                                    GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0));
+    OK(gnutls_x509_privkey_generate(ret->key, GNUTLS_PK_ECDSA, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0));
     OK(gnutls_x509_crt_init(&ret->crt));
     OK(gnutls_x509_crt_set_version(ret->crt, 3));
     OK(gnutls_x509_crt_set_key(ret->crt, ret->key));
     const unsigned char serial = w->serial != 0 ? w->serial : 1;
     OK(gnutls_x509_crt_set_serial(ret->crt, &serial, 1));
-    OK(gnutls_x509_crt_set_activation_time(ret->crt,
-                                           usual ? now - HOUR_S : now + (time_t)w->begins_s));
-    OK(gnutls_x509_crt_set_expiration_time(ret->crt,
-                                           usual ? now + HOUR_S : now + (time_t)w->ends_s));
+    OK(gnutls_x509_crt_set_activation_time(ret->crt, usual ? now - HOUR_S : now + (time_t)w->begins_s));
+    OK(gnutls_x509_crt_set_expiration_time(ret->crt, usual ? now + HOUR_S : now + (time_t)w->ends_s));
     if (w->cn != NULL) {
         const size_t n = w->cn_n != 0 ? w->cn_n : strlen(w->cn);
-        OK(gnutls_x509_crt_set_dn_by_oid(ret->crt, GNUTLS_OID_X520_COMMON_NAME, 0, w->cn,
-                                         (unsigned)n));
+        OK(gnutls_x509_crt_set_dn_by_oid(ret->crt, GNUTLS_OID_X520_COMMON_NAME, 0, w->cn, (unsigned)n));
     }
     if (w->dns != NULL) {
-        OK(gnutls_x509_crt_set_subject_alt_name(ret->crt, GNUTLS_SAN_DNSNAME, w->dns,
-                                                (unsigned)strlen(w->dns), GNUTLS_FSAN_APPEND));
+        OK(gnutls_x509_crt_set_subject_alt_name(ret->crt, GNUTLS_SAN_DNSNAME, w->dns, (unsigned)strlen(w->dns),
+                                                GNUTLS_FSAN_APPEND));
     }
     if (w->uri != NULL) {
-        OK(gnutls_x509_crt_set_subject_alt_name(ret->crt, GNUTLS_SAN_URI, w->uri,
-                                                (unsigned)strlen(w->uri), GNUTLS_FSAN_APPEND));
+        OK(gnutls_x509_crt_set_subject_alt_name(ret->crt, GNUTLS_SAN_URI, w->uri, (unsigned)strlen(w->uri),
+                                                GNUTLS_FSAN_APPEND));
     }
     OK(gnutls_x509_crt_set_basic_constraints(ret->crt, w->ca, -1));
     if (w->purpose != NULL) {
@@ -101,8 +97,7 @@ void cert_write_key(const struct cert *c, const char *path)
     gnutls_datum_t pem;
     FILE *f = fopen(path, "w");
     assert_non_null(f);
-    OK(gnutls_x509_privkey_export2_pkcs8(c->key, GNUTLS_X509_FMT_PEM, NULL, GNUTLS_PKCS_PLAIN,
-                                         &pem));
+    OK(gnutls_x509_privkey_export2_pkcs8(c->key, GNUTLS_X509_FMT_PEM, NULL, GNUTLS_PKCS_PLAIN, &pem));
     append(f, &pem);
     assert_int_equal(fclose(f), 0);
 }
@@ -118,15 +113,12 @@ bool tls_client_open(struct tls_client *c, uint16_t port, const struct tls_wish 
     assert_int_equal(connect(c->fd, (const struct sockaddr *)&in, sizeof(in)), 0);
     OK(gnutls_certificate_allocate_credentials(&c->credentials));
     if (w->cert != NULL) {
-        gnutls_x509_crt_t chain[] = {w->cert->crt,
-                                     w->intermediate != NULL ? w->intermediate->crt : NULL};
-        OK(gnutls_certificate_set_x509_key(c->credentials, chain, w->intermediate != NULL ? 2 : 1,
-                                           w->cert->key));
+        gnutls_x509_crt_t chain[] = {w->cert->crt, w->intermediate != NULL ? w->intermediate->crt : NULL};
+        OK(gnutls_certificate_set_x509_key(c->credentials, chain, w->intermediate != NULL ? 2 : 1, w->cert->key));
     }
     /* a certificate is sent whatever CAs the server says it knows */
     OK(gnutls_init(&c->session, GNUTLS_CLIENT | GNUTLS_FORCE_CLIENT_CERT | GNUTLS_NO_SIGNAL));
-    OK(gnutls_priority_set_direct(c->session, w->priorities != NULL ? w->priorities : "NORMAL",
-                                  NULL));
+    OK(gnutls_priority_set_direct(c->session, w->priorities != NULL ? w->priorities : "NORMAL", NULL));
     OK(gnutls_credentials_set(c->session, GNUTLS_CRD_CERTIFICATE, c->credentials));
     gnutls_transport_set_int(c->session, c->fd);
     int r;
@@ -143,8 +135,7 @@ int tls_client_get(struct tls_client *c, const char *path, gnutls_alert_descript
     size_t n = 0;
     const int text_n = snprintf(text, sizeof(text), "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path);
     *ret_alert = GNUTLS_A_CLOSE_NOTIFY;
-    (void)gnutls_record_send(c->session, text,
-                             (size_t)text_n); /* if refused, the alert is read below */
+    (void)gnutls_record_send(c->session, text, (size_t)text_n); /* if refused, the alert is read below */
     for (;;) {
         const ssize_t r = gnutls_record_recv(c->session, got + n, sizeof(got) - 1 - n);
         if (r == GNUTLS_E_FATAL_ALERT_RECEIVED) {

@@ -31,9 +31,8 @@ static void open_to(struct client *c, const struct sockaddr *sa, socklen_t len)
 
 static struct sockaddr_in loopback(uint16_t port)
 {
-    return (struct sockaddr_in){.sin_family = AF_INET,
-                                .sin_port = htons(port),
-                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    return (struct sockaddr_in){
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
 void client_open(struct client *c, uint16_t port)
@@ -44,9 +43,8 @@ void client_open(struct client *c, uint16_t port)
 
 void client_open_v6(struct client *c, uint16_t port)
 {
-    const struct sockaddr_in6 in6 = {.sin6_family = AF_INET6,
-                                     .sin6_port = htons(port),
-                                     .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    const struct sockaddr_in6 in6 = {
+        .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = IN6ADDR_LOOPBACK_INIT};
     open_to(c, (const struct sockaddr *)&in6, sizeof(in6));
 }
 

@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 
-void fixture_start(struct fixture *f, const struct httpd_config *config,
-                   const struct httpd_route *routes, size_t route_n)
+void fixture_start(struct fixture *f, const struct httpd_config *config, const struct httpd_route *routes,
+                   size_t route_n)
 {
     const struct httpd_listener_config listener = {
         .name = "test",
@@ -46,8 +46,7 @@ enum httpd_action handler_ok(void *ctx, struct httpd_request *req, struct httpd_
 void post(struct client *c, const char *path, const void *body, size_t n)
 {
     char head[256];
-    snprintf(head, sizeof(head), "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n", path,
-             n);
+    snprintf(head, sizeof(head), "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n", path, n);
     client_text(c, head);
     client_send(c, body, n);
 }

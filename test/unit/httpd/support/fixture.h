@@ -15,8 +15,8 @@ struct fixture {
 };
 
 /* Fields of `config` other than the listeners are the caller's GPU requests; NULL: all defaults. */
-void fixture_start(struct fixture *f, const struct httpd_config *config,
-                   const struct httpd_route *routes, size_t route_n);
+void fixture_start(struct fixture *f, const struct httpd_config *config, const struct httpd_route *routes,
+                   size_t route_n);
 void fixture_stop(struct fixture *f);
 
 /* Answers with the request's body. */

@@ -11,8 +11,7 @@ struct api_fixture f;
 
 static bool handle(void *ctx, const struct http_in *in);
 
-static void observe(void *ctx, const char *verb, const char *resource, int status,
-                    int64_t duration_ns)
+static void observe(void *ctx, const char *verb, const char *resource, int status, int64_t duration_ns)
 {
     (void)ctx;
     pthread_mutex_lock(&f.lock);
@@ -112,8 +111,7 @@ static void reply_gzip(const struct http_in *in, size_t n)
     static const char text[] = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x04\x03\xcb\xcf\x4b\x55\x28\x29\xcf"
                                "\x07\x00\x2f\x89\x07\xcd\x07\x00\x00\x00";
     char offered[64];
-    if (!http_header(in, "Accept-Encoding", offered, sizeof(offered)) ||
-        strcmp(offered, "gzip") != 0) {
+    if (!http_header(in, "Accept-Encoding", offered, sizeof(offered)) || strcmp(offered, "gzip") != 0) {
         http_reply(in, 200, "", "plain");
         return;
     }
@@ -162,8 +160,7 @@ static bool handle(void *ctx, const struct http_in *in)
         reply_gzip(in, 14);
         return false;
     } else if (strcmp(path, "/trickle") == 0) {
-        static const char start[] =
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nevent\r\n";
+        static const char start[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nevent\r\n";
         http_send(in, start, sizeof(start) - 1);
         http_hang(in);
         return false;
@@ -204,8 +201,7 @@ void expect(const struct kube_request *request, enum kube_outcome_kind kind, boo
     struct call_result r;
     call_now(f.client, request, &r);
     if (r.outcome.kind != kind || r.outcome.maybe_sent != sent || r.outcome.http_status != status) {
-        fail_msg("%s %s: %s, sent %d, status %d, %s", request->method, request->path,
-                 kube_outcome_name(r.outcome.kind), r.outcome.maybe_sent, r.outcome.http_status,
-                 r.outcome.detail);
+        fail_msg("%s %s: %s, sent %d, status %d, %s", request->method, request->path, kube_outcome_name(r.outcome.kind),
+                 r.outcome.maybe_sent, r.outcome.http_status, r.outcome.detail);
     }
 }

@@ -208,8 +208,7 @@ void http_reply(const struct http_in *in, int status, const char *headers, const
 {
     size_t length = strlen(body), size = length + strlen(headers) + 128;
     char *text = xmalloc(size);
-    int n = snprintf(text, size, "HTTP/1.1 %d x\r\nContent-Length: %zu\r\n%s\r\n%s", status, length,
-                     headers, body);
+    int n = snprintf(text, size, "HTTP/1.1 %d x\r\nContent-Length: %zu\r\n%s\r\n%s", status, length, headers, body);
     http_send(in, text, (size_t)n);
     free(text);
 }

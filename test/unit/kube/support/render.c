@@ -32,9 +32,8 @@ static void add_containers(struct strbuf *out, const struct container *c, size_t
 
 void render_pod(struct strbuf *out, const struct pod *p)
 {
-    const struct str texts[] = {p->namespace_,       p->name,      p->uid,
-                                p->resource_version, p->node_name, p->nominated_node_name,
-                                p->scheduler_name};
+    const struct str texts[] = {p->namespace_,          p->name,          p->uid, p->resource_version, p->node_name,
+                                p->nominated_node_name, p->scheduler_name};
 
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         add(out, texts[i]);

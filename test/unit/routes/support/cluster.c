@@ -25,8 +25,7 @@ static bool read_leader(void *ctx)
 
 void cluster_init_unsynced(struct cluster *c)
 {
-    const struct ledger_limits limits = {
-        .hash_key = {1, 2}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000};
+    const struct ledger_limits limits = {.hash_key = {1, 2}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000};
     struct config *config = config_defaults();
 
     memset(c, 0, sizeof(*c));
@@ -120,13 +119,16 @@ void cluster_node(struct cluster *c, const struct node_spec *spec)
 void cluster_pod(struct cluster *c, const struct pod_spec *spec)
 {
     struct gpu_request gpu_request = {.container = STR("main"),
-                        .count = 1,
-                        .kind = GPU_REQUEST_BOTH,
-                        .milli = spec->milli,
-                        .mem_mib = spec->mem_mib,
-                        .phases = 1};
-    struct demand demand = {
-        .dialect = "native", .gpu_requests = &gpu_request, .gpu_request_n = 1, .plugin_managed_n = spec->whole_n, .host = spec->host};
+                                      .count = 1,
+                                      .kind = GPU_REQUEST_BOTH,
+                                      .milli = spec->milli,
+                                      .mem_mib = spec->mem_mib,
+                                      .phases = 1};
+    struct demand demand = {.dialect = "native",
+                            .gpu_requests = &gpu_request,
+                            .gpu_request_n = 1,
+                            .plugin_managed_n = spec->whole_n,
+                            .host = spec->host};
     struct assigned_device device = {str_of(spec->uuid), spec->index, spec->milli, spec->mem_mib};
     struct assigned_container container = {.name = STR("main"), .devices = &device, .device_n = 1};
     struct assignment record = {str_of(spec->decision), &container, 1};
@@ -146,15 +148,12 @@ void cluster_pod(struct cluster *c, const struct pod_spec *spec)
     apply(c, &op);
 }
 
-void cluster_reserve(struct cluster *c, const char *uid, const char *node, unsigned ordinal,
-                     const char *decision)
+void cluster_reserve(struct cluster *c, const char *uid, const char *node, unsigned ordinal, const char *decision)
 {
     struct placement at = {.gpu_request_devices = {UINT64_C(1) << ordinal}};
-    struct ledger_op op = {.kind = LEDGER_RESERVE,
-                           .reserve = {.uid = str_of(uid),
-                                       .node_name = str_of(node),
-                                       .decision_id = str_of(decision),
-                                       .placement = &at}};
+    struct ledger_op op = {
+        .kind = LEDGER_RESERVE,
+        .reserve = {.uid = str_of(uid), .node_name = str_of(node), .decision_id = str_of(decision), .placement = &at}};
 
     apply(c, &op);
 }

@@ -49,8 +49,7 @@ struct pod_spec {
 };
 void cluster_pod(struct cluster *c, const struct pod_spec *spec);
 /* Reserves a pending pod on the node's device `ordinal`. */
-void cluster_reserve(struct cluster *c, const char *uid, const char *node, unsigned ordinal,
-                     const char *decision);
+void cluster_reserve(struct cluster *c, const char *uid, const char *node, unsigned ordinal, const char *decision);
 void cluster_op(struct cluster *c, enum ledger_op_kind kind, const char *name);
 
 /* The whole document as text (malloc'ed) and as JSON. */

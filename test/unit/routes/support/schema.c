@@ -170,8 +170,7 @@ static bool has_few_items(struct check *c, const cJSON *rule, const cJSON *v)
 
 static bool is_long_enough(struct check *c, const cJSON *rule, const cJSON *v)
 {
-    return !cJSON_IsString(v) || (double)strlen(v->valuestring) >= rule->valuedouble ||
-           violate(c, "minLength");
+    return !cJSON_IsString(v) || (double)strlen(v->valuestring) >= rule->valuedouble || violate(c, "minLength");
 }
 
 static bool is_pattern(struct check *c, const cJSON *rule, const cJSON *v)
@@ -234,8 +233,7 @@ static bool check_value(struct check *c, const cJSON *schema, const cJSON *v)
     {
         size_t i = 0;
 
-        while (i < sizeof(keywords) / sizeof(keywords[0]) &&
-               strcmp(keywords[i].name, rule->string) != 0) {
+        while (i < sizeof(keywords) / sizeof(keywords[0]) && strcmp(keywords[i].name, rule->string) != 0) {
             i++;
         }
         if (i == sizeof(keywords) / sizeof(keywords[0])) {

@@ -1,5 +1,5 @@
-/* routes/support/tested_cluster.h - the cluster of a test program: synced and empty when a test begins, checked when it is
- * over.
+/* routes/support/tested_cluster.h - the cluster of a test program: synced and empty when a test begins, checked when it
+ * is over.
  */
 #ifndef TEST_ROUTES_TESTED_CLUSTER_H
 #define TEST_ROUTES_TESTED_CLUSTER_H
