@@ -1,8 +1,10 @@
 /* cmd/runtime_internal.h - the parts of a runtime, shared by the files that wire them. runtime.c has the table of
- * parts: who is started when, and stopped and freed in which order. Each other file wires one kind: runtime_ledger.c
- * what is charged, and what the ledger tells runtime_api.c      who talks to the API server: client, Events, binder,
- * requeue trigger, access runtime_rules.c    what is decided by: policy sets, configurations, and how another one takes
- * effect runtime_feeds.c    what is read of the cluster runtime_audit.c    whether the ledger agrees with it
+ * parts: who is started when, and stopped and freed in which order. Each other file wires one kind:
+ *   runtime_ledger.c   what is charged, and what the ledger tells
+ *   runtime_api.c      who talks to the API server: client, Events, binder, requeue trigger, access
+ *   runtime_rules.c    what is decided by: policy sets, configurations, and how another one takes effect
+ *   runtime_feeds.c    what is read of the cluster
+ *   runtime_audit.c    whether the ledger agrees with it
  *   runtime_change.c   what keys, time and pools change
  *   runtime_surface.c  what is shown and answered over HTTP
  * A member is written by the file that starts the part, and NULL before. */

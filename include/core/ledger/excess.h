@@ -4,12 +4,14 @@
  * charges it (design.md 3.1). It is never without a cause, though, and every cause is a fact that the ledger holds and
  * that ends:
  *
- *   capacity   a description of the node took away what was given before, be it that this shows only later, because a
- * share takes less of a smaller device; ends when the charges fit again unproven   a pod is charged here because nobody
- * can prove where it is: no record, kubelet picked, or only its index joins it to the device; ends when its devices
- * become known, or with the pod raised     a pod that was placed here takes more than it was granted: its request or
- * its reading changed; ends when it falls back, or with the pod recorded   the record of a pod that this process did
- * not place names the device: another process placed it, or this one before it was restarted; ends with the pod
+ *   capacity   a description of the node took away what was given before. It may show only later, because a share takes
+ *              less of a smaller device; ends when the charges fit again
+ *   unproven   a pod is charged here because nobody can prove where it is: no record, kubelet picked, or only its
+ *              index joins it to the device; ends when its devices become known, or with the pod
+ *   raised     a pod that was placed here takes more than it was granted: its request or its reading changed; ends when
+ *              it falls back, or with the pod
+ *   recorded   the record of a pod that this process did not place names the device: another process placed it, or
+ *              this one before it was restarted; ends with the pod
  *   reserved   a reservation of this process took what was not free
  *
  * The last is a broken invariant, and so is a device that is too small for nothing but what was granted here:

@@ -43,7 +43,7 @@ static void charge_max(struct charge *peak, const struct charge *c)
     peak->profile = c->profile;
 }
 
-/* The peak over the phases of the GPU requests in `GPU requests` (a bit each), all on `device`. Each dimension has its
+/* The peak over the phases of the GPU requests in `gpu_requests` (a bit each), all on `device`. Each dimension has its
  * own peak: the phase with the most memory need not be the one with the most compute. */
 static struct charge peak_charge(const struct demand *d, uint64_t gpu_requests, const struct device_state *device)
 {

@@ -146,7 +146,7 @@ static void floors_of_record(struct pod_entry *p, const struct assignment *as, c
 }
 
 /* The demand that a record alone implies, for a bound pod whose request annotations are gone or spoilt.
- * GPU requests go to `GPU requests` (DEMAND_GPU_REQUESTS_MAX). */
+ * GPU requests go to `gpu_requests` (DEMAND_GPU_REQUESTS_MAX). */
 static struct demand demand_of_record(const struct assignment *as, struct gpu_request *gpu_requests)
 {
     struct demand d = {.source = DEMAND_FROM_ANNOTATIONS, .dialect = "native", .gpu_requests = gpu_requests};

@@ -27,7 +27,7 @@ struct device_ref *ledger_refs_of_record(const struct ledger *l, const struct de
 /* Does the annotation still say what we know: same decision, same devices? */
 bool ledger_record_is_ours(const struct ledger *l, const struct pod_entry *p, const struct assignment *as);
 /* Devices (p->refs) and floors from the record, and the demand to go by: `d`, or, where that is gone or spoilt,
- * the one that the record implies, in *recorded and `GPU requests` (DEMAND_GPU_REQUESTS_MAX). `as` may be NULL. */
+ * the one that the record implies, in *recorded and `gpu_requests` (DEMAND_GPU_REQUESTS_MAX). `as` may be NULL. */
 const struct demand *ledger_read_record(const struct ledger *l, struct pod_entry *p, const struct demand *d,
                                         const struct assignment *as, struct gpu_request *gpu_requests,
                                         struct demand *recorded);

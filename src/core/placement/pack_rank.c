@@ -120,7 +120,7 @@ static bool same_merit(const struct pack_result *a, const struct pack_result *b)
            a->score == b->score;
 }
 
-/* From ranks, not from scores: kube-scheduler adds these points to those of others and samples lots among equals, so
+/* From ranks, not from scores: kube-scheduler adds these points to those of others and draws lots among equals, so
  * the best must be alone at the top, and 0..10 is too coarse for scores. */
 void pack_points(const struct pack_result *ranked, size_t n, int32_t *ret_points)
 {

@@ -1,8 +1,9 @@
 /* The answer of the native dialect: the record, and what the containers are to see of it.
  *
- * Per container by position (`.c0` app, `.i0` init), because the keys of annotations end at 63 characters, and to be
- * read through the downward API: fgpu.io/visible-devices.c0                 for NVIDIA_VISIBLE_DEVICES: UUIDs, or
- * indexes where no UUID is known fgpu.io/mps-active-thread-percentage.c0    for CUDA_MPS_ACTIVE_THREAD_PERCENTAGE
+ * Per container by position (`.c0` app, `.i0` init), because the keys of annotations end at 63 characters; to be read
+ * through the downward API:
+ *   fgpu.io/visible-devices.c0                 for NVIDIA_VISIBLE_DEVICES: UUIDs, or indexes where no UUID is known
+ *   fgpu.io/mps-active-thread-percentage.c0    for CUDA_MPS_ACTIVE_THREAD_PERCENTAGE
  *   fgpu.io/mps-pinned-device-mem-limit.c0     for CUDA_MPS_PINNED_DEVICE_MEM_LIMIT, "0=4096M"
  *
  * The MPS keys follow the quality of service: the percentage is the smallest share charged among the
