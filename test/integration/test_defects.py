@@ -70,7 +70,7 @@ def test_B3_unequal_shapes_on_a_full_node__equal_answers(cluster, api, fgpu):
 
 
 def test_B4_pods_with_impossible_indexes_at_start__no_crash_and_counted_everywhere(own):
-    """See test_wishes for the records that arrive later, and test_restart for more of them at start."""
+    """See test_gpu_requests for the records that arrive later, and test_restart for more of them at start."""
     node = own.node(gpus=4)
     for index in ("99", "-1", "4", "18446744073709551615"):
         own.api.pod(milli(100), nodeName=node, annotations={"fgpu.io/assignment":
