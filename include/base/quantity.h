@@ -5,7 +5,7 @@
  * As upstream, the digits may be missing where its fast path reads the number: "+", ".", "Ki" and "m" are
  * 0, but "Pi" and "e-10" are malformed. Upstream rounds what is finer than a nano up (away from zero);
  * above 2^63-1 it silently caps (binary suffixes) or wraps (the others). We keep the rounding and refuse the
- * rest: a GPU request that nobody can mean is an error, not the largest number.
+ * rest: an amount that nobody can mean is an error, not the largest number.
  * Checked against a table generated with the upstream package (test/data/quantity).
  *
  * The value is kept in nano units as a signed 128-bit integer; |value| <= (2^63-1) * 10^9.

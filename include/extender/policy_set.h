@@ -13,7 +13,7 @@
  * Facts are always read by the newest rules, announced or current; a feed takes new ones only where
  * a list begins, so that a complete list is read by one set of rules.
  *
- * Who announces must ask for the relists. Thread-safe; the lock is the book's own and is held for a
+ * Who announces must ask for the relists. Thread-safe; the lock is the set's own and is held for a
  * few assignments, but for policy_set_observe.
  */
 #ifndef EXTENDER_POLICY_SET_H

@@ -42,7 +42,7 @@ enum wake_result {
 /* Starts one PATCH and returns; requeue_trigger_sent() follows exactly once, from any thread, also from inside. */
 typedef void requeue_trigger_send_fn(void *ctx, struct requeue_trigger *w);
 
-/* Borrows everything. Puts itself behind store_watch_residual(). */
+/* Borrows everything. Puts itself behind store_watch_capacity(). */
 WARN_UNUSED int requeue_trigger_new(struct store *store, const struct clock *clock, const struct log *log,
                                     requeue_trigger_send_fn *send, void *send_ctx, struct requeue_trigger **ret,
                                     struct err *reterr);
@@ -61,12 +61,12 @@ void requeue_trigger_refused(struct requeue_trigger *w, uint64_t generation);
 
 struct policy_set;
 /* The same, by rules of this generation: those that are current by now may let the pod in, and whoever made them so may
- * have said requeue_trigger_residual() already. */
+ * have said requeue_trigger_capacity() already. */
 void requeue_trigger_refused_by(struct requeue_trigger *w, uint64_t generation, struct policy_set *book,
                                 uint64_t rules_generation);
 
 /* Room appeared that no op of the ledger shows: another policy holds. */
-void requeue_trigger_residual(struct requeue_trigger *w); /* NULL is fine */
+void requeue_trigger_capacity(struct requeue_trigger *w); /* NULL is fine */
 
 /* `detail` is for the log, valid during the call. */
 void requeue_trigger_sent(struct requeue_trigger *w, enum wake_result result, const char *detail);

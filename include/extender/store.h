@@ -206,12 +206,12 @@ WARN_UNUSED int store_shadow(struct store *s, struct arena *a, const struct view
                              struct store_shadow *ret, struct err *reterr);
 void store_forecast(struct store *s, struct forecast *o, const struct strategy *for_strategy);
 
-/* ledger_residual_generation(). */
-uint64_t store_residual_generation(struct store *s);
+/* ledger_capacity_generation(). */
+uint64_t store_capacity_generation(struct store *s);
 /* `fn` is called after every op that made room, on the thread that applied it and without the lock. One at
  * a time; NULL ends it, and when that returns no call is under way. */
-typedef void store_residual_fn(void *ctx);
-void store_watch_residual(struct store *s, store_residual_fn *fn, void *ctx);
+typedef void store_capacity_fn(void *ctx);
+void store_watch_capacity(struct store *s, store_capacity_fn *fn, void *ctx);
 
 /* `fn` is called for every device that begins or ceases to be over-committed, like the one above. */
 typedef void store_overcommit_fn(void *ctx, const struct ledger_overcommit *o);

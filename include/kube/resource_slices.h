@@ -13,7 +13,7 @@
 
 /* As kube_decode_pod() in kube/objects.h. */
 bool kube_decode_slice(struct json_reader *r, struct resource_slice *ret);
-/* As kube_salvage_pod(). Where no node can be found it is `anywhere`; `room` is for the name of one. */
-void kube_salvage_slice(struct str text, struct resource_slice *ret, struct str *room);
+/* As kube_salvage_pod(). Where no node can be found it is `anywhere`; `buffer` is for the name of one. */
+void kube_salvage_slice(struct str text, struct resource_slice *ret, struct str *buffer);
 
 #endif

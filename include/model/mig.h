@@ -116,6 +116,6 @@ unsigned mig_count_placements(const struct mig_family *f, uint16_t occupied);
 int mig_choose_start(const struct mig_family *f, const struct mig_shape *s, uint16_t occupied);
 
 /* How many instances of the shape can still be made. */
-unsigned mig_count_residual(const struct mig_shape *s, uint16_t occupied);
+unsigned mig_count_free(const struct mig_shape *s, uint16_t occupied);
 
 #endif

@@ -20,7 +20,7 @@ static const char *const ORDER[] = {
     "capacity reporter",    /* reads the store */
     "store incident",       /* these three tell what an op did, after "store" was given back */
     "store overcommit",
-    "store residual",
+    "store capacity",
     "signing look", /* from here on only leaves follow */
     "tls reading",
     "identity",

@@ -127,7 +127,7 @@ void runtime_api_follow(struct runtime *s, const struct config *c)
     const struct binder_options o = binder_options(c);
 
     binder_set_options(s->binder, &o);
-    requeue_trigger_residual(s->requeue_trigger); /* who was refused may fit now */
+    requeue_trigger_capacity(s->requeue_trigger); /* who was refused may fit now */
 }
 
 /* ---- access ---- */

@@ -2,7 +2,7 @@
  *
  * A thread of its own that looks at the clock once a second, so that no request ever waits for a
  * window and a clock that is set, or a machine that was suspended, is noticed. What a change does
- * is the config apply's affair; here it is only asked to keep time. `timeWindowNotice` before a
+ * is the affair of cmd/config_apply.h; here it is only asked to keep time. `timeWindowNotice` before a
  * change the log and an Event on fgpu's own pod say what will come: once for each change, and once
  * more when another file makes it another.
  */

@@ -41,11 +41,11 @@ static void print_help(void)
            "  --speed X      times real time, 0.1 to 1000, default 5\n"
            "  --for SECONDS  default 60\n"
            "  --seed N       of the workload, default 1\n"
-           "  --scenario NAME  a story instead, with a cluster of its own: scenes that say what happens and\n"
+           "  --scenario NAME  a scenario instead, with a cluster of its own: scenes that say what happens and\n"
            "                 prove it, a minute long; --for says how long, --speed how many times faster (then\n"
            "                 default 1). --scenario list shows the names\n"
            "  --no-browser   accepted for scripts; nothing opens a browser yet\n\n"
-           "Exit code 0 only if every invariant held and, of a story, everything it claims came true.\n",
+           "Exit code 0 only if every invariant held and, of a scenario, everything it claims came true.\n",
            CLUSTER_NODES_MAX, CLUSTER_GPUS_MAX);
 }
 

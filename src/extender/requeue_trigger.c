@@ -41,7 +41,7 @@ static void make_due(struct requeue_trigger *w)
     condvar_signal(&w->changed);
 }
 
-static void residual_grew(void *ctx)
+static void capacity_grew(void *ctx)
 {
     struct requeue_trigger *w = ctx;
 
@@ -52,10 +52,10 @@ static void residual_grew(void *ctx)
     unlock(w);
 }
 
-void requeue_trigger_residual(struct requeue_trigger *w)
+void requeue_trigger_capacity(struct requeue_trigger *w)
 {
     if (w != NULL) {
-        residual_grew(w);
+        capacity_grew(w);
     }
 }
 
@@ -70,7 +70,7 @@ void requeue_trigger_follows(struct requeue_trigger *w, int64_t settle_ms)
 void requeue_trigger_refused(struct requeue_trigger *w, uint64_t generation)
 {
     /* Read after the refusal was computed: room that appeared in between was not seen by it. */
-    bool room = store_residual_generation(w->store) > generation;
+    bool room = store_capacity_generation(w->store) > generation;
 
     lock(w);
     w->refused = true;
@@ -88,7 +88,7 @@ void requeue_trigger_refused_by(struct requeue_trigger *w, uint64_t generation, 
     requeue_trigger_refused(w, generation);
     now = policy_set_take(book);
     if (now->generation != rules_generation) {
-        requeue_trigger_residual(w);
+        requeue_trigger_capacity(w);
     }
     rules_put(now);
 }
@@ -180,7 +180,7 @@ int requeue_trigger_new(struct store *store, const struct clock *clock, const st
         free(w);
         return r;
     }
-    store_watch_residual(store, residual_grew, w);
+    store_watch_capacity(store, capacity_grew, w);
     *ret = w;
     return 0;
 }
@@ -192,7 +192,7 @@ void requeue_trigger_stop(struct requeue_trigger *w)
     if (w == NULL) {
         return;
     }
-    store_watch_residual(w->store, NULL, NULL);
+    store_watch_capacity(w->store, NULL, NULL);
     lock(w);
     stopping = w->stopping;
     w->stopping = true;

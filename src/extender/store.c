@@ -15,7 +15,7 @@ struct store *store_new(const struct ledger_limits *limits, const struct clock *
     struct store *s = xcalloc(1, sizeof(*s));
 
     mutex_init(&s->lock, "store");
-    mutex_init(&s->residual_lock, "store residual");
+    mutex_init(&s->capacity_lock, "store capacity");
     mutex_init(&s->overcommit_lock, "store overcommit");
     mutex_init(&s->incident_lock, "store incident");
     mutex_init(&s->reserved_lock, "store reserved");
@@ -38,7 +38,7 @@ void store_free(struct store *s)
     ledger_free(s->ledger);
     score_cache_free(s->scores);
     forecast_free(s->forecast);
-    mutex_destroy(&s->residual_lock);
+    mutex_destroy(&s->capacity_lock);
     mutex_destroy(&s->overcommit_lock);
     mutex_destroy(&s->incident_lock);
     mutex_destroy(&s->reserved_lock);
@@ -69,7 +69,7 @@ int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_stat
     if (ret_before != NULL) {
         ledger_status(s->ledger, op, ret_before);
     }
-    room = ledger_residual_generation(s->ledger);
+    room = ledger_capacity_generation(s->ledger);
     r = ledger_apply(s->ledger, op, reterr);
     if (ret_after != NULL) {
         ledger_status(s->ledger, op, ret_after);
@@ -100,12 +100,12 @@ struct incident *store_incidents(struct store *s, size_t max, uint64_t *ret_n)
     return list;
 }
 
-uint64_t store_residual_generation(struct store *s)
+uint64_t store_capacity_generation(struct store *s)
 {
     uint64_t generation;
 
     store_lock(s);
-    generation = ledger_residual_generation(s->ledger);
+    generation = ledger_capacity_generation(s->ledger);
     store_unlock(s);
     return generation;
 }

@@ -29,7 +29,7 @@ int store_repair(struct store *s, struct ledger *scratch, struct ledger_op *op, 
 
     store_lock(s);
     store_stamp(s, op);
-    room = ledger_residual_generation(s->ledger);
+    room = ledger_capacity_generation(s->ledger);
     *ret = ledger_drift(s->ledger, scratch, op, &now);
     if (now != touched) {
         *ret = DRIFT_NONE;

@@ -28,16 +28,16 @@ struct store {
     const char *closed;         /* NULL: open */
     struct contact *contact;    /* NULL: taken for granted */
     const char *awaited;        /* store_await() */
-    struct mutex residual_lock; /* held during a call of residual_fn; taken after `lock` was given back */
-    store_residual_fn *residual_fn;
-    void *residual_ctx;
-    struct mutex overcommit_lock; /* as residual_lock */
+    struct mutex capacity_lock; /* held during a call of capacity_fn; taken after `lock` was given back */
+    store_capacity_fn *capacity_fn;
+    void *capacity_ctx;
+    struct mutex overcommit_lock; /* as capacity_lock */
     store_overcommit_fn *overcommit_fn;
     void *overcommit_ctx;
-    struct mutex incident_lock; /* as residual_lock */
+    struct mutex incident_lock; /* as capacity_lock */
     store_incident_fn *incident_fn;
     void *incident_ctx;
-    struct mutex reserved_lock; /* as residual_lock */
+    struct mutex reserved_lock; /* as capacity_lock */
     store_reserved_fn *reserved_fn;
     void *reserved_ctx;
 };
@@ -56,7 +56,7 @@ static inline void store_unlock(struct store *s)
 void store_stamp(struct store *s, struct ledger_op *op);
 
 /* The end of a section that applied something: gives the lock back, then tells who wants to hear. `room` is
- * ledger_residual_generation() from before. More news than fit into one telling wait for the next op. */
+ * ledger_capacity_generation() from before. More news than fit into one telling wait for the next op. */
 void store_unlock_and_tell(struct store *s, uint64_t room);
 
 /* Under the lock: is it an observation of a pod whose Binding is under way? */

@@ -1,4 +1,4 @@
-/* Walks over the ledger, section by section under the lock. */
+/* Iterators over the ledger, section by section under the lock. */
 #include "extender/store_internal.h"
 
 #include "core/ledger/snapshot_iterator.h"

@@ -84,7 +84,7 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
         r = STORE_UNKNOWN_POD;
         looked_ahead = true;
         store_lock(s);
-        room = ledger_residual_generation(s->ledger);
+        room = ledger_capacity_generation(s->ledger);
         if (ledger_find_pod(s->ledger, uid, &pod) && str_eq(pod.namespace_, namespace_) && str_eq(pod.name, name)) {
             r = not_ready != NULL ? STORE_NOT_READY : result_of_state(&pod, node_name);
             ret->not_ready = not_ready;

@@ -1,13 +1,13 @@
 /* Who hears of what an op made of the ledger: told after it, without the lock. */
 #include "extender/store_internal.h"
 
-static void tell_residual(struct store *s)
+static void tell_capacity(struct store *s)
 {
-    mutex_lock(&s->residual_lock);
-    if (s->residual_fn != NULL) {
-        s->residual_fn(s->residual_ctx);
+    mutex_lock(&s->capacity_lock);
+    if (s->capacity_fn != NULL) {
+        s->capacity_fn(s->capacity_ctx);
     }
-    mutex_unlock(&s->residual_lock);
+    mutex_unlock(&s->capacity_lock);
 }
 
 static void say_overcommits(struct store *s, const struct ledger_overcommit *news, size_t n)
@@ -34,7 +34,7 @@ void store_unlock_and_tell(struct store *s, uint64_t room)
     struct incident *incidents = ledger_take_incidents(s->ledger);
     struct ledger_overcommit news[16];
     size_t n = ledger_take_overcommits(s->ledger, news, sizeof(news) / sizeof(news[0]));
-    bool residual_grew = ledger_residual_generation(s->ledger) != room;
+    bool capacity_grew = ledger_capacity_generation(s->ledger) != room;
 
     store_unlock(s);
     if (n > 0) {
@@ -44,17 +44,17 @@ void store_unlock_and_tell(struct store *s, uint64_t room)
     if (incidents != NULL) {
         say_incidents(s, incidents);
     }
-    if (residual_grew) {
-        tell_residual(s);
+    if (capacity_grew) {
+        tell_capacity(s);
     }
 }
 
-void store_watch_residual(struct store *s, store_residual_fn *fn, void *ctx)
+void store_watch_capacity(struct store *s, store_capacity_fn *fn, void *ctx)
 {
-    mutex_lock(&s->residual_lock);
-    s->residual_fn = fn;
-    s->residual_ctx = ctx;
-    mutex_unlock(&s->residual_lock);
+    mutex_lock(&s->capacity_lock);
+    s->capacity_fn = fn;
+    s->capacity_ctx = ctx;
+    mutex_unlock(&s->capacity_lock);
 }
 
 void store_watch_overcommit(struct store *s, store_overcommit_fn *fn, void *ctx)

@@ -174,7 +174,7 @@ static void add_path(struct strbuf *path, struct str namespace_)
     strbuf_add_cstr(path, "/events");
 }
 
-static int check_residual(const struct strbuf *path, const struct strbuf *body, struct err *reterr)
+static int check_room(const struct strbuf *path, const struct strbuf *body, struct err *reterr)
 {
     if (path->overflowed || body->overflowed) {
         return err_set(reterr, ERR_LIMIT, "no room for an Event");
@@ -229,7 +229,7 @@ int event_post(const struct event *e, const char *name, const char *instance, in
         write_series(&j, series);
     }
     json_write_object_end(&j);
-    return check_residual(path, body, reterr);
+    return check_room(path, body, reterr);
 }
 
 int event_patch(const struct event_object *regarding, const char *name, struct event_series series, struct strbuf *path,
@@ -249,7 +249,7 @@ int event_patch(const struct event_object *regarding, const char *name, struct e
     json_write_object_begin(&j);
     write_series(&j, series);
     json_write_object_end(&j);
-    return check_residual(path, body, reterr);
+    return check_room(path, body, reterr);
 }
 
 /* ---- replies ---- */

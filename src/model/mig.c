@@ -177,7 +177,7 @@ int mig_choose_start(const struct mig_family *f, const struct mig_shape *s, uint
     return best;
 }
 
-unsigned mig_count_residual(const struct mig_shape *s, uint16_t occupied)
+unsigned mig_count_free(const struct mig_shape *s, uint16_t occupied)
 {
     unsigned n = 0;
 

@@ -34,7 +34,7 @@ static void write_room(struct json_writer *w, const struct mig_family *f, uint16
     json_write_key(w, "room");
     json_write_object_begin(w);
     for (size_t i = 0; i < f->shape_n; i++) {
-        unsigned n = mig_count_residual(&f->shapes[i], occupied);
+        unsigned n = mig_count_free(&f->shapes[i], occupied);
         char text[MIG_PROFILE_BYTES_MAX];
 
         if (n > 0) {

@@ -20,7 +20,7 @@ static void write_positive(struct json_writer *w, const char *key, int64_t v)
     }
 }
 
-/* As a GPU request of a request (state_request.c) says it. */
+/* As state_request.c writes one GPU request. */
 static void write_shape(struct json_writer *w, const struct demand_histogram_report_shape *s, uint64_t all)
 {
     json_write_object_begin(w);

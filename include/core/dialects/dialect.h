@@ -86,7 +86,7 @@ const struct dialect *dialect_find(struct str name);
 
 /* Resource names and units are settings; design.md section 5 has the table of combinations.
  * Decisions where it leaves room: a resource of 0 asks for nothing, but a count of 0 beside another
- * GPU request is a defect, and so is a 0 in an annotation. fgpu.io/container without an annotated amount
+ * amount is a defect, and so is a 0 in an annotation. fgpu.io/container without an annotated amount
  * beside a resource is DEMAND_TWICE. Constraints alone ask for nothing and are then not even read.
  * Whole GPUs of a plugin are counted by Kubernetes' rule for effective requests. */
 extern const struct dialect dialect_native;
@@ -94,8 +94,8 @@ extern const struct dialect dialect_native;
 /* The demand of a pod in whichever vocabulary claims it; the empty demand when none does; a defect
  * when two vocabularies that cannot be joined do. What it asks of the machine (core/request/host.h) is in all
  * of them. False when the arena is full.
- * A pod that is not bound is also held to its spelling: a key under the domain of a dialect that nobody knows, and a
- * memory GPU request without a unit, are defects. A pod that is bound was let through by somebody, and its charge must
+ * A pod that is not bound is also held to its spelling: a key under the domain of a dialect that nobody knows, and an
+ * amount of memory without a unit, are defects. A pod that is bound was let through by somebody, and its charge must
  * not depend on which version of fgpu reads its keys, so there they are overlooked. */
 WARN_UNUSED bool dialect_demand(const struct policy *p, const struct pod *pod, struct arena *a, struct demand *ret);
 

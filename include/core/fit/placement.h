@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 struct placement {
-    uint64_t gpu_request_devices[DEMAND_GPU_REQUESTS_MAX]; /* [i]: devices of demand.GPU requests[i], GPU request.count
+    uint64_t gpu_request_devices[DEMAND_GPU_REQUESTS_MAX]; /* [i]: devices of demand.gpu_requests[i], its .count
                                                               bits set */
 };
 

@@ -37,15 +37,15 @@ struct sample {
     struct sample_charge on[ROLLOUT_TYPES_MAX];
 };
 
-struct samples;
+struct rollout_samples;
 
-struct samples *samples_new(unsigned type_n);
-void samples_free(struct samples *s); /* NULL is fine */
-void samples_clear(struct samples *s);
+struct rollout_samples *rollout_samples_new(unsigned type_n);
+void rollout_samples_free(struct rollout_samples *s); /* NULL is fine */
+void rollout_samples_clear(struct rollout_samples *s);
 /* Appends to list k; at most ROLLOUT_PODS. */
-void samples_add(struct samples *s, unsigned k, const struct sample *d);
+void rollout_samples_add(struct rollout_samples *s, unsigned k, const struct sample *d);
 /* Once all have been added, and before any rollout. */
-void samples_seal(struct samples *s);
+void rollout_samples_seal(struct rollout_samples *s);
 
 struct residual_device {
     uint16_t type;
@@ -75,7 +75,7 @@ struct rollout {
 };
 
 /* `among`: GPU-less pods come along and take cores; only the first ROLLOUT_AMONG pods of a list. */
-struct rollout rollout_run(const struct samples *s, const struct residual *r, bool among);
+struct rollout rollout_run(const struct rollout_samples *s, const struct residual *r, bool among);
 
 /* ---- the same, remembered ---- */
 
@@ -96,7 +96,7 @@ void rollout_memo_free(struct rollout_memo *m); /* NULL is fine */
 void rollout_memo_forget(struct rollout_memo *m);
 
 /* What rollout_run() would return. `key` is that of `r`. */
-struct rollout rollout_recall(struct rollout_memo *m, const struct samples *s, const struct residual *r,
+struct rollout rollout_recall(struct rollout_memo *m, const struct rollout_samples *s, const struct residual *r,
                               const struct residual_key *key, bool among);
 /* Lists that were gone down so far: what was not remembered. */
 uint64_t rollout_memo_computed(const struct rollout_memo *m);

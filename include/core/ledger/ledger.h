@@ -235,7 +235,7 @@ uint64_t ledger_generation(const struct ledger *l);
 /* The generation in which room last appeared for a pod that was refused, for whatever reason: a charge ended, a node
  * came or grew or became another, a label that others keep away from went, a nomination ended, a limit was raised. It
  * may be said once too often, never once too seldom; repeated facts do not count. 0: never. */
-uint64_t ledger_residual_generation(const struct ledger *l);
+uint64_t ledger_capacity_generation(const struct ledger *l);
 /* Both PODS_END and NODES_END have been seen. */
 bool ledger_is_synced(const struct ledger *l);
 

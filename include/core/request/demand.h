@@ -8,7 +8,7 @@
  *
  * Phases. Containers of a pod do not all run at once: each ordinary init container runs alone with
  * the sidecars started before it; then all app containers run with all sidecars. Bit 0 of
- * GPU request.phases is the app phase, bit k the k-th ordinary init container that uses GPUs. What a pod
+ * gpu_request.phases is the app phase, bit k the k-th ordinary init container that uses GPUs. What a pod
  * takes of a device is the peak over the phases, per dimension, and the peak stays charged to the
  * end of the pod (design.md 3.2).
  *
@@ -211,7 +211,7 @@ static inline bool demand_takes_shares(const struct demand *d)
 
 /* What `w` takes of a whole GPU with these capacities (after reserve and over-commit factors;
  * mem_base_mib is the memory before the factor, which shares are taken of). Design.md section 5,
- * table. A capacity of 0 or less counts as unknown: a share of it is no memory, and a memory GPU request
+ * table. A capacity of 0 or less counts as unknown: a share of it is no memory, and a GPU request for memory alone
  * then takes all compute of one device, because nobody can say which part of the device it is.
  * Decisions go by device_charge(), which also knows devices whose compute such GPU requests do not take. */
 struct charge gpu_request_charge(const struct gpu_request *w, int32_t cap_milli, int64_t cap_mem_mib,

@@ -52,7 +52,7 @@ void forecast_free(struct forecast *o)
         return;
     }
     for (uint32_t i = 0; i < o->shape_n; i++) {
-        samples_free(o->shapes[i].samples);
+        rollout_samples_free(o->shapes[i].samples);
     }
     forecast_typicals_fini(&o->typical);
     rollout_memo_free(o->passes);
@@ -95,7 +95,7 @@ static void shapes_clear(struct forecast *o)
 {
     uncount_all(o); /* before the shapes that they are counted by go */
     for (uint32_t i = 0; i < o->shape_n; i++) {
-        samples_free(o->shapes[i].samples);
+        rollout_samples_free(o->shapes[i].samples);
     }
     forecast_values_forget(o->values);
     o->shape_n = 0;

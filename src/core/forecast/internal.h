@@ -7,7 +7,7 @@
  *                                   -> scarcity classes (classes.c)
  *   a residual, samples             -> what would be filled of it (rollout.c; remembered by rollout_memo.c)
  *   a residual, classes             -> what it supplies (supply.c)
- *   both of these                   -> its value, remembered by the numbers of the residual (worth.c)
+ *   both of these                   -> its value, remembered by the numbers of the residual (value.c)
  *   values of all nodes             -> idle GPUs, cores left over, supplies -> prices (prices.c)
  *   values of two residuals, prices -> the score of a placement (forecast.c)
  *
@@ -69,8 +69,8 @@ struct node_shape {
     uint64_t hash; /* of all above */
     /* not part of the shape: */
     uint32_t node_n;
-    struct samples *samples; /* NULL: none yet */
-    uint16_t class_n;        /* classes that a node of this shape supplies */
+    struct rollout_samples *samples; /* NULL: none yet */
+    uint16_t class_n;                /* classes that a node of this shape supplies */
     uint8_t classes[FORECAST_CLASSES_MAX];
     uint64_t class_set; /* the same as bits */
     uint64_t priced_at; /* version of the prices when any of theirs last changed, or f or chi */
@@ -114,7 +114,7 @@ enum value_part {
 #define VALUE_DEVICES_MAX 8
 
 /* Of a residual. Volumes are sums over the ROLLOUT_LISTS lists, in milli. What is read again and again stands together,
- * behind what says which residual it is: see worth.c for the three parts. */
+ * behind what says which residual it is: see value.c for the three parts. */
 struct value {
     struct residual_device devices[VALUE_DEVICES_MAX];
     int32_t cpu_milli, mem_mib;
@@ -138,7 +138,7 @@ _Static_assert(offsetof(struct value, samples_gen) == 128, "two lines of the cac
 struct price_list {
     uint64_t version; /* of the prices; 0: of none yet */
     unsigned n;
-    uint8_t at[FORECAST_CLASSES_MAX]; /* place in worth.supply */
+    uint8_t at[FORECAST_CLASSES_MAX]; /* place in value.supply */
     int32_t price[FORECAST_CLASSES_MAX];
 };
 
@@ -148,7 +148,7 @@ struct forecast_node {
     uint16_t shape;   /* FORECAST_SHAPE_NONE: not described */
     bool counted;     /* its supply is in the sums */
     int32_t idle_milli;
-    int32_t filled, filled_among; /* as struct worth */
+    int32_t filled, filled_among; /* as struct value */
     int64_t cpu_left;
     uint64_t value_at; /* version of the prices at which `value` was computed */
     int64_t value;     /* of the residual as it is */
@@ -233,7 +233,7 @@ bool forecast_runs(const struct node_shape *s, const struct demand_histogram_sha
                    struct sample *ret);
 
 void forecast_classes_build(struct forecast *o, const struct cluster_view *c, const struct expected *pods, size_t n);
-/* Supply of each of the shape's classes by a residual; idle_milli: as in struct worth. */
+/* Supply of each of the shape's classes by a residual; idle_milli: as in struct value. */
 void forecast_supply(const struct forecast *o, const struct residual *r, int32_t idle_milli, int32_t *ret);
 
 struct values *forecast_values_new(void);

@@ -17,8 +17,8 @@
  * passes end early, because a node takes few pods before its GPUs are full.
  *
  * What else a pass finds out. A pass reads cores and memory only to ask "is it enough for this pod?". So it also says
- * for which other amounts all answers would be the same (struct pass: bounds). rollout_memo.c uses that to answer for
- * other residuals with the same devices. The bounds must be right; they may be narrower than they need be.
+ * for which other amounts all answers would be the same (struct rollout_pass: bounds). rollout_memo.c uses that to
+ * answer for other residuals with the same devices. The bounds must be right; they may be narrower than they need be.
  *
  * Invariants. Free amounts only fall during a pass, so a set that was computed earlier is never too small, and a pod
  * that did not fit need not be tried again. The order of the list is the order of arrival and decides; the order in
@@ -82,7 +82,7 @@ static inline int32_t largest(const struct rollout_devices *p)
     return p->n > 0 ? (int32_t)(p->d[p->n - 1] >> 32) : 0;
 }
 
-void rollout_devices(const struct samples *s, const struct residual *r, struct rollout_devices *ret)
+void rollout_devices(const struct rollout_samples *s, const struct residual *r, struct rollout_devices *ret)
 {
     ret->n = 0;
     for (unsigned i = 0; s->type_n == 1 && i < r->device_n; i++) {
@@ -312,8 +312,8 @@ static void pass_mixed(struct rollout_pass *w, const struct sample_list *l, cons
     }
 }
 
-void rollout_pass_run(const struct samples *s, unsigned k, const struct residual *r, const struct rollout_devices *v,
-                      bool among, struct rollout_pass *ret)
+void rollout_pass_run(const struct rollout_samples *s, unsigned k, const struct residual *r,
+                      const struct rollout_devices *v, bool among, struct rollout_pass *ret)
 {
     uint64_t left = eligible(&s->lists[k], r, among);
 
@@ -325,7 +325,7 @@ void rollout_pass_run(const struct samples *s, unsigned k, const struct residual
     }
 }
 
-struct rollout rollout_run(const struct samples *s, const struct residual *r, bool among)
+struct rollout rollout_run(const struct rollout_samples *s, const struct residual *r, bool among)
 {
     struct rollout_devices v;
     struct rollout all = {0, 0};

@@ -35,7 +35,7 @@ struct sample_list {
     unsigned n;
 };
 
-struct samples {
+struct rollout_samples {
     unsigned type_n;
     uint64_t hash[2]; /* of what is in the lists: shapes of nodes with equal lists share what is remembered */
     struct sample_list lists[ROLLOUT_LISTS];
@@ -85,10 +85,10 @@ struct rollout_devices {
 };
 
 /* Where the lists know several kinds of devices `ret` stays empty, and the pass reads the residual itself. */
-void rollout_devices(const struct samples *s, const struct residual *r, struct rollout_devices *ret);
+void rollout_devices(const struct rollout_samples *s, const struct residual *r, struct rollout_devices *ret);
 
 /* One pass down list k. `v`: from rollout_devices() for the same residual; it is not changed. */
-void rollout_pass_run(const struct samples *s, unsigned k, const struct residual *r, const struct rollout_devices *v,
-                      bool among, struct rollout_pass *ret);
+void rollout_pass_run(const struct rollout_samples *s, unsigned k, const struct residual *r,
+                      const struct rollout_devices *v, bool among, struct rollout_pass *ret);
 
 #endif

@@ -6,7 +6,7 @@
  *
  * The table. A place is found by two hashes of lists, devices and mode, 128 bits together, which stand for these. Two
  * places form a set; a set that is full loses the one that a hash bit names, which needs no record of use. A place
- * keeps the last WALKS passes of each list, and the oldest is overwritten. 4 MB in all; nothing is allocated once the
+ * keeps the last PASSES passes of each list, and the oldest is overwritten. 4 MB in all; nothing is allocated once the
  * table is there. Forgetting everything is one addition.
  *
  * What it answers equals rollout_run(), unless two different keys have the same 128 bits. Each list is asked for by
@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* WALKS: kept for each list and set of devices. With all places of about 1,000 bytes this makes 4 MB (decision 0023).
+/* PASSES: kept for each list and set of devices. With all places of about 1,000 bytes this makes 4 MB (decision 0023).
  */
 enum { WAYS = 2, PASSES = 3, PLACES = 4096 };
 
@@ -121,7 +121,7 @@ static const struct rollout_pass *recall(const struct rollout_pass *passes, cons
     return NULL;
 }
 
-struct rollout rollout_recall(struct rollout_memo *m, const struct samples *s, const struct residual *r,
+struct rollout rollout_recall(struct rollout_memo *m, const struct rollout_samples *s, const struct residual *r,
                               const struct residual_key *key, bool among)
 {
     /* The hash of the residual without cores and memory; `among` looks at other pods of the same lists. */

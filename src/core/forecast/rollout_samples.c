@@ -1,8 +1,8 @@
 /* The lists of sampled pods, made ready for rollouts.
  *
- * samples_seal() turns each list into sets. For every step of an amount it builds the set of pods that ask for no more
- * than the step holds: first each pod goes into the set of its own step, then each set takes in the one below it. It
- * also notes the least amount that is asked for above each step, for the bounds of a pass.
+ * rollout_samples_seal() turns each list into sets. For every step of an amount it builds the set of pods that ask for
+ * no more than the step holds: first each pod goes into the set of its own step, then each set takes in the one below
+ * it. It also notes the least amount that is asked for above each step, for the bounds of a pass.
  *
  * This is done once when the demand histogram settles, for each shape of nodes: O(lists x (pods + steps)). After that
  * the lists are only read.
@@ -18,27 +18,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct samples *samples_new(unsigned type_n)
+struct rollout_samples *rollout_samples_new(unsigned type_n)
 {
-    struct samples *s = xcalloc(1, sizeof(*s));
+    struct rollout_samples *s = xcalloc(1, sizeof(*s));
 
     s->type_n = type_n;
     return s;
 }
 
-void samples_free(struct samples *s)
+void rollout_samples_free(struct rollout_samples *s)
 {
     free(s);
 }
 
-void samples_clear(struct samples *s)
+void rollout_samples_clear(struct rollout_samples *s)
 {
     for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
         s->lists[k].n = 0;
     }
 }
 
-void samples_add(struct samples *s, unsigned k, const struct sample *d)
+void rollout_samples_add(struct rollout_samples *s, unsigned k, const struct sample *d)
 {
     struct sample_list *l = &s->lists[k];
 
@@ -52,7 +52,7 @@ void samples_add(struct samples *s, unsigned k, const struct sample *d)
 }
 
 /* A pod is in the set if it fits on some kind of device; on which ones the pass looks for itself. */
-static int32_t least_milli(const struct samples *s, const struct sample *d)
+static int32_t least_milli(const struct rollout_samples *s, const struct sample *d)
 {
     int32_t least = d->on[0].milli;
 
@@ -104,7 +104,7 @@ static void find_above(struct sample_list *l)
     carry_down(l->mem_above);
 }
 
-static void seal_list(struct samples *s, unsigned k)
+static void seal_list(struct rollout_samples *s, unsigned k)
 {
     struct sample_list *l = &s->lists[k];
     unsigned among = l->n < ROLLOUT_AMONG ? l->n : ROLLOUT_AMONG;
@@ -139,7 +139,7 @@ static void hash_word(uint64_t hash[2], uint64_t v)
 
 /* Everything that a pass can see, in order. The length of each list comes first, so that no pod can be taken for one of
  * the next list. */
-static void hash_lists(struct samples *s)
+static void hash_lists(struct rollout_samples *s)
 {
     s->hash[0] = s->hash[1] = s->type_n;
     for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
@@ -156,7 +156,7 @@ static void hash_lists(struct samples *s)
     }
 }
 
-void samples_seal(struct samples *s)
+void rollout_samples_seal(struct rollout_samples *s)
 {
     for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
         seal_list(s, k);

@@ -84,7 +84,7 @@ bool forecast_runs(const struct node_shape *s, const struct demand_histogram_sha
     return pod->count <= fit_n;
 }
 
-/* ---- drawing ---- */
+/* ---- sampling ---- */
 
 static int compare_i64(int64_t a, int64_t b)
 {
@@ -125,9 +125,9 @@ static int compare_pods(const void *x, const void *y)
     return compare_text(a, b);
 }
 
-/* Which pod each sample is: sample i stands at (2i + 1) / (2 DRAWS) of the weight. Exact in 128 bits: a weight has 64
- * and 2 DRAWS has 12. `at` never leaves the row, because the middle of a part is always below the whole. O(n + DRAWS).
- * False when nothing is expected. */
+/* Which pod each sample is: sample i stands at (2i + 1) / 2N of the weight. Exact in 128 bits: a weight has 64
+ * and 2N has 12. `at` never leaves the row, because the middle of a part is always below the whole. O(n + N), N =
+ * ROLLOUT_LISTS x ROLLOUT_PODS. False when nothing is expected. */
 static bool sample_pods(const struct expected *pods, size_t n, uint32_t *ret)
 {
     unsigned __int128 sum = 0, below = 0;
@@ -176,9 +176,9 @@ static void build_shape(struct forecast *o, const struct cluster_view *c, struct
     uint8_t *residual = xmalloc(o->model_n + 1);
 
     if (s->samples == NULL) {
-        s->samples = samples_new(s->type_n);
+        s->samples = rollout_samples_new(s->type_n);
     }
-    samples_clear(s->samples);
+    rollout_samples_clear(s->samples);
     for (size_t i = 0; i < n; i++) {
         struct demand d = {.model_n = pods[i].shape->model_n, .models = pods[i].shape->models};
 
@@ -187,11 +187,11 @@ static void build_shape(struct forecast *o, const struct cluster_view *c, struct
     for (unsigned k = 0; k < ROLLOUT_LISTS && any; k++) {
         for (unsigned i = 0; i < ROLLOUT_PODS; i++) {
             if (runs[lists[k][i]]) {
-                samples_add(s->samples, k, &resolved[lists[k][i]]);
+                rollout_samples_add(s->samples, k, &resolved[lists[k][i]]);
             }
         }
     }
-    samples_seal(s->samples);
+    rollout_samples_seal(s->samples);
     free(residual);
     free(runs);
     free(resolved);

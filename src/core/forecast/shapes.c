@@ -201,7 +201,7 @@ static bool is_less(const struct residual_device *a, const struct residual_devic
     return a->milli != b->milli ? a->milli < b->milli : a->mem_mib < b->mem_mib;
 }
 
-/* Sorted as struct room says: then residuals with the same devices in another order are equal bytes, and have one
+/* Sorted as struct residual says: then residuals with the same devices in another order are equal bytes, and have one
  * hash. */
 static void insert(struct residual *r, struct residual_device v)
 {

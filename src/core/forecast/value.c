@@ -27,10 +27,10 @@ enum {
     TABLE_BYTES = 16 * 1024 * 1024,
     LINE_BYTES = 64, /* places begin where a line of the cache does */
     NOT_KEPT = UINT8_MAX,
-    CPU_MAX = 1 << 28, /* keeps struct worth.drain within 32 bits */
+    CPU_MAX = 1 << 28, /* keeps struct value.drain within 32 bits */
 };
 
-_Static_assert((int)DEVICES_PER_NODE_MAX < (int)NOT_KEPT, "worth.device_n");
+_Static_assert((int)DEVICES_PER_NODE_MAX < (int)NOT_KEPT, "value.device_n");
 
 struct values {
     struct value *places; /* of place_bytes each */
@@ -170,7 +170,7 @@ static bool is_complete(const struct forecast *o, const struct value *w, unsigne
 static void complete(const struct forecast *o, struct value *w, const struct residual *r,
                      const struct residual_key *key, unsigned parts)
 {
-    const struct samples *samples = o->shapes[r->shape].samples;
+    const struct rollout_samples *samples = o->shapes[r->shape].samples;
 
     if (w->samples_gen != o->samples_gen) {
         w->samples_gen = o->samples_gen;

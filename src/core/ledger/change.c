@@ -18,7 +18,7 @@ void ledger_change_begin(struct ledger *l, uint32_t node)
         }
     }
     if (l->before_n == NODES_BEFORE_MAX) {
-        ledger_residual_grew(l); /* nobody will know: rather once too often */
+        ledger_capacity_grew(l); /* nobody will know: rather once too often */
         return;
     }
     l->before_n++;
@@ -165,7 +165,7 @@ void ledger_change_follow(struct ledger *l, enum ledger_op_kind kind)
         const struct node_entry *n = &l->nodes[l->before[i].node];
 
         if (node_has_more(l, &l->before[i])) {
-            ledger_residual_grew(l);
+            ledger_capacity_grew(l);
         }
         for (uint32_t k = 0; n->used && k < n->device_n; k++) {
             follow_device(l, &l->before[i], kind, n, k);

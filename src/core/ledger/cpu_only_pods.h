@@ -1,6 +1,6 @@
 /* core/ledger/cpu_only_pods.h - bound pods without GPUs: a table of hashes, and a sum for each node. */
-#ifndef CORE_LEDGER_LIGHT_PODS_H
-#define CORE_LEDGER_LIGHT_PODS_H
+#ifndef CORE_LEDGER_CPU_ONLY_PODS_H
+#define CORE_LEDGER_CPU_ONLY_PODS_H
 
 #include "base/str.h"
 #include "core/ledger/host_sums.h"

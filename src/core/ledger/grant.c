@@ -109,8 +109,8 @@ static void phases_of_spec(const struct ledger_pod_fact *f, struct gpu_request *
     }
 }
 
-/* The demand that a signed record implies, with the constraints that are asked for today. GPU requests go to `GPU
- * requests` (DEMAND_GPU_REQUESTS_MAX). */
+/* The demand that a signed record implies, with the constraints that are asked for today. GPU requests go to
+ * `gpu_requests` (DEMAND_GPU_REQUESTS_MAX). */
 static struct demand demand_of_grant(const struct ledger_pod_fact *f, struct gpu_request *gpu_requests)
 {
     const struct demand *asked = f->demand;
@@ -216,7 +216,7 @@ void ledger_grant(struct ledger *l, struct pod_entry *p, const struct ledger_pod
     p->qos = f->assignment->qos;
 }
 
-/* Devices and amounts, as `amount` has them. */
+/* Devices and amounts, as `amounts` has them. */
 static bool same_devices(const struct ledger *l, const struct pod_entry *p, const struct assignment *as,
                          const struct charge *amounts)
 {

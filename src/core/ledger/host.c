@@ -1,5 +1,5 @@
 /* Cores and memory of the machines: what each has left, beside the pods with GPUs and those without
- * (ledger/light.c). */
+ * (ledger/cpu_only.c). */
 #include "core/ledger/host_sums.h"
 #include "core/ledger/state.h"
 #include "core/ledger/snapshot_iterators.h"

@@ -12,7 +12,7 @@ struct ledger;
 struct node_entry;
 struct pod_entry;
 
-/* What pods ask of a machine, together. Incremental: see ledger/light.c. */
+/* What pods ask of a machine, together. Incremental: see ledger/cpu_only.c. */
 struct host_sum {
     int64_t cpu_milli;
     int64_t mem_mib;

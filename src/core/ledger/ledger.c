@@ -163,7 +163,7 @@ static int apply_op(struct ledger *l, const struct ledger_op *op, struct err *re
         return 0;
     case LEDGER_TENANTS:
         tenancy_set(&l->tenancy, op->tenants.items, op->tenants.n);
-        ledger_residual_grew(l); /* refused pods may try again */
+        ledger_capacity_grew(l); /* refused pods may try again */
         return 0;
     case LEDGER_RECORD_JUDGED:
         return ledger_judged_apply(l, &op->judged, op->at_ms);
@@ -186,7 +186,7 @@ int ledger_apply(struct ledger *l, const struct ledger_op *op, struct err *reter
     ledger_change_follow(l, op->kind);
     ledger_overcommit_follow(l, op->at_ms);
     if (tenancy_follow(&l->tenancy)) {
-        ledger_residual_grew(l);
+        ledger_capacity_grew(l);
     }
     if (r == 0) {
         l->generation++;

@@ -186,7 +186,7 @@ void ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int6
     l->pods[pod].touched = l->generation + 1;
     l->pods[pod].missed = false;
     if (l->nominated_n > 0 && (l->pods[pod].deleting != f->deleting || l->pods[pod].priority != f->priority)) {
-        ledger_residual_grew(l); /* what nominations ask of others depends on both */
+        ledger_capacity_grew(l); /* what nominations ask of others depends on both */
     }
     l->pods[pod].deleting = f->deleting;
     l->pods[pod].claims_record = f->claims_record;

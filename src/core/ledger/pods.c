@@ -107,7 +107,7 @@ void ledger_pod_clear_refs(struct ledger *l, struct pod_entry *p)
 void ledger_pod_set_nominated(struct ledger *l, struct pod_entry *p, struct str node_name)
 {
     if (l->nominated_n > 0 && !str_eq(str_of(p->nominated), node_name)) {
-        ledger_residual_grew(l); /* nobody has to leave room for it there any more, or for others that it rules out */
+        ledger_capacity_grew(l); /* nobody has to leave room for it there any more, or for others that it rules out */
     }
     l->nominated_n -= p->nominated != NULL;
     free(p->nominated);
@@ -233,7 +233,7 @@ void ledger_pod_set_demand(struct ledger *l, struct pod_entry *p, const struct d
     }
     if (p->nominated != NULL ||
         ((p->demand->isolate_n > 0 || ledger_less_may_be_more(l)) && !same_isolation(p->demand, d))) {
-        ledger_residual_grew(l);
+        ledger_capacity_grew(l);
     }
     l->isolating_n -= p->demand->isolate_n > 0;
     free(p->demand);
@@ -248,7 +248,7 @@ void ledger_pod_set_labels(struct ledger *l, struct pod_entry *p, const uint64_t
         return;
     }
     if ((p->label_n > 0 || ledger_less_may_be_more(l)) && p->node != LEDGER_NONE) {
-        ledger_residual_grew(l);
+        ledger_capacity_grew(l);
     }
     p->rewritten = true;
     free(p->labels);

@@ -29,9 +29,9 @@ uint64_t ledger_generation(const struct ledger *l)
     return l->generation;
 }
 
-uint64_t ledger_residual_generation(const struct ledger *l)
+uint64_t ledger_capacity_generation(const struct ledger *l)
 {
-    return l->residual_generation;
+    return l->capacity_generation;
 }
 
 bool ledger_is_synced(const struct ledger *l)

@@ -12,7 +12,7 @@ static void elsewhere_changed(struct ledger *l, uint32_t node, bool before)
     if (ledger_is_elsewhere(n) != before) {
         ledger_recompute(l, node);
         if (before && n->device_n > 0) {
-            ledger_residual_grew(l);
+            ledger_capacity_grew(l);
         }
     }
 }

@@ -277,7 +277,7 @@ static void put_pod(const struct snapshot_taker *t, const struct node_entry *n, 
 }
 
 /* What is left of a GPU in MIG mode is nothing, and so is what there is of it: only what somebody holds of the whole is
- * to be seen. The map of its slots is sampled from its instances, those that are gone left out. */
+ * to be seen. The map of its slots is drawn from its instances, those that are gone left out. */
 static void take_mig(const struct ledger *l, const struct node_entry *n, const struct ledger_device *d,
                      struct snapshot_device *ret)
 {

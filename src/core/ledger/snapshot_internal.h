@@ -1,5 +1,5 @@
-/* core/ledger/snapshot_internal.h - copying nodes and pods out of the ledger, shared by snapshot.c and ledger/walk.c
- * only. */
+/* core/ledger/snapshot_internal.h - copying nodes and pods out of the ledger, shared by snapshot.c and
+ * snapshot_iterator.c only. */
 #ifndef CORE_LEDGER_SNAPSHOT_INTERNAL_H
 #define CORE_LEDGER_SNAPSHOT_INTERNAL_H
 

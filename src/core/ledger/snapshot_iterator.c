@@ -1,4 +1,4 @@
-/* Walks: reading the ledger of one generation while it changes. */
+/* Iterators: reading the ledger of one generation while it changes. */
 #include "core/ledger/snapshot_iterator.h"
 
 #include "base/bug.h"
@@ -20,7 +20,7 @@ enum status {
 };
 
 struct snapshot_iterator {
-    struct snapshot_iterator *prev, *next; /* of the ledger's open walks */
+    struct snapshot_iterator *prev, *next; /* of the ledger's open iterators */
     uint64_t version;                      /* ledger.version at the opening */
     struct str namespace_;
     struct arena kept; /* what the reader has not come to, as it was; the filter's text */

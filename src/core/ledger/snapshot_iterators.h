@@ -1,7 +1,7 @@
-/* core/ledger/snapshot_iterators.h - what open walks are told (core/ledger/snapshot_iterator.h): each is told before
- * anything changes that it may still have to show. Telling twice is harmless, LEDGER_NONE is fine. */
-#ifndef CORE_LEDGER_WALKS_H
-#define CORE_LEDGER_WALKS_H
+/* core/ledger/snapshot_iterators.h - what open iterators are told (core/ledger/snapshot_iterator.h): each is told
+ * before anything changes that it may still have to show. Telling twice is harmless, LEDGER_NONE is fine. */
+#ifndef CORE_LEDGER_SNAPSHOT_ITERATORS_H
+#define CORE_LEDGER_SNAPSHOT_ITERATORS_H
 
 #include <stdint.h>
 

@@ -26,7 +26,7 @@ struct ledger {
     struct ledger_limits limits;
     struct intern *models;
     uint64_t generation;
-    uint64_t residual_generation;
+    uint64_t capacity_generation;
     uint64_t version;       /* the last one given to a node's numbers */
     uint64_t gpus_version;  /* changes with the memory of GPUs, and with what is taken of their compute for it */
     uint64_t names_version; /* changes when a node comes or goes, so that an index means another name */
@@ -95,9 +95,9 @@ struct ledger {
 };
 
 /* Said by whoever makes room while an op is applied. */
-static inline void ledger_residual_grew(struct ledger *l)
+static inline void ledger_capacity_grew(struct ledger *l)
 {
-    l->residual_generation = l->generation + 1;
+    l->capacity_generation = l->generation + 1;
 }
 
 /* Where less may be more. A nomination that cannot be kept keeps nobody away any more, and a tenant's limit refuses the

@@ -188,7 +188,7 @@ struct charge gpu_request_charge(const struct gpu_request *w, int32_t cap_milli,
         c.milli = kai_portion_milli(w->mem_mib, mem_base_mib > 0 ? kai_mem(mem_base_mib) : 0);
         break;
     case GPU_REQUEST_KIND__MAX:
-        BUG("no such kind of wish");
+        BUG("no such kind of GPU request");
     }
     return c;
 }
@@ -347,7 +347,7 @@ static size_t demand_bytes(const struct demand *d)
     size_t text_bytes = patterns_text_bytes(d->models, d->model_n) + patterns_text_bytes(d->uuids, d->uuid_n);
 
     _Static_assert(sizeof(struct demand) % 8 == 0, "arrays follow the demand");
-    _Static_assert(sizeof(struct gpu_request) % 8 == 0, "arrays follow the wishes");
+    _Static_assert(sizeof(struct gpu_request) % 8 == 0, "arrays follow the GPU requests");
     _Static_assert(sizeof(struct device_pattern) % 8 == 0, "arrays follow the patterns");
     for (size_t i = 0; i < d->gpu_request_n; i++) {
         text_bytes += d->gpu_requests[i].container.n;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The share of departures is a moving mean over about this many events, in units of CHURN_ONE. */
+/* The share of departures is a moving mean over about this many events, in units of 2^-CHURN_ONE_SHIFT. */
 enum { CHURN_EVENTS_SHIFT = 10, CHURN_ONE_SHIFT = 40, SIXTEENTHS = 16 };
 
 #define WEIGHT_MAX ((uint64_t)DEMAND_HISTOGRAM_PODS_MAX * DEMAND_HISTOGRAM_POD)
@@ -27,7 +27,7 @@ struct demand_histogram {
     uint64_t arrived_n, departed_n;
     uint64_t settle_at; /* arrived_n */
     uint64_t version;
-    int64_t departing; /* share of departures, CHURN_ONE: all */
+    int64_t departing; /* share of departures; 2^CHURN_ONE_SHIFT: all */
 };
 
 struct demand_histogram *demand_histogram_new(void)

@@ -120,11 +120,11 @@ static void lock_order__as_in_the_table__goes_on(void **state)
 static void lock_order__broken__bug_names_both(void **state)
 {
     (void)state;
-    expect_bug(take_inner_then_outer, "takes the lock \"changeover\" while holding \"leaf\"");
+    expect_bug(take_inner_then_outer, "takes the lock \"config apply\" while holding \"leaf\"");
     expect_bug(take_two_leaves, "takes the lock \"another leaf\" while holding \"leaf\"");
-    expect_bug(take_twice, "takes the lock \"changeover\" while holding \"changeover\"");
+    expect_bug(take_twice, "takes the lock \"config apply\" while holding \"config apply\"");
     expect_bug(release_what_is_not_held, "mutex_unlock(\"another leaf\")");
-    expect_bug(wait_while_holding_another, "waits with the lock \"leaf\" while holding \"changeover\"");
+    expect_bug(wait_while_holding_another, "waits with the lock \"leaf\" while holding \"config apply\"");
 }
 
 /* ---- conditions ---- */

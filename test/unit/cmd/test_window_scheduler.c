@@ -79,7 +79,7 @@ static void relist(void *ctx, enum kube_resource resource)
     w.relists |= 1U << resource;
 }
 
-static void residual_grew(void *ctx)
+static void capacity_grew(void *ctx)
 {
     (void)ctx;
     w.rooms++;
@@ -139,7 +139,7 @@ static void start(const char *text, const char *at)
     assert_true(clock_rfc3339_parse(str_of(at), &wall_ms));
     clock_manual_init(&w.clock, 0, wall_ms);
     w.store = store_new(&limits, &w.clock.clock);
-    store_watch_residual(w.store, residual_grew, NULL);
+    store_watch_capacity(w.store, capacity_grew, NULL);
     w.first = config_apply_config_at(file, wall_ms);
     config_free(file);
     assert_int_equal(rules_new(&(struct ingest){w.store, &w.first->policy, &w.log, NULL}, 1, NULL, NULL, &rules, NULL),
@@ -172,7 +172,7 @@ static void end(void)
     policy_set_free(w.book);
     config_slot_free(w.slot);
     config_free(w.first);
-    store_watch_residual(w.store, NULL, NULL);
+    store_watch_capacity(w.store, NULL, NULL);
     store_free(w.store);
     metrics_free(w.metrics);
 }

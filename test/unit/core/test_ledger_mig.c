@@ -313,9 +313,9 @@ static void changing__any_pod__refused_until_the_layout_is_done(void **state)
     node("n", &s);
     assert_int_equal(fixture_reserve(&fx, "a", "n"), VERDICT_MIG_CHANGING);
     s.label.value = STR("success");
-    before = ledger_residual_generation(fx.l);
+    before = ledger_capacity_generation(fx.l);
     node("n", &s);
-    assert_true(ledger_residual_generation(fx.l) > before); /* who waits is told */
+    assert_true(ledger_capacity_generation(fx.l) > before); /* who waits is told */
     assert_int_equal(fixture_reserve(&fx, "a", "n"), 0);
     s.label.value = STR("rebooting");
     node("n", &s);

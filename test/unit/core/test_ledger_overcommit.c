@@ -304,9 +304,9 @@ static void memory_only_of_a_node__changed_under_its_pods__charges_follow_but_no
     assert_int_equal(fixture_milli_free(&fx, "s", 0), 750);
     n = fixture_state(&fx, "s");
     assert_int_equal(n->memory_only, MEMORY_ONLY_FREE);
-    room = ledger_residual_generation(fx.l);
+    room = ledger_capacity_generation(fx.l);
     describe_memory_only("f", MEMORY_ONLY_FREE);
-    assert_true(ledger_residual_generation(fx.l) > room);
+    assert_true(ledger_capacity_generation(fx.l) > room);
     assert_int_equal(fixture_milli_free(&fx, "f", 0), 750);
 }
 
@@ -331,10 +331,10 @@ static void factors_of_a_node__lowered_under_its_pods__closed_until_raised(void 
     assert_null(ledger_check(fx.l)); /* nobody's fault */
     assert_int_equal(take(), 1);
     assert_true(news[0].begins);
-    room = ledger_residual_generation(fx.l);
+    room = ledger_capacity_generation(fx.l);
     describe_with_factors(1400, 1500);
     assert_int_equal(fixture_milli_free(&fx, "f", 0), 0);
-    assert_true(ledger_residual_generation(fx.l) > room);
+    assert_true(ledger_capacity_generation(fx.l) > room);
     assert_int_equal(take(), 1);
     assert_false(news[0].begins);
 }

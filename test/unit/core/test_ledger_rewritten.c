@@ -113,10 +113,10 @@ static void record_that_holds_comes_after_one_that_was_refused__granted_and_room
     observe("a", &d, &forged, RECORD_PROVISIONAL, "forged");
     judge("a", "forged", false);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
-    room = ledger_residual_generation(fx.l);
+    room = ledger_capacity_generation(fx.l);
     assert_true(must_verify("a", &d, &good, "good"));
     observe("a", &d, &good, RECORD_VERIFIED, "");
-    assert_true(ledger_residual_generation(fx.l) > room);
+    assert_true(ledger_capacity_generation(fx.l) > room);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 1000);
     assert_int_equal(fixture_milli_free(&fx, "n1", 1), 700);
     assert_null(conflict_of("a"));

@@ -1,4 +1,4 @@
-/* Room for a refused pod appears for any cause => a wake follows (ledger_residual_generation() moves).
+/* Room for a refused pod appears for any cause => a wake follows (ledger_capacity_generation() moves).
  *
  * The property: a pod that is refused on every node before an op and fits on one after it was made room for. Nodes and
  * pods change in every way in which a fact can change them; who asks stays the same. The causes that were once
@@ -530,7 +530,7 @@ static void list_pods(void)
 
 static void look(void)
 {
-    uint64_t room = ledger_residual_generation(r.l);
+    uint64_t room = ledger_capacity_generation(r.l);
 
     for (size_t i = 0; i < PROBES; i++) {
         bool fits = fits_somewhere(&r.probes[i]);
@@ -624,7 +624,7 @@ static bool fits(const char *what)
 static void expect_woken(const char *what, uint64_t residual_before)
 {
     assert_true(fits(what));
-    assert_true(ledger_residual_generation(r.l) > residual_before);
+    assert_true(ledger_capacity_generation(r.l) > residual_before);
     ledger_free(r.l);
 }
 
@@ -635,7 +635,7 @@ static void label_that_others_keep_away_from__removed__a_wake_follows(void **sta
     (void)state;
     begin();
     assert_false(fits("keeps away"));
-    room = ledger_residual_generation(r.l);
+    room = ledger_capacity_generation(r.l);
     r.pods[0].labels[0] = 0;
     tell_pod(0, "labels");
     expect_woken("keeps away", room);
@@ -648,7 +648,7 @@ static void isolate_from_of_a_running_pod__removed__a_wake_follows(void **state)
     (void)state;
     begin();
     assert_false(fits("kept away"));
-    room = ledger_residual_generation(r.l);
+    room = ledger_capacity_generation(r.l);
     r.pods[0].isolate[0] = 0;
     tell_pod(0, "isolate-from");
     expect_woken("kept away", room);
@@ -661,7 +661,7 @@ static void model_of_a_device__changed__a_wake_follows(void **state)
     (void)state;
     begin();
     assert_false(fits("of a model"));
-    room = ledger_residual_generation(r.l);
+    room = ledger_capacity_generation(r.l);
     r.nodes[0].devices[0].model = STR("B");
     tell_node(0, "a model");
     expect_woken("of a model", room);
@@ -674,7 +674,7 @@ static void uuid_of_a_device__replaced__a_wake_follows(void **state)
     (void)state;
     begin();
     assert_false(fits("of a UUID"));
-    room = ledger_residual_generation(r.l);
+    room = ledger_capacity_generation(r.l);
     r.nodes[0].devices[0].uuid = STR("GPU-c");
     tell_node(0, "a UUID");
     expect_woken("of a UUID", room);
@@ -686,10 +686,10 @@ static void facts_said_again__nobody_is_woken(void **state)
 
     (void)state;
     begin();
-    room = ledger_residual_generation(r.l);
+    room = ledger_capacity_generation(r.l);
     tell_node(0, "the same again");
     tell_pod(0, "the same again");
-    assert_int_equal(ledger_residual_generation(r.l), room);
+    assert_int_equal(ledger_capacity_generation(r.l), room);
     ledger_free(r.l);
 }
 

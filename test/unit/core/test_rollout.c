@@ -37,16 +37,16 @@ static void make_lists(struct rng *r, struct lists *l, bool memory)
     }
 }
 
-static struct samples *seal(const struct lists *l)
+static struct rollout_samples *seal(const struct lists *l)
 {
-    struct samples *s = samples_new(l->type_n);
+    struct rollout_samples *s = rollout_samples_new(l->type_n);
 
     for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
         for (unsigned i = 0; i < l->n[k]; i++) {
-            samples_add(s, k, &l->samples[k][i]);
+            rollout_samples_add(s, k, &l->samples[k][i]);
         }
     }
-    samples_seal(s);
+    rollout_samples_seal(s);
     return s;
 }
 
@@ -166,7 +166,7 @@ static void check(bool memory, uint64_t seed)
     rng_init(&r, seed);
     for (unsigned i = 0; i < CASES; i++) {
         struct residual residual;
-        struct samples *s;
+        struct rollout_samples *s;
 
         make_lists(&r, &l, memory);
         s = seal(&l);
@@ -182,7 +182,7 @@ static void check(bool memory, uint64_t seed)
                 filled += got.filled;
             }
         }
-        samples_free(s);
+        rollout_samples_free(s);
     }
     assert_true(filled > 0);
 }
@@ -211,7 +211,7 @@ static void rollout_recall__residuals_with_the_same_devices__is_what_a_new_walk_
     (void)state;
     rng_init(&r, 3);
     for (unsigned i = 0; i < 40; i++) {
-        struct samples *s;
+        struct rollout_samples *s;
         struct residual residual;
 
         make_lists(&r, &l, i % 2 == 0);
@@ -232,7 +232,7 @@ static void rollout_recall__residuals_with_the_same_devices__is_what_a_new_walk_
             assert_int_equal(got.cpu_left, want.cpu_left);
             asked_n += ROLLOUT_LISTS;
         }
-        samples_free(s);
+        rollout_samples_free(s);
     }
     assert_true(rollout_memo_computed(m) < asked_n * 9 / 10); /* or this has compared nothing */
     rollout_memo_free(m);
@@ -240,7 +240,7 @@ static void rollout_recall__residuals_with_the_same_devices__is_what_a_new_walk_
 
 static void rollout__memory_used_up__leaves_compute_unfilled(void **state)
 {
-    struct samples *s = samples_new(1);
+    struct rollout_samples *s = rollout_samples_new(1);
     struct sample d = {.count = 1, .on = {{300, 8000}}};
     struct residual residual = {.kinds = RESIDUAL_SHARES,
                                 .device_n = 1,
@@ -250,27 +250,27 @@ static void rollout__memory_used_up__leaves_compute_unfilled(void **state)
 
     (void)state;
     for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
-        samples_add(s, k, &d);
-        samples_add(s, k, &d);
+        rollout_samples_add(s, k, &d);
+        rollout_samples_add(s, k, &d);
     }
-    samples_seal(s);
+    rollout_samples_seal(s);
     assert_int_equal(rollout_run(s, &residual, false).filled, 300 * ROLLOUT_LISTS);
     residual.devices[0].mem_mib = INT32_MAX; /* not known: no constraint */
     assert_int_equal(rollout_run(s, &residual, false).filled, 600 * ROLLOUT_LISTS);
-    samples_free(s);
+    rollout_samples_free(s);
 }
 
 static void rollout__nothing_expected__fills_nothing_and_leaves_all_cores(void **state)
 {
-    struct samples *s = samples_new(1);
+    struct rollout_samples *s = rollout_samples_new(1);
     struct residual residual = {
         .kinds = RESIDUAL_SHARES, .device_n = 1, .cpu_milli = 5000, .mem_mib = 1, .devices = {{0, 1000, INT32_MAX}}};
 
     (void)state;
-    samples_seal(s);
+    rollout_samples_seal(s);
     assert_int_equal(rollout_run(s, &residual, false).filled, 0);
     assert_int_equal(rollout_run(s, &residual, false).cpu_left, 5000 * ROLLOUT_LISTS);
-    samples_free(s);
+    rollout_samples_free(s);
 }
 
 int main(void)

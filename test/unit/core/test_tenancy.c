@@ -281,11 +281,11 @@ static void foreign_pod__counts_on_every_gpu_until_its_devices_are_known(void **
     limit(1000, NO);
     assert_int_equal(fixture_pod(&fx, "foreign", &d, "n", NULL), 0);
     expect_held(0, 1600, 16000, 1);
-    room = ledger_residual_generation(fx.l);
+    room = ledger_capacity_generation(fx.l);
     assert_int_equal(fixture_pod(&fx, "foreign", &d, "n", &as), 0);
     expect_held(0, 400, 4000, 1);
-    assert_int_equal(ledger_residual_generation(fx.l), ledger_generation(fx.l));
-    assert_true(ledger_residual_generation(fx.l) > room);
+    assert_int_equal(ledger_capacity_generation(fx.l), ledger_generation(fx.l));
+    assert_true(ledger_capacity_generation(fx.l) > room);
 }
 
 /* ---- room ---- */
@@ -300,17 +300,17 @@ static void room__of_a_tenant__said_when_it_grows_and_only_then(void **state)
     limit(400, NO);
     share_pods(2, 400);
     assert_int_equal(fixture_reserve(&fx, "p0", "n"), 0);
-    room = ledger_residual_generation(fx.l);
+    room = ledger_capacity_generation(fx.l);
     assert_int_equal(fixture_reserve(&fx, "p1", "n"), VERDICT_TENANT_LIMIT);
     assert_int_equal(fixture_name_op(&fx, LEDGER_CONFIRM, "p0"), 0);
     assert_int_equal(fixture_pod(&fx, "p1", &d, NULL, NULL), 0);
-    assert_int_equal(ledger_residual_generation(fx.l), room);
+    assert_int_equal(ledger_capacity_generation(fx.l), room);
     limit(800, NO);
-    assert_int_equal(ledger_residual_generation(fx.l), ledger_generation(fx.l));
+    assert_int_equal(ledger_capacity_generation(fx.l), ledger_generation(fx.l));
     assert_int_equal(fixture_reserve(&fx, "p1", "n"), 0);
-    room = ledger_residual_generation(fx.l);
+    room = ledger_capacity_generation(fx.l);
     assert_int_equal(fixture_name_op(&fx, LEDGER_POD_GONE, "p1"), 0);
-    assert_true(ledger_residual_generation(fx.l) > room);
+    assert_true(ledger_capacity_generation(fx.l) > room);
 }
 
 /* Half of a GPU that has half the memory is less memory: the tenant has room, though the node has none more. */
@@ -323,10 +323,10 @@ static void room__gpus_became_smaller__the_tenants_grew(void **state)
     limit(NO, 5000);
     share_pods(1, 500);
     assert_int_equal(fixture_reserve(&fx, "p0", "n"), 0);
-    room = ledger_residual_generation(fx.l);
+    room = ledger_capacity_generation(fx.l);
     fixture_node(&fx, "n", 1, 5000);
     expect_held(0, 500, 2500, 1);
-    assert_true(ledger_residual_generation(fx.l) > room);
+    assert_true(ledger_capacity_generation(fx.l) > room);
 }
 
 /* ---- a demand's bound ---- */

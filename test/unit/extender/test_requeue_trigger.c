@@ -275,7 +275,7 @@ static void wake__refused_by_rules_that_hold_no_longer__wakes(void **state)
 
     (void)state;
     policy_set_publish(book, rules_of(policy_defaults(), 2));
-    requeue_trigger_residual(requeue_trigger);
+    requeue_trigger_capacity(requeue_trigger);
     requeue_trigger_refused_by(requeue_trigger, store_generation(store), book, 2);
     assert_stays(0);
     requeue_trigger_refused_by(requeue_trigger, store_generation(store), book, 1);

@@ -25,8 +25,12 @@ static int set_up(void **state)
 
     temp_dir_init(&f->directory);
     for (int i = 0; i < 3; i++) {
-        snprintf(f->private_[i], sizeof(f->private_[i]), "%s/%d.pem", f->directory.path, i);
-        snprintf(f->public_[i], sizeof(f->public_[i]), "%s/%d.pem.pub", f->directory.path, i);
+        char name[16];
+
+        snprintf(name, sizeof(name), "%d.pem", i);
+        temp_dir_path(&f->directory, name, f->private_[i], sizeof(f->private_[i]));
+        snprintf(name, sizeof(name), "%d.pem.pub", i);
+        temp_dir_path(&f->directory, name, f->public_[i], sizeof(f->public_[i]));
         if (sign_key_make(&f->keys[i], NULL) != 0 || sign_key_write(&f->keys[i], f->private_[i], NULL) != 0) {
             return 1;
         }
