@@ -21,16 +21,13 @@ struct fixture {
 
 static int set_up(void **state)
 {
+    static const char *const NAMES[3][2] = {{"0.pem", "0.pem.pub"}, {"1.pem", "1.pem.pub"}, {"2.pem", "2.pem.pub"}};
     struct fixture *f = xcalloc(1, sizeof(*f));
 
     temp_dir_init(&f->directory);
     for (int i = 0; i < 3; i++) {
-        char name[16];
-
-        snprintf(name, sizeof(name), "%d.pem", i);
-        temp_dir_path(&f->directory, name, f->private_[i], sizeof(f->private_[i]));
-        snprintf(name, sizeof(name), "%d.pem.pub", i);
-        temp_dir_path(&f->directory, name, f->public_[i], sizeof(f->public_[i]));
+        temp_dir_path(&f->directory, NAMES[i][0], f->private_[i], sizeof(f->private_[i]));
+        temp_dir_path(&f->directory, NAMES[i][1], f->public_[i], sizeof(f->public_[i]));
         if (sign_key_make(&f->keys[i], NULL) != 0 || sign_key_write(&f->keys[i], f->private_[i], NULL) != 0) {
             return 1;
         }
