@@ -199,7 +199,7 @@ func TestBlindIsNotReady(t *testing.T) {
 		pods, nodes := c.silence("pods"), c.silence("nodes")
 		return pods > 5 && nodes < 2, fmt.Sprintf("pods %g s, nodes %g s", pods, nodes)
 	})
-	c.blind("changes to pods for longer than staleAfter (the API server forbids it", `cannot watch resource \"pods\"`)
+	c.blind("news of pods for longer than staleAfter (the API server forbids it", `cannot watch resource \"pods\"`)
 	setRules(shipped.Rules)
 	c.sees()
 

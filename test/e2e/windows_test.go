@@ -154,7 +154,7 @@ func TestDayAndNightFromYAMLAlone(t *testing.T) {
 		return fmt.Sprint(s.TimeWindows.Active) == "[night]" && s.ClosedNodes == 4 && s.PodsOnClosedNodes == 2
 	})
 	for _, name := range []string{"desktop-a", "desktop-b"} {
-		c.told(c.bound(name).Spec.NodeName, "The node pool takes no new pods with GPUs now. 1 pod with GPUs may run on")
+		c.told(c.bound(name).Spec.NodeName, "The node pool takes no new pods with GPUs now. 1 pod with GPUs may run until the end")
 	}
 	if got := c.onClosedNodes(); got != "desktop-a desktop-b" {
 		t.Errorf("/state lists %q on closed nodes", got)
