@@ -36,7 +36,7 @@ int address_parse(struct str text, struct address *ret, struct err *reterr)
     struct str port;
     uint64_t number;
     size_t colon = text.n;
-    int r;
+    int rc;
 
     while (colon > 0 && text.p[colon - 1] != ':') {
         colon--;
@@ -50,11 +50,11 @@ int address_parse(struct str text, struct address *ret, struct err *reterr)
     }
     a.port = (uint16_t)number;
     a.any = colon == 1;
-    r = parse_host(a.any ? STR("[::]") : (struct str){text.p, colon - 1}, &a, reterr);
-    if (r == 0) {
+    rc = parse_host(a.any ? STR("[::]") : (struct str){text.p, colon - 1}, &a, reterr);
+    if (rc == 0) {
         *ret = a;
     }
-    return r;
+    return rc;
 }
 
 bool address_is_loopback(const struct address *a)

@@ -103,20 +103,20 @@ static int run_frag(const struct inquiry *q)
     struct strbuf document;
     struct arena a;
     struct err err;
-    int r;
+    int rc;
 
     strbuf_init(&document, STATE_FILE_BYTES_MAX);
     arena_init(&a, 1 << 20);
-    r = inquiry_state(q, true, &document, &err);
-    if (r == 0) {
-        r = show(q, strbuf_view(&document), &reader, &a, &err);
+    rc = inquiry_state(q, true, &document, &err);
+    if (rc == 0) {
+        rc = show(q, strbuf_view(&document), &reader, &a, &err);
     }
-    if (r != 0) {
+    if (rc != 0) {
         terminal_complain("frag", err.msg);
     }
     arena_fini(&a);
     strbuf_fini(&document);
-    return r == 0 ? EXIT_OK : EXIT_RUNTIME;
+    return rc == 0 ? EXIT_OK : EXIT_RUNTIME;
 }
 
 int cmd_frag(int argc, char **argv)

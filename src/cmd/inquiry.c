@@ -101,29 +101,29 @@ static int get(const struct inquiry *q, struct kube_client *client, const char *
         .path = path, .silence_ms = SILENCE_MS, .verb = "get", .resource = "state"};
     struct kube_outcome outcome;
     struct kube_stream *stream;
-    int r = kube_stream_new(client, &stream, reterr);
+    int rc = kube_stream_new(client, &stream, reterr);
 
-    if (r == 0) {
+    if (rc == 0) {
         kube_stream_run(stream, &request, take_body, out, &outcome);
-        r = judge(q, &outcome, reterr);
+        rc = judge(q, &outcome, reterr);
         kube_stream_free(stream);
     }
-    return r;
+    return rc;
 }
 
 static int read_ca(const struct inquiry *q, struct credentials *creds, struct err *reterr)
 {
     struct strbuf pem;
-    int r = 0;
+    int rc = 0;
 
     if (q->ca_file != NULL) {
         strbuf_init(&pem, STATE_FILE_BYTES_MAX);
-        r = state_file_text(q->ca_file, &pem, reterr);
-        creds->ca_pem = r == 0 ? str_dup(strbuf_view(&pem)) : NULL;
+        rc = state_file_text(q->ca_file, &pem, reterr);
+        creds->ca_pem = rc == 0 ? str_dup(strbuf_view(&pem)) : NULL;
         creds->ca_file = str_dup(str_of(q->ca_file));
         strbuf_fini(&pem);
     }
-    return r;
+    return rc;
 }
 
 static int ask(const struct inquiry *q, const char *path, struct strbuf *out, struct err *reterr)
@@ -131,23 +131,23 @@ static int ask(const struct inquiry *q, const char *path, struct strbuf *out, st
     struct credentials creds = {.server = NULL};
     struct str server = str_of(q->server);
     struct kube_client *client;
-    int r;
+    int rc;
 
     while (str_ends(server, STR("/"))) {
         server.n--;
     }
     creds.server = str_dup(server);
     creds.token_file = q->token_file != NULL ? str_dup(str_of(q->token_file)) : NULL;
-    r = read_ca(q, &creds, reterr);
-    if (r == 0) {
-        r = kube_client_new(&creds, &(struct kube_client_options){0}, &client, reterr);
+    rc = read_ca(q, &creds, reterr);
+    if (rc == 0) {
+        rc = kube_client_new(&creds, &(struct kube_client_options){0}, &client, reterr);
     }
-    if (r == 0) {
-        r = get(q, client, path, out, reterr);
+    if (rc == 0) {
+        rc = get(q, client, path, out, reterr);
         kube_client_free(client);
     }
     credentials_fini(&creds);
-    return r;
+    return rc;
 }
 
 int inquiry_state(const struct inquiry *q, bool summary, struct strbuf *out, struct err *reterr)

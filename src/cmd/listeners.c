@@ -84,7 +84,7 @@ static int start_http(struct listeners *s, const struct runtime_options *o,
         .observe = telemetry_http,
         .observe_ctx = telemetry,
     };
-    int r;
+    int rc;
 
     for (size_t i = 0; i < RUNTIME_LISTENER__MAX; i++) {
         const char *name = serving_listener_name((enum runtime_listener)i);
@@ -100,19 +100,19 @@ static int start_http(struct listeners *s, const struct runtime_options *o,
     listeners[RUNTIME_VERBS].thread_n = VERBS_THREADS;
     listeners[RUNTIME_VERBS].connection_max = (unsigned)c->limits.connections;
     listeners[RUNTIME_VERBS].connection_max_per_address = (unsigned)c->limits.connections_per_address;
-    r = httpd_server_new(&http, &s->http, reterr);
+    rc = httpd_server_new(&http, &s->http, reterr);
     telemetry->http = s->http;
-    return r == 0 ? httpd_server_start(s->http, reterr) : r;
+    return rc == 0 ? httpd_server_start(s->http, reterr) : rc;
 }
 
 int listeners_start(struct listeners *s, const struct runtime_options *o,
                     const struct listeners_routes routes[RUNTIME_LISTENER__MAX], struct telemetry *telemetry,
                     struct err *reterr)
 {
-    int r = start_tls(s, o, reterr);
+    int rc = start_tls(s, o, reterr);
 
-    if (r != 0) {
-        return r;
+    if (rc != 0) {
+        return rc;
     }
     telemetry->tls = s->tls;
     allow_descriptors(o);

@@ -47,15 +47,15 @@ static const struct part {
 int runtime_start(const struct runtime_options *o, struct runtime **ret, struct err *reterr)
 {
     struct runtime *s = xcalloc(1, sizeof(*s));
-    int r = 0;
+    int rc = 0;
 
     s->options = *o;
-    for (size_t i = 0; i < ARRAY_LEN(parts) && r == 0; i++) {
-        r = parts[i].start != NULL ? parts[i].start(s, reterr) : 0;
+    for (size_t i = 0; i < ARRAY_LEN(parts) && rc == 0; i++) {
+        rc = parts[i].start != NULL ? parts[i].start(s, reterr) : 0;
     }
-    if (r != 0) {
+    if (rc != 0) {
         runtime_stop(s, 0);
-        return r;
+        return rc;
     }
     for (size_t i = 0; i < RUNTIME_LISTENER__MAX; i++) {
         const enum runtime_listener l = (enum runtime_listener)i;

@@ -16,7 +16,7 @@ int runtime_start_client(struct runtime *s, struct err *reterr)
     const struct credentials *credentials = s->options.credentials;
     const struct kube_client_options client = {
         .clock = s->options.clock, .observe = telemetry_api, .observe_ctx = s->telemetry, .log = s->options.log};
-    int r = kube_client_new(credentials, &client, &s->client, reterr);
+    int rc = kube_client_new(credentials, &client, &s->client, reterr);
 
     if (credentials->insecure_skip_tls_verify) {
         LOG_WARNING(s->options.log,
@@ -24,10 +24,10 @@ int runtime_start_client(struct runtime *s, struct err *reterr)
                     "address of the API server and sends it our credentials. Use certificate-authority instead",
                     LOG_CSTR("server", credentials->server));
     }
-    if (r == 0) {
+    if (rc == 0) {
         telemetry_client(s->telemetry, s->client);
     }
-    return r;
+    return rc;
 }
 
 void runtime_stop_client(struct runtime *s)

@@ -44,13 +44,13 @@ int runtime_start_pool_commands(struct runtime *s, struct err *reterr)
 {
     const struct pool_commands_options o = {
         .clock = s->options.clock, .log = s->options.log, .observe = telemetry_pool_command, .ctx = s->telemetry};
-    int r = pool_commands_new(&o, &s->pool_commands, reterr);
+    int rc = pool_commands_new(&o, &s->pool_commands, reterr);
 
-    if (r == 0) {
+    if (rc == 0) {
         pool_commands_set(s->pool_commands, &s->options.config->policy);
         metrics_add_collector(s->telemetry->metrics, telemetry_pool_commands, s->pool_commands);
     }
-    return r;
+    return rc;
 }
 
 void runtime_free_pool_commands(struct runtime *s)

@@ -66,10 +66,10 @@ static int start_slices(struct runtime *s, struct err *reterr)
     const struct policy *p = &s->options.config->policy;
     struct reflector_handler handler;
     struct hash_key key;
-    int r = p->slice_driver_n == 0 ? 0 : rng_os_bytes(&key, sizeof(key), reterr);
+    int rc = p->slice_driver_n == 0 ? 0 : rng_os_bytes(&key, sizeof(key), reterr);
 
-    if (r != 0 || p->slice_driver_n == 0) {
-        return r;
+    if (rc != 0 || p->slice_driver_n == 0) {
+        return rc;
     }
     s->slices = slices_new(s->store, s->options.log, p->slice_drivers, p->slice_driver_n, key);
     handler = slices_handler(s->slices);
@@ -82,10 +82,10 @@ int runtime_start_feeds(struct runtime *s, struct err *reterr)
                                                  .stale_after_ms = s->options.config->client.stale_after_ms,
                                                  .news = contact_news,
                                                  .ctx = s->contact};
-    int r = start_slices(s, reterr);
+    int rc = start_slices(s, reterr);
 
     s->feeds = xcalloc(KUBE_RESOURCE__MAX, sizeof(*s->feeds));
-    for (size_t i = 0; i < KUBE_RESOURCE__MAX && r == 0; i++) {
+    for (size_t i = 0; i < KUBE_RESOURCE__MAX && rc == 0; i++) {
         enum kube_resource resource = (enum kube_resource)i;
         struct reflector_handler handler;
 
@@ -99,9 +99,9 @@ int runtime_start_feeds(struct runtime *s, struct err *reterr)
         if (resource == KUBE_PODS || resource == KUBE_NODES) { /* what the ledger is made of */
             contact_follow(s->contact, resource);
         }
-        r = kube_watcher_start(s->client, resource, &handler, &options, &s->watchers[i], reterr);
+        rc = kube_watcher_start(s->client, resource, &handler, &options, &s->watchers[i], reterr);
     }
-    return r;
+    return rc;
 }
 
 void runtime_stop_feeds(struct runtime *s)

@@ -80,10 +80,10 @@ int runtime_start_ledger(struct runtime *s, struct err *reterr)
     const struct policy *p = &s->options.config->policy;
     struct ledger_limits limits = {.overcommit_milli = p->overcommit_milli,
                                    .overcommit_mem_milli = p->overcommit_mem_milli};
-    int r = rng_os_bytes(&limits.hash_key, sizeof(limits.hash_key), reterr);
+    int rc = rng_os_bytes(&limits.hash_key, sizeof(limits.hash_key), reterr);
 
-    if (r != 0) {
-        return r;
+    if (rc != 0) {
+        return rc;
     }
     s->store = store_new(&limits, s->options.clock);
     s->contact = contact_new(s->options.clock, s->options.log, s->options.config->client.stale_after_ms);

@@ -67,20 +67,20 @@ int runtime_start_rules(struct runtime *s, struct err *reterr)
         .warnings = s->warnings,
     };
     const struct rules *rules;
-    int r = rules_new(&facts, c->generation, NULL, NULL, &rules, reterr);
+    int rc = rules_new(&facts, c->generation, NULL, NULL, &rules, reterr);
 
-    if (r == 0) {
-        r = shadow_new(s->store, &s->shadow, reterr);
-        if (r != 0) {
+    if (rc == 0) {
+        rc = shadow_new(s->store, &s->shadow, reterr);
+        if (rc != 0) {
             rules_put(rules);
         }
     }
-    if (r == 0) {
+    if (rc == 0) {
         s->book = policy_set_new(rules);
         s->capacity_reporter = capacity_reporter_new(s->store, s->book, s->options.clock);
         set_up_config_apply(s);
     }
-    return r;
+    return rc;
 }
 
 void runtime_free_rules(struct runtime *s)

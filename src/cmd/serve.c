@@ -124,12 +124,12 @@ static int serve_until_signal(const struct serve_options *o, const struct runtim
     struct runtime *runtime = NULL;
     struct reload *reload;
     struct err err;
-    int r = runtime_start(so, &runtime, &err), code;
+    int rc = runtime_start(so, &runtime, &err), code;
 
-    if (r == 0) {
-        r = start_reload(o, so->config, runtime, so->log, &reload, &err);
+    if (rc == 0) {
+        rc = start_reload(o, so->config, runtime, so->log, &reload, &err);
     }
-    if (r != 0) {
+    if (rc != 0) {
         LOG_ERROR(so->log, "Cannot start", LOG_CSTR("err", err.msg));
         if (runtime != NULL) {
             runtime_stop(runtime, 0);

@@ -22,7 +22,7 @@ static int read_config(const struct serve_options *o, struct config **ret)
     struct config_names names;
     struct strbuf report;
     struct err err;
-    int r;
+    int rc;
 
     if (o->config == NULL) {
         *ret = config_defaults();
@@ -30,13 +30,13 @@ static int read_config(const struct serve_options *o, struct config **ret)
     }
     cmd_config_names(&names);
     strbuf_init(&report, REPORT_BYTES_MAX);
-    r = config_load(o->config, &names, ret, &report, &err);
-    if (r != 0) {
+    rc = config_load(o->config, &names, ret, &report, &err);
+    if (rc != 0) {
         fprintf(stderr, "%s", report.n > 0 ? report.p : err.msg);
         fprintf(stderr, "%sfgpu serve: the configuration is not valid\n", report.n > 0 ? "" : "\n");
     }
     strbuf_fini(&report);
-    return r == 0 ? EXIT_OK : EXIT_CONFIG;
+    return rc == 0 ? EXIT_OK : EXIT_CONFIG;
 }
 
 /* File and flags together. Not asked again when the file changes: where fgpu listens stays as it was. */
@@ -94,15 +94,15 @@ int serve_check_signing(const struct config *c)
 int serve_load_credentials(const struct serve_options *o, struct credentials *ret)
 {
     struct err err;
-    int r;
+    int rc;
 
     if (o->kubeconfig != NULL) {
-        r = kubeconfig_load(o->kubeconfig, o->context, ret, &err);
+        rc = kubeconfig_load(o->kubeconfig, o->context, ret, &err);
     } else {
-        r = incluster_load(getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT"), INCLUSTER_DIR, ret,
-                           &err);
+        rc = incluster_load(getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT"), INCLUSTER_DIR, ret,
+                            &err);
     }
-    if (r != 0) {
+    if (rc != 0) {
         terminal_complain("serve", err.msg);
         if (o->kubeconfig == NULL) {
             fputs("fgpu serve: outside a cluster give --kubeconfig FILE\n", stderr);

@@ -33,18 +33,18 @@ static int make(const char *path)
 {
     struct sign_key key;
     struct err err;
-    int r = sign_key_make(&key, &err);
+    int rc = sign_key_make(&key, &err);
 
-    if (r == 0) {
-        r = sign_key_write(&key, path, &err);
+    if (rc == 0) {
+        rc = sign_key_write(&key, path, &err);
     }
-    if (r == 0) {
+    if (rc == 0) {
         print_next_steps(&key, path);
     } else {
         fprintf(stderr, "fgpu signing-key: %s\n", err.msg);
     }
     sign_key_wipe(&key);
-    return r == 0 ? EXIT_OK : EXIT_RUNTIME;
+    return rc == 0 ? EXIT_OK : EXIT_RUNTIME;
 }
 
 int cmd_signing_key(int argc, char **argv)

@@ -30,21 +30,21 @@ static bool trace_asks_gpus(const struct trace *t)
 static int read_input(const struct sim_options *o, const struct state_file *saved, struct trace *t,
                       struct arrivals *all, size_t *ret_n, struct err *reterr)
 {
-    int r = o->state != NULL ? trace_use_state(t, saved, reterr) : trace_read_nodes(t, o->nodes, reterr);
+    int rc = o->state != NULL ? trace_use_state(t, saved, reterr) : trace_read_nodes(t, o->nodes, reterr);
 
-    r = r != 0 ? r : trace_read_pods(t, o->pods, reterr);
-    if (r == 0 && o->mode == REPLAY_STEADY && !trace_asks_gpus(t)) {
+    rc = rc != 0 ? rc : trace_read_pods(t, o->pods, reterr);
+    if (rc == 0 && o->mode == REPLAY_STEADY && !trace_asks_gpus(t)) {
         return err_set(reterr, ERR_INVALID, "%s: no pod asks for a GPU, so no load can be offered", o->pods);
     }
     *ret_n = 0;
-    for (size_t i = 0; i < o->arrivals_n && r == 0; i++) {
+    for (size_t i = 0; i < o->arrivals_n && rc == 0; i++) {
         all[*ret_n].seed = o->seeds[i % o->seed_n];
-        r = arrivals_read(t, o->arrivals[i], &all[(*ret_n)++], reterr);
+        rc = arrivals_read(t, o->arrivals[i], &all[(*ret_n)++], reterr);
     }
-    for (size_t i = 0; i < o->seed_n && o->arrivals_n == 0 && r == 0; i++) {
-        r = arrivals_draw(t, o->seeds[i], &all[(*ret_n)++], reterr);
+    for (size_t i = 0; i < o->seed_n && o->arrivals_n == 0 && rc == 0; i++) {
+        rc = arrivals_draw(t, o->seeds[i], &all[(*ret_n)++], reterr);
     }
-    return r;
+    return rc;
 }
 
 /* ---- run ---- */

@@ -292,22 +292,22 @@ static int run_state(const struct inquiry *q)
     struct listing s = {.readers = readers};
     struct strbuf document;
     struct err err;
-    int r;
+    int rc;
 
     strbuf_init(&document, STATE_FILE_BYTES_MAX);
     arena_init(&s.arena, STATE_FILE_BYTES_MAX);
-    r = inquiry_state(q, false, &document, &err);
-    if (r == 0 && q->json) {
+    rc = inquiry_state(q, false, &document, &err);
+    if (rc == 0 && q->json) {
         terminal_print_json(strbuf_view(&document));
-    } else if (r == 0) {
-        r = show(&s, strbuf_view(&document), &err);
+    } else if (rc == 0) {
+        rc = show(&s, strbuf_view(&document), &err);
     }
-    if (r != 0) {
+    if (rc != 0) {
         terminal_complain("state", err.msg);
     }
     arena_fini(&s.arena);
     strbuf_fini(&document);
-    return r == 0 ? EXIT_OK : EXIT_RUNTIME;
+    return rc == 0 ? EXIT_OK : EXIT_RUNTIME;
 }
 
 int cmd_state(int argc, char **argv)

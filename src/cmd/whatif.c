@@ -103,24 +103,24 @@ static int read_cluster(const struct options *o, struct whatif_question *q, stru
 {
     const struct policy *const policies[2] = {&q->before->policy, &q->after->policy};
     struct credentials creds = {0};
-    int r = kubeconfig_load(o->kubeconfig, o->context, &creds, reterr);
+    int rc = kubeconfig_load(o->kubeconfig, o->context, &creds, reterr);
 
-    if (r == 0) {
-        r = cluster_read(&creds, policies, q->ledgers, reterr);
+    if (rc == 0) {
+        rc = cluster_read(&creds, policies, q->ledgers, reterr);
         credentials_fini(&creds);
     }
     q->state = NULL;
-    return r;
+    return rc;
 }
 
 static int judge(const struct options *o, const struct inquiry *in, struct whatif_question *q, int64_t at_ms,
                  int *ret_code, struct err *reterr)
 {
     struct whatif x;
-    int r = o->kubeconfig == NULL ? 0 : read_cluster(o, q, reterr);
+    int rc = o->kubeconfig == NULL ? 0 : read_cluster(o, q, reterr);
 
-    r = r != 0 ? r : whatif_run(q, &x, reterr);
-    if (r == 0) {
+    rc = rc != 0 ? rc : whatif_run(q, &x, reterr);
+    if (rc == 0) {
         const struct whatif_shown shown = {&x, at_ms, {q->before, q->after}};
 
         *ret_code = show(in, &shown);
@@ -128,7 +128,7 @@ static int judge(const struct options *o, const struct inquiry *in, struct whati
     }
     ledger_free(q->ledgers[0]);
     ledger_free(q->ledgers[1]);
-    return r;
+    return rc;
 }
 
 /* As it is at that moment: with the windows that are open then. */
@@ -142,26 +142,26 @@ static int ask(const struct options *o, const struct inquiry *in, const struct c
 {
     struct strbuf document;
     struct state_file state;
-    int r;
+    int rc;
 
     strbuf_init(&document, STATE_FILE_BYTES_MAX);
-    r = inquiry_state(in, false, &document, reterr);
-    if (r == 0) {
-        r = state_file_parse(in->state_file != NULL ? in->state_file : in->server, strbuf_view(&document), names,
-                             &state, reterr);
+    rc = inquiry_state(in, false, &document, reterr);
+    if (rc == 0) {
+        rc = state_file_parse(in->state_file != NULL ? in->state_file : in->server, strbuf_view(&document), names,
+                              &state, reterr);
     }
-    if (r == 0) {
+    if (rc == 0) {
         int64_t at_ms = o->at != NULL ? o->at_ms : state.as_of_ms;
         struct config *before = config_then(state.file_config, at_ms), *after = config_then(next, at_ms);
         struct whatif_question q = {.before = before, .after = after, .state = &state, .mix = state.mix};
 
-        r = judge(o, in, &q, at_ms, ret_code, reterr);
+        rc = judge(o, in, &q, at_ms, ret_code, reterr);
         config_free(before);
         config_free(after);
         state_file_fini(&state);
     }
     strbuf_fini(&document);
-    return r;
+    return rc;
 }
 
 static int run_whatif(const struct options *o, const struct inquiry *in)

@@ -108,11 +108,11 @@ static void *window_scheduler_main(void *arg)
 int window_scheduler_start(const struct window_scheduler_options *o, struct window_scheduler **ret, struct err *reterr)
 {
     struct window_scheduler *t = window_scheduler_new(o);
-    int r = thread_start(&t->thread, "windows", window_scheduler_main, t, reterr);
+    int rc = thread_start(&t->thread, "windows", window_scheduler_main, t, reterr);
 
-    if (r != 0) {
+    if (rc != 0) {
         window_scheduler_free(t);
-        return r;
+        return rc;
     }
     *ret = t;
     return 0;

@@ -132,8 +132,8 @@ int diagnostics_to_err(const struct diagnostics *d, enum err_code code, struct e
     BUG_ON(d->n == 0);
     strbuf_init(&place, ERR_MSG_MAX);
     add_place(d, d->items[0].pos, &place);
-    int r = more == 0 ? err_set(reterr, code, "%s%.*s", place.p, STR_ARG(d->items[0].message))
-                      : err_set(reterr, code, "%s%.*s (and %zu more)", place.p, STR_ARG(d->items[0].message), more);
+    int rc = more == 0 ? err_set(reterr, code, "%s%.*s", place.p, STR_ARG(d->items[0].message))
+                       : err_set(reterr, code, "%s%.*s (and %zu more)", place.p, STR_ARG(d->items[0].message), more);
     strbuf_fini(&place);
-    return r;
+    return rc;
 }

@@ -26,7 +26,7 @@ int config_file_read(const char *path, size_t max_bytes, struct strbuf *ret, str
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = -1;
-    int r = 0;
+    int rc = 0;
 
     if (fd < 0) {
         return refuse(path, reterr);
@@ -48,10 +48,10 @@ int config_file_read(const char *path, size_t max_bytes, struct strbuf *ret, str
         strbuf_commit(ret, (size_t)n);
     }
     if (n < 0) {
-        r = refuse(path, reterr);
+        rc = refuse(path, reterr);
     } else if (ret->n > max_bytes) {
-        r = err_set(reterr, ERR_LIMIT, "%s: larger than %zu KiB", path, max_bytes / 1024);
+        rc = err_set(reterr, ERR_LIMIT, "%s: larger than %zu KiB", path, max_bytes / 1024);
     }
     (void)close(fd); /* read only: nothing can be lost */
-    return r;
+    return rc;
 }

@@ -217,7 +217,7 @@ int kubeconfig_parse(const char *path, struct str text, const char *context, str
     struct credentials credentials = {0};
     struct diagnostics d;
     struct arena arena;
-    int r = 0;
+    int rc = 0;
 
     if (text.n > KUBECONFIG_BYTES_MAX) {
         return err_set(reterr, ERR_LIMIT, "%s: larger than %d KiB", path, KUBECONFIG_BYTES_MAX / 1024);
@@ -233,13 +233,13 @@ int kubeconfig_parse(const char *path, struct str text, const char *context, str
         decode(&k, root, context, &credentials);
     }
     if (diagnostics_any(&d)) {
-        r = diagnostics_to_err(&d, ERR_INVALID, reterr);
+        rc = diagnostics_to_err(&d, ERR_INVALID, reterr);
         credentials_fini(&credentials);
     } else {
         *ret = credentials;
     }
     arena_fini(&arena);
-    return r;
+    return rc;
 }
 
 int kubeconfig_load(const char *path, const char *context, struct credentials *ret, struct err *reterr)
@@ -247,13 +247,13 @@ int kubeconfig_load(const char *path, const char *context, struct credentials *r
     struct strbuf text;
 
     strbuf_init(&text, 2 * KUBECONFIG_BYTES_MAX);
-    int r = config_file_read(path, KUBECONFIG_BYTES_MAX, &text, reterr);
-    if (r == 0) {
-        r = kubeconfig_parse(path, strbuf_view(&text), context, ret, reterr);
+    int rc = config_file_read(path, KUBECONFIG_BYTES_MAX, &text, reterr);
+    if (rc == 0) {
+        rc = kubeconfig_parse(path, strbuf_view(&text), context, ret, reterr);
     }
     if (text.n > 0) {
         explicit_bzero(text.p, text.n);
     }
     strbuf_fini(&text);
-    return r;
+    return rc;
 }

@@ -65,7 +65,7 @@ int config_parse(struct str file, struct str text, const struct config_names *na
     const struct yaml_doc_node *root = NULL;
     struct diagnostics d;
     struct arena scratch;
-    int r = 0;
+    int rc = 0;
 
     arena_init(&scratch, TREE_BYTES_MAX);
     diagnostics_init(&d, &scratch, file, text);
@@ -81,7 +81,7 @@ int config_parse(struct str file, struct str text, const struct config_names *na
         if (report != NULL) {
             diagnostics_render(&d, report);
         }
-        r = diagnostics_to_err(&d, ERR_INVALID, reterr);
+        rc = diagnostics_to_err(&d, ERR_INVALID, reterr);
         config_free(config);
     } else {
         config_hash_text(text, config->hash);
@@ -91,7 +91,7 @@ int config_parse(struct str file, struct str text, const struct config_names *na
         *ret = config;
     }
     arena_fini(&scratch);
-    return r;
+    return rc;
 }
 
 int config_read(const char *path, struct strbuf *ret, struct err *reterr)
@@ -106,17 +106,17 @@ int config_load(const char *path, const struct config_names *names, struct confi
     struct err err;
 
     strbuf_init(&text, 2 * CONFIG_BYTES_MAX);
-    int r = config_read(path, &text, &err);
-    if (r < 0) {
+    int rc = config_read(path, &text, &err);
+    if (rc < 0) {
         if (report != NULL) {
             strbuf_addf(report, "%s\n", err.msg);
         }
         err_set(reterr, err.code, "%s", err.msg);
     } else {
-        r = config_parse(str_of(path), strbuf_view(&text), names, ret, report, reterr);
+        rc = config_parse(str_of(path), strbuf_view(&text), names, ret, report, reterr);
     }
     strbuf_fini(&text);
-    return r;
+    return rc;
 }
 
 int config_check_file(const char *path, const struct config_names *names, struct strbuf *out)

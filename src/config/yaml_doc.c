@@ -197,9 +197,9 @@ static int begin_node(struct builder *b, struct yaml_doc_node *n, bool is_map)
         diagnostics_add(b->d, n->pos, "nested deeper than %d levels", YAML_DEPTH_MAX);
         return -ERR_LIMIT;
     }
-    int r = attach(b, n);
+    int rc = attach(b, n);
     b->frames[b->depth++] = (struct frame){.node = n, .is_map = is_map};
-    return r;
+    return rc;
 }
 
 static void judge_properties(struct builder *b, struct yaml_doc_node *n, const yaml_char_t *anchor,
@@ -299,10 +299,10 @@ static int build(struct builder *b)
         if (!yaml_parser_parse(&b->parser, &event)) {
             return refuse_syntax(b);
         }
-        int r = take_event(b, &event, &done);
+        int rc = take_event(b, &event, &done);
         yaml_event_delete(&event);
-        if (r < 0) {
-            return r;
+        if (rc < 0) {
+            return rc;
         }
     }
     return 0;
@@ -324,12 +324,12 @@ int yaml_doc_read(struct str text, struct arena *arena, struct diagnostics *d, c
     }
     yaml_parser_set_encoding(&b.parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&b.parser, (const unsigned char *)(text.n > 0 ? text.p : ""), text.n);
-    int r = build(&b);
+    int rc = build(&b);
     yaml_parser_delete(&b.parser);
-    if (r == 0) {
+    if (rc == 0) {
         *ret_root = b.root;
     }
-    return r;
+    return rc;
 }
 
 bool yaml_doc_is_null(const struct yaml_doc_node *n)

@@ -165,7 +165,7 @@ int audit_new(struct policy_set *book, struct kube_client *client, const struct 
 {
     struct audit *a = xcalloc(1, sizeof(*a));
     uint64_t seed = 0;
-    int r;
+    int rc;
 
     a->book = book;
     a->log = log;
@@ -174,19 +174,19 @@ int audit_new(struct policy_set *book, struct kube_client *client, const struct 
     a->give_up_ns = INT64_MAX;
     arena_init(&a->arena, FEED_ARENA_BYTES_MAX);
     audit_init_locks(a);
-    r = rng_os_bytes(&seed, sizeof(seed), reterr);
+    rc = rng_os_bytes(&seed, sizeof(seed), reterr);
     rng_init(&a->rng, seed);
     a->hash_key = (struct hash_key){rng_u64(&a->rng), rng_u64(&a->rng)};
-    if (r == 0) {
-        r = kube_stream_new(client, &a->stream, reterr);
+    if (rc == 0) {
+        rc = kube_stream_new(client, &a->stream, reterr);
     }
     a->lister = (struct kube_lister){a->stream, clock, &a->rng, lister_wait, a};
-    if (r == 0) {
-        r = thread_start(&a->thread, "audit", audit_main, a, reterr);
+    if (rc == 0) {
+        rc = thread_start(&a->thread, "audit", audit_main, a, reterr);
     }
-    if (r != 0) {
+    if (rc != 0) {
         audit_fini(a);
-        return r;
+        return rc;
     }
     *ret = a;
     return 0;

@@ -109,9 +109,9 @@ static int look_after(struct audit *a, const struct suspect *s, struct err *rete
 {
     const struct reflector_handler handler = {.object = on_still_there, .unusable = on_still_there_unusable, .ctx = a};
     struct ledger_op gone = gone_op(s);
-    int r = look_for_suspect(a, s, &handler, reterr);
+    int rc = look_for_suspect(a, s, &handler, reterr);
 
-    return r == 0 && !a->found ? store_apply(a->ingest.store, &gone, reterr) : r;
+    return rc == 0 && !a->found ? store_apply(a->ingest.store, &gone, reterr) : rc;
 }
 
 static int look_again(struct audit *a, const struct suspect *s, struct err *reterr)
@@ -119,10 +119,10 @@ static int look_again(struct audit *a, const struct suspect *s, struct err *rete
     const struct reflector_handler handler = {.object = on_looked, .unusable = on_looked_unusable, .ctx = a};
     uint64_t missing_n = a->report->drift[DRIFT_POD_MISSING] + a->report->drift[DRIFT_NODE_MISSING];
     struct ledger_op gone = gone_op(s);
-    int r = look_for_suspect(a, s, &handler, reterr);
+    int rc = look_for_suspect(a, s, &handler, reterr);
 
-    if (r != 0) {
-        return r;
+    if (rc != 0) {
+        return rc;
     }
     if (!a->found) {
         enum ledger_drift drift = repair(a, s, &gone);
@@ -187,7 +187,7 @@ int audit_settle(struct audit *a, struct err *reterr)
     }
     for (size_t i = 0; i < a->suspect_n; i++) {
         const struct suspect *s = &a->suspects[i];
-        int r;
+        int rc;
 
         if (!is_untouched(a, s)) {
             continue;
@@ -198,12 +198,12 @@ int audit_settle(struct audit *a, struct err *reterr)
             continue;
         }
         a->report->suspect_n++;
-        r = look_again(a, s, reterr);
-        if (r == -ERR_CANCELLED || r == -ERR_UNAVAILABLE) {
+        rc = look_again(a, s, reterr);
+        if (rc == -ERR_CANCELLED || rc == -ERR_UNAVAILABLE) {
             a->report->unsettled_n += a->suspect_n - i;
-            return r;
+            return rc;
         }
-        if (r != 0) {
+        if (rc != 0) {
             a->report->unsettled_n++;
             audit_fail(a, reterr->msg);
         }

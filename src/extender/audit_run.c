@@ -107,17 +107,17 @@ struct str audit_id_of(const struct kube_object *o)
 int audit_read_fact(struct audit *a, const struct kube_object *o, bool usable, struct ingest_fact *ret,
                     struct err *reterr)
 {
-    int r = -ERR_INVALID;
+    int rc = -ERR_INVALID;
 
     if (usable) {
-        r = o->pod != NULL ? ingest_read_pod(&a->ingest, &a->arena, o->pod, ret, reterr)
-                           : ingest_read_node(&a->ingest, &a->arena, o->node, ret, reterr);
+        rc = o->pod != NULL ? ingest_read_pod(&a->ingest, &a->arena, o->pod, ret, reterr)
+                            : ingest_read_node(&a->ingest, &a->arena, o->node, ret, reterr);
     }
-    if (r != 0) {
-        r = o->pod != NULL ? ingest_read_pod_unusable(o->pod, ret, reterr)
-                           : ingest_read_node_unusable(o->node, ret, reterr);
+    if (rc != 0) {
+        rc = o->pod != NULL ? ingest_read_pod_unusable(o->pod, ret, reterr)
+                            : ingest_read_node_unusable(o->node, ret, reterr);
     }
-    return r;
+    return rc;
 }
 
 static void listed(struct audit *a, const struct kube_object *o, bool usable)
@@ -177,12 +177,12 @@ static int compare(struct audit *a, enum kube_resource resource, uint64_t *ret_n
     const struct reflector_handler handler = {
         .list_begin = on_begin, .object = on_listed, .unusable = on_listed_unusable, .ctx = a};
     uint32_t at = 0;
-    int r;
+    int rc;
 
     a->resource = resource;
-    r = kube_list(&a->lister, resource, &handler, reterr);
-    if (r != 0) {
-        return r;
+    rc = kube_list(&a->lister, resource, &handler, reterr);
+    if (rc != 0) {
+        return rc;
     }
     *ret_n = a->seen_n;
     qsort(a->seen, a->seen_n, sizeof(*a->seen), by_number);
@@ -196,7 +196,7 @@ static int compare(struct audit *a, enum kube_resource resource, uint64_t *ret_n
 
 static int run_audit(struct audit *a, struct err *reterr)
 {
-    int r;
+    int rc;
 
     a->report->invariant = store_check(a->ingest.store);
     if (!store_is_synced(a->ingest.store)) {
@@ -205,11 +205,11 @@ static int run_audit(struct audit *a, struct err *reterr)
     if (policy_set_is_waiting(a->book)) {
         return err_set(reterr, ERR_UNAVAILABLE, "%s", TEXT_RULES);
     }
-    r = compare(a, KUBE_NODES, &a->report->node_n, reterr);
-    if (r == 0) {
-        r = compare(a, KUBE_PODS, &a->report->pod_n, reterr);
+    rc = compare(a, KUBE_NODES, &a->report->node_n, reterr);
+    if (rc == 0) {
+        rc = compare(a, KUBE_PODS, &a->report->pod_n, reterr);
     }
-    return r == 0 ? audit_settle(a, reterr) : r;
+    return rc == 0 ? audit_settle(a, reterr) : rc;
 }
 
 static void report_incidents(struct audit *a)

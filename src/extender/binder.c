@@ -192,11 +192,11 @@ int binder_new(struct policy_set *book, struct kube_client *client, const struct
     struct binder *b = xcalloc(1, sizeof(*b));
     uint64_t seed;
     const struct rules *rules;
-    int r = rng_os_bytes(&seed, sizeof(seed), reterr);
+    int rc = rng_os_bytes(&seed, sizeof(seed), reterr);
 
-    if (r != 0) {
+    if (rc != 0) {
         free(b);
-        return r;
+        return rc;
     }
     rules = policy_set_take(book);
     b->book = book;
@@ -211,10 +211,10 @@ int binder_new(struct policy_set *book, struct kube_client *client, const struct
     rng_init(&b->rng, seed);
     mutex_init(&b->lock, "binder");
     condvar_init(&b->wake, "binder wake");
-    r = thread_start(&b->thread, "binder", timer_main, b, reterr);
-    if (r != 0) {
+    rc = thread_start(&b->thread, "binder", timer_main, b, reterr);
+    if (rc != 0) {
         free(b);
-        return r;
+        return rc;
     }
     store_watch_reserved(b->store, reserved_was_seen, b);
     *ret = b;

@@ -205,13 +205,13 @@ int events_new(struct kube_client *client, const struct clock *clock, const stru
 {
     struct event_machine_options machine = {.observe = o->observe, .observe_ctx = o->observe_ctx};
     struct events *e;
-    int r = rng_os_bytes(&machine.key, sizeof(machine.key), reterr);
+    int rc = rng_os_bytes(&machine.key, sizeof(machine.key), reterr);
 
-    if (r == 0) {
-        r = rng_os_bytes(&machine.seed, sizeof(machine.seed), reterr);
+    if (rc == 0) {
+        rc = rng_os_bytes(&machine.seed, sizeof(machine.seed), reterr);
     }
-    if (r != 0) {
-        return r;
+    if (rc != 0) {
+        return rc;
     }
     e = xcalloc(1, sizeof(*e));
     e->client = client;
@@ -223,10 +223,10 @@ int events_new(struct kube_client *client, const struct clock *clock, const stru
     machine.instance = e->options.instance;
     e->machine = event_machine_new(&machine);
     set_up_lock(e);
-    r = thread_start(&e->thread, "events", post_main, e, reterr);
-    if (r != 0) {
+    rc = thread_start(&e->thread, "events", post_main, e, reterr);
+    if (rc != 0) {
         dispose(e);
-        return r;
+        return rc;
     }
     *ret = e;
     return 0;

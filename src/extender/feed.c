@@ -105,10 +105,10 @@ static void object(void *ctx, const struct kube_object *o)
 {
     struct feed *f = ctx;
     struct err why, again;
-    int r = o->pod != NULL ? ingest_pod(&f->rules->ingest, &f->arena, o->pod, &why)
-                           : ingest_node(&f->rules->ingest, &f->arena, o->node, &why);
+    int rc = o->pod != NULL ? ingest_pod(&f->rules->ingest, &f->arena, o->pod, &why)
+                            : ingest_node(&f->rules->ingest, &f->arena, o->node, &why);
 
-    if (r == 0) {
+    if (rc == 0) {
         take_note(f, o);
     } else if (take_unusable(f, o, &why, &again) != 0) {
         fail(f, o, &again);
@@ -119,11 +119,11 @@ static void object(void *ctx, const struct kube_object *o)
 static void gone(struct feed *f, const struct kube_object *o)
 {
     struct err why;
-    int r = o->pod != NULL ? ingest_pod_gone(&f->rules->ingest, o->pod->uid, &why)
-                           : ingest_node_gone(&f->rules->ingest, o->node->name, &why);
+    int rc = o->pod != NULL ? ingest_pod_gone(&f->rules->ingest, o->pod->uid, &why)
+                            : ingest_node_gone(&f->rules->ingest, o->node->name, &why);
 
     unreadable_clear(f->unreadable, o);
-    if (r != 0) {
+    if (rc != 0) {
         fail(f, o, &why);
     }
 }

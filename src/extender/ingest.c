@@ -195,24 +195,24 @@ int ingest_read_node_unusable(const struct node *node, struct ingest_fact *ret, 
 static int apply_fact(const struct ingest *in, struct ingest_fact *f, struct err *reterr)
 {
     const bool is_provisional = f->op.kind == LEDGER_POD_OBSERVED && f->op.pod.record_trust == RECORD_PROVISIONAL;
-    int r;
+    int rc;
 
     if (f->op.kind == LEDGER_POD_GONE) {
         store_unhold(in->store, f->op.name);
     }
-    r = notices_apply(in->store, in->events, &f->op, reterr);
+    rc = notices_apply(in->store, in->events, &f->op, reterr);
     if (is_provisional) {
         signing_wake(in->signing);
     }
-    return r;
+    return rc;
 }
 
 int ingest_pod(const struct ingest *in, struct arena *a, const struct pod *pod, struct err *reterr)
 {
     struct ingest_fact f;
-    int r = ingest_read_pod(in, a, pod, &f, reterr);
+    int rc = ingest_read_pod(in, a, pod, &f, reterr);
 
-    return r == 0 ? apply_fact(in, &f, reterr) : r;
+    return rc == 0 ? apply_fact(in, &f, reterr) : rc;
 }
 
 int ingest_pod_gone(const struct ingest *in, struct str uid, struct err *reterr)
@@ -225,9 +225,9 @@ int ingest_pod_gone(const struct ingest *in, struct str uid, struct err *reterr)
 int ingest_node(const struct ingest *in, struct arena *a, const struct node *node, struct err *reterr)
 {
     struct ingest_fact f;
-    int r = ingest_read_node(in, a, node, &f, reterr);
+    int rc = ingest_read_node(in, a, node, &f, reterr);
 
-    return r == 0 ? apply_fact(in, &f, reterr) : r;
+    return rc == 0 ? apply_fact(in, &f, reterr) : rc;
 }
 
 int ingest_node_gone(const struct ingest *in, struct str name, struct err *reterr)
@@ -240,15 +240,15 @@ int ingest_node_gone(const struct ingest *in, struct str name, struct err *reter
 int ingest_pod_unusable(const struct ingest *in, const struct pod *pod, struct err *reterr)
 {
     struct ingest_fact f;
-    int r = ingest_read_pod_unusable(pod, &f, reterr);
+    int rc = ingest_read_pod_unusable(pod, &f, reterr);
 
-    return r == 0 ? apply_fact(in, &f, reterr) : r;
+    return rc == 0 ? apply_fact(in, &f, reterr) : rc;
 }
 
 int ingest_node_unusable(const struct ingest *in, const struct node *node, struct err *reterr)
 {
     struct ingest_fact f;
-    int r = ingest_read_node_unusable(node, &f, reterr);
+    int rc = ingest_read_node_unusable(node, &f, reterr);
 
-    return r == 0 ? apply_fact(in, &f, reterr) : r;
+    return rc == 0 ? apply_fact(in, &f, reterr) : rc;
 }

@@ -121,18 +121,18 @@ static void node_changed(struct events *events, const struct ledger_node_fact *f
 int notices_apply(struct store *s, struct events *events, struct ledger_op *op, struct err *reterr)
 {
     struct ledger_status before, after;
-    int r;
+    int rc;
 
     if (events == NULL) {
         return store_apply(s, op, reterr);
     }
-    r = store_apply_noting(s, op, &before, &after, reterr);
-    if (r == 0 && op->kind == LEDGER_POD_OBSERVED) {
+    rc = store_apply_noting(s, op, &before, &after, reterr);
+    if (rc == 0 && op->kind == LEDGER_POD_OBSERVED) {
         pod_changed(events, &op->pod, &before.pod, &after.pod, s);
-    } else if (r == 0 && op->kind == LEDGER_NODE_DESCRIBED) {
+    } else if (rc == 0 && op->kind == LEDGER_NODE_DESCRIBED) {
         node_changed(events, &op->node, &before.node, &after.node);
     }
-    return r;
+    return rc;
 }
 
 /* ---- others ---- */

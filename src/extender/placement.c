@@ -71,12 +71,12 @@ static int shadow_init(struct placement_context *c, struct err *reterr)
 int placement_context_init(struct placement_context *c, struct store *store, const struct policy *policy,
                            struct err *reterr)
 {
-    int r;
+    int rc;
 
     c->store = store;
     c->policy = policy;
-    r = pack_plans_init(&c->plans, policy, reterr);
-    return r != 0 ? r : shadow_init(c, reterr);
+    rc = pack_plans_init(&c->plans, policy, reterr);
+    return rc != 0 ? rc : shadow_init(c, reterr);
 }
 
 static int too_large(struct err *reterr)
@@ -103,7 +103,7 @@ static int decide(const struct placement_context *c, struct arena *a, const stru
     const struct pack_tentative *holds;
     size_t hold_n;
     const char *not_ready;
-    int r;
+    int rc;
 
     *ret = (struct store_pack_answer){0};
     if (!read_pod(c, a, pod, ret_pod)) {
@@ -116,8 +116,8 @@ static int decide(const struct placement_context *c, struct arena *a, const stru
     if (demand_is_empty(ret_pod->demand) || ret_pod->demand->defect != DEMAND_OK) {
         return 0;
     }
-    r = store_tentatives(c->store, a, pod->uid, &holds, &hold_n, reterr);
-    return r != 0 ? r : store_pack(c->store, a, ret_pod, &c->plans, holds, hold_n, names, name_n, ret, reterr);
+    rc = store_tentatives(c->store, a, pod->uid, &holds, &hold_n, reterr);
+    return rc != 0 ? rc : store_pack(c->store, a, ret_pod, &c->plans, holds, hold_n, names, name_n, ret, reterr);
 }
 
 static void hold(const struct placement_context *c, const struct pod *pod, struct str node_name, const struct demand *d)
@@ -182,10 +182,10 @@ int placement_filter(const struct placement_context *c, struct arena *a, const s
 {
     struct view_pod asking;
     struct store_pack_answer answer;
-    int r = decide(c, a, pod, names, name_n, &asking, &answer, reterr);
+    int rc = decide(c, a, pod, names, name_n, &asking, &answer, reterr);
 
-    if (r != 0) {
-        return r;
+    if (rc != 0) {
+        return rc;
     }
     /* A new filter call for this pod proves that its previous attempt is over (contract.md 3.1). */
     store_unhold(c->store, pod->uid);
@@ -197,9 +197,9 @@ int placement_filter(const struct placement_context *c, struct arena *a, const s
     }
     ret->results = answer.results;
     ret->result_n = answer.n;
-    r = rank(a, &answer, (size_t)c->policy->candidates, &ret->fit_n, reterr);
-    if (r != 0) {
-        return r;
+    rc = rank(a, &answer, (size_t)c->policy->candidates, &ret->fit_n, reterr);
+    if (rc != 0) {
+        return rc;
     }
     ret->outcome = ret->fit_n > 0 ? FILTER_SOME_FIT : FILTER_NONE_FITS;
     if (ret->fit_n == 1) {
@@ -229,21 +229,21 @@ int placement_prioritize(const struct placement_context *c, struct arena *a, con
     struct store_pack_answer answer;
     int32_t *points;
     size_t fit_n;
-    int r = decide(c, a, pod, names, name_n, &asking, &answer, reterr);
+    int rc = decide(c, a, pod, names, name_n, &asking, &answer, reterr);
 
-    if (r == 0 && answer.results == NULL) {
-        r = without_merit(a, names, name_n, &answer, reterr);
+    if (rc == 0 && answer.results == NULL) {
+        rc = without_merit(a, names, name_n, &answer, reterr);
     }
-    if (r != 0) {
-        return r;
+    if (rc != 0) {
+        return rc;
     }
     points = ARENA_ARRAY(a, answer.n, int32_t);
     if (points == NULL) {
         return too_large(reterr);
     }
-    r = rank(a, &answer, 0, &fit_n, reterr);
-    if (r != 0) {
-        return r;
+    rc = rank(a, &answer, 0, &fit_n, reterr);
+    if (rc != 0) {
+        return rc;
     }
     pack_points(answer.results, answer.n, points);
     if (answer.n > 0 && answer.results[0].verdict == VERDICT_FITS) {

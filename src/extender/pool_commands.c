@@ -250,13 +250,13 @@ static int run_command(struct pool_commands *c, const struct job *j, struct err 
 {
     const struct child child = {.argv = j->argv, .output_max = POOL_OUTPUT_MAX};
     struct child_end end;
-    int r = child_run(&child, j->timeout_ms, &c->stopping, &end, reterr);
+    int rc = child_run(&child, j->timeout_ms, &c->stopping, &end, reterr);
 
-    if (r == 0) {
-        r = child_end_judge(&end, reterr);
+    if (rc == 0) {
+        rc = child_end_judge(&end, reterr);
         child_end_fini(&end);
     }
-    return r;
+    return rc;
 }
 
 static int64_t pause_ns(const struct pool_commands *c, uint32_t tries)
@@ -289,7 +289,7 @@ static void work(struct pool_commands *c, struct pool *p)
     struct job j = make_job(p);
     struct err err = {.code = ERR_OK};
     size_t state = 0;
-    int r;
+    int rc;
 
     while (j.argv[state + 1] != NULL) {
         state++;
@@ -297,19 +297,19 @@ static void work(struct pool_commands *c, struct pool *p)
     unlock(c);
     LOG_INFO(c->o.log, "Running the command of a node pool", LOG_CSTR("pool", j.name), LOG_CSTR("state", j.argv[state]),
              LOG_CSTR("command", j.argv[0]));
-    r = run_command(c, &j, &err);
-    if (r == 0) {
+    rc = run_command(c, &j, &err);
+    if (rc == 0) {
         LOG_INFO(c->o.log, "The command of a node pool has succeeded", LOG_CSTR("pool", j.name),
                  LOG_CSTR("state", j.argv[state]));
     } else if (!atomic_load(&c->stopping)) {
         LOG_WARNING(c->o.log, "The command of a node pool failed; it will be tried again", LOG_CSTR("pool", j.name),
                     LOG_CSTR("state", j.argv[state]), LOG_CSTR("err", err.msg));
     }
-    if (c->o.observe != NULL && r != -ERR_CANCELLED) {
-        c->o.observe(c->o.ctx, r == 0 ? POOL_COMMAND_OK : POOL_COMMAND_FAILED);
+    if (c->o.observe != NULL && rc != -ERR_CANCELLED) {
+        c->o.observe(c->o.ctx, rc == 0 ? POOL_COMMAND_OK : POOL_COMMAND_FAILED);
     }
     lock(c);
-    note(c, &j, r, &err);
+    note(c, &j, rc, &err);
     free_argv(j.argv);
     free(j.name);
 }
@@ -351,15 +351,15 @@ static void release(struct pool_commands *c)
 int pool_commands_new(const struct pool_commands_options *o, struct pool_commands **ret, struct err *reterr)
 {
     struct pool_commands *c = xcalloc(1, sizeof(*c));
-    int r;
+    int rc;
 
     c->o = *o;
     mutex_init(&c->lock, "pool_commands");
     condvar_init(&c->changed, "pool_commands changed");
-    r = thread_start(&c->thread, "pool-commands", pool_commands_main, c, reterr);
-    if (r != 0) {
+    rc = thread_start(&c->thread, "pool-commands", pool_commands_main, c, reterr);
+    if (rc != 0) {
         release(c);
-        return r;
+        return rc;
     }
     *ret = c;
     return 0;

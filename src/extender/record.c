@@ -14,29 +14,29 @@ int record_sign(struct signing *signing, struct assignment *as, struct str pod_u
     const struct sign_key *key;
     struct str bytes;
     uint8_t *signature;
-    int r;
+    int rc;
 
     if (signing == NULL) {
         return 0;
     }
-    r = assignment_signed_bytes(as, pod_uid, node_name, a, &bytes, reterr);
-    if (r != 0) {
-        return r;
+    rc = assignment_signed_bytes(as, pod_uid, node_name, a, &bytes, reterr);
+    if (rc != 0) {
+        return rc;
     }
     keys = signing_take(signing);
     key = sign_keyring_private(keys);
     signature = arena_alloc(a, SIGN_SIGNATURE_BYTES);
     if (key == NULL) {
-        r = err_set(reterr, ERR_INTERNAL, "there is no private key for signing; give signing.privateKey");
+        rc = err_set(reterr, ERR_INTERNAL, "there is no private key for signing; give signing.privateKey");
     } else if (signature == NULL) {
-        r = err_set(reterr, ERR_LIMIT, "out of memory for this request");
+        rc = err_set(reterr, ERR_LIMIT, "out of memory for this request");
     } else {
-        r = sign_bytes(key, bytes, signature, reterr);
+        rc = sign_bytes(key, bytes, signature, reterr);
         as->sig_key = arena_str(a, str_of(key->public_.id));
         as->sig = signature;
     }
     sign_keyring_put(keys);
-    return r;
+    return rc;
 }
 
 /* ---- judging ---- */

@@ -165,7 +165,7 @@ int requeue_trigger_new(struct store *store, const struct clock *clock, const st
                         requeue_trigger_send_fn *send, void *send_ctx, struct requeue_trigger **ret, struct err *reterr)
 {
     struct requeue_trigger *w = xcalloc(1, sizeof(*w));
-    int r;
+    int rc;
 
     w->store = store;
     w->clock = clock;
@@ -175,10 +175,10 @@ int requeue_trigger_new(struct store *store, const struct clock *clock, const st
     w->pause_ms = REQUEUE_TRIGGER_PAUSE_MS;
     mutex_init(&w->lock, "requeue trigger");
     condvar_init(&w->changed, "requeue trigger changed");
-    r = thread_start(&w->thread, "requeue", requeue_trigger_main, w, reterr);
-    if (r != 0) {
+    rc = thread_start(&w->thread, "requeue", requeue_trigger_main, w, reterr);
+    if (rc != 0) {
         free(w);
-        return r;
+        return rc;
     }
     store_watch_capacity(store, capacity_grew, w);
     *ret = w;

@@ -309,7 +309,7 @@ static void *shadow_main(void *ctx)
 int shadow_new(struct store *store, struct shadow **ret, struct err *reterr)
 {
     struct shadow *s = xcalloc(1, sizeof(*s));
-    int r;
+    int rc;
 
     s->store = store;
     mirror_init(&s->mirror);
@@ -317,11 +317,11 @@ int shadow_new(struct store *store, struct shadow **ret, struct err *reterr)
     s->forecast = forecast_new();
     mutex_init(&s->lock, "shadow");
     condvar_init(&s->changed, "shadow changed");
-    r = thread_start(&s->thread, "shadow", shadow_main, s, reterr);
-    s->started = r == 0;
-    if (r != 0) {
+    rc = thread_start(&s->thread, "shadow", shadow_main, s, reterr);
+    s->started = rc == 0;
+    if (rc != 0) {
         shadow_free(s);
-        return r;
+        return rc;
     }
     *ret = s;
     return 0;

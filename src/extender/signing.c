@@ -79,7 +79,7 @@ int signing_new(const struct signing_options *o, struct signing **ret, struct er
     struct signing *s = new_signing(o->log);
     struct sign_keyring *k;
     const char *warning;
-    int r;
+    int rc;
 
     s->private_key = o->files.private_key == NULL ? NULL : str_dup(str_of(o->files.private_key));
     s->public_keys = xcalloc(o->files.public_key_n, sizeof(s->public_keys[0]));
@@ -88,10 +88,10 @@ int signing_new(const struct signing_options *o, struct signing **ret, struct er
 
         s->public_keys[s->public_key_n] = (struct str){str_dup(path), path.n};
     }
-    r = read_files(s, &k, &warning, reterr);
-    if (r != 0) {
+    rc = read_files(s, &k, &warning, reterr);
+    if (rc != 0) {
         signing_free(s);
-        return r;
+        return rc;
     }
     s->current = k;
     log_keys(s, k, "Records of decisions are signed", warning);
@@ -102,10 +102,10 @@ int signing_new(const struct signing_options *o, struct signing **ret, struct er
 int signing_new_ephemeral(const struct log *log, struct signing **ret, struct err *reterr)
 {
     struct sign_key key;
-    const int r = sign_key_make(&key, reterr);
+    const int rc = sign_key_make(&key, reterr);
 
-    if (r != 0) {
-        return r;
+    if (rc != 0) {
+        return rc;
     }
     *ret = new_signing(log);
     (*ret)->current = sign_keyring_of(&key);

@@ -61,7 +61,7 @@ int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_stat
 {
     uint64_t room;
     bool reserved;
-    int r;
+    int rc;
 
     store_lock(s);
     store_stamp(s, op);
@@ -70,7 +70,7 @@ int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_stat
         ledger_status(s->ledger, op, ret_before);
     }
     room = ledger_capacity_generation(s->ledger);
-    r = ledger_apply(s->ledger, op, reterr);
+    rc = ledger_apply(s->ledger, op, reterr);
     if (ret_after != NULL) {
         ledger_status(s->ledger, op, ret_after);
     }
@@ -78,7 +78,7 @@ int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_stat
     if (reserved) {
         store_tell_reserved(s, op->pod.uid);
     }
-    return r;
+    return rc;
 }
 
 int store_apply(struct store *s, struct ledger_op *op, struct err *reterr)
@@ -265,12 +265,12 @@ bool store_look_ahead(struct store *s, const struct pack_params *params)
 int store_snapshot(struct store *s, struct arena *a, struct str node_name, struct str namespace_, struct snapshot *ret,
                    struct err *reterr)
 {
-    int r;
+    int rc;
 
     store_lock(s);
-    r = snapshot_take(s->ledger, a, node_name, namespace_, ret, reterr);
+    rc = snapshot_take(s->ledger, a, node_name, namespace_, ret, reterr);
     store_unlock(s);
-    return r;
+    return rc;
 }
 
 void store_mirror(struct store *s, struct mirror *m)
@@ -292,25 +292,25 @@ int store_shadow(struct store *s, struct arena *a, const struct view_pod *pod, s
 {
     struct ledger_view v;
     bool done;
-    int r = 0;
+    int rc = 0;
 
     do {
         store_lock(s);
         done = mirror_follow(m, s->ledger);
         if (done) {
             mirror_without(m, s->ledger, pod->uid);
-            r = ledger_view(s->ledger, a, pod, &v, reterr);
+            rc = ledger_view(s->ledger, a, pod, &v, reterr);
         }
         store_unlock(s);
         if (!done) {
             mirror_grow(m);
         }
     } while (!done);
-    if (r == 0) {
+    if (rc == 0) {
         *ret = (struct store_shadow){v.allowed_models, !v.flags_devices && !v.isolates && v.nomination_n == 0,
                                      v.tenant_residual, v.limits_tenant};
     }
-    return r;
+    return rc;
 }
 
 void store_forecast(struct store *s, struct forecast *o, const struct strategy *for_strategy)

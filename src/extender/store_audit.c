@@ -25,7 +25,7 @@ int store_repair(struct store *s, struct ledger *scratch, struct ledger_op *op, 
                  enum ledger_drift *ret, struct err *reterr)
 {
     uint64_t now, room;
-    int r = 0;
+    int rc = 0;
 
     store_lock(s);
     store_stamp(s, op);
@@ -34,10 +34,10 @@ int store_repair(struct store *s, struct ledger *scratch, struct ledger_op *op, 
     if (now != touched) {
         *ret = DRIFT_NONE;
     } else if (*ret != DRIFT_NONE) {
-        r = ledger_repair(s->ledger, op, *ret, reterr);
+        rc = ledger_repair(s->ledger, op, *ret, reterr);
     }
     store_unlock_and_tell(s, room);
-    return r;
+    return rc;
 }
 
 bool store_audit_pods(struct store *s, uint32_t *at, store_audit_fn *fn, void *ctx)

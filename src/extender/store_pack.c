@@ -80,18 +80,18 @@ static int pack_plain(struct store *s, struct arena *a, const struct store_quest
 {
     static const struct store_sections_ops ops = {look_ahead, begin_pack_call, judge};
     struct plain p = {.sections = {.ops = &ops, .question = q, .section_n = STORE_PACK_SECTION}, .params = *params};
-    int r;
+    int rc;
 
     p.params.forecast = s->forecast;
     p.params.prices = &p.sections.sight.prices;
-    r = store_answer_in_sections(s, a, &p.sections, ret, reterr);
-    if (r == 0 && params->node_strategy->normalise != NULL) {
+    rc = store_answer_in_sections(s, a, &p.sections, ret, reterr);
+    if (rc == 0 && params->node_strategy->normalise != NULL) {
         params->node_strategy->normalise(ret->results, ret->n);
     }
-    if (r == 0 && p.query.unknown_n > 1) {
+    if (rc == 0 && p.query.unknown_n > 1) {
         ret->n = store_drop_unknown_repeats(ret->results, ret->n);
     }
-    return r;
+    return rc;
 }
 
 int store_pack(struct store *s, struct arena *a, const struct view_pod *pod, const struct pack_plans *plans,

@@ -180,7 +180,7 @@ int store_pack_planned(struct store *s, struct arena *a, const struct store_ques
                         .resolved_plan = resolved_plan};
     struct plan_scores *rows;
     size_t unknown_n = 0;
-    int r;
+    int rc;
 
     if (!has_buffer(&p, a, &rows)) {
         return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
@@ -190,9 +190,9 @@ int store_pack_planned(struct store *s, struct arena *a, const struct store_ques
         p.params[i].forecast = s->forecast;
         p.params[i].prices = &p.sections.sight.prices;
     }
-    r = store_answer_in_sections(s, a, &p.sections, ret, reterr);
-    if (r != 0) {
-        return r;
+    rc = store_answer_in_sections(s, a, &p.sections, ret, reterr);
+    if (rc != 0) {
+        return rc;
     }
     combine(&p, rows, ret);
     for (size_t i = 0; i < resolved_plan->n; i++) {

@@ -29,17 +29,17 @@ static int judge_section(struct store_sections *d, struct store *s, struct arena
 {
     struct ledger_view v;
     size_t n;
-    int r;
+    int rc;
 
     if (!d->ops->look_ahead(d, s)) {
         return 0;
     }
-    r = ledger_view(s->ledger, a, d->question->pod, &v, reterr);
-    if (r == 0 && (d->done == 0 || v.names_version != d->names_version || !store_sight_holds(&d->sight, s))) {
-        r = begin_decision(d, s, a, &v, ret, reterr);
+    rc = ledger_view(s->ledger, a, d->question->pod, &v, reterr);
+    if (rc == 0 && (d->done == 0 || v.names_version != d->names_version || !store_sight_holds(&d->sight, s))) {
+        rc = begin_decision(d, s, a, &v, ret, reterr);
     }
-    if (r != 0) {
-        return r;
+    if (rc != 0) {
+        return rc;
     }
     d->at_once = d->begun_n > BEGIN_AGAIN_MAX || v.nomination_n > 0;
     n = d->question->name_n - d->done;
@@ -55,12 +55,12 @@ static int judge_section(struct store_sections *d, struct store *s, struct arena
 int store_answer_in_sections(struct store *s, struct arena *a, struct store_sections *d, struct store_pack_answer *ret,
                              struct err *reterr)
 {
-    int r;
+    int rc;
 
     do {
         store_lock(s);
-        r = judge_section(d, s, a, ret, reterr);
+        rc = judge_section(d, s, a, ret, reterr);
         store_unlock(s);
-    } while (r == 0 && (d->begun_n == 0 || d->done < d->question->name_n));
-    return r;
+    } while (rc == 0 && (d->begun_n == 0 || d->done < d->question->name_n));
+    return rc;
 }

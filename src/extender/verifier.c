@@ -149,14 +149,14 @@ static void *verifier_main(void *arg)
 int verifier_start(const struct verifier_options *o, struct verifier **ret, struct err *reterr)
 {
     struct verifier *v = xcalloc(1, sizeof(*v));
-    int r;
+    int rc;
 
     v->o = *o;
     atomic_init(&v->stopping, false);
-    r = thread_start(&v->thread, "verifier", verifier_main, v, reterr);
-    if (r != 0) {
+    rc = thread_start(&v->thread, "verifier", verifier_main, v, reterr);
+    if (rc != 0) {
         free(v);
-        return r;
+        return rc;
     }
     *ret = v;
     return 0;

@@ -34,13 +34,13 @@ static void fill_defaults(struct httpd_config *c)
 
 static int cannot_listen(struct httpd_listener *l, const char *step, struct err *reterr)
 {
-    const int r = err_set(reterr, ERR_UNAVAILABLE, "cannot listen on \"%s\" (%s): %s: %s", l->config.address,
-                          l->config.name, step, strerror(errno));
+    const int rc = err_set(reterr, ERR_UNAVAILABLE, "cannot listen on \"%s\" (%s): %s: %s", l->config.address,
+                           l->config.name, step, strerror(errno));
     if (l->fd >= 0) {
         close(l->fd);
         l->fd = -1;
     }
-    return r;
+    return rc;
 }
 
 static int read_port(struct httpd_listener *l, struct err *reterr)
@@ -59,9 +59,9 @@ static int read_port(struct httpd_listener *l, struct err *reterr)
 static int listener_open(struct httpd_listener *l, struct err *reterr)
 {
     struct address a;
-    const int r = address_parse(str_of(l->config.address), &a, reterr);
-    if (r != 0) {
-        return err_wrap(reterr, r, "listen address");
+    const int rc = address_parse(str_of(l->config.address), &a, reterr);
+    if (rc != 0) {
+        return err_wrap(reterr, rc, "listen address");
     }
     const int type = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
     l->fd = socket(a.ipv6 ? AF_INET6 : AF_INET, type, 0);
@@ -145,10 +145,10 @@ int httpd_server_new(const struct httpd_config *config, struct httpd_server **re
         keep_hosts(&s->listeners[i].config);
     }
     for (size_t i = 0; i < s->listener_n; i++) {
-        const int r = listener_open(&s->listeners[i], reterr);
-        if (r != 0) {
+        const int rc = listener_open(&s->listeners[i], reterr);
+        if (rc != 0) {
             httpd_server_free(s);
-            return r;
+            return rc;
         }
     }
     *ret = s;
@@ -233,18 +233,18 @@ static int listener_start(struct httpd_listener *l, struct err *reterr)
 int httpd_server_start(struct httpd_server *s, struct err *reterr)
 {
     BUG_ON(s->started);
-    int r = httpd_watchdog_start(s, reterr);
-    if (r != 0) {
-        return r;
+    int rc = httpd_watchdog_start(s, reterr);
+    if (rc != 0) {
+        return rc;
     }
     s->started = true;
-    for (size_t i = 0; i < s->listener_n && r == 0; i++) {
-        r = listener_start(&s->listeners[i], reterr);
+    for (size_t i = 0; i < s->listener_n && rc == 0; i++) {
+        rc = listener_start(&s->listeners[i], reterr);
     }
-    if (r != 0) {
+    if (rc != 0) {
         httpd_server_stop(s, 0);
     }
-    return r;
+    return rc;
 }
 
 uint16_t httpd_server_port(const struct httpd_server *s, size_t listener_ix)

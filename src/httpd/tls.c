@@ -81,31 +81,31 @@ static int read_material(const struct httpd_tls *t, struct material *m, struct e
             return err_set(reterr, ERR_INVALID, "%s: cannot be read", t->files[i]);
         }
     }
-    int r = gnutls_x509_crt_list_import2(&m->chain, &m->chain_n, &m->bytes[0], GNUTLS_X509_FMT_PEM,
-                                         GNUTLS_X509_CRT_LIST_FAIL_IF_UNSORTED);
-    if (r < 0) {
-        return wrong(t->files[0], r, reterr);
+    int rc = gnutls_x509_crt_list_import2(&m->chain, &m->chain_n, &m->bytes[0], GNUTLS_X509_FMT_PEM,
+                                          GNUTLS_X509_CRT_LIST_FAIL_IF_UNSORTED);
+    if (rc < 0) {
+        return wrong(t->files[0], rc, reterr);
     }
     gnutls_x509_privkey_init(&m->key);
-    r = gnutls_x509_privkey_import2(m->key, &m->bytes[1], GNUTLS_X509_FMT_PEM, NULL, 0);
-    return r < 0 ? wrong(t->files[1], r, reterr) : 0;
+    rc = gnutls_x509_privkey_import2(m->key, &m->bytes[1], GNUTLS_X509_FMT_PEM, NULL, 0);
+    return rc < 0 ? wrong(t->files[1], rc, reterr) : 0;
 }
 
 static int use_material(const struct httpd_tls *t, const struct material *m, struct tls_identity *id,
                         struct err *reterr)
 {
-    int r = gnutls_certificate_set_x509_key(id->credentials, m->chain, (int)m->chain_n, m->key);
-    if (r == GNUTLS_E_CERTIFICATE_KEY_MISMATCH) {
+    int rc = gnutls_certificate_set_x509_key(id->credentials, m->chain, (int)m->chain_n, m->key);
+    if (rc == GNUTLS_E_CERTIFICATE_KEY_MISMATCH) {
         return err_set(reterr, ERR_INVALID, "%s is not the key of %s", t->files[1], t->files[0]);
     }
-    if (r < 0) {
-        return wrong(t->files[0], r, reterr);
+    if (rc < 0) {
+        return wrong(t->files[0], rc, reterr);
     }
-    r = gnutls_certificate_set_x509_trust_mem(id->credentials, &m->bytes[2], GNUTLS_X509_FMT_PEM);
-    if (r < 0) {
-        return wrong(t->files[2], r, reterr);
+    rc = gnutls_certificate_set_x509_trust_mem(id->credentials, &m->bytes[2], GNUTLS_X509_FMT_PEM);
+    if (rc < 0) {
+        return wrong(t->files[2], rc, reterr);
     }
-    if (r == 0) {
+    if (rc == 0) {
         return err_set(reterr, ERR_INVALID, "%s: holds no certificate", t->files[2]);
     }
     id->not_after_s = gnutls_x509_crt_get_expiration_time(m->chain[0]);
@@ -117,16 +117,16 @@ static int identity_read(const struct httpd_tls *t, struct tls_identity **ret, s
     struct material m = {.chain = NULL};
     struct tls_identity *id = xcalloc(1, sizeof(*id));
     atomic_init(&id->refs, 1);
-    int r = gnutls_certificate_allocate_credentials(&id->credentials);
-    BUG_ON(r < 0); /* memory */
-    r = read_material(t, &m, reterr);
-    if (r == 0) {
-        r = use_material(t, &m, id, reterr);
+    int rc = gnutls_certificate_allocate_credentials(&id->credentials);
+    BUG_ON(rc < 0); /* memory */
+    rc = read_material(t, &m, reterr);
+    if (rc == 0) {
+        rc = use_material(t, &m, id, reterr);
     }
     material_fini(&m);
-    if (r != 0) {
+    if (rc != 0) {
         httpd_tls_identity_unref(id);
-        return r;
+        return rc;
     }
     *ret = id;
     return 0;
@@ -154,11 +154,11 @@ static int read_again(struct httpd_tls *t, const struct file_mark marks[FILES], 
 {
     struct tls_identity *id = NULL;
     const bool news = memcmp(t->tried, marks, sizeof(t->tried)) != 0;
-    const int r = identity_read(t, &id, reterr);
+    const int rc = identity_read(t, &id, reterr);
     memcpy(t->tried, marks, sizeof(t->tried));
-    t->failed = r != 0;
+    t->failed = rc != 0;
     mutex_lock(&t->lock);
-    if (r == 0) {
+    if (rc == 0) {
         struct tls_identity *old = t->current;
         t->current = id;
         id = old;
@@ -169,13 +169,13 @@ static int read_again(struct httpd_tls *t, const struct file_mark marks[FILES], 
     }
     mutex_unlock(&t->lock);
     httpd_tls_identity_unref(id);
-    if (r == 0) {
+    if (rc == 0) {
         LOG_INFO(t->log, "Read certificate, key and client CA again", LOG_CSTR("file", t->files[0]));
     } else if (news) {
         LOG_ERROR(t->log, "The new certificate, key or client CA is wrong; the old ones stay in use",
                   LOG_CSTR("err", reterr->msg));
     }
-    return r;
+    return rc;
 }
 
 int httpd_tls_reload(struct httpd_tls *t, struct err *reterr)
@@ -184,9 +184,9 @@ int httpd_tls_reload(struct httpd_tls *t, struct err *reterr)
     struct err err;
     mutex_lock(&t->reading);
     mark_files(t, marks);
-    const int r = read_again(t, marks, &err);
+    const int rc = read_again(t, marks, &err);
     mutex_unlock(&t->reading);
-    return r == 0 ? 0 : err_set(reterr, err.code, "%s", err.msg);
+    return rc == 0 ? 0 : err_set(reterr, err.code, "%s", err.msg);
 }
 
 void httpd_tls_poll(struct httpd_tls *t, int64_t now_ns)
@@ -249,10 +249,10 @@ int httpd_tls_new(const struct httpd_tls_config *config, struct httpd_tls **ret,
         t->names[t->name_n] = (struct str){str_dup(name), name.n};
     }
     mark_files(t, t->tried);
-    const int r = identity_read(t, &t->current, reterr);
-    if (r != 0) {
+    const int rc = identity_read(t, &t->current, reterr);
+    if (rc != 0) {
         httpd_tls_free(t);
-        return r;
+        return rc;
     }
     t->stats.not_after_s = t->current->not_after_s;
     *ret = t;

@@ -83,14 +83,14 @@ static bool common_name_allowed(struct httpd_conn *c, gnutls_x509_crt_t crt)
     for (unsigned i = 0;; i++) {
         char name[NAME_MAX_BYTES];
         size_t n = sizeof(name);
-        const int r = gnutls_x509_crt_get_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, i, 0, name, &n);
-        if (r == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE) {
+        const int rc = gnutls_x509_crt_get_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, i, 0, name, &n);
+        if (rc == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE) {
             return false;
         }
-        if (r >= 0 && take_name(c, name, n)) {
+        if (rc >= 0 && take_name(c, name, n)) {
             return true;
         }
-        if (r < 0 && r != GNUTLS_E_SHORT_MEMORY_BUFFER) {
+        if (rc < 0 && rc != GNUTLS_E_SHORT_MEMORY_BUFFER) {
             return false;
         }
     }
@@ -153,10 +153,10 @@ static int verify(gnutls_session_t session)
     }
     gnutls_x509_crt_t crt = NULL;
     BUG_ON(gnutls_x509_crt_init(&crt) < 0); /* memory */
-    int r = gnutls_x509_crt_import(crt, &chain[0], GNUTLS_X509_FMT_DER);
-    r = r < 0 ? refuse_status(c, session, GNUTLS_CERT_INVALID) : judge_leaf(c, session, crt);
+    int rc = gnutls_x509_crt_import(crt, &chain[0], GNUTLS_X509_FMT_DER);
+    rc = rc < 0 ? refuse_status(c, session, GNUTLS_CERT_INVALID) : judge_leaf(c, session, crt);
     gnutls_x509_crt_deinit(crt);
-    return r;
+    return rc;
 }
 
 /* Called by GnuTLS for each Finished message, ours and the client's. */

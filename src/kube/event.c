@@ -196,13 +196,13 @@ int event_post(const struct event *e, const char *name, const char *instance, in
     struct str namespace_ = event_namespace(&e->regarding);
     char time[EVENT_TIME_MAX];
     struct json_writer j;
-    int r = check(&e->regarding, reterr);
+    int rc = check(&e->regarding, reterr);
 
-    if (r == 0 && e->related.kind != EVENT_OBJECT_NONE) {
-        r = check(&e->related, reterr);
+    if (rc == 0 && e->related.kind != EVENT_OBJECT_NONE) {
+        rc = check(&e->related, reterr);
     }
-    if (r != 0) {
-        return r;
+    if (rc != 0) {
+        return rc;
     }
     add_path(path, namespace_);
     json_writer_init(&j, body);
@@ -236,10 +236,10 @@ int event_patch(const struct event_object *regarding, const char *name, struct e
                 struct strbuf *body, struct err *reterr)
 {
     struct json_writer j;
-    int r = check(regarding, reterr);
+    int rc = check(regarding, reterr);
 
-    if (r != 0) {
-        return r;
+    if (rc != 0) {
+        return rc;
     }
     BUG_ON(series.count < 2);
     add_path(path, event_namespace(regarding));

@@ -28,8 +28,8 @@ struct logsink {
 static bool has_buffer(const struct logsink *s, int patience_ms)
 {
     struct pollfd p = {.fd = s->fd, .events = POLLOUT};
-    const int r = poll(&p, 1, patience_ms);
-    return r > 0 && (p.revents & POLLOUT) != 0;
+    const int rc = poll(&p, 1, patience_ms);
+    return rc > 0 && (p.revents & POLLOUT) != 0;
 }
 
 static bool send_record(const struct logsink *s, struct str text)

@@ -33,28 +33,28 @@ static int query_read(const struct httpd_request *req, struct query *ret, struct
 {
     struct str name, value, fields = STR_NULL;
     size_t at = 0;
-    int r = 0;
+    int rc = 0;
 
-    while (r == 0 && httpd_request_query_next(req, &at, &name, &value)) {
+    while (rc == 0 && httpd_request_query_next(req, &at, &name, &value)) {
         if (str_eq(name, STR("node"))) {
-            r = query_take(&ret->node, "node", value, reterr);
+            rc = query_take(&ret->node, "node", value, reterr);
         } else if (str_eq(name, STR("namespace"))) {
-            r = query_take(&ret->namespace_, "namespace", value, reterr);
+            rc = query_take(&ret->namespace_, "namespace", value, reterr);
         } else if (str_eq(name, STR("fields"))) {
-            r = query_take(&fields, "fields", value, reterr);
+            rc = query_take(&fields, "fields", value, reterr);
         } else {
-            r = err_set(reterr, ERR_INVALID, "unknown parameter \"%.*s\"; use node, namespace or fields",
-                        (int)(name.n < 64 ? name.n : 64), name.p != NULL ? name.p : "");
+            rc = err_set(reterr, ERR_INVALID, "unknown parameter \"%.*s\"; use node, namespace or fields",
+                         (int)(name.n < 64 ? name.n : 64), name.p != NULL ? name.p : "");
         }
     }
     ret->summary = fields.n > 0;
-    if (r == 0 && ret->summary && !str_eq(fields, STR("summary"))) {
-        r = err_set(reterr, ERR_INVALID, "fields can only be \"summary\"");
+    if (rc == 0 && ret->summary && !str_eq(fields, STR("summary"))) {
+        rc = err_set(reterr, ERR_INVALID, "fields can only be \"summary\"");
     }
-    if (r == 0 && ret->summary && (ret->node.n > 0 || ret->namespace_.n > 0)) {
-        r = err_set(reterr, ERR_INVALID, "fields=summary is about the whole cluster; leave node and namespace out");
+    if (rc == 0 && ret->summary && (ret->node.n > 0 || ret->namespace_.n > 0)) {
+        rc = err_set(reterr, ERR_INVALID, "fields=summary is about the whole cluster; leave node and namespace out");
     }
-    return r;
+    return rc;
 }
 
 /* ---- headers ---- */

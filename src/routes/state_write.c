@@ -99,21 +99,21 @@ struct held {
 
 int state_compare_pods(const struct snapshot_pod *a, const struct snapshot_pod *b)
 {
-    int r = str_cmp(a->namespace_, b->namespace_);
+    int rc = str_cmp(a->namespace_, b->namespace_);
 
-    r = r != 0 ? r : str_cmp(a->name, b->name);
-    return r != 0 ? r : str_cmp(a->uid, b->uid);
+    rc = rc != 0 ? rc : str_cmp(a->name, b->name);
+    return rc != 0 ? rc : str_cmp(a->uid, b->uid);
 }
 
 static int held_by_name(const void *a, const void *b)
 {
     const struct held *x = a, *y = b;
-    int r = state_compare_pods(x->pod, y->pod);
+    int rc = state_compare_pods(x->pod, y->pod);
 
-    if (r == 0 && x->allocation->init != y->allocation->init) {
-        r = x->allocation->init ? -1 : 1;
+    if (rc == 0 && x->allocation->init != y->allocation->init) {
+        rc = x->allocation->init ? -1 : 1;
     }
-    return r != 0 ? r : str_cmp(x->allocation->container, y->allocation->container);
+    return rc != 0 ? rc : str_cmp(x->allocation->container, y->allocation->container);
 }
 
 static void write_allocation(struct json_writer *w, const struct held *h)

@@ -103,24 +103,24 @@ static int answer_filter(const struct verbs *v, struct httpd_request *req, struc
     struct arena *a = httpd_request_arena(req);
     const struct rules *rules;
     uint64_t rules_generation;
-    int r = check_body(req, reterr);
+    int rc = check_body(req, reterr);
 
-    if (r == 0) {
-        r = wire_read_args(httpd_request_body(req), a, &args, reterr);
+    if (rc == 0) {
+        rc = wire_read_args(httpd_request_body(req), a, &args, reterr);
     }
-    if (r != 0) {
-        return why_not(req, r, reterr);
+    if (rc != 0) {
+        return why_not(req, rc, reterr);
     }
     rules = policy_set_take(v->book);
     rules_generation = rules->generation;
-    r = placement_filter(&rules->placement, a, &args.pod, args.names, args.name_n, &result, reterr);
-    if (r == 0) {
+    rc = placement_filter(&rules->placement, a, &args.pod, args.names, args.name_n, &result, reterr);
+    if (rc == 0) {
         wire_write_filter(&resp->body, &args, &result);
         offer_to_shadow(v, rules, &args, &result);
     }
     rules_put(rules);
-    if (r != 0) {
-        return why_not(req, r, reterr);
+    if (rc != 0) {
+        return why_not(req, rc, reterr);
     }
     if (v->requeue_trigger != NULL && result.outcome == FILTER_NONE_FITS) {
         requeue_trigger_refused_by(v->requeue_trigger, result.generation, v->book, rules_generation);
@@ -159,19 +159,19 @@ static enum httpd_action handle_prioritize(void *ctx, struct httpd_request *req,
     struct extender_args args;
     struct prioritize_result result;
     struct err err;
-    int r = check_body(req, &err);
+    int rc = check_body(req, &err);
 
-    if (r == 0) {
-        r = wire_read_args(httpd_request_body(req), a, &args, &err);
+    if (rc == 0) {
+        rc = wire_read_args(httpd_request_body(req), a, &args, &err);
     }
-    if (r == 0) {
+    if (rc == 0) {
         const struct rules *rules = policy_set_take(v->book);
 
-        r = placement_prioritize(&rules->placement, a, &args.pod, args.names, args.name_n, &result, &err);
+        rc = placement_prioritize(&rules->placement, a, &args.pod, args.names, args.name_n, &result, &err);
         rules_put(rules);
     }
-    if (r != 0) {
-        (void)why_not(req, r, &err);
+    if (rc != 0) {
+        (void)why_not(req, rc, &err);
         /* The reply is a bare list, without room for an error, and kube-scheduler ignores one anyway: no
          * scores, and the reason in our log. */
         strbuf_add_cstr(&resp->body, "[]");
@@ -192,19 +192,19 @@ static int answer_preempt(const struct verbs *v, struct httpd_request *req, stru
     struct arena *a = httpd_request_arena(req);
     struct preemption_args args;
     size_t kept = 0;
-    int r = check_body(req, reterr);
+    int rc = check_body(req, reterr);
 
-    if (r == 0) {
-        r = wire_read_preemption(httpd_request_body(req), a, &args, reterr);
+    if (rc == 0) {
+        rc = wire_read_preemption(httpd_request_body(req), a, &args, reterr);
     }
-    if (r == 0 && !str_eq(args.pod.preemption_policy, STR("Never"))) {
+    if (rc == 0 && !str_eq(args.pod.preemption_policy, STR("Never"))) {
         const struct rules *rules = policy_set_take(v->book);
 
-        r = placement_preempt(&rules->placement, a, &args.pod, args.nodes, args.node_n, &kept, reterr);
+        rc = placement_preempt(&rules->placement, a, &args.pod, args.nodes, args.node_n, &kept, reterr);
         rules_put(rules);
     }
-    if (r != 0) {
-        return why_not(req, r, reterr);
+    if (rc != 0) {
+        return why_not(req, rc, reterr);
     }
     wire_write_preemption(&resp->body, args.nodes, kept);
     *ret_outcome = kept > 0 ? "fits" : "none_fits";
@@ -302,13 +302,13 @@ static enum httpd_action handle_bind(void *ctx, struct httpd_request *req, struc
     struct bind_call *call;
     struct bind_request bind;
     struct err err;
-    int r = check_body(req, &err);
+    int rc = check_body(req, &err);
 
-    if (r == 0) {
-        r = wire_read_bind(httpd_request_body(req), httpd_request_arena(req), &bind, &err);
+    if (rc == 0) {
+        rc = wire_read_bind(httpd_request_body(req), httpd_request_arena(req), &bind, &err);
     }
-    if (r != 0) {
-        (void)why_not(req, r, &err);
+    if (rc != 0) {
+        (void)why_not(req, rc, &err);
         write_bind(resp, err.msg);
         observe(v, VERB_BIND, "error", httpd_request_start_ns(req));
         return HTTPD_REPLY;

@@ -71,32 +71,32 @@ static bool take_private(gnutls_x509_privkey_t from, struct sign_key *ret)
 int sign_key_make(struct sign_key *ret, struct err *reterr)
 {
     gnutls_x509_privkey_t key;
-    int r = gnutls_x509_privkey_init(&key);
+    int rc = gnutls_x509_privkey_init(&key);
     bool ok;
 
-    BUG_ON(r < 0); /* memory */
-    r = gnutls_x509_privkey_generate(key, GNUTLS_PK_EDDSA_ED25519, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_ED25519), 0);
-    ok = r == 0 && take_private(key, ret);
+    BUG_ON(rc < 0); /* memory */
+    rc = gnutls_x509_privkey_generate(key, GNUTLS_PK_EDDSA_ED25519, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_ED25519), 0);
+    ok = rc == 0 && take_private(key, ret);
     gnutls_x509_privkey_deinit(key);
-    return ok ? 0 : err_set(reterr, ERR_INTERNAL, "cannot make an Ed25519 key: %s", gnutls_strerror(r));
+    return ok ? 0 : err_set(reterr, ERR_INTERNAL, "cannot make an Ed25519 key: %s", gnutls_strerror(rc));
 }
 
 static int parse_private(const char *path, struct str text, struct sign_key *ret, struct err *reterr)
 {
     const gnutls_datum_t pem = {(unsigned char *)(uintptr_t)text.p, (unsigned)text.n};
     gnutls_x509_privkey_t key;
-    int r = gnutls_x509_privkey_init(&key);
+    int rc = gnutls_x509_privkey_init(&key);
     bool ok;
 
-    BUG_ON(r < 0); /* memory */
-    r = gnutls_x509_privkey_import_pkcs8(key, &pem, GNUTLS_X509_FMT_PEM, NULL, GNUTLS_PKCS_PLAIN);
-    ok = r == 0 && take_private(key, ret);
+    BUG_ON(rc < 0); /* memory */
+    rc = gnutls_x509_privkey_import_pkcs8(key, &pem, GNUTLS_X509_FMT_PEM, NULL, GNUTLS_PKCS_PLAIN);
+    ok = rc == 0 && take_private(key, ret);
     gnutls_x509_privkey_deinit(key);
-    if (r != 0) {
+    if (rc != 0) {
         return pem_refuse(path,
                           "is not a private key in PKCS#8 PEM without a password; make one with `fgpu "
                           "signing-key --out FILE`",
-                          r, reterr);
+                          rc, reterr);
     }
     return ok ? 0
               : err_set(reterr, ERR_INVALID,
@@ -110,18 +110,18 @@ int sign_public_parse(const char *path, struct str block, struct sign_public *re
     gnutls_datum_t x = {NULL, 0}, y = {NULL, 0};
     gnutls_ecc_curve_t curve;
     gnutls_pubkey_t key;
-    int r = gnutls_pubkey_init(&key);
+    int rc = gnutls_pubkey_init(&key);
     bool ok;
 
-    BUG_ON(r < 0); /* memory */
-    r = gnutls_pubkey_import(key, &pem, GNUTLS_X509_FMT_PEM);
-    ok = r == 0 && gnutls_pubkey_get_pk_algorithm(key, NULL) == GNUTLS_PK_EDDSA_ED25519 &&
+    BUG_ON(rc < 0); /* memory */
+    rc = gnutls_pubkey_import(key, &pem, GNUTLS_X509_FMT_PEM);
+    ok = rc == 0 && gnutls_pubkey_get_pk_algorithm(key, NULL) == GNUTLS_PK_EDDSA_ED25519 &&
          gnutls_pubkey_export_ecc_raw(key, &curve, &x, &y) == 0 && take_bytes(&x, ret->bytes);
     gnutls_free(x.data);
     gnutls_free(y.data);
     gnutls_pubkey_deinit(key);
-    if (r != 0) {
-        return pem_refuse(path, "a block PUBLIC KEY cannot be read", r, reterr);
+    if (rc != 0) {
+        return pem_refuse(path, "a block PUBLIC KEY cannot be read", rc, reterr);
     }
     if (!ok) {
         return err_set(reterr, ERR_INVALID, "%s: holds a public key that is not Ed25519", path);
@@ -155,21 +155,21 @@ int sign_key_read(const char *path, struct sign_key *ret, const char **ret_warni
 {
     struct pem_text text;
     struct sign_key key;
-    int r = pem_read(path, &text, reterr);
+    int rc = pem_read(path, &text, reterr);
 
-    if (r != 0) {
-        return r;
+    if (rc != 0) {
+        return rc;
     }
-    r = parse_private(path, (struct str){text.p, text.n}, &key, reterr);
+    rc = parse_private(path, (struct str){text.p, text.n}, &key, reterr);
     pem_wipe(&text);
-    if (r == 0) {
+    if (rc == 0) {
         *ret = key;
         sign_key_wipe(&key);
         if (ret_warning != NULL) {
             *ret_warning = reading_warning(path);
         }
     }
-    return r;
+    return rc;
 }
 
 void sign_key_wipe(struct sign_key *key)
@@ -210,23 +210,23 @@ static int private_pem(const struct sign_key *key, gnutls_datum_t *ret)
 {
     gnutls_privkey_t opened = open_private(key);
     gnutls_x509_privkey_t exported = NULL;
-    int r = opened == NULL ? -1 : gnutls_privkey_export_x509(opened, &exported);
+    int rc = opened == NULL ? -1 : gnutls_privkey_export_x509(opened, &exported);
 
-    if (r == 0) {
-        r = gnutls_x509_privkey_export2_pkcs8(exported, GNUTLS_X509_FMT_PEM, NULL, GNUTLS_PKCS_PLAIN, ret);
+    if (rc == 0) {
+        rc = gnutls_x509_privkey_export2_pkcs8(exported, GNUTLS_X509_FMT_PEM, NULL, GNUTLS_PKCS_PLAIN, ret);
     }
     gnutls_x509_privkey_deinit(exported);
     gnutls_privkey_deinit(opened);
-    return r;
+    return rc;
 }
 
 static int public_pem(const struct sign_public *key, gnutls_datum_t *ret)
 {
     gnutls_pubkey_t opened = open_public(key);
-    const int r = opened == NULL ? -1 : gnutls_pubkey_export2(opened, GNUTLS_X509_FMT_PEM, ret);
+    const int rc = opened == NULL ? -1 : gnutls_pubkey_export2(opened, GNUTLS_X509_FMT_PEM, ret);
 
     gnutls_pubkey_deinit(opened);
-    return r;
+    return rc;
 }
 
 static int refuse_writing(const char *path, struct err *reterr)
@@ -278,20 +278,20 @@ int sign_key_write(const struct sign_key *key, const char *path, struct err *ret
     gnutls_datum_t secret = {NULL, 0}, open_ = {NULL, 0};
     char beside[PATH_BYTES_MAX];
     const int n = snprintf(beside, sizeof(beside), "%s.pub", path);
-    int r = 0;
+    int rc = 0;
 
     if (n < 0 || (size_t)n >= sizeof(beside)) {
         return err_set(reterr, ERR_LIMIT, "the name of the file is too long");
     }
     if (private_pem(key, &secret) != 0 || public_pem(&key->public_, &open_) != 0) {
-        r = err_set(reterr, ERR_INTERNAL, "cannot write the key as PEM");
+        rc = err_set(reterr, ERR_INTERNAL, "cannot write the key as PEM");
     }
-    if (r == 0) {
-        r = write_new(path, S_IRUSR | S_IWUSR, &secret, reterr);
+    if (rc == 0) {
+        rc = write_new(path, S_IRUSR | S_IWUSR, &secret, reterr);
     }
-    if (r == 0) {
-        r = write_new(beside, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH, &open_, reterr);
-        if (r != 0) {
+    if (rc == 0) {
+        rc = write_new(beside, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH, &open_, reterr);
+        if (rc != 0) {
             (void)unlink(path); /* made a moment ago, by us */
         }
     }
@@ -300,7 +300,7 @@ int sign_key_write(const struct sign_key *key, const char *path, struct err *ret
     }
     gnutls_free(secret.data);
     gnutls_free(open_.data);
-    return r;
+    return rc;
 }
 
 /* ---- using ---- */

@@ -48,7 +48,7 @@ static int add_blocks(struct sign_keyring *k, const char *path, struct str text,
     size_t found = 0;
 
     for (; pem_next(&text, &label, &block); found++) {
-        int r;
+        int rc;
 
         if (str_ends(label, STR("PRIVATE KEY"))) {
             return err_set(reterr, ERR_INVALID,
@@ -59,10 +59,10 @@ static int add_blocks(struct sign_keyring *k, const char *path, struct str text,
         if (!str_eq(label, STR("PUBLIC KEY")) || block.n == 0) {
             return err_set(reterr, ERR_INVALID, "%s: a block that is not a complete PUBLIC KEY", path);
         }
-        r = sign_public_parse(path, block, &key, reterr);
-        r = r == 0 ? add(k, path, &key, reterr) : r;
-        if (r != 0) {
-            return r;
+        rc = sign_public_parse(path, block, &key, reterr);
+        rc = rc == 0 ? add(k, path, &key, reterr) : rc;
+        if (rc != 0) {
+            return rc;
         }
     }
     return found > 0 ? 0
@@ -73,13 +73,13 @@ static int add_blocks(struct sign_keyring *k, const char *path, struct str text,
 static int add_file(struct sign_keyring *k, const char *path, struct err *reterr)
 {
     struct pem_text text;
-    int r = pem_read(path, &text, reterr);
+    int rc = pem_read(path, &text, reterr);
 
-    if (r == 0) {
-        r = add_blocks(k, path, (struct str){text.p, text.n}, reterr);
+    if (rc == 0) {
+        rc = add_blocks(k, path, (struct str){text.p, text.n}, reterr);
         pem_wipe(&text);
     }
-    return r;
+    return rc;
 }
 
 static int is_public_file(const struct dirent *e)
@@ -93,26 +93,26 @@ static int add_directory(struct sign_keyring *k, const char *path, struct err *r
 {
     struct dirent **entries = NULL;
     const int n = scandir(path, &entries, is_public_file, alphasort);
-    int r = 0;
+    int rc = 0;
 
     if (n <= 0) {
-        r = n < 0
-                ? err_set(reterr, ERR_DENIED, "%s: this directory cannot be read; let the user that fgpu runs as", path)
-                : err_set(reterr, ERR_INVALID, "%s: no file in this directory has a name that ends in .pub", path);
+        rc = n < 0 ? err_set(reterr, ERR_DENIED, "%s: this directory cannot be read; let the user that fgpu runs as",
+                             path)
+                   : err_set(reterr, ERR_INVALID, "%s: no file in this directory has a name that ends in .pub", path);
     }
     for (int i = 0; i < n; i++) {
         char file[PATH_BYTES_MAX];
         const int len = snprintf(file, sizeof(file), "%s/%s", path, entries[i]->d_name);
 
-        if (r == 0 && (len < 0 || (size_t)len >= sizeof(file))) {
-            r = err_set(reterr, ERR_LIMIT, "%s: a name in it is too long", path);
-        } else if (r == 0) {
-            r = add_file(k, file, reterr);
+        if (rc == 0 && (len < 0 || (size_t)len >= sizeof(file))) {
+            rc = err_set(reterr, ERR_LIMIT, "%s: a name in it is too long", path);
+        } else if (rc == 0) {
+            rc = add_file(k, file, reterr);
         }
         free(entries[i]);
     }
     free(entries);
-    return r;
+    return rc;
 }
 
 static int add_path(struct sign_keyring *k, const char *path, struct err *reterr)
@@ -130,23 +130,23 @@ static int by_id(const void *a, const void *b)
 static int read_all(struct sign_keyring *k, const struct sign_files *files, const char **ret_warning,
                     struct err *reterr)
 {
-    int r = 0;
+    int rc = 0;
 
     if (files->private_key != NULL) {
-        r = sign_key_read(files->private_key, &k->private_, ret_warning, reterr);
-        k->has_private = r == 0;
-        r = r == 0 ? add(k, files->private_key, &k->private_.public_, reterr) : r;
+        rc = sign_key_read(files->private_key, &k->private_, ret_warning, reterr);
+        k->has_private = rc == 0;
+        rc = rc == 0 ? add(k, files->private_key, &k->private_.public_, reterr) : rc;
     }
-    for (size_t i = 0; r == 0 && i < files->public_key_n; i++) {
-        r = add_path(k, files->public_keys[i].p, reterr);
+    for (size_t i = 0; rc == 0 && i < files->public_key_n; i++) {
+        rc = add_path(k, files->public_keys[i].p, reterr);
     }
-    if (r == 0 && k->public_n == 0) {
-        r = err_set(reterr, ERR_INVALID, "no signing key is given; `fgpu signing-key --out FILE` makes one");
+    if (rc == 0 && k->public_n == 0) {
+        rc = err_set(reterr, ERR_INVALID, "no signing key is given; `fgpu signing-key --out FILE` makes one");
     }
-    if (r == 0) {
+    if (rc == 0) {
         qsort(k->publics + k->has_private, k->public_n - k->has_private, sizeof(k->publics[0]), by_id);
     }
-    return r;
+    return rc;
 }
 
 static struct sign_keyring *new_ring(void)
@@ -162,11 +162,11 @@ int sign_keyring_read(const struct sign_files *files, struct sign_keyring **ret,
 {
     struct sign_keyring *k = new_ring();
     const char *warning = NULL;
-    const int r = read_all(k, files, &warning, reterr);
+    const int rc = read_all(k, files, &warning, reterr);
 
-    if (r != 0) {
+    if (rc != 0) {
         sign_keyring_put(k);
-        return r;
+        return rc;
     }
     *ret = k;
     if (ret_warning != NULL) {

@@ -64,18 +64,18 @@ static int read_open(int fd, const char *path, struct pem_text *ret, struct err 
 int pem_read(const char *path, struct pem_text *ret, struct err *reterr)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not hold us up */
-    int r;
+    int rc;
 
     *ret = (struct pem_text){NULL, 0};
     if (fd < 0) {
         return refuse_file(path, reterr);
     }
-    r = read_open(fd, path, ret, reterr);
+    rc = read_open(fd, path, ret, reterr);
     (void)close(fd); /* read only: nothing can be lost */
-    if (r != 0) {
+    if (rc != 0) {
         pem_wipe(ret);
     }
-    return r;
+    return rc;
 }
 
 void pem_wipe(struct pem_text *t)

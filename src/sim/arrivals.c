@@ -55,22 +55,22 @@ static int check_ranks(const struct trace *t, const struct words *w, const uint3
                        struct err *reterr)
 {
     bool *seen;
-    int r = 0;
+    int rc = 0;
 
     if (n != t->node_n) {
         return err_set(reterr, ERR_INVALID, "%s:%u: %zu ranks for %zu nodes; it was made for another file of nodes",
                        w->path, w->line, n, t->node_n);
     }
     seen = xcalloc(n, sizeof(*seen));
-    for (size_t i = 0; i < n && r == 0; i++) {
+    for (size_t i = 0; i < n && rc == 0; i++) {
         if (seen[ranks[i]]) {
-            r = err_set(reterr, ERR_INVALID, "%s:%u: rank %u comes twice; every node has its own", w->path, w->line,
-                        ranks[i]);
+            rc = err_set(reterr, ERR_INVALID, "%s:%u: rank %u comes twice; every node has its own", w->path, w->line,
+                         ranks[i]);
         }
         seen[ranks[i]] = true;
     }
     free(seen);
-    return r;
+    return rc;
 }
 
 int arrivals_read(struct trace *t, const char *path, struct arrivals *ret, struct err *reterr)
@@ -79,10 +79,10 @@ int arrivals_read(struct trace *t, const char *path, struct arrivals *ret, struc
     uint32_t *ranks = ARENA_ARRAY(&t->arena, t->node_n, uint32_t), *pods;
     struct str text, line;
     size_t rank_n = 0, pod_n = 0, buffer;
-    int r = csv_read_file(path, TRACE_BYTES_MAX, &t->arena, &text, reterr);
+    int rc = csv_read_file(path, TRACE_BYTES_MAX, &t->arena, &text, reterr);
 
-    if (r != 0) {
-        return r;
+    if (rc != 0) {
+        return rc;
     }
     buffer = text.n / 2 < TRACE_ARRIVALS_MAX ? text.n / 2 : TRACE_ARRIVALS_MAX;
     pods = ARENA_ARRAY(&t->arena, buffer + 1, uint32_t);
@@ -90,19 +90,19 @@ int arrivals_read(struct trace *t, const char *path, struct arrivals *ret, struc
         return err_set(reterr, ERR_LIMIT, "%s: too large", path);
     }
     w.rest = str_split(&text, '\n', &line) ? line : STR_NULL;
-    r = read_numbers(&w, "node_rank", t->node_n, ranks, t->node_n, &rank_n, reterr);
-    r = r != 0 ? r : check_ranks(t, &w, ranks, rank_n, reterr);
+    rc = read_numbers(&w, "node_rank", t->node_n, ranks, t->node_n, &rank_n, reterr);
+    rc = rc != 0 ? rc : check_ranks(t, &w, ranks, rank_n, reterr);
     w.line++;
     w.rest = str_split(&text, '\n', &line) ? line : STR_NULL;
-    r = r != 0 ? r : read_numbers(&w, "pod_row", t->pod_n, pods, buffer, &pod_n, reterr);
-    if (r == 0 && pod_n == 0) {
-        r = err_set(reterr, ERR_INVALID, "%s:2: nobody arrives", path);
+    rc = rc != 0 ? rc : read_numbers(&w, "pod_row", t->pod_n, pods, buffer, &pod_n, reterr);
+    if (rc == 0 && pod_n == 0) {
+        rc = err_set(reterr, ERR_INVALID, "%s:2: nobody arrives", path);
     }
     ret->label = path;
     ret->node_rank = ranks;
     ret->pods = pods;
     ret->pod_n = pod_n;
-    return r;
+    return rc;
 }
 
 /* ---- drawn ---- */

@@ -99,14 +99,14 @@ int csv_next(struct csv *c, struct err *reterr)
 {
     struct str line;
     size_t n;
-    int r;
+    int rc;
 
     if (!next_line(c, &line)) {
         return 0;
     }
-    r = cut_line(c, line, c->fields, &n, reterr);
-    if (r != 0) {
-        return r;
+    rc = cut_line(c, line, c->fields, &n, reterr);
+    if (rc != 0) {
+        return rc;
     }
     if (n != c->column_n) {
         return err_set(reterr, ERR_PARSE, "%s:%u: %zu fields, but the header names %zu columns", c->path, c->line, n,

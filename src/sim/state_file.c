@@ -41,19 +41,19 @@ int state_file_parse(const char *name, struct str text, const struct config_name
 {
     struct state_file file = {.text = NULL};
     struct file_reader *f = xcalloc(1, sizeof(*f));
-    int r;
+    int rc;
 
     arena_init(&file.arena, ARENA_BYTES_MAX);
     f->file = &file;
     f->arena = &file.arena;
     json_reader_init(&f->json, text, &file.arena);
     state_file_decode(f);
-    r = json_read_end(&f->json, reterr);
-    r = r != 0 ? place(f, r, reterr) : state_file_build(f, names, reterr);
+    rc = json_read_end(&f->json, reterr);
+    rc = rc != 0 ? place(f, rc, reterr) : state_file_build(f, names, reterr);
     reader_fini(f);
-    if (r != 0) {
+    if (rc != 0) {
         state_file_fini(&file);
-        return err_wrap(reterr, r, "%s", name);
+        return err_wrap(reterr, rc, "%s", name);
     }
     *ret = file;
     return 0;
@@ -85,31 +85,31 @@ static int read_all(FILE *in, const char *path, struct strbuf *out, struct err *
 int state_file_text(const char *path, struct strbuf *out, struct err *reterr)
 {
     FILE *in = fopen(path, "re");
-    int r;
+    int rc;
 
     if (in == NULL) {
         return cannot_read(path, reterr);
     }
-    r = read_all(in, path, out, reterr);
+    rc = read_all(in, path, out, reterr);
     fclose(in);
-    return r;
+    return rc;
 }
 
 int state_file_read(const char *path, const struct config_names *names, struct state_file *ret, struct err *reterr)
 {
     struct strbuf text;
-    int r;
+    int rc;
 
     strbuf_init(&text, STATE_FILE_BYTES_MAX);
-    r = state_file_text(path, &text, reterr);
-    if (r == 0) {
-        r = state_file_parse(path, strbuf_view(&text), names, ret, reterr);
+    rc = state_file_text(path, &text, reterr);
+    if (rc == 0) {
+        rc = state_file_parse(path, strbuf_view(&text), names, ret, reterr);
     }
-    if (r == 0) {
+    if (rc == 0) {
         ret->text = strbuf_take(&text, NULL);
     }
     strbuf_fini(&text);
-    return r;
+    return rc;
 }
 
 void state_file_fini(struct state_file *f)
@@ -130,11 +130,11 @@ int state_file_ledger(const struct state_file *f, struct ledger **ret, struct er
     struct ledger *l = ledger_new(&f->limits);
 
     for (size_t i = 0; i < f->op_n; i++) {
-        int r = ledger_apply(l, &f->ops[i], reterr);
+        int rc = ledger_apply(l, &f->ops[i], reterr);
 
-        if (r != 0) {
+        if (rc != 0) {
             ledger_free(l);
-            return r;
+            return rc;
         }
     }
     *ret = l;

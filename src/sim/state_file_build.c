@@ -18,14 +18,14 @@ static int by_device(const struct file_hold *a, const struct file_hold *b)
 static int by_pod(const void *x, const void *y)
 {
     const struct file_hold *a = x, *b = y;
-    int r = str_cmp(a->pod.uid, b->pod.uid);
+    int rc = str_cmp(a->pod.uid, b->pod.uid);
 
-    if (r == 0 && a->init != b->init) {
-        r = a->init ? -1 : 1;
+    if (rc == 0 && a->init != b->init) {
+        rc = a->init ? -1 : 1;
     }
-    r = r != 0 ? r : str_cmp(a->container, b->container);
-    r = r != 0 ? r : (b->kind == GPU_REQUEST_WHOLE) - (a->kind == GPU_REQUEST_WHOLE); /* and then the rest */
-    return r != 0 ? r : by_device(a, b);
+    rc = rc != 0 ? rc : str_cmp(a->container, b->container);
+    rc = rc != 0 ? rc : (b->kind == GPU_REQUEST_WHOLE) - (a->kind == GPU_REQUEST_WHOLE); /* and then the rest */
+    return rc != 0 ? rc : by_device(a, b);
 }
 
 static bool same_container(const struct file_hold *a, const struct file_hold *b)
@@ -189,16 +189,16 @@ static int gather_pods(struct file_reader *f, struct err *reterr)
     }
     for (size_t i = 0, j; i < f->hold_n; i = j) {
         struct file_pod pod;
-        int r;
+        int rc;
 
         for (j = i; j < f->hold_n && str_eq(f->holds[i].pod.uid, f->holds[j].pod.uid); j++) {
         }
         if (stands_alone(f, alone_n, f->holds[i].pod.uid)) {
             continue;
         }
-        r = pod_of_holds(f, &f->holds[i], j - i, &pod, reterr);
-        if (r != 0) {
-            return r;
+        rc = pod_of_holds(f, &f->holds[i], j - i, &pod, reterr);
+        if (rc != 0) {
+            return rc;
         }
         f->pods = state_file_grow(f->pods, &f->pod_n, &f->pod_cap, sizeof(*f->pods));
         f->pods[f->pod_n - 1] = pod;
@@ -252,24 +252,24 @@ static int attach_raised(struct file_reader *f, struct err *reterr)
 static int read_configuration(struct file_reader *f, const struct config_names *names, struct err *reterr)
 {
     struct config *file = NULL;
-    int r = config_parse(STR("configuration"), f->configuration, names, &f->file->config, NULL, reterr);
+    int rc = config_parse(STR("configuration"), f->configuration, names, &f->file->config, NULL, reterr);
 
-    if (r == 0 && f->file_configuration.n > 0) {
-        r = config_parse(STR("fileConfiguration"), f->file_configuration, names, &file, NULL, reterr);
+    if (rc == 0 && f->file_configuration.n > 0) {
+        rc = config_parse(STR("fileConfiguration"), f->file_configuration, names, &file, NULL, reterr);
     }
-    if (r == 0) {
+    if (rc == 0) {
         f->file->file_config = file != NULL ? file : config_ref(f->file->config);
     }
-    return r;
+    return rc;
 }
 
 static int read_limits(struct file_reader *f, const struct config_names *names, struct err *reterr)
 {
     struct ledger_limits *l = &f->file->limits;
-    int r = read_configuration(f, names, reterr);
+    int rc = read_configuration(f, names, reterr);
 
-    if (r != 0) {
-        return r;
+    if (rc != 0) {
+        return rc;
     }
     l->overcommit_milli = f->file->config->policy.overcommit_milli;
     l->overcommit_mem_milli = f->file->config->policy.overcommit_mem_milli;
@@ -443,12 +443,12 @@ static int put_ops(struct file_reader *f, struct err *reterr)
 
 int state_file_build(struct file_reader *f, const struct config_names *names, struct err *reterr)
 {
-    int r = read_limits(f, names, reterr);
+    int rc = read_limits(f, names, reterr);
 
-    r = r != 0 ? r : gather_pods(f, reterr);
-    r = r != 0 ? r : attach_raised(f, reterr);
-    if (r != 0) {
-        return r;
+    rc = rc != 0 ? rc : gather_pods(f, reterr);
+    rc = rc != 0 ? rc : attach_raised(f, reterr);
+    if (rc != 0) {
+        return rc;
     }
     share_hosts(f);
     return put_ops(f, reterr);

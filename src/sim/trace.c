@@ -49,27 +49,27 @@ struct node_columns {
 static int node_columns(const struct csv *c, struct node_columns *ret, struct err *reterr)
 {
     const char *name = csv_find(c, "sn") != CSV_NONE ? "sn" : "name";
-    int r = csv_column(c, name, &ret->name, reterr);
+    int rc = csv_column(c, name, &ret->name, reterr);
 
-    r = r != 0 ? r : csv_column(c, "cpu_milli", &ret->cpu, reterr);
-    r = r != 0 ? r : csv_column(c, "memory_mib", &ret->mem, reterr);
-    r = r != 0 ? r : csv_column(c, "gpu", &ret->gpu, reterr);
-    return r != 0 ? r : csv_column(c, "model", &ret->model, reterr);
+    rc = rc != 0 ? rc : csv_column(c, "cpu_milli", &ret->cpu, reterr);
+    rc = rc != 0 ? rc : csv_column(c, "memory_mib", &ret->mem, reterr);
+    rc = rc != 0 ? rc : csv_column(c, "gpu", &ret->gpu, reterr);
+    return rc != 0 ? rc : csv_column(c, "model", &ret->model, reterr);
 }
 
 static int read_node(const struct csv *c, const struct node_columns *k, struct trace_node *ret, struct err *reterr)
 {
     int64_t cpu = 0, mem = 0, gpu = 0;
-    int r = csv_text(c, k->name, "the name of the node", &ret->name, reterr);
+    int rc = csv_text(c, k->name, "the name of the node", &ret->name, reterr);
 
-    r = r != 0 ? r : csv_number(c, k->cpu, INT32_MAX, "its cores in milli", &cpu, reterr);
-    r = r != 0 ? r : csv_number(c, k->mem, INT32_MAX, "its memory in MiB", &mem, reterr);
-    r = r != 0 ? r : csv_number(c, k->gpu, DEVICES_PER_NODE_MAX, "how many GPUs it has", &gpu, reterr);
+    rc = rc != 0 ? rc : csv_number(c, k->cpu, INT32_MAX, "its cores in milli", &cpu, reterr);
+    rc = rc != 0 ? rc : csv_number(c, k->mem, INT32_MAX, "its memory in MiB", &mem, reterr);
+    rc = rc != 0 ? rc : csv_number(c, k->gpu, DEVICES_PER_NODE_MAX, "how many GPUs it has", &gpu, reterr);
     ret->model = c->fields[k->model];
     ret->cpu_milli = (int32_t)cpu;
     ret->mem_mib = (int32_t)mem;
     ret->gpu_n = (int32_t)gpu;
-    return r;
+    return rc;
 }
 
 int trace_read_nodes(struct trace *t, const char *path, struct err *reterr)
@@ -79,31 +79,31 @@ int trace_read_nodes(struct trace *t, const char *path, struct err *reterr)
     struct csv c;
     struct str text;
     size_t n = 0;
-    int r = csv_read_file(path, TRACE_BYTES_MAX, &t->arena, &text, reterr);
+    int rc = csv_read_file(path, TRACE_BYTES_MAX, &t->arena, &text, reterr);
 
-    r = r != 0 ? r : csv_begin(&c, path, text, reterr);
-    r = r != 0 ? r : node_columns(&c, &k, reterr);
-    if (r != 0) {
-        return r;
+    rc = rc != 0 ? rc : csv_begin(&c, path, text, reterr);
+    rc = rc != 0 ? rc : node_columns(&c, &k, reterr);
+    if (rc != 0) {
+        return rc;
     }
     nodes = ARENA_ARRAY(&t->arena, count_lines(text), struct trace_node);
     if (nodes == NULL || count_lines(text) > TRACE_NODES_MAX + 1) {
         return too_many(path, TRACE_NODES_MAX, reterr);
     }
     t->capacity_milli = 0;
-    while ((r = csv_next(&c, reterr)) > 0) {
-        r = read_node(&c, &k, &nodes[n], reterr);
-        if (r != 0) {
-            return r;
+    while ((rc = csv_next(&c, reterr)) > 0) {
+        rc = read_node(&c, &k, &nodes[n], reterr);
+        if (rc != 0) {
+            return rc;
         }
         t->capacity_milli += nodes[n++].gpu_n * INT64_C(1000);
     }
     t->nodes = nodes;
     t->node_n = n;
-    if (r == 0 && t->capacity_milli == 0) {
+    if (rc == 0 && t->capacity_milli == 0) {
         return err_set(reterr, ERR_INVALID, "%s: no node has a GPU; nothing can be packed", path);
     }
-    return r;
+    return rc;
 }
 
 /* ---- pods ---- */
@@ -114,14 +114,14 @@ struct pod_columns {
 
 static int pod_columns(const struct csv *c, struct pod_columns *ret, struct err *reterr)
 {
-    int r = csv_column(c, "name", &ret->name, reterr);
+    int rc = csv_column(c, "name", &ret->name, reterr);
 
-    r = r != 0 ? r : csv_column(c, "cpu_milli", &ret->cpu, reterr);
-    r = r != 0 ? r : csv_column(c, "memory_mib", &ret->mem, reterr);
-    r = r != 0 ? r : csv_column(c, "num_gpu", &ret->num, reterr);
-    r = r != 0 ? r : csv_column(c, "gpu_milli", &ret->milli, reterr);
+    rc = rc != 0 ? rc : csv_column(c, "cpu_milli", &ret->cpu, reterr);
+    rc = rc != 0 ? rc : csv_column(c, "memory_mib", &ret->mem, reterr);
+    rc = rc != 0 ? rc : csv_column(c, "num_gpu", &ret->num, reterr);
+    rc = rc != 0 ? rc : csv_column(c, "gpu_milli", &ret->milli, reterr);
     ret->spec = csv_find(c, "gpu_spec");
-    return r;
+    return rc;
 }
 
 static bool add_models(struct arena *a, struct str spec, struct demand *d)
@@ -178,14 +178,15 @@ static int read_pod(struct trace *t, const struct csv *c, const struct pod_colum
                     struct err *reterr)
 {
     int64_t cpu = 0, mem = 0, num = 0, milli = 0;
-    int r = csv_text(c, k->name, "the name of the pod", &ret->name, reterr);
+    int rc = csv_text(c, k->name, "the name of the pod", &ret->name, reterr);
 
-    r = r != 0 ? r : csv_number(c, k->cpu, INT32_MAX, "the cores it asks for in milli", &cpu, reterr);
-    r = r != 0 ? r : csv_number(c, k->mem, INT32_MAX, "the memory it asks for in MiB", &mem, reterr);
-    r = r != 0 ? r : csv_number(c, k->num, DEVICES_PER_NODE_MAX, "how many GPUs it asks for", &num, reterr);
-    r = r != 0 ? r : csv_number(c, k->milli, DEVICE_MILLI, "what it takes of each GPU in thousandths", &milli, reterr);
-    if (r != 0) {
-        return r;
+    rc = rc != 0 ? rc : csv_number(c, k->cpu, INT32_MAX, "the cores it asks for in milli", &cpu, reterr);
+    rc = rc != 0 ? rc : csv_number(c, k->mem, INT32_MAX, "the memory it asks for in MiB", &mem, reterr);
+    rc = rc != 0 ? rc : csv_number(c, k->num, DEVICES_PER_NODE_MAX, "how many GPUs it asks for", &num, reterr);
+    rc = rc != 0 ? rc
+                 : csv_number(c, k->milli, DEVICE_MILLI, "what it takes of each GPU in thousandths", &milli, reterr);
+    if (rc != 0) {
+        return rc;
     }
     if (num > 0 && milli == 0) {
         return err_set(reterr, ERR_INVALID,
@@ -202,23 +203,23 @@ int trace_read_pods(struct trace *t, const char *path, struct err *reterr)
     struct pod_columns k;
     struct csv c;
     struct str text;
-    int r = csv_read_file(path, TRACE_BYTES_MAX, &t->arena, &text, reterr);
+    int rc = csv_read_file(path, TRACE_BYTES_MAX, &t->arena, &text, reterr);
 
-    r = r != 0 ? r : csv_begin(&c, path, text, reterr);
-    r = r != 0 ? r : pod_columns(&c, &k, reterr);
-    if (r != 0) {
-        return r;
+    rc = rc != 0 ? rc : csv_begin(&c, path, text, reterr);
+    rc = rc != 0 ? rc : pod_columns(&c, &k, reterr);
+    if (rc != 0) {
+        return rc;
     }
     t->pods = ARENA_ARRAY(&t->arena, count_lines(text), struct trace_pod);
     if (t->pods == NULL || count_lines(text) > TRACE_PODS_MAX + 1) {
         return too_many(path, TRACE_PODS_MAX, reterr);
     }
     t->pod_n = 0;
-    while ((r = csv_next(&c, reterr)) > 0) {
-        r = read_pod(t, &c, &k, &t->pods[t->pod_n++], reterr);
-        if (r != 0) {
-            return r;
+    while ((rc = csv_next(&c, reterr)) > 0) {
+        rc = read_pod(t, &c, &k, &t->pods[t->pod_n++], reterr);
+        if (rc != 0) {
+            return rc;
         }
     }
-    return r != 0 || t->pod_n > 0 ? r : err_set(reterr, ERR_INVALID, "%s: no pods", path);
+    return rc != 0 || t->pod_n > 0 ? rc : err_set(reterr, ERR_INVALID, "%s: no pods", path);
 }

@@ -28,10 +28,10 @@ static int add_nodes(struct trace *t, const struct ledger *l, struct arena *a, s
 {
     const struct demand none = {.dialect = ""};
     struct ledger_view v;
-    int r = ledger_view(l, a, &(struct view_pod){.demand = &none}, &v, reterr);
+    int rc = ledger_view(l, a, &(struct view_pod){.demand = &none}, &v, reterr);
 
-    if (r != 0) {
-        return r;
+    if (rc != 0) {
+        return rc;
     }
     t->node_n = v.node_n;
     t->capacity_milli = t->placed_milli = 0;
@@ -45,18 +45,18 @@ int trace_use_state(struct trace *t, const struct state_file *f, struct err *ret
 {
     struct ledger *l;
     struct arena a;
-    int r = state_file_ledger(f, &l, reterr);
+    int rc = state_file_ledger(f, &l, reterr);
 
-    if (r != 0) {
-        return r;
+    if (rc != 0) {
+        return rc;
     }
     arena_init(&a, VIEW_BYTES_MAX);
-    r = add_nodes(t, l, &a, reterr);
+    rc = add_nodes(t, l, &a, reterr);
     arena_fini(&a);
     ledger_free(l);
     t->state = f;
-    if (r == 0 && t->capacity_milli == 0) {
-        r = err_set(reterr, ERR_INVALID, "the saved state has no GPU; nothing can be packed");
+    if (rc == 0 && t->capacity_milli == 0) {
+        rc = err_set(reterr, ERR_INVALID, "the saved state has no GPU; nothing can be packed");
     }
-    return r;
+    return rc;
 }

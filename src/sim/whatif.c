@@ -25,10 +25,10 @@ void whatif_look_ahead(struct whatif_side *s, const struct strategy *for_strateg
 static int bring_forecast_up(struct whatif_side *s, const struct demand_histogram *mix, struct arena *a,
                              struct err *reterr)
 {
-    int r = pack_plans_init(&s->plans, s->policy, reterr);
+    int rc = pack_plans_init(&s->plans, s->policy, reterr);
 
-    if (r != 0) {
-        return r;
+    if (rc != 0) {
+        return rc;
     }
     s->forecast = forecast_new();
     if (mix != NULL) {
@@ -86,26 +86,26 @@ static void count_sizes(struct whatif *w, const struct whatif_side *s, bool afte
 
 static int make_ledgers(const struct whatif_question *q, struct whatif_side *sides, struct arena *a, struct err *reterr)
 {
-    int r = 0;
+    int rc = 0;
 
-    for (int i = 0; i < 2 && r == 0; i++) {
+    for (int i = 0; i < 2 && rc == 0; i++) {
         if (q->state != NULL) {
-            r = whatif_reread(q->state, sides[i].policy, a, &sides[i].own, reterr);
+            rc = whatif_reread(q->state, sides[i].policy, a, &sides[i].own, reterr);
         }
         sides[i].ledger = q->state != NULL ? sides[i].own : q->ledgers[i];
     }
-    return r;
+    return rc;
 }
 
 static int compare(const struct whatif_question *q, struct whatif_side *sides, struct whatif *w, struct err *reterr)
 {
-    int r = make_ledgers(q, sides, &w->arena, reterr);
+    int rc = make_ledgers(q, sides, &w->arena, reterr);
 
-    for (int i = 0; i < 2 && r == 0; i++) {
-        r = bring_forecast_up(&sides[i], q->mix, &w->arena, reterr);
+    for (int i = 0; i < 2 && rc == 0; i++) {
+        rc = bring_forecast_up(&sides[i], q->mix, &w->arena, reterr);
     }
-    if (r != 0) {
-        return r;
+    if (rc != 0) {
+        return rc;
     }
     whatif_compare_nodes(sides, w);
     whatif_compare_pods(sides, w);
@@ -115,14 +115,14 @@ static int compare(const struct whatif_question *q, struct whatif_side *sides, s
         w->capacity_survey[i].empty_node = arena_str(&w->arena, w->capacity_survey[i].empty_node);
         count_sizes(w, &sides[i], i == AFTER);
     }
-    r = whatif_compare_pending(sides, w, reterr);
-    return r != 0 || !w->arena.overflowed ? r : err_set(reterr, ERR_LIMIT, "the state does not fit its memory");
+    rc = whatif_compare_pending(sides, w, reterr);
+    return rc != 0 || !w->arena.overflowed ? rc : err_set(reterr, ERR_LIMIT, "the state does not fit its memory");
 }
 
 int whatif_run(const struct whatif_question *q, struct whatif *ret, struct err *reterr)
 {
     struct whatif_side sides[2] = {{.policy = &q->before->policy}, {.policy = &q->after->policy}};
-    int r;
+    int rc;
 
     BUG_ON((q->state == NULL) != (q->ledgers[BEFORE] != NULL && q->ledgers[AFTER] != NULL));
     memset(ret, 0, sizeof(*ret));
@@ -133,14 +133,14 @@ int whatif_run(const struct whatif_question *q, struct whatif *ret, struct err *
     for (int i = 0; i < 2; i++) {
         mirror_init(&sides[i].mirror);
     }
-    r = compare(q, sides, ret, reterr);
+    rc = compare(q, sides, ret, reterr);
     for (int i = 0; i < 2; i++) {
         side_fini(&sides[i]);
     }
-    if (r != 0) {
+    if (rc != 0) {
         whatif_fini(ret);
     }
-    return r;
+    return rc;
 }
 
 void whatif_fini(struct whatif *w)

@@ -20,10 +20,10 @@ static int choose_node(struct whatif_side *s, struct arena *a, const struct view
     struct shadow_choice c;
     struct resolved_plan resolved_plan;
     struct ledger_view v;
-    int r = ledger_view(s->ledger, a, pod, &v, reterr);
+    int rc = ledger_view(s->ledger, a, pod, &v, reterr);
 
-    if (r != 0 || nodes == NULL) {
-        return r != 0 ? r : too_large(reterr);
+    if (rc != 0 || nodes == NULL) {
+        return rc != 0 ? rc : too_large(reterr);
     }
     if (v.flags_devices || v.isolates || v.nomination_n > 0) { /* what the mirror does not have */
         *ret_place = WHATIF_UNKNOWN;
@@ -53,7 +53,7 @@ static int choose(struct whatif_side *s, const struct snapshot_pod *shown, struc
     struct str node = STR_NULL;
     struct ledger_pod p;
     struct arena scratch;
-    int r = 0;
+    int rc = 0;
 
     if (!ledger_find_pod(s->ledger, shown->uid, &p)) {
         ret->place[side] = WHATIF_NO_GPU;
@@ -68,46 +68,46 @@ static int choose(struct whatif_side *s, const struct snapshot_pod *shown, struc
                                      .label_n = p.label_n};
 
         arena_init(&scratch, SCRATCH_BYTES_MAX);
-        r = choose_node(s, &scratch, &pod, &ret->place[side], &node, reterr);
+        rc = choose_node(s, &scratch, &pod, &ret->place[side], &node, reterr);
         ret->node[side] = arena_str(keep, node);
         arena_fini(&scratch);
     }
-    return r;
+    return rc;
 }
 
 static int choose_both(struct whatif_side *sides, const struct snapshot_pod *p, struct whatif *w, struct err *reterr)
 {
     struct whatif_pod pod = {arena_str(&w->arena, p->namespace_), arena_str(&w->arena, p->name), {0}, {{0}}};
-    int r = 0;
+    int rc = 0;
 
     if (w->pending_n >= WHATIF_LIST_MAX) {
         w->pending_n++;
         return 0;
     }
-    for (int side = 0; side < 2 && r == 0; side++) {
-        r = choose(&sides[side], p, &pod, side, &w->arena, reterr);
+    for (int side = 0; side < 2 && rc == 0; side++) {
+        rc = choose(&sides[side], p, &pod, side, &w->arena, reterr);
     }
     w->pending[w->pending_n++] = pod;
-    return r;
+    return rc;
 }
 
 int whatif_compare_pending(struct whatif_side *sides, struct whatif *ret, struct err *reterr)
 {
-    int r = 0;
+    int rc = 0;
 
     ret->pending = ARENA_ARRAY(&ret->arena, WHATIF_LIST_MAX, struct whatif_pod);
     for (int side = 0; side < 2 && ret->pending != NULL; side++) {
         const struct snapshot *s = &sides[side].snapshot;
 
-        for (size_t i = 0; i < s->pod_n && r == 0; i++) {
+        for (size_t i = 0; i < s->pod_n && rc == 0; i++) {
             struct ledger_pod other;
 
             /* The second time those that the first side does not have. */
             if (s->pods[i].state == LEDGER_PENDING &&
                 (side == BEFORE || !ledger_find_pod(sides[BEFORE].ledger, s->pods[i].uid, &other))) {
-                r = choose_both(sides, &s->pods[i], ret, reterr);
+                rc = choose_both(sides, &s->pods[i], ret, reterr);
             }
         }
     }
-    return r;
+    return rc;
 }

@@ -45,9 +45,9 @@ static const struct inventory *reread_inventory(const struct inventory *inv, con
 static int apply_state(struct ledger *l, const struct state_file *state, const struct policy *new, struct arena *a,
                        struct err *reterr)
 {
-    int r = 0;
+    int rc = 0;
 
-    for (size_t i = 0; i < state->op_n && r == 0; i++) {
+    for (size_t i = 0; i < state->op_n && rc == 0; i++) {
         struct ledger_op op = state->ops[i];
 
         if (op.kind == LEDGER_NODE_DESCRIBED) {
@@ -57,10 +57,10 @@ static int apply_state(struct ledger *l, const struct state_file *state, const s
             op.tenants.items = new->tenants;
             op.tenants.n = new->tenant_n;
         }
-        r = a->overflowed ? err_set(reterr, ERR_LIMIT, "the state does not fit its memory")
-                          : ledger_apply(l, &op, reterr);
+        rc = a->overflowed ? err_set(reterr, ERR_LIMIT, "the state does not fit its memory")
+                           : ledger_apply(l, &op, reterr);
     }
-    return r;
+    return rc;
 }
 
 int whatif_reread(const struct state_file *state, const struct policy *policy, struct arena *a, struct ledger **ret,
@@ -70,11 +70,11 @@ int whatif_reread(const struct state_file *state, const struct policy *policy, s
                                          .overcommit_milli = policy->overcommit_milli,
                                          .overcommit_mem_milli = policy->overcommit_mem_milli};
     struct ledger *l = ledger_new(&limits);
-    int r = apply_state(l, state, policy, a, reterr);
+    int rc = apply_state(l, state, policy, a, reterr);
 
-    if (r != 0) {
+    if (rc != 0) {
         ledger_free(l);
-        return r;
+        return rc;
     }
     *ret = l;
     return 0;

@@ -50,15 +50,15 @@ int dialect_answer(const struct assignment *as, struct arena *a, struct kv_list 
     const struct dialect *handing_off = d->hand_off == NULL ? &dialect_native : d;
     struct kv_list parts[ANSWER_PARTS_MAX];
     size_t n = 0;
-    int r = dialect_native.format_assignment(as, a, &parts[n++], reterr);
+    int rc = dialect_native.format_assignment(as, a, &parts[n++], reterr);
 
-    if (r == 0 && d != &dialect_native && d->format_assignment != NULL) {
-        r = d->format_assignment(as, a, &parts[n++], reterr);
+    if (rc == 0 && d != &dialect_native && d->format_assignment != NULL) {
+        rc = d->format_assignment(as, a, &parts[n++], reterr);
     }
-    if (r == 0) {
-        r = handing_off->hand_off(as, a, &parts[n++], reterr);
+    if (rc == 0) {
+        rc = handing_off->hand_off(as, a, &parts[n++], reterr);
     }
-    return r == 0 ? join(parts, n, a, ret, reterr) : r;
+    return rc == 0 ? join(parts, n, a, ret, reterr) : rc;
 }
 
 /* ---- of an earlier answer ---- */

@@ -327,10 +327,10 @@ int ledger_repair(struct ledger *l, const struct ledger_op *op, enum ledger_drif
 {
     if (drift == DRIFT_POD_UNBOUND) {
         const struct ledger_op gone = {.kind = LEDGER_POD_GONE, .at_ms = op->at_ms, .name = op->pod.uid};
-        int r = ledger_apply(l, &gone, reterr);
+        int rc = ledger_apply(l, &gone, reterr);
 
-        if (r != 0) {
-            return r;
+        if (rc != 0) {
+            return rc;
         }
     }
     return ledger_apply(l, op, reterr);

@@ -178,20 +178,20 @@ static int apply_op(struct ledger *l, const struct ledger_op *op, struct err *re
 int ledger_apply(struct ledger *l, const struct ledger_op *op, struct err *reterr)
 {
     bool open = ledger_decision_is_open(l, op);
-    int r;
+    int rc;
 
     ledger_walks_op_comes(l, op);
-    r = apply_op(l, op, reterr);
+    rc = apply_op(l, op, reterr);
     ledger_decision_observed(l, op, open);
     ledger_change_follow(l, op->kind);
     ledger_overcommit_follow(l, op->at_ms);
     if (tenancy_follow(&l->tenancy)) {
         ledger_capacity_grew(l);
     }
-    if (r == 0) {
+    if (rc == 0) {
         l->generation++;
     }
-    return r;
+    return rc;
 }
 
 enum verdict ledger_place(const struct ledger *l, struct str node_name, struct str namespace_, const struct demand *d,

@@ -23,21 +23,21 @@ static int add_criterion(struct pack_plan *plan, struct str name, int32_t weight
 static int plan_init(struct pack_plan *plan, struct str node_strategy, const struct criteria *more,
                      struct str device_strategy, struct err *reterr)
 {
-    int r = 0;
+    int rc = 0;
 
     *plan = (struct pack_plan){.criterion_n = 0};
     plan->params.device_strategy = strategy_find(device_strategy);
     if (more->n == 0) {
-        r = add_criterion(plan, node_strategy, 0, reterr);
+        rc = add_criterion(plan, node_strategy, 0, reterr);
     }
-    for (size_t i = 0; i < more->n && r == 0; i++) {
-        r = add_criterion(plan, more->names[i], more->weights_milli[i], reterr);
+    for (size_t i = 0; i < more->n && rc == 0; i++) {
+        rc = add_criterion(plan, more->names[i], more->weights_milli[i], reterr);
     }
-    if (r == 0 && plan->params.device_strategy == NULL) {
-        r = err_set(reterr, ERR_INVALID, "unknown device strategy \"%.*s\"", STR_ARG(device_strategy));
+    if (rc == 0 && plan->params.device_strategy == NULL) {
+        rc = err_set(reterr, ERR_INVALID, "unknown device strategy \"%.*s\"", STR_ARG(device_strategy));
     }
     plan->params.node_strategy = plan->criteria[0];
-    return r;
+    return rc;
 }
 
 static int rule_init(struct plan_rule *rule, const struct packing_rule *from, const struct policy *policy,
@@ -62,15 +62,15 @@ static int rule_init(struct plan_rule *rule, const struct packing_rule *from, co
 
 int pack_plans_init(struct pack_plans *p, const struct policy *policy, struct err *reterr)
 {
-    int r;
+    int rc;
 
     BUG_ON(policy->rule_n > PACKING_RULES_MAX);
     p->rule_n = policy->rule_n;
-    r = plan_init(&p->rest, policy->node_strategy, &policy->node_criteria, policy->device_strategy, reterr);
-    for (size_t i = 0; i < policy->rule_n && r == 0; i++) {
-        r = rule_init(&p->rules[i], &policy->rules[i], policy, reterr);
+    rc = plan_init(&p->rest, policy->node_strategy, &policy->node_criteria, policy->device_strategy, reterr);
+    for (size_t i = 0; i < policy->rule_n && rc == 0; i++) {
+        rc = rule_init(&p->rules[i], &policy->rules[i], policy, reterr);
     }
-    return r;
+    return rc;
 }
 
 void pack_plans_single(struct pack_plans *p, const struct pack_params *params)

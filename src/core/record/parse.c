@@ -285,9 +285,9 @@ int assignment_parse(struct str text, struct arena *a, struct assignment *ret, s
     ps.arena = a;
     ps.container_n = 0;
     read_record(&ps, &as);
-    int r = json_read_end(&ps.r, reterr);
-    if (r < 0) {
-        return err_wrap(reterr, r, "annotation " ASSIGNMENT_KEY);
+    int rc = json_read_end(&ps.r, reterr);
+    if (rc < 0) {
+        return err_wrap(reterr, rc, "annotation " ASSIGNMENT_KEY);
     }
     if (ps.container_n > 0) {
         struct assigned_container *containers = ARENA_ARRAY(a, ps.container_n, struct assigned_container);

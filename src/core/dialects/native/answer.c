@@ -30,17 +30,17 @@ static int out_of_memory(struct err *reterr)
 int native_format_assignment(const struct assignment *as, struct arena *a, struct kv_list *ret, struct err *reterr)
 {
     struct kv *record = ARENA_NEW(a, struct kv);
-    int r;
+    int rc;
 
     if (record == NULL) {
         return out_of_memory(reterr);
     }
     record->key = STR(ASSIGNMENT_KEY);
-    r = assignment_format(as, a, &record->value, reterr);
-    if (r == 0) {
+    rc = assignment_format(as, a, &record->value, reterr);
+    if (rc == 0) {
         *ret = (struct kv_list){.items = record, .n = 1};
     }
-    return r;
+    return rc;
 }
 
 int native_parse_assignment(struct kv_list annotations, struct arena *a, struct assignment *ret, struct err *reterr)
