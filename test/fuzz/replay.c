@@ -83,13 +83,13 @@ static int replay(const char *path)
     }
     for (int i = 0; i < n; i++) {
         char inner[PATH_BYTES];
-        int r = 0;
+        int rc = 0;
 
         snprintf(inner, sizeof(inner), "%s/%s", path, entries[i]->d_name);
         if (entries[i]->d_name[0] != '.' && total >= 0) {
-            r = replay(inner);
+            rc = replay(inner);
         }
-        total = r < 0 ? -1 : total + r;
+        total = rc < 0 ? -1 : total + rc;
         free(entries[i]);
     }
     free(entries);

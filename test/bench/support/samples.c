@@ -25,10 +25,10 @@ static _Thread_local int64_t locked_ns, longest_ns;
 
 int __wrap_pthread_mutex_lock(pthread_mutex_t *m)
 {
-    int r = __real_pthread_mutex_lock(m);
+    int rc = __real_pthread_mutex_lock(m);
 
     locked_ns = samples_now_ns(); /* of nested ones the inner: they are short */
-    return r;
+    return rc;
 }
 
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *m)

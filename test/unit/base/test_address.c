@@ -7,7 +7,6 @@
 
 static void parse__table__address_or_remedy(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *want; /* as address_text, or the message */
         bool ok, loopback;
@@ -45,10 +44,10 @@ static void parse__table__address_or_remedy(void **state)
         struct address a = {.host = "untouched"};
         struct err err = {0};
         char text[ADDRESS_TEXT_MAX];
-        int r = address_parse(str_of(rows[i].text), &a, &err);
-        expect_text(str_of(r == 0 ? address_text(&a, text) : err.msg), rows[i].want, rows[i].text);
-        assert_int_equal(r, rows[i].ok ? 0 : -ERR_PARSE);
-        if (r == 0) {
+        int rc = address_parse(str_of(rows[i].text), &a, &err);
+        expect_text(str_of(rc == 0 ? address_text(&a, text) : err.msg), rows[i].want, rows[i].text);
+        assert_int_equal(rc, rows[i].ok ? 0 : -ERR_PARSE);
+        if (rc == 0) {
             assert_int_equal(address_is_loopback(&a), rows[i].loopback);
         } else {
             assert_string_equal(a.host, "untouched");
@@ -58,7 +57,6 @@ static void parse__table__address_or_remedy(void **state)
 
 static void sockaddr__there_and_back__the_same_address(void **state)
 {
-    (void)state;
     static const char *const rows[] = {"127.0.0.1:9443", "[::1]:1", "10.1.2.3:65535", "[fd00::7]:80"};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct address a, b;
@@ -74,7 +72,6 @@ static void sockaddr__there_and_back__the_same_address(void **state)
 
 static void sockaddr__other_family__refused_and_untouched(void **state)
 {
-    (void)state;
     struct address a = {.host = "untouched"};
     const struct sockaddr sa = {.sa_family = AF_UNIX};
     assert_false(address_from_sockaddr(&sa, &a));

@@ -7,7 +7,6 @@
 
 static void arena_alloc__many_sizes__aligned_and_apart(void **state)
 {
-    (void)state;
     struct arena a;
     struct rng rng;
     unsigned char *objects[500];
@@ -35,7 +34,6 @@ static void arena_alloc__many_sizes__aligned_and_apart(void **state)
 
 static void arena_alloc__cap_reached__null_until_reset(void **state)
 {
-    (void)state;
     struct arena a;
     arena_init(&a, 64);
     assert_non_null(arena_alloc(&a, 48));
@@ -52,7 +50,6 @@ static void arena_alloc__cap_reached__null_until_reset(void **state)
 
 static void arena_alloc__cap_of_zero__always_null(void **state)
 {
-    (void)state;
     struct arena a;
     arena_init(&a, 0);
     assert_null(arena_alloc(&a, 0));
@@ -61,7 +58,6 @@ static void arena_alloc__cap_of_zero__always_null(void **state)
 
 static void arena_alloc__absurd_size__null(void **state)
 {
-    (void)state;
     struct arena a;
     arena_init(&a, SIZE_MAX);
     volatile size_t huge = SIZE_MAX; /* hidden from the compiler's own check of sizes */
@@ -76,7 +72,6 @@ static void arena_alloc__absurd_size__null(void **state)
 
 static void arena_calloc__after_reset__cleared(void **state)
 {
-    (void)state;
     static const unsigned char zeros[256];
     struct arena a;
     arena_init(&a, 4096);
@@ -94,7 +89,6 @@ static void arena_calloc__after_reset__cleared(void **state)
 
 static void arena_text__copies__independent_and_terminated(void **state)
 {
-    (void)state;
     struct arena a;
     char source[] = "hello";
     arena_init(&a, 4096);
@@ -114,7 +108,6 @@ static void arena_text__copies__independent_and_terminated(void **state)
 
 static void arena_text__cap_reached__null_view(void **state)
 {
-    (void)state;
     struct arena a;
     arena_init(&a, 16);
     assert_null(arena_str(&a, STR("0123456789abcdef")).p);
@@ -131,7 +124,6 @@ static void arena_text__cap_reached__null_view(void **state)
 
 static void arena_fini__called_twice__harmless(void **state)
 {
-    (void)state;
     struct arena a;
     arena_init(&a, 1 << 20);
     assert_non_null(arena_alloc(&a, 1 << 19));
@@ -165,7 +157,6 @@ static void item18__arena_with_a_lender__all_above_the_free_bytes_is_asked_for_a
     struct arena_lender lender = {lend, take_back};
     struct arena a, b;
 
-    (void)state;
     arena_init_lent(&a, 1 << 20, &lender, 8192);
     arena_init_lent(&b, 1 << 20, &lender, 8192);
     assert_non_null(arena_alloc(&a, 100));

@@ -16,7 +16,6 @@ static void base64__vectors_of_the_rfc__both_ways(void **state)
                                           {"foobar", "Zm9vYmFy"},
                                           {"\xfb\xff\xbf", "+/+/"}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         unsigned char bytes[16];
         struct strbuf text;
@@ -36,7 +35,6 @@ static void base64_decode__not_base64__refused(void **state)
 {
     static const char *const rows[] = {"Z", "Zg", "Zg=", "Zg==Zg==", "Z===", "====", "Zm 9", "Zm9_", "Zm9\x01"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         unsigned char bytes[16];
         size_t n;
@@ -52,7 +50,6 @@ static void base64_decode__line_breaks__passed_over(void **state)
     unsigned char bytes[16];
     size_t n;
 
-    (void)state;
     assert_true(base64_decode(STR("Zm9v\r\nYmFy\n"), bytes, &n));
     assert_int_equal(n, 6);
     assert_memory_equal(bytes, "foobar", 6);

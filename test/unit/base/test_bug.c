@@ -22,14 +22,12 @@ static void allocate_too_much(void)
 
 static void bug__condition_true__aborts(void **state)
 {
-    (void)state;
     assert_true(unit_aborts(bug_on_true));
     assert_false(unit_aborts(bug_on_false));
 }
 
 static void xmalloc__size_zero__gives_pointers(void **state)
 {
-    (void)state;
     void *a = xmalloc(0);
     void *b = xcalloc(0, 8);
     void *c = xreallocarray(NULL, 0, 8);
@@ -43,7 +41,6 @@ static void xmalloc__size_zero__gives_pointers(void **state)
 
 static void xcalloc__any_size__is_cleared(void **state)
 {
-    (void)state;
     static const unsigned char zeros[64];
     void *p = xcalloc(8, 8);
     assert_memory_equal(p, zeros, sizeof(zeros));
@@ -52,7 +49,6 @@ static void xcalloc__any_size__is_cleared(void **state)
 
 static void xreallocarray__grown__keeps_content(void **state)
 {
-    (void)state;
     char *p = xreallocarray(NULL, 4, 1);
     memcpy(p, "abc", 4);
     p = xreallocarray(p, 1000, 8);
@@ -62,7 +58,6 @@ static void xreallocarray__grown__keeps_content(void **state)
 
 static void xreallocarray__product_overflows__aborts(void **state)
 {
-    (void)state;
     assert_true(unit_aborts(allocate_too_much));
 }
 

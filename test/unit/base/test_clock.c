@@ -10,7 +10,6 @@
 
 static void clock_rfc3339__table__as_stated(void **state)
 {
-    (void)state;
     static const struct {
         int64_t ms;
         const char *text;
@@ -51,7 +50,6 @@ static void expect_as_gmtime(int64_t ms)
 
 static void clock_rfc3339__every_day_and_random_times__as_gmtime(void **state)
 {
-    (void)state;
     struct rng rng;
     rng_init(&rng, 3);
     for (int64_t day = 0; day < 2932897; day += day < 60000 ? 1 : 13) {
@@ -64,7 +62,6 @@ static void clock_rfc3339__every_day_and_random_times__as_gmtime(void **state)
 
 static void clock_shifted__set__wall_time_goes_on_from_there_and_intervals_are_real(void **state)
 {
-    (void)state;
     struct clock_shifted s;
     clock_shifted_init(&s);
     int64_t before_ns = clock_mono_ns(clock_system());
@@ -78,7 +75,6 @@ static void clock_shifted__set__wall_time_goes_on_from_there_and_intervals_are_r
 
 static void clock_manual__advanced__both_clocks_move(void **state)
 {
-    (void)state;
     struct clock_manual m;
     clock_manual_init(&m, 5, 1000);
     assert_int_equal(clock_mono_ns(&m.clock), 5);
@@ -123,7 +119,6 @@ static void clock_rfc3339_parse__table__as_stated(void **state)
         "2026-11-20T08:00:00Z ",
     };
     int64_t got = -1;
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         assert_true(clock_rfc3339_parse(str_of(rows[i].text), &got));
         assert_int_equal(got, rows[i].ms);
@@ -138,7 +133,6 @@ static void clock_rfc3339_parse__table__as_stated(void **state)
 
 static void clock_rfc3339_parse__every_day__the_time_that_was_written(void **state)
 {
-    (void)state;
     for (int64_t ms = 0; ms < 13700000000000; ms += 86400000 - 1) { /* more than 400 years */
         char text[CLOCK_RFC3339_MAX];
         int64_t got = -1;
@@ -151,7 +145,6 @@ static void clock_rfc3339_parse__every_day__the_time_that_was_written(void **sta
 
 static void clock_system__read_twice__does_not_go_back(void **state)
 {
-    (void)state;
     const struct clock *c = clock_system();
     int64_t before = clock_mono_ns(c);
     assert_true(clock_mono_ns(c) >= before);

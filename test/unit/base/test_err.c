@@ -6,7 +6,6 @@
 
 static void err_set__formatted__returns_minus_code(void **state)
 {
-    (void)state;
     struct err err;
     assert_int_equal(err_set(&err, ERR_PARSE, "%s: line %d", "a.yaml", 7), -ERR_PARSE);
     assert_int_equal(err.code, ERR_PARSE);
@@ -15,26 +14,23 @@ static void err_set__formatted__returns_minus_code(void **state)
 
 static void err__no_object__only_the_code(void **state)
 {
-    (void)state;
     assert_int_equal(err_set(NULL, ERR_LIMIT, "x"), -ERR_LIMIT);
     assert_int_equal(err_wrap(NULL, -ERR_LIMIT, "x"), -ERR_LIMIT);
 }
 
 static void err_wrap__twice__reads_outside_in(void **state)
 {
-    (void)state;
     struct err err;
-    int r = err_set(&err, ERR_DENIED, "no");
-    r = err_wrap(&err, r, "pod %s", "p");
-    r = err_wrap(&err, r, "bind");
-    assert_int_equal(r, -ERR_DENIED);
+    int rc = err_set(&err, ERR_DENIED, "no");
+    rc = err_wrap(&err, rc, "pod %s", "p");
+    rc = err_wrap(&err, rc, "bind");
+    assert_int_equal(rc, -ERR_DENIED);
     assert_int_equal(err.code, ERR_DENIED);
     assert_string_equal(err.msg, "bind: pod p: no");
 }
 
 static void err_set__own_message_as_argument__works(void **state)
 {
-    (void)state;
     struct err err;
     err_set(&err, ERR_PARSE, "inner");
     err_set(&err, ERR_INVALID, "outer %s tail", err.msg);
@@ -51,7 +47,6 @@ static void fill(char *text, size_t n)
 
 static void err_set__longest_that_fits__is_whole(void **state)
 {
-    (void)state;
     char text[2 * ERR_MSG_MAX];
     struct err err;
     fill(text, ERR_MSG_MAX - 1);
@@ -61,7 +56,6 @@ static void err_set__longest_that_fits__is_whole(void **state)
 
 static void err_set__too_long__cut_with_dots(void **state)
 {
-    (void)state;
     char text[2 * ERR_MSG_MAX];
     struct err err;
     static const size_t sizes[] = {ERR_MSG_MAX, ERR_MSG_MAX + 1, 2 * ERR_MSG_MAX - 1};
@@ -76,7 +70,6 @@ static void err_set__too_long__cut_with_dots(void **state)
 
 static void err_wrap__too_long__cut_with_dots(void **state)
 {
-    (void)state;
     char text[2 * ERR_MSG_MAX];
     struct err err;
     fill(text, ERR_MSG_MAX - 1);
@@ -94,7 +87,6 @@ static void err_wrap__too_long__cut_with_dots(void **state)
 
 static void err_set__cut_in_a_sequence__no_half_character(void **state)
 {
-    (void)state;
     char text[2 * ERR_MSG_MAX];
     struct err err;
     for (size_t pad = 0; pad < 3; pad++) {
@@ -112,7 +104,6 @@ static void err_set__cut_in_a_sequence__no_half_character(void **state)
 
 static void err_code_name__every_code__a_distinct_label(void **state)
 {
-    (void)state;
     for (int a = ERR_OK; a < ERR__MAX; a++) {
         const char *name = err_code_name((enum err_code)a);
         assert_true(strlen(name) > 0);
@@ -130,7 +121,6 @@ static void set_ok(void)
 
 static void err_set__code_ok__aborts(void **state)
 {
-    (void)state;
     assert_true(unit_aborts(set_ok));
 }
 

@@ -18,7 +18,6 @@ static void fill_counting(char *bytes, size_t n)
  * is (PYTHONHASHSEED=0). */
 static void hash_str__zero_key__as_cpython(void **state)
 {
-    (void)state;
     static const struct {
         size_t n;
         uint64_t hash;
@@ -37,7 +36,6 @@ static void hash_str__zero_key__as_cpython(void **state)
 /* The lower halves of the authors' vectors for the key 00 01 ... 0f. */
 static void hash_str__counting_key__as_the_authors(void **state)
 {
-    (void)state;
     static const struct {
         size_t n;
         uint32_t low;
@@ -53,7 +51,6 @@ static void hash_str__counting_key__as_the_authors(void **state)
 
 static void hash_str__unaligned_text__same_hash(void **state)
 {
-    (void)state;
     char bytes[80];
     const struct hash_key key = {1, 2};
     for (size_t shift = 0; shift < 8; shift++) {
@@ -71,7 +68,6 @@ static int by_value(const void *a, const void *b)
 
 static void hash_name__every_byte_and_the_length__count(void **state)
 {
-    (void)state;
     const struct hash_key key = {3, 4};
     char text[64] = {0};
     for (size_t n = 0; n < sizeof(text); n++) {
@@ -90,7 +86,6 @@ static void hash_name__every_byte_and_the_length__count(void **state)
 /* Names of nodes differ in a digit or two; a table looks at the low bits. */
 static void hash_name__numbered_names__spread_over_the_low_bits(void **state)
 {
-    (void)state;
     enum { NAMES = 60000, SLOTS = 1 << 14 };
     static uint64_t hashes[NAMES];
     static unsigned in_slot[SLOTS];

@@ -15,7 +15,6 @@ static bool key_is(const void *owner, uint32_t value, const void *key)
 
 static void hashmap__never_used__finds_nothing(void **state)
 {
-    (void)state;
     struct hashmap m;
     uint64_t key = 1;
     hashmap_init(&m);
@@ -25,7 +24,6 @@ static void hashmap__never_used__finds_nothing(void **state)
 
 static void hashmap_find__equal_hashes__owner_decides(void **state)
 {
-    (void)state;
     struct hashmap m;
     const uint64_t keys[] = {10, 20, 30, 40};
     hashmap_init(&m);
@@ -45,7 +43,6 @@ static void hashmap_find__equal_hashes__owner_decides(void **state)
 
 static void hashmap_reserve__then_inserts__no_growth(void **state)
 {
-    (void)state;
     struct hashmap m;
     hashmap_init(&m);
     hashmap_reserve(&m, 1000);
@@ -111,7 +108,6 @@ static void compare_with_model(uint64_t (*hash)(uint32_t), uint64_t seed)
 
 static void hashmap__random_operations__as_the_model(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 4; seed++) {
         compare_with_model(good_hash, seed);
         compare_with_model(clumsy_hash, seed);
@@ -120,7 +116,6 @@ static void hashmap__random_operations__as_the_model(void **state)
 
 static void hashmap__plain_copy__is_a_read_only_map(void **state)
 {
-    (void)state;
     struct hashmap m;
     uint64_t keys[64];
     hashmap_init(&m);
@@ -155,7 +150,6 @@ static void insert_none(void)
 
 static void hashmap__misuse__aborts(void **state)
 {
-    (void)state;
     assert_true(unit_aborts(remove_absent));
     assert_true(unit_aborts(insert_none));
 }

@@ -16,7 +16,6 @@ static struct str name_of(uint32_t i, char buf[32])
 
 static void intern_take__many_texts__ids_count_up(void **state)
 {
-    (void)state;
     enum { N = 5000 };
     struct intern *t = intern_new(KEY, N);
     char buf[32];
@@ -37,7 +36,6 @@ static void intern_take__many_texts__ids_count_up(void **state)
 
 static void intern_take__as_many_as_may_be__known_texts_still_taken_and_room_after_a_drop(void **state)
 {
-    (void)state;
     struct intern *t = intern_new(KEY, 2);
 
     assert_int_equal(intern_take(t, STR("a")), 0);
@@ -55,7 +53,6 @@ static void intern_take__as_many_as_may_be__known_texts_still_taken_and_room_aft
 
 static void intern_drop__the_last_user__and_not_before(void **state)
 {
-    (void)state;
     struct intern *t = intern_new(KEY, 10);
 
     assert_int_equal(intern_take(t, STR("a")), 0);
@@ -71,7 +68,6 @@ static void intern_drop__the_last_user__and_not_before(void **state)
 
 static void intern_version__changes_when_an_id_means_another_text(void **state)
 {
-    (void)state;
     struct intern *t = intern_new(KEY, 10);
     uint64_t version;
 
@@ -91,7 +87,6 @@ static void intern_version__changes_when_an_id_means_another_text(void **state)
 /* The issue: names that come and go must not fill the table. */
 static void intern_take__a_million_texts_one_after_the_other__one_place(void **state)
 {
-    (void)state;
     struct intern *t = intern_new(KEY, 10);
     char buf[32];
 
@@ -105,7 +100,6 @@ static void intern_take__a_million_texts_one_after_the_other__one_place(void **s
 
 static void intern_take__odd_texts__kept_apart(void **state)
 {
-    (void)state;
     struct intern *t = intern_new(KEY, 10);
 
     assert_int_equal(intern_take(t, STR_NULL), 0);
@@ -121,7 +115,6 @@ static void intern_take__odd_texts__kept_apart(void **state)
 
 static void intern_free__null__accepted(void **state)
 {
-    (void)state;
     intern_free(NULL);
 }
 
@@ -144,7 +137,6 @@ static void drop_too_many(void)
 
 static void intern__misuse__aborts(void **state)
 {
-    (void)state;
     assert_true(unit_aborts(text_of_unknown_id));
     assert_true(unit_aborts(drop_too_many));
 }

@@ -55,7 +55,6 @@ static void json_skip__as_stored__checks_the_grammar_and_nothing_else(void **sta
         {"1 1", false},
         {"", false},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (skips(str_of(rows[i].text)) != rows[i].ok) {
             fail_msg("row %s", rows[i].text);
@@ -66,7 +65,6 @@ static void json_skip__as_stored__checks_the_grammar_and_nothing_else(void **sta
 static void json_skip__as_stored__any_number_of_keys_and_deep_nesting(void **state)
 {
     struct strbuf b;
-    (void)state;
     strbuf_init(&b, 1 << 20);
     strbuf_add_char(&b, '{');
     for (int i = 0; i < 3 * JSON_KEYS_MAX; i++) {
@@ -94,7 +92,6 @@ static void json_object_next__as_stored__more_keys_than_are_compared(void **stat
     struct strbuf b;
     struct str key;
     int64_t value, n = 0;
-    (void)state;
     strbuf_init(&b, 1 << 20);
     strbuf_add_char(&b, '{');
     for (int i = 0; i < JSON_KEYS_MAX + 100; i++) {
@@ -128,7 +125,6 @@ static void json_string__as_stored__is_what_the_api_server_reads(void **state)
     };
     struct arena a;
     struct str got;
-    (void)state;
     arena_init(&a, 1 << 16);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         json_reader_init(&r, str_of(rows[i].text), &a);

@@ -26,7 +26,6 @@ static void expect_failure(const char *row, enum err_code code, size_t at, const
 
 static void json_i64__table__as_stated(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         bool ok;
@@ -93,7 +92,6 @@ static bool read_null(void)
 
 static void json__another_type__refused_with_what_was_expected(void **state)
 {
-    (void)state;
     static const struct {
         bool (*read)(void);
         const char *accepts, *why;
@@ -120,7 +118,6 @@ static void json__another_type__refused_with_what_was_expected(void **state)
 
 static void json_peek__each_type__not_consumed(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         enum json_type type;
@@ -142,7 +139,6 @@ static void json_peek__each_type__not_consumed(void **state)
 
 static void json_accept_null__other_value__left_for_the_next_call(void **state)
 {
-    (void)state;
     int64_t v = 0;
     json_reader_init(&r, STR("[null, 7]"), NULL);
     assert_true(json_array_begin(&r));
@@ -158,7 +154,6 @@ static void json_accept_null__other_value__left_for_the_next_call(void **state)
 
 static void json_string__no_escape__points_into_the_input(void **state)
 {
-    (void)state;
     static const char text[] = "\"plain \xc3\xa4 text\"";
     struct str s;
     json_reader_init(&r, STR(text), NULL);
@@ -212,7 +207,6 @@ static void json_take_plain_strings__random_lists_cut_anywhere__as_one_by_one(vo
     struct rng rng;
     struct arena a;
     struct strbuf text;
-    (void)state;
     rng_init(&rng, 8);
     arena_init(&a, 1 << 20);
     strbuf_init(&text, 1 << 20);
@@ -245,7 +239,6 @@ static void json_take_plain_strings__random_lists_cut_anywhere__as_one_by_one(vo
 
 static void json_string__escape_without_arena__refused_only_when_asked_for(void **state)
 {
-    (void)state;
     struct str s;
     json_reader_init(&r, STR("[\"a\\n\", \"b\\n\"]"), NULL);
     assert_true(json_array_begin(&r));
@@ -262,7 +255,6 @@ static void json_string__escape_without_arena__refused_only_when_asked_for(void 
 
 static void json_string__arena_full__limit(void **state)
 {
-    (void)state;
     struct arena arena;
     struct str s;
     arena_init(&arena, 16);
@@ -274,7 +266,6 @@ static void json_string__arena_full__limit(void **state)
 
 static void json_raw__any_value__text_as_it_stands(void **state)
 {
-    (void)state;
     struct str raw;
     json_reader_init(&r, STR("[ {\"a\" : [1, 2]} , \"x\\n\" ,-1.5e3 ]"), NULL);
     assert_true(json_array_begin(&r));
@@ -290,7 +281,6 @@ static void json_raw__any_value__text_as_it_stands(void **state)
 
 static void json__after_the_first_error__everything_is_false(void **state)
 {
-    (void)state;
     struct str s = STR("untouched");
     int64_t v = 4711;
     bool b = true;
@@ -314,7 +304,6 @@ static void json__after_the_first_error__everything_is_false(void **state)
 
 static void json_fail__by_the_decoder__at_the_value_read_last(void **state)
 {
-    (void)state;
     struct str key;
     int64_t v;
     json_reader_init(&r, STR("{\"port\":  70000}"), NULL);
@@ -341,7 +330,6 @@ static void json_fail__by_the_decoder__at_the_value_read_last(void **state)
 
 static void json__depth__up_to_the_limit(void **state)
 {
-    (void)state;
     char text[2 * (JSON_DEPTH_MAX + 1)];
     for (size_t depth = JSON_DEPTH_MAX; depth <= JSON_DEPTH_MAX + 1; depth++) {
         memset(text, '[', depth);
@@ -368,7 +356,6 @@ static void add_object(struct strbuf *b, unsigned keys, unsigned again_at, unsig
 
 static void json__duplicates_in_objects_of_all_sizes__found(void **state)
 {
-    (void)state;
     struct strbuf b;
     struct rng rng;
     strbuf_init(&b, 1 << 20);
@@ -394,7 +381,6 @@ static void json__duplicates_in_objects_of_all_sizes__found(void **state)
 
 static void json__many_keys_open__limit_and_its_release(void **state)
 {
-    (void)state;
     struct strbuf b;
     strbuf_init(&b, 1 << 20);
     add_object(&b, JSON_KEYS_MAX + 1, UINT32_MAX, 0);
@@ -421,7 +407,6 @@ static void json__many_keys_open__limit_and_its_release(void **state)
  * closes the outer one still knows its own. */
 static void json__large_objects_nested__keys_kept_apart(void **state)
 {
-    (void)state;
     struct strbuf b;
     strbuf_init(&b, 1 << 20);
     for (unsigned again = 0; again <= 40; again++) {
@@ -443,7 +428,6 @@ static void json__large_objects_nested__keys_kept_apart(void **state)
 
 static void json__fold_keys__case_does_not_make_another_key(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         bool folded_ok, exact_ok;
@@ -465,7 +449,6 @@ static void json__fold_keys__case_does_not_make_another_key(void **state)
 
 static void json_read_end__nothing_read__no_value(void **state)
 {
-    (void)state;
     json_reader_init(&r, STR("1"), NULL);
     expect_failure("unread", ERR_PARSE, 0, "no value");
     json_reader_init(&r, STR_NULL, NULL);
@@ -515,7 +498,6 @@ static void end_in_the_middle(void)
 
 static void json__misuse__aborts(void **state)
 {
-    (void)state;
     assert_true(unit_aborts(two_values_for_one_next));
     assert_true(unit_aborts(next_without_reading));
     assert_true(unit_aborts(next_of_the_wrong_kind));

@@ -20,9 +20,9 @@ struct outcome {
 static struct outcome take_outcome(void)
 {
     struct err err = {.code = ERR_OK, .msg = ""};
-    int r = json_read_end(&reader, &err);
-    assert_int_equal(r, -(int)err.code);
-    if (r != 0) {
+    int rc = json_read_end(&reader, &err);
+    assert_int_equal(rc, -(int)err.code);
+    if (rc != 0) {
         char want[ERR_MSG_MAX];
         snprintf(want, sizeof(want), "JSON at byte %zu: %s", reader.why_at, reader.why);
         assert_string_equal(err.msg, want);
@@ -239,7 +239,6 @@ static void release(struct str text)
 
 static void json__accepted_documents__understood(void **state)
 {
-    (void)state;
     struct strbuf out;
     strbuf_init(&out, 1 << 20);
     for (size_t i = 0; i < ARRAY_LEN(ACCEPTED); i++) {
@@ -258,7 +257,6 @@ static void json__accepted_documents__understood(void **state)
 
 static void json__refused_documents__code_place_and_reason(void **state)
 {
-    (void)state;
     struct strbuf out;
     strbuf_init(&out, 1 << 20);
     for (size_t i = 0; i < ARRAY_LEN(REFUSED); i++) {
@@ -289,7 +287,6 @@ static const char POD[] = "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"p-1\",\"la
 
 static void json__every_prefix_of_a_document__refused(void **state)
 {
-    (void)state;
     struct strbuf out;
     strbuf_init(&out, 1 << 20);
     for (size_t n = 0; n < sizeof(POD) - 1; n++) {
@@ -307,7 +304,6 @@ static void json__every_prefix_of_a_document__refused(void **state)
  * the same when read again. */
 static void json__random_damage__both_ways_agree(void **state)
 {
-    (void)state;
     static const char ALPHABET[] = "{}[]\",:\\u0019.-+eE tfn \n\x80\xc3\xa4\xff";
     struct strbuf out, again;
     struct rng rng;

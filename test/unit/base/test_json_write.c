@@ -18,21 +18,18 @@ static void start(void)
 
 static int finish(void **state)
 {
-    (void)state;
     strbuf_fini(&out);
     return 0;
 }
 
 static int prepare(void **state)
 {
-    (void)state;
     strbuf_init(&out, 1 << 20);
     return 0;
 }
 
 static void json_write__document__commas_and_nesting(void **state)
 {
-    (void)state;
     start();
     json_write_object_begin(&w);
     json_write_kv_str(&w, "a", STR("x"));
@@ -64,7 +61,6 @@ static void json_write__document__commas_and_nesting(void **state)
 
 static void json_write_str__table__escaped_as_go_does(void **state)
 {
-    (void)state;
     static const struct {
         const char *name;
         struct str text;
@@ -106,7 +102,6 @@ static void json_write_str__table__escaped_as_go_does(void **state)
 /* Each byte at each place of a word, so that the test of eight bytes at once meets all of them. */
 static void json_write_str__every_byte_at_every_place__read_back(void **state)
 {
-    (void)state;
     struct arena arena;
     static struct json_reader r;
     arena_init(&arena, 1 << 20);
@@ -146,7 +141,6 @@ static void json_write_str__every_byte_at_every_place__read_back(void **state)
 
 static void json_write__buffer_too_small__overflow_once_at_the_end(void **state)
 {
-    (void)state;
     for (size_t max = 0; max <= 22; max++) {
         strbuf_fini(&out);
         strbuf_init(&out, max);
@@ -171,7 +165,6 @@ static void json_write__buffer_too_small__overflow_once_at_the_end(void **state)
 
 static void json_write__depth__up_to_the_limit(void **state)
 {
-    (void)state;
     start();
     for (int i = 0; i < JSON_WRITE_DEPTH_MAX; i++) {
         json_write_array_begin(&w);
@@ -256,7 +249,6 @@ static void empty_raw(void)
 
 static void json_write__misuse__aborts(void **state)
 {
-    (void)state;
     assert_true(unit_aborts(too_deep));
     assert_true(unit_aborts(value_without_key));
     assert_true(unit_aborts(key_in_an_array));

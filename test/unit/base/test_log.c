@@ -21,7 +21,6 @@ static void remember(void *ctx, const struct log_record *rec)
 
 static void log__fields__arrive_in_order(void **state)
 {
-    (void)state;
     struct seen seen = {0};
     struct log log = {.write = remember, .ctx = &seen};
     LOG_ERROR(&log, "Bind failed", LOG_CSTR("pod", "ns/p"), LOG_I64("took_us", -5), LOG_CSTR("node", NULL));
@@ -42,7 +41,6 @@ static void log__fields__arrive_in_order(void **state)
 
 static void log__no_fields__empty_record(void **state)
 {
-    (void)state;
     struct seen seen = {0};
     struct log log = {.write = remember, .ctx = &seen};
     LOG_INFO(&log, "Started");
@@ -52,7 +50,6 @@ static void log__no_fields__empty_record(void **state)
 
 static void log__verbosity__gates_info_only(void **state)
 {
-    (void)state;
     struct seen seen = {0};
     struct log log = {.write = remember, .ctx = &seen, .verbosity = 2};
     LOG_V(&log, 4, "Decision");
@@ -70,7 +67,6 @@ static void log__verbosity__gates_info_only(void **state)
 
 static void log__no_sink__nothing(void **state)
 {
-    (void)state;
     struct log log = {0};
     LOG_ERROR((const struct log *)NULL, "x", LOG_I64("a", 1));
     LOG_ERROR(&log, "x");

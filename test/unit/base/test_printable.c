@@ -41,7 +41,6 @@ static void item18__printable__table(void **state)
     };
     struct arena a;
 
-    (void)state;
     arena_init(&a, 1 << 16);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (!str_eq_cstr(printable(&a, str_of(rows[i].text)), rows[i].want)) {
@@ -59,7 +58,6 @@ static void item18__printable_json__means_the_same(void **state)
     struct arena a;
     struct str key, before = STR_NULL, after = STR_NULL;
 
-    (void)state;
     arena_init(&a, 1 << 16);
     strbuf_init(&out, 1 << 16);
     printable_add_json(&out, STR(document));

@@ -95,7 +95,6 @@ static void check_row(char *line, size_t n)
 
 static void quantity_parse__upstream_table__every_row_agrees(void **state)
 {
-    (void)state;
     static const char path[] = FGPU_TEST_DATA "/quantity/table.tsv";
     FILE *file = fopen(path, "r");
     if (file == NULL) {
@@ -122,7 +121,6 @@ static void quantity_parse__upstream_table__every_row_agrees(void **state)
 
 static void quantity_parse__exponent_beyond_32_bits__no_wrap(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         enum quantity_error error;
@@ -143,7 +141,6 @@ static void quantity_parse__exponent_beyond_32_bits__no_wrap(void **state)
 
 static void quantity_parse__null_view__malformed(void **state)
 {
-    (void)state;
     struct quantity q;
     assert_int_equal(quantity_parse(STR_NULL, &q), QUANTITY_MALFORMED);
 }
@@ -151,7 +148,6 @@ static void quantity_parse__null_view__malformed(void **state)
 /* The view ends where it ends, whatever stands behind it. */
 static void quantity_parse__part_of_a_text__only_that_part(void **state)
 {
-    (void)state;
     struct quantity q;
     assert_int_equal(quantity_parse((struct str){"15Gi", 2}, &q), QUANTITY_OK);
     assert_int_equal(quantity_value(q), 15);
@@ -161,7 +157,6 @@ static void quantity_parse__part_of_a_text__only_that_part(void **state)
 
 static void quantity_is_integer__table__as_stated(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         bool integer;

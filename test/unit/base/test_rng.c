@@ -6,7 +6,6 @@
 
 static void rng_u64__state_one_to_four__known_sequence(void **state)
 {
-    (void)state;
     struct rng r = {.s = {1, 2, 3, 4}};
     /* by hand: rotl(2 * 5, 7) * 9, then with s[1] = 0, then with s[1] = 262149 */
     assert_int_equal(rng_u64(&r), 11520);
@@ -16,7 +15,6 @@ static void rng_u64__state_one_to_four__known_sequence(void **state)
 
 static void rng_init__same_seed__same_run(void **state)
 {
-    (void)state;
     struct rng a, b, c;
     rng_init(&a, 42);
     rng_init(&b, 42);
@@ -32,7 +30,6 @@ static void rng_init__same_seed__same_run(void **state)
 
 static void rng_init__seed_zero__not_stuck(void **state)
 {
-    (void)state;
     struct rng r;
     rng_init(&r, 0);
     /* the first output of splitmix64 from seed 0, as published */
@@ -42,7 +39,6 @@ static void rng_init__seed_zero__not_stuck(void **state)
 
 static void rng_below__small_range__even(void **state)
 {
-    (void)state;
     struct rng r;
     unsigned counts[6] = {0};
     rng_init(&r, 7);
@@ -58,7 +54,6 @@ static void rng_below__small_range__even(void **state)
 
 static void rng_below__extreme_ranges__inside(void **state)
 {
-    (void)state;
     struct rng r;
     rng_init(&r, 7);
     for (int i = 0; i < 1000; i++) {
@@ -70,7 +65,6 @@ static void rng_below__extreme_ranges__inside(void **state)
 /* Of 2^64 draws mapped to 3 * 2^62 numbers without rejection, every third number would get two. */
 static void rng_below__three_quarters_of_the_range__no_bias(void **state)
 {
-    (void)state;
     struct rng r;
     unsigned third = 0;
     rng_init(&r, 7);
@@ -89,13 +83,11 @@ static void below_zero(void)
 
 static void rng_below__zero__aborts(void **state)
 {
-    (void)state;
     assert_true(unit_aborts(below_zero));
 }
 
 static void rng_os_bytes__twice__differ(void **state)
 {
-    (void)state;
     unsigned char a[700] = {0}, b[700] = {0};
     struct err err;
     assert_int_equal(rng_os_bytes(a, sizeof(a), &err), 0);

@@ -7,7 +7,6 @@
 
 static void shared_text__dropped_by_the_first__read_by_the_second(void **state)
 {
-    (void)state;
     char source[] = "node-a";
     struct str a = shared_text_new(str_of(source)), b = shared_text_take(a);
 
@@ -20,7 +19,6 @@ static void shared_text__dropped_by_the_first__read_by_the_second(void **state)
 
 static void shared_text__empty__nothing_to_hold(void **state)
 {
-    (void)state;
     struct str e = shared_text_new(STR(""));
 
     assert_int_equal(e.n, 0);
@@ -43,7 +41,6 @@ static void *hold_and_let_go(void *arg)
 /* Meant for the sanitizers: two threads that hold one text, and whichever ends last frees it. */
 static void shared_text__held_by_two_threads__freed_once(void **state)
 {
-    (void)state;
     struct str a = shared_text_new(STR("node-a")), b = shared_text_take(a);
     pthread_t thread;
 

@@ -10,7 +10,6 @@
 
 static void str_of__null__empty_view(void **state)
 {
-    (void)state;
     assert_null(str_of(NULL).p);
     assert_int_equal(str_of(NULL).n, 0);
     assert_int_equal(str_of("abc").n, 3);
@@ -18,7 +17,6 @@ static void str_of__null__empty_view(void **state)
 
 static void str_eq__table__as_stated(void **state)
 {
-    (void)state;
     static const struct {
         const char *name;
         struct str a, b;
@@ -46,7 +44,6 @@ static void str_eq__table__as_stated(void **state)
 
 static void str_cmp__sorted_list__in_order(void **state)
 {
-    (void)state;
     static const struct str sorted[] = {{NULL, 0},  {"\0", 1}, {"A", 1}, {"a", 1},
                                         {"a\0", 2}, {"aa", 2}, {"b", 1}, {"\xc3\xa4", 2}};
     for (size_t i = 0; i < ARRAY_LEN(sorted); i++) {
@@ -59,7 +56,6 @@ static void str_cmp__sorted_list__in_order(void **state)
 
 static void str_starts_ends__table__as_stated(void **state)
 {
-    (void)state;
     assert_true(str_starts(STR("abc"), STR("ab")));
     assert_true(str_starts(STR("abc"), STR("")));
     assert_true(str_starts(STR_NULL, STR_NULL));
@@ -73,7 +69,6 @@ static void str_starts_ends__table__as_stated(void **state)
 
 static void str_trim__table__as_stated(void **state)
 {
-    (void)state;
     expect_text(str_trim(STR(" \t\r\n a b \n")), "a b", "both ends");
     expect_text(str_trim(STR("a")), "a", "nothing to do");
     expect_text(str_trim(STR(" \t ")), "", "only blanks");
@@ -83,7 +78,6 @@ static void str_trim__table__as_stated(void **state)
 
 static void str_drop__more_than_there_is__empty(void **state)
 {
-    (void)state;
     expect_text(str_drop(STR("abc"), 0), "abc", NULL);
     expect_text(str_drop(STR("abc"), 2), "c", NULL);
     expect_text(str_drop(STR("abc"), 9), "", NULL);
@@ -92,7 +86,6 @@ static void str_drop__more_than_there_is__empty(void **state)
 
 static void str_split__table__parts_joined(void **state)
 {
-    (void)state;
     static const struct {
         const char *list, *parts;
     } rows[] = {
@@ -118,7 +111,6 @@ static void str_split__table__parts_joined(void **state)
 
 static void str_to_u64__table__as_stated(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         uint64_t max;
@@ -149,7 +141,6 @@ static void str_to_u64__table__as_stated(void **state)
 
 static void str_match_glob__table__as_stated(void **state)
 {
-    (void)state;
     static const struct {
         const char *pattern, *text;
         bool match;
@@ -213,7 +204,6 @@ static bool glob_by_definition(struct str p, struct str s)
 
 static void str_match_glob__random_texts__as_the_definition(void **state)
 {
-    (void)state;
     struct rng rng;
     rng_init(&rng, 11);
     int matches = 0;
@@ -240,7 +230,6 @@ static void str_match_glob__random_texts__as_the_definition(void **state)
 
 static void str_match_glob__long_repetitive_text__found(void **state)
 {
-    (void)state;
     const size_t N = 200000; /* a quadratic search would run into the time limit of the test */
     char *text = malloc(N);
     char *pattern = malloc(N / 2 + 3);
@@ -264,7 +253,6 @@ static void str_dup__empty_null_and_text__a_copy_of_its_own(void **state)
     const struct str rows[] = {STR_NULL, {text, 0}, {text, 2}};
     static const char *const wanted[] = {"", "", "ab"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char *copy = str_dup(rows[i]);
 

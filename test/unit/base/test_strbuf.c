@@ -7,7 +7,6 @@
 
 static void strbuf__fresh__empty_and_terminated(void **state)
 {
-    (void)state;
     struct strbuf b;
     strbuf_init(&b, 100);
     assert_string_equal(b.p, "");
@@ -19,7 +18,6 @@ static void strbuf__fresh__empty_and_terminated(void **state)
 
 static void strbuf_add__all_kinds__in_order(void **state)
 {
-    (void)state;
     struct strbuf b;
     strbuf_init(&b, 1000);
     strbuf_add(&b, "a\0b", 3);
@@ -44,7 +42,6 @@ static void strbuf_add__all_kinds__in_order(void **state)
 
 static void strbuf_add__exactly_the_maximum__fits(void **state)
 {
-    (void)state;
     struct strbuf b;
     strbuf_init(&b, 5);
     strbuf_add_cstr(&b, "12345");
@@ -59,7 +56,6 @@ static void strbuf_add__exactly_the_maximum__fits(void **state)
 
 static void strbuf_add__past_the_maximum__sticks_until_reset(void **state)
 {
-    (void)state;
     struct strbuf b;
     strbuf_init(&b, 5);
     strbuf_add_cstr(&b, "123");
@@ -81,7 +77,6 @@ static void strbuf_add__past_the_maximum__sticks_until_reset(void **state)
 
 static void strbuf_add__number_past_the_maximum__not_cut(void **state)
 {
-    (void)state;
     struct strbuf b;
     strbuf_init(&b, 3);
     strbuf_add_i64(&b, -1234);
@@ -92,7 +87,6 @@ static void strbuf_add__number_past_the_maximum__not_cut(void **state)
 
 static void strbuf_add__grows__keeps_content(void **state)
 {
-    (void)state;
     struct strbuf b;
     strbuf_init(&b, 1 << 20);
     for (int i = 0; i < 20000; i++) {
@@ -106,7 +100,6 @@ static void strbuf_add__grows__keeps_content(void **state)
 
 static void strbuf_reserve__committed_in_part__only_that_counts(void **state)
 {
-    (void)state;
     struct strbuf b;
     strbuf_init(&b, 1000);
     strbuf_add_char(&b, '<');
@@ -130,13 +123,11 @@ static void commit_too_much(void)
 
 static void strbuf_commit__without_reserve__aborts(void **state)
 {
-    (void)state;
     assert_true(unit_aborts(commit_too_much));
 }
 
 static void strbuf_take__text__owned_by_the_caller(void **state)
 {
-    (void)state;
     struct strbuf b;
     size_t n = 99;
     strbuf_init(&b, 1000);

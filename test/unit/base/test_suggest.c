@@ -5,7 +5,6 @@
 
 static void suggest__table__nearest_or_none(void **state)
 {
-    (void)state;
     static const struct str known[] = {{"candidates", 10}, {"hold", 4}, {"nodeStrategy", 12}, {"json", 4}, {"ab", 2}};
     static const struct {
         const char *name, *word, *want;

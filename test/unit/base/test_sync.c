@@ -15,7 +15,6 @@ static struct condvar changed;
 
 static int set_up(void **state)
 {
-    (void)state;
     mutex_init(&lock, "leaf");
     mutex_init(&other, "another leaf");
     mutex_init(&outermost, "config apply");
@@ -25,7 +24,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     condvar_destroy(&changed);
     mutex_destroy(&outermost);
     mutex_destroy(&other);
@@ -49,7 +47,6 @@ static void *count(void *counter)
 
 static void mutex__several_threads__one_at_a_time(void **state)
 {
-    (void)state;
     struct thread threads[4];
     int counter = 0;
     for (size_t i = 0; i < ARRAY_LEN(threads); i++) {
@@ -69,7 +66,6 @@ static void destroy_what_is_held(void)
 
 static void mutex__call_fails__bug_says_which_lock(void **state)
 {
-    (void)state;
     expect_bug(destroy_what_is_held, "mutex_destroy(\"leaf\"): Device or resource busy");
 }
 
@@ -108,7 +104,6 @@ static void wait_while_holding_another(void)
 
 static void lock_order__as_in_the_table__goes_on(void **state)
 {
-    (void)state;
     mutex_lock(&outermost);
     mutex_lock(&lock);
     mutex_unlock(&outermost); /* in any order */
@@ -119,7 +114,6 @@ static void lock_order__as_in_the_table__goes_on(void **state)
 
 static void lock_order__broken__bug_names_both(void **state)
 {
-    (void)state;
     expect_bug(take_inner_then_outer, "takes the lock \"config apply\" while holding \"leaf\"");
     expect_bug(take_two_leaves, "takes the lock \"another leaf\" while holding \"leaf\"");
     expect_bug(take_twice, "takes the lock \"config apply\" while holding \"config apply\"");
@@ -140,7 +134,6 @@ static void *raise_flag(void *flag)
 
 static void condvar_wait__signalled__returns_with_the_lock(void **state)
 {
-    (void)state;
     struct thread t;
     bool flag = false;
     mutex_lock(&lock);
@@ -154,7 +147,6 @@ static void condvar_wait__signalled__returns_with_the_lock(void **state)
 
 static void condvar_wait_until__signalled__is_in_time(void **state)
 {
-    (void)state;
     static const int64_t ends[] = {INT64_MAX, INT64_MAX - 1};
     for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
         struct thread t;
@@ -172,7 +164,6 @@ static void condvar_wait_until__signalled__is_in_time(void **state)
 
 static void condvar_wait_until__moment_passed__says_so(void **state)
 {
-    (void)state;
     const int64_t now_ns = clock_mono_ns(clock_system());
     const int64_t past[] = {now_ns, 1, 0, -1, INT64_MIN};
     mutex_lock(&lock);
@@ -189,7 +180,6 @@ static void condvar_wait_until__moment_passed__says_so(void **state)
 
 static void sync_in_ns__any_span__never_wraps(void **state)
 {
-    (void)state;
     const int64_t before_ns = clock_mono_ns(clock_system());
     assert_true(sync_in_ns(NS_PER_S) >= before_ns + NS_PER_S);
     assert_true(sync_in_ns(INT64_MAX) == INT64_MAX);
@@ -207,7 +197,6 @@ static void *look_at_myself(void *ctx)
 
 static void thread_start__any__leaves_signals_to_the_caller(void **state)
 {
-    (void)state;
     struct thread t;
     sigset_t theirs, ours;
     assert_int_equal(thread_start(&t, "look", look_at_myself, &theirs, NULL), 0);
@@ -219,7 +208,6 @@ static void thread_start__any__leaves_signals_to_the_caller(void **state)
 
 static void thread_start__running__shows_its_name(void **state)
 {
-    (void)state;
     struct thread t;
     bool flag = false;
     char name[16];
@@ -234,7 +222,6 @@ static void thread_start__running__shows_its_name(void **state)
 
 static void thread_start__machine_gives_none__error_names_it(void **state)
 {
-    (void)state;
     struct thread t = {.name = "untouched"};
     struct err e = {0};
     pthread_attr_t usual, huge;
@@ -263,7 +250,6 @@ static void count_call(void)
 
 static void once_run__again__runs_once(void **state)
 {
-    (void)state;
     static struct once once = ONCE_INIT;
     once_run(&once, count_call);
     once_run(&once, count_call);

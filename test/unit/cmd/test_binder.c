@@ -16,7 +16,6 @@
 
 static int setup(void **state)
 {
-    (void)state;
     bind_fixture_start(&(struct bind_fixture_options){0});
     return 0;
 }
@@ -24,35 +23,30 @@ static int setup(void **state)
 /* For what ends after the caller was told that the outcome is not known. */
 static int setup_short(void **state)
 {
-    (void)state;
     bind_fixture_start(&(struct bind_fixture_options){.deadline_ms = 800});
     return 0;
 }
 
 static int setup_all_pods(void **state)
 {
-    (void)state;
     bind_fixture_start(&(struct bind_fixture_options){.binds_all_pods = true});
     return 0;
 }
 
 static int setup_full(void **state)
 {
-    (void)state;
     bind_fixture_start(&(struct bind_fixture_options){.binds_all_pods = true, .pods_max = 1});
     return 0;
 }
 
 static int setup_unsynced(void **state)
 {
-    (void)state;
     bind_fixture_start(&(struct bind_fixture_options){.unsynced = true});
     return 0;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     bind_fixture_end();
     return 0;
 }
@@ -79,7 +73,6 @@ static void expect_bound_once(void)
 
 static void bind__pending_pod__one_post_with_node_and_record(void **state)
 {
-    (void)state;
     create();
     bind_fixture_expect_bound(bind());
     assert_int_equal(bind_fixture_posts(), 1);
@@ -89,7 +82,6 @@ static void bind__pending_pod__one_post_with_node_and_record(void **state)
 
 static void bind__answered_before_the_watch_tells__is_confirmed(void **state)
 {
-    (void)state;
     create();
     bind_fixture_freeze();
     bind_fixture_expect_bound(bind());
@@ -100,7 +92,6 @@ static void bind__answered_before_the_watch_tells__is_confirmed(void **state)
 
 static void bind__again_to_the_same_node__success_without_a_post(void **state)
 {
-    (void)state;
     create();
     bind_fixture_expect_bound(bind());
     bind_fixture_expect_bound(bind());
@@ -110,7 +101,6 @@ static void bind__again_to_the_same_node__success_without_a_post(void **state)
 
 static void bind__again_to_another_node__is_refused(void **state)
 {
-    (void)state;
     create();
     bind_fixture_expect_bound(bind());
     bind_fixture_expect_error(bind_fixture_bind("a", "u-a", "node-01"), BIND_OUTCOME_CONFLICT, "somebody else");
@@ -120,7 +110,6 @@ static void bind__again_to_another_node__is_refused(void **state)
 
 static void bind__pod_unknown_to_the_ledger__is_fetched_then_bound(void **state)
 {
-    (void)state;
     bind_fixture_freeze();
     create();
     bind_fixture_expect_bound(bind());
@@ -133,7 +122,6 @@ static void bind__pod_unknown_to_the_ledger__is_fetched_then_bound(void **state)
 
 static void bind__pod_without_gpu_demand__is_bound_without_record(void **state)
 {
-    (void)state;
     bind_fixture_create(&(struct bind_fixture_pod){A_POD});
     bind_fixture_expect_bound(bind());
     bind_fixture_expect_bound(bind()); /* 409, and the GET says: on this node */
@@ -145,7 +133,6 @@ static void bind__pod_without_gpu_demand__is_bound_without_record(void **state)
 /* kube-scheduler leaves the binding of a pod with a managed resource to us, whatever the amount (contract.md R1). */
 static void bind__pod_that_names_a_resource_and_asks_for_none__is_bound(void **state)
 {
-    (void)state;
     bind_fixture_create(&(struct bind_fixture_pod){A_POD, .names_zero = true});
     bind_fixture_expect_bound(bind());
     bind_fixture_expect_pod("a", "node-00", false);
@@ -155,7 +142,6 @@ static void bind__pod_that_names_a_resource_and_asks_for_none__is_bound(void **s
 
 static void item17__pod_that_asks_for_no_gpu__is_refused_without_a_post(void **state)
 {
-    (void)state;
     bind_fixture_create(&(struct bind_fixture_pod){A_POD});
     bind_fixture_expect_error(bind(), BIND_OUTCOME_REFUSED, "serving.bindsAllPods");
     assert_int_equal(bind_fixture_posts(), 0);
@@ -163,14 +149,12 @@ static void item17__pod_that_asks_for_no_gpu__is_refused_without_a_post(void **s
 
 static void bind__not_synced__is_refused(void **state)
 {
-    (void)state;
     bind_fixture_expect_error(bind(), BIND_OUTCOME_NOT_READY, "not ready");
     assert_int_equal(bind_fixture_posts() + bind_fixture_gets(), 0);
 }
 
 static void bind__unknown_node__is_refused_without_a_post(void **state)
 {
-    (void)state;
     create();
     bind_fixture_create(&(struct bind_fixture_pod){.name = "plain", .uid = "u-plain"});
     bind_fixture_expect_error(bind_fixture_bind("a", "u-a", "node-77"), BIND_OUTCOME_NO_FIT, "");
@@ -181,7 +165,6 @@ static void bind__unknown_node__is_refused_without_a_post(void **state)
 
 static void bind__annotations_at_the_limit__is_refused_and_released(void **state)
 {
-    (void)state;
     bind_fixture_create(&(struct bind_fixture_pod){A_POD, .milli = 300, .annotation_bytes = POD_ANNOTATION_BYTES_MAX});
     bind_fixture_expect_error(bind(), BIND_OUTCOME_REFUSED, "annotations");
     assert_int_equal(bind_fixture_posts(), 0);
@@ -191,7 +174,6 @@ static void bind__annotations_at_the_limit__is_refused_and_released(void **state
 
 static void bind__no_such_pod__is_refused_without_a_post(void **state)
 {
-    (void)state;
     bind_fixture_expect_error(bind(), BIND_OUTCOME_CONFLICT, "no longer exists");
     assert_int_equal(bind_fixture_posts(), 0);
 }
@@ -204,7 +186,6 @@ static void bind__fetch_fails_for_a_passing_reason__is_tried_again_then_bound(vo
         {.action = FAULT_FAIL, .status = 429},
     };
 
-    (void)state;
     bind_fixture_freeze();
     create();
     for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
@@ -219,7 +200,6 @@ static void bind__fetch_fails_for_a_passing_reason__is_tried_again_then_bound(vo
 
 static void bind__pod_cannot_be_fetched__is_refused_without_a_post(void **state)
 {
-    (void)state;
     bind_fixture_freeze();
     create();
     BIND_FIXTURE_FAULT("GET", "*/pods/a", -1, .action = FAULT_FAIL, .status = 500);
@@ -231,7 +211,6 @@ static void bind__pod_cannot_be_fetched__is_refused_without_a_post(void **state)
 
 static void bind__no_right_to_read_the_pod__is_refused_at_once(void **state)
 {
-    (void)state;
     bind_fixture_freeze();
     create();
     BIND_FIXTURE_FAULT("GET", "*/pods/a", -1, .action = FAULT_FAIL, .status = 403);
@@ -252,7 +231,6 @@ static void expect_released(enum bind_outcome outcome, const char *part)
 
 static void bind__bound_elsewhere_by_another__error_and_released(void **state)
 {
-    (void)state;
     create();
     bind_fixture_freeze();
     bind_fixture_bind_by_other("a", "u-a", 1, 300);
@@ -267,7 +245,6 @@ static void bind__bound_elsewhere_by_another__error_and_released(void **state)
 /* It was released, and the node looked free until the watch came along. */
 static void bind__item5__bound_to_our_node_with_another_record__error_and_stays_charged(void **state)
 {
-    (void)state;
     create();
     bind_fixture_freeze();
     bind_fixture_bind_by_other("a", "u-a", 0, 300);
@@ -282,7 +259,6 @@ static void bind__item5__bound_to_our_node_with_another_record__error_and_stays_
 
 static void bind__pod_changed_meanwhile__one_get_and_one_more_send(void **state)
 {
-    (void)state;
     create();
     bind_fixture_freeze();
     bind_fixture_patch("a", "{\"metadata\":{\"annotations\":{\"note\":\"x\"}}}");
@@ -295,7 +271,6 @@ static void bind__pod_changed_meanwhile__one_get_and_one_more_send(void **state)
 
 static void bind__pod_changed_what_was_decided_by__error_and_released(void **state)
 {
-    (void)state;
     create();
     bind_fixture_freeze();
     bind_fixture_patch("a", "{\"metadata\":{\"labels\":{\"team\":\"x\"}}}");
@@ -329,7 +304,6 @@ static void expect_key_without_meaning(void)
 /* A key of ours that came after the devices were chosen would stand in the bound pod as if we had written it. */
 static void bind__key_of_ours_came_meanwhile__error_and_overwritten_by_the_next(void **state)
 {
-    (void)state;
     create();
     bind_fixture_freeze();
     bind_fixture_patch("a", RESERVED_KEY);
@@ -343,7 +317,6 @@ static void bind__key_of_ours_came_to_a_pod_without_gpus__error_and_overwritten_
 {
     struct asked *asked;
 
-    (void)state;
     bind_fixture_create(&(struct bind_fixture_pod){A_POD, .names_zero = true});
     BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_FAIL, .status = 409, .delay_ms = 1000);
     asked = bind();
@@ -357,7 +330,6 @@ static void bind__key_of_ours_came_to_a_pod_without_gpus__error_and_overwritten_
 
 static void bind__pod_began_to_be_deleted__error_and_released(void **state)
 {
-    (void)state;
     create();
     bind_fixture_freeze();
     bind_fixture_delete("a");
@@ -370,7 +342,6 @@ static void bind__pod_began_to_be_deleted__error_and_released(void **state)
 
 static void bind__recreated_under_its_name__error_and_released(void **state)
 {
-    (void)state;
     create();
     bind_fixture_freeze();
     bind_fixture_delete("a");
@@ -381,7 +352,6 @@ static void bind__recreated_under_its_name__error_and_released(void **state)
 
 static void bind__deleted__error_and_released(void **state)
 {
-    (void)state;
     create();
     bind_fixture_freeze();
     bind_fixture_delete("a");
@@ -393,7 +363,6 @@ static void bind__deleted__error_and_released(void **state)
 /* Nobody decides by the text of a 409: an API server whose etcd stalls answers one, too. */
 static void bind__gated__stays_charged_until_the_pod_changes(void **state)
 {
-    (void)state;
     bind_fixture_create(&(struct bind_fixture_pod){A_POD, .milli = 300, .gated = true});
     bind_fixture_expect_error(bind(), BIND_OUTCOME_UNKNOWN, "not known yet");
     bind_fixture_expect_state("u-a", LEDGER_RESERVED);
@@ -424,7 +393,6 @@ static const struct reply replies[] = {
 
 static void bind__one_bad_reply__is_bound_once_all_the_same(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(replies); i++) {
         const struct reply *r = &replies[i];
         struct bind_fixture_answer answer;
@@ -444,7 +412,6 @@ static void bind__one_bad_reply__is_bound_once_all_the_same(void **state)
 
 static void bind__reply_lost_and_no_answer_to_the_get__asks_again(void **state)
 {
-    (void)state;
     create();
     bind_fixture_freeze(); /* the watch would tell as well */
     BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_CLOSE_AFTER);
@@ -464,7 +431,6 @@ static void bind__refused_for_good__error_and_released(void **state)
 {
     static const struct refusal refusals[] = {{400, ""}, {403, ""}, {404, ""}, {422, ""}};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
         bind_fixture_start(&(struct bind_fixture_options){0});
         create();
@@ -480,7 +446,6 @@ static void bind__401_twice__error_then_a_pause_without_requests(void **state)
     struct bind_fixture_answer answer;
     unsigned refused_n = 0;
 
-    (void)state;
     create();
     BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 2, .action = FAULT_FAIL, .status = 401);
     bind_fixture_expect_error(bind(), BIND_OUTCOME_REFUSED, "credentials");
@@ -498,7 +463,6 @@ static void bind__401_twice__error_then_a_pause_without_requests(void **state)
 
 static void bind__asked_to_wait_past_the_deadline__error_and_released(void **state)
 {
-    (void)state;
     create();
     BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_FAIL, .status = 429, .retry_after_s = 100);
     bind_fixture_expect_error(bind(), BIND_OUTCOME_REFUSED, "overloaded");
@@ -510,7 +474,6 @@ static void bind__asked_to_wait_past_the_deadline__error_and_released(void **sta
 
 static void bind__no_answer_but_done_later__not_known_then_bound(void **state)
 {
-    (void)state;
     create();
     bind_fixture_freeze(); /* so that only the binder can find out */
     BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_PASS, .delay_ms = 2500);
@@ -526,7 +489,6 @@ static void bind__no_answer_but_done_later__not_known_then_bound(void **state)
 /* A second call for the pod and node joins what is not resolved, and the same Binding is sent again. */
 static void bind__again_while_not_resolved__joins_and_is_bound(void **state)
 {
-    (void)state;
     create();
     bind_fixture_freeze();
     BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_CLOSE_BEFORE, .delay_ms = 2500);
@@ -539,7 +501,6 @@ static void bind__again_while_not_resolved__joins_and_is_bound(void **state)
 /* The reply is lost, and no GET is ever answered: the watch alone can tell. */
 static void bind__no_get_is_answered__the_watch_tells(void **state)
 {
-    (void)state;
     create();
     BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_CLOSE_AFTER);
     BIND_FIXTURE_FAULT("GET", "*/pods/a", -1, .action = FAULT_FAIL, .status = 503);
@@ -552,7 +513,6 @@ static void bind__no_get_is_answered__the_watch_tells(void **state)
 /* While the lost exchange is still waited for, too. */
 static void bind__watch_tells_while_a_get_is_on_its_way__answered_at_once(void **state)
 {
-    (void)state;
     create();
     BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_CLOSE_AFTER);
     BIND_FIXTURE_FAULT("GET", "*/pods/a", -1, .action = FAULT_FAIL, .status = 503, .delay_ms = 60000);
@@ -568,7 +528,6 @@ static void bind__watch_told_that_another_bound_it__both_callers_hear(void **sta
 {
     struct asked *first;
 
-    (void)state;
     create();
     bind_fixture_freeze();
     BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, -1, .action = FAULT_FAIL, .status = 503, .retry_after_s = 1);
@@ -587,7 +546,6 @@ static void bind__watch_told_that_another_bound_it__both_callers_hear(void **sta
 /* Nothing proves that the lost one is dead as long as the pod stays as it is; so the same one goes on. */
 static void bind__no_answer_and_never_done__is_sent_again_until_it_is_bound(void **state)
 {
-    (void)state;
     create();
     BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_CLOSE_BEFORE, .delay_ms = 2500);
     bind_fixture_expect_error(bind(), BIND_OUTCOME_UNKNOWN, "not known yet");
@@ -602,7 +560,6 @@ static void bind__no_answer_and_never_done__is_sent_again_until_it_is_bound(void
 /* Nobody may take it for a pod that asks for no GPU, and bind it without a record. */
 static void bind__the_ledger_has_no_room_for_the_pod__refused(void **state)
 {
-    (void)state;
     bind_fixture_create(&(struct bind_fixture_pod){"first", "uid-1", 300});
     bind_fixture_freeze();
     bind_fixture_create(&(struct bind_fixture_pod){"second", "uid-2", 300});

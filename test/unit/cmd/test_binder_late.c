@@ -30,7 +30,6 @@ static void hold_one(int status)
 
 static void bind__item1__lands_late_whatever_was_answered__given_once(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(late_replies); i++) {
         bind_fixture_start(&(struct bind_fixture_options){SHORT});
         hold_one(late_replies[i]);
@@ -47,7 +46,6 @@ static void bind__item1__lands_late_whatever_was_answered__given_once(void **sta
  * tells that nothing can land any more. */
 static void bind__item1__pod_gets_a_new_version__released_by_the_watch(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(late_replies); i++) {
         bind_fixture_start(&(struct bind_fixture_options){SHORT});
         BIND_FIXTURE_FAULT("GET", "*/pods/a", -1, .action = FAULT_FAIL, .status = 503);
@@ -68,7 +66,6 @@ static void bind__item1__pod_gets_a_new_version__released_by_the_watch(void **st
 /* A server before 1.23 commits on any version: there a new version proves nothing. */
 static void bind__item1__server_ignores_preconditions__stays_charged_until_it_lands(void **state)
 {
-    (void)state;
     bind_fixture_start(&(struct bind_fixture_options){SHORT, .minor = 22});
     hold_one(0);
     bind_fixture_patch("a", "{\"metadata\":{\"annotations\":{\"note\":\"x\"}}}");
@@ -84,7 +81,6 @@ static void bind__item1__server_ignores_preconditions__stays_charged_until_it_la
 /* Nobody can tell what the server is: fail closed. */
 static void bind__item1__server_version_cannot_be_read__stays_charged(void **state)
 {
-    (void)state;
     bind_fixture_start(&(struct bind_fixture_options){SHORT, .minor = -1});
     hold_one(500);
     bind_fixture_patch("a", "{\"metadata\":{\"annotations\":{\"note\":\"x\"}}}");
@@ -97,7 +93,6 @@ static void bind__item1__server_version_cannot_be_read__stays_charged(void **sta
 /* A pod without GPUs holds nothing, and goes the same way. */
 static void bind__item1__without_gpu_demand_lands_late__is_bound_once(void **state)
 {
-    (void)state;
     bind_fixture_start(&(struct bind_fixture_options){SHORT, .binds_all_pods = true});
     bind_fixture_create(&(struct bind_fixture_pod){A_POD});
     BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_COMMIT_LATE, .status = 409);

@@ -14,35 +14,30 @@
 
 static int setup(void **state)
 {
-    (void)state;
     bind_fixture_start(&(struct bind_fixture_options){0});
     return 0;
 }
 
 static int setup_three_nodes(void **state)
 {
-    (void)state;
     bind_fixture_start(&(struct bind_fixture_options){.node_n = 3, .gpu_n = 8});
     return 0;
 }
 
 static int setup_one_at_a_time(void **state)
 {
-    (void)state;
     bind_fixture_start(&(struct bind_fixture_options){.max_in_flight = 1});
     return 0;
 }
 
 static int setup_version_unread(void **state)
 {
-    (void)state;
     bind_fixture_start(&(struct bind_fixture_options){.minor = -1});
     return 0;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     bind_fixture_end();
     return 0;
 }
@@ -141,7 +136,6 @@ static void binds__race_for_the_last_slice__one_post(void **state)
 {
     struct asked *asked[2];
 
-    (void)state;
     create(0, 600);
     create(1, 600);
     race_all(2, 2, 1, false, asked);
@@ -154,7 +148,6 @@ static void binds__same_pod_at_once__one_post_and_all_succeed(void **state)
 {
     struct asked *asked[THREADS];
 
-    (void)state;
     create(0, 300);
     BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_PASS, .delay_ms = SLOW_MS);
     race_all(THREADS, THREADS, 1, true, asked);
@@ -167,7 +160,6 @@ static void binds__unknown_pod_at_once__one_get_one_post_and_all_succeed(void **
 {
     struct asked *asked[THREADS];
 
-    (void)state;
     bind_fixture_freeze();
     create(0, 300);
     BIND_FIXTURE_FAULT("GET", "*/pods/p0", 1, .action = FAULT_PASS, .delay_ms = SLOW_MS);
@@ -182,7 +174,6 @@ static void binds__same_pod_to_another_node__second_is_refused(void **state)
 {
     struct asked *first;
 
-    (void)state;
     create(0, 300);
     BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_PASS, .delay_ms = SLOW_MS);
     first = bind(0, "node-00");
@@ -198,7 +189,6 @@ static void binds__three_hundred_at_once__all_answered_and_every_slice_given_onc
 {
     struct asked *asked[MANY];
 
-    (void)state;
     for (int i = 0; i < MANY; i++) {
         create(i, 100);
     }
@@ -212,7 +202,6 @@ static void binds__more_than_allowed_in_flight__are_turned_away(void **state)
 {
     struct asked *first;
 
-    (void)state;
     create(0, 300);
     create(1, 300);
     BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_PASS, .delay_ms = 4 * SLOW_MS);
@@ -229,7 +218,6 @@ static void bind__version_read_while_a_pod_is_fetched__one_get_and_one_post(void
 {
     struct asked *asked;
 
-    (void)state;
     bind_fixture_freeze();
     create(1, 300);
     usleep(600 * 1000); /* /version is read again 2 s after the first try; the GET ends after that */
@@ -247,7 +235,6 @@ static void binder_stop__binds_in_flight__every_caller_is_answered(void **state)
 {
     struct asked *asked[STOPPED];
 
-    (void)state;
     for (int i = 0; i < STOPPED; i++) {
         create(i, 100);
     }
@@ -265,7 +252,6 @@ static void binder_stop__while_replies_arrive__every_caller_is_answered(void **s
 {
     struct asked *asked[STOPPED];
 
-    (void)state;
     for (int i = 0; i < STOPPED; i++) {
         create(i, 100);
     }

@@ -9,7 +9,6 @@ static struct signing *signing;
 
 static int start(void **state)
 {
-    (void)state;
     assert_int_equal(signing_new_ephemeral(NULL, &signing, NULL), 0);
     bind_fixture_start(&(struct bind_fixture_options){.signing = signing});
     return 0;
@@ -17,7 +16,6 @@ static int start(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     bind_fixture_end();
     signing_free(signing);
     return 0;
@@ -54,7 +52,6 @@ static void bind__forged_record_on_the_node__refuted_before_anything_is_sent(voi
 {
     struct signing_stats stats;
 
-    (void)state;
     create_forger();
     bind_fixture_await_state("forger", LEDGER_BOUND); /* believed: nobody has looked */
     bind_fixture_create(&(struct bind_fixture_pod){.name = "a", .uid = "a", .milli = 500});

@@ -49,7 +49,6 @@ static int setup(void **state)
         .observe = count_outcome,
     };
 
-    (void)state;
     signal(SIGPIPE, SIG_IGN);
     memset(t.fates, 0, sizeof(t.fates));
     atomic_store(&t.warnings, 0);
@@ -63,7 +62,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     kube_client_stop(t.client);
     events_free(t.events);
     kube_client_free(t.client);
@@ -129,7 +127,6 @@ static void events__many_recorders_then_stop__everything_accounted_for(void **st
     pthread_t threads[RECORDERS];
     int numbers[RECORDERS];
 
-    (void)state;
     for (int i = 0; i < RECORDERS; i++) {
         numbers[i] = i;
         assert_int_equal(pthread_create(&threads[i], NULL, recorder, &numbers[i]), 0);
@@ -149,7 +146,6 @@ static void events__stopped_while_recording__late_ones_are_dropped(void **state)
     pthread_t thread;
     int number = 0;
 
-    (void)state;
     assert_int_equal(pthread_create(&thread, NULL, recorder, &number), 0);
     events_stop(t.events, LONG_MS);
     assert_int_equal(pthread_join(thread, NULL), 0);
@@ -164,7 +160,6 @@ static void events__stopped_with_a_call_in_flight__ends_all_the_same(void **stat
 {
     const struct fault_rule slow = {.times = -1, .action = FAULT_PASS, .delay_ms = 60000};
 
-    (void)state;
     assert_int_equal(apiserver_fault_add(t.api, &slow, NULL), 0);
     record("n", "a");
     usleep(10000); /* it is in flight now, most likely: either way the end must come */
@@ -178,7 +173,6 @@ static void events__about_fgpu_itself__on_its_pod(void **state)
     const struct event e = {
         .reason = EVENT_CONFIG_REJECTED, .regarding = {.kind = EVENT_OBJECT_SELF}, .note = STR("x")};
 
-    (void)state;
     events_record(t.events, &e);
     events_stop(t.events, LONG_MS);
     assert_int_equal(atomic_load(&t.fates[EVENT_POSTED]), 1);
@@ -191,7 +185,6 @@ static void events__about_fgpu_itself_elsewhere__counted_only(void **state)
     const struct events_options nowhere = {.instance = "test", .observe = count_outcome};
     struct events *other;
 
-    (void)state;
     assert_int_equal(events_new(t.client, clock_system(), NULL, &nowhere, &other, NULL), 0);
     events_record(other, &e);
     events_free(other);
@@ -202,7 +195,6 @@ static void events__about_fgpu_itself_elsewhere__counted_only(void **state)
 
 static void events__forbidden__one_warning(void **state)
 {
-    (void)state;
     fault("POST", FAULT_FAIL, 403);
     for (int i = 0; i < 50; i++) {
         char node[16];
@@ -219,7 +211,6 @@ static void events__forbidden__one_warning(void **state)
 
 static void events__api_server_fails_at_the_end__given_up(void **state)
 {
-    (void)state;
     fault("POST", FAULT_FAIL, 500);
     record("n", "a");
     record("n", "b");

@@ -135,7 +135,6 @@ static void state__read_back__same_charges_and_free_amounts(void **state)
         "devices:\n  overcommit:\n    compute: 1.5\n    memory: 1.25\n",
     };
 
-    (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         const char *yaml = configurations[seed % 2];
         struct full_state a, b;
@@ -170,7 +169,6 @@ static void full_state__sixty_seeds__have_everything(void **state)
     };
     unsigned seen[ARRAY_LEN(words)] = {0};
 
-    (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct full_state c;
         char *text;
@@ -197,7 +195,6 @@ static void parse__head__is_there(void **state)
     struct state_file f;
     char *text;
 
-    (void)state;
     full_state_init(&c, 3, "packing:\n  candidates: 7\n");
     full_state_fill(&c);
     text = full_state_state(&c);
@@ -254,7 +251,6 @@ static void parse__nonsense__refused_with_its_place(void **state)
     struct full_state c;
     char *text;
 
-    (void)state;
     cmd_config_names(&names);
     full_state_init(&c, 3, "");
     full_state_fill(&c);
@@ -299,7 +295,6 @@ static void parse__learned_mix__the_same_kinds_as_often(void **state)
 {
     size_t seen = 0;
 
-    (void)state;
     for (uint64_t seed = 1; seed <= 8; seed++) {
         struct demand_histogram_report report;
         struct state_file f;
@@ -334,7 +329,6 @@ static void read__no_file__says_so(void **state)
     struct state_file f;
     struct err err;
 
-    (void)state;
     cmd_config_names(&names);
     assert_int_equal(state_file_read("/nonexistent/state.json", &names, &f, &err), -ERR_NOT_FOUND);
     assert_non_null(strstr(err.msg, "/nonexistent/state.json"));

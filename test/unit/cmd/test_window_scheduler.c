@@ -235,7 +235,6 @@ static void week__of_either_jump__minute_by_minute_as_the_wall_says(void **state
 {
     static const char *const weeks[] = {"2026-03-25T11:00:00Z", "2026-10-21T11:00:00Z"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(weeks); i++) {
         unsigned changes = 0;
         bool night;
@@ -270,7 +269,6 @@ static void example__day_and_night__nodes_1_to_4_or_node_5(void **state)
     static char text[1 << 16];
     FILE *f = fopen(FGPU_SOURCE_DIR "/config/examples/day-night.yaml", "r");
 
-    (void)state;
     assert_non_null(f);
     text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
     assert_int_equal(fclose(f), 0);
@@ -285,7 +283,6 @@ static void example__day_and_night__nodes_1_to_4_or_node_5(void **state)
 
 static void start__within_a_window__it_holds_from_the_first_moment(void **state)
 {
-    (void)state;
     start(DAY_AND_NIGHT, "2026-06-01T21:00:00Z");
     assert_int_equal(open_nodes(), BY_NIGHT);
     assert_true(spreads());
@@ -296,7 +293,6 @@ static void start__within_a_window__it_holds_from_the_first_moment(void **state)
 
 static void clock__is_set_back__the_window_of_that_time_holds(void **state)
 {
-    (void)state;
     start(DAY_AND_NIGHT, "2026-06-01T18:30:00Z");
     assert_int_equal(open_nodes(), BY_NIGHT);
     tick_at(w.clock.wall_ms - 3600000);
@@ -308,7 +304,6 @@ static void clock__is_set_back__the_window_of_that_time_holds(void **state)
 
 static void change__while_the_api_server_is_down__waits_and_the_latest_one_wins(void **state)
 {
-    (void)state;
     start(DAY_AND_NIGHT, "2026-06-01T17:59:00Z");
     w.api_down = true;
     tick_at(w.clock.wall_ms + 120000);
@@ -330,7 +325,6 @@ static void file__read_within_a_window__its_part_for_now_holds(void **state)
 {
     struct config_status status;
 
-    (void)state;
     start(HEAD, "2026-06-01T21:00:00Z");
     assert_int_equal(open_nodes(), BY_DAY | BY_NIGHT);
     config_apply_offer(w.config_apply, parse(DAY_AND_NIGHT));
@@ -352,7 +346,6 @@ static void file__that_needs_a_restart__windows_of_the_old_one_go_on(void **stat
 {
     struct config_status status;
 
-    (void)state;
     start(DAY_AND_NIGHT, "2026-06-01T12:00:00Z");
     config_apply_offer(w.config_apply, parse(HEAD "election: none\naudit: {interval: 1m}\n"));
     config_slot_status(w.slot, &status);

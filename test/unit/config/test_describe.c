@@ -29,7 +29,6 @@ static struct config *loaded(const char *path)
 
 static void describe__defaults__exact(void **state)
 {
-    (void)state;
     struct config *c = config_defaults();
     struct strbuf out;
 
@@ -70,7 +69,6 @@ static void describe__defaults__exact(void **state)
 
 static void describe__read_back__same_configuration(void **state)
 {
-    (void)state;
     static const struct {
         const char *name, *text;
     } rows[] = {
@@ -144,7 +142,6 @@ static void describe__read_back__same_configuration(void **state)
 
 static void sample_file__loaded__equals_the_defaults(void **state)
 {
-    (void)state;
     struct config *sample = loaded(FGPU_SOURCE_DIR "/config/fgpu.yaml"), *defaults = config_defaults();
     struct strbuf got, want;
 
@@ -176,7 +173,6 @@ static void sample_file__loaded__equals_the_defaults(void **state)
  */
 static void sample_file__every_key__shown(void **state)
 {
-    (void)state;
     struct strbuf sample, reference, wanted;
     struct str rest, line;
     size_t keys = 0;
@@ -208,7 +204,6 @@ static void sample_file__every_key__shown(void **state)
 
 static void reference__known_keys__range_and_default(void **state)
 {
-    (void)state;
     struct strbuf out;
 
     strbuf_init(&out, 1 << 20);
@@ -223,7 +218,6 @@ static void reference__known_keys__range_and_default(void **state)
 
 static void examples__vgpu__300_of_1000(void **state)
 {
-    (void)state;
     struct config *c = loaded(FGPU_SOURCE_DIR "/config/examples/vgpu.yaml");
     expect_text(c->policy.compute_resources[0].name, "nvidia.com/vgpu", NULL);
     assert_int_equal(c->policy.compute_resources[0].units_per_gpu, 1000);
@@ -232,7 +226,6 @@ static void examples__vgpu__300_of_1000(void **state)
 
 static void examples__metagpu__units_of_100(void **state)
 {
-    (void)state;
     struct config *c = loaded(FGPU_SOURCE_DIR "/config/examples/metagpu.yaml");
     expect_text(c->policy.compute_resources[0].name, "cnvrg.io/metagpu", NULL);
     assert_int_equal(c->policy.compute_resources[0].units_per_gpu, 100);
@@ -243,7 +236,6 @@ static void examples__metagpu__units_of_100(void **state)
 
 static void examples__memory_only__compute_is_free(void **state)
 {
-    (void)state;
     struct config *c = loaded(FGPU_SOURCE_DIR "/config/examples/memory-only.yaml");
     assert_int_equal(c->policy.memory_only, MEMORY_ONLY_FREE);
     assert_int_equal(c->policy.mem_reserve_mib, 512);
@@ -254,7 +246,6 @@ static void examples__memory_only__compute_is_free(void **state)
 
 static void examples__runai__its_annotations_are_served(void **state)
 {
-    (void)state;
     struct config *c = loaded(FGPU_SOURCE_DIR "/config/examples/runai.yaml");
     assert_int_equal(policy_defaults()->kai, DIALECT_IGNORE);
     assert_int_equal(c->policy.kai, DIALECT_SERVE);

@@ -27,7 +27,6 @@ static void fixture_fini(struct fixture *f)
 
 static void render__any_order__file_order_with_carets(void **state)
 {
-    (void)state;
     struct fixture f;
     fixture_init(&f, STR("one: 1\n\ttwo: 2\r\nthr\xc3\xa9"
                          "e: 3"));
@@ -48,7 +47,6 @@ static void render__any_order__file_order_with_carets(void **state)
 
 static void render__no_line_to_show__message_only(void **state)
 {
-    (void)state;
     struct fixture f;
     fixture_init(&f, STR("a\n   \nb"));
     diagnostics_add(&f.d, POS(0, 0), "whole file");
@@ -61,7 +59,6 @@ static void render__no_line_to_show__message_only(void **state)
 
 static void render__secret_file__no_line_quoted(void **state)
 {
-    (void)state;
     struct fixture f;
     fixture_init(&f, STR("token: hush\n"));
     f.d.secret = true;
@@ -73,7 +70,6 @@ static void render__secret_file__no_line_quoted(void **state)
 
 static void render__terminal_escapes__made_harmless(void **state)
 {
-    (void)state;
     struct fixture f;
     fixture_init(&f, STR("k\x1b[2J: \xff\xc2\x9b v\n"));
     diagnostics_add(&f.d, POS(1, 1), "unknown key '%s'", "k\x1b[2J\n\xc2\x9b");
@@ -87,7 +83,6 @@ static void render__terminal_escapes__made_harmless(void **state)
 
 static void render__long_line__window_around_the_caret(void **state)
 {
-    (void)state;
     char text[1001];
     memset(text, 'x', 1000);
     text[499] = '!';
@@ -107,7 +102,6 @@ static void render__long_line__window_around_the_caret(void **state)
 
 static void render__more_than_the_cap__first_ones_kept_rest_counted(void **state)
 {
-    (void)state;
     struct fixture f;
     fixture_init(&f, STR(""));
     for (uint32_t line = 50; line > 0; line--) {
@@ -122,7 +116,6 @@ static void render__more_than_the_cap__first_ones_kept_rest_counted(void **state
 
 static void to_err__several__first_and_the_number(void **state)
 {
-    (void)state;
     struct fixture f;
     fixture_init(&f, STR("x\n"));
     struct err err = {0};
@@ -137,7 +130,6 @@ static void to_err__several__first_and_the_number(void **state)
 
 static void word__long__cut_at_a_character(void **state)
 {
-    (void)state;
     char text[200];
     struct fixture f;
     fixture_init(&f, STR(""));

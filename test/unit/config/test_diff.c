@@ -31,7 +31,6 @@ static void expect_diff(const char *before, const char *after, const char *want)
 
 static void diff__values__key_by_key(void **state)
 {
-    (void)state;
     expect_diff("", "", "");
     expect_diff("packing: {hold: 60s}\n", "packing: {hold: 1m}\n", ""); /* meaning, not spelling */
     expect_diff("", "packing: {candidates: 7, hold: 0}\n",
@@ -43,7 +42,6 @@ static void diff__values__key_by_key(void **state)
 
 static void diff__lists__one_key_each(void **state)
 {
-    (void)state;
     expect_diff("", "resources: {whole: []}\nsizes: {a: {milli: 5}}\n",
                 "resources.whole: [\"nvidia.com/gpu\",\"nvidia.com/gpu.shared\"] -> [] (after a relist); "
                 "sizes: {} -> {\"a\":{\"milli\":5}} (after a relist)");
@@ -55,7 +53,6 @@ static void diff__long_list__is_cut_but_compared_whole(void **state)
     struct strbuf text;
     struct config_diff d;
 
-    (void)state;
     strbuf_init(&text, 1 << 20);
     strbuf_add_cstr(&text, "sizes:\n");
     for (int i = 0; i < 900; i++) {
@@ -112,7 +109,6 @@ static void schema__what_needs_a_restart__says_so(void **state)
                                          "devices.overcommit.memory",
                                          "devices.overrides"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cold); i++) {
         struct found f = {.key = cold[i]};
         schema_each_key(look_for, &f);
@@ -137,7 +133,6 @@ static void origins__file_flag_default__told_apart(void **state)
                 {"logging.verbosity", "flag -v"},
                 {"apiVersion", "f.yaml:1:1"}};
 
-    (void)state;
     config_set_by_flag(c, "logging.verbosity", "-v");
     config_set_by_flag(c, "logging.verbosity", "-v");
     strbuf_init(&out, 1 << 16);
@@ -172,7 +167,6 @@ static void yaml__written_and_read_back__same_configuration(void **state)
     struct strbuf text;
     struct config_diff d;
 
-    (void)state;
     strbuf_init(&text, 1 << 20);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct config *a = unit_config(rows[i]), *b = NULL;

@@ -23,7 +23,6 @@ static struct credentials loaded(const char *path, const char *context)
 
 static void load__files__relative_to_the_kubeconfig(void **state)
 {
-    (void)state;
     struct credentials c = loaded(FOLDER "/files.yaml", NULL);
     assert_string_equal(c.server, "https://10.0.0.1:6443");
     assert_string_equal(c.ca_pem, CA_PEM);
@@ -43,7 +42,6 @@ static void load__files__relative_to_the_kubeconfig(void **state)
 
 static void load__json_with_data__data_wins_over_a_missing_file(void **state)
 {
-    (void)state;
     struct credentials c = loaded(FOLDER "/data.json", "");
     assert_string_equal(c.server, "https://example.com");
     assert_string_equal(c.ca_pem, CA_PEM);
@@ -58,7 +56,6 @@ static void load__json_with_data__data_wins_over_a_missing_file(void **state)
 
 static void load__named_context__wins_over_current(void **state)
 {
-    (void)state;
     struct credentials c = loaded(FOLDER "/files.yaml", "anonymous");
     assert_string_equal(c.server, "http://127.0.0.1:8080");
     assert_true(c.insecure_skip_tls_verify);
@@ -81,7 +78,6 @@ static void load__named_context__wins_over_current(void **state)
 
 static void load__unreadable__code_and_text(void **state)
 {
-    (void)state;
     struct credentials c = {0};
     struct err err = {0};
     assert_int_equal(kubeconfig_load("/nonexistent", NULL, &c, &err), -ERR_NOT_FOUND);
@@ -104,7 +100,6 @@ static void fill(struct strbuf *out, const char *user, const char *cluster)
 
 static void parse__bad_user__place_and_remedy(void **state)
 {
-    (void)state;
     static const struct {
         const char *name, *user, *want;
     } rows[] = {
@@ -147,7 +142,6 @@ static void parse__bad_user__place_and_remedy(void **state)
 
 static void parse__bad_cluster__place_and_remedy(void **state)
 {
-    (void)state;
     static const struct {
         const char *name, *cluster, *want;
     } rows[] = {
@@ -182,7 +176,6 @@ static void parse__proxy__is_taken(void **state)
 {
     static const char *const urls[] = {"http://p:3128", "https://u:hush@p", "socks5://[::1]:1080"};
     struct strbuf text;
-    (void)state;
     strbuf_init(&text, 1 << 20);
     for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
         struct credentials c = {0};
@@ -198,7 +191,6 @@ static void parse__proxy__is_taken(void **state)
 
 static void parse__bad_structure__place_and_remedy(void **state)
 {
-    (void)state;
     static const struct {
         const char *name, *text, *context, *want;
     } rows[] = {

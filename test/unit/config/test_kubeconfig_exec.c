@@ -37,7 +37,6 @@ static struct credentials parsed(const char *exec, const char *cluster)
 
 static void exec__all_keys__are_taken(void **state)
 {
-    (void)state;
     struct credentials c = parsed("apiVersion: " V1 ", command: aws, args: [eks, 'get token', ''],\n"
                                   "env: [{name: A, value: 1=2}, {name: B, value: null}],\n"
                                   "installHint: install it, interactiveMode: IfAvailable, provideClusterInfo: false",
@@ -61,7 +60,6 @@ static void exec__command_with_a_slash__counts_from_the_folder(void **state)
 {
     static const char *const rows[][2] = {
         {"aws", "aws"}, {"./aws", "/etc/x/./aws"}, {"bin/aws", "/etc/x/bin/aws"}, {"/aws", "/aws"}};
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char exec[128];
         (void)snprintf(exec, sizeof(exec), "apiVersion: %sbeta1, command: %s", V1, rows[i][0]);
@@ -76,7 +74,6 @@ static void exec__command_with_a_slash__counts_from_the_folder(void **state)
 
 static void exec__cluster_info__tells_cluster_and_extension(void **state)
 {
-    (void)state;
     struct credentials c =
         parsed("apiVersion: " V1 ", command: aws, interactiveMode: Never, provideClusterInfo: true",
                "certificate-authority-data: " CA_B64 ", tls-server-name: n, proxy-url: 'http://p', "
@@ -95,7 +92,6 @@ static void exec__cluster_info__tells_cluster_and_extension(void **state)
 
 static void exec__bad__place_and_remedy(void **state)
 {
-    (void)state;
     static const struct {
         const char *name, *exec, *want;
     } rows[] = {

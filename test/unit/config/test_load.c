@@ -10,7 +10,6 @@
 
 static void defaults__built_in__the_documented_values(void **state)
 {
-    (void)state;
     struct config *c = config_defaults();
     char text[ADDRESS_TEXT_MAX];
     assert_memory_equal(&c->policy, policy_defaults(), sizeof(c->policy));
@@ -34,7 +33,6 @@ static void defaults__built_in__the_documented_values(void **state)
 
 static void parse__every_key__stored(void **state)
 {
-    (void)state;
     struct config *c =
         unit_config("resources:\n"
                     "  compute: [{name: nvidia.com/vgpu, unitsPerGPU: 1000},\n"
@@ -137,7 +135,6 @@ static void parse__signing_in_one_word__its_mode(void **state)
                 {"signing: true\n", SIGNING_ON},         {"signing:\n", SIGNING_ON},
                 {"signing: {mode: off}\n", SIGNING_OFF}, {"", SIGNING_ON}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct config *c = unit_config(rows[i].text);
 
@@ -149,7 +146,6 @@ static void parse__signing_in_one_word__its_mode(void **state)
 
 static void parse__sections_without_keys__defaults(void **state)
 {
-    (void)state;
     struct config *c = unit_config("resources:\n  compute:\nsizes:\nnodeTemplates:\ndevices:\npacking: ~\n"
                                    "serving: {}\nlimits: null\n");
     assert_memory_equal(&c->policy, policy_defaults(), sizeof(c->policy));
@@ -159,7 +155,6 @@ static void parse__sections_without_keys__defaults(void **state)
 
 static void parse__hash__follows_the_bytes(void **state)
 {
-    (void)state;
     struct config *a = unit_config("election: none\n"), *b = unit_config("election: none\n"),
                   *c = unit_config("election: none \n");
     assert_int_equal(strlen(a->hash), CONFIG_HASH_LEN);
@@ -174,7 +169,6 @@ static void parse__hash__follows_the_bytes(void **state)
  * line 3. */
 static void parse__one_mistake__exact_report(void **state)
 {
-    (void)state;
     static const struct {
         const char *name, *text, *want;
     } rows[] = {
@@ -438,10 +432,10 @@ static void parse__one_mistake__exact_report(void **state)
         strbuf_reset(&text);
         strbuf_reset(&report);
         strbuf_addf(&text, HEAD "%s", rows[i].text);
-        int r = config_parse(STR("f.yaml"), strbuf_view(&text), &unit_names, &c, &report, &err);
+        int rc = config_parse(STR("f.yaml"), strbuf_view(&text), &unit_names, &c, &report, &err);
         assert_null(c);
         expect_text(strbuf_view(&report), rows[i].want, rows[i].name);
-        assert_int_equal(r, -ERR_INVALID);
+        assert_int_equal(rc, -ERR_INVALID);
         assert_memory_equal(err.msg, rows[i].want, 11);
     }
     strbuf_fini(&text);
@@ -450,7 +444,6 @@ static void parse__one_mistake__exact_report(void **state)
 
 static void parse__head__mandatory_and_exclusive(void **state)
 {
-    (void)state;
     static const struct {
         const char *name, *text, *want;
     } rows[] = {
@@ -482,33 +475,32 @@ static void parse__head__mandatory_and_exclusive(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct config *c = NULL;
         strbuf_reset(&report);
-        int r = config_parse(STR("f.yaml"), str_of(rows[i].text), &unit_names, &c, &report, NULL);
+        int rc = config_parse(STR("f.yaml"), str_of(rows[i].text), &unit_names, &c, &report, NULL);
         expect_text(strbuf_view(&report), rows[i].want, rows[i].name);
-        assert_int_equal(r, -ERR_INVALID);
+        assert_int_equal(rc, -ERR_INVALID);
     }
     strbuf_fini(&report);
 }
 
 static void parse__many_mistakes__all_at_once_in_file_order(void **state)
 {
-    (void)state;
     struct config *c = NULL;
     struct strbuf report;
     struct err err = {0};
 
     strbuf_init(&report, 1 << 20);
-    int r = config_parse(STR("f.yaml"),
-                         STR(HEAD "sizes:\n"
-                                  "  small: {milli: 0, memory: 4GB}\n"
-                                  "packing:\n"
-                                  "  candidates: x\n"
-                                  "  candidates: 5\n"
-                                  "  colour: red\n"
-                                  "logging: &log\n"
-                                  "  format: *log\n"
-                                  "  verbosity: 11\n"),
-                         &unit_names, &c, &report, &err);
-    assert_int_equal(r, -ERR_INVALID);
+    int rc = config_parse(STR("f.yaml"),
+                          STR(HEAD "sizes:\n"
+                                   "  small: {milli: 0, memory: 4GB}\n"
+                                   "packing:\n"
+                                   "  candidates: x\n"
+                                   "  candidates: 5\n"
+                                   "  colour: red\n"
+                                   "logging: &log\n"
+                                   "  format: *log\n"
+                                   "  verbosity: 11\n"),
+                          &unit_names, &c, &report, &err);
+    assert_int_equal(rc, -ERR_INVALID);
     expect_text(strbuf_view(&report),
                 "f.yaml:4:18: sizes.small.milli: 0 is out of range 1..64000 (thousandths of a GPU's "
                 "compute)\n"
@@ -547,7 +539,6 @@ static void parse__many_mistakes__all_at_once_in_file_order(void **state)
 
 static void parse__more_than_the_cap__counted(void **state)
 {
-    (void)state;
     struct config *c = NULL;
     struct strbuf text, report;
 
@@ -565,7 +556,6 @@ static void parse__more_than_the_cap__counted(void **state)
 
 static void parse__too_large__refused(void **state)
 {
-    (void)state;
     struct config *c = NULL;
     struct strbuf report;
     char *text = calloc(1, CONFIG_BYTES_MAX + 1);
@@ -584,7 +574,6 @@ static void parse__too_large__refused(void **state)
 /* The largest lists that fit are stored; one element more is an error. */
 static void parse__list_lengths__up_to_the_cap(void **state)
 {
-    (void)state;
     struct config *c = NULL;
     struct strbuf text, report;
 
@@ -617,7 +606,6 @@ static void parse__list_lengths__up_to_the_cap(void **state)
 /* Whatever happens to the text, the answer is a configuration or a report, never both or none. */
 static void parse__random_changes__configuration_or_report(void **state)
 {
-    (void)state;
     static const char bytes[] = "{}[]:,-#&*!%@`'\"\n\t \\?|>~<x0\xff\xc3\x01";
     struct strbuf original, text, report;
     struct rng rng;
@@ -636,11 +624,11 @@ static void parse__random_changes__configuration_or_report(void **state)
         for (uint64_t changes = 1 + rng_below(&rng, 4); changes > 0; changes--) {
             text.p[rng_below(&rng, text.n)] = bytes[rng_below(&rng, sizeof(bytes) - 1)];
         }
-        int r = config_parse(STR("f.yaml"), strbuf_view(&text), &unit_names, &c, &report, NULL);
-        assert_int_equal(r == 0, c != NULL);
-        assert_int_equal(r == 0, report.n == 0);
-        refused += r != 0;
-        accepted += r == 0;
+        int rc = config_parse(STR("f.yaml"), strbuf_view(&text), &unit_names, &c, &report, NULL);
+        assert_int_equal(rc == 0, c != NULL);
+        assert_int_equal(rc == 0, report.n == 0);
+        refused += rc != 0;
+        accepted += rc == 0;
         config_free(c);
     }
     assert_true(refused > 50 && accepted > 50);
@@ -651,7 +639,6 @@ static void parse__random_changes__configuration_or_report(void **state)
 
 static void load__unreadable__code_and_text(void **state)
 {
-    (void)state;
     struct config *c = NULL;
     struct strbuf report;
     struct err err = {0};
@@ -670,7 +657,6 @@ static void load__unreadable__code_and_text(void **state)
 
 static void check_file__valid_and_broken__exit_code_and_text(void **state)
 {
-    (void)state;
     struct strbuf out;
 
     strbuf_init(&out, 1 << 20);

@@ -42,7 +42,6 @@ static void compute__kubelet_picks__nothing_to_span(void **state)
          "                                                                 ^\n"},
     };
 
-    (void)state;
     expect_reports(rows, ARRAY_LEN(rows));
 }
 
@@ -59,7 +58,6 @@ static void sizes__of_namespaces__stored(void **state)
                                    "    - {namespaces: ['*'], memory: 2Gi, count: 2}\n");
     const struct named_size *s = c->policy.sizes;
 
-    (void)state;
     assert_int_equal(c->policy.size_n, 2);
     assert_int_equal(s[0].namespace_n, 2);
     expect_text(s[0].namespaces[1], "team-*", NULL);
@@ -97,7 +95,6 @@ static void sizes__mistakes_in_variants__exact_reports(void **state)
          "                                 ^\n"},
     };
 
-    (void)state;
     expect_reports(rows, ARRAY_LEN(rows));
 }
 
@@ -115,7 +112,6 @@ static void tenants__every_key__stored(void **state)
                                    "- {name: counted, namespaces: [x]}\n");
     const struct tenant *t = c->policy.tenants;
 
-    (void)state;
     assert_int_equal(c->policy.tenant_n, 3);
     expect_text(t[0].name, "research", NULL);
     assert_int_equal(t[0].namespace_n, 2);
@@ -188,7 +184,6 @@ static void tenants__mistakes__exact_reports(void **state)
          "                                       ^\n"},
     };
 
-    (void)state;
     expect_reports(rows, ARRAY_LEN(rows));
 }
 
@@ -209,7 +204,6 @@ static void overrides__every_key__stored(void **state)
                                    "  - {nodeSelector: {b: c}, memoryOnly: free, overcommit: {memory: 2}}\n");
     const struct device_override *o = c->policy.overrides;
 
-    (void)state;
     assert_int_equal(c->policy.override_n, 3);
     assert_int_equal(o[0].node_selector.n, 2);
     expect_text(o[0].node_selector.items[0].key, "a.b/pool", NULL);
@@ -245,7 +239,6 @@ static void overrides__first_that_selects_the_node__holds(void **state)
     const struct kv other = {STR("pool"), STR("z")};
     struct device_settings s = policy_devices_of(&c->policy, (struct kv_list){both, 2});
 
-    (void)state;
     assert_int_equal(s.max_sharers, 3);
     assert_int_equal(s.mem_reserve_mib, 1024); /* the second does not add to the first */
     assert_int_equal(s.memory_only, MEMORY_ONLY_FREE);
@@ -308,7 +301,6 @@ static void overrides__mistakes__exact_reports(void **state)
          "                                                           ^\n"},
     };
 
-    (void)state;
     expect_reports(rows, ARRAY_LEN(rows));
 }
 
@@ -328,7 +320,6 @@ static void rules__every_key__stored(void **state)
     const struct policy *p = &c->policy;
     const struct packing_rule *r = p->rules;
 
-    (void)state;
     expect_text(p->node_strategy, "binpack", NULL);
     assert_int_equal(p->node_criteria.n, 2);
     expect_text(p->node_criteria.names[1], "spread", NULL);
@@ -389,14 +380,12 @@ static void rules__mistakes__exact_reports(void **state)
          "    - {podSelector: {a: b}, deviceStrategy: spread}\n      ^\n"},
     };
 
-    (void)state;
     expect_reports(rows, ARRAY_LEN(rows));
 }
 
 /* What comes first is narrower, or other: nothing to complain about. */
 static void rules__in_a_useful_order__accepted(void **state)
 {
-    (void)state;
     config_free(unit_config("packing:\n  rules:\n"
                             "  - {namespaces: [a-b], nodeStrategy: spread}\n"
                             "  - {namespaces: ['a-*'], nodeStrategy: spread}\n"

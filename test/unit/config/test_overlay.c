@@ -40,7 +40,6 @@ static void window__open__its_values_hold_and_no_others(void **state)
                                "- {name: a, " WHEN ", packing: {nodeStrategy: binpack, hold: 1s}}\n"
                                "- {name: b, " WHEN ", devices: {memoryOnly: free, memoryReserve: 1Gi}}\n";
 
-    (void)state;
     expect_at(body, 0, "");
     expect_at(body, 1, "packing.nodeStrategy: spread -> binpack; packing.hold: 3s -> 1s");
     expect_at(body, 2, "devices.memoryReserve: 0 -> 1Gi; devices.memoryOnly: share -> free");
@@ -57,7 +56,6 @@ static void window__chain_and_rules__take_the_place_of_the_files(void **state)
         "- {name: a, " WHEN ", packing: {nodeStrategy: {binpack: 1, spread: 2.5}}}\n"
         "- {name: b, " WHEN ", packing: {nodeStrategy: binpack, rules: []}}\n";
 
-    (void)state;
     expect_at(body, 1, "packing.nodeStrategy: [spread, tight-fit] -> {binpack: 1.0, spread: 2.5}");
     expect_at(body, 2,
               "packing.nodeStrategy: [spread, tight-fit] -> binpack; "
@@ -70,7 +68,6 @@ static void windows__two_open_that_differ__the_later_one_key_by_key(void **state
                                "- {name: a, " WHEN ", packing: {candidates: 1, hold: 1s}}\n"
                                "- {name: b, " WHEN ", packing: {candidates: 2, nodeStrategy: spread}}\n";
 
-    (void)state;
     expect_at(body, 3,
               "packing.nodeStrategy: rsp -> spread; packing.candidates: 100 -> 2; "
               "packing.hold: 3s -> 1s");
@@ -84,7 +81,6 @@ static void windows__sizes__replaced_and_added_by_name(void **state)
                                "- {name: b, " WHEN ", sizes: {l: {count: 3}}}\n";
 #define FILE_SIZES "sizes: {\"s\":{\"milli\":100},\"m\":{\"milli\":200,\"memory\":\"1Gi\"}} -> "
 
-    (void)state;
     expect_at(body, 1, FILE_SIZES "{\"s\":{\"milli\":100},\"m\":{\"milli\":300},\"l\":{\"count\":2}}");
     expect_at(body, 2,
               FILE_SIZES "{\"s\":{\"milli\":100},\"m\":{\"milli\":200,\"memory\":\"1Gi\"},\"l\":{\"count\":3}}");
@@ -96,7 +92,6 @@ static void windows__node_pools__come_behind_the_files(void **state)
     static const char body[] = "nodePools: [{nodeSelector: {p: x}, state: closed}]\n"
                                "timeWindows: [{name: a, " WHEN ", nodePools: [{nodeSelector: {p: x}, state: open}]}]\n";
 
-    (void)state;
     expect_at(body, 1,
               "nodePools: [{\"nodeSelector\":{\"p\":\"x\"},\"state\":\"closed\"}] -> "
               "[{\"nodeSelector\":{\"p\":\"x\"},\"state\":\"closed\"},"
@@ -109,7 +104,6 @@ static void config_at__of_one_made_for_other_windows__starts_from_the_file(void 
                                       "- {name: b, " WHEN ", packing: {hold: 1s}}\n");
     struct config *first = config_at(file, 1), *second = config_at(first, 2), *third = config_at(second, 0);
 
-    (void)state;
     config_free(file);
     config_free(first);
     assert_int_equal(second->policy.candidates, 100);
@@ -132,7 +126,6 @@ static void config_at__places__those_of_the_window(void **state)
                                           {"packing.deviceStrategy", "default"}};
     struct strbuf text;
 
-    (void)state;
     strbuf_init(&text, 1024);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         strbuf_reset(&text);
@@ -152,7 +145,6 @@ static void windows__times__as_told(void **state)
                                    "- {name: c, from: 23:59, to: 24:00, timeZone: UTC}\n");
     const struct time_window *w = c->timetable.windows;
 
-    (void)state;
     assert_int_equal(c->timetable.window_n, 3);
     assert_int_equal(w[0].days, 0x1f);
     assert_int_equal(w[0].from_min, 1200);
@@ -200,7 +192,6 @@ static void windows__mistakes__each_with_its_place(void **state)
         {"{name: a, " WHEN "}, {name: a, " WHEN "}", "timeWindows: element 1 has the same name as element 0"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct config *c = NULL;
         struct strbuf text, report;
@@ -240,7 +231,6 @@ static void windows__keys_that_they_may_say__none_needs_a_restart(void **state)
 {
     unsigned n = 0;
 
-    (void)state;
     schema_each_key(refuse_cold, &n);
     assert_true(n >= 10);
 }

@@ -10,7 +10,6 @@ static bool is_several(enum schema_type type)
 
 static void types__every_one__has_a_whole_row(void **state)
 {
-    (void)state;
     for (int i = 0; i < SCHEMA__MAX; i++) {
         const struct scalar_type *t = &scalar_types[i];
         const bool is_one = !is_several((enum schema_type)i);
@@ -49,7 +48,6 @@ static void copy__value_of_two_members__both_and_nothing_else(void **state)
     const struct schema_field f = {SCALAR(SCHEMA_MIB_OR_PERCENT), .offset = (size_t)((char *)&from.mib - (char *)&from),
                                    .offset2 = (size_t)((char *)&from.permille - (char *)&from)};
 
-    (void)state;
     scalar_copy(&f, &from, &to);
     assert_int_equal(to.mib, 2);
     assert_int_equal(to.permille, 4);

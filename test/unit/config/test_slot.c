@@ -10,14 +10,12 @@ static struct config_slot *slot;
 
 static int setup(void **state)
 {
-    (void)state;
     slot = config_slot_new(unit_config("packing: {candidates: 1}\n"), "f.yaml", AT_MS);
     return 0;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     config_slot_free(slot);
     return 0;
 }
@@ -28,7 +26,6 @@ static void take__replaced_meanwhile__the_old_one_stays_valid(void **state)
     struct config *next = unit_config("packing: {candidates: 2}\n");
     struct config_status status;
 
-    (void)state;
     next->generation = 2;
     config_slot_set(slot, next, AT_MS + 1000);
     assert_int_equal(held->policy.candidates, 1);
@@ -62,7 +59,6 @@ static void write__each_outcome__said(void **state)
     struct config_attempt a = {
         .outcome = CONFIG_INVALID, .at_ms = AT_MS, .hash = "0011223344556677", .error = "f.yaml:4:3: no"};
 
-    (void)state;
     expect_in_configz("{\"componentconfig\":{\"apiVersion\":");
     expect_in_configz("\"file\":\"f.yaml\",");
     expect_in_configz("\"generation\":1,\"since\":\"2026-11-20T08:00:00.123Z\",\"lastError\":null,"

@@ -73,7 +73,6 @@ static void check_rows(const struct row *rows, size_t n)
 
 static void read__accepted__tree_with_positions(void **state)
 {
-    (void)state;
     static const struct row rows[] = {
         ROW("block", "a: 1\nb:\n- x\n- 'y z'\n", "{a:1@1:4,b:[x@3:3,\"y z\"@4:3]}\n"),
         ROW("flow", "{a: [1, 2], b: {}}", "{a:[1@1:6,2@1:9],b:{}}\n"),
@@ -95,7 +94,6 @@ static void read__accepted__tree_with_positions(void **state)
 
 static void read__refused_but_complete__tree_and_findings(void **state)
 {
-    (void)state;
     static const struct row rows[] = {
         ROW("duplicate key", "a: 1\nb: 2\na: 3\n", "{a:1@1:4,b:2@2:4}\nf:3:1: duplicate key 'a', first on line 1\n"),
         ROW("duplicate key in flow, quoted", "{a: 1, \"a\": {x: 1}, b: 2}",
@@ -124,7 +122,6 @@ static void read__refused_but_complete__tree_and_findings(void **state)
 
 static void read__malformed__stops_with_place_and_remedy(void **state)
 {
-    (void)state;
     static const struct row rows[] = {
         ROW("tab", "a:\n\tb: 1\n",
             "-\nf:2:1: not valid YAML: found character that cannot start any token; "
@@ -172,7 +169,6 @@ static void read__malformed__stops_with_place_and_remedy(void **state)
  * check. */
 static void read__hostile__stops_early(void **state)
 {
-    (void)state;
     static const struct {
         const char *name, *unit, *want;
         size_t times;
@@ -205,7 +201,6 @@ static void read__hostile__stops_early(void **state)
 
 static void read__depth_at_the_cap__accepted(void **state)
 {
-    (void)state;
     char text[2 * YAML_DEPTH_MAX];
     struct strbuf out;
 
@@ -220,7 +215,6 @@ static void read__depth_at_the_cap__accepted(void **state)
 
 static void read__too_many_keys__stops(void **state)
 {
-    (void)state;
     struct strbuf text, out;
 
     strbuf_init(&text, 1 << 20);

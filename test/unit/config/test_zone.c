@@ -47,7 +47,6 @@ static void zone__of_the_system__offsets_as_libc_tells_them(void **state)
     const int64_t from_s = 0, until_s = INT64_C(7258118400); /* 1970 to 2200 */
     struct rng rng;
 
-    (void)state;
     rng_init(&rng, 7);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         struct time_zone z;
@@ -79,7 +78,6 @@ static void zone__utc__needs_no_database(void **state)
     struct time_zone z;
     struct arena a;
 
-    (void)state;
     arena_init(&a, ARENA_BYTES);
     assert_int_equal(zone_load("/nowhere", STR("UTC"), &a, &z, NULL), 0);
     assert_int_equal(z.first_offset_s, 0);
@@ -105,7 +103,6 @@ static void zone__names_that_are_none__are_refused_with_the_remedy(void **state)
         {"leapseconds", -ERR_PARSE, "not a TZif"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct time_zone z;
         struct arena a;
@@ -175,7 +172,6 @@ static void zone__slim_file__the_footer_speaks_for_all_years(void **state)
         {"", 1774746000, 777},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct strbuf b;
         struct time_zone z;
@@ -211,7 +207,6 @@ static void zone__footers_that_are_no_rules__are_refused(void **state)
                                        "CET-1CEST,M3.5.0,M10.5.0x",
                                        "<CET-1"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct strbuf b;
         struct time_zone z;
@@ -234,7 +229,6 @@ static void zone__cut_or_damaged_files__are_refused_or_read_within_bounds(void *
     struct strbuf whole;
     struct rng rng;
 
-    (void)state;
     strbuf_init(&whole, 65536);
     unit_read(ZONE_DIR "/Europe/Berlin", &whole);
     for (size_t n = 0; n < whole.n; n++) {

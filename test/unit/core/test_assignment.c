@@ -25,7 +25,6 @@ static void assignment_parse__what_was_written__gives_the_same_record(void **sta
 {
     struct rng rng;
 
-    (void)state;
     rng_init(&rng, 1);
     for (int round = 0; round < 1500; round++) {
         struct assignment as, back;
@@ -34,11 +33,11 @@ static void assignment_parse__what_was_written__gives_the_same_record(void **sta
         struct err err;
         arena_init(&a, ARENA_BYTES);
         random_assignment(&rng, &a, &as);
-        int r = assignment_format(&as, &a, &text, &err);
-        if (r == 0) {
-            r = assignment_parse(text, &a, &back, &err);
+        int rc = assignment_format(&as, &a, &text, &err);
+        if (rc == 0) {
+            rc = assignment_parse(text, &a, &back, &err);
         }
-        if (r != 0) {
+        if (rc != 0) {
             fail_msg("round %d: %s", round, err.msg);
         }
         assert_same_assignment(&as, &back);
@@ -55,7 +54,6 @@ static void assignment_signed_bytes__any_change__other_bytes(void **state)
     struct str texts[CHANGES + 1];
     struct arena a;
 
-    (void)state;
     arena_init(&a, ARENA_BYTES);
     for (int i = 0; i <= CHANGES; i++) {
         struct assigned_device of_main[] = {{STR("GPU-a"), 0, 300, 4096}, {STR("GPU-b"), 1, 300, 4096}};
@@ -149,7 +147,6 @@ static void assignment_signed_bytes__a_record__these_bytes_for_ever(void **state
     struct str got;
     struct arena a;
 
-    (void)state;
     arena_init(&a, ARENA_BYTES);
     assert_int_equal(assignment_signed_bytes(&as, STR("u"), STR("n1"), &a, &got, NULL), 0);
     assert_int_equal(got.n, sizeof(want) - 1);
@@ -170,7 +167,6 @@ static void assignment_signed_bytes__other_spelling__same_bytes(void **state)
     struct assignment as[2];
     struct arena a;
 
-    (void)state;
     arena_init(&a, ARENA_BYTES);
     for (size_t i = 0; i < 2; i++) {
         struct err err;
@@ -213,7 +209,6 @@ static void assignment_parse__restart__records_of_earlier_processes(void **state
     struct arena a;
     struct err err;
 
-    (void)state;
     arena_init(&a, ARENA_BYTES);
     if (assignment_parse(STR(text), &a, &got, &err) != 0) {
         fail_msg("%s", err.msg);
@@ -228,7 +223,6 @@ static void assignment_parse__b4_index_99_and_minus_1__a_number_and_an_error(voi
     struct assignment got = {.container_n = 77};
     struct arena a;
 
-    (void)state;
     arena_init(&a, ARENA_BYTES);
     assert_int_equal(
         assignment_parse(STR(DOC(BOX("{\"uuid\":\"a\",\"index\":-1,\"milli\":1,\"memMib\":1}"))), &a, &got, NULL),
@@ -317,17 +311,16 @@ static void assignment_parse__hostile_text__is_refused_with_a_reason(void **stat
         {"not ascending", DOC(BOX("{\"uuid\":\"b\",\"index\":1,\"milli\":1,\"memMib\":1}," DEV)), ERR_INVALID},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct arena a;
         struct assignment as = {.container_n = 77};
         struct err err = {.code = ERR_OK};
         arena_init(&a, ARENA_BYTES);
-        int r = assignment_parse(str_of(rows[i].text), &a, &as, &err);
-        if (r != -(int)rows[i].code || err.code != rows[i].code) {
-            fail_msg("%s: %d %s", rows[i].name, r, err.msg);
+        int rc = assignment_parse(str_of(rows[i].text), &a, &as, &err);
+        if (rc != -(int)rows[i].code || err.code != rows[i].code) {
+            fail_msg("%s: %d %s", rows[i].name, rc, err.msg);
         }
-        if (r != 0) {
+        if (rc != 0) {
             assert_int_equal(as.container_n, 77);
             assert_non_null(strstr(err.msg, "fgpu.io/assignment"));
         }
@@ -338,7 +331,6 @@ static void assignment_parse__hostile_text__is_refused_with_a_reason(void **stat
 /* As many containers and devices as allowed, and one more of each. */
 static void assignment_parse__counts__bounded(void **state)
 {
-    (void)state;
     for (int over = 0; over < 4; over++) {
         int container_n = ASSIGNMENT_CONTAINERS_MAX + (over == 1);
         int device_n = DEVICES_PER_NODE_MAX + (over == 2);
@@ -360,9 +352,9 @@ static void assignment_parse__counts__bounded(void **state)
             strbuf_add_char(&b, ' ');
         }
         arena_init(&a, ARENA_BYTES);
-        int r = assignment_parse(strbuf_view(&b), &a, &as, NULL);
-        assert_int_equal(r, over == 0 ? 0 : -ERR_LIMIT);
-        if (r == 0) {
+        int rc = assignment_parse(strbuf_view(&b), &a, &as, NULL);
+        assert_int_equal(rc, over == 0 ? 0 : -ERR_LIMIT);
+        if (rc == 0) {
             assert_int_equal(as.container_n, ASSIGNMENT_CONTAINERS_MAX);
             assert_int_equal(as.containers[0].device_n, DEVICES_PER_NODE_MAX);
             assert_int_equal(as.containers[0].devices[63].index, 63);
@@ -384,7 +376,6 @@ static void assignment_parse__long_texts__refused(void **state)
         {DOC(BOX("{\"uuid\":\"%.*s\",\"index\":0,\"milli\":1,\"memMib\":1}")), ASSIGNMENT_UUID_BYTES_MAX},
     };
 
-    (void)state;
     memset(longer, 'x', sizeof(longer));
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         for (int over = 0; over < 2; over++) {
@@ -409,7 +400,6 @@ static void assignment_parse__random_damage__never_crashes(void **state)
 {
     struct rng rng;
 
-    (void)state;
     rng_init(&rng, 9);
     for (int round = 0; round < 6000; round++) {
         static const char text[] = DOC(BOX(DEV) ",{\"name\":\"d\\u0041\",\"init\":true,\"devices\":[]}");
@@ -443,7 +433,6 @@ static void assignment_parse__arena_full__error(void **state)
     struct arena a;
     struct assignment as = {.container_n = 77};
 
-    (void)state;
     arena_init(&a, 1);
     assert_int_equal(assignment_parse(STR(DOC(BOX(DEV))), &a, &as, NULL), -ERR_LIMIT);
     assert_int_equal(assignment_parse(STR(DOC(BOX(""))), &a, &as, NULL), -ERR_LIMIT);

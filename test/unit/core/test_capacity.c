@@ -79,7 +79,6 @@ static void node__random_cases__as_one_after_another(void **state)
     struct rng r;
     unsigned several = 0, more = 0;
 
-    (void)state;
     rng_init(&r, SEED);
     for (int k = 0; k < CASES; k++) {
         struct random_case c;
@@ -115,7 +114,6 @@ static void node__whole_gpus__empty_ones_in_groups(void **state)
     struct demand d, share = SHARE_OF(100);
     struct assignment as = RECORD_OF("d", "GPU-n-0", 0, 100, 8192);
 
-    (void)state;
     fixture_init(&fx);
     fixture_node(&fx, "n", 8, 81920);
     fixture_pod(&fx, "p", &share, "n", &as);
@@ -139,7 +137,6 @@ static void node__whole_gpus_of_a_plugin__its_numbers(void **state)
     struct mirror m;
     struct demand share = SHARE_OF(100), two = {.dialect = "native", .plugin_managed_n = 2};
 
-    (void)state;
     fixture_init(&fx);
     fixture_node_plugin_managed(&fx, "n", 8, 81920, 8);
     fixture_pod(&fx, "p", &two, "n", NULL);
@@ -180,7 +177,6 @@ static void mirror__follows_changes__equal_to_the_ledger(void **state)
     struct mirror m;
     struct rng r;
 
-    (void)state;
     rng_init(&r, SEED);
     fixture_init(&fx);
     mirror_init(&m);

@@ -84,7 +84,6 @@ static const struct charge_row charge_rows[] = {
 
 static void gpu_request_charge__table__as_in_the_design(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(charge_rows); i++) {
         const struct charge_row *row = &charge_rows[i];
         struct gpu_request w = {.count = 1, .kind = row->kind, .milli = row->milli, .mem_mib = row->mem_mib};
@@ -102,7 +101,6 @@ static void gpu_request_charge__random_shares_of_one_device__never_add_up_to_mor
 {
     struct rng rng;
 
-    (void)state;
     rng_init(&rng, 7);
     for (int round = 0; round < 2000; round++) {
         int64_t mem = (int64_t)rng_below(&rng, 200000) + 1;
@@ -133,7 +131,6 @@ static void gpu_request_charge__random_shares_of_one_device__never_add_up_to_mor
 
 static void demand_words__every_defect__unique_and_plain(void **state)
 {
-    (void)state;
     for (unsigned d = 0; d < DEMAND_DEFECT__MAX; d++) {
         const char *text = demand_defect_text((enum demand_defect)d);
         assert_non_null(text);
@@ -181,7 +178,6 @@ static const struct pattern_row pattern_rows[] = {
 
 static void demand_allows__table__exclusions_win(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(pattern_rows); i++) {
         const struct pattern_row *row = &pattern_rows[i];
         struct demand models = {.model_n = row->n, .models = row->patterns};
@@ -199,7 +195,6 @@ static void demand_allows__table__exclusions_win(void **state)
 
 static void label_pair_hash__pairs__differ_where_the_pairs_do(void **state)
 {
-    (void)state;
     /* FNV-1a of "a=b", computed by hand with the published constants. */
     uint64_t want = UINT64_C(0xcbf29ce484222325);
     for (const char *p = "a=b"; *p != '\0'; p++) {
@@ -217,7 +212,6 @@ static void label_hashes_match__lists__all_wanted_must_be_there(void **state)
     static const uint64_t some[] = {3, 1};
     static const uint64_t other[] = {1, 4};
 
-    (void)state;
     assert_true(label_hashes_match(some, 2, labels, 3));
     assert_true(label_hashes_match(some, 1, labels, 3));
     assert_false(label_hashes_match(other, 2, labels, 3));
@@ -252,7 +246,6 @@ static void demand_copy__source_overwritten__still_equal(void **state)
         .isolate = isolate,
     };
 
-    (void)state;
     struct demand *first = demand_copy(&d);
     struct demand *second = demand_copy(first);
     assert_true(demand_equal(&d, first));
@@ -277,7 +270,6 @@ static void demand_copy__empty__is_empty(void **state)
     struct demand broken = {.defect = DEMAND_FRACTION, .dialect = "native"};
     struct demand *copy = demand_copy(&none);
 
-    (void)state;
     assert_true(demand_equal(copy, &none));
     assert_true(demand_is_empty(copy));
     assert_false(demand_equal(copy, &broken));
@@ -316,7 +308,6 @@ static void demand_equal__one_field_changed__differs(void **state)
     gpu_requests[6].mem_mib = 1;
     gpu_requests[7].phases = 3;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(gpu_requests); i++) {
         struct demand b = a;
         b.gpu_requests = &gpu_requests[i];

@@ -35,7 +35,6 @@ static void demand_histogram__equal_pods__count_as_one_shape(void **state)
 {
     struct demand_histogram *m = demand_histogram_new();
 
-    (void)state;
     assert_int_equal(demand_histogram_version(m), 0);
     arrive(m, 1000, 1, 300, 3);
     arrive(m, 1000, 1, 301, 2);
@@ -56,7 +55,6 @@ static void demand_histogram__models__are_part_of_the_shape_and_copied(void **st
     struct gpu_request w;
     struct demand d = pod(&w, 1000, 1, 300);
 
-    (void)state;
     demand_histogram_arrived(m, &d);
     d.models = &pattern;
     d.model_n = 1;
@@ -76,7 +74,6 @@ static void demand_histogram__defective_pods__do_not_count(void **state)
     struct demand_histogram *m = demand_histogram_new();
     struct demand d = {.defect = DEMAND_COUNT};
 
-    (void)state;
     demand_histogram_arrived(m, &d);
     demand_histogram_departed(m, &d);
     assert_int_equal(demand_histogram_shape_n(m), 0);
@@ -94,7 +91,6 @@ static void demand_histogram__several_containers__are_summed_on_few_devices(void
     };
     struct demand d = {.gpu_request_n = 3, .gpu_requests = w};
 
-    (void)state;
     demand_histogram_arrived(m, &d);
     assert_int_equal(demand_histogram_shape(m, 0)->count, 2);
     assert_int_equal(demand_histogram_shape(m, 0)->milli, 600);
@@ -107,7 +103,6 @@ static void demand_histogram__plugin_gpus__are_whole_and_marked(void **state)
     struct demand_histogram *m = demand_histogram_new();
     struct demand d = {.plugin_managed_n = 4};
 
-    (void)state;
     demand_histogram_arrived(m, &d);
     assert_true(demand_histogram_shape(m, 0)->plugin_managed);
     assert_int_equal(demand_histogram_shape(m, 0)->count, 4);
@@ -120,7 +115,6 @@ static void demand_histogram__between_settlements__readers_see_the_same(void **s
     struct demand_histogram *m = demand_histogram_new();
     uint64_t version;
 
-    (void)state;
     arrive(m, 1000, 1, 300, 32);
     arrive(m, 1000, 1, 301, 32); /* at 64 */
     version = demand_histogram_version(m);
@@ -139,7 +133,6 @@ static void demand_histogram__more_of_the_same__is_not_settled_again(void **stat
     struct demand_histogram *m = demand_histogram_new();
     uint64_t version;
 
-    (void)state;
     for (int i = 0; i < 500; i++) {
         arrive(m, 1000, 1, 300, 1);
         arrive(m, 1000, 1, 301, 1);
@@ -161,7 +154,6 @@ static void demand_histogram__many_times_as_many_of_the_same__is_better_known(vo
     struct demand_histogram *m = demand_histogram_new();
     uint64_t settled;
 
-    (void)state;
     arrive(m, 1000, 1, 300, 1);
     for (int i = 1; i < 4000; i++) {
         arrive(m, 1000, 1, 300, 1);
@@ -176,7 +168,6 @@ static void demand_histogram__new_shape_for_several_devices__is_settled_at_the_n
 {
     struct demand_histogram *m = demand_histogram_new();
 
-    (void)state;
     arrive(m, 1000, 1, 300, 1000);
     arrive(m, 1000, 8, 1000, 1);
     arrive(m, 1000, 1, 300, 60);
@@ -188,7 +179,6 @@ static void demand_histogram__too_many_shapes__forgets_the_rare_but_not_those_fo
 {
     struct demand_histogram *m = demand_histogram_new();
 
-    (void)state;
     arrive(m, 7, 8, 1000, 1); /* once only, long ago */
     for (int i = 0; i < 3 * DEMAND_HISTOGRAM_SHAPES_MAX; i++) {
         arrive(m, 1000 + i, 1, 300, 1);
@@ -207,7 +197,6 @@ static void demand_histogram__other_pods_for_long__replace_what_was(void **state
 {
     struct demand_histogram *m = demand_histogram_new();
 
-    (void)state;
     arrive(m, 1, 1, 100, 1000);
     arrive(m, 2, 8, 1000, 1000);
     arrive(m, 3, 1, 300, 20 * DEMAND_HISTOGRAM_PODS_MAX);
@@ -226,7 +215,6 @@ static void churn__nobody_leaves__is_none_and_in_balance__is_all(void **state)
     struct gpu_request w;
     struct demand d = pod(&w, 1000, 1, 300);
 
-    (void)state;
     arrive(m, 1000, 1, 300, 5000);
     assert_int_equal(demand_histogram_churn(m), 0);
     for (int i = 0; i < 10000; i++) {

@@ -12,14 +12,12 @@ static struct demand_histogram_report report;
 
 static int setup(void **state)
 {
-    (void)state;
     demand_histogram = demand_histogram_new();
     return 0;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     demand_histogram_free(demand_histogram);
     return 0;
 }
@@ -42,7 +40,6 @@ static void take(void)
 
 static void report__nothing_has_come__is_empty(void **state)
 {
-    (void)state;
     take();
     assert_true(report.arrived_n == 0 && report.departed_n == 0 && report.churn == 0);
     assert_true(report.weight == 0 && report.shape_n == 0 && report.top_n == 0);
@@ -52,7 +49,6 @@ static void report__some_shapes__most_frequent_first_then_larger(void **state)
 {
     const struct demand gone = {.dialect = ""};
 
-    (void)state;
     arrive(1, 300, 1000, 2);
     arrive(0, 0, 4000, 5);
     arrive(2, 500, 1000, 2);
@@ -78,7 +74,6 @@ static void report__some_shapes__most_frequent_first_then_larger(void **state)
 
 static void report__not_settled_yet__is_not_told(void **state)
 {
-    (void)state;
     arrive(1, 300, 0, DEMAND_HISTOGRAM_SETTLE_MIN + 200);
     arrive(1, 900, 0, 1);
     take();
@@ -90,7 +85,6 @@ static void report__not_settled_yet__is_not_told(void **state)
 
 static void report__many_shapes__the_most_frequent_and_the_weight_of_all(void **state)
 {
-    (void)state;
     for (int i = 1; i <= 100; i++) { /* frequencies in no order */
         arrive(1, i, 0, 1 + i * 37 % 101);
     }
@@ -108,7 +102,6 @@ static void report__the_same_pods_in_another_order__is_the_same(void **state)
 {
     struct demand_histogram_report first;
 
-    (void)state;
     for (int i = 0; i < 50; i++) {
         arrive((uint16_t)(1 + i % 3), 20 + i, i * 100, 3);
     }
@@ -138,7 +131,6 @@ static void report__models__as_the_annotation_says_them(void **state)
     struct demand d = {.gpu_request_n = 1, .gpu_requests = &w, .model_n = 2, .models = patterns};
     char exact[DEMAND_HISTOGRAM_REPORT_MODELS_BYTES];
 
-    (void)state;
     memset(long_name, 'x', sizeof(long_name));
     demand_histogram_arrived(demand_histogram, &d);
     demand_histogram_settle(demand_histogram);
@@ -173,7 +165,6 @@ static void prices__before_anybody_looked_ahead__are_not_known(void **state)
     struct forecast *o = forecast_new();
     struct forecast_report r;
 
-    (void)state;
     forecast_report(o, &r);
     assert_false(r.known);
     forecast_free(o);
@@ -200,7 +191,6 @@ static void prices__whole_machines_are_wanted__have_a_price(void **state)
     const struct demand gang = WHOLE_GPUS(8), share = SHARE_OF(600);
     struct forecast_scarce places, sized;
 
-    (void)state;
     fixture_init(&f);
     fixture_node(&f, "a", 8, 1024);
     fixture_node(&f, "b", 8, 1024);

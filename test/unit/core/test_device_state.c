@@ -47,7 +47,6 @@ static const struct takes_row takes_rows[] = {
 
 static void takes__rows__as_expected(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(takes_rows); i++) {
         const struct takes_row *row = &takes_rows[i];
         struct device_state d = device(row->milli, row->mem_mib, row->slots, row->flags);
@@ -62,7 +61,6 @@ static void take__share__marks_in_use(void **state)
 {
     struct device_state d = device(1000, 16000, 16, OK);
 
-    (void)state;
     device_take(&d, &(struct charge){300, 1, 4000, false});
     assert_int_equal(d.milli_free, 700);
     assert_int_equal(d.mem_free_mib, 12000);
@@ -74,7 +72,6 @@ static void take__whole__marks_held_alone(void **state)
 {
     struct device_state d = device(1000, 16000, 16, OK);
 
-    (void)state;
     device_take(&d, &(struct charge){1000, 1, 16000, true});
     assert_int_equal(d.flags, OK | DEVICE_IN_USE | DEVICE_EXCLUSIVE);
     assert_false(device_takes(&d, &(struct charge){0, 0, 0, false}));
@@ -84,7 +81,6 @@ static void take__more_than_free__goes_below_zero(void **state)
 {
     struct device_state d = device(100, 1000, 1, OK | DEVICE_IN_USE);
 
-    (void)state;
     device_take(&d, &(struct charge){300, 2, 4000, false});
     assert_int_equal(d.milli_free, -200);
     assert_int_equal(d.mem_free_mib, -3000);
@@ -97,7 +93,6 @@ static void take__absurd_amounts__stop_at_the_smallest(void **state)
     const struct charge huge = {INT32_MAX, INT32_MAX, INT64_MAX, false};
     struct device_state d = device(100, 1000, 1, OK | DEVICE_IN_USE);
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         device_take(&d, &huge);
     }

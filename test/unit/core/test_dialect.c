@@ -23,7 +23,6 @@ static void dialects__table__these_in_this_order(void **state)
 {
     static const char *const names[] = {"native", "units", "kai"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         assert_non_null(dialects[i]);
         assert_string_equal(dialects[i]->name, names[i]);
@@ -36,7 +35,6 @@ static void dialects__table__these_in_this_order(void **state)
 
 static void dialects__functions__none_without_its_other_half(void **state)
 {
-    (void)state;
     for (size_t i = 0; dialects[i] != NULL; i++) {
         const struct dialect *d = dialects[i];
 
@@ -57,7 +55,6 @@ static void dialects__functions__none_without_its_other_half(void **state)
 /* Two dialects that read the same annotation would both claim its pods. */
 static void dialects__request_keys__one_reader_each(void **state)
 {
-    (void)state;
     for (size_t i = 0; dialects[i] != NULL; i++) {
         for (size_t k = 0; k < key_n(dialects[i]->request_keys); k++) {
             const char *name = dialects[i]->request_keys[k].name;
@@ -84,7 +81,6 @@ static void dialects__resources__one_owner_each(void **state)
                                        STR("fgpu.io/gpu-count")};
     struct policy p = *policy_defaults();
 
-    (void)state;
     p.compute_resources = compute;
     p.compute_resource_n = ARRAY_LEN(compute);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -112,7 +108,6 @@ static void check_meant(const struct dialect *d, const struct dialect_key *key)
 
 static void dialects__words_with_a_domain__each_has_its_sentence(void **state)
 {
-    (void)state;
     for (size_t i = 0; dialects[i] != NULL; i++) {
         const struct dialect *d = dialects[i];
 
@@ -128,7 +123,6 @@ static void dialects__words_with_a_domain__each_has_its_sentence(void **state)
 
 static void dialect_writes_key__alone_or_per_container__not_what_only_begins_so(void **state)
 {
-    (void)state;
     assert_true(dialect_writes_key(STR("fgpu.io/assignment")));
     assert_false(dialect_writes_key(STR("fgpu.io/assignment.c0"))); /* one for the whole pod */
     assert_true(dialect_writes_key(STR("fgpu.io/visible-devices")));
@@ -154,7 +148,6 @@ static void dialects__assignment_read_back__the_same_as_far_as_its_format_goes(v
     struct rng rng;
     size_t writers = 0;
 
-    (void)state;
     rng_init(&rng, 4);
     for (size_t i = 0; dialects[i] != NULL; i++) {
         const struct dialect *d = dialects[i];
@@ -186,7 +179,6 @@ static void dialects__no_assignment__not_found(void **state)
     struct assignment as;
     struct arena a;
 
-    (void)state;
     arena_init(&a, 1 << 12);
     for (size_t i = 0; dialects[i] != NULL; i++) {
         if (dialects[i]->parse_assignment != NULL) {
@@ -201,7 +193,6 @@ static void dialect_answer__whoever_asked__own_record_first_and_own_keys_only(vo
 {
     struct rng rng;
 
-    (void)state;
     rng_init(&rng, 5);
     for (size_t i = 0; dialects[i] != NULL; i++) {
         for (int round = 0; round < 200; round++) {

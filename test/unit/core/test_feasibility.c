@@ -48,7 +48,6 @@ static void place__random_cases__equals_oracle(void **state)
     struct rng r;
     size_t n = strategy_count();
 
-    (void)state;
     rng_init(&r, SEED);
     for (int k = 0; k < CASES; k++) {
         random_case_draw(&r, 4, 8, &c);
@@ -62,7 +61,6 @@ static void place__gpus_cut_into_instances__equals_oracle(void **state)
     struct rng r;
     size_t n = strategy_count();
 
-    (void)state;
     rng_init(&r, SEED + 5);
     for (int k = 0; k < CASES / 2; k++) {
         random_case_draw(&r, 4, 6, &c);
@@ -78,7 +76,6 @@ static void place__many_containers__equals_oracle(void **state)
     struct rng r;
     size_t n = strategy_count();
 
-    (void)state;
     rng_init(&r, SEED + 1);
     for (int k = 0; k < CASES / 4; k++) {
         random_case_draw(&r, RANDOM_GPU_REQUESTS_MAX, 4, &c);
@@ -127,7 +124,6 @@ static void place__tight_sums__equals_oracle(void **state)
     struct rng r;
     size_t n = strategy_count();
 
-    (void)state;
     rng_init(&r, SEED + 4);
     for (int k = 0; k < CASES / 4; k++) {
         draw_tight(&r, &c);
@@ -140,7 +136,6 @@ static void charge__random_placements__equals_sums(void **state)
     static struct random_case c;
     struct rng r;
 
-    (void)state;
     rng_init(&r, SEED + 2);
     for (int k = 0; k < 5000; k++) {
         struct placement p;
@@ -327,7 +322,6 @@ static const struct named_case named_cases[] = {
 
 static void place__named_cases__as_expected(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(named_cases); i++) {
         const struct named_case *row = &named_cases[i];
         struct node_state node = {.device_n = (uint16_t)row->device_n, .flags = NODE_DESCRIBED};
@@ -420,7 +414,6 @@ static void place__node_rules__as_expected(void **state)
 {
     static const struct device_state device = EMPTY_DEVICE;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(node_cases); i++) {
         const struct node_case *row = &node_cases[i];
         struct placement p;
@@ -441,7 +434,6 @@ static void place__whole_with_constraint__every_device_must_be_allowed(void **st
     const uint8_t one[] = {1, 0}, both[] = {1, 1};
     struct placement p;
 
-    (void)state;
     devices[1].model_id = 1;
     assert_int_equal(feasibility_place(&node, devices, one, &d, strategies[0], &p), VERDICT_NOT_ALLOWED);
     assert_int_equal(feasibility_place(&node, devices, both, &d, strategies[0], &p), VERDICT_FITS);
@@ -464,7 +456,6 @@ static void place__largest_demand__ends(void **state)
     struct placement p;
     enum verdict v;
 
-    (void)state;
     for (int i = 0; i < DEVICES_PER_NODE_MAX; i++) {
         devices[i] = (struct device_state)EMPTY_DEVICE;
         devices[i].milli_free = 1000 - i;
@@ -498,7 +489,6 @@ static void place__hard_packing__gives_up_rather_than_lie(void **state)
     struct placement p;
     int32_t sum = 0;
 
-    (void)state;
     for (int i = 0; i < 8; i++) {
         devices[i] = (struct device_state)MEMORY_UNKNOWN_DEVICE;
     }
@@ -524,7 +514,6 @@ static void place__more_twins_than_room__is_no_combination(void **state)
     struct demand d = {.gpu_request_n = 9, .gpu_requests = gpu_requests};
     struct placement p;
 
-    (void)state;
     for (int i = 0; i < 8; i++) {
         devices[i] = (struct device_state)DEVICE(900 - i, 16000, 0);
     }
@@ -546,7 +535,6 @@ static void pessimistic__all_containers_of_the_worst_phase(void **state)
     struct demand d = {.gpu_request_n = 3, .gpu_requests = gpu_requests};
     struct charge c = demand_pessimistic_charge(&d, &device);
 
-    (void)state;
     assert_int_equal(c.milli, 800);
     assert_int_equal(c.mem_mib, 5000);
     assert_int_equal(c.slots, 2);
@@ -559,7 +547,6 @@ static void pessimistic__defect_or_whole__takes_the_device(void **state)
     const struct gpu_request gpu_requests[] = {{BOTH(300, 1000), .phases = 1}, {WHOLE(1), .phases = 1}};
     const struct demand demands[] = {{.defect = DEMAND_COUNT}, {.gpu_request_n = 2, .gpu_requests = gpu_requests}};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(demands); i++) {
         struct charge c = demand_pessimistic_charge(&demands[i], &device);
 
@@ -576,7 +563,6 @@ static void charge__device_not_in_placement__is_nothing(void **state)
     const struct placement p = {{2}};
     struct charge c = placement_charge(&d, &p, devices, 0);
 
-    (void)state;
     assert_int_equal(c.milli, 0);
     assert_int_equal(c.slots, 0);
     assert_int_equal(placement_charge(&d, &p, devices, 1).milli, 100);
@@ -590,7 +576,6 @@ static void charge__absurd_amounts__stop_at_the_largest(void **state)
     struct demand d = {.gpu_request_n = 2, .gpu_requests = gpu_requests};
     struct charge c = demand_pessimistic_charge(&d, &device);
 
-    (void)state;
     assert_int_equal(c.milli, INT32_MAX);
     assert_true(c.mem_mib == INT64_MAX);
 }

@@ -212,7 +212,6 @@ static void verdict__random_cases__is_true_and_its_cure_helps(void **state)
     unsigned seen[VERDICT__MAX] = {0};
     struct rng r;
 
-    (void)state;
     rng_init(&r, SEED);
     for (int k = 0; k < CASES; k++) {
         enum verdict v;

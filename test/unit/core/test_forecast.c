@@ -25,7 +25,6 @@ static void typical__pods__are_the_frequent_ones_without_memory(void **state)
     struct demand_histogram *m = demand_histogram_new();
     const struct forecast_typical *t;
 
-    (void)state;
     fixture_init(&f);
     arrive(m, 1000, 1, 1, 500, 20);
     arrive(m, 1000, 2, 1, 500, 20);
@@ -53,7 +52,6 @@ static void typical__enough_covered__leaves_the_rest_out(void **state)
     struct forecast *o = forecast_new();
     struct demand_histogram *m = demand_histogram_new();
 
-    (void)state;
     fixture_init(&f);
     arrive(m, 1000, 1, 1, 500, 95);
     arrive(m, 1000, 1, 1, 200, 5);
@@ -73,7 +71,6 @@ static void typical__unchanged__keeps_its_version(void **state)
     struct demand_histogram *m = demand_histogram_new();
     uint64_t version;
 
-    (void)state;
     fixture_init(&f);
     arrive(m, 1000, 1, 1, 500, 95);
     forecast_give_demand_histogram(o, m);
@@ -96,7 +93,6 @@ static void typical__strategy_that_does_not_look_ahead__costs_nothing(void **sta
     struct forecast *o = forecast_new();
     const struct strategy plain = {.name = "plain"};
 
-    (void)state;
     fixture_init(&f);
     assert_true(forecast_follow(o, ledger_cluster_view(f.l), &plain));
     assert_int_equal(forecast_typical_version(o), 0);
@@ -143,7 +139,6 @@ static void shapes__more_than_are_kept_once_nodes_are_counted__all_are_counted_a
                              .names_version = 1,
                              .gpus_version = 1};
 
-    (void)state;
     unlike_machines(nodes, devices);
     arrive(m, 1000, 1, 1, 500, 100);
     c.node_n = FEW_MACHINES;

@@ -94,7 +94,6 @@ static void value__others_are_expected__is_what_a_new_look_finds(void **state)
     const struct value *w;
     struct term t;
 
-    (void)state;
     scene_init(&s);
     w = forecast_value(s.o, &r, BOTH);
     t = term_of(&s, w);
@@ -123,7 +122,6 @@ static void value__part_without_weight__is_not_looked_for(void **state)
     const struct value *w;
     uint64_t work;
 
-    (void)state;
     scene_init(&s);
     w = forecast_value(s.o, &r, VALUE_AMONG);
     assert_true(w->filled < 0 && w->filled_among >= 0);
@@ -143,7 +141,6 @@ static void value__too_many_devices_to_keep__is_unknown_when_others_are_expected
     const struct value *w;
     struct term t;
 
-    (void)state;
     scene_init(&s);
     w = forecast_value(s.o, &r, BOTH);
     t = term_of(&s, w);
@@ -160,7 +157,6 @@ static void value__place_taken_or_shapes_forgotten__is_unknown(void **state)
     const struct value *w;
     struct term t;
 
-    (void)state;
     scene_init(&s);
     w = forecast_value(s.o, &r, VALUE_FILLED);
     t = term_of(&s, w);

@@ -40,7 +40,6 @@ static void host_request__containers__peak_over_the_phases(void **state)
         {"a request of nothing wins, too", "a: ~cpu=0 cpu=2", 0, 0},
         {"beside GPUs", "a: gpu-milli=500 ~cpu=4 ~memory=8Gi", 4000, 8192},
     };
-    (void)state;
     check_rows(rows, ARRAY_LEN(rows));
 }
 
@@ -58,7 +57,6 @@ static void host_request__pod_level_and_overhead__as_the_scheduler_counts(void *
         {"unless a container has one", "a: ~cpu=1; pod: cpu=5 memory=9Mi", 1000, 9},
         {"or a limit", "a: cpu=1; pod: cpu=5", 1000, 0},
     };
-    (void)state;
     check_rows(rows, ARRAY_LEN(rows));
 }
 
@@ -81,7 +79,6 @@ static void host_request__quantities__rounded_up_and_saturated(void **state)
         {"below all numbers", "a: ~cpu=-9223372036854775808; b: ~cpu=1", 1000, 0},
         {"empty", "a: ~cpu=", 0, 0},
     };
-    (void)state;
     check_rows(rows, ARRAY_LEN(rows));
 }
 
@@ -102,7 +99,6 @@ static void dialect_demand__host__of_every_pod(void **state)
         {"a: ~cpu=2; @gpu-fraction=0.5", DEMAND_OK, false, 2000},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct made_pod *m = made_pod_new(rows[i].pod);
         struct demand d;
@@ -131,7 +127,6 @@ static void host_capacity__allocatable__rounded_towards_less(void **state)
         {{{STR_NULL, STR_NULL}}, 0, {0, 0}},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct node n = {.allocatable = {rows[i].items, rows[i].n}};
         struct host_capacity got = host_capacity_of_node(&n);

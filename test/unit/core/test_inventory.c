@@ -166,7 +166,6 @@ static void inventory__annotation__as_written(void **state)
         {"wins on a shared node", GPUS(GPU_A) " label:gpu.replicas=4 label:gpu.count=1",
          "annotation 0:GPU-a:-1::81920:16:-1:ok", NULL},
     };
-    (void)state;
     check_rows(policy_defaults(), rows, ARRAY_LEN(rows));
 }
 
@@ -211,7 +210,6 @@ static void inventory__malformed_annotation__no_devices_and_no_other_source(void
               "\"memMib\":1}"),
          "annotation", "same uuid or index"},
     };
-    (void)state;
     check_rows(policy_defaults(), rows, ARRAY_LEN(rows));
 }
 
@@ -277,7 +275,6 @@ static void inventory__gfd_labels__devices_are_indexes(void **state)
         {"MIG mixed with no instances", "label:gpu.count=1 label:mig.strategy=mixed label:mig-1g.10gb.count=0",
          "gfd 0::-1::0:16:-1:ok", NULL},
     };
-    (void)state;
     check_rows(policy_defaults(), rows, ARRAY_LEN(rows));
 }
 
@@ -329,7 +326,6 @@ static void inventory__mig_in_the_annotation__instances_beside_their_gpu(void **
          MIG_A(IN("M0", "1g.5gb", 0)) " label:gpu.product=NVIDIA-A100-SXM4-40GB-MIG-1g.5gb alloc:nvidia.com/gpu=1",
          "annotation 0:GPU-a" A40 "40960:16:-1:ok:mig 1024:M0" A40 "4864:1:-1:ok:1g.5gb@0/0# single +1", NULL},
     };
-    (void)state;
     check_rows(policy_defaults(), rows, ARRAY_LEN(rows));
 }
 
@@ -356,7 +352,6 @@ static void inventory__mig_that_cannot_be__no_devices_and_the_reason(void **stat
         {"no number in allocatable", MIG_A("") " alloc:nvidia.com/mig-1g.5gb=x",
          "annotation 0:GPU-a" A40 "40960:16:-1:ok:mig", "not a whole number"},
     };
-    (void)state;
     check_rows(policy_defaults(), rows, ARRAY_LEN(rows));
 }
 
@@ -387,7 +382,6 @@ static void inventory__mig_of_a_plugin__counted_by_profile(void **state)
          "label:gpu.count=1 label:gpu.product=NVIDIA-A100-SXM4-40GB-MIG-1g.5gb-SHARED alloc:nvidia.com/gpu=4",
          "gfd single +4/?", "replicas"},
     };
-    (void)state;
     check_rows(policy_defaults(), rows, ARRAY_LEN(rows));
 }
 
@@ -449,7 +443,6 @@ static void inventory__resources__totals_are_divided(void **state)
                                                       {STR("x/units"), 200, ABOVE_REFUSE, PICKS_KUBELET}};
     struct policy p = *policy_defaults();
 
-    (void)state;
     p.compute_resources = compute;
     p.compute_resource_n = ARRAY_LEN(compute);
     check_rows(&p, rows, ARRAY_LEN(rows));
@@ -480,7 +473,6 @@ static void inventory__templates__last_resort_and_memory_of_others(void **state)
     };
     struct policy p = *policy_defaults();
 
-    (void)state;
     p.templates = templates;
     p.template_n = ARRAY_LEN(templates);
     check_rows(&p, rows, ARRAY_LEN(rows));
@@ -532,7 +524,6 @@ static void inventory__item_15_allocatable_alone__no_devices_without_the_word_of
     };
     struct policy p = *policy_defaults();
 
-    (void)state;
     p.compute_resources = compute;
     p.compute_resource_n = ARRAY_LEN(compute);
     p.templates = templates;
@@ -579,7 +570,6 @@ static void inventory__item_15_agent_of_another_system__devices_stay_and_take_no
     static const struct str memory[] = {STR("tencent.com/vcuda-memory")};
     struct policy p = *policy_defaults();
 
-    (void)state;
     p.memory_resources = memory;
     p.memory_resource_n = ARRAY_LEN(memory);
     check_rows(&p, rows, ARRAY_LEN(rows));
@@ -597,7 +587,6 @@ static void inventory__reserve_and_slots__from_the_policy(void **state)
     };
     struct policy p = *policy_defaults();
 
-    (void)state;
     p.mem_reserve_mib = 100;
     p.max_sharers = 3;
     check_rows(&p, rows, ARRAY_LEN(rows));
@@ -618,7 +607,6 @@ static void inventory__override__settings_of_the_nodes_it_selects(void **state)
     struct inventory inv;
     const char *note;
 
-    (void)state;
     p.overrides = &override;
     p.override_n = 1;
     p.overcommit_mem_milli = 1250;
@@ -633,7 +621,6 @@ static void inventory__override__settings_of_the_nodes_it_selects(void **state)
 
 static void inventory__annotation_counts__bounded(void **state)
 {
-    (void)state;
     for (int over = 0; over < 2; over++) {
         struct strbuf b;
         struct made_node m;
@@ -660,7 +647,6 @@ static void inventory__arena_full__says_so_and_leaves_the_results(void **state)
 {
     static const char *const nodes[] = {GPUS(GPU_A), "label:gpu.count=1", "alloc:gpu-milli=1000",
                                         GPUS("{\"uuid\":\"GPU-\\u0061\",\"index\":0,\"memMib\":1}")};
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(nodes); i++) {
         struct made_node m;
         struct arena tiny;
@@ -682,7 +668,6 @@ static void inventory__random_damage__indexes_stay_unique_and_in_range(void **st
                                "\"slots\":10,\"numa\":-1,\"healthy\":true,\"mig\":[" IN("MIG-1", "1g.5gb", 1) "]}]}";
     struct rng rng;
 
-    (void)state;
     rng_init(&rng, 4);
     for (int round = 0; round < 6000; round++) {
         struct kv annotation = {STR("fgpu.io/gpus"), {NULL, 0}};
@@ -739,7 +724,6 @@ static void inventory__profile_of_virtual_gpus__each_is_a_fixed_slice(void **sta
          "annotation 0:GPU-a:-1:v100-4q-4GB:4096:1:-1:ok:slice", NULL},
     };
 
-    (void)state;
     check_rows(policy_defaults(), rows, ARRAY_LEN(rows));
 }
 

@@ -47,7 +47,6 @@ static void kai__requests__as_its_users_know_them(void **state)
     };
     struct policy p = serving();
 
-    (void)state;
     check_demands(&p, rows, ARRAY_LEN(rows));
 }
 
@@ -100,7 +99,6 @@ static void kai__absurd_requests__are_refused(void **state)
     };
     struct policy p = serving();
 
-    (void)state;
     check_demands(&p, rows, ARRAY_LEN(rows));
 }
 
@@ -125,7 +123,6 @@ static void kai__beside_other_vocabularies__are_refused(void **state)
     };
     struct policy p = serving();
 
-    (void)state;
     check_demands(&p, rows, ARRAY_LEN(rows));
 }
 
@@ -138,7 +135,6 @@ static void kai__not_served__means_nothing(void **state)
         {"beside a request", "c: gpu-milli=300; @/gpu-fraction=0.5", "c 1xmilli(300,0)@1"},
     };
 
-    (void)state;
     check_demands(policy_defaults(), rows, ARRAY_LEN(rows));
 }
 

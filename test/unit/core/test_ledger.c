@@ -8,7 +8,6 @@ static void reserve__two_halves__share_one_device(void **state)
     struct demand half = SHARE_OF(500);
     struct demand more;
 
-    (void)state;
     more = SHARE_OF(600);
     fixture_pod(&fx, "a", &half, NULL, NULL);
     fixture_pod(&fx, "b", &half, NULL, NULL);
@@ -25,7 +24,6 @@ static void reserve__nothing_left__is_refused_and_changes_nothing(void **state)
     struct demand whole = WHOLE_GPUS(2);
     struct demand one = SHARE_OF(1);
 
-    (void)state;
     fixture_pod(&fx, "a", &whole, NULL, NULL);
     fixture_pod(&fx, "b", &one, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
@@ -37,7 +35,6 @@ static void reserve__same_uid_twice__is_a_conflict(void **state)
 {
     struct demand d = SHARE_OF(300);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), -ERR_CONFLICT);
@@ -50,7 +47,6 @@ static void reserve__stale_placement__is_refused(void **state)
     struct ledger_op op = {.kind = LEDGER_RESERVE,
                            .reserve = {.node_name = STR("n1"), .decision_id = STR("x"), .placement = &at}};
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     fixture_pod(&fx, "b", &d, NULL, NULL);
     at.gpu_request_devices[0] = 1;
@@ -69,7 +65,6 @@ static void reservation__late_event_shows_pod_unbound__stays_charged(void **stat
 {
     struct demand d = SHARE_OF(300);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
     fixture_pod(&fx, "a", &d, NULL, NULL);
@@ -84,7 +79,6 @@ static void reservation__relist_without_the_pod__stays_until_its_binding_decides
 {
     struct demand d = SHARE_OF(300);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
     fixture_bracket(&fx, LEDGER_PODS_BEGIN);
@@ -101,7 +95,6 @@ static void release__frees_and_adopts_the_request_seen_meanwhile(void **state)
 {
     struct demand before = ANNOTATED_SHARE_OF(300), after = ANNOTATED_SHARE_OF(900);
 
-    (void)state;
     fixture_pod(&fx, "a", &before, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
     fixture_pod(&fx, "a", &after, NULL, NULL);
@@ -116,7 +109,6 @@ static void watch__faster_than_the_reply__confirm_and_release_change_nothing(voi
     struct demand d = SHARE_OF(300);
     struct assignment as = RECORD_OF("a", "GPU-n1-0", 0, 300, 24 * GIB);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
     fixture_pod(&fx, "a", &d, "n1", &as);
@@ -131,7 +123,6 @@ static void gone__twice__frees_once(void **state)
 {
     struct demand d = SHARE_OF(300);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
     fixture_name_op(&fx, LEDGER_POD_GONE, "a");
@@ -144,7 +135,6 @@ static void bypass__bound_without_record__counts_on_every_device(void **state)
 {
     struct demand d = SHARE_OF(300);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n1", NULL);
     assert_int_equal(fixture_pod_state(&fx, "a"), LEDGER_FOREIGN);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
@@ -157,7 +147,6 @@ static void bypass__record_arrives_later__moves_to_its_device(void **state)
     struct demand d = SHARE_OF(300);
     struct assignment as = RECORD_OF("x", "GPU-n1-1", 1, 300, 0);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n1", NULL);
     fixture_pod(&fx, "a", &d, "n1", &as);
     assert_int_equal(fixture_pod_state(&fx, "a"), LEDGER_BOUND);
@@ -169,7 +158,6 @@ static void bypass__malformed_request__takes_whole_devices(void **state)
 {
     struct demand d = {.defect = DEMAND_FRACTION, .dialect = "native"};
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n1", NULL);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 0);
     assert_true(fixture_state(&fx, "n1")->devices[1].exclusive);
@@ -183,7 +171,6 @@ static void B4__forged_record__counts_pessimistically(void **state)
     struct assigned_container c;
     struct assigned_device dev;
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         struct assignment as = fixture_record(&c, &dev, "x", "GPU-of-nobody", indexes[i], 1, 1);
 
@@ -201,7 +188,6 @@ static void tamper__record_edited_after_binding__is_ignored_and_shown(void **sta
     struct assigned_device dev;
     struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-0", 0, 300, 0);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n1", &as);
     as = fixture_record(&c, &dev, "x", "GPU-n1-1", 1, 1, 0);
     fixture_pod(&fx, "a", &d, "n1", &as);
@@ -220,7 +206,6 @@ static void rule1__edited_request__charge_never_falls(void **state)
     struct demand broken = {.defect = DEMAND_FRACTION, .dialect = "native"};
     struct assignment as = RECORD_OF("x", "GPU-n1-0", 0, 500, 40 * GIB);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n1", &as);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 500);
     fixture_pod(&fx, "a", &less, "n1", &as);
@@ -237,7 +222,6 @@ static void rule1__edited_request_grows__charge_follows(void **state)
     struct demand d = ANNOTATED_SHARE_OF(500), more = ANNOTATED_SHARE_OF(700);
     struct assignment as = RECORD_OF("x", "GPU-n1-0", 0, 500, 40 * GIB);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n1", &as);
     fixture_pod(&fx, "a", &more, "n1", &as);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 300);
@@ -251,7 +235,6 @@ static void rule1__restart_after_edit__record_is_the_floor(void **state)
     struct assigned_device dev;
     struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-0", 0, 500, 40 * GIB);
 
-    (void)state;
     fixture_pod(&fx, "a", &less, "n1", &as);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 500);
     assert_int_equal(fixture_mem_free(&fx, "n1", 0), 40 * GIB);
@@ -266,7 +249,6 @@ static void rule1__resources__record_amounts_do_not_count(void **state)
     struct demand d = SHARE_OF(300);
     struct assignment as = RECORD_OF("x", "GPU-n1-0", 0, 1, 1);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n1", &as);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
 }
@@ -276,7 +258,6 @@ static void B1__foreign_pod_larger_than_the_device__free_is_negative_and_device_
 {
     struct demand huge = SHARE_AND_MEMORY_OF(100, 500 * GIB), small = SHARE_AND_MEMORY_OF(0, 1);
 
-    (void)state;
     fixture_pod(&fx, "a", &huge, "n1", NULL);
     assert_int_equal(fixture_mem_free(&fx, "n1", 0), -420 * GIB);
     fixture_pod(&fx, "b", &small, NULL, NULL);
@@ -290,7 +271,6 @@ static void B2__node_shrinks__free_follows_below_zero(void **state)
 {
     struct demand d = SHARE_AND_MEMORY_OF(500, 60 * GIB), small = SHARE_AND_MEMORY_OF(1, 1);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
     fixture_node(&fx, "n1", 2, 40 * GIB);
@@ -305,7 +285,6 @@ static void device_lost__pod_keeps_it_until_gone_and_others_stay_free(void **sta
     struct demand d = SHARE_OF(300);
     struct assignment as = RECORD_OF("x", "GPU-n1-1", 1, 300, 0);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n1", &as);
     fixture_node(&fx, "n1", 1, 80 * GIB);
     assert_int_equal(fixture_state(&fx, "n1")->device_n, 2);
@@ -321,7 +300,6 @@ static void device_lost__its_pod_bound_by_another_decision__stays_and_others_sta
     struct demand d = SHARE_OF(300), whole = WHOLE_GPUS(1);
     struct assignment as = RECORD_OF("other", "GPU-n1-1", 1, 300, 0);
 
-    (void)state;
     fixture_pod(&fx, "first", &whole, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "first", "n1"), 0);
     fixture_pod(&fx, "a", &d, NULL, NULL);
@@ -343,7 +321,6 @@ static void device_lost__its_pod_bound_without_naming_it__goes(void **state)
     struct demand d = WHOLE_GPUS(2);
     const struct demand nothing = {.dialect = ""};
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
     fixture_node(&fx, "n1", 1, 80 * GIB);
@@ -369,7 +346,6 @@ static void device_lost__named_while_its_holder_is_there__taken_and_others_stay_
     struct demand d = SHARE_OF(300);
     struct assignment as = RECORD_OF("x", "GPU-n1-1", 1, 300, 0);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n1", &as);
     fixture_node(&fx, "n1", 1, 80 * GIB);
     fixture_pod(&fx, "b", &d, "n1", &as);
@@ -384,7 +360,6 @@ static void device_lost__named_when_its_holder_has_left__counts_on_every_device(
     struct demand d = SHARE_OF(300);
     struct assignment as = RECORD_OF("x", "GPU-n1-1", 1, 300, 0);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n1", &as);
     fixture_node(&fx, "n1", 1, 80 * GIB);
     fixture_name_op(&fx, LEDGER_POD_GONE, "a");
@@ -398,7 +373,6 @@ static void uuids_appear__pods_known_by_index_stay_on_their_devices(void **state
     struct demand d = SHARE_OF(300);
     struct assignment as = RECORD_OF("x", "", 1, 300, 0);
 
-    (void)state;
     fixture_node_indexes(&fx, "n2", 2, 80 * GIB);
     fixture_pod(&fx, "a", &d, "n2", &as);
     assert_int_equal(fixture_milli_free(&fx, "n2", 1), 700);
@@ -428,7 +402,6 @@ static void foreign_pod__observed_again_as_it_was__node_is_not_touched(void **st
     struct demand d = SHARE_OF(300), more = SHARE_OF(400);
     uint64_t version;
 
-    (void)state;
     fixture_pod(&fx, "f", &d, "n1", NULL);
     fixture_pod(&fx, "g", &d, "n1", NULL);
     version = version_of("n1");
@@ -446,7 +419,6 @@ static void foreign_pod_on_unseen_node__observed_again__stays_attached(void **st
 {
     struct demand d = SHARE_OF(300);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n9", NULL);
     fixture_pod(&fx, "a", &d, "n9", NULL);
     assert_null(ledger_check(fx.l));
@@ -459,7 +431,6 @@ static void pod_before_node__is_charged_when_the_node_appears(void **state)
     struct demand d = SHARE_OF(300);
     struct assignment as = RECORD_OF("x", "GPU-n9-1", 1, 300, 0);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n9", &as);
     fixture_node(&fx, "n9", 2, 80 * GIB);
     assert_int_equal(fixture_milli_free(&fx, "n9", 0), 1000);
@@ -470,7 +441,6 @@ static void node_recreated__its_pods_still_count(void **state)
 {
     struct demand d = SHARE_OF(300);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
     fixture_name_op(&fx, LEDGER_NODE_GONE, "n1");
@@ -485,7 +455,6 @@ static void exclusion__shares_and_whole_pods_keep_off_each_other(void **state)
     struct demand share = fixture_share(&w, 300);
     struct demand whole = {.dialect = "native", .plugin_managed_n = 1};
 
-    (void)state;
     fixture_node_plugin_managed(&fx, "w1", 2, 80 * GIB, 2);
     fixture_node_plugin_managed(&fx, "w2", 2, 80 * GIB, 2);
     fixture_pod(&fx, "s", &share, NULL, NULL);
@@ -514,7 +483,6 @@ static void isolation__works_both_ways(void **state)
                                       .label_hashes = &app,
                                       .label_n = 1}};
 
-    (void)state;
     shy.isolate = &app;
     shy.isolate_n = 1;
     fixture_node(&fx, "one", 1, 80 * GIB);
@@ -533,7 +501,6 @@ static void assignment__round_trip_through_a_restart__same_devices(void **state)
     struct assignment as;
     struct arena a;
 
-    (void)state;
     arena_init(&a, 1 << 20);
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
@@ -553,7 +520,6 @@ static void empty_demand__is_not_kept(void **state)
     struct demand none = {.dialect = ""};
     struct demand d = SHARE_OF(300);
 
-    (void)state;
     fixture_pod(&fx, "a", &none, NULL, NULL);
     fixture_pod(&fx, "b", &none, "n1", NULL);
     assert_false(ledger_find_pod(fx.l, STR("a"), &(struct ledger_pod){0}));
@@ -568,7 +534,6 @@ static void relist__pod_missing__is_freed(void **state)
     struct demand d = SHARE_OF(300);
     struct assignment as = RECORD_OF("x", "GPU-n1-0", 0, 300, 0);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n1", &as);
     fixture_pod(&fx, "b", &d, "n1", &as);
     fixture_bracket(&fx, LEDGER_PODS_BEGIN);
@@ -581,7 +546,6 @@ static void relist__node_missing__is_forgotten_unless_pods_are_on_it(void **stat
 {
     struct demand d = SHARE_OF(300);
 
-    (void)state;
     fixture_node(&fx, "n2", 1, GIB);
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);

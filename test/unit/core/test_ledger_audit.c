@@ -10,7 +10,6 @@ static uint64_t touched;
 
 static int setup(void **state)
 {
-    (void)state;
     fixture_init(&fx);
     fixture_node(&fx, "n1", 2, 80 * GIB);
     fixture_node(&fx, "n2", 2, 80 * GIB);
@@ -20,7 +19,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     assert_null(ledger_check(scratch));
     ledger_free(scratch);
     fixture_fini(&fx);
@@ -68,7 +66,6 @@ static void pod__unknown_to_the_ledger__missing(void **state)
     struct demand d = SHARE_OF(300);
     struct ledger_op op = observed("a", &d, "n1", NULL);
 
-    (void)state;
     finds_and_repairs(&op, DRIFT_POD_MISSING);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
 }
@@ -78,7 +75,6 @@ static void pod__without_gpus__is_nothing_to_miss(void **state)
     const struct demand nothing = {.dialect = ""};
     struct ledger_op op = observed("a", &nothing, "n1", NULL);
 
-    (void)state;
     assert_int_equal(drift_of(&op), DRIFT_NONE);
     assert_int_equal(touched, 0);
 }
@@ -88,7 +84,6 @@ static void pod__deleted__gone(void **state)
     struct demand d = SHARE_OF(300);
     struct ledger_op op = {.kind = LEDGER_POD_GONE, .name = STR("a")};
 
-    (void)state;
     assert_int_equal(drift_of(&op), DRIFT_NONE);
     fixture_pod(&fx, "a", &d, "n1", NULL);
     finds_and_repairs(&op, DRIFT_POD_GONE);
@@ -100,7 +95,6 @@ static void pod__bound_to_another_node__moves(void **state)
     struct demand d = SHARE_OF(300);
     struct ledger_op op = observed("a", &d, "n2", NULL);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n1", NULL);
     finds_and_repairs(&op, DRIFT_POD_NODE);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 1000);
@@ -112,7 +106,6 @@ static void pod__binding_not_seen__state(void **state)
     struct demand d = SHARE_OF(300);
     struct ledger_op op = observed("a", &d, "n1", NULL);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     finds_and_repairs(&op, DRIFT_POD_STATE);
     assert_int_equal(fixture_pod_state(&fx, "a"), LEDGER_FOREIGN);
@@ -124,7 +117,6 @@ static void pod__confirmed_but_its_event_lost__state(void **state)
     struct assignment record;
     struct ledger_op op = observed("a", &d, "n1", &record);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
     assert_int_equal(ledger_assignment(fx.l, STR("a"), &fx.arena, &record, NULL), 0);
@@ -138,7 +130,6 @@ static void pod__no_longer_bound__charge_is_given_back(void **state)
     static const enum ledger_pod_state states[] = {LEDGER_CONFIRMED, LEDGER_BOUND, LEDGER_FOREIGN};
     struct demand d = SHARE_OF(300);
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         struct ledger_op unbound = observed("a", &d, NULL, NULL);
 
@@ -170,7 +161,6 @@ static void pod__annotations_ceased_to_count_since_the_run_began__is_not_missing
     struct demand d = ANNOTATED_SHARE_OF(300);
     struct ledger_op op = observed("a", &d, "n1", NULL);
 
-    (void)state;
     assert_int_equal(ledger_apply(fx.l, &begin, NULL), 0);
     ledger_free(scratch);
     scratch = ledger_audit_scratch(fx.l);
@@ -185,7 +175,6 @@ static void pod__in_mid_bind__is_never_drift(void **state)
     struct ledger_op unbound = observed("a", &d, NULL, NULL), bound = observed("a", &d, "n2", NULL),
                      gone = {.kind = LEDGER_POD_GONE, .name = STR("a")};
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
     assert_int_equal(drift_of(&unbound), DRIFT_NONE);
@@ -199,7 +188,6 @@ static void pod__record_appeared__state_and_devices(void **state)
     struct assignment record = RECORD_OF("x", "GPU-n1-1", 1, 300, 24 * GIB);
     struct ledger_op op = observed("a", &d, "n1", &record);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n1", NULL);
     finds_and_repairs(&op, DRIFT_POD_STATE);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 1000);
@@ -213,7 +201,6 @@ static void pod__record_edited_unseen__assignment_and_known_devices_stay(void **
     struct assignment forged = RECORD_OF("x", "GPU-n1-0", 0, 300, 24 * GIB);
     struct ledger_op op = observed("a", &d, "n1", &forged);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n1", &record);
     finds_and_repairs(&op, DRIFT_POD_ASSIGNMENT);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 1000);
@@ -226,7 +213,6 @@ static void pod__request_raised_unseen__demand_and_larger_charge(void **state)
     struct assignment record = RECORD_OF("x", "GPU-n1-0", 0, 300, 24 * GIB);
     struct ledger_op raised = observed("a", &large, "n1", &record), lowered = observed("a", &tiny, "n1", &record);
 
-    (void)state;
     fixture_pod(&fx, "a", &small, "n1", &record);
     finds_and_repairs(&raised, DRIFT_POD_DEMAND);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 500);
@@ -241,7 +227,6 @@ static void pod__asks_for_nothing_any_more__demand(void **state)
     const struct demand nothing = {.dialect = ""};
     struct ledger_op op = observed("a", &nothing, NULL, NULL);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     finds_and_repairs(&op, DRIFT_POD_DEMAND);
 }
@@ -252,7 +237,6 @@ static void pod__marks_changed__details(void **state)
     struct demand d = SHARE_OF(300);
     struct ledger_op op = observed("a", &d, "n1", NULL);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n1", NULL);
     assert_int_equal(drift_of(&op), DRIFT_NONE);
     op.pod.deleting = true;
@@ -301,7 +285,6 @@ static void node__unknown_or_known_through_pods_only__missing(void **state)
     struct demand d = SHARE_OF(300);
     struct ledger_op op = described("n8"), other = described("n9");
 
-    (void)state;
     finds_and_repairs(&op, DRIFT_NODE_MISSING);
     fixture_pod(&fx, "a", &d, "n9", NULL);
     finds_and_repairs(&other, DRIFT_NODE_MISSING);
@@ -313,7 +296,6 @@ static void node__deleted__gone_and_its_pods_stay(void **state)
     struct demand d = SHARE_OF(300);
     struct ledger_op op = {.kind = LEDGER_NODE_GONE, .name = STR("n1")};
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n1", NULL);
     finds_and_repairs(&op, DRIFT_NODE_GONE);
     assert_int_equal(fixture_pod_state(&fx, "a"), LEDGER_FOREIGN);
@@ -325,7 +307,6 @@ static void node__described_as_known__no_drift(void **state)
 {
     struct ledger_op op = described("n1");
 
-    (void)state;
     assert_int_equal(drift_of(&op), DRIFT_NONE);
     assert_true(touched > 0);
 }
@@ -334,7 +315,6 @@ static void node__any_number_of_a_device_differs__inventory(void **state)
 {
     struct ledger_op op = described("n1");
 
-    (void)state;
     devices[1].healthy = false;
     finds_and_repairs(&op, DRIFT_NODE_INVENTORY);
     devices[1].mem_mib = 40 * GIB;
@@ -359,7 +339,6 @@ static void node__device_lost_but_held__no_drift(void **state)
     struct assignment record = RECORD_OF("x", "GPU-n1-1", 1, 300, 24 * GIB);
     struct ledger_op op = described("n1");
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n1", &record);
     inventory.device_n = 1;
     finds_and_repairs(&op, DRIFT_NODE_INVENTORY);
@@ -374,7 +353,6 @@ static void node__lost_device_named_again__no_drift_in_either_order(void **state
     struct assignment record = RECORD_OF("x", "GPU-n1-1", 1, 300, 24 * GIB);
     struct ledger_op op = described("n1"), later = observed("b", &d, "n1", &record);
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         inventory.device_n = 2;
         assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
@@ -397,7 +375,6 @@ static void node__other_facts_differ__details(void **state)
 {
     struct ledger_op op = described("n1");
 
-    (void)state;
     op.node.schedulable = false;
     finds_and_repairs(&op, DRIFT_NODE_DETAILS);
     op.node.uid = STR("another");
@@ -415,7 +392,6 @@ static void touched__every_op_about_the_pod__moves_it(void **state)
     struct demand d = SHARE_OF(300);
     struct ledger_op op = observed("a", &d, NULL, NULL);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     (void)drift_of(&op);
     assert_int_equal(touched, ledger_generation(fx.l));
@@ -447,7 +423,6 @@ static void entries__in_slices__each_once_without_reservations(void **state)
     unsigned pods = 0, nodes = 0;
     uint32_t at = 0;
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     fixture_pod(&fx, "b", &d, "n1", NULL);
     fixture_pod(&fx, "c", &d, "unknown-node", NULL);

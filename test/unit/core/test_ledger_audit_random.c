@@ -402,7 +402,6 @@ static void random__lost_events__found_repaired_and_nothing_else(void **state)
     uint64_t first = from == NULL ? 1 : strtoull(from, NULL, 10);
     unsigned found[DRIFT__MAX] = {0};
 
-    (void)state;
     for (uint64_t seed = first; seed < first + SEEDS; seed++) {
         one_life(seed, seed % 2 == 0, found);
     }

@@ -27,7 +27,6 @@ static void demand_histogram_of_ledger__a_pod_with_gpus__arrives_and_departs_onc
 {
     const struct demand d = SHARE_OF(300);
 
-    (void)state;
     fixture_node(&fx, "n1", 2, 1024);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(fixture_pod(&fx, "a", &d, "", NULL), 0);
@@ -51,7 +50,6 @@ static void demand_histogram_of_ledger__a_pod_that_held_nothing__does_not_depart
 {
     const struct demand d = SHARE_OF(300);
 
-    (void)state;
     fixture_node(&fx, "n1", 2, 1024);
     assert_int_equal(fixture_pod(&fx, "a", &d, "", NULL), 0);
     assert_int_equal(fixture_name_op(&fx, LEDGER_POD_GONE, "a"), 0);
@@ -77,7 +75,6 @@ static void demand_histogram_of_ledger__a_defect__counts_once_it_is_mended(void 
     const struct demand d = SHARE_OF(300);
     const struct demand bad = {.defect = DEMAND_FRACTION, .dialect = "native"};
 
-    (void)state;
     assert_int_equal(fixture_pod(&fx, "a", &bad, "", NULL), 0);
     assert_demand_histogram(0, 0);
     assert_int_equal(fixture_pod(&fx, "a", &d, "", NULL), 0);
@@ -88,7 +85,6 @@ static void demand_histogram_of_ledger__a_defect__counts_once_it_is_mended(void 
 
 static void demand_histogram_of_ledger__pods_without_gpus__count_beside_gpus_only(void **state)
 {
-    (void)state;
     fixture_node(&fx, "gpus", 2, 1024);
     fixture_node_plugin_managed(&fx, "plugin", 0, 0, 2);
     fixture_node(&fx, "cpu", 0, 0);
@@ -114,7 +110,6 @@ static void demand_histogram_of_ledger__pods_without_gpus__count_beside_gpus_onl
 /* A machine joins, its daemons are bound, and only then its plugin reports GPUs. */
 static void demand_histogram_of_ledger__a_node_that_turns_out_to_have_gpus__its_pods_count(void **state)
 {
-    (void)state;
     fixture_node(&fx, "n1", 0, 0);
     fixture_node(&fx, "n2", 0, 0);
     cpu_only("a", "n1");
@@ -136,7 +131,6 @@ static void demand_histogram_of_ledger__a_pod_that_comes_to_ask_for_gpus__counts
 {
     const struct demand d = SHARE_OF(300);
 
-    (void)state;
     fixture_node(&fx, "n1", 2, 1024);
     cpu_only("a", "n1");
     assert_int_equal(fixture_pod(&fx, "a", &d, "n1", NULL), 0);
@@ -186,7 +180,6 @@ static void demand_histogram_of_ledger__order_of_the_lists__does_not_matter(void
 {
     uint64_t weights[2][8] = {{0}};
 
-    (void)state;
     for (unsigned k = 0; k < 4; k++) {
         struct demand_histogram *m;
 

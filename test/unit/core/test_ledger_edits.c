@@ -11,7 +11,6 @@ static void rule1__foreign_pod_edits_its_request__charge_never_falls(void **stat
 {
     struct demand d = ANNOTATED_SHARE_OF(500), less = ANNOTATED_SHARE_OF(100);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL); /* seen while it was unbound, so that the request counts */
     fixture_pod(&fx, "a", &d, "n1", NULL);
     assert_int_equal(fixture_milli_free(&fx, "n1", 1), 500);
@@ -27,7 +26,6 @@ static void rule1__foreign_pod_brings_a_smaller_record__device_keeps_the_larger_
     struct demand d = ANNOTATED_SHARE_OF(500), less = ANNOTATED_SHARE_OF(100);
     struct assignment as = RECORD_OF("x", "GPU-n1-1", 1, 100, 8 * GIB);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     fixture_pod(&fx, "a", &d, "n1", NULL);
     fixture_pod(&fx, "a", &less, "n1", &as);
@@ -43,7 +41,6 @@ static void rule1__record_of_another_shape__request_counts_everywhere_and_record
     struct assigned_device dev;
     struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-1", 1, 700, 8 * GIB);
 
-    (void)state;
     c.name = STR("stranger");
     fixture_pod(&fx, "a", &d, "n1", &as);
     assert_int_equal(fixture_pod_state(&fx, "a"), LEDGER_FOREIGN);
@@ -56,7 +53,6 @@ static void rule1__foreign_pod_cannot_be_read_for_a_while__charge_returns_to_the
     struct demand d = ANNOTATED_SHARE_OF(500);
     struct demand unreadable = {.defect = DEMAND_TOO_LARGE, .dialect = ""};
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     fixture_pod(&fx, "a", &d, "n1", NULL);
     fixture_pod(&fx, "a", &unreadable, "n1", NULL);
@@ -111,7 +107,6 @@ static void rule1__restart_after_edit__recorded_amounts_are_summed_over_a_phase(
     struct assigned_container c[3];
     struct assigned_device d[3];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct assignment as = record_of_three(c, d, rows[i].init, rows[i].main, rows[i].side);
 
@@ -127,7 +122,6 @@ static void withdrawn_while_pending__bound_by_somebody_else__asks_for_nothing(vo
 {
     struct demand d = ANNOTATED_SHARE_OF(500);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     fixture_pod(&fx, "a", &nothing, "n1", NULL);
     assert_false(fixture_knows_pod(&fx, "a"));
@@ -139,7 +133,6 @@ static void withdrawn_while_pending__bound_to_a_node_never_seen__node_is_not_kep
 {
     struct demand d = ANNOTATED_SHARE_OF(500);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     fixture_pod(&fx, "a", &nothing, "ghost", NULL);
     assert_false(fixture_knows_pod(&fx, "a"));
@@ -164,7 +157,6 @@ static void reread__bound_pod__larger_charge_stays_until_it_is_gone(void **state
         int32_t free;
     } rows[] = {{30, 700}, {800, 200}, {300, 200}, {0, 200}, {1, 200}};
 
-    (void)state;
     bind_share("a", &d);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct demand now = rows[i].milli > 0 ? fixture_share(&w, rows[i].milli) : nothing;
@@ -183,7 +175,6 @@ static void reread__two_pods_grow_past_the_device__shown_and_excused(void **stat
     struct gpu_request w;
     struct demand d = fixture_share(&w, 100);
 
-    (void)state;
     bind_share("a", &d);
     bind_share("b", &d);
     d = fixture_share(&w, 900);
@@ -198,7 +189,6 @@ static void reread__foreign_pod__larger_charge_stays_on_every_device(void **stat
     struct gpu_request w;
     struct demand d = fixture_share(&w, 300);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n1", NULL);
     d = fixture_share(&w, 30);
     fixture_pod(&fx, "a", &d, "n1", NULL);
@@ -213,7 +203,6 @@ static void reread__whole_gpus_become_shares__the_first_charge_stays(void **stat
     struct demand whole = {.dialect = "native", .plugin_managed_n = 1};
     struct demand share = SHARE_OF(300);
 
-    (void)state;
     fixture_node_plugin_managed(&fx, "n2", 2, 1000, 2);
     fixture_pod(&fx, "a", &whole, "n2", NULL);
     fixture_pod(&fx, "a", &share, "n2", NULL);
@@ -225,7 +214,6 @@ static void reread__unreadable_for_a_while__no_floor_is_left(void **state)
 {
     struct demand unreadable = {.dialect = "", .defect = DEMAND_TOO_LARGE};
 
-    (void)state;
     fixture_pod(&fx, "a", &unreadable, "n1", NULL);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 0);
     fixture_pod(&fx, "a", &nothing, "n1", NULL);
@@ -239,7 +227,6 @@ static void confirmed__first_seen_with_an_edited_record__keeps_its_device(void *
     struct demand d = SHARE_OF(300);
     struct assignment forged = RECORD_OF("forged", "GPU-n1-1", 1, 1, 1);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
     fixture_name_op(&fx, LEDGER_CONFIRM, "a");
@@ -256,7 +243,6 @@ static void reserved__bound_by_our_decision_with_edited_devices__keeps_its_devic
     struct demand d = SHARE_OF(300);
     struct assignment edited = RECORD_OF("a", "GPU-n1-1", 1, 1, 1);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0); /* the decision's id is "a" */
     fixture_pod(&fx, "a", &d, "n1", &edited);
@@ -269,7 +255,6 @@ static void reserved__bound_there_by_another_decision__goes_by_that_record(void 
     struct demand d = SHARE_OF(300);
     struct assignment other = RECORD_OF("other", "GPU-n1-1", 1, 300, 24 * GIB);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
     fixture_pod(&fx, "a", &d, "n1", &other);
@@ -286,7 +271,6 @@ static void tamper__record_and_request_edited__the_same_twice_is_the_same_confli
     struct assignment forged = RECORD_OF("y", "GPU-n1-0", 0, 300, 8 * GIB);
     const char *conflict;
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n1", &as);
     fixture_pod(&fx, "a", &more, "n1", &forged);
     (void)fixture_state(&fx, "n1");
@@ -303,7 +287,6 @@ static void tamper__foreign_pod_gets_a_record_and_loses_its_request__a_conflict_
     struct assignment as = RECORD_OF("x", "GPU-n1-1", 1, 300, 8 * GIB);
     const char *conflict;
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n1", NULL);
     fixture_pod(&fx, "a", &nothing, "n1", &as);
     assert_int_equal(fixture_pod_state(&fx, "a"), LEDGER_BOUND);
@@ -321,7 +304,6 @@ static void tamper__record_restored__is_no_conflict_any_more(void **state)
     struct assignment as = RECORD_OF("x", "GPU-n1-0", 0, 300, 0);
     struct assignment edited = RECORD_OF("x", "GPU-n1-1", 1, 300, 0);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n1", &as);
     fixture_pod(&fx, "a", &d, "n1", &edited);
     (void)fixture_state(&fx, "n1");
@@ -337,7 +319,6 @@ static void list__begun_after_the_reservation_lacks_the_pod__confirm_forgets_it(
 {
     struct demand d = SHARE_OF(300);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
     fixture_bracket(&fx, LEDGER_PODS_BEGIN);
@@ -351,7 +332,6 @@ static void list__begun_after_the_reservation_lacks_the_pod__release_forgets_it(
 {
     struct demand d = SHARE_OF(300);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
     fixture_bracket(&fx, LEDGER_PODS_BEGIN);
@@ -364,7 +344,6 @@ static void list__has_the_reserved_pod__confirm_keeps_it(void **state)
 {
     struct demand d = SHARE_OF(300);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
     fixture_bracket(&fx, LEDGER_PODS_BEGIN);
@@ -379,7 +358,6 @@ static void list__pod_fetched_after_it_began__stays(void **state)
 {
     struct demand d = SHARE_OF(300);
 
-    (void)state;
     fixture_bracket(&fx, LEDGER_PODS_BEGIN);
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
@@ -393,7 +371,6 @@ static void list__late_confirm_of_a_bound_pod__does_not_keep_it(void **state)
     struct demand d = SHARE_OF(300);
     struct assignment as = RECORD_OF("a", "GPU-n1-0", 0, 300, 24 * GIB);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
     fixture_pod(&fx, "a", &d, "n1", &as);
@@ -408,7 +385,6 @@ static void release__node_gone_meanwhile__node_is_forgotten(void **state)
 {
     struct demand d = SHARE_OF(300);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
     fixture_name_op(&fx, LEDGER_NODE_GONE, "n1");
@@ -441,7 +417,6 @@ static void device_replaced__pod_known_by_index__moves_and_leaves_no_ghost(void 
     struct demand d = SHARE_OF(300);
     struct assignment as = RECORD_OF("x", "", 0, 300, 0);
 
-    (void)state;
     describe_n2("GPU-old", 80 * GIB);
     fixture_pod(&fx, "a", &d, "n2", &as);
     describe_n2("GPU-new", 80 * GIB);
@@ -466,7 +441,6 @@ static void device_renumbered__uuid_wins_over_the_recorded_index(void **state)
     struct demand d = SHARE_OF(300);
     struct assignment as = RECORD_OF("x", "GPU-n3-a", 0, 300, 0);
 
-    (void)state;
     assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
     fixture_pod(&fx, "a", &d, "n3", &as);
     assert_int_equal(fixture_milli_free(&fx, "n3", 0), 1000);

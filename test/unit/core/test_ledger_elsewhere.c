@@ -50,7 +50,6 @@ static void ledger__item_15_agent_of_another_system__no_shares_and_its_own_pods_
     const struct demand whole = {.dialect = "native", .plugin_managed_n = 1, .plugin_managed_most = 1};
     uint64_t room;
 
-    (void)state;
     describe("n", true);
     assert_int_equal(place_share("n"), VERDICT_ELSEWHERE);
     assert_int_equal(place("n", &whole), VERDICT_FITS);
@@ -65,7 +64,6 @@ static void ledger__item_15_agent_comes_later__what_runs_stays_charged(void **st
 {
     const struct demand d = SHARE_OF(300);
 
-    (void)state;
     describe("n", false);
     assert_int_equal(fixture_pod(&fx, "a", &d, NULL, NULL), 0);
     assert_int_equal(fixture_reserve(&fx, "a", "n"), 0);
@@ -79,7 +77,6 @@ static void ledger__item_15_resource_slices__close_a_node_seen_or_not(void **sta
 {
     uint64_t room;
 
-    (void)state;
     slices("early", "slices");
     describe("early", false);
     describe("late", false);
@@ -104,7 +101,6 @@ static void ledger__item_15_resource_slices__close_a_node_seen_or_not(void **sta
 
 static void ledger__item_15_resource_slices_of_nobody_knows_which_node__close_all(void **state)
 {
-    (void)state;
     describe("a", false);
     slices("", "anywhere");
     describe("b", false);

@@ -86,7 +86,6 @@ static void nothing_over__nothing_handed_out(void **state)
 {
     struct demand half = SHARE_OF(500);
 
-    (void)state;
     placed("a", &half);
     recorded("b", &half, 0);
     assert_int_equal(excesses(), 0);
@@ -98,7 +97,6 @@ static void restart__two_recorded_on_one_device__no_broken_invariant_and_never_u
 {
     struct demand large = SHARE_OF(700);
 
-    (void)state;
     recorded("a", &large, 0);
     recorded("b", &large, 0);
     assert_null(ledger_check(fx.l));
@@ -115,7 +113,6 @@ static void another_process_on_a_device_granted_here__its_pod_is_the_cause(void 
 {
     struct demand large = SHARE_OF(700);
 
-    (void)state;
     placed("a", &large);
     recorded("b", &large, 0);
     assert_null(ledger_check(fx.l));
@@ -130,7 +127,6 @@ static void without_a_record__unproven_until_its_devices_are_known(void **state)
 {
     struct demand large = SHARE_OF(700);
 
-    (void)state;
     placed("a", &large);
     assert_int_equal(fixture_pod(&fx, "b", &large, "n1", NULL), 0);
     expect_excess("n1/GPU-n1-0", EXCESS_UNPROVEN);
@@ -143,7 +139,6 @@ static void request_that_grew__raised(void **state)
     struct demand half = ANNOTATED_SHARE_OF(500), larger = ANNOTATED_SHARE_OF(900);
     struct assignment as = RECORD_OF("b", "GPU-n1-0", 0, 500, 40 * GIB);
 
-    (void)state;
     placed("a", &half);
     placed("b", &half);
     assert_int_equal(fixture_pod(&fx, "b", &larger, "n1", &as), 0);
@@ -160,7 +155,6 @@ static void capacity_went__a_cause_until_it_is_back(void **state)
 {
     struct demand d = SHARE_AND_MEMORY_OF(500, 40 * GIB);
 
-    (void)state;
     placed("a", &d);
     placed("b", &d);
     fixture_node(&fx, "n1", 2, 60 * GIB);
@@ -180,7 +174,6 @@ static void capacity_went_while_all_fitted_and_a_request_is_read_anew__capacity_
     struct demand half = SHARE_OF(500), amount = SHARE_AND_MEMORY_OF(500, 30 * GIB);
     struct assignment as = RECORD_OF("b", "GPU-n1-0", 0, 500, 40 * GIB);
 
-    (void)state;
     placed("b", &half);
     fixture_node(&fx, "n1", 2, 20 * GIB);
     assert_int_equal(excesses(), 0);
@@ -196,7 +189,6 @@ static void capacity_is_back_while_another_pod_is_too_much__that_pod_alone_is_th
 {
     struct demand d = SHARE_AND_MEMORY_OF(400, 40 * GIB), other = SHARE_OF(200);
 
-    (void)state;
     placed("a", &d);
     placed("b", &d);
     recorded("c", &other, 0);
@@ -210,7 +202,6 @@ static void capacity_of_one_device_went__no_excuse_for_another(void **state)
 {
     struct demand d = SHARE_AND_MEMORY_OF(500, 40 * GIB);
 
-    (void)state;
     placed("a", &d);
     placed("b", &d);
     fixture_node(&fx, "n1", 2, 60 * GIB);
@@ -278,7 +269,6 @@ static void reservation_beyond_what_is_free__broken_whoever_else_is_there(void *
 {
     struct demand large = SHARE_OF(700), rest = SHARE_OF(300), more = SHARE_OF(400);
 
-    (void)state;
     fixture_init(&fx);
     fixture_node(&fx, "n1", 1, 80 * GIB);
     recorded("a", &large, 0);
@@ -297,7 +287,6 @@ static void reservation_beyond_what_is_free__broken_whoever_else_is_there(void *
 
 static void names_of_causes(void **state)
 {
-    (void)state;
     assert_string_equal(excess_cause_name(EXCESS_CAPACITY), "capacity");
     assert_string_equal(excess_cause_name(EXCESS_UNPROVEN), "unproven");
     assert_string_equal(excess_cause_name(EXCESS_RAISED), "raised");

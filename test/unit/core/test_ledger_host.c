@@ -10,7 +10,6 @@
 
 static int setup(void **state)
 {
-    (void)state;
     fixture_init(&fx);
     fx.host = (struct host_capacity){64000, 100000};
     return 0;
@@ -67,7 +66,6 @@ static void assert_free(const char *node, int32_t cpu_milli, int32_t mem_mib)
 
 static void ledger__pods_without_gpus__take_of_their_node(void **state)
 {
-    (void)state;
     fixture_node(&fx, "n1", 2, 1024);
     assert_free("n1", 64000, 100000);
     cpu_only("a", "n1", 1000, 2000);
@@ -95,7 +93,6 @@ static void ledger__pods_without_gpus__are_seen_nowhere_else(void **state)
     struct ledger_pod pod;
     uint64_t room;
 
-    (void)state;
     fixture_node(&fx, "n1", 2, 1024);
     room = ledger_capacity_generation(fx.l);
     cpu_only("a", "n1", 1000, 2000);
@@ -114,7 +111,6 @@ static void ledger__lists__end_pods_that_are_not_in_them(void **state)
 {
     char uid[16];
 
-    (void)state;
     fixture_node(&fx, "n1", 2, 1024);
     for (int i = 0; i < 300; i++) {
         snprintf(uid, sizeof(uid), "u%d", i);
@@ -134,7 +130,6 @@ static void ledger__lists__end_pods_that_are_not_in_them(void **state)
 
 static void ledger__a_node_described_later__has_the_pods_seen_before(void **state)
 {
-    (void)state;
     cpu_only("a", "n1", 1000, 2000);
     assert_free("n1", 0, 0); /* not known, so nothing is said */
     fixture_node(&fx, "n1", 2, 1024);
@@ -152,7 +147,6 @@ static void ledger__pods_with_gpus__take_from_reservation_to_end(void **state)
     const struct demand d = with_host(asked, 4000, 8000);
     const struct demand more = with_host(asked, 5000, 9000);
 
-    (void)state;
     fixture_node(&fx, "n1", 2, 1024);
     assert_int_equal(fixture_pod(&fx, "p", &d, "", NULL), 0);
     assert_free("n1", 64000, 100000);
@@ -179,7 +173,6 @@ static void ledger__a_resize__is_no_contradiction(void **state)
     const struct demand more = with_host(asked, 5000, 9000);
     const struct assignment record = RECORD_OF("id", "GPU-n1-0", 0, 500, 512);
 
-    (void)state;
     fixture_node(&fx, "n1", 2, 1024);
     assert_int_equal(fixture_pod(&fx, "p", &d, "n1", &record), 0);
     assert_int_equal(fixture_pod(&fx, "p", &more, "n1", &record), 0);
@@ -195,7 +188,6 @@ static void ledger__a_withdrawn_request__still_takes_of_the_machine(void **state
     const struct demand d = with_host(ANNOTATED_SHARE_OF(500), 4000, 8000);
     const struct assignment record = RECORD_OF("id", "GPU-n1-0", 0, 500, 512);
 
-    (void)state;
     fixture_node(&fx, "n1", 2, 1024);
     assert_int_equal(fixture_pod(&fx, "p", &d, "n1", &record), 0);
     cpu_only("p", "n1", 4500, 8000);
@@ -208,7 +200,6 @@ static void ledger__a_pod_that_comes_to_ask_for_gpus__counts_once(void **state)
 {
     const struct demand d = with_host(SHARE_OF(500), 4000, 8000);
 
-    (void)state;
     fixture_node(&fx, "n1", 2, 1024);
     cpu_only("p", "n1", 4000, 8000);
     assert_int_equal(fixture_pod(&fx, "p", &d, "n1", NULL), 0);
@@ -225,7 +216,6 @@ static void ledger__version_of_a_node__changes_only_where_there_are_gpus(void **
 {
     uint64_t version;
 
-    (void)state;
     fixture_node(&fx, "gpus", 1, 1024);
     fixture_node_plugin_managed(&fx, "plugin", 0, 0, 2);
     fixture_node(&fx, "cpu", 0, 0);
@@ -255,7 +245,6 @@ static void ledger__random_events__sums_of_what_is_bound(void **state)
     } pods[PODS];
     struct rng rng;
 
-    (void)state;
     rng_init(&rng, 7);
     for (int i = 0; i < PODS; i++) {
         pods[i].node = -1;
@@ -296,7 +285,6 @@ static void ledger__pod_classes__by_the_devices_held(void **state)
     struct gpu_request w;
     struct demand d;
 
-    (void)state;
     fixture_node(&fx, "n1", 16, 1000);
     fixture_node_plugin_managed(&fx, "plugin", 0, 0, 16);
     assert_int_equal(row_of("n1").pod_classes, 0);

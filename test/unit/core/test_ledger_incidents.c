@@ -17,7 +17,6 @@ static struct incident *list; /* of the last list() or news() */
 
 static int teardown(void **state)
 {
-    (void)state;
     incidents_free(list);
     list = NULL;
     fixture_fini(&fx);
@@ -86,7 +85,6 @@ static void late_write_of_a_predecessor__closed_and_both_pods_named_the_younger_
     struct demand tiny = SHARE_OF(1);
     struct placement at;
 
-    (void)state;
     seen_pending("late", 700);
     seen_pending("ours", 700);
     assert_int_equal(fixture_reserve(&fx, "ours", "n1"), 0);
@@ -126,7 +124,6 @@ static void late_write_of_a_predecessor__closed_and_both_pods_named_the_younger_
 /* Item 8b, as after a restart: nobody of this process decided anything, pods first, then nodes. */
 static void two_sets_of_recorded_devices_after_a_restart__an_incident_in_any_order(void **state)
 {
-    (void)state;
     fixture_name_op(&fx, LEDGER_NODE_GONE, "n1");
     seen_bound("a", "x", 0, 600, 0, false);
     seen_bound("b", "y", 0, 600, 0, false);
@@ -173,7 +170,6 @@ static void judge(const char *uid, bool valid)
 /* An incident names a pod to be deleted: anybody's text must not. */
 static void record_that_nobody_has_verified__no_incident_until_it_is(void **state)
 {
-    (void)state;
     seen_bound("a", "a", 0, 700, 0, false);
     seen_with_unverified_record("forged", 0, 700);
     assert_int_equal(status() + news(), 0);
@@ -192,7 +188,6 @@ static void record_that_nobody_has_verified__no_incident_until_it_is(void **stat
 
 static void repeated_observations_and_lists__told_once(void **state)
 {
-    (void)state;
     seen_bound("a", "x", 0, 600, 1, true);
     seen_bound("b", "y", 0, 600, 2, true);
     assert_int_equal(news(), 1);
@@ -224,7 +219,6 @@ static void capacity_that_shrinks__over_committed_but_given_once__until_another_
 {
     struct demand d = SHARE_AND_MEMORY_OF(300, 30 * GIB);
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         const char *const names[] = {"a", "b"};
 
@@ -245,7 +239,6 @@ static void pods_that_nobody_knows_the_devices_of__over_committed_but_no_inciden
 {
     struct demand d = SHARE_OF(600);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n1", NULL);
     fixture_pod(&fx, "b", &d, "n1", NULL);
     seen_bound("c", "x", 0, 600, 1, false);
@@ -261,7 +254,6 @@ static void one_pod_that_is_too_large_by_itself__over_committed_but_given_once(v
     struct demand d = SHARE_AND_MEMORY_OF(500, 100 * GIB);
     struct assignment as = RECORD_OF("x", "GPU-n1-0", 0, 500, 100 * GIB);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n1", &as);
     assert_true(fixture_state(&fx, "n1")->devices[0].overcommitted);
     assert_int_equal(status() + news(), 0);
@@ -272,7 +264,6 @@ static void foreign_decision__only_for_what_was_pending_here_and_only_while_we_d
 {
     struct demand d = SHARE_OF(100);
 
-    (void)state;
     seen_bound("unknown", "x", 0, 100, 1, true); /* never seen pending */
     seen_pending("early", 100);
     seen_bound("early", "x", 0, 100, 1, false); /* while we wait for earlier Bindings */
@@ -303,7 +294,6 @@ static void foreign_decision__only_for_what_was_pending_here_and_only_while_we_d
 /* What bind must never let happen; if it does, nobody may miss it. */
 static void own_decision_given_up_and_landed_all_the_same__an_incident(void **state)
 {
-    (void)state;
     seen_pending("a", 100);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
     fixture_name_op(&fx, LEDGER_RELEASE, "a");
@@ -316,7 +306,6 @@ static void limits__named_and_news(void **state)
 {
     char uid[] = "pod-a";
 
-    (void)state;
     seen_bound("a", "x", 0, 600, 1, true);
     seen_bound("b", "x", 0, 600, 1, true);
     seen_bound("c", "x", 1, 600, 1, true);
@@ -383,7 +372,6 @@ static void watch_over(struct simulation *s)
 
 static void random__any_scenario__bookings_counted_right_and_never_open(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct simulation *s = simulation_new(seed);
 

@@ -5,7 +5,6 @@
 
 static int setup(void **state)
 {
-    (void)state;
     fixture_init(&fx);
     fixture_node(&fx, "n", 2, 80 * GIB);
     return 0;
@@ -42,7 +41,6 @@ static void same_gpu_lost_under_another_index__what_is_held_by_index_stays_held(
 {
     struct demand whole = WHOLE_GPUS(1);
 
-    (void)state;
     placed("a", &whole);
     placed("b", &whole);
     fixture_node_indexes(&fx, "n", 2, 80 * GIB);
@@ -61,7 +59,6 @@ static void same_gpu_lost_under_another_index__what_is_held_by_index_stays_held(
 /* The same of two signed records, in both orders: as a restart would find it. */
 static void two_records_of_one_gpu_under_two_indexes__order_makes_no_difference(void **state)
 {
-    (void)state;
     fixture_node_indexes(&fx, "n", 2, 80 * GIB);
     for (int first = 0; first < 2; first++) {
         signed_on(first == 0 ? "a" : "b", "GPU-x", first == 0 ? 1 : 7);
@@ -80,7 +77,6 @@ static void reservation_on_a_lost_device__stays_there_whatever_records_say_of_it
 {
     struct demand most = SHARE_AND_MEMORY_OF(900, 60 * GIB);
 
-    (void)state;
     placed("a", &most);
     fixture_node_indexes(&fx, "n", 2, 80 * GIB);
     fixture_node_indexes(&fx, "n", 0, 0);
@@ -112,7 +108,6 @@ static void reservation_whose_gpu_nobody_finds__counts_on_what_is_there_whatever
 {
     struct demand most = SHARE_AND_MEMORY_OF(900, 60 * GIB);
 
-    (void)state;
     placed("a", &most);
     describe("GPU-n-0", 1, 80 * GIB);
     describe("", 1, 80 * GIB);
@@ -132,7 +127,6 @@ static void capacity_went_while_nobody_knew_which_gpu_it_is__still_the_cause_whe
     struct gpu_request w;
     struct demand two = fixture_both(&w, 500, 40 * GIB);
 
-    (void)state;
     w.count = 2;
     placed("a", &two);
     fixture_node_indexes(&fx, "n", 2, 20 * GIB);
@@ -150,7 +144,6 @@ static void capacity_of_a_lost_gpu_went_before_its_pod_comes_back__still_the_cau
 {
     struct demand half = SHARE_AND_MEMORY_OF(500, 40 * GIB);
 
-    (void)state;
     placed("a", &half);
     describe("GPU-n-0", 1, 30 * GIB);
     signed_on("c", "GPU-n-0", 7);

@@ -80,12 +80,12 @@ static struct demand of_profile(struct gpu_request *w, uint16_t count, uint16_t 
 
 static int reserve(const char *uid, const struct demand *d, const char *name)
 {
-    int r;
+    int rc;
 
     assert_int_equal(fixture_pod(&fx, uid, d, NULL, NULL), 0);
-    r = fixture_reserve(&fx, uid, name);
+    rc = fixture_reserve(&fx, uid, name);
     assert_null(ledger_check(fx.l));
-    return r;
+    return rc;
 }
 
 /* "MIG-0-3" of the pod's one device, and the record that goes with it. */
@@ -109,7 +109,6 @@ static void steered__seven_1g_of_an_a100__seven_pods_and_no_eighth(void **state)
     struct assignment record;
     char uid[16], seen[7][64];
 
-    (void)state;
     node("n", &s);
     for (int i = 0; i < 7; i++) {
         snprintf(uid, sizeof(uid), "p%d", i);
@@ -138,7 +137,6 @@ static void steered__four_2g_of_one_gpu__impossible_three_are_not(void **state)
     struct gpu_request w2;
     struct demand other = of_profile(&w2, 1, MIG_PROFILE(3, 20));
 
-    (void)state;
     node("n", &s);
     assert_int_equal(reserve("four", &four, "n"), VERDICT_MIG_IMPOSSIBLE);
     assert_int_equal(reserve("other", &other, "n"), VERDICT_MIG_TOO_FEW);
@@ -157,7 +155,6 @@ static void steered__parts_and_whole_gpus__never_on_an_instance(void **state)
     struct demand instance = of_profile(&w4, 1, MIG_PROFILE(1, 5));
     struct assignment record;
 
-    (void)state;
     node("only", &only);
     node("both", &both);
     node("empty", &empty);
@@ -191,7 +188,6 @@ static void steered__memory_alone__smallest_instance_that_fits_then_gpus(void **
     struct gpu_request w;
     struct demand large;
 
-    (void)state;
     node("n", &s);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct demand d = fixture_memory(&w, rows[i].mem_mib);
@@ -223,7 +219,6 @@ static void steered__read_back__the_same_instance_whatever_order_facts_come_in(v
     struct assigned_device device;
     struct assigned_container c;
 
-    (void)state;
     shared.source = DEMAND_FROM_ANNOTATIONS;
     for (int node_first = 0; node_first < 2; node_first++) {
         const struct snapshot_node *n;
@@ -259,7 +254,6 @@ static void steered__instance_vanishes_under_its_pod__stays_until_the_pod_is_gon
     struct demand d = of_profile(&w, 1, MIG_PROFILE(1, 5)), half = SHARE_OF(500),
                   three = of_profile(&w3, 1, MIG_PROFILE(3, 20));
 
-    (void)state;
     node("n", &s);
     assert_int_equal(reserve("a", &d, "n"), 0);
     node("n", &now);
@@ -284,7 +278,6 @@ static void steered__bound_by_somebody_else__counts_on_every_instance(void **sta
     struct gpu_request w;
     struct demand d = of_profile(&w, 1, MIG_PROFILE(3, 20)), share = SHARE_OF(300);
 
-    (void)state;
     node("n", &s);
     assert_int_equal(fixture_pod(&fx, "bypass", &share, "n", NULL), 0);
     assert_null(ledger_check(fx.l));
@@ -304,7 +297,6 @@ static void changing__any_pod__refused_until_the_layout_is_done(void **state)
     struct demand plugin = {.plugin_managed_n = 1, .dialect = "native"};
     uint64_t before;
 
-    (void)state;
     node("n", &s);
     assert_int_equal(reserve("a", &d, "n"), VERDICT_MIG_CHANGING);
     assert_int_equal(reserve("b", &share, "n"), VERDICT_MIG_CHANGING);
@@ -332,7 +324,6 @@ static void counted__a_plugin_by_profile__exact_numbers_and_no_record(void **sta
                   memory = MEMORY_OF(100);
     const struct snapshot_node *n;
 
-    (void)state;
     annotated.source = DEMAND_FROM_ANNOTATIONS;
     node("n", &s);
     assert_int_equal(reserve("annotated", &annotated, "n"), VERDICT_MIG_PLUGIN);
@@ -375,7 +366,6 @@ static void counted__init_and_app_containers__as_kubelet_counts(void **state)
     };
     struct demand d = {.dialect = "native", .gpu_request_n = 3, .gpu_requests = gpu_requests};
 
-    (void)state;
     node("n", &s);
     assert_int_equal(reserve("a", &d, "n"), 0);
     for (size_t i = 0; i < 3; i++) {
@@ -396,7 +386,6 @@ static void counted__whole_gpus_and_instances_of_one_plugin__do_not_disturb_each
     struct demand instance = of_profile(&w, 1, MIG_PROFILE(1, 5)), share = SHARE_OF(100);
     struct demand plugin = {.plugin_managed_n = 1, .dialect = "native"};
 
-    (void)state;
     node("n", &s);
     assert_int_equal(reserve("whole", &plugin, "n"), 0);
     assert_int_equal(reserve("instance", &instance, "n"), 0);
@@ -415,7 +404,6 @@ static void single__instances_as_whole_gpus__counted_like_gpus_of_a_plugin(void 
     struct demand plugin = {.plugin_managed_n = 4, .dialect = "native"};
     struct device_pattern model = {STR("*A100*"), false};
 
-    (void)state;
     plugin.models = &model;
     plugin.model_n = 1;
     node("n", &s);
@@ -436,7 +424,6 @@ static void constraints__uuid_of_gpu_or_instance__both_are_understood(void **sta
     struct demand d = of_profile(&w, 1, MIG_PROFILE(3, 20));
     struct assignment record;
 
-    (void)state;
     node("n", &s);
     d.uuids = list;
     d.uuid_n = 2;

@@ -39,7 +39,6 @@ static void node_with_a_new_uuid_and_model__a_million_times__tables_as_small_as_
 {
     struct demand d = SHARE_OF(100);
 
-    (void)state;
     describe("n1", 0, 1);
     for (unsigned i = 1; i <= MILLION; i++) {
         describe("n1", i, 1);
@@ -59,7 +58,6 @@ static void nodes_that_come_and_go__a_million_names__tables_as_small_as_before(v
 {
     char name[24];
 
-    (void)state;
     for (unsigned i = 1; i <= MILLION; i++) {
         snprintf(name, sizeof(name), "node-%u", i);
         describe(name, i, 1);
@@ -77,7 +75,6 @@ static void device_that_is_held__keeps_its_names_until_the_pod_goes(void **state
     struct demand d = SHARE_OF(100);
     const struct snapshot_node *n;
 
-    (void)state;
     describe("n1", 1, 1);
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
@@ -106,7 +103,6 @@ static void snapshot_walk_mirror_and_news__read_after_their_node_has_gone(void *
     struct mirror m;
     struct arena a;
 
-    (void)state;
     describe("n1", 1, 1);
     describe("n2", 2, 1);
     fixture_pod(&fx, "a", &large, "n1", NULL);
@@ -148,7 +144,6 @@ static void model_in_the_place_of_another__patterns_judge_the_new_one(void **sta
     struct demand d = SHARE_OF(100);
     struct placement at;
 
-    (void)state;
     d.models = &wanted;
     d.model_n = 1;
     describe("n1", 1, 1);
@@ -170,7 +165,6 @@ static void more_models_than_there_is_room_for__said_and_over_when_they_go(void 
     struct demand d = SHARE_OF(100);
     char name[24];
 
-    (void)state;
     describe("held", 0, 1);
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "held"), 0);
@@ -204,7 +198,6 @@ static void pods_without_gpus_on_nodes_that_do_not_exist__real_nodes_find_room(v
     const struct demand nothing = {.dialect = ""};
     char name[32];
 
-    (void)state;
     for (unsigned i = 0; i < LEDGER_NODES_MAX; i++) {
         snprintf(name, sizeof(name), "made-up-%06u", i);
         assert_int_equal(fixture_pod(&fx, name, &nothing, name, NULL), 0);
@@ -219,7 +212,6 @@ static void pods_with_gpus_on_nodes_that_do_not_exist__real_nodes_find_room(void
     const struct demand d = SHARE_OF(100);
     char name[32];
 
-    (void)state;
     for (unsigned i = 0; i < LEDGER_NODES_MAX; i++) {
         snprintf(name, sizeof(name), "made-up-%06u", i);
         assert_int_equal(fixture_pod(&fx, name, &d, name, NULL), 0);

@@ -25,7 +25,6 @@ static void come(const char *prefix, int i)
 
 static void order__names_from_either_end_and_between_two__stays_that_of_the_names(void **state)
 {
-    (void)state;
     come("a", 0);
     come("z", 0);
     for (int i = 0; i < NAMES; i++) {
@@ -42,7 +41,6 @@ static void order__names_come_and_go_at_random__stays_that_of_the_names(void **s
     struct rng r;
     char name[32];
 
-    (void)state;
     rng_init(&r, 7);
     for (int i = 0; i < 4000; i++) {
         snprintf(name, sizeof(name), "%x", (unsigned)rng_below(&r, 700));
@@ -65,7 +63,6 @@ static void order__seen_in_a_view__agrees_with_the_names(void **state)
     struct ledger_view v;
     struct demand d = SHARE_OF(100);
 
-    (void)state;
     for (size_t i = 0; i < n; i++) {
         fixture_node(&fx, names[i], 1, 1024);
     }

@@ -17,7 +17,6 @@ static size_t news_n; /* in it, held */
 
 static int teardown(void **state)
 {
-    (void)state;
     ledger_drop_overcommits(news, news_n);
     news_n = 0;
     fixture_fini(&fx);
@@ -59,7 +58,6 @@ static void bypassed__device_is_closed_until_the_pod_is_gone(void **state)
 {
     struct demand large = SHARE_OF(700), tiny = SHARE_OF(1), both = SHARE_OF(1);
 
-    (void)state;
     both.gpu_requests =
         &(struct gpu_request){.container = STR("main"), .phases = 1, .count = 2, .kind = GPU_REQUEST_MILLI, .milli = 1};
     foreign_on("a", &large, "GPU-n1-0", 0, 700);
@@ -90,7 +88,6 @@ static void reservation_computed_before__refused_on_a_device_that_is_over_commit
         .kind = LEDGER_RESERVE,
         .reserve = {.uid = STR("p"), .node_name = STR("n1"), .decision_id = STR("x"), .placement = &at}};
 
-    (void)state;
     fixture_pod(&fx, "p", &tiny, NULL, NULL);
     assert_int_equal(ledger_place_pod(fx.l, STR("n1"), STR("p"), fixture_params("tight-fit"), &at), VERDICT_FITS);
     assert_int_equal(at.gpu_request_devices[0], 1);
@@ -105,7 +102,6 @@ static void foreign_without_record__every_device__each_told(void **state)
 {
     struct demand large = SHARE_OF(600);
 
-    (void)state;
     fixture_pod(&fx, "a", &large, "n1", NULL);
     fixture_pod(&fx, "b", &large, "n1", NULL);
     assert_int_equal(take(), 2);
@@ -124,7 +120,6 @@ static void inventory_shrinks_and_grows__told(void **state)
     struct demand d = SHARE_AND_MEMORY_OF(500, 60 * GIB);
     struct assignment as = RECORD_OF("x", "GPU-n1-1", 1, 500, 60 * GIB);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n1", &as);
     fixture_node(&fx, "n1", 2, 40 * GIB);
     expect_one("GPU-n1-1", true);
@@ -138,7 +133,6 @@ static void node_gone__over_with_its_devices(void **state)
 {
     struct demand large = SHARE_OF(600);
 
-    (void)state;
     fixture_pod(&fx, "a", &large, "n1", NULL);
     fixture_pod(&fx, "b", &large, "n1", NULL);
     assert_int_equal(take(), 2);
@@ -154,7 +148,6 @@ static void many_transitions__taken_in_parts(void **state)
 {
     struct demand large = SHARE_OF(600);
 
-    (void)state;
     fixture_node(&fx, "n2", 11, 80 * GIB);
     fixture_pod(&fx, "a", &large, "n2", NULL);
     fixture_pod(&fx, "b", &large, "n2", NULL);
@@ -286,7 +279,6 @@ static void memory_only_of_a_node__changed_under_its_pods__charges_follow_but_no
     const struct snapshot_node *n;
     uint64_t room;
 
-    (void)state;
     editable.source = DEMAND_FROM_ANNOTATIONS;
     describe_memory_only("f", MEMORY_ONLY_FREE);
     describe_memory_only("s", MEMORY_ONLY_SHARE);
@@ -315,7 +307,6 @@ static void factors_of_a_node__lowered_under_its_pods__closed_until_raised(void 
     struct demand d = SHARE_AND_MEMORY_OF(700, 50 * GIB);
     uint64_t room;
 
-    (void)state;
     assert_int_equal(fixture_pod(&fx, "a", &d, NULL, NULL), 0);
     assert_int_equal(fixture_pod(&fx, "b", &d, NULL, NULL), 0);
     assert_int_equal(fixture_pod(&fx, "c", &d, NULL, NULL), 0);
@@ -341,7 +332,6 @@ static void factors_of_a_node__lowered_under_its_pods__closed_until_raised(void 
 
 static void random__any_scenario__closed_while_over_committed_and_told_once(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct simulation *s = simulation_new(seed);
 

@@ -14,7 +14,6 @@ static void random__faulty_watches_and_bindings__invariants_hold_and_quiet_state
     uint64_t first = from == NULL ? 1 : strtoull(from, NULL, 10);
     unsigned reserved = 0, bound = 0;
 
-    (void)state;
     for (uint64_t seed = first; seed < first + SEEDS; seed++) {
         struct simulation *s = simulation_new(seed);
 
@@ -36,7 +35,6 @@ static void random__faulty_watches_and_bindings__invariants_hold_and_quiet_state
 
 static void random__any_prefix_of_the_facts_twice__changes_nothing(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1001; seed <= 1000 + SEEDS / 2; seed++) {
         struct simulation *s = simulation_new(seed);
         struct ledger *once = ledger_new(&s->limits), *twice = ledger_new(&s->limits);
@@ -63,7 +61,6 @@ static void random__any_prefix_of_the_facts_twice__changes_nothing(void **state)
 /* Every fact told twice at once counts once. */
 static void random__every_fact_twice__same_demand_histogram(void **state)
 {
-    (void)state;
     for (uint64_t seed = 2001; seed <= 2000 + SEEDS / 4; seed++) {
         struct simulation *s = simulation_new(seed);
         struct ledger *once = ledger_new(&s->limits), *twice = ledger_new(&s->limits);
@@ -95,7 +92,6 @@ static void random__same_seed__same_run(void **state)
 {
     struct simulation *a = simulation_new(77), *b = simulation_new(77);
 
-    (void)state;
     for (unsigned i = 0; i < STEPS; i++) {
         simulation_step(a);
         simulation_step(b);

@@ -81,7 +81,6 @@ static void record_edited_after_one_was_refused__charges_nothing_more_and_closes
     struct arena a;
     char proof[16];
 
-    (void)state;
     arena_init(&a, 1 << 20);
     observe("b", &of_b, &good, RECORD_VERIFIED, "");
     observe("a", &d, &forged, RECORD_PROVISIONAL, "first");
@@ -109,7 +108,6 @@ static void record_that_holds_comes_after_one_that_was_refused__granted_and_room
     struct assignment good = RECORD_OF("a", "GPU-n1-1", 1, 300, 24 * GIB);
     uint64_t room;
 
-    (void)state;
     observe("a", &d, &forged, RECORD_PROVISIONAL, "forged");
     judge("a", "forged", false);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
@@ -134,7 +132,6 @@ static void own_record_is_spoilt_and_put_back__conflict_ends_and_edits_change_no
     struct assignment forged = RECORD_OF("a", "GPU-n1-1", 1, 1000, GIB), own;
     struct arena a;
 
-    (void)state;
     arena_init(&a, 1 << 20);
     assert_int_equal(fixture_pod(&fx, "a", &d, NULL, NULL), 0);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
@@ -157,7 +154,6 @@ static void which_records_are_verified_before_they_count__all_but_the_first_of_a
     struct demand asks = SHARE_OF(300), text = ANNOTATED_SHARE_OF(300);
     struct assignment record = RECORD_OF("a", "GPU-n1-1", 1, 300, GIB);
 
-    (void)state;
     apply(&(struct ledger_op){.kind = LEDGER_PODS_BEGIN, .list = {.reread = true}});
     assert_false(must_verify("text", &text, &record, "p")); /* as in a first list: it asks */
     apply(&(struct ledger_op){.kind = LEDGER_PODS_END});

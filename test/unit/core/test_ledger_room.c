@@ -553,7 +553,6 @@ static void random__room_for_a_refused_pod_from_any_cause__a_wake_follows(void *
     const char *from = getenv("FGPU_TEST_SEED");
     uint64_t first = from == NULL ? 1 : strtoull(from, NULL, 10);
 
-    (void)state;
     for (uint64_t seed = first; seed < first + SEEDS; seed++) {
         memset(&r.nodes, 0, sizeof(r.nodes));
         memset(&r.pods, 0, sizeof(r.pods));
@@ -632,7 +631,6 @@ static void label_that_others_keep_away_from__removed__a_wake_follows(void **sta
 {
     uint64_t room;
 
-    (void)state;
     begin();
     assert_false(fits("keeps away"));
     room = ledger_capacity_generation(r.l);
@@ -645,7 +643,6 @@ static void isolate_from_of_a_running_pod__removed__a_wake_follows(void **state)
 {
     uint64_t room;
 
-    (void)state;
     begin();
     assert_false(fits("kept away"));
     room = ledger_capacity_generation(r.l);
@@ -658,7 +655,6 @@ static void model_of_a_device__changed__a_wake_follows(void **state)
 {
     uint64_t room;
 
-    (void)state;
     begin();
     assert_false(fits("of a model"));
     room = ledger_capacity_generation(r.l);
@@ -671,7 +667,6 @@ static void uuid_of_a_device__replaced__a_wake_follows(void **state)
 {
     uint64_t room;
 
-    (void)state;
     begin();
     assert_false(fits("of a UUID"));
     room = ledger_capacity_generation(r.l);
@@ -684,7 +679,6 @@ static void facts_said_again__nobody_is_woken(void **state)
 {
     uint64_t room;
 
-    (void)state;
     begin();
     room = ledger_capacity_generation(r.l);
     tell_node(0, "the same again");

@@ -110,7 +110,6 @@ static void item3__record_of_a_running_pod_is_edited__first_granted_stays_and_a_
     struct assignment record, forged = RECORD_OF("a", "GPU-n1-1", 1, 10, 10);
     struct arena a;
 
-    (void)state;
     arena_init(&a, 1 << 20);
     record = bind_pod("a", &d, "n1", &a);
     observe("a", &d, "n1", &record, RECORD_VERIFIED, "");
@@ -137,7 +136,6 @@ static void item3__annotations_ask_for_an_instance_afterwards__still_a_share_and
     struct assignment record;
     struct arena a;
 
-    (void)state;
     arena_init(&a, 1 << 20);
     fixture_node_plugin_managed(&fx, "n2", 2, 80 * GIB, 2);
     record = bind_pod("a", &d, "n2", &a);
@@ -160,7 +158,6 @@ static void item3__restart_after_the_edit__counts_everywhere_if_it_asks_and_nowh
 {
     struct demand d = SHARE_OF(300);
 
-    (void)state;
     restart();
     fixture_node(&fx, "n1", 2, 80 * GIB);
     observe("asks", &d, "n1", NULL, RECORD_UNSIGNED, "");
@@ -177,7 +174,6 @@ static void item3__forged_record_is_believed_until_the_verdict__then_it_is_as_wi
     struct demand d = SHARE_OF(300);
     struct assignment forged = RECORD_OF("a", "GPU-n1-1", 1, 10, 10);
 
-    (void)state;
     restart();
     fixture_node(&fx, "n1", 2, 80 * GIB);
     observe("a", &d, "n1", &forged, RECORD_PROVISIONAL, "forged");
@@ -210,7 +206,6 @@ static void rotation__key_went_before_the_verdict_and_comes_back__believed_again
     struct demand d = SHARE_OF(300);
     struct assignment record = RECORD_OF("a", "GPU-n1-1", 1, 300, 24 * GIB);
 
-    (void)state;
     observe("a", &d, "n1", &record, RECORD_PROVISIONAL, "p");
     assert_int_equal(ledger_apply(fx.l, &gone, NULL), 0);
     assert_null(ledger_check(fx.l));
@@ -232,7 +227,6 @@ static void item3__signature_holds__nothing_changes_and_nothing_is_left_to_verif
     struct ledger_unverified left[2];
     struct arena a;
 
-    (void)state;
     arena_init(&a, 1 << 20);
     observe("a", &d, "n1", &record, RECORD_PROVISIONAL, "p");
     assert_int_equal(ledger_unverified(fx.l, STR_NULL, &a, left, 2), 1);
@@ -252,7 +246,6 @@ static void item3__verified_record_comes_after_a_provisional_one__it_wins(void *
     struct assignment forged = RECORD_OF("x", "GPU-n1-1", 1, 10, 10);
     struct assignment record = RECORD_OF("a", "GPU-n1-0", 0, 300, 24 * GIB);
 
-    (void)state;
     observe("a", &d, "n1", &forged, RECORD_PROVISIONAL, "f");
     observe("a", &d, "n1", &record, RECORD_PROVISIONAL, "r"); /* one is as good as the other */
     assert_int_equal(fixture_milli_free(&fx, "n1", 1), 990);
@@ -268,7 +261,6 @@ static void item3__own_record_is_seen_unverified_and_refused__devices_chosen_her
     struct assignment record;
     struct arena a;
 
-    (void)state;
     arena_init(&a, 1 << 20);
     record = bind_pod("a", &d, "n1", &a);
     observe("a", &d, "n1", &record, RECORD_PROVISIONAL, "p");
@@ -289,7 +281,6 @@ static void item3__unverified_records__listed_oldest_first_by_node_or_all(void *
     struct arena a;
     char uid[16];
 
-    (void)state;
     arena_init(&a, 1 << 20);
     fixture_node(&fx, "n2", 1, 80 * GIB);
     for (int i = 0; i < PODS; i++) {
@@ -494,7 +485,6 @@ static void bind_reread_restart(enum form form, const struct gpu_request *gpu_re
 
 static void item4__every_kind_of_pod_in_every_form_of_node__charged_as_when_it_was_bound(void **state)
 {
-    (void)state;
     for (enum form form = PLAIN; form <= INSTANCES; form++) {
         for (size_t k = 0; k < ARRAY_LEN(kinds); k++) {
             for (size_t q = 0; q < ARRAY_LEN(qualities); q++) {
@@ -514,7 +504,6 @@ static void item4__node_means_something_else_before_the_echo__charged_what_was_w
     struct assignment record;
     struct arena a;
 
-    (void)state;
     arena_init(&a, 1 << 20);
     describe(PLAIN);
     record = bind_pod("a", &d, "k", &a);
@@ -550,7 +539,6 @@ static void item4__audit_of_signed_records__finds_what_was_missed_and_nothing_el
     struct assignment record = RECORD_OF("a", "GPU-n1-1", 1, 300, 24 * GIB);
     struct assignment other = RECORD_OF("a", "GPU-n1-1", 1, 200, 24 * GIB);
 
-    (void)state;
     observe("a", &d, "n1", &record, RECORD_PROVISIONAL, "p");
     assert_int_equal(drift_of(&d, &record, RECORD_PROVISIONAL), DRIFT_NONE);
     judge("a", "p", true);
@@ -582,7 +570,6 @@ static void item4__plugin_takes_over_the_instances__who_has_one_by_its_record_ke
     struct assigned_device dev;
     struct assignment record = fixture_record(&c, &dev, "a", "GPU-3", DEVICE_INSTANCE_INDEX(1, 4), 428, 20 * GIB);
 
-    (void)state;
     dev.profile = w.profile;
     describe(COUNTED);
     observe("z", &d, "k", &record, RECORD_VERIFIED, "");
@@ -601,7 +588,6 @@ static void item4__gpus_of_a_plugin__charged_by_the_request_with_and_without_rec
     const struct demand d = {.dialect = "native", .plugin_managed_n = 2, .plugin_managed_most = 2};
     const struct assignment record = {.id = STR("a")};
 
-    (void)state;
     fixture_node_plugin_managed(&fx, "p", 4, 80 * GIB, 4);
     for (int again = 0; again < 2; again++) {
         observe("a", &d, "p", &record, RECORD_VERIFIED, "");
@@ -637,7 +623,6 @@ static void item4__request_cannot_be_read__phases_come_from_the_spec(void **stat
     struct demand d = {.dialect = "native", .gpu_requests = gpu_requests, .gpu_request_n = 5};
     const struct demand defect = {.dialect = "native", .defect = DEMAND_QUANTITY};
 
-    (void)state;
     for (size_t i = 0; i < 5; i++) {
         dev[i] = (struct assigned_device){STR("GPU-n1-0"), 0, parts[i].milli, 1024 * (int64_t)(i + 1)};
         c[i] = (struct assigned_container){
@@ -679,7 +664,6 @@ static void item10__record_names_a_gpu_that_is_not_there__the_other_seven_stay_o
     struct assignment record = fixture_record(&c, &dev, "a", "GPU-n8-7", 7, 1000, 80 * GIB);
     const struct snapshot_node *n;
 
-    (void)state;
     dev.exclusive = true;
     restart();
     observe("before", &d, "n8", &record, RECORD_PROVISIONAL, "p"); /* pods may be listed before their nodes */
@@ -715,7 +699,6 @@ static void item10__lost_gpu_of_several_pods__forgotten_with_the_last_and_same_w
     struct demand d = SHARE_OF(300);
     struct assignment record = RECORD_OF("a", "GPU-gone", 5, 300, 24 * GIB);
 
-    (void)state;
     observe("a", &d, "n1", &record, RECORD_VERIFIED, "");
     observe("b", &d, "n1", &record, RECORD_VERIFIED, "");
     assert_int_equal(fixture_state(&fx, "n1")->device_n, 3);
@@ -737,7 +720,6 @@ static void item10__indexes_without_uuids__the_lost_index_is_charged_and_no_othe
     struct assignment last = RECORD_OF("a", "", 3, 300, 24 * GIB);
     struct assignment first = RECORD_OF("b", "", 0, 200, 16 * GIB);
 
-    (void)state;
     restart();
     fixture_node_indexes(&fx, "i", 3, 80 * GIB);
     observe("a", &d, "i", &last, RECORD_VERIFIED, "");
@@ -760,7 +742,6 @@ static void item10__gpu_has_another_index_now__charged_by_its_uuid(void **state)
     struct assignment gone = RECORD_OF("a", "GPU-gone", 0, 300, 24 * GIB);
     struct assignment moved = RECORD_OF("b", "GPU-n1-0", 1, 200, 16 * GIB);
 
-    (void)state;
     observe("a", &d, "n1", &gone, RECORD_VERIFIED, "");
     observe("b", &d, "n1", &moved, RECORD_VERIFIED, "");
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 800);
@@ -776,7 +757,6 @@ static void item10__lost_instance__its_gpu_is_not_given_away_whole(void **state)
     struct assigned_device dev;
     struct assignment record = fixture_record(&c, &dev, "a", "MIG-x", DEVICE_INSTANCE_INDEX(1, 4), 428, 20 * GIB);
 
-    (void)state;
     dev.profile = mig_profile_parse(STR("3g.20gb"));
     w.profile = dev.profile;
     observe("a", &d, "n1", &record, RECORD_VERIFIED, "");
@@ -791,7 +771,6 @@ static void item10__lost_instance__its_gpu_is_not_given_away_whole(void **state)
 
 static void item14__no_request_and_no_valid_record__no_gpu_pod(void **state)
 {
-    (void)state;
     observe("a", &nothing, "n1", NULL, RECORD_UNSIGNED, "");
     assert_false(fixture_knows_pod(&fx, "a"));
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 1000);
@@ -803,7 +782,6 @@ static void item14__annotation_first_seen_on_a_bound_pod__is_no_request(void **s
     const struct demand both = {
         .source = DEMAND_FROM_ANNOTATIONS, .dialect = "native", .defect = DEMAND_TWICE}; /* beside resources */
 
-    (void)state;
     observe("preset", &text, "n1", NULL, RECORD_UNSIGNED, "");
     assert_false(fixture_knows_pod(&fx, "preset"));
     observe("light", &nothing, "n1", NULL, RECORD_UNSIGNED, "");
@@ -820,7 +798,6 @@ static void item14__annotation_seen_while_unbound_or_in_the_first_list__counts_a
 {
     struct demand d = ANNOTATED_SHARE_OF(200), more = ANNOTATED_SHARE_OF(900);
 
-    (void)state;
     restart();
     fixture_node(&fx, "n1", 2, 80 * GIB);
     observe("listed", &d, "n1", NULL, RECORD_UNSIGNED, "");
@@ -840,7 +817,6 @@ static void item14__another_configuration_reads_the_list__annotations_count_as_i
     struct demand text = ANNOTATED_SHARE_OF(300);
     const struct ledger_op reread = {.kind = LEDGER_PODS_BEGIN, .list = {.reread = true}};
 
-    (void)state;
     observe("a", &nothing, "n1", NULL, RECORD_UNSIGNED, ""); /* in words that this configuration does not know */
     fixture_bracket(&fx, LEDGER_PODS_BEGIN);
     observe("a", &text, "n1", NULL, RECORD_UNSIGNED, "");
@@ -859,7 +835,6 @@ static void item14__forged_provisional_record_beside_text__charges_nothing_once_
     struct demand text = ANNOTATED_SHARE_OF(1000);
     struct assignment forged = RECORD_OF("a", "GPU-n1-1", 1, 1000, GIB);
 
-    (void)state;
     observe("a", &text, "n1", &forged, RECORD_PROVISIONAL, "p");
     observe("a", &text, "n1", &forged, RECORD_PROVISIONAL, "p");
     judge("a", "p", false);

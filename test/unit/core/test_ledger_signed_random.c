@@ -411,7 +411,6 @@ static void random__signed_records__charged_as_granted_before_and_after_a_restar
     struct ledger_limits limits = {.hash_key = {5, 6}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000};
     unsigned granted = 0;
 
-    (void)state;
     for (uint64_t seed = first; seed < first + SEEDS; seed++) {
         memset(&h, 0, sizeof(h));
         h.seed = seed;

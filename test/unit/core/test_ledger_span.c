@@ -7,7 +7,6 @@
 
 static int setup(void **state)
 {
-    (void)state;
     fixture_init(&fx);
     fixture_node(&fx, "n", 4, 80 * GIB);
     return 0;
@@ -40,7 +39,6 @@ static void two_and_a_half__empty_node__whole_ones_are_held_alone_and_the_rest_i
     const int32_t millis[] = {0, 0, 0, 1000};
     const int64_t gibs[] = {0, 0, 0, 80};
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     fixture_pod(&fx, "b", &half, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n"), 0);
@@ -53,7 +51,6 @@ static void two_and_a_half__one_gpu_too_few__all_or_nothing(void **state)
     struct gpu_request gpu_requests[2], w;
     struct demand d = two_and_a_half(gpu_requests), most = fixture_share(&w, 600);
 
-    (void)state;
     fixture_node(&fx, "two", 2, 80 * GIB);
     fixture_node(&fx, "three", 3, 80 * GIB);
     fixture_pod(&fx, "a", &d, NULL, NULL);
@@ -75,7 +72,6 @@ static void two_and_a_half__record__is_one_container_and_reads_back_the_same(voi
     struct kv_list keys;
     struct arena a;
 
-    (void)state;
     arena_init(&a, 1 << 20);
     fixture_pod(&fx, "b", &little, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "b", "n"), 0); /* so that the rest has the lowest index */
@@ -118,7 +114,6 @@ static void two_and_a_half__record_of_other_amounts__counts_on_every_device(void
     struct gpu_request gpu_requests[2];
     struct demand d = two_and_a_half(gpu_requests);
 
-    (void)state;
     assert_int_equal(fixture_pod(&fx, "a", &d, "n", &as), 0);
     assert_int_equal(fixture_pod_state(&fx, "a"), LEDGER_FOREIGN);
     expect_free("n", millis, gibs, 4);

@@ -38,7 +38,6 @@ static void standing__of_nothing_known__is_zero(void **state)
     const struct ledger_op other = {.kind = LEDGER_PODS_BEGIN};
     struct ledger_status s;
 
-    (void)state;
     assert_false(of_pod("a").known);
     assert_false(of_node("n2").known);
     ledger_status(fx.l, &other, &s);
@@ -49,7 +48,6 @@ static void standing__of_a_pod__follows_its_life(void **state)
 {
     struct demand d = SHARE_OF(300);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_true(of_pod("a").known && of_pod("a").state == LEDGER_PENDING);
     assert_false(of_pod("a").decided_here || of_pod("a").steered);
@@ -67,7 +65,6 @@ static void standing__of_a_pod_bound_by_others__is_not_decided_here(void **state
     struct demand d = SHARE_OF(300);
     struct assignment as = RECORD_OF("x", "GPU-n1-1", 1, 300, 24 * GIB);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n1", NULL);
     assert_true(of_pod("a").state == LEDGER_FOREIGN && of_pod("a").conflict != NULL);
     fixture_pod(&fx, "b", &d, "n1", &as);
@@ -83,7 +80,6 @@ static void standing__of_a_pod_that_claims_a_record__until_it_does_not(void **st
         .kind = LEDGER_POD_OBSERVED,
         .pod = {.uid = STR("a"), .namespace_ = STR("ns"), .name = STR("a"), .claims_record = true, .demand = &d}};
 
-    (void)state;
     assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
     assert_true(of_pod("a").claims_record);
     op.pod.claims_record = false;
@@ -95,7 +91,6 @@ static void standing__of_a_pod_with_a_defect__says_which(void **state)
 {
     struct demand d = {.defect = DEMAND_COUNT, .dialect = ""};
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_int_equal(of_pod("a").defect, DEMAND_COUNT);
 }
@@ -106,7 +101,6 @@ static void standing__of_a_node__counts_lost_and_unhealthy_devices(void **state)
                                {.uuid = STR("GPU-n1-1"), .index = 1, .mem_mib = 80 * GIB, .slot_n = 16}};
     struct demand d = WHOLE_GPUS(2);
 
-    (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
     assert_true(of_node("n1").known && of_node("n1").unhealthy_n == 0 && of_node("n1").lost_n == 0);

@@ -27,7 +27,6 @@ static int setup(void **state)
                                          .nodes_max = NODES,
                                          .pods_max = PODS};
 
-    (void)state;
     fixture_init(&fx);
     ledger_free(fx.l);
     fx.l = ledger_new(&limits);
@@ -109,7 +108,6 @@ static void pods_that_name_nodes_nobody_described__half_of_the_table(void **stat
 {
     const struct demand nothing = {.dialect = ""};
 
-    (void)state;
     seen("evil-1", "made-up-1");
     assert_int_equal(fixture_pod(&fx, "light-1", &nothing, "made-up-2", NULL), 0); /* they share the half */
     seen("evil-2", "made-up-3");
@@ -122,7 +120,6 @@ static void pods_that_name_nodes_nobody_described__half_of_the_table(void **stat
 
 static void described_node__does_not_count_as_named(void **state)
 {
-    (void)state;
     seen("pod", "n1");
     fixture_node(&fx, "n1", 1, 80 * GIB);
     fill_names();
@@ -135,7 +132,6 @@ static void described_node__does_not_count_as_named(void **state)
 
 static void pod_of_an_unknown_node__the_node_is_shut_when_described_until_a_later_list_has_the_pod(void **state)
 {
-    (void)state;
     fill_names();
     seen("hidden", "late");
     fixture_node(&fx, "late", 1, 80 * GIB);
@@ -156,7 +152,6 @@ static void pod_of_an_unknown_node__the_node_is_shut_when_described_until_a_late
 
 static void list_that_began_before_the_node_was_described__does_not_open_it(void **state)
 {
-    (void)state;
     fill_names();
     fixture_bracket(&fx, LEDGER_PODS_BEGIN);
     seen("evil-1", "made-up-1");
@@ -176,7 +171,6 @@ static void list_that_began_before_the_node_was_described__does_not_open_it(void
 
 static void nobody_is_turned_away_in_a_list__all_open_at_its_end(void **state)
 {
-    (void)state;
     fill_names();
     seen("evil-3", "made-up-3");
     fixture_bracket(&fx, LEDGER_PODS_BEGIN);
@@ -188,7 +182,6 @@ static void nobody_is_turned_away_in_a_list__all_open_at_its_end(void **state)
 
 static void pod_table_is_full__the_node_of_the_pod_is_shut_and_no_other(void **state)
 {
-    (void)state;
     fixture_node(&fx, "n1", 1, 80 * GIB);
     fixture_node(&fx, "n2", 1, 80 * GIB);
     fill_pods();
@@ -221,7 +214,6 @@ static void pod_table_is_full__the_node_of_the_pod_is_shut_and_no_other(void **s
 
 static void another_pod_is_turned_away_meanwhile__only_nodes_without_such_open(void **state)
 {
-    (void)state;
     fixture_node(&fx, "n1", 1, 80 * GIB);
     fixture_node(&fx, "n2", 1, 80 * GIB);
     fill_pods();
@@ -239,7 +231,6 @@ static void pending_pod__forgotten_and_closes_nothing(void **state)
                                       .reserve = {.uid = STR("late"), .node_name = STR("n1"), .decision_id = STR("x")}};
     struct err why;
 
-    (void)state;
     fill_pods();
     seen("late", "");
     assert_int_equal(turned_away().total_n, 1);
@@ -252,7 +243,6 @@ static void pending_pod__forgotten_and_closes_nothing(void **state)
 
 static void pod_that_moves_to_a_name_without_room__counted_nowhere_and_turned_away(void **state)
 {
-    (void)state;
     fixture_node(&fx, "n1", 1, 80 * GIB);
     fill_names();
     seen("pod", "");
@@ -274,7 +264,6 @@ static void first_lists__nodes_that_come_after_such_a_pod_are_shut(void **state)
                                          .nodes_max = NODES,
                                          .pods_max = PODS};
 
-    (void)state;
     ledger_free(fx.l);
     fx.l = ledger_new(&limits);
     fixture_bracket(&fx, LEDGER_PODS_BEGIN);
@@ -300,7 +289,6 @@ static void annotated_pod_of_the_first_list__charged_when_there_is_room(void **s
                                          .pods_max = PODS};
     const struct demand annotated = ANNOTATED_SHARE_OF(300);
 
-    (void)state;
     ledger_free(fx.l);
     fx.l = ledger_new(&limits);
     fixture_bracket(&fx, LEDGER_PODS_BEGIN);
@@ -324,7 +312,6 @@ static void annotated_pod_that_was_pending__charged_when_there_is_room(void **st
 {
     const struct demand annotated = ANNOTATED_SHARE_OF(300);
 
-    (void)state;
     fill_names();
     assert_int_equal(fixture_pod(&fx, "hidden", &annotated, "", NULL), 0);
     for (int again = 0; again < 2; again++) {
@@ -348,7 +335,6 @@ static void node_opens__room_appears_and_nobody_sees_the_old_numbers(void **stat
     uint64_t room, version;
     uint32_t late;
 
-    (void)state;
     mirror_init(&m);
     fill_names();
     seen("evil-3", "made-up-3");
@@ -379,7 +365,6 @@ static void open_walk__shows_the_node_as_it_was(void **state)
     struct arena a;
     bool found = false;
 
-    (void)state;
     fill_names();
     seen("evil-3", "made-up-3");
     fixture_node(&fx, "late", 1, 80 * GIB);
@@ -402,7 +387,6 @@ static void totals__say_how_many(void **state)
 {
     struct snapshot totals;
 
-    (void)state;
     fill_names();
     seen("evil-3", "made-up-3");
     fixture_node(&fx, "late", 1, 80 * GIB);
@@ -431,7 +415,6 @@ static void audit__misses_no_pod_that_no_repair_could_enter(void **state)
 {
     struct ledger *scratch = ledger_audit_scratch(fx.l);
 
-    (void)state;
     fixture_node(&fx, "n1", 1, 80 * GIB);
     fill_names();
     assert_int_equal(drift_of(scratch, "evil-3", "made-up-3"), DRIFT_NONE);

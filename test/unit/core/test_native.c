@@ -39,7 +39,6 @@ static void native__resources__as_in_the_table(void **state)
         {"zero count with milli", "c: gpu-milli=300 gpu-count=0", "defect count"},
         {"zero count with memory", "c: gpu-memory-mib=300 gpu-count=0", "defect count"},
     };
-    (void)state;
     check_demands(policy_defaults(), rows, ARRAY_LEN(rows));
 }
 
@@ -84,7 +83,6 @@ static void native__absurd_resources__are_defects(void **state)
         {"share beside whole in another", "c: gpu-milli=5; d: nvidia.com/gpu=1", "defect mixed_kinds"},
         {"share beside whole init", "init i: nvidia.com/gpu=1; c: gpu-milli=5", "defect mixed_kinds"},
     };
-    (void)state;
     check_demands(policy_defaults(), rows, ARRAY_LEN(rows));
 }
 
@@ -105,7 +103,6 @@ static void native__b7_requests_beyond_32_bits__do_not_wrap(void **state)
         {"2^32 GPUs annotated", "c:; @gpu-count=4294967296", "defect count annotated"},
         {"2^32 + 1024 MiB annotated", "c:; @gpu-memory=4194305Gi", "defect too_large annotated"},
     };
-    (void)state;
     check_demands(policy_defaults(), rows, ARRAY_LEN(rows));
 }
 
@@ -121,7 +118,6 @@ static void native__b11_negative_requests__are_defects(void **state)
         {"memory annotated", "c:; @gpu-memory=-4Gi", "defect quantity annotated"},
         {"count annotated", "c:; @gpu-count=-1", "defect quantity annotated"},
     };
-    (void)state;
     check_demands(policy_defaults(), rows, ARRAY_LEN(rows));
 }
 
@@ -175,7 +171,6 @@ static void native__annotations__as_in_the_table(void **state)
         {"container beside a whole GPU", "c: nvidia.com/gpu=1; @container=c", "defect twice"},
         {"whole GPU too", "c: nvidia.com/gpu=1; @gpu-fraction=0.3", "defect mixed_kinds annotated"},
     };
-    (void)state;
     check_demands(policy_defaults(), rows, ARRAY_LEN(rows));
 }
 
@@ -203,7 +198,6 @@ static void native__named_sizes__are_the_same_gpu_requests(void **state)
     };
     struct policy p = *policy_defaults();
 
-    (void)state;
     p.sizes = sizes;
     p.size_n = ARRAY_LEN(sizes);
     check_demands(&p, rows, ARRAY_LEN(rows));
@@ -248,7 +242,6 @@ static void native__sizes_of_namespaces__hold_there_only(void **state)
     };
     struct policy p = *policy_defaults();
 
-    (void)state;
     p.sizes = of_namespaces;
     p.size_n = ARRAY_LEN(of_namespaces);
     expect_size(&p, "default", "varies", DEMAND_OK, 400, 4096);
@@ -323,7 +316,6 @@ static void native__configured_names_and_units__serve_other_vocabularies(void **
     static const struct str whole[] = {STR("nvidia.com/gpu"), STR("x/gpu")};
     struct policy p = *policy_defaults();
 
-    (void)state;
     p.compute_resources = units;
     p.compute_resource_n = ARRAY_LEN(units);
     p.memory_resources = memory;
@@ -346,7 +338,6 @@ static void native__memory_only__the_same_gpu_request_under_every_configuration(
     };
     struct policy p = *policy_defaults();
 
-    (void)state;
     p.memory_only = MEMORY_ONLY_FREE;
     check_demands(&p, rows, ARRAY_LEN(rows));
 }

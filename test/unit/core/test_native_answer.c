@@ -37,7 +37,6 @@ static void native_answer__two_containers__record_and_keys(void **state)
     struct kv_list list;
     struct err err;
 
-    (void)state;
     arena_init(&a, ARENA_BYTES);
     assert_int_equal(dialect_answer(&as, &a, &list, &err), 0);
     assert_true(str_eq(list.items[0].key, STR(ASSIGNMENT_KEY)));
@@ -149,7 +148,6 @@ static void native_answer__downward_keys__table(void **state)
         {"none", QOS_FIXED_SHARE, LEND_ALLOW, {{STR(""), 0, 0, 0}}, 0, NULL, NULL, NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct assigned_container c = {.name = STR("c"), .devices = rows[i].devices, .device_n = rows[i].n};
         struct assignment as = {
@@ -172,17 +170,16 @@ static void native_answer__arena_full__error_and_result_untouched(void **state)
     struct assignment as = {.id = STR("x"), .containers = &c, .container_n = 1};
     int fits = 0;
 
-    (void)state;
     for (size_t bytes = 1; bytes < 4096; bytes += 16) {
         struct arena a;
         struct kv_list list = {NULL, 12345};
         struct err err = {.code = ERR_OK};
         arena_init(&a, bytes);
-        int r = dialect_answer(&as, &a, &list, &err);
-        if (r == 0) {
+        int rc = dialect_answer(&as, &a, &list, &err);
+        if (rc == 0) {
             fits++;
         } else {
-            assert_int_equal(r, -ERR_LIMIT);
+            assert_int_equal(rc, -ERR_LIMIT);
             assert_int_equal(err.code, ERR_LIMIT);
             assert_int_equal(list.n, 12345);
             assert_int_equal(fits, 0);
@@ -207,7 +204,6 @@ static void leftovers__of_an_earlier_answer__are_overwritten_with_nothing(void *
     struct str leftovers;
     struct arena a;
 
-    (void)state;
     arena_init(&a, 1 << 16);
     assert_true(dialect_leftovers((struct kv_list){carried, ARRAY_LEN(carried)}, &a, &leftovers));
     assert_int_equal(dialect_blank(&list, leftovers, &a, NULL), 0);
@@ -226,7 +222,6 @@ static void leftovers__none__nothing_is_added(void **state)
     struct str leftovers;
     struct arena a;
 
-    (void)state;
     arena_init(&a, 1 << 16);
     assert_true(dialect_leftovers(list, &a, &leftovers));
     assert_int_equal(leftovers.n, 0);

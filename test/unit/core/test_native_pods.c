@@ -38,7 +38,6 @@ static void native__constraints__read_or_refused(void **state)
         {"key too long", "c: gpu-milli=5; @isolate-from=" DIGITS_400 "=x", "defect constraint"},
         {"model too long", "c: gpu-milli=5; @gpu-model=" DIGITS_400, "defect constraint"},
     };
-    (void)state;
     check_demands(policy_defaults(), rows, ARRAY_LEN(rows));
 }
 
@@ -47,7 +46,6 @@ static void native__isolate_from__hashes_of_the_pairs(void **state)
     struct made_pod *m = made_pod_new("c: gpu-milli=5; @isolate-from= app=web , x.io/tier == , z=1");
     struct demand d;
 
-    (void)state;
     assert_true(dialect_demand(policy_defaults(), &m->pod, &m->arena, &d));
     assert_int_equal(d.defect, DEMAND_OK);
     assert_int_equal(d.isolate_n, 3);
@@ -72,7 +70,6 @@ static void native__isolate_from__hashes_of_the_pairs(void **state)
 
 static void native__long_constraint_lists__are_bounded(void **state)
 {
-    (void)state;
     for (int over = 0; over < 2; over++) {
         struct strbuf b;
         strbuf_init(&b, 65536);
@@ -112,7 +109,6 @@ static void native__phases__sidecars_run_beside_what_starts_after_them(void **st
          "s 1xmilli(1,0)@7 i 1xmilli(2,0)@2 t 1xmilli(3,0)@5 j 1xmilli(4,0)@4"},
         {"annotation is an app wish", "init i:; sidecar s:; c:; @gpu-count=1", "c 1xwhole(1000,0)@1 annotated"},
     };
-    (void)state;
     check_demands(policy_defaults(), rows, ARRAY_LEN(rows));
 }
 
@@ -147,7 +143,6 @@ static void native__mig__one_profile_per_container(void **state)
         {"no whole number", "c: nvidia.com/mig-1g.5gb=500m", "defect quantity"},
         {"65", "c: nvidia.com/mig-1g.5gb=65", "defect count"},
     };
-    (void)state;
     check_demands(policy_defaults(), rows, ARRAY_LEN(rows));
 }
 
@@ -164,7 +159,6 @@ static void native__whole_gpus__effective_request(void **state)
         {"zero", "c: nvidia.com/gpu=0", "none"},
         {"most", "c: nvidia.com/gpu=65536", "unsteered 65536"},
     };
-    (void)state;
     check_demands(policy_defaults(), rows, ARRAY_LEN(rows));
 }
 
@@ -177,7 +171,6 @@ static void native__many_containers__bounded(void **state)
     } rows[] = {
         {"app", 64, true}, {"app", 65, false}, {"init", 63, true}, {"init", 64, false}, {"sidecar", 64, true},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct strbuf b;
         struct demand d;
@@ -200,7 +193,6 @@ static void native__random_pods__phases_are_what_runs_together(void **state)
 {
     struct rng rng;
 
-    (void)state;
     rng_init(&rng, 20);
     for (int round = 0; round < 3000; round++) {
         struct strbuf b;
@@ -260,7 +252,6 @@ static void native__random_text__never_crashes_nor_passes_the_limits(void **stat
                                        "gpu-uuid",     "isolate-from", "qos"};
     struct rng rng;
 
-    (void)state;
     rng_init(&rng, 3);
     for (int round = 0; round < 20000; round++) {
         char text[6][12];
@@ -317,7 +308,6 @@ static void native__claims__by_keys_only(void **state)
         {"c:; @gpu-model=a", false},
         {"c:; @assignment=x", false},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct made_pod *m = made_pod_new(rows[i].pod);
         if (dialect_native.claims_pod(policy_defaults(), &m->pod) != rows[i].want) {
@@ -329,7 +319,6 @@ static void native__claims__by_keys_only(void **state)
 
 static void dialect_is_request_key__keys__request_and_constraints(void **state)
 {
-    (void)state;
     assert_true(dialect_is_request_key(STR("fgpu.io/gpu-fraction")));
     assert_true(dialect_is_request_key(STR("fgpu.io/container")));
     assert_true(dialect_is_request_key(STR("fgpu.io/isolate-from")));
@@ -350,7 +339,6 @@ static void dialect_demand__arena_full__says_so_and_leaves_the_result(void **sta
 {
     static const char *const pods[] = {"c: gpu-milli=5", "c: nvidia.com/gpu=1; @gpu-model=a",
                                        "c: nvidia.com/gpu=1; @gpu-uuid=a", "c: nvidia.com/gpu=1; @isolate-from=a=b"};
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(pods); i++) {
         struct made_pod *m = made_pod_new(pods[i]);
         struct demand d = {.plugin_managed_n = -7};
@@ -377,8 +365,6 @@ static void dialect_demand__nul_in_an_annotation_that_is_read__is_a_defect(void 
         {"fgpu.io/container", STR("c\0")},      {"fgpu.io/gpu-model", STR("A,\0B")},
     };
     struct arena a;
-    (void)state;
-
     arena_init(&a, 1 << 16);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct kv annotations[] = {{str_of(rows[i].key), rows[i].value}, {STR("fgpu.io/gpu-fraction"), STR("0.5")}};

@@ -53,7 +53,6 @@ static void node_pools_close__tables__the_last_entry_that_the_node_is_in(void **
          true},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct policy p = {.node_pools = rows[i].pools, .node_pool_n = rows[i].pool_n};
         const struct node n = {.name = STR("n"), .labels = rows[i].labels};

@@ -16,7 +16,6 @@ static struct arena arena;
 /* 60 nodes with 2 GPUs, filled unevenly by pods on GPU 0. */
 static int setup(void **state)
 {
-    (void)state;
     fixture_init(&fx);
     arena_init(&arena, 64 << 20);
     for (int i = 0; i < NODES; i++) {
@@ -35,7 +34,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     arena_fini(&arena);
     fixture_fini(&fx);
     return 0;
@@ -73,7 +71,6 @@ static void pack_rank__limit__gives_the_head_of_the_full_order(void **state)
     struct demand d = SHARE_OF(300);
     struct pack_result all[NODES], some[NODES];
 
-    (void)state;
     for (size_t limit = 1; limit <= NODES; limit++) {
         assert_int_equal(rank_all(&d, NULL, 0, 0, names, NODES, all), NODES);
         assert_int_equal(rank_all(&d, NULL, 0, limit, names, NODES, some), NODES);
@@ -89,7 +86,6 @@ static void pack_rank__order_of_the_request__does_not_matter(void **state)
     struct pack_result forward[NODES], backward[NODES];
     struct str reversed[NODES];
 
-    (void)state;
     for (size_t i = 0; i < NODES; i++) {
         reversed[i] = names[NODES - 1 - i];
     }
@@ -142,7 +138,6 @@ static void pack_rank__any_results__as_sorted_and_none_lost(void **state)
     struct pack_key keys[NODES];
     struct rng r;
 
-    (void)state;
     rng_init(&r, 11);
     for (int round = 0; round < 3000; round++) {
         size_t n = (size_t)rng_below(&r, NODES + 1), limit = (size_t)rng_below(&r, NODES + 5), fit, kept = 0;
@@ -174,7 +169,6 @@ static void pack_nodes__unknown_and_full_nodes__have_their_verdicts(void **state
     struct str asked[] = {names[0], STR("nobody"), names[1]};
     struct pack_result r[3];
 
-    (void)state;
     assert_int_equal(rank_all(&d, NULL, 0, 0, asked, 3, r), 0);
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(r[i].verdict, str_eq(r[i].name, STR("nobody")) ? VERDICT_NODE_UNKNOWN : VERDICT_NOT_EMPTY);
@@ -190,7 +184,6 @@ static void pack_some__name_again__is_left_out(void **state)
     struct pack_query q;
     struct pack_result r[5];
 
-    (void)state;
     pack_query_init(&q, &v, params_of("tight-fit", "tight-fit"), NULL, 0);
     q.seen = seen;
     assert_int_equal(pack_some(&v, &q, asked, 3, r), 2);
@@ -207,7 +200,6 @@ static void pack_holds__demote_and_never_refuse(void **state)
     size_t fit = rank_all(&d, NULL, 0, 0, names, NODES, free_r);
     struct pack_tentative hold = {free_r[0].name, &held};
 
-    (void)state;
     assert_int_equal(fit, NODES);
     assert_int_equal(rank_all(&d, &hold, 1, 0, names, NODES, held_r), fit);
     assert_true(str_eq(held_r[NODES - 1].name, free_r[0].name)); /* room for one of the two only */
@@ -221,7 +213,6 @@ static void pack_holds__room_for_both__change_nothing(void **state)
     struct pack_result free_r[NODES], held_r[NODES];
     struct pack_tentative hold;
 
-    (void)state;
     rank_all(&d, NULL, 0, 0, names, NODES, free_r);
     hold = (struct pack_tentative){free_r[0].name, &held};
     rank_all(&d, &hold, 1, 0, names, NODES, held_r);
@@ -238,7 +229,6 @@ static void pack_rank__pods_of_a_plugin__are_packed_and_spread_too(void **state)
     struct pack_key keys[3];
     struct ledger_view v;
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         fixture_node_plugin_managed(&fx, nodes[i].p, 4, 80 * GIB, 4);
     }
@@ -271,7 +261,6 @@ static void pack_points__best_is_alone_at_ten(void **state)
         {6, {9, 8, 7, 6, 5, 4}, {10, 9, 7, 5, 3, 1}},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct pack_result r[6] = {{.verdict = VERDICT_FITS}};
         int32_t points[6];
@@ -291,7 +280,6 @@ static void pack_points__many_nodes__spread_over_nine_to_zero_in_order(void **st
     struct pack_result r[500];
     int32_t points[500];
 
-    (void)state;
     for (size_t i = 0; i < 500; i++) {
         r[i] = (struct pack_result){.verdict = i < 490 ? VERDICT_FITS : VERDICT_NO_GPU, .score = 1000 - (int64_t)i};
     }
@@ -313,7 +301,6 @@ static void view__uuid_list__denies_the_other_devices(void **state)
     struct ledger_view v;
     struct pack_result r[NODES];
 
-    (void)state;
     d.uuids = &only;
     d.uuid_n = 1;
     v = view_for(&d);
@@ -329,7 +316,6 @@ static void view__arena_too_small__is_an_error(void **state)
     struct arena small;
     struct ledger_view v;
 
-    (void)state;
     d.models = &any; /* the table of allowed models is all a view needs memory for */
     d.model_n = 1;
     arena_init(&small, 1);

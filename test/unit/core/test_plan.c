@@ -38,7 +38,6 @@ static int setup(void **state)
 {
     struct policy p = policy_with_rules();
 
-    (void)state;
     return pack_plans_init(&plans, &p, NULL);
 }
 
@@ -66,7 +65,6 @@ static void expect_resolved_plan(const char *namespace_, bool gold, const char *
 
 static void resolved_plan__first_rules_that_name_the_pod__up_to_one_for_all_nodes(void **state)
 {
-    (void)state;
     expect_resolved_plan("other", false, "3 -");
     expect_resolved_plan("api", false, "0 3 -");
     expect_resolved_plan("serving-eu", false, "0 3 -");
@@ -83,7 +81,6 @@ static void resolved_plan__node__the_first_step_that_selects_it(void **state)
     uint64_t on_pool = plan_node_rules(&p, (struct kv_list){labels, 2});
     struct resolved_plan a;
 
-    (void)state;
     assert_int_equal(plan_node_rules(&p, (struct kv_list){labels, 1}), 0);
     assert_int_equal(on_pool, 1 | 1 << 2 | 1 << 3);
     resolved_plan_make(&a, &plans, STR("batch"), NULL, 0);
@@ -97,7 +94,6 @@ static void plans__what_a_rule_leaves_out__as_in_the_section(void **state)
 {
     struct policy p = policy_with_rules();
 
-    (void)state;
     p.node_criteria = (struct criteria){.names = {STR("spread"), STR("tight-fit")}, .n = 2};
     p.node_strategy = STR("spread");
     assert_int_equal(pack_plans_init(&plans, &p, NULL), 0);
@@ -116,7 +112,6 @@ static void plans__unknown_strategy__named(void **state)
     struct packing_rule rule = {.device_strategy = STR("tightfit")};
     struct err err;
 
-    (void)state;
     p.rules = &rule;
     p.rule_n = 1;
     assert_int_equal(pack_plans_init(&plans, &p, &err), -ERR_INVALID);
@@ -152,7 +147,6 @@ static void chain__equals_of_the_first__decided_by_the_next(void **state)
                                  {.by = {INT64_MAX, 0, 0}}};
     const int64_t want[] = {-3, -1, -2, -4, -1, -5, 0};
 
-    (void)state;
     expect_combined(&plan, rows, ARRAY_LEN(rows), want);
     plan_combine(&plan, rows, 0);
 }
@@ -165,7 +159,6 @@ static void weights__each_spread_over_a_thousand__added_up(void **state)
     const int64_t want[] = {300000, 700000, 700 * 500 + 300 * 500};
     const int64_t want_alike[] = {300000, 0};
 
-    (void)state;
     expect_combined(&plan, rows, 3, want);
     expect_combined(&plan, alike, 2, want_alike); /* equal to the first criterion: it says nothing */
 }

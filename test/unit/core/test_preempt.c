@@ -15,7 +15,6 @@ static struct score_cache *cache; /* what one call has remembered the next one f
 
 static int setup(void **state)
 {
-    (void)state;
     fixture_init(&fx);
     arena_init(&arena, 64 << 20);
     cache = score_cache_new();
@@ -24,7 +23,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     score_cache_free(cache);
     arena_fini(&arena);
     fixture_fini(&fx);
@@ -117,7 +115,6 @@ static void add(const struct running *pods, size_t n)
 
 static void preempt__named_victim_is_on_the_right_device__stays_alone(void **state)
 {
-    (void)state;
     fixture_node(&fx, "n", 1, 1000);
     ADD({"a", "n", 0, 700, 0, false}, {"b", "n", 0, 300, 0, false});
     expect_victims("n", 600, 10, (const char *const[]){"a"}, 1, "a");
@@ -125,7 +122,6 @@ static void preempt__named_victim_is_on_the_right_device__stays_alone(void **sta
 
 static void preempt__named_victim_frees_half_a_gpu__its_neighbour_goes_too(void **state)
 {
-    (void)state;
     fixture_node(&fx, "n", 2, 1000);
     ADD({"a", "n", 0, 300, 0, false}, {"b", "n", 0, 300, 0, false}, {"c", "n", 1, 300, 0, false},
         {"d", "n", 1, 300, 0, false});
@@ -134,7 +130,6 @@ static void preempt__named_victim_frees_half_a_gpu__its_neighbour_goes_too(void 
 
 static void preempt__nobody_named__fewest_and_least_important(void **state)
 {
-    (void)state;
     fixture_node(&fx, "n", 2, 1000);
     ADD({"a", "n", 0, 600, 5, false}, {"b", "n", 0, 400, 1, false}, {"c", "n", 1, 500, 1, false},
         {"d", "n", 1, 500, 6, false});
@@ -145,7 +140,6 @@ static void preempt__nobody_named__fewest_and_least_important(void **state)
 
 static void preempt__same_or_higher_priority__is_never_a_victim(void **state)
 {
-    (void)state;
     fixture_node(&fx, "n", 1, 1000);
     ADD({"a", "n", 0, 600, 10, false}, {"b", "n", 0, 400, 9, false});
     expect_victims("n", 400, 10, NULL, 0, "b");
@@ -155,7 +149,6 @@ static void preempt__same_or_higher_priority__is_never_a_victim(void **state)
 
 static void preempt__unknown_victim__kept_where_it_was(void **state)
 {
-    (void)state;
     fixture_node(&fx, "n", 1, 1000);
     ADD({"a", "n", 0, 600, 3, false}, {"b", "n", 0, 400, 1, false});
     expect_victims("n", 1000, 10, (const char *const[]){"assumed", "b"}, 2, "assumed a b");
@@ -165,7 +158,6 @@ static void preempt__reserved_or_pending__no_victim_and_unknown_node__impossible
 {
     struct demand d = SHARE_OF(800);
 
-    (void)state;
     fixture_node(&fx, "n", 1, 1000);
     assert_int_equal(fixture_pod(&fx, "on-its-way", &d, NULL, NULL), 0);
     assert_int_equal(fixture_reserve(&fx, "on-its-way", "n"), 0);
@@ -175,7 +167,6 @@ static void preempt__reserved_or_pending__no_victim_and_unknown_node__impossible
 
 static void preempt__fits_already__nobody(void **state)
 {
-    (void)state;
     fixture_node(&fx, "n", 1, 1000);
     expect_victims("n", 500, 10, NULL, 0, "");
 }
@@ -259,7 +250,6 @@ static void preempt__random_nodes__fits_without_the_victims_and_needs_each(void 
 {
     struct rng rng;
 
-    (void)state;
     rng_init(&rng, 20260101);
     for (int i = 0; i < 2000; i++) {
         one_random_node(&rng);
@@ -293,7 +283,6 @@ static enum verdict verdict_for(const char *uid, int32_t milli, int32_t priority
 
 static void nomination__keeps_its_room_from_lower_and_equal_priority(void **state)
 {
-    (void)state;
     fixture_node(&fx, "n", 1, 1000);
     ADD({"important", "n", -1, 700, 10, false});
     assert_int_equal(verdict_for("low", 400, 5), VERDICT_NOMINATED);
@@ -305,7 +294,6 @@ static void nomination__keeps_its_room_from_lower_and_equal_priority(void **stat
 
 static void nomination__waits_for_a_terminating_pod__keeps_what_that_leaves(void **state)
 {
-    (void)state;
     fixture_node(&fx, "n", 2, 1000);
     ADD({"leaving", "n", 0, 700, 0, true}, {"stays", "n", 1, 500, 0, false}, {"important", "n", -1, 800, 10, false});
     assert_int_equal(verdict_for("low", 100, 5), VERDICT_FITS); /* anywhere */
@@ -317,7 +305,6 @@ static void nomination__waits_for_a_terminating_pod__keeps_what_that_leaves(void
 
 static void nomination__that_cannot_be_kept__keeps_nobody_away(void **state)
 {
-    (void)state;
     fixture_node(&fx, "n", 1, 1000);
     ADD({"runs", "n", 0, 500, 20, false}, {"stale", "n", -1, 800, 10, false});
     assert_int_equal(verdict_for("low", 400, 5), VERDICT_FITS);
@@ -325,7 +312,6 @@ static void nomination__that_cannot_be_kept__keeps_nobody_away(void **state)
 
 static void nomination__ends_with_the_pod_and_when_it_is_withdrawn(void **state)
 {
-    (void)state;
     fixture_node(&fx, "n", 1, 1000);
     ADD({"a", "n", -1, 700, 10, false});
     assert_int_equal(verdict_for("low", 400, 5), VERDICT_NOMINATED);

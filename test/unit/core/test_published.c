@@ -108,7 +108,6 @@ static void best_fit__parts_and_whole_gpus__what_is_left_over_counts(void **stat
     struct scene s;
     struct demand d = asks(&w, 4000, 500, 1);
 
-    (void)state;
     begin(&s);
     /* 12 cores and 3.5 GPUs are left: 100 (1 - (12/128 + 3.5/8) / 2) = 73.4 */
     assert_int_equal(score_of(&s, "best-fit", &d, NULL), 73);
@@ -128,7 +127,6 @@ static void best_fit__all_that_fit__are_rescaled_to_a_hundred(void **state)
     struct pack_result same[] = {{.verdict = VERDICT_FITS, .score = 7}, {.verdict = VERDICT_FITS, .score = 7}};
     const struct strategy *s = strategy_find(STR("best-fit"));
 
-    (void)state;
     s->normalise(r, 4);
     assert_int_equal(r[0].score, 0);
     assert_int_equal(r[1].score, 0);
@@ -145,7 +143,6 @@ static void dot_product__free_and_asked__small_products_are_preferred(void **sta
     struct scene s;
     struct demand d = asks(&w, 16000, 1000, 4);
 
-    (void)state;
     begin(&s);
     /* 100 (1 - (16/128 x 16/128 + 4/8 x 4/8) / 2) = 86.7 */
     assert_int_equal(score_of(&s, "dot-product", &d, NULL), 86);
@@ -161,7 +158,6 @@ static void gpu_packing__free_opened_and_used__stand_in_this_order(void **state)
     struct demand one = asks(&w, 1000, 300, 1), two = asks(&x, 1000, 1000, 2);
     struct demand big = asks(&w, 1000, 800, 1), none = asks(&w, 1000, 0, 0);
 
-    (void)state;
     begin(&s);
     one = asks(&w, 1000, 300, 1);
     assert_int_equal(score_of(&s, "gpu-packing", &one, NULL), 33 - 4);
@@ -181,7 +177,6 @@ static void gpu_clustering__company__own_kind_is_preferred(void **state)
     struct scene s;
     struct demand shared = asks(&w, 1000, 500, 1), two = asks(&x, 1000, 1000, 2);
 
-    (void)state;
     begin(&s);
     assert_int_equal(score_of(&s, "gpu-clustering", &shared, NULL), 12 + 25); /* 25 (8 - 4) / 8, nobody there */
     bind(&s, "gpu-clustering", &shared);
@@ -200,7 +195,6 @@ static void published__several_gpus_fit__the_tightest_is_taken(void **state)
     struct demand d = asks(&w, 1000, 600, 1);
     uint64_t devices;
 
-    (void)state;
     begin(&s);
     bind(&s, "best-fit", &d);
     d = asks(&w, 1000, 700, 1);
@@ -246,7 +240,6 @@ static void fragmentation__each_cause__leaves_what_the_formula_says(void **state
     struct scene s;
     struct demand d = asks(&w, 2000, 600, 1);
 
-    (void)state;
     begin(&s);
     bind(&s, "best-fit", &d); /* 400 free on GPU 0, three free GPUs, 14 cores: 3400 idle */
     expect(&s, &d, 1);
@@ -280,7 +273,6 @@ static void fgd__two_gpus_fit__the_one_that_leaves_more_is_taken(void **state)
     struct demand d = asks(&w, 1000, 500, 1);
     uint64_t devices;
 
-    (void)state;
     begin(&s);
     bind(&s, "best-fit", &d); /* GPU 0: 500 free */
     d = asks(&w, 1000, 1000, 1);
@@ -304,7 +296,6 @@ static void fgd__nothing_known__is_indifferent(void **state)
     struct scene s;
     struct demand d = asks(&w, 1000, 500, 1);
 
-    (void)state;
     begin(&s);
     assert_int_equal(score_of(&s, "fgd", &d, NULL), 50);
     end(&s);
@@ -316,7 +307,6 @@ static void gpuless_pod__node_with_pods_of_a_plugin__still_fits(void **state)
     struct scene s;
     struct demand whole = {.dialect = "native", .plugin_managed_n = 1}, none = asks(&w, 1000, 0, 0);
 
-    (void)state;
     begin(&s);
     fixture_node_plugin_managed(&s.f, "a", 4, 0, 4);
     assert_int_equal(fixture_pod(&s.f, "w", &whole, "a", NULL), 0);

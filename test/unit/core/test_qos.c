@@ -17,7 +17,6 @@ static struct arena records; /* that of the fixture ends with every snapshot */
 
 static int setup(void **state)
 {
-    (void)state;
     fixture_init(&fx);
     arena_init(&records, 16 << 20);
     return 0;
@@ -25,7 +24,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     fixture_fini(&fx);
     arena_fini(&records);
     return 0;
@@ -38,7 +36,6 @@ static void parse__names__and_nothing_else(void **state)
     static const char *const wrong[] = {"", "fixed", "Fixed-Share", "fixed-share ", "equal_share", "none"};
     enum qos q = QOS__MAX;
 
-    (void)state;
     for (unsigned i = 0; i < QOS__MAX; i++) {
         assert_true(qos_parse(str_of(qos_name((enum qos)i)), &q));
         assert_int_equal(q, i);
@@ -83,7 +80,6 @@ static void charge__every_kind_of_gpu_request__at_least_the_even_part_of_equal_s
         {"the whole device", GPU_REQUEST_WHOLE, 1000, 0, QOS_EQUAL_SHARE, 0, 16, 1000, 16000},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct gpu_request w = {
             .kind = rows[i].kind, .milli = rows[i].milli, .mem_mib = rows[i].mem_mib, .count = 1, .phases = 1};
@@ -107,7 +103,6 @@ static void charge__every_kind_of_gpu_request__at_least_the_even_part_of_equal_s
 
 static void even_part__any_number_of_sharers__all_of_them_fit(void **state)
 {
-    (void)state;
     for (int32_t n = 1; n <= 1000; n++) {
         assert_in_range(n * qos_even_milli(n), n > 500 ? n : 500, 1000);
     }
@@ -171,7 +166,6 @@ static void pod_that_says_nothing__bound__has_what_the_node_said_then(void **sta
     struct demand d = SHARE_OF(10);
     struct assignment as;
 
-    (void)state;
     node(QOS_EQUAL_SHARE, LEND_FORBID, 16);
     as = bound_by_us("a", &d);
     assert_int_equal(as.qos, QOS_EQUAL_SHARE);
@@ -194,7 +188,6 @@ static void restart__record_says_equal_share__charged_as_before(void **state)
     struct assigned_device dev;
     struct assignment as = record_of(&c, &dev, 62, QOS_EQUAL_SHARE);
 
-    (void)state;
     assert_int_equal(fixture_pod(&fx, "a", &d, "n", &as), 0); /* before its node */
     node(QOS_FIXED_SHARE, LEND_ALLOW, 16);
     assert_int_equal(charged(), 62);
@@ -207,7 +200,6 @@ static void restart__record_of_an_earlier_version__fixed_share_whatever_the_node
     struct assigned_device dev;
     struct assignment as = record_of(&c, &dev, 10, QOS_FIXED_SHARE);
 
-    (void)state;
     node(QOS_EQUAL_SHARE, LEND_ALLOW, 16);
     assert_int_equal(fixture_pod(&fx, "a", &d, "n", &as), 0);
     assert_int_equal(charged(), 10);
@@ -219,7 +211,6 @@ static void annotation__edited_after_the_bind__raises_and_never_lowers(void **st
     struct demand fixed = says(&w, 10, QOS_FIXED_SHARE), equal = says(&v, 10, QOS_EQUAL_SHARE);
     struct assignment as;
 
-    (void)state;
     node(QOS_FIXED_SHARE, LEND_ALLOW, 16);
     as = bound_by_us("a", &fixed);
     assert_int_equal(charged(), 10);
@@ -238,7 +229,6 @@ static void restart__annotation_and_record_differ__the_larger(void **state)
     struct assignment was_fixed = record_of(&c[0], &dev[0], 10, QOS_FIXED_SHARE),
                       was_equal = record_of(&c[1], &dev[1], 62, QOS_EQUAL_SHARE);
 
-    (void)state;
     node(QOS_FIXED_SHARE, LEND_ALLOW, 16);
     assert_int_equal(fixture_pod(&fx, "a", &equal, "n", &was_fixed), 0);
     assert_int_equal(charged(), 62);
@@ -250,7 +240,6 @@ static void release__of_a_refused_binding__decides_anew(void **state)
 {
     struct demand d = SHARE_OF(10);
 
-    (void)state;
     node(QOS_EQUAL_SHARE, LEND_ALLOW, 16);
     assert_int_equal(fixture_pod(&fx, "a", &d, NULL, NULL), 0);
     assert_int_equal(fixture_reserve(&fx, "a", "n"), 0);
@@ -266,7 +255,6 @@ static void pod_bound_past_us__what_it_asks_for_whatever_the_node_says(void **st
     struct gpu_request v;
     struct demand silent = SHARE_OF(10), equal = says(&v, 10, QOS_EQUAL_SHARE);
 
-    (void)state;
     node(QOS_EQUAL_SHARE, LEND_ALLOW, 16);
     assert_int_equal(fixture_pod(&fx, "a", &silent, "n", NULL), 0);
     assert_int_equal(charged(), 10);
@@ -292,7 +280,6 @@ static void mixed_kinds_on_one_gpu__nothing_lent__caps_add_up_to_the_gpu(void **
 {
     struct rng rng;
 
-    (void)state;
     rng_init(&rng, 7);
     for (int round = 0; round < 200; round++) {
         int32_t slots = 1 + (int32_t)rng_below(&rng, 20);
@@ -304,14 +291,14 @@ static void mixed_kinds_on_one_gpu__nothing_lent__caps_add_up_to_the_gpu(void **
             struct demand d = SHARE_OF(10 + (int32_t)rng_below(&rng, 300));
             char uid[16];
             struct assignment as;
-            int r;
+            int rc;
 
             d.says_qos = rng_below(&rng, 2) == 0;
             d.qos = (enum qos)rng_below(&rng, QOS__MAX);
             snprintf(uid, sizeof(uid), "%d", i);
             assert_int_equal(fixture_pod(&fx, uid, &d, NULL, NULL), 0);
-            r = fixture_reserve(&fx, uid, "n");
-            if (r != 0) {
+            rc = fixture_reserve(&fx, uid, "n");
+            if (rc != 0) {
                 refused++;
                 continue;
             }
@@ -339,7 +326,6 @@ static void fixed_share_beside_others__idle_compute_lent__keeps_its_cap(void **s
                   equal = says(&u, 300, QOS_EQUAL_SHARE);
     struct assignment as;
 
-    (void)state;
     node(QOS_BEST_EFFORT, LEND_ALLOW, 16);
     as = bound_by_us("effort", &effort);
     assert_int_equal(percentage(&as), 100);

@@ -189,7 +189,6 @@ static void check(bool memory, uint64_t seed)
 
 static void rollout__any_residual__is_what_a_naive_walk_fills(void **state)
 {
-    (void)state;
     check(false, 1);
     check(true, 2);
 }
@@ -208,7 +207,6 @@ static void rollout_recall__residuals_with_the_same_devices__is_what_a_new_walk_
     uint64_t asked_n = 0;
     struct rng r;
 
-    (void)state;
     rng_init(&r, 3);
     for (unsigned i = 0; i < 40; i++) {
         struct rollout_samples *s;
@@ -248,7 +246,6 @@ static void rollout__memory_used_up__leaves_compute_unfilled(void **state)
                                 .mem_mib = INT32_MAX,
                                 .devices = {{0, 1000, 10000}}};
 
-    (void)state;
     for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
         rollout_samples_add(s, k, &d);
         rollout_samples_add(s, k, &d);
@@ -266,7 +263,6 @@ static void rollout__nothing_expected__fills_nothing_and_leaves_all_cores(void *
     struct residual residual = {
         .kinds = RESIDUAL_SHARES, .device_n = 1, .cpu_milli = 5000, .mem_mib = 1, .devices = {{0, 1000, INT32_MAX}}};
 
-    (void)state;
     rollout_samples_seal(s);
     assert_int_equal(rollout_run(s, &residual, false).filled, 0);
     assert_int_equal(rollout_run(s, &residual, false).cpu_left, 5000 * ROLLOUT_LISTS);

@@ -67,7 +67,6 @@ static void close_to(double got, double want)
 
 static void price__demand_and_supply__is_the_normal_tail(void **state)
 {
-    (void)state;
     /* 1/2 erfc(-z / sqrt 2) of z worked out by hand */
     close_to(forecast_scarcity(1000, 1500, 1000, 0), 0.5);                 /* z = 0 */
     close_to(forecast_scarcity(4000, 6500, 1000, 0), 0.15865525393145707); /* z = -1 */
@@ -78,7 +77,6 @@ static void price__demand_and_supply__is_the_normal_tail(void **state)
 
 static void price__learned_from_few_pods__is_less_sure(void **state)
 {
-    (void)state;
     assert_true(forecast_scarcity(4000, 9000, 1000, 4) > forecast_scarcity(4000, 9000, 1000, 400));
     assert_true(forecast_scarcity(4000, 9000, 1000, 400) > forecast_scarcity(4000, 9000, 1000, 0));
     assert_true(forecast_scarcity(9000, 4000, 1000, 4) < forecast_scarcity(9000, 4000, 1000, 0));
@@ -91,7 +89,6 @@ static void rsp__whole_machines_are_wanted__leaves_the_last_one_alone(void **sta
     struct scene s;
     int64_t scores[2];
 
-    (void)state;
     scene_init(&s);
     fixture_node(&s.f, "full", 8, 1024);
     fixture_node(&s.f, "part", 8, 1024);
@@ -112,7 +109,6 @@ static void rsp__pods_of_one_size__takes_the_hole_of_that_size(void **state)
     struct scene s;
     int64_t scores[2];
 
-    (void)state;
     scene_init(&s);
     fixture_node(&s.f, "a", 1, 1024);
     fixture_node(&s.f, "b", 1, 1024);
@@ -136,7 +132,6 @@ static void rsp__equal_nodes__are_value_the_same_in_any_order(void **state)
     struct scene s;
     int64_t scores[3];
 
-    (void)state;
     scene_init(&s);
     for (int i = 0; i < 3; i++) {
         fixture_node(&s.f, names[i], 4, 1024);
@@ -156,7 +151,6 @@ static void rsp__nothing_expected__still_takes_what_fits(void **state)
     struct scene s;
     int64_t score;
 
-    (void)state;
     scene_init(&s);
     fixture_node(&s.f, "a", 2, 1024);
     assert_true(str_eq_cstr(best(&s, &d, names, 1, &score), "a"));
@@ -170,7 +164,6 @@ static void rsp__memory_gone__compute_left_over_is_value_nothing(void **state)
     struct scene s;
     int64_t scores[2];
 
-    (void)state;
     scene_init(&s);
     fixture_node(&s.f, "big", 1, 4096);
     fixture_node(&s.f, "tight", 1, 1024); /* two of them use up its memory: 600 milli are nobody's */

@@ -103,7 +103,6 @@ static void random__every_op__remembered_answers_are_those_computed_afresh(void 
 {
     struct rng rng;
 
-    (void)state;
     rng_init(&rng, 12);
     reused = computed = stopped = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -135,7 +134,6 @@ static void node__replaced_by_another__is_judged_anew(void **state)
     struct demand d = SHARE_OF(500);
     struct str name;
 
-    (void)state;
     fixture_init(&fx);
     cache = score_cache_new();
     for (int i = 0; i < 4; i++) {
@@ -179,7 +177,6 @@ static void find__whatever_decides__is_part_of_the_shape(void **state)
     struct demand d = plain;
     const struct score *first;
 
-    (void)state;
     cache = score_cache_new();
     first = find(&plain, 0);
     assert_non_null(first);
@@ -227,7 +224,6 @@ static void find__more_shapes_than_are_kept__forgets_the_one_used_longest_ago(vo
     struct gpu_request w = {.count = 1, .kind = GPU_REQUEST_MILLI, .phases = 1};
     const struct demand d = {.dialect = "native", .gpu_request_n = 1, .gpu_requests = &w};
 
-    (void)state;
     cache = score_cache_new();
     for (int32_t i = 1; i <= SCORE_CACHE_SHAPES + 1; i++) {
         w.milli = i;
@@ -250,7 +246,6 @@ static void find__many_nodes__stays_within_its_bytes(void **state)
     const struct demand d = {.dialect = "native", .gpu_request_n = 1, .gpu_requests = &w};
     const uint32_t node_n = SCORE_CACHE_BYTES / 3 / sizeof(struct score);
 
-    (void)state;
     cache = score_cache_new();
     for (int32_t i = 1; i <= 8; i++) {
         struct score *s;
@@ -273,7 +268,6 @@ static void find__shape_too_large__is_not_remembered(void **state)
     struct gpu_request w[DEMAND_GPU_REQUESTS_MAX];
     const struct demand d = {.dialect = "native", .gpu_request_n = DEMAND_GPU_REQUESTS_MAX, .gpu_requests = w};
 
-    (void)state;
     for (size_t i = 0; i < DEMAND_GPU_REQUESTS_MAX; i++) {
         w[i] = (struct gpu_request){.count = 1, .kind = GPU_REQUEST_MILLI, .milli = 1, .phases = 1};
     }

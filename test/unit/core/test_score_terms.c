@@ -92,7 +92,6 @@ static void gain__other_pods_expected__as_judged_anew(void **state)
     struct scene s;
     int64_t score;
 
-    (void)state;
     begin(&s);
     row = ask(&s, &d, true, again);
     for (uint32_t i = 0; i < NODES; i++) {
@@ -121,7 +120,6 @@ static void keep__fewer_and_more_again__what_came_last(void **state)
     struct score_terms t = {0};
     struct forecast_terms terms = {.n = MOST};
 
-    (void)state;
     score_terms_grow(&t, 100);
     for (uint32_t node = 0; node < 100; node++) {
         for (uint32_t n = MOST; n-- > 0;) {

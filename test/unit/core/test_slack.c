@@ -90,7 +90,6 @@ static void memory_alone__slices_of_three_sizes__the_smallest_that_fits_under_ev
     struct gpu_request w;
     struct demand d = fixture_memory(&w, 6144);
 
-    (void)state;
     node("s16", SLICE, 1, 16384);
     node("s4", SLICE, 2, 4096);
     node("s8", SLICE, 1, 8192);
@@ -108,7 +107,6 @@ static void memory_alone__instances_and_gpus__smallest_instance_then_shares(void
     struct gpu_request w;
     struct demand d = fixture_memory(&w, 4096);
 
-    (void)state;
     node("gpu", GPU, 2, 81920);
     node("large", INSTANCE, 3, 19968);
     node("small", INSTANCE, 1, 4864);
@@ -125,7 +123,6 @@ static void compute_too__shares_first_then_the_smallest_slice(void **state)
     struct gpu_request w;
     struct demand d = fixture_both(&w, 300, 6144);
 
-    (void)state;
     node("s16", SLICE, 1, 16384);
     node("s8", SLICE, 1, 8192);
     node("gpu", GPU, 2, 81920);
@@ -139,7 +136,6 @@ static void several_slices__the_node_with_the_least_slack_in_all(void **state)
     struct gpu_request w;
     struct demand d = fixture_memory(&w, 3000);
 
-    (void)state;
     w.count = 2;
     node("s8", SLICE, 2, 8192);
     node("s4", SLICE, 2, 4096);
@@ -154,7 +150,6 @@ static void slices_of_one_size__the_strategy_decides(void **state)
 {
     struct demand d = MEMORY_OF(6144), taken = MEMORY_OF(6144);
 
-    (void)state;
     node("a", SLICE, 2, 8192);
     node("b", SLICE, 2, 8192);
     take("x", &taken, "b");
@@ -168,7 +163,6 @@ static void slice__taken_by_any_gpu_request__is_taken_whole_and_knows_no_factors
     const struct demand d = fixture_memory(&w, 1);
     const struct snapshot_node *n;
 
-    (void)state;
     node("s", SLICE, 2, 8192);
     take("a", &d, "s");
     w = (struct gpu_request){.container = STR("main"), .count = 1, .kind = GPU_REQUEST_MILLI, .milli = 10, .phases = 1};
@@ -194,7 +188,6 @@ static void slack__rounded_up_to_steps_and_bounded(void **state)
         uint16_t want;
     } rows[] = {{1, 0}, {2, 1}, {65, 1}, {66, 2}, {INT32_MAX, SLACK_MAX - 1}};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct device_state s = {.mem_cap_mib = rows[i].mem_mib,
                                        .mem_base_mib = rows[i].mem_mib,

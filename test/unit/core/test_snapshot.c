@@ -7,7 +7,6 @@
 
 static int setup(void **state)
 {
-    (void)state;
     fixture_init(&fx);
     fixture_node(&fx, "n2", 2, 80 * GIB);
     fixture_node(&fx, "n1", 1, 40 * GIB);
@@ -37,7 +36,6 @@ static void take__nodes_devices_pods__are_all_there_nodes_by_name(void **state)
     const struct snapshot *s;
     const struct snapshot_device *d;
 
-    (void)state;
     fill();
     s = take(NULL, NULL);
     assert_int_equal(s->generation, ledger_generation(fx.l));
@@ -66,7 +64,6 @@ static void take__pods__state_node_decision_and_conflict(void **state)
 {
     const struct snapshot *s;
 
-    (void)state;
     fill();
     s = take(NULL, NULL);
     assert_int_equal(fixture_pod_in(s, STR("a"))->state, LEDGER_BOUND);
@@ -85,7 +82,6 @@ static void take__foreign_pod__one_allocation_per_device_without_container(void 
 {
     const struct snapshot_device *d;
 
-    (void)state;
     fill();
     d = take(NULL, NULL)->nodes[0].devices;
     assert_int_equal(d->allocation_n, 1);
@@ -98,7 +94,6 @@ static void take__one_node__its_devices_and_pods_only(void **state)
 {
     const struct snapshot *s;
 
-    (void)state;
     fill();
     s = take("n2", NULL);
     assert_int_equal(s->node_n, 1);
@@ -112,7 +107,6 @@ static void take__one_namespace__other_pods_are_numbers_only(void **state)
 {
     const struct snapshot *s;
 
-    (void)state;
     fill();
     s = take(NULL, "strangers");
     assert_int_equal(s->node_n, 2);
@@ -128,7 +122,6 @@ static void take__node_without_an_object__is_not_schedulable(void **state)
     struct demand d = SHARE_OF(100);
     const struct snapshot *s;
 
-    (void)state;
     fill();
     assert_true(take(NULL, NULL)->nodes[1].schedulable);
     fixture_name_op(&fx, LEDGER_NODE_GONE, "n2");
@@ -147,7 +140,6 @@ static void take__later_ops__do_not_change_it(void **state)
 {
     const struct snapshot *s;
 
-    (void)state;
     fill();
     s = take(NULL, NULL);
     fixture_name_op(&fx, LEDGER_POD_GONE, "a");
@@ -165,7 +157,6 @@ static void take__arena_too_small__is_an_error_that_says_so(void **state)
     struct snapshot s;
     struct err err;
 
-    (void)state;
     fill();
     for (size_t bytes = 16; bytes < 2048; bytes += 16) { /* every place where memory may end */
         arena_init(&small, bytes);
@@ -186,7 +177,6 @@ static void take__empty_ledger__is_empty(void **state)
     struct ledger *l = ledger_new(&limits);
     struct snapshot s;
 
-    (void)state;
     assert_int_equal(snapshot_take(l, &fx.arena, STR_NULL, STR_NULL, &s, NULL), 0);
     assert_int_equal(s.node_n + s.pod_n + s.device_n, 0);
     assert_false(s.synced);
@@ -200,7 +190,6 @@ static void totals__agree_with_the_full_snapshot(void **state)
     int64_t milli_cap = 0, milli = 0, mem_cap = 0, mem = 0;
     uint64_t devices = 0, by_state[LEDGER_POD_STATE__MAX] = {0};
 
-    (void)state;
     fill();
     s = take(NULL, NULL);
     snapshot_totals(fx.l, &t);
@@ -232,7 +221,6 @@ static void totals__device_below_zero__counts_as_overcommitted(void **state)
     struct demand d = SHARE_AND_MEMORY_OF(100, 60 * GIB);
     struct snapshot t;
 
-    (void)state;
     fixture_pod(&fx, "a", &d, "n1", NULL);
     snapshot_totals(fx.l, &t);
     assert_int_equal(t.overcommitted_n, 1);
@@ -244,7 +232,6 @@ static void totals__devices_of_a_node_that_is_gone__do_not_count(void **state)
     struct assignment as = RECORD_OF("x", "GPU-n7-0", 0, 300, 24 * GIB);
     struct snapshot before, t;
 
-    (void)state;
     snapshot_totals(fx.l, &before);
     fixture_node(&fx, "n7", 1, 80 * GIB);
     fixture_pod(&fx, "gone", &d, "n7", &as);

@@ -239,7 +239,6 @@ static void random__walks_beside_everything__show_the_generation_of_their_openin
 {
     enum { SEEDS = 100, STEPS = 300 };
 
-    (void)state;
     ended_n = 0;
     for (uint64_t seed = 5001; seed <= 5000 + SEEDS; seed++) {
         struct simulation *s = simulation_new(seed);
@@ -265,7 +264,6 @@ static void random__walks_beside_everything__show_the_generation_of_their_openin
 
 static int setup(void **state)
 {
-    (void)state;
     fixture_init(&fx);
     fixture_node(&fx, "n2", 2, 80 * GIB);
     fixture_node(&fx, "n1", 1, 40 * GIB);
@@ -284,7 +282,6 @@ static void walk__pods_go_through_all_states__shown_as_they_were(void **state)
     struct demand third = SHARE_AND_MEMORY_OF(300, 4 * GIB), half = SHARE_OF(500);
     struct reader r = {0};
 
-    (void)state;
     fixture_pod(&fx, "pending", &half, NULL, NULL);
     fixture_pod(&fx, "goes", &half, NULL, NULL);
     fixture_pod(&fx, "reserved", &third, NULL, NULL);
@@ -309,7 +306,6 @@ static void walk__lists_sweep_everything_away__shown_as_it_was(void **state)
     struct demand half = SHARE_OF(500);
     struct reader r = {0};
 
-    (void)state;
     fixture_pod(&fx, "a", &half, "n1", NULL);
     fixture_pod(&fx, "b", &half, NULL, NULL);
     reader_open(&r, fx.l, STR_NULL, STR_NULL);
@@ -328,7 +324,6 @@ static void walk__nothing_changes__nothing_is_kept(void **state)
     struct reader r = {0};
     size_t before;
 
-    (void)state;
     fixture_pod(&fx, "a", &half, "n1", NULL);
     reader_open(&r, fx.l, STR_NULL, STR_NULL);
     before = snapshot_iterator_kept_bytes(r.walk);
@@ -344,7 +339,6 @@ static void walk__keeps_more_than_it_may__torn_until_it_is_closed(void **state)
     struct snapshot totals, s;
     struct snapshot_iterator *w = snapshot_iterator_open(fx.l, &all, 256, &totals);
 
-    (void)state;
     assert_int_equal(snapshot_iterator_next(fx.l, w, 1, &fx.arena, &s), SNAPSHOT_ITERATOR_MORE);
     fixture_node(&fx, "n3", 1, 1 * GIB);
     assert_int_equal(snapshot_iterator_next(fx.l, w, 1, &fx.arena, &s), SNAPSHOT_ITERATOR_TORN);
@@ -363,7 +357,6 @@ static void walk__pending_pods_beyond_its_bound__torn(void **state)
     struct snapshot_iterator *walk;
     char uid[16];
 
-    (void)state;
     for (int i = 0; i < 100; i++) {
         snprintf(uid, sizeof(uid), "p%d", i);
         fixture_pod(&fx, uid, &half, NULL, NULL);
@@ -383,7 +376,6 @@ static void walk__several_at_different_generations__each_its_own(void **state)
     struct demand half = SHARE_OF(500);
     struct reader r[3] = {0};
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         reader_open(&r[i], fx.l, STR_NULL, STR_NULL);
         fixture_pod(&fx, i == 0 ? "a" : i == 1 ? "b" : "c", &half, "n2", NULL);
@@ -398,7 +390,6 @@ static void walk__one_node_or_namespace__no_more(void **state)
     struct demand half = SHARE_OF(500);
     struct reader r = {0};
 
-    (void)state;
     fixture_pod(&fx, "a", &half, "n2", NULL);
     fixture_pod(&fx, "p", &half, NULL, NULL);
     reader_open(&r, fx.l, STR("n2"), STR_NULL);

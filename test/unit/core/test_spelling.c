@@ -32,7 +32,6 @@ static void item16__unknown_key__refused_with_what_was_meant(void **state)
         {"no resource like it", "c: something-else=1", "defect key_resource annotated"},
         {"what is wrong otherwise comes first", "c:; @gpu-fraction=7.5; @qoss=x", "defect fraction annotated"},
     };
-    (void)state;
     check_demands(policy_defaults(), rows, ARRAY_LEN(rows));
 }
 
@@ -49,7 +48,6 @@ static void item16__known_or_foreign_keys__as_ever(void **state)
         {"no request at all", "c: cpu=1", "none"},
         {"resources of others", "c: example.com/gpu-mili=1", "none"},
     };
-    (void)state;
     check_demands(policy_defaults(), rows, ARRAY_LEN(rows));
 }
 
@@ -63,7 +61,6 @@ static void item16__resource_names_of_the_policy__are_the_known_ones(void **stat
     };
     struct policy p = *policy_defaults();
 
-    (void)state;
     p.memory_resources = names;
     check_demands(&p, rows, ARRAY_LEN(rows));
 }
@@ -85,7 +82,6 @@ static void item16__memory__needs_a_unit_and_a_mebibyte(void **state)
         {"no quantity", "c:; @gpu-memory=4gi", "defect quantity annotated"},
         {"nothing", "c:; @gpu-memory=0", "defect quantity annotated"},
     };
-    (void)state;
     check_demands(policy_defaults(), rows, ARRAY_LEN(rows));
     assert_non_null(strstr(demand_defect_text(DEMAND_MEMORY_UNIT), "4096Mi"));
 }
@@ -100,7 +96,6 @@ static void item16__bound_pod__read_as_before(void **state)
         {"c: gpu-milli=100 gpu-mili=1", "c: gpu-milli=100"},     {"c:; @gpu-memory=4096", "c:; @gpu-memory=1Mi"},
         {"c:; @gpu-memory=4194304", "c:; @gpu-memory=4Mi"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct made_pod *a = made_pod_new(rows[i].pod), *b = made_pod_new(rows[i].same_as);
         struct demand da, db;

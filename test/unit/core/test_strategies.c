@@ -71,7 +71,6 @@ static void check_never_overcommits(int k, const struct random_case *c, const st
 
 static void all__placements__never_overcommit(void **state)
 {
-    (void)state;
     for_all(CASES, 8, check_never_overcommits);
 }
 
@@ -112,7 +111,6 @@ static void check_same_twice(int k, const struct random_case *c, const struct st
 
 static void all__same_question__same_answer(void **state)
 {
-    (void)state;
     for_all(CASES, 8, check_same_twice);
 }
 
@@ -142,7 +140,6 @@ static void check_more_is_not_worse(int k, const struct random_case *c, const st
 
 static void all__more_free__still_fits(void **state)
 {
-    (void)state;
     for_all(CASES, 8, check_more_is_not_worse);
 }
 
@@ -190,7 +187,6 @@ static void check_equal_devices(int k, const struct random_case *c, const struct
 
 static void all__order_of_equal_devices__does_not_matter(void **state)
 {
-    (void)state;
     for_all(CASES, 8, check_equal_devices);
 }
 
@@ -202,7 +198,6 @@ static void used_share__node_twice_the_size__scores_the_same(void **state)
     struct device_state twice[2 * RANDOM_DEVICES_MAX];
     struct rng r;
 
-    (void)state;
     rng_init(&r, SEED);
     for (int k = 0; k < CASES; k++) {
         size_t n;
@@ -218,7 +213,6 @@ static void used_share__node_twice_the_size__scores_the_same(void **state)
 
 static void find__every_name_of_the_table__is_found(void **state)
 {
-    (void)state;
     for (size_t i = 0; strategies[i] != NULL; i++) {
         assert_ptr_equal(strategy_find(str_of(strategies[i]->name)), strategies[i]);
         assert_true(strlen(strategies[i]->summary) > 0);
@@ -285,7 +279,6 @@ static const struct device_row device_rows[] = {
 
 static void device_order__rows__as_expected(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(device_rows); i++) {
         const struct device_row *row = &device_rows[i];
         struct device_state devices[4];
@@ -320,7 +313,6 @@ static void device_order__two_containers__follow_the_strategy(void **state)
     const struct demand d = {.gpu_request_n = 2, .gpu_requests = gpu_requests};
     const struct node_state n = {.flags = NODE_DESCRIBED, .device_n = 2};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct placement p;
 
@@ -347,7 +339,6 @@ static void tight_fit__used_device_fits__no_empty_one_is_opened(void **state)
     struct rng r;
     unsigned on_trial = 0;
 
-    (void)state;
     rng_init(&r, SEED);
     for (int k = 0; k < CASES; k++) {
         struct placement p, q;
@@ -470,7 +461,6 @@ static int64_t score(const struct strategy *s, const struct node_side *n)
 
 static void node_order__rows__as_expected(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(node_rows); i++) {
         const struct node_row *row = &node_rows[i];
         const struct strategy *s = strategy_find(str_of(row->strategy));
@@ -489,7 +479,6 @@ static void all__extreme_devices__no_overflow(void **state)
     const struct demand demand = {.gpu_request_n = 1, .gpu_requests = &gpu_request, .host = {INT32_MAX, INT32_MAX}};
     const struct node_state node = {.host = {INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX}};
 
-    (void)state;
     for (size_t i = 0; i < DEVICES_PER_NODE_MAX; i++) {
         before[i] = (struct device_state){.mem_free_mib = i % 2 != 0 ? INT32_MAX : INT32_MIN,
                                           .mem_cap_mib = INT32_MAX,

@@ -33,7 +33,6 @@ static int make_pairs(void **state)
 {
     size_t n = strategy_count();
 
-    (void)state;
     assert_in_range(n, 1, PAIRS_MAX / 2);
     for (size_t i = 0; i < n; i++) {
         pairs[pair_n++] = (struct pair){strategies[i], strategies[i]};
@@ -195,7 +194,6 @@ static void live(struct growing_cluster *t, int seed, int steps, const struct pa
 
 static void table__histories__never_more_than_there_is(void **state)
 {
-    (void)state;
     for (size_t k = 0; k < pair_n; k++) {
         for (int seed = 1; seed <= 3; seed++) {
             struct growing_cluster *t = growing_cluster_new((uint64_t)seed * 1000 + k, NODES);
@@ -208,7 +206,6 @@ static void table__histories__never_more_than_there_is(void **state)
 
 static void table__any_state__fits_what_the_oracle_says(void **state)
 {
-    (void)state;
     for (int seed = 1; seed <= TOWNS; seed++) {
         struct growing_cluster *t = growing_cluster_new((uint64_t)seed, NODES);
 
@@ -241,7 +238,6 @@ static bool same_answer(const struct growing_cluster *t, const struct answer *a,
  */
 static void table__same_history__same_answers(void **state)
 {
-    (void)state;
     for (int seed = 1; seed <= TOWNS; seed++) {
         struct growing_cluster *t = growing_cluster_new((uint64_t)seed, NODES),
                                *twin = growing_cluster_new((uint64_t)seed, NODES);
@@ -351,7 +347,6 @@ static void table__more_room__what_fitted_still_fits(void **state)
     static struct before b;
     unsigned ended = 0, came = 0, grew[GROWING_CLUSTER_GROWTH__MAX] = {0};
 
-    (void)state;
     for (int seed = 101; seed <= 100 + TOWNS; seed++) {
         struct growing_cluster *t = growing_cluster_new((uint64_t)seed, NODES);
         enum growing_cluster_growth how = (enum growing_cluster_growth)(seed % GROWING_CLUSTER_GROWTH__MAX);

@@ -79,7 +79,6 @@ static void share_pods(unsigned n, int32_t milli)
 
 static void limit__reached_by_reservations__refused_until_one_is_released(void **state)
 {
-    (void)state;
     fixture_node(&fx, "n", 2, 10000);
     limit(800, NO);
     share_pods(3, 400);
@@ -96,7 +95,6 @@ static void limit__reached_by_reservations__refused_until_one_is_released(void *
 
 static void limit__of_memory__counts_what_the_share_takes_there(void **state)
 {
-    (void)state;
     fixture_node(&fx, "large", 1, 20000);
     fixture_node(&fx, "small", 1, 10000);
     limit(NO, 8000);
@@ -114,7 +112,6 @@ static void limit__reserve_without_a_search__refused_all_the_same(void **state)
         .reserve = {.uid = STR("p0"), .node_name = STR("n"), .decision_id = STR("d"), .placement = &at}};
     struct err err;
 
-    (void)state;
     fixture_node(&fx, "n", 1, 10000);
     share_pods(1, 400);
     assert_int_equal(ledger_place_pod(fx.l, STR("n"), STR("p0"), fixture_params("binpack"), &at), VERDICT_FITS);
@@ -129,7 +126,6 @@ static void limit__of_zero__nothing_that_asks_for_it(void **state)
 {
     struct demand d = SHARE_AND_MEMORY_OF(0, 100);
 
-    (void)state;
     fixture_node(&fx, "n", 1, 10000);
     limit(0, NO);
     share_pods(1, 1);
@@ -142,7 +138,6 @@ static void limit__whole_gpus_of_a_plugin__count_as_gpus(void **state)
 {
     struct demand d = {.dialect = "native", .plugin_managed_n = 2};
 
-    (void)state;
     fixture_node_plugin_managed(&fx, "n", 4, 10000, 4);
     limit(3000, NO);
     pod("a", "default", &d, NULL);
@@ -160,7 +155,6 @@ static void limit__other_namespaces__not_theirs(void **state)
     };
     struct demand d = SHARE_OF(400);
 
-    (void)state;
     fixture_node(&fx, "n", 4, 10000);
     set_tenants(fx.l, two, 2);
     pod("x", "team-x", &d, NULL);
@@ -182,7 +176,6 @@ static void limit__filter__same_answer_as_bind(void **state)
     struct pack_result r[3];
     struct demand d = SHARE_OF(500);
 
-    (void)state;
     fixture_node(&fx, "large", 1, 20000);
     fixture_node(&fx, "small", 1, 10000);
     limit(NO, 8000);
@@ -214,7 +207,6 @@ static void limit__preemption__only_when_the_tenants_own_pods_make_room(void **s
     const struct str *victims;
     size_t n;
 
-    (void)state;
     fixture_node(&fx, "n", 2, 10000);
     limit(1000, NO);
     pod("other", "elsewhere", &d, NULL);
@@ -235,7 +227,6 @@ static void limit__in_percent__follows_the_nodes(void **state)
 {
     const struct tenant t = {.name = STR("r"), .namespaces = research, .namespace_n = 1, LIMITS(500, NO, 125, NO)};
 
-    (void)state;
     set_tenants(fx.l, &t, 1);
     assert_int_equal(tenant(0).limit.milli, 0);
     fixture_node(&fx, "n", 4, 10000);
@@ -255,7 +246,6 @@ static void limit__in_percent__follows_the_nodes(void **state)
 
 static void limit__lowered__nobody_leaves_and_nobody_comes(void **state)
 {
-    (void)state;
     fixture_node(&fx, "n", 2, 10000);
     share_pods(3, 400);
     assert_int_equal(fixture_reserve(&fx, "p0", "n"), 0);
@@ -276,7 +266,6 @@ static void foreign_pod__counts_on_every_gpu_until_its_devices_are_known(void **
     struct demand d = SHARE_OF(400);
     uint64_t room;
 
-    (void)state;
     fixture_node(&fx, "n", 4, 10000);
     limit(1000, NO);
     assert_int_equal(fixture_pod(&fx, "foreign", &d, "n", NULL), 0);
@@ -295,7 +284,6 @@ static void room__of_a_tenant__said_when_it_grows_and_only_then(void **state)
     struct demand d = SHARE_OF(400);
     uint64_t room;
 
-    (void)state;
     fixture_node(&fx, "n", 2, 10000);
     limit(400, NO);
     share_pods(2, 400);
@@ -318,7 +306,6 @@ static void room__gpus_became_smaller__the_tenants_grew(void **state)
 {
     uint64_t room;
 
-    (void)state;
     fixture_node(&fx, "n", 1, 10000);
     limit(NO, 5000);
     share_pods(1, 500);
@@ -346,7 +333,6 @@ static void wanted_at_most__any_placement__is_not_above_it(void **state)
     struct holding largest = tenancy_unit(states, 3);
     static const unsigned more[] = {0, DEVICE_EQUAL, DEVICE_SLICE};
 
-    (void)state;
     assert_int_equal(largest.milli, 1500);
     assert_int_equal(largest.mem_mib, 40000);
     for (size_t k = 0; k < ARRAY_LEN(kinds); k++) {
@@ -385,7 +371,6 @@ static void plugin__replicas_and_units__their_part_of_a_gpu(void **state)
     const struct demand four = {.plugin_managed_n = 4};
     struct holding wanted = tenancy_wanted(&four, NULL, &sliced, states);
 
-    (void)state;
     assert_int_equal(wanted.milli, 200);
     assert_int_equal(wanted.mem_mib, 4915); /* of 24576 */
     assert_int_equal(tenancy_node_total(&sliced, states).milli, 2000);
@@ -427,7 +412,6 @@ static void watch(struct simulation *s)
 
 static void random__any_interleaving_of_binds__no_reservation_passes_a_limit(void **state)
 {
-    (void)state;
     watcher = (struct watcher){0};
     unsigned reserved = 0;
 

@@ -84,7 +84,6 @@ static void zone__moments_of_the_wall__first_time_it_shows_that_or_later(void **
         {&apia, "2011-12-30T12:00:00Z", "2011-12-30T10:00:00Z"}, /* a day that was not */
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         expect_time(zone_moment(rows[i].zone, at(rows[i].wall)), rows[i].want);
     }
@@ -96,7 +95,6 @@ static void window__working_nights__over_midnight_and_the_weekend(void **state)
     static const char *const want[] = {"2026-01-16T07:00:00Z", "2026-01-16T19:00:00Z", "2026-01-17T07:00:00Z",
                                        "2026-01-19T19:00:00Z", "2026-01-20T07:00:00Z"};
 
-    (void)state;
     expect_changes(&w, "2026-01-15T22:00:00Z", want, ARRAY_LEN(want)); /* a Thursday */
 }
 
@@ -106,7 +104,6 @@ static void window__nights_of_both_jumps__eleven_and_thirteen_hours(void **state
     static const char *const spring[] = {"2026-03-28T19:00:00Z", "2026-03-29T06:00:00Z", "2026-03-29T18:00:00Z"};
     static const char *const autumn[] = {"2026-10-24T18:00:00Z", "2026-10-25T07:00:00Z", "2026-10-25T19:00:00Z"};
 
-    (void)state;
     expect_changes(&w, "2026-03-28T12:00:00Z", spring, ARRAY_LEN(spring));
     expect_changes(&w, "2026-10-24T12:00:00Z", autumn, ARRAY_LEN(autumn));
 }
@@ -116,7 +113,6 @@ static void window__begins_in_a_skipped_hour__begins_with_the_jump(void **state)
     const struct time_window w = {STR("w"), SUN, 150, 6 * 60, &berlin};
     static const char *const want[] = {"2026-03-29T01:00:00Z", "2026-03-29T04:00:00Z", "2026-04-05T00:30:00Z"};
 
-    (void)state;
     expect_changes(&w, "2026-03-28T12:00:00Z", want, ARRAY_LEN(want));
 }
 
@@ -125,7 +121,6 @@ static void window__ends_in_a_repeated_hour__ends_the_first_time(void **state)
     const struct time_window w = {STR("w"), SUN, 60, 150, &berlin};
     static const char *const want[] = {"2026-10-24T23:00:00Z", "2026-10-25T00:30:00Z", "2026-11-01T00:00:00Z"};
 
-    (void)state;
     expect_changes(&w, "2026-10-24T12:00:00Z", want, ARRAY_LEN(want));
 }
 
@@ -134,7 +129,6 @@ static void window__within_a_skipped_hour__does_not_happen_that_day(void **state
     const struct time_window w = {STR("w"), SUN, 130, 170, &berlin};
     static const char *const want[] = {"2026-04-05T00:10:00Z", "2026-04-05T00:50:00Z"};
 
-    (void)state;
     expect_changes(&w, "2026-03-28T12:00:00Z", want, ARRAY_LEN(want));
 }
 
@@ -149,7 +143,6 @@ static void window__always_or_never__no_change_ahead(void **state)
     const struct time_window eaten = {STR("eaten"), THU | FRI, 0, DAY_MIN, &apia};
     struct timetable_change c;
 
-    (void)state;
     assert_false(timetable_next(&(struct timetable){always, 1}, at("2026-03-28T12:00:00Z"), &c));
     assert_false(timetable_next(&(struct timetable){always + 1, 1}, at("2026-10-24T12:00:00Z"), &c));
     assert_false(timetable_next(&(struct timetable){NULL, 0}, 0, &c));
@@ -174,7 +167,6 @@ static void windows__several_zones__a_bit_each(void **state)
     const struct timetable tt = {windows, 2};
     struct timetable_change c;
 
-    (void)state;
     /* Between their jumps in March the two are five hours apart, not six. */
     assert_true(timetable_next(&tt, at("2026-03-16T00:00:00Z"), &c));
     expect_time(c.at_s, "2026-03-16T08:00:00Z");
@@ -230,7 +222,6 @@ static void windows__at_random_around_every_jump__as_a_walk_along_time_finds(voi
     };
     struct rng rng;
 
-    (void)state;
     rng_init(&rng, 20260329);
     for (size_t i = 0; i < ARRAY_LEN(rows) * 6; i++) {
         int64_t from_s = at(rows[i / 6].jump) - 12 * DAY_S;

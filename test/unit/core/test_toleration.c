@@ -61,7 +61,6 @@ static void item17__one_toleration_and_one_taint__as_upstream(void **state)
         {"word nobody knows", T("foo", TOLERATION_NEVER, "bar", TOLERATES_ALL), TAINT("foo", "bar", TAINT_NO_SCHEDULE),
          false},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (toleration_matches(&rows[i].t, &rows[i].taint) != rows[i].want) {
             fail_msg("%s", rows[i].name);
@@ -77,7 +76,6 @@ static void item17__several__each_taint_needs_one(void **state)
     static const struct taint taints[] = {TAINT("nvidia.com/gpu", "present", TAINT_NO_SCHEDULE),
                                           TAINT("soft", "", TAINT_OTHER), TAINT("a", "", TAINT_NO_EXECUTE)};
 
-    (void)state;
     assert_true(toleration_admits(NULL, 0, NULL, 0));
     assert_true(toleration_admits(NULL, 0, &taints[1], 1));
     assert_true(toleration_admits(&gpu, 1, taints, 2));
@@ -94,7 +92,6 @@ static void item17__cordoned_node__has_a_taint(void **state)
     struct arena a;
     size_t n;
 
-    (void)state;
     arena_init(&a, 4096);
     assert_true(taints_of_node(&node, &a, &taints, &n));
     assert_int_equal(n, 1);
@@ -112,7 +109,6 @@ static void item17__too_many_tolerations__none(void **state)
     struct toleration many[TOLERATIONS_MAX + 1], *kept = NULL;
     size_t n = 0;
 
-    (void)state;
     for (size_t i = 0; i <= TOLERATIONS_MAX; i++) {
         many[i] = (struct toleration)T("a", TOLERATION_EXISTS, "", TOLERATES_ALL);
     }
@@ -159,7 +155,6 @@ static void item17__bind__only_where_the_pod_tolerates(void **state)
         T("node.kubernetes.io/unschedulable", TOLERATION_EXISTS, "", TOLERATES_NO_SCHEDULE);
     struct ledger_fixture f;
 
-    (void)state;
     fixture_init(&f);
     describe(&f, &taint, 1);
     observe(&f, NULL, 0);

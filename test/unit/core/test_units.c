@@ -26,7 +26,6 @@ static void units__owns_resource__what_kubelet_picks(void **state)
 {
     const struct policy p = units_policy();
 
-    (void)state;
     assert_true(dialect_units.owns_resource(&p, STR("nvidia.com/gpu")));
     assert_true(dialect_units.owns_resource(&p, STR("x/units")));
     assert_false(dialect_units.owns_resource(&p, STR("x/metagpu")));
@@ -52,7 +51,6 @@ static void units__claims__by_keys_only(void **state)
     };
     const struct policy p = units_policy();
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct made_pod *m = made_pod_new(rows[i].pod);
         if (dialect_units.claims_pod(&p, &m->pod) != rows[i].want) {
@@ -81,7 +79,6 @@ static void units__beside_others__refused(void **state)
     };
     const struct policy p = units_policy();
 
-    (void)state;
     check_demands(&p, rows, ARRAY_LEN(rows));
 }
 
@@ -91,7 +88,6 @@ static void units__demand__native_by_name(void **state)
     struct made_pod *m = made_pod_new("c: nvidia.com/gpu=1");
     struct demand d;
 
-    (void)state;
     assert_true(dialect_units.parse_request(policy_defaults(), &m->pod, &m->arena, &d));
     assert_string_equal(d.dialect, "native");
     made_pod_free(m);
@@ -120,7 +116,6 @@ static void units__own_count_without_a_word__template_and_not_the_plugin(void **
     struct inventory inv;
     struct arena a;
 
-    (void)state;
     arena_init(&a, 1 << 16);
     p.templates = &t;
     p.template_n = 1;

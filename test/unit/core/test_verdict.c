@@ -8,7 +8,6 @@
 
 static void verdict_words__every_verdict__unique_plain_and_constant(void **state)
 {
-    (void)state;
     for (unsigned v = 0; v < VERDICT__MAX; v++) {
         const char *text = verdict_text((enum verdict)v);
         const char *name = verdict_name((enum verdict)v);
@@ -41,7 +40,6 @@ static void verdict_is_unresolvable__each__only_what_no_eviction_changes(void **
     };
     unsigned n = 0;
 
-    (void)state;
     for (unsigned v = 0; v < VERDICT__MAX; v++) {
         bool listed = false;
         for (size_t i = 0; i < ARRAY_LEN(unresolvable); i++) {

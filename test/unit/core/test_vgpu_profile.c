@@ -42,7 +42,6 @@ static void vgpu_profile__names__known_or_refused(void **state)
         {"v100-4q-+4GB", NULL, 0, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct vgpu_profile p = {.mem_mib = -1};
         bool known = vgpu_profile_parse(str_of(rows[i].text), &p);

@@ -11,7 +11,6 @@ static uint64_t loud, quiet;
 
 static int setup(void **state)
 {
-    (void)state;
     fixture_init(&fx);
     arena_init(&arena, 1 << 20);
     fixture_node(&fx, "n1", 3, 80 * GIB);
@@ -22,7 +21,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     arena_fini(&arena);
     fixture_fini(&fx);
     return 0;
@@ -79,7 +77,6 @@ static void isolation__mine__marks_devices_of_matching_pods_of_my_namespace(void
 {
     struct demand d = SHARE_OF(100);
 
-    (void)state;
     d.isolate = &loud;
     d.isolate_n = 1;
     bound_pod("a", "default", 0, &loud, NULL);
@@ -92,7 +89,6 @@ static void isolation__theirs__marks_devices_of_pods_that_keep_away_from_me(void
 {
     struct demand d = SHARE_OF(100);
 
-    (void)state;
     bound_pod("a", "default", 0, NULL, &loud);
     bound_pod("b", "default", 1, NULL, &quiet);
     bound_pod("c", "other", 2, NULL, &loud);
@@ -104,7 +100,6 @@ static void isolation__from_ones_own_kind__not_from_oneself(void **state)
 {
     struct demand d = SHARE_OF(100);
 
-    (void)state;
     d.isolate = &loud;
     d.isolate_n = 1;
     bound_pod("a", "default", 0, &loud, &loud);
@@ -116,7 +111,6 @@ static void isolation__pod_of_unknown_devices__marks_all_of_its_node(void **stat
 {
     struct demand d = SHARE_OF(100);
 
-    (void)state;
     d.isolate = &loud;
     d.isolate_n = 1;
     bound_pod("a", "default", 99, &loud, NULL);
@@ -127,7 +121,6 @@ static void isolation__pod_gone__no_mark_any_more(void **state)
 {
     struct demand d = SHARE_OF(100);
 
-    (void)state;
     bound_pod("a", "default", 0, NULL, &loud);
     fixture_name_op(&fx, LEDGER_POD_GONE, "a");
     assert_int_equal(flagged("me", &d, &loud, DEVICE_ISOLATED), 0);
@@ -147,7 +140,6 @@ static void uuids__inclusion_and_exclusion__deny_the_rest(void **state)
         {"nobody's", {{{"GPU-x", 5}, false}}, 1, 7},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct demand d = SHARE_OF(100);
         unsigned denied;
@@ -166,7 +158,6 @@ static void uuids__devices_known_by_index__meet_no_inclusion(void **state)
     struct device_pattern named = {STR("GPU-n1-1"), false}, excluded = {STR("GPU-n1-1"), true};
     struct demand d = SHARE_OF(100);
 
-    (void)state;
     fixture_node_indexes(&fx, "n1", 3, 80 * GIB);
     d.uuid_n = 1;
     d.uuids = &named;
@@ -189,7 +180,6 @@ static void models__listed__only_nodes_that_have_them_fit(void **state)
     struct demand d = SHARE_OF(100);
     struct ledger_view v;
 
-    (void)state;
     assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
     assert_int_equal(ledger_view(fx.l, &arena, VIEW_POD("me", &d), &v, NULL), 0);
     assert_null(v.allowed_models);
@@ -207,7 +197,6 @@ static void find__name_never_seen_gone_or_only_mentioned_by_a_pod(void **state)
     struct ledger_view v;
     const struct node_state *mentioned;
 
-    (void)state;
     fixture_node(&fx, "n2", 1, GIB);
     fixture_name_op(&fx, LEDGER_NODE_GONE, "n2");
     fixture_pod(&fx, "a", &d, "n3", NULL);
@@ -227,7 +216,6 @@ static void empty_ledger__gives_an_empty_view(void **state)
     struct demand d = SHARE_OF(100);
     struct ledger_view v;
 
-    (void)state;
     assert_int_equal(ledger_view(l, &arena, VIEW_POD("me", &d), &v, NULL), 0);
     assert_int_equal(v.node_n, 0);
     assert_null(ledger_view_find(&v, STR("n1")));

@@ -79,7 +79,6 @@ static const struct row rows[] = {
 
 static void binding__every_row__status_reason_and_message(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct row *row = &rows[i];
         if (row->pod) {
@@ -102,7 +101,6 @@ static void binding__every_row__status_reason_and_message(void **state)
 
 static void binding__with_annotations__one_event_has_everything(void **state)
 {
-    (void)state;
     create("{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"annotations\":{\"keep\":\"1\","
            "\"a\":\"old\"}}," SPEC "}");
     char path[128];
@@ -133,7 +131,6 @@ static void binding__with_annotations__one_event_has_everything(void **state)
 
 static void binding__dry_run__nothing_changes(void **state)
 {
-    (void)state;
     create("{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\"}," SPEC "}");
     uint64_t rv = apiserver_rv(server);
     http_expect(server, "POST", PODS "/p/binding?dryRun=All",
@@ -144,7 +141,6 @@ static void binding__dry_run__nothing_changes(void **state)
 /* Annotations are not checked at binding; the pod can never be updated again (contract R27). */
 static void binding__poisonous_annotation__later_updates_fail(void **state)
 {
-    (void)state;
     create("{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\"}," SPEC "}");
     http_expect(server, "POST", PODS "/p/binding",
                 "{\"metadata\":{\"name\":\"p\",\"annotations\":{\"not a key!\":\"x\"}},"
@@ -186,7 +182,6 @@ static void expect_node(const char *node)
 static void commit_late__whatever_was_answered__lands_when_told(void **state)
 {
     static const int statuses[] = {0, 409, 500, 503, 504};
-    (void)state;
     for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
         server_start(NULL);
         hold_a_binding(statuses[i]);
@@ -201,7 +196,6 @@ static void commit_late__whatever_was_answered__lands_when_told(void **state)
 /* The transaction replaces the revision that was checked and no other. */
 static void commit_late__pod_changed_meanwhile__is_lost(void **state)
 {
-    (void)state;
     hold_a_binding(409);
     assert_int_equal(
         apiserver_patch(server, APISERVER_PODS, "ns", "p", "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}", NULL), 0);
@@ -212,7 +206,6 @@ static void commit_late__pod_changed_meanwhile__is_lost(void **state)
 
 static void commit_late__server_before_1_23__lands_on_the_changed_pod(void **state)
 {
-    (void)state;
     http_expect(server, "POST", "/_faults", "{\"minor\":22}", 200);
     hold_a_binding(500);
     assert_int_equal(

@@ -21,7 +21,6 @@ static void add(struct fault_rule rule)
 
 static void fault__fail_twice__then_served(void **state)
 {
-    (void)state;
     server_pod("p", NULL, NULL);
     add((struct fault_rule){.method = "POST",
                             .path = "*/binding",
@@ -44,7 +43,6 @@ static void fault__fail_twice__then_served(void **state)
 
 static void fault__close_before__nothing_done(void **state)
 {
-    (void)state;
     server_pod("p", NULL, NULL);
     add((struct fault_rule){.path = "*binding", .times = 1, .action = FAULT_CLOSE_BEFORE});
     struct http_reply r = http_call(server, "POST", BINDING, BIND_BODY);
@@ -57,7 +55,6 @@ static void fault__close_before__nothing_done(void **state)
 /* A lost reply: the client sees the connection end, the pod is bound. */
 static void fault__close_after__done_but_no_reply(void **state)
 {
-    (void)state;
     server_pod("p", NULL, NULL);
     add((struct fault_rule){.path = "*binding", .times = 1, .action = FAULT_CLOSE_AFTER});
     struct http_reply r = http_call(server, "POST", BINDING, BIND_BODY);
@@ -69,7 +66,6 @@ static void fault__close_after__done_but_no_reply(void **state)
 
 static void fault__fail_after__done_but_error(void **state)
 {
-    (void)state;
     server_pod("p", NULL, NULL);
     add((struct fault_rule){.path = "*binding",
                             .times = 1,
@@ -86,7 +82,6 @@ static void fault__fail_after__done_but_error(void **state)
 
 static void fault__delayed_close_after__done_but_no_reply(void **state)
 {
-    (void)state;
     server_pod("p", NULL, NULL);
     add((struct fault_rule){.path = "*binding", .times = 1, .action = FAULT_CLOSE_AFTER, .delay_ms = 20});
     struct http_reply r = http_call(server, "POST", BINDING, BIND_BODY);
@@ -148,7 +143,6 @@ static void transfer_end(struct transfer *t)
 /* Others pass a delayed request, and it is served with the state of its end. */
 static void fault__delay__others_overtake(void **state)
 {
-    (void)state;
     struct transfer t;
     add((struct fault_rule){.path = "/api/v1/pods", .times = 1, .action = FAULT_PASS, .delay_ms = 1000});
     transfer_start(&t, "/api/v1/pods");
@@ -166,7 +160,6 @@ static void fault__delay__others_overtake(void **state)
 
 static void fault__skip__lets_the_first_pass(void **state)
 {
-    (void)state;
     add((struct fault_rule){.path = "/api/v1/nodes", .skip = 2, .times = 1, .action = FAULT_FAIL, .status = 429});
     http_expect(server, "GET", "/api/v1/nodes", NULL, 200);
     http_expect(server, "GET", "/api/v1/nodes", NULL, 200);
@@ -176,7 +169,6 @@ static void fault__skip__lets_the_first_pass(void **state)
 
 static void fault__for_ever__until_cleared(void **state)
 {
-    (void)state;
     add((struct fault_rule){.times = -1, .action = FAULT_FAIL, .status = 401});
     for (int i = 0; i < 5; i++) {
         http_expect(server, "GET", "/api/v1/nodes", NULL, 401);
@@ -198,7 +190,6 @@ static struct watcher *watch_from(unsigned long rv)
 
 static void fault__query__tells_watch_and_list_apart(void **state)
 {
-    (void)state;
     add((struct fault_rule){.query = "*watch=true*", .times = -1, .action = FAULT_FAIL, .status = 429});
     http_expect(server, "GET", "/api/v1/pods", NULL, 200);
     http_expect(server, "GET", "/api/v1/pods?limit=1", NULL, 200);
@@ -207,7 +198,6 @@ static void fault__query__tells_watch_and_list_apart(void **state)
 
 static void flow__split_at_every_byte__the_same_events(void **state)
 {
-    (void)state;
     add((struct fault_rule){.query = "*watch=true*", .times = 1, .flow = {.split_bytes = 1}});
     unsigned long rv = (unsigned long)apiserver_rv(server);
     server_pod("a", NULL, NULL);
@@ -222,7 +212,6 @@ static void flow__split_at_every_byte__the_same_events(void **state)
 
 static void flow__injected_line__comes_first_and_the_watch_goes_on(void **state)
 {
-    (void)state;
     add((struct fault_rule){.query = "*watch=true*",
                             .times = 1,
                             .flow = {.inject = "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"x\","
@@ -236,7 +225,6 @@ static void flow__injected_line__comes_first_and_the_watch_goes_on(void **state)
 
 static void flow__end_within_a_line__complete_for_http(void **state)
 {
-    (void)state;
     unsigned long rv = (unsigned long)apiserver_rv(server);
     char path[160];
     server_pod("a", NULL, NULL);
@@ -251,7 +239,6 @@ static void flow__end_within_a_line__complete_for_http(void **state)
 
 static void flow__cut__seen_by_the_client_in_lists_too(void **state)
 {
-    (void)state;
     server_pod("a", NULL, NULL);
     add((struct fault_rule){.times = 1, .flow = {.then = FAULT_CUT, .after_bytes = 100}});
     struct http_reply r = http_call(server, "GET", "/api/v1/pods", NULL);
@@ -263,7 +250,6 @@ static void flow__cut__seen_by_the_client_in_lists_too(void **state)
 
 static void flow__stall__connection_stays_and_says_no_more(void **state)
 {
-    (void)state;
     struct transfer t;
     server_pod("a", NULL, NULL);
     add((struct fault_rule){.times = 1, .flow = {.then = FAULT_STALL, .after_bytes = 100}});
@@ -283,7 +269,6 @@ static void flow__stall__connection_stays_and_says_no_more(void **state)
 
 static void watch_list__ignored__everything_and_no_end(void **state)
 {
-    (void)state;
     server_pod("a", NULL, NULL);
     http_expect(server, "POST", "/_faults", "{\"watchList\":\"ignored\"}", 200);
     struct watcher *w = watcher_open(server, "/api/v1/pods?watch=true&sendInitialEvents=true&allowWatchBookmarks=true"
@@ -325,7 +310,6 @@ static void gzip__offered__large_bodies_only(void **state)
     static char value[150 * 1024];
     static char pod[sizeof(value) + 256];
     bool coded;
-    (void)state;
     fetch("/api/v1/pods", &coded);
     assert_false(coded);
     memset(value, 'v', sizeof(value) - 1);
@@ -343,7 +327,6 @@ static void gzip__offered__large_bodies_only(void **state)
 
 static void control_path__rules__act_and_count(void **state)
 {
-    (void)state;
     http_expect(server, "POST", "/_faults",
                 "{\"rules\":[{\"method\":\"GET\",\"path\":\"/api/v1/"
                 "nodes\",\"times\":1,\"action\":\"fail\","
@@ -362,7 +345,6 @@ static void control_path__rules__act_and_count(void **state)
 
 static void control_path__drop_and_compact__act(void **state)
 {
-    (void)state;
     char path[128];
     server_pod("a", NULL, NULL);
     snprintf(path, sizeof(path), "/api/v1/pods?watch=true&resourceVersion=%llu",
@@ -382,7 +364,6 @@ static void control_path__drop_and_compact__act(void **state)
 
 static void fault__swallow__event_never_sent_and_the_next_one_is(void **state)
 {
-    (void)state;
     char path[128];
     server_pod("a", NULL, NULL);
     snprintf(path, sizeof(path), "/api/v1/pods?watch=true&resourceVersion=%llu",
@@ -409,7 +390,6 @@ static void fault__swallow__event_never_sent_and_the_next_one_is(void **state)
 
 static void control_path__bad_commands__400_and_nothing_added(void **state)
 {
-    (void)state;
     static const char *const bodies[] = {
         "",
         "{",
@@ -434,7 +414,6 @@ static void control_path__bad_commands__400_and_nothing_added(void **state)
 
 static void fault__delayed_while_the_server_stops__no_harm(void **state)
 {
-    (void)state;
     server_start_with(NULL);
     add((struct fault_rule){.path = "/api/v1/pods", .times = -1, .action = FAULT_PASS, .delay_ms = 60000});
     struct transfer t;

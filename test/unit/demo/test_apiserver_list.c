@@ -19,7 +19,6 @@ static const char *item_name(const struct http_reply *r, int i)
 
 static void list__empty__has_head_and_no_items(void **state)
 {
-    (void)state;
     struct http_reply r = http_call(server, "GET", "/api/v1/pods", NULL);
     assert_int_equal(r.status, 200);
     assert_string_equal(r.body.p, "{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{"
@@ -31,7 +30,6 @@ static void list__empty__has_head_and_no_items(void **state)
  * there at first, every page carries its resourceVersion, and nothing is missing or doubled. */
 static void list__in_pages_while_writing__one_snapshot(void **state)
 {
-    (void)state;
     char name[16], path[256], rv[24] = "", token[64] = "";
     for (int i = 0; i < 7; i++) {
         snprintf(name, sizeof(name), "p%d", i);
@@ -66,7 +64,6 @@ static void list__in_pages_while_writing__one_snapshot(void **state)
 
 static void list__limit_equal_to_the_number__promises_no_empty_page(void **state)
 {
-    (void)state;
     server_pod("a", NULL, NULL);
     server_pod("b", NULL, NULL);
     struct http_reply r = http_call(server, "GET", "/api/v1/pods?limit=2", NULL);
@@ -77,7 +74,6 @@ static void list__limit_equal_to_the_number__promises_no_empty_page(void **state
 
 static void list__resource_version_zero__ignores_the_limit(void **state)
 {
-    (void)state;
     server_pod("a", NULL, NULL);
     server_pod("b", NULL, NULL);
     struct http_reply r = http_call(server, "GET", "/api/v1/pods?limit=1&resourceVersion=0", NULL);
@@ -87,7 +83,6 @@ static void list__resource_version_zero__ignores_the_limit(void **state)
 
 static void list__continue_after_compaction__410_expired(void **state)
 {
-    (void)state;
     char path[128];
     server_pod("a", NULL, NULL);
     server_pod("b", NULL, NULL);
@@ -103,7 +98,6 @@ static void list__continue_after_compaction__410_expired(void **state)
 
 static void list__from_the_future__504_with_retry_after(void **state)
 {
-    (void)state;
     struct http_reply r = http_call(server, "GET", "/api/v1/pods?resourceVersion=1000000", NULL);
     assert_int_equal(r.status, 504);
     assert_int_equal(r.retry_after, 1);
@@ -113,7 +107,6 @@ static void list__from_the_future__504_with_retry_after(void **state)
 
 static void list__selectors__match_as_the_real_ones(void **state)
 {
-    (void)state;
     static const struct {
         const char *query;
         const char *names; /* in the order of the keys (ns/... before ns2/...), each followed by a blank */
@@ -161,7 +154,6 @@ static void list__selectors__match_as_the_real_ones(void **state)
 
 static void list__bad_parameters__as_the_real_server(void **state)
 {
-    (void)state;
     static const struct {
         const char *path;
         int status;
@@ -187,7 +179,6 @@ static void list__bad_parameters__as_the_real_server(void **state)
 
 static void get__one_object__carries_kind_and_version(void **state)
 {
-    (void)state;
     server_pod("p", NULL, NULL);
     struct http_reply r = http_call(server, "GET", "/api/v1/namespaces/ns/pods/p", NULL);
     assert_int_equal(r.status, 200);
@@ -206,7 +197,6 @@ static void get__one_object__carries_kind_and_version(void **state)
 
 static void fixed_paths__version_and_health__answer(void **state)
 {
-    (void)state;
     struct http_reply r = http_call(server, "GET", "/readyz", NULL);
     assert_int_equal(r.status, 200);
     assert_string_equal(r.body.p, "ok");

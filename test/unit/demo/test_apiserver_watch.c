@@ -25,7 +25,6 @@ static void expect_end(struct watcher *w, int curl_code)
 
 static void watch__from_a_version__every_later_write_once_in_order(void **state)
 {
-    (void)state;
     server_pod("before", NULL, NULL);
     uint64_t rv = apiserver_rv(server);
     server_pod("a", NULL, NULL);
@@ -56,7 +55,6 @@ static void watch__from_a_version__every_later_write_once_in_order(void **state)
 
 static void watch__without_version__everything_as_added_then_live(void **state)
 {
-    (void)state;
     server_pod("a", NULL, NULL);
     server_pod("b", NULL, NULL);
     struct watcher *w = watcher_open(server, "/api/v1/namespaces/ns/pods?watch=1");
@@ -71,7 +69,6 @@ static void watch__without_version__everything_as_added_then_live(void **state)
  * ADDED; an object outside it is never mentioned. */
 static void watch__selector__objects_enter_and_leave(void **state)
 {
-    (void)state;
     server_pod("p", "n1", NULL);
     assert_int_equal(apiserver_patch(server, APISERVER_PODS, "ns", "p", "{\"status\":{\"phase\":\"Running\"}}", NULL),
                      0);
@@ -100,7 +97,6 @@ static void watch__selector__objects_enter_and_leave(void **state)
 
 static void watch__compacted_version__error_410_inside_200(void **state)
 {
-    (void)state;
     server_pod("a", NULL, NULL);
     uint64_t rv = apiserver_rv(server);
     server_pod("b", NULL, NULL);
@@ -121,7 +117,6 @@ static void watch__compacted_version__error_410_inside_200(void **state)
 
 static void watch__history_overrun__error_410(void **state)
 {
-    (void)state;
     server_start_with(&(struct apiserver_options){.history_max = 4});
     uint64_t rv = apiserver_rv(server);
     for (int i = 0; i < 5; i++) {
@@ -142,7 +137,6 @@ static void watch__history_overrun__error_410(void **state)
 
 static void watch__bookmarks__carry_the_newest_version(void **state)
 {
-    (void)state;
     server_start_with(&(struct apiserver_options){.bookmark_interval_ms = 30});
     server_create(APISERVER_NODES, "{\"metadata\":{\"name\":\"n1\"}}");
     struct watcher *w = watch_from(apiserver_rv(server), "&allowWatchBookmarks=true&timeoutSeconds=600");
@@ -161,7 +155,6 @@ static void watch__bookmarks__carry_the_newest_version(void **state)
 
 static void watch__timeout__bookmark_then_clean_end(void **state)
 {
-    (void)state;
     struct watcher *w = watch_from(apiserver_rv(server), "&allowWatchBookmarks=true&timeoutSeconds=1");
     watcher_expect(w, "BOOKMARK", "");
     expect_end(w, CURLE_OK);
@@ -171,7 +164,6 @@ static void watch__timeout__bookmark_then_clean_end(void **state)
 
 static void watch__from_the_future__silent_until_the_timeout(void **state)
 {
-    (void)state;
     struct watcher *w = watch_from(1000000, "&timeoutSeconds=1");
     server_pod("a", NULL, NULL);
     expect_end(w, CURLE_OK);
@@ -179,7 +171,6 @@ static void watch__from_the_future__silent_until_the_timeout(void **state)
 
 static void watch_list__end_bookmark_after_the_initial_events(void **state)
 {
-    (void)state;
     server_pod("a", NULL, NULL);
     struct watcher *w = watcher_open(server, "/api/v1/pods?watch=true&sendInitialEvents=true&"
                                              "resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true");
@@ -197,7 +188,6 @@ static void watch_list__end_bookmark_after_the_initial_events(void **state)
 /* As the real server: nothing, and no bookmark that would say how old the present is. */
 static void watch__from_the_future__silence_to_the_end(void **state)
 {
-    (void)state;
     server_start_with(&(struct apiserver_options){.bookmark_interval_ms = 20});
     server_pod("a", NULL, NULL);
     struct watcher *w = watcher_open(server, "/api/v1/pods?watch=true&allowWatchBookmarks=true"
@@ -211,7 +201,6 @@ static void watch__from_the_future__silence_to_the_end(void **state)
 
 static void watch_list__switched_off__422(void **state)
 {
-    (void)state;
     server_start_with(&(struct apiserver_options){.watch_list = APISERVER_WATCH_LIST_REFUSED});
     http_expect(server, "GET", "/api/v1/pods?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan", NULL,
                 422);
@@ -220,7 +209,6 @@ static void watch_list__switched_off__422(void **state)
 
 static void watch__dropped__the_transfer_fails_and_the_server_goes_on(void **state)
 {
-    (void)state;
     struct watcher *w = watch_from(apiserver_rv(server), "");
     server_pod("a", NULL, NULL);
     watcher_expect(w, "ADDED", "a");
@@ -233,7 +221,6 @@ static void watch__dropped__the_transfer_fails_and_the_server_goes_on(void **sta
 
 static void watch__large_object__one_line(void **state)
 {
-    (void)state;
     char *annotations = malloc(210000), *json = malloc(220000);
     memset(annotations, 'x', 200000);
     annotations[200000] = '\0';
@@ -253,7 +240,6 @@ static void watch__large_object__one_line(void **state)
 
 static void server__freed_with_watches_open__ends_them(void **state)
 {
-    (void)state;
     server_start_with(NULL);
     struct watcher *a = watch_from(apiserver_rv(server), ""), *b = watch_from(apiserver_rv(server), "");
     struct apiserver_stats stats;

@@ -12,7 +12,6 @@
 
 static void pod__posted_twice__201_then_already_exists(void **state)
 {
-    (void)state;
     struct http_reply r = http_call(server, "POST", PODS, POD("p"));
     assert_int_equal(r.status, 201);
     assert_string_equal(json_text(r.doc, "metadata.namespace"), "ns");
@@ -25,7 +24,6 @@ static void pod__posted_twice__201_then_already_exists(void **state)
 
 static void pod__posted_badly__refused_with_the_right_status(void **state)
 {
-    (void)state;
     static const struct {
         const char *name, *path, *body;
         int status;
@@ -61,7 +59,6 @@ static void pod__posted_badly__refused_with_the_right_status(void **state)
 /* A POST cannot set the status of a pod; the in-process call can. */
 static void pod__posted_with_status__starts_pending(void **state)
 {
-    (void)state;
     struct http_reply r = http_call(server, "POST", PODS,
                                     "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"name\":\"m\"}]},"
                                     "\"status\":{\"phase\":\"Running\"}}");
@@ -71,7 +68,6 @@ static void pod__posted_with_status__starts_pending(void **state)
 
 static void patch__merge__adds_changes_and_removes(void **state)
 {
-    (void)state;
     server_pod("p", NULL, "{\"a\":\"1\",\"b\":\"2\"}");
     struct http_reply r =
         http_patch(server, PODS "/p", MERGE, "{\"metadata\":{\"annotations\":{\"a\":null,\"b\":\"3\",\"c\":\"4\"}}}");
@@ -89,7 +85,6 @@ static void patch__merge__adds_changes_and_removes(void **state)
 
 static void patch__two_halves__each_path_writes_its_own(void **state)
 {
-    (void)state;
     server_pod("p", NULL, NULL);
     struct http_reply r = http_patch(server, PODS "/p", MERGE,
                                      "{\"metadata\":{\"labels\":{\"l\":\"1\"}},\"status\":{\"phase\":\"Failed\"}}");
@@ -105,7 +100,6 @@ static void patch__two_halves__each_path_writes_its_own(void **state)
 
 static void update__refusals__leave_the_object_alone(void **state)
 {
-    (void)state;
     server_pod("p", NULL, NULL);
     uint64_t rv = apiserver_rv(server);
     static const struct {
@@ -131,7 +125,6 @@ static void update__refusals__leave_the_object_alone(void **state)
 
 static void put__whole_object__keeps_uid(void **state)
 {
-    (void)state;
     server_pod("p", NULL, NULL);
     struct http_reply r = http_call(server, "GET", PODS "/p", NULL);
     char uid[64];
@@ -146,7 +139,6 @@ static void put__whole_object__keeps_uid(void **state)
 
 static void delete__pending_or_without_grace__gone_at_once(void **state)
 {
-    (void)state;
     server_pod("pending", NULL, NULL);
     http_expect(server, "DELETE", PODS "/pending", NULL, 200);
     http_expect(server, "GET", PODS "/pending", NULL, 404);
@@ -158,7 +150,6 @@ static void delete__pending_or_without_grace__gone_at_once(void **state)
 
 static void delete__bound_with_grace__terminating_until_forced(void **state)
 {
-    (void)state;
     server_pod("p", "n1", NULL);
     http_expect(server, "DELETE", PODS "/p?gracePeriodSeconds=30", NULL, 200);
     struct http_reply r = http_call(server, "GET", PODS "/p", NULL);
@@ -170,7 +161,6 @@ static void delete__bound_with_grace__terminating_until_forced(void **state)
 
 static void delete__uid_precondition__guards(void **state)
 {
-    (void)state;
     server_pod("p", NULL, NULL);
     http_expect(server, "DELETE", PODS "/p", "{\"preconditions\":{\"uid\":\"other\"}}", 409);
     http_expect(server, "GET", PODS "/p", NULL, 200);
@@ -188,7 +178,6 @@ static void delete__uid_precondition__guards(void **state)
 
 static void events__posted_and_patched__accepted(void **state)
 {
-    (void)state;
     http_expect(server, "POST", EVENTS, EVENT(""), 201);
     http_expect(server, "POST", EVENTS, EVENT(""), 409);
     struct http_reply r = http_patch(server, EVENTS "/e", MERGE,
@@ -227,7 +216,6 @@ static void events__against_the_rules__refused(void **state)
         {"\"note\":\"" A1024 "\"", 201},
         {"\"note\":\"" A1024 "a\"", 422},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char body[4096];
         snprintf(body, sizeof(body), EVENT("%s,"), rows[i].change);
@@ -248,7 +236,6 @@ static void events__against_the_rules__refused(void **state)
 
 static void uids__same_seed__same_uids(void **state)
 {
-    (void)state;
     char uids[2][64];
     for (int i = 0; i < 2; i++) {
         server_start_with(&(struct apiserver_options){.seed = 7});

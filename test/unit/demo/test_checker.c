@@ -147,7 +147,6 @@ static void plant(const struct planted *p, int number)
 
 static void checker__planted_states__finds_each(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct row *row = &rows[i];
         struct checker_report r;
@@ -171,7 +170,6 @@ static void checker__planted_states__finds_each(void **state)
 
 static void checker__node_gone_under_a_pod__violation(void **state)
 {
-    (void)state;
     struct checker_report r;
     plant(&rows[1].pods[0], 0);
     checker_run(server, &r);
@@ -182,7 +180,6 @@ static void checker__node_gone_under_a_pod__violation(void **state)
 
 static void checker__unreadable_node__violation(void **state)
 {
-    (void)state;
     struct checker_report r;
     server_create(APISERVER_NODES, "{\"metadata\":{\"name\":\"n1\",\"annotations\":{\"fgpu.io/gpus\":\"[\"}}}");
     checker_run(server, &r);
@@ -192,7 +189,6 @@ static void checker__unreadable_node__violation(void **state)
 
 static void checker__counts__pods_holes_and_capacity(void **state)
 {
-    (void)state;
     struct checker_report r;
     server_create(APISERVER_NODES, NODE);
     plant(&(struct planted){.devices = A(300, 400)}, 0);
@@ -233,7 +229,6 @@ static void checker__hardware_instances_and_allocatable__each_judged(void **stat
         {"both hands in it", {{.limits = GPUS(1)}, {.devices = INSTANCE(428)}}, 1, 0, 428, "beside those"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cut) / sizeof(cut[0]); i++) {
         const struct row *row = &cut[i];
         struct checker_report r;
@@ -258,7 +253,6 @@ static void checker__hardware_instances_and_allocatable__each_judged(void **stat
 
 static void cluster__default_size__readable_and_unique(void **state)
 {
-    (void)state;
     struct checker_report r;
     assert_int_equal(cluster_create(server, 8, 4, NULL), 0);
     checker_run(server, &r);
@@ -279,7 +273,6 @@ static void cluster__default_size__readable_and_unique(void **state)
 
 static void cluster__numbers_out_of_range__refused(void **state)
 {
-    (void)state;
     assert_int_equal(cluster_create(server, 0, 4, NULL), -ERR_INVALID);
     assert_int_equal(cluster_create(server, 5001, 4, NULL), -ERR_INVALID);
     assert_int_equal(cluster_create(server, 1, 0, NULL), -ERR_INVALID);

@@ -3,14 +3,12 @@
 
 static void quantile__empty__zero(void **state)
 {
-    (void)state;
     struct latency l = {0};
     assert_int_equal(latency_quantile_us(&l, 990), 0);
 }
 
 static void quantile__small_values__exact(void **state)
 {
-    (void)state;
     struct latency l = {0};
     for (int64_t v = 1; v <= 10; v++) {
         latency_add(&l, v);
@@ -24,7 +22,6 @@ static void quantile__small_values__exact(void **state)
 /* Never below the value, never more than 1/16 above it. */
 static void quantile__one_value__within_a_sixteenth(void **state)
 {
-    (void)state;
     for (int64_t v = 0; v < INT64_C(2000000000); v = v * 17 / 16 + 1) {
         struct latency l = {0};
         latency_add(&l, v);
@@ -37,7 +34,6 @@ static void quantile__one_value__within_a_sixteenth(void **state)
 
 static void add__extremes__counted(void **state)
 {
-    (void)state;
     struct latency l = {0};
     latency_add(&l, -5);
     latency_add(&l, INT64_MAX);

@@ -31,7 +31,6 @@ static void set_decision(size_t i, enum decision_kind kind, const char *pod, con
 /* 8 nodes of 4 GPUs; GPU g of node n has n/7 of its compute and g/3 of its memory handed out. */
 static int fill(void **state)
 {
-    (void)state;
     memset(&stats, 0, sizeof(stats));
     report = (struct checker_report){.nodes = nodes, .node_n = 8, .device_n = 32, .bound_n = 64, .pending_n = 7};
     for (int n = 0; n < 8; n++) {
@@ -67,7 +66,6 @@ static int fill(void **state)
 
 static int empty(void **state)
 {
-    (void)state;
     strbuf_fini(&out);
     return 0;
 }
@@ -102,7 +100,6 @@ static size_t widest(void)
 
 static void render__eight_nodes_of_four__golden(void **state)
 {
-    (void)state;
     static const char golden[] =
         "fgpu demo  00:12 of 01:00  8 nodes, 32 GPUs   \" compute _ memory # both\n"
         "\n"
@@ -138,7 +135,6 @@ static void render__eight_nodes_of_four__golden(void **state)
 
 static void render__unicode__one_code_point_per_cell(void **state)
 {
-    (void)state;
     struct picture_style utf8 = {.utf8 = true, .cols = 80, .rows = 24};
     picture_render(&view, &utf8, &out);
     assert_non_null(strstr(out.p, "node-02 A100 80G \u2580\u2580\u2580\u2580\u00b7"));
@@ -148,7 +144,6 @@ static void render__unicode__one_code_point_per_cell(void **state)
 
 static void render__color__only_when_asked(void **state)
 {
-    (void)state;
     struct picture_style color = ascii;
     picture_render(&view, &ascii, &out);
     assert_null(strchr(out.p, '\033'));
@@ -162,7 +157,6 @@ static void render__color__only_when_asked(void **state)
 
 static void render__any_size__stays_inside(void **state)
 {
-    (void)state;
     for (int32_t rows = 12; rows < 60; rows += 5) {
         for (int32_t cols = 20; cols < 200; cols += 9) {
             struct picture_style style = {.utf8 = cols % 2, .color = rows % 2, .cols = cols, .rows = rows};
@@ -177,7 +171,6 @@ static void render__any_size__stays_inside(void **state)
 
 static void render__more_nodes_than_rows__counts_the_rest(void **state)
 {
-    (void)state;
     struct picture_style small = {.cols = 80, .rows = 14};
     picture_render(&view, &small, &out);
     assert_non_null(strstr(out.p, "node-02"));
@@ -187,7 +180,6 @@ static void render__more_nodes_than_rows__counts_the_rest(void **state)
 
 static void render__overcommitted_and_unhealthy__marked(void **state)
 {
-    (void)state;
     devices[0][0].milli_used = 1001;
     devices[0][1].healthy = false;
     picture_render(&view, &ascii, &out);
@@ -196,7 +188,6 @@ static void render__overcommitted_and_unhealthy__marked(void **state)
 
 static void render__hostile_text__cannot_reach_the_terminal(void **state)
 {
-    (void)state;
     set_decision(0, DECISION_REFUSED, "p\033[2J", "\xc3\xa9", "a\nb\x07", 1);
     picture_render(&view, &ascii, &out);
     assert_null(strchr(out.p, '\033'));
@@ -206,7 +197,6 @@ static void render__hostile_text__cannot_reach_the_terminal(void **state)
 
 static void line__same_state__golden(void **state)
 {
-    (void)state;
     view.violation_n = 2;
     picture_line(&view, &out);
     assert_string_equal(out.p, "12 s: compute 50.0 %, memory 50.0 %, 64 pods bound, 7 pending (5 refused), "
@@ -215,7 +205,6 @@ static void line__same_state__golden(void **state)
 
 static void summary__fixed_result__golden(void **state)
 {
-    (void)state;
     static const char golden[] = "fgpu demo: 60 s, 8 nodes, 32 GPUs\n"
                                  "\n"
                                  "PODS          170 bound; 190 created, 106 finished, 12 gave up waiting\n"
@@ -261,7 +250,6 @@ static void summary__fixed_result__golden(void **state)
 
 static void style__environment__decides(void **state)
 {
-    (void)state;
     static const struct {
         const char *name, *lc_all, *lang, *term, *no_color;
         bool utf8;
@@ -295,7 +283,6 @@ static void render__caption__wrapped_at_words_within_the_screen(void **state)
 {
     const struct picture_style style = {.cols = 60, .rows = 24};
 
-    (void)state;
     view.said = "An A100 of 40 GB cut into seven 1g.5gb serves seven pods; each is told its own instance.";
     view.held = "seventh-* are bound";
     picture_render(&view, &style, &out);

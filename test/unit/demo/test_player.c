@@ -83,7 +83,6 @@ static struct checker_report check(void)
 
 static void player__pending_pod__bound_where_the_score_is_highest(void **state)
 {
-    (void)state;
     play(false);
     create("p", "\"fgpu.io/gpu-milli\":\"300\"");
     wait_for(&stats.bound, 1);
@@ -104,7 +103,6 @@ static void player__pending_pod__bound_where_the_score_is_highest(void **state)
 
 static void player__other_schedulers_pods__left_alone(void **state)
 {
-    (void)state;
     server_pod("theirs", NULL, NULL);
     play(false);
     create("ours", "\"fgpu.io/gpu-milli\":\"300\"");
@@ -116,7 +114,6 @@ static void player__other_schedulers_pods__left_alone(void **state)
 
 static void player__nothing_fits__refused_with_reasons_until_room_is_made(void **state)
 {
-    (void)state;
     for (int i = 0; i < 4; i++) {
         char name[32];
         snprintf(name, sizeof(name), "full-%d", i);
@@ -149,7 +146,6 @@ static void keep_condition(void *ctx, const cJSON *pod)
 
 static void player__refusal__written_to_the_pods_condition(void **state)
 {
-    (void)state;
     char message[256] = "";
     play(false);
     create("big", "\"fgpu.io/gpu-count\":\"3\"");
@@ -169,7 +165,6 @@ struct broken {
 
 static void player__broken_replies__failures_backoff_and_recovery(void **state)
 {
-    (void)state;
     static const struct broken rows[] = {
         {"unknown node", EXTENDER_UNKNOWN_NODE, true, "not asked for"},
         {"no reason", EXTENDER_NO_REASON, true, "node-01 has no reason"},
@@ -200,7 +195,6 @@ static void player__broken_replies__failures_backoff_and_recovery(void **state)
 
 static void player__no_extender__fails_and_stops(void **state)
 {
-    (void)state;
     struct player_options o = {.apiserver = server, .verbs_url = "http://127.0.0.1:1/v1"};
     assert_int_equal(player_start(&o, &player, NULL), 0);
     create("p", "\"fgpu.io/gpu-milli\":\"100\"");
@@ -210,7 +204,6 @@ static void player__no_extender__fails_and_stops(void **state)
 
 static void player__bad_options__refused(void **state)
 {
-    (void)state;
     struct player *p = NULL;
     struct player_options o = {.apiserver = server};
     assert_int_equal(player_start(&o, &p, NULL), -ERR_INVALID);
@@ -224,7 +217,6 @@ static void player__bad_options__refused(void **state)
  */
 static void workload__played_fast__cluster_fills_and_stays_sound(void **state)
 {
-    (void)state;
     play(true);
     wait_for(&stats.finished, 20);
     wait_for(&stats.refusals, 1);
@@ -258,7 +250,6 @@ static void workload__played_fast__cluster_fills_and_stays_sound(void **state)
 /* And the judge is not blind: an extender that over-commits is caught, and the table says so. */
 static void workload__careless_extender__violations_reported(void **state)
 {
-    (void)state;
     extender_set(extender, EXTENDER_OVERCOMMIT);
     play(true);
     wait_for(&stats.bound, 10);

@@ -52,7 +52,6 @@ static void scenarios__each_table__can_be_played_and_claims_something(void **sta
 {
     const struct scenario *s;
 
-    (void)state;
     for (size_t i = 0; (s = scenario_at(i)) != NULL; i++) {
         unsigned acts[SCENARIO_ACT__MAX] = {0};
         struct checker_report r;
@@ -88,7 +87,6 @@ static void example__in_the_binary__is_the_file(void **state)
     FILE *f = fopen(FGPU_SOURCE_DIR "/config/examples/day-night.yaml", "r");
     size_t n = 0;
 
-    (void)state;
     assert_non_null(f);
     assert_non_null(lines);
     while (fgets(line, sizeof(line), f) != NULL) {
@@ -105,7 +103,6 @@ static void pairs__of_every_form__read_or_refused(void **state)
 {
     cJSON *o = scenario_pairs("a.b/c: 1; d : x:y ;e:");
 
-    (void)state;
     assert_non_null(o);
     assert_string_equal(cJSON_GetStringValue(doc_field(o, "a.b/c")), "1");
     assert_string_equal(cJSON_GetStringValue(doc_field(o, "d")), "x:y");
@@ -160,7 +157,6 @@ static void claims__of_pods__true_and_false(void **state)
         {EVENT("", "x"), false, "no such Event"},
     };
 
-    (void)state;
     server_pod("a", "n1", ASSIGNED("GPU-a", 0));
     server_pod("ab", "n1", ASSIGNED("GPU-a", 0));
     server_pod("new", NULL, NULL);
@@ -184,7 +180,6 @@ static void claims__of_state__compared_as_json(void **state)
     cJSON *doc = doc_parse(STR("{\"summary\":{\"n\":3,\"open\":[\"night\"]}}"));
     struct claim c = {.state = doc};
 
-    (void)state;
     c.step = &(const struct scenario_step)STATE("summary.n", "3");
     assert_true(claim_holds(&c));
     c.step = &(const struct scenario_step)STATE("summary.open", "[\"night\"]");
@@ -226,7 +221,6 @@ static void scenario_runner__a_claim_after_a_stop__the_scenario_is_not_finished(
     struct scenario_runner *t;
     struct scenario_result r;
 
-    (void)state;
     t = start_telling(&scenario, &stop);
     atomic_store(&stop, true);
     scenario_runner_join(t, &r);
@@ -257,7 +251,6 @@ static void scenario_runner__steps__taken_in_order(void **state)
     struct scenario_result r;
     char when[CLOCK_RFC3339_MAX];
 
-    (void)state;
     t = start_telling(&scenario, &stop);
     scenario_runner_join(t, &r);
     assert_true(r.finished && atomic_load(&stop));

@@ -12,14 +12,12 @@ static const struct digest_keys keys = {{1, 2}, {3, 4}};
 
 static int setup(void **state)
 {
-    (void)state;
     c = calloc(1, sizeof(*c));
     return c != NULL ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     auth_cache_fini(c);
     free(c);
     return 0;
@@ -48,7 +46,6 @@ static void expect(const char *token, const char *action, int64_t now_ns, enum a
 
 static void find__good_token__until_its_time(void **state)
 {
-    (void)state;
     expect("t", "get /a", 0, AUTH_UNKNOWN);
     auth_cache_good(c, d("t"), STR("{}"), 100);
     expect("t", "get /a", 99, AUTH_USER_KNOWN);
@@ -63,7 +60,6 @@ static void find__good_token__until_its_time(void **state)
 
 static void find__bad_token__until_its_time_and_good_no_more(void **state)
 {
-    (void)state;
     auth_cache_good(c, d("t"), STR("{}"), 100);
     auth_cache_action(c, d("t"), d("get /a"), true, 100);
     auth_cache_bad(c, d("t"), 50);
@@ -73,7 +69,6 @@ static void find__bad_token__until_its_time_and_good_no_more(void **state)
 
 static void good__said_again__forgets_what_was_allowed_before(void **state)
 {
-    (void)state;
     auth_cache_good(c, d("t"), STR("{}"), 100);
     auth_cache_action(c, d("t"), d("get /a"), true, 100);
     auth_cache_good(c, d("t"), STR("{}"), 200);
@@ -82,7 +77,6 @@ static void good__said_again__forgets_what_was_allowed_before(void **state)
 
 static void good__too_many__the_oldest_gives_way(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i <= AUTH_GOOD_MAX; i++) {
         auth_cache_good(c, d_n("t", i), STR("{}"), 100 + i);
     }
@@ -94,7 +88,6 @@ static void good__too_many__the_oldest_gives_way(void **state)
 
 static void bad__flood__good_ones_stay_and_the_newest_are_known(void **state)
 {
-    (void)state;
     auth_cache_good(c, d("t"), STR("{}"), 100);
     for (unsigned i = 0; i < 3 * AUTH_BAD_MAX; i++) {
         auth_cache_bad(c, d_n("bad", i), 1000 + i);
@@ -108,7 +101,6 @@ static void bad__flood__good_ones_stay_and_the_newest_are_known(void **state)
 
 static void action__too_many__the_oldest_gives_way(void **state)
 {
-    (void)state;
     auth_cache_good(c, d("t"), STR("{}"), 1000);
     for (unsigned i = 0; i <= AUTH_ACTIONS_MAX; i++) {
         auth_cache_action(c, d("t"), d_n("get /", i), true, 100 + i);
@@ -122,7 +114,6 @@ static void digest__keys_and_texts__tell_apart(void **state)
 {
     static const struct digest_keys other = {{1, 2}, {3, 5}};
     struct digest x = digest_of(&keys, STR("a")), y = digest_of(&other, STR("a")), z = digest_of(&keys, STR("b"));
-    (void)state;
     assert_true(x.a == y.a && x.b != y.b);
     assert_true(x.a != z.a && x.b != z.b && x.a != x.b);
 }

@@ -350,7 +350,6 @@ static void play(const struct script *s)
 
 static void bind_machine__scripts__resolve_as_the_contract_says(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(scripts); i++) {
         play(&scripts[i]);
     }
@@ -390,7 +389,6 @@ static void bind_machine__item1__time_alone_ends_nothing(void **state)
     static const int firsts[] = {409, 500, 502, 503, 504, 200, 302, 405, 413, LOSES};
     static const int laters[] = {409, 500, 403, 404, 429, 401, LOSES, NEVER_SENT};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(firsts); i++) {
         for (size_t j = 0; j < ARRAY_LEN(laters); j++) {
             struct bind_machine m;
@@ -409,7 +407,6 @@ static void bind_machine__item1__old_server__a_new_version_ends_nothing(void **s
 {
     struct bind_machine m;
 
-    (void)state;
     bind_machine_init(&m, FIRST, DEADLINE);
     (void)repeat(&m, LOSES, 409, (struct bind_sight){BIND_SEEN_UNBOUND, FIRST + 50, true, false});
     assert_int_equal(m.resolution, BIND_OPEN);
@@ -420,7 +417,6 @@ static void bind_machine__item1__sent_without_a_version__a_version_ends_nothing(
 {
     struct bind_machine m;
 
-    (void)state;
     bind_machine_init(&m, 0, DEADLINE);
     (void)repeat(&m, LOSES, 409, (struct bind_sight){BIND_SEEN_UNBOUND, FIRST + 50, true, true});
     assert_int_equal(m.resolution, BIND_OPEN);
@@ -436,7 +432,6 @@ static void bind_machine__item1__queued_for_long__a_get_at_6_s_proves_nothing(vo
     struct bind_machine m;
     const char *error;
 
-    (void)state;
     bind_machine_init(&m, FIRST, DEADLINE);
     assert_int_equal(bind_machine_next(&m, 0), BIND_POST);
     assert_true(bind_machine_expire(&m, DEADLINE, &error));
@@ -452,7 +447,6 @@ static void bind_machine__join__is_sent_again_and_answered_by_its_own_deadline(v
     struct bind_machine m;
     const char *error = "";
 
-    (void)state;
     bind_machine_init(&m, FIRST, DEADLINE);
     (void)repeat(&m, LOSES, 409, (struct bind_sight){BIND_SEEN_UNBOUND, FIRST, true, true});
     assert_true(m.answered);
@@ -530,7 +524,6 @@ static void bind_machine__random_worlds__release_only_what_cannot_land(void **st
     unsigned released_n = 0, confirmed_n = 0;
     uint64_t seed = 42;
 
-    (void)state;
     for (int round = 0; round < 20000; round++) {
         struct cluster_model w = {.x = seed += 0x9e3779b97f4a7c15U, .version = FIRST};
         struct bind_machine m;
@@ -580,7 +573,6 @@ static void bind_machine__500_for_good__few_posts_ever_further_apart(void **stat
 {
     struct bind_machine m;
 
-    (void)state;
     bind_machine_init(&m, FIRST, DEADLINE);
     /* About five until the deadline, then one in 30 s, and a GET between them. */
     assert_in_range(repeat(&m, 500, 500, (struct bind_sight){BIND_SEEN_UNBOUND, FIRST, true, true}), 10, 35);
@@ -595,7 +587,6 @@ static void bind_machine__told_to_retry_at_once_for_ever__pauses_all_the_same(vo
     int64_t now = 0;
     unsigned post_n = 0;
 
-    (void)state;
     bind_machine_init(&m, FIRST, DEADLINE);
     while (bind_machine_next(&m, now) != BIND_END) {
         if (m.wake_ns > now) {
@@ -616,7 +607,6 @@ static void bind_machine__pod_changes_all_the_time__renewals_are_bounded(void **
     struct bind_machine m;
     unsigned post_n = 0;
 
-    (void)state;
     bind_machine_init(&m, FIRST, INT64_MAX);
     for (int64_t now = 0; m.resolution == BIND_OPEN; now += 1000 * MS) {
         if (bind_machine_next(&m, now) == BIND_POST) {

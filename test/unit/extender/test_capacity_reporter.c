@@ -37,7 +37,6 @@ static void pod(const char *uid, const char *on, int32_t milli)
 
 static int setup(void **state)
 {
-    (void)state;
     policy = *policy_defaults();
     policy.sizes = sizes;
     policy.size_n = 2;
@@ -50,7 +49,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     capacity_reporter_free(capacity_reporter);
     policy_set_free(book);
     store_check_and_free();
@@ -67,7 +65,6 @@ static struct capacity_report read_now(void)
 
 static void read__nothing_listed_yet__not_known(void **state)
 {
-    (void)state;
     assert_false(read_now().known);
     assert_int_equal(read_now().size_n, 0);
 }
@@ -88,7 +85,6 @@ static void read__sizes_and_holes__of_nodes_that_take_pods(void **state)
     };
     struct capacity_report r;
 
-    (void)state;
     apply_empty_lists();
     apply_node("n1", 4, 10000, true);
     apply_node("n2", 2, 10000, true);
@@ -118,7 +114,6 @@ static void read__fragmentation__by_what_has_been_asked_for(void **state)
     char uid[16];
     struct capacity_report r;
 
-    (void)state;
     apply_empty_lists();
     apply_node("n1", 8, 10000, true);
     assert_int_equal(read_now().typical_n, 0);
@@ -142,7 +137,6 @@ static void read__again__computed_when_changed_and_not_too_often(void **state)
 {
     struct capacity_report first, r;
 
-    (void)state;
     apply_empty_lists();
     apply_node("n1", 2, 10000, true);
     first = read_now();

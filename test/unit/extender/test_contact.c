@@ -50,8 +50,6 @@ static void contact_lost__after_stale_after_of_either_resource__says_which_and_w
 {
     struct contact *c = begin(NULL);
     struct reflector_stats fine, bad;
-    (void)state;
-
     assert_null(contact_lost(c));
     pass(20);
     assert_null(contact_lost(c));
@@ -74,7 +72,6 @@ static void contact_lost__after_stale_after_of_either_resource__says_which_and_w
 
 static void contact_lost__nobody_follows_or_no_limit__never(void **state)
 {
-    (void)state;
     clock_manual_init(&the_clock, 1000 * S, 0);
     struct contact *free_of_it = contact_new(&the_clock.clock, NULL, 0),
                    *alone = contact_new(&the_clock.clock, NULL, 1000);
@@ -92,8 +89,6 @@ static void contact_news__persistent_403__logged_at_once_then_each_minute_and_it
     const struct log log = {.write = write_record, .verbosity = 2};
     struct contact *c = begin(&log);
     struct reflector_stats s = {.trouble = REFLECTOR_FORBIDDEN, .trouble_verb = "watch"};
-    (void)state;
-
     for (int i = 0; i < 40; i++) { /* a failure every five seconds: 195 s */
         s.trouble_n++;
         contact_news(c, KUBE_PODS, &s);

@@ -31,7 +31,6 @@ static int setup(void **state)
 {
     const struct event_machine_options o = {.key = {1, 2}, .seed = 3, .instance = "fgpu-0", .observe = count};
 
-    (void)state;
     memset(&t, 0, sizeof(t));
     t.now_ns = 1000 * MINUTE;
     t.machine = event_machine_new(&o);
@@ -42,7 +41,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     event_machine_free(t.machine);
     strbuf_fini(&t.path);
     strbuf_fini(&t.body);
@@ -90,7 +88,6 @@ static bool said(const char *text)
 
 static void machine__nothing_recorded__nothing_to_do(void **state)
 {
-    (void)state;
     assert_int_equal(next(), EVENT_CALL_NONE);
     assert_true(t.wake_ns == INT64_MAX);
     assert_true(event_machine_is_idle(t.machine));
@@ -98,7 +95,6 @@ static void machine__nothing_recorded__nothing_to_do(void **state)
 
 static void machine__one_event__is_posted_once(void **state)
 {
-    (void)state;
     record("p");
     assert_false(event_machine_is_idle(t.machine));
     expect_accepted(EVENT_CALL_POST);
@@ -111,7 +107,6 @@ static void series__second_occurrence__is_told_at_once(void **state)
 {
     char name[400];
 
-    (void)state;
     record("p");
     expect_accepted(EVENT_CALL_POST);
     snprintf(name, sizeof(name), "%s", strstr(t.body.p, "\"name\":\"") + 8);
@@ -129,7 +124,6 @@ static void series__more_occurrences__are_told_every_six_minutes(void **state)
 {
     uint32_t patches = 0;
 
-    (void)state;
     record("p");
     expect_accepted(EVENT_CALL_POST);
     for (int i = 0; i < 3600; i++) { /* one a second for an hour */
@@ -149,7 +143,6 @@ static void series__more_occurrences__are_told_every_six_minutes(void **state)
 
 static void series__after_quiet_time__is_over(void **state)
 {
-    (void)state;
     record("p");
     expect_accepted(EVENT_CALL_POST);
     t.now_ns += EVENT_QUIET_MS * MS + 20000 * MS;
@@ -161,7 +154,6 @@ static void series__after_quiet_time__is_over(void **state)
 
 static void series__happens_again_while_posting__is_told_next(void **state)
 {
-    (void)state;
     record("p");
     assert_int_equal(next(), EVENT_CALL_POST);
     record("p");
@@ -176,7 +168,6 @@ static void series__event_expired__is_posted_anew_with_its_count(void **state)
 {
     char first[400];
 
-    (void)state;
     record("p");
     expect_accepted(EVENT_CALL_POST);
     snprintf(first, sizeof(first), "%s", strstr(t.body.p, "\"name\":\""));
@@ -196,7 +187,6 @@ static void series__anything_differs__are_two(void **state)
     struct event e = {
         .reason = EVENT_DEVICE_LOST, .regarding = {EVENT_OBJECT_NODE, STR_NULL, STR("n"), STR("u")}, .note = STR("x")};
 
-    (void)state;
     event_machine_record(t.machine, &e, t.now_ns, 0);
     e.note = STR("y");
     event_machine_record(t.machine, &e, t.now_ns, 0);
@@ -217,7 +207,6 @@ static void limits__one_object__gets_its_burst_then_one_in_five_minutes(void **s
     char note[16];
     int posted = 0;
 
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         snprintf(note, sizeof(note), "%d", i);
         record_noted("ns", "p", note);
@@ -238,7 +227,6 @@ static void limits__one_namespace__does_not_silence_another(void **state)
     char pod[24];
     uint64_t limited;
 
-    (void)state;
     for (int i = 0; i < 1000; i++) { /* created and deleted, each another object */
         snprintf(pod, sizeof(pod), "p-%d", i);
         record_noted("noisy", pod, "note");
@@ -255,7 +243,6 @@ static void limits__all_calls__wait_for_their_tokens(void **state)
     int64_t start_ns = t.now_ns;
     int called = 0;
 
-    (void)state;
     for (int i = 0; i < 5000; i++) {
         struct event e = {.reason = EVENT_DEVICE_LOST, .note = STR("x")};
 
@@ -279,7 +266,6 @@ static void limits__all_calls__wait_for_their_tokens(void **state)
 
 static void limits__many_series__the_quietest_gives_way(void **state)
 {
-    (void)state;
     event_machine_hurry(t.machine); /* no waiting for tokens */
     for (int i = 0; i < EVENT_SERIES_MAX + 1; i++) {
         struct event e = {.reason = EVENT_DEVICE_LOST, .note = STR("x")};
@@ -304,7 +290,6 @@ static void trouble__no_answer__pauses_grow_and_end(void **state)
     int64_t before_ns = 0, pauses[EVENT_TRIES_MAX];
     int tries = 0;
 
-    (void)state;
     record("p");
     while (!event_machine_is_idle(t.machine)) {
         if (next() == EVENT_CALL_NONE) {
@@ -330,7 +315,6 @@ static void trouble__retry_after__is_obeyed_within_reason(void **state)
     const struct event_answer polite = {EVENT_REPLY_RETRY, 5000};
     const struct event_answer absurd = {EVENT_REPLY_RETRY, INT64_C(1) << 40};
 
-    (void)state;
     record("p");
     assert_int_equal(next(), EVENT_CALL_POST);
     event_machine_replied(t.machine, &polite, t.now_ns);
@@ -345,7 +329,6 @@ static void trouble__retry_after__is_obeyed_within_reason(void **state)
 
 static void trouble__forbidden__one_line_then_silence_then_one_try(void **state)
 {
-    (void)state;
     record("a");
     record("b");
     assert_int_equal(next(), EVENT_CALL_POST);
@@ -366,7 +349,6 @@ static void trouble__forbidden__one_line_then_silence_then_one_try(void **state)
 
 static void trouble__only_patch_forbidden__posts_go_on(void **state)
 {
-    (void)state;
     record("a");
     expect_accepted(EVENT_CALL_POST);
     record("a");
@@ -381,7 +363,6 @@ static void trouble__only_patch_forbidden__posts_go_on(void **state)
 
 static void trouble__rejected__others_go_on(void **state)
 {
-    (void)state;
     record("a");
     record("b");
     record("c");
@@ -398,7 +379,6 @@ static void record__impossible_object__is_rejected(void **state)
     struct event e = {.reason = EVENT_DEVICE_LOST, .regarding = {EVENT_OBJECT_NODE, STR_NULL, STR("../x"), STR_NULL}};
     char uid[600];
 
-    (void)state;
     event_machine_record(t.machine, &e, t.now_ns, 0);
     memset(uid, 'u', sizeof(uid));
     e.regarding.name = STR("n");
@@ -410,7 +390,6 @@ static void record__impossible_object__is_rejected(void **state)
 
 static void hurry__counts_not_told__are_told_without_waiting(void **state)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         record("p");
         expect_accepted(i == 0 ? EVENT_CALL_POST : EVENT_CALL_PATCH);
@@ -427,7 +406,6 @@ static void hurry__counts_not_told__are_told_without_waiting(void **state)
 
 static void hurry__no_answer__everything_is_given_up(void **state)
 {
-    (void)state;
     record("a");
     record("b");
     event_machine_hurry(t.machine);
@@ -445,7 +423,6 @@ static void machine__random_load__accounts_for_every_record(void **state)
     uint64_t records = 0, calls = 0, fates = 0;
     struct rng rng;
 
-    (void)state;
     rng_init(&rng, 7);
     for (int turn = 0; turn < 100000; turn++) {
         char pod[16], note[16];

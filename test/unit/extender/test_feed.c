@@ -45,19 +45,16 @@ static int setup_with(uint32_t nodes_max)
 
 static int setup(void **state)
 {
-    (void)state;
     return setup_with(0);
 }
 
 static int setup_small(void **state)
 {
-    (void)state;
     return setup_with(4);
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < KUBE_RESOURCE__MAX; i++) {
         reflector_free(reflectors[i]);
         feed_fini(&feeds[i]);
@@ -143,7 +140,6 @@ static void expect_unreadable(size_t n, const char *name, const char *why)
 /* A bound pod whose devices nobody can prove counts on every device: one GPU, so 300 each. */
 static void feed__nul_in_a_foreign_annotation__pod_counts_and_so_do_the_others(void **state)
 {
-    (void)state;
     list(KUBE_NODES, NODE("n1", ""));
     list(KUBE_PODS, POD("a", "") "," POD("b", ",\"annotations\":{\"evil\":\"\\u0000\"}") "," POD("c", ""));
     assert_true(store_is_synced(store));
@@ -161,7 +157,6 @@ static void feed__nul_in_a_foreign_annotation__pod_counts_and_so_do_the_others(v
 static void feed__4200_annotations__node_keeps_its_gpus_and_pod_is_read(void **state)
 {
     struct strbuf b;
-    (void)state;
     strbuf_init(&b, 4U << 20);
     strbuf_add_cstr(&b, "{\"metadata\":{\"name\":\"n1\",\"uid\":\"u\",\"resourceVersion\":\"3\",\"annotations\":{");
     for (int i = 0; i < 4200; i++) {
@@ -189,7 +184,6 @@ static void feed__4200_annotations__node_keeps_its_gpus_and_pod_is_read(void **s
 static void feed__object_of_9_mib__is_charged_by_what_was_read_and_named(void **state)
 {
     struct strbuf b;
-    (void)state;
     strbuf_init(&b, 32U << 20);
     list(KUBE_NODES, NODE("n1", ""));
     strbuf_add_cstr(&b, POD("a", "") ",");
@@ -229,7 +223,6 @@ static void feed__object_of_9_mib__is_charged_by_what_was_read_and_named(void **
 /* Nothing an API server would send: but if one did, the pod counts for the most it could be. */
 static void feed__field_of_another_type__counts_for_the_most_and_a_list_forgets_it(void **state)
 {
-    (void)state;
     list(KUBE_NODES, NODE("n1", ""));
     list(KUBE_PODS,
          POD("a", "") ",{\"metadata\":{\"name\":\"b\",\"namespace\":\"ns\",\"uid\":\"b\",\"resourceVersion\":\"4\"},"
@@ -249,7 +242,6 @@ static void feed__pods_name_more_nodes_than_there_is_room_for__store_stays_open(
     struct store_turned_away t;
     struct strbuf b;
 
-    (void)state;
     strbuf_init(&b, 1U << 20);
     for (int i = 0; i < 20; i++) { /* every other one cannot be read, either */
         strbuf_addf(

@@ -35,7 +35,6 @@ static void sentences__name_gpu_node_and_pods(void **state)
 {
     struct incident *over = incident_of(INCIDENT_DOUBLE_BOOKING, "GPU-x", 0);
 
-    (void)state;
     over->ends = true;
     expect(incident_of(INCIDENT_DOUBLE_BOOKING, "GPU-x", 2),
            "GPU 3 (GPU-x) of node n1 is given to ns/a and ns/b, together more than it has");
@@ -53,7 +52,6 @@ static void buffer_of_any_size__cut_and_ended(void **state)
     struct incident *in = incident_of(INCIDENT_DOUBLE_BOOKING, "GPU-x", 6);
     char whole[INCIDENT_SENTENCE_MAX], buf[INCIDENT_SENTENCE_MAX + 1];
 
-    (void)state;
     incident_sentence(in, whole, sizeof(whole));
     for (size_t size = 1; size <= strlen(whole) + 1; size++) {
         memset(buf, '#', sizeof(buf));
@@ -69,7 +67,6 @@ static void youngest__is_the_last(void **state)
 {
     struct incident *in = incident_of(INCIDENT_DOUBLE_BOOKING, "GPU-x", 3);
 
-    (void)state;
     assert_true(str_eq_cstr(incident_youngest(in)->name, "c"));
     for (int k = 0; k < INCIDENT_KIND__MAX; k++) {
         assert_non_null(incident_remedy((enum incident_kind)k));

@@ -32,7 +32,6 @@ static void listen_to(void *ctx, const struct incident *in)
 
 static int setup(void **state)
 {
-    (void)state;
     clock_manual_init(&now, 1000 * MS, 5000);
     store_open(&now.clock);
     memset(told_n, 0, sizeof(told_n));
@@ -44,7 +43,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     store_watch_incidents(store, NULL, NULL);
     store_check_and_free();
     return 0;
@@ -75,7 +73,6 @@ static void decided_elsewhere(const char *uid)
 
 static void decisions_of_others__no_incident_until_we_decide_ourselves(void **state)
 {
-    (void)state;
     store_hold_off(store, now.mono_ns + 6000 * MS);
     decided_elsewhere("while listing");
     apply((struct ledger_op){.kind = LEDGER_POD_GONE, .name = STR("while listing")});
@@ -103,7 +100,6 @@ static void found_by_an_audit__an_incident_as_well(void **state)
     enum ledger_drift drift;
     uint64_t touched;
 
-    (void)state;
     apply_bracket(LEDGER_PODS_END);
     apply_bracket(LEDGER_NODES_END);
     assert_int_equal(store_apply(store, &pending, NULL), 0);
@@ -120,7 +116,6 @@ static void listed__and_counted_beyond_what_is_listed(void **state)
     struct incident *list;
     uint64_t n;
 
-    (void)state;
     apply_bracket(LEDGER_PODS_END);
     apply_bracket(LEDGER_NODES_END);
     decided_elsewhere("a");

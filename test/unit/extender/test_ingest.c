@@ -9,7 +9,6 @@ static struct ingest ingest;
 
 static int setup(void **state)
 {
-    (void)state;
     warnings_reset();
     store_open(clock_system());
     ingest = (struct ingest){store, policy_defaults(), &warnings_log, NULL};
@@ -48,7 +47,6 @@ static void pod__through_its_life__pending_bound_terminal(void **state)
     struct container c;
     struct pod p = pod(&limit, &c);
 
-    (void)state;
     ingest_two_gpus(&ingest, STR("n1"));
     assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
     assert_int_equal(state_of("a"), LEDGER_PENDING);
@@ -78,7 +76,6 @@ static void pod__phase__only_terminal_ones_free(void **state)
     struct container c;
     struct pod p = pod(&limit, &c);
 
-    (void)state;
     ingest_two_gpus(&ingest, STR("n1"));
     p.node_name = STR("n1");
     for (size_t i = 0; i < 4; i++) {
@@ -94,7 +91,6 @@ static void pod__record_while_it_is_not_bound__is_somebodys_text(void **state)
     struct container c;
     struct pod p = pod(&limit, &c);
 
-    (void)state;
     ingest_two_gpus(&ingest, STR("n1"));
     p.annotations = (struct kv_list){&record, 1};
     assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
@@ -109,7 +105,6 @@ static void B4__unreadable_record__counts_on_every_device_and_is_reported(void *
         "null", "[]", "{", "{\"v\":2}", "{\"v\":1,\"id\":\"x\",\"containers\":[{}]}", RECORD_AT("\"\"", "-1"),
     };
 
-    (void)state;
     ingest_two_gpus(&ingest, STR("n1"));
     for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
         struct kv limit, record = {STR("fgpu.io/assignment"), str_of(records[i])};
@@ -133,7 +128,6 @@ static void pod__nonsense_in_the_request__is_a_defect_of_that_pod(void **state)
     struct container c;
     struct pod p = pod(&limit, &c);
 
-    (void)state;
     ingest_two_gpus(&ingest, STR("n1"));
     limit.value = STR("-1");
     assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
@@ -150,7 +144,6 @@ static void pod__without_gpu__is_not_kept(void **state)
     struct container c;
     struct pod p = pod(&limit, &c);
 
-    (void)state;
     c.limits.n = 0;
     assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
     assert_int_equal(state_of("a"), LEDGER_POD_STATE__MAX);
@@ -163,7 +156,6 @@ static void pod_gone__ends_its_hold(void **state)
     const struct pack_tentative *h;
     size_t n;
 
-    (void)state;
     store_tentative(store, STR("a"), STR("n1"), &d, 60000);
     assert_int_equal(ingest_pod_gone(&ingest, STR("a"), NULL), 0);
     assert_int_equal(store_tentatives(store, &arena, STR("x"), &h, &n, NULL), 0);
@@ -177,7 +169,6 @@ static void pod_unusable__bound__counts_as_whole_devices_until_it_can_be_read(vo
     struct pod p = pod(&limit, &c), salvaged = {.namespace_ = STR("d"), .name = STR("a"), .uid = STR("a")};
     struct err err;
 
-    (void)state;
     ingest_two_gpus(&ingest, STR("n1"));
     salvaged.node_name = STR("n1");
     assert_int_equal(ingest_pod_unusable(&ingest, &salvaged, NULL), 0);
@@ -198,7 +189,6 @@ static void pod_unusable__bound_by_us__keeps_what_it_holds(void **state)
     struct container c;
     struct pod p = pod(&limit, &c);
 
-    (void)state;
     ingest_two_gpus(&ingest, STR("n1"));
     p.node_name = STR("n1");
     p.annotations = (struct kv_list){&record, 1};
@@ -213,7 +203,6 @@ static void node__cordoned_redescribed_and_gone(void **state)
     struct node n = {.name = STR("n1"), .uid = STR("n1"), .annotations = {&annotation, 1}};
     struct snapshot s;
 
-    (void)state;
     n.unschedulable = true;
     assert_int_equal(ingest_node(&ingest, &arena, &n, NULL), 0);
     assert_int_equal(store_snapshot(store, &arena, STR_NULL, STR_NULL, &s, NULL), 0);
@@ -231,7 +220,6 @@ static void node__malformed_inventory__offers_nothing_and_has_a_note(void **stat
     const struct node n = {.name = STR("n1"), .uid = STR("n1"), .annotations = {&annotation, 1}};
     struct snapshot s;
 
-    (void)state;
     assert_int_equal(ingest_node(&ingest, &arena, &n, NULL), 0);
     assert_int_equal(store_snapshot(store, &arena, STR_NULL, STR_NULL, &s, NULL), 0);
     assert_int_equal(s.device_n, 0);
@@ -246,7 +234,6 @@ static void node_unusable__keeps_its_pods_and_offers_nothing(void **state)
     const struct node n = {.name = STR("n1"), .uid = STR("n1")}, nameless = {.uid = STR("x")};
     struct err err;
 
-    (void)state;
     ingest_two_gpus(&ingest, STR("n1"));
     p.node_name = STR("n1");
     p.annotations = (struct kv_list){&record, 1};
@@ -269,7 +256,6 @@ static void memory__object_larger_than_the_arena__is_an_error_and_changes_nothin
     struct err err;
     uint64_t before = store_generation(store);
 
-    (void)state;
     arena_init(&small, 16);
     assert_int_equal(ingest_pod(&ingest, &small, &p, &err), -ERR_LIMIT);
     assert_non_null(strstr(err.msg, "pod a"));

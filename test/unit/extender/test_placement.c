@@ -18,7 +18,6 @@ static const struct str names[NODES] = {{"n0", 2}, {"n1", 2}, {"n2", 2}};
 
 static int setup(void **state)
 {
-    (void)state;
     store_open(clock_system());
     ingest = (struct ingest){store, policy_defaults(), NULL, NULL};
     return placement_context_init(&context, store, policy_defaults(), NULL);
@@ -26,13 +25,13 @@ static int setup(void **state)
 
 static int setup_synced(void **state)
 {
-    int r = setup(state);
+    int rc = setup(state);
 
     apply_empty_lists();
     for (size_t i = 0; i < NODES; i++) {
         ingest_two_gpus(&ingest, names[i]);
     }
-    return r;
+    return rc;
 }
 
 /* A pod with one container and one limit; milli NULL: none. */
@@ -73,7 +72,6 @@ static void B5__not_synced__every_verb_is_an_error(void **state)
     struct prioritize_result q;
     struct err err;
 
-    (void)state;
     make_pod(&p, "a", "fgpu.io/gpu-milli", "300");
     assert_int_equal(placement_filter(&context, &arena, &p.pod, names, NODES, &f, &err), -ERR_UNAVAILABLE);
     assert_int_equal(placement_prioritize(&context, &arena, &p.pod, names, NODES, &q, &err), -ERR_UNAVAILABLE);
@@ -94,7 +92,6 @@ static void filter__names_sent_again__are_answered_once(void **state)
     struct str asked[2 * STORE_PACK_SECTION + 7];
     static const char *const amounts[] = {"300", "0", "1500"}; /* fits; not ours; malformed */
 
-    (void)state;
     for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
         snprintf(text[i], sizeof(text[i]), "%c%zu", i % 2 == 0 ? 'n' : 'x', i % 5);
         asked[i] = str_of(text[i]);
@@ -125,7 +122,6 @@ static void filter__pod_without_gpu__is_not_ours(void **state)
 {
     struct test_pod p;
 
-    (void)state;
     assert_int_equal(filter(make_pod(&p, "a", "cpu", "1")).outcome, FILTER_NOT_OURS);
     assert_int_equal(filter(make_pod(&p, "a", "fgpu.io/gpu-milli", "0")).outcome, FILTER_NOT_OURS);
 }
@@ -151,7 +147,6 @@ static void B7_B11__absurd_gpu_requests__are_defects_with_one_constant_text(void
     };
     struct test_pod huge;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct test_pod p;
         struct filter_result r = filter(make_pod(&p, "a", rows[i].resource, rows[i].amount));
@@ -170,7 +165,6 @@ static void B3__node_fills_up__the_next_answer_knows(void **state)
     struct test_pod p, q;
     struct store_reservation r;
 
-    (void)state;
     make_pod(&p, "p", "fgpu.io/gpu-count", "2");
     make_pod(&q, "q", "fgpu.io/gpu-milli", "600");
     assert_int_equal(filter(&q.pod).fit_n, NODES);
@@ -185,7 +179,6 @@ static void R8__numbers_change_and_the_cause_does_not__same_reason(void **state)
     struct store_reservation r;
     const char *first[NODES];
 
-    (void)state;
     for (size_t i = 0; i < NODES; i++) {
         static struct test_pod filler[NODES];
         static const char *const uids[] = {"f0", "f1", "f2"};
@@ -232,7 +225,6 @@ static void store_reservation_holds__only_for_the_object_that_was_decided_for(vo
     struct store_reservation r;
     uint64_t version = 0;
 
-    (void)state;
     make_pod(&p, "p", "fgpu.io/gpu-milli", "300");
     p.pod.resource_version = STR("7");
     assert_int_equal(ingest_pod(&ingest, &arena, &p.pod, NULL), 0);
@@ -259,7 +251,6 @@ static void store_reservation_holds__another_request__does_not(void **state)
     struct test_pod p, more;
     struct store_reservation r;
 
-    (void)state;
     make_pod(&p, "p", "fgpu.io/gpu-milli", "300");
     make_pod(&more, "p", "fgpu.io/gpu-milli", "400");
     p.pod.resource_version = more.pod.resource_version = STR("7");
@@ -277,7 +268,6 @@ static void store_reserve__being_deleted__is_not_tried(void **state)
     struct test_pod p;
     struct store_reservation r;
 
-    (void)state;
     make_pod(&p, "p", "fgpu.io/gpu-milli", "300");
     p.pod.deleting = true;
     assert_int_equal(ingest_pod(&ingest, &arena, &p.pod, NULL), 0);
@@ -297,7 +287,6 @@ static void store_watch_reserved__tells_of_reserved_pods_alone(void **state)
     struct store_reservation r;
     unsigned told = 0;
 
-    (void)state;
     make_pod(&p, "p", "fgpu.io/gpu-milli", "300");
     make_pod(&other, "other", "fgpu.io/gpu-milli", "300");
     store_watch_reserved(store, reserved_was_seen, &told);
@@ -319,7 +308,6 @@ static void store_reserve__states_of_a_pod__each_has_its_answer(void **state)
     struct store_reservation r;
     struct ledger_op confirm = {.kind = LEDGER_CONFIRM, .name = STR("p")};
 
-    (void)state;
     make_pod(&p, "p", "fgpu.io/gpu-milli", "300");
     make_pod(&bad, "bad", "fgpu.io/gpu-milli", "1500");
     assert_int_equal(reserve("p", names[0], &r), STORE_UNKNOWN_POD);
@@ -345,7 +333,6 @@ static void prioritize__best_node__is_alone_at_ten_and_held(void **state)
     struct test_pod p, q;
     struct prioritize_result r;
 
-    (void)state;
     make_pod(&p, "p", "fgpu.io/gpu-milli", "1000");
     make_pod(&q, "q", "fgpu.io/gpu-count", "2");
     assert_int_equal(placement_prioritize(&context, &arena, &p.pod, names, NODES, &r, NULL), 0);
@@ -364,7 +351,6 @@ static void filter__more_fit_than_candidates__the_best_in_order(void **state)
     struct store_reservation r;
     struct filter_result f;
 
-    (void)state;
     two.candidates = 2;
     two.node_strategy = two.device_strategy = STR("tight-fit");
     assert_int_equal(placement_context_init(&short_list, store, &two, NULL), 0);
@@ -388,7 +374,6 @@ static void filter__any_pod__the_answer_says_what_was_read_of_it(void **state)
     struct test_pod p;
     struct filter_result f;
 
-    (void)state;
     make_pod(&p, "p", "fgpu.io/gpu-milli", "300")->labels = (struct kv_list){&label, 1};
     f = filter(&p.pod);
     assert_true(str_eq(f.pod.uid, STR("p")));
@@ -405,7 +390,6 @@ static void filter__nothing_fits__every_name_once_with_its_verdict(void **state)
     struct filter_result f;
     unsigned seen = 0;
 
-    (void)state;
     make_pod(&p, "p", "fgpu.io/gpu-count", "3");
     assert_int_equal(placement_filter(&context, &arena, &p.pod, asked, 3, &f, NULL), 0);
     assert_int_equal(f.outcome, FILTER_NONE_FITS);
@@ -437,7 +421,6 @@ static void filter__asked_about_no_node__an_empty_answer(void **state)
     struct test_pod p;
     struct filter_result r;
 
-    (void)state;
     assert_int_equal(
         placement_filter(&context, &arena, make_pod(&p, "u", "fgpu.io/gpu-milli", "300"), NULL, 0, &r, NULL), 0);
     assert_int_equal(r.outcome, FILTER_NONE_FITS);
@@ -450,7 +433,6 @@ static void filter__one_node_left__is_held_until_the_next_filter(void **state)
     struct test_pod p;
     struct filter_result f;
 
-    (void)state;
     make_pod(&p, "p", "fgpu.io/gpu-milli", "300");
     (void)filter(&p.pod);
     assert_int_equal(hold_n(), 0);
@@ -465,7 +447,6 @@ static void prioritize__pod_without_gpu_or_with_a_defect__all_zero(void **state)
 {
     static const char *const amounts[] = {"0", "-1"};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct test_pod p;
         struct prioritize_result r;
@@ -487,7 +468,6 @@ static void request_larger_than_its_memory__is_an_error(void **state)
     struct filter_result f;
     struct prioritize_result r;
 
-    (void)state;
     make_pod(&p, "p", "fgpu.io/gpu-milli", "300");
     for (size_t bytes = 16; bytes < 2048; bytes += 16) { /* every place where memory may end */
         struct arena small;
@@ -507,7 +487,6 @@ static void context__unknown_strategy__names_it(void **state)
     struct placement_context c;
     struct err err;
 
-    (void)state;
     p.node_strategy = STR("bestfit");
     assert_int_equal(placement_context_init(&c, store, &p, &err), -ERR_INVALID);
     assert_non_null(strstr(err.msg, "\"bestfit\""));
@@ -558,7 +537,6 @@ static void B6__24_concurrent_callers__never_over_commit(void **state)
     pthread_t threads[CALLERS];
     struct snapshot s;
 
-    (void)state;
     for (size_t i = 0; i < CALLERS; i++) {
         snprintf(uids[i], sizeof(uids[i]), "u%zu", i);
         make_pod(&pods[i], uids[i], "fgpu.io/gpu-milli", "420");
@@ -604,7 +582,6 @@ static void filter__nodes_come_and_go_meanwhile__each_name_once(void **state)
     struct test_pod p;
     pthread_t thread;
 
-    (void)state;
     for (size_t i = 0; i < VOLATILE_NODES; i++) {
         snprintf(volatile_text[i], sizeof(volatile_text[i]), "v%zu", i);
         asked[i] = str_of(volatile_text[i]);

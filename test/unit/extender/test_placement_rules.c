@@ -47,7 +47,6 @@ static void use(const struct packing_rule *rules, size_t rule_n)
 
 static int setup(void **state)
 {
-    (void)state;
     store_open(clock_system());
     policy = *policy_defaults();
     policy.candidates = 0;
@@ -125,7 +124,6 @@ static void rule__of_a_namespace__its_pods_only(void **state)
         .namespaces = team, .namespace_n = 1, .node_strategy = STR("spread"), .device_strategy = STR("spread")};
     struct test_pod p;
 
-    (void)state;
     use(&rule, 1);
     for (size_t i = 0; i < NODES; i++) {
         occupy(i, i == 7 ? 100 : i == 9 ? 600 : 200);
@@ -146,7 +144,6 @@ static void rule__of_a_pool__its_nodes_before_all_others_in_the_order_of_the_rul
     struct test_pod p;
     struct filter_result f;
 
-    (void)state;
     use(rules, 2);
     occupy(0, 900); /* pool a: the fullest, though it does not fit */
     occupy(3, 300); /* pool a */
@@ -177,7 +174,6 @@ static void chain__equal_to_the_first__the_second_decides(void **state)
 {
     struct test_pod p;
 
-    (void)state;
     policy.node_strategy = STR("binpack");
     policy.node_criteria = (struct criteria){.names = {STR("binpack"), STR("tight-fit")}, .n = 2};
     policy.device_strategy = STR("spread");
@@ -198,7 +194,6 @@ static void weights__more_for_the_one__its_favourite_first(void **state)
 {
     struct test_pod p;
 
-    (void)state;
     for (int spread_first = 0; spread_first < 2; spread_first++) {
         policy.node_strategy = STR("binpack");
         policy.node_criteria = (struct criteria){
@@ -256,7 +251,6 @@ static void random__any_rules__the_same_nodes_fit(void **state)
     struct packing_rule rules[5];
     struct rng r;
 
-    (void)state;
     rng_init(&r, 18);
     for (size_t i = 0; i < NODES; i++) {
         occupy(i, 50 + 10 * (int)rng_below(&r, 90));

@@ -42,7 +42,6 @@ static uint64_t newest(void)
 
 static int setup(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(released); i++) {
         released[i] = 0;
     }
@@ -53,7 +52,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     policy_set_free(book);
     for (size_t i = 0; i < ARRAY_LEN(released); i++) {
         assert_true(released[i] <= 1);
@@ -67,7 +65,6 @@ static void publish__somebody_still_goes_by_the_old__released_when_done(void **s
 {
     const struct rules *old = policy_set_take(book);
 
-    (void)state;
     policy_set_publish(book, rules(2));
     assert_int_equal(current(), 2);
     assert_int_equal(newest(), 2);
@@ -81,7 +78,6 @@ static void announce__current_only_after_both_lists(void **state)
 {
     const struct rules *by;
 
-    (void)state;
     policy_set_announce(book, rules(2));
     assert_true(policy_set_is_waiting(book));
     assert_int_equal(current(), 1);
@@ -101,7 +97,6 @@ static void announce__list_read_by_older_rules__does_not_count(void **state)
 {
     const struct rules *first = policy_set_take_newest(book), *second;
 
-    (void)state;
     policy_set_announce(book, rules(2));
     assert_int_equal(policy_set_listed(book, KUBE_PODS, first), POLICY_SET_STALE);
     second = policy_set_take_newest(book);
@@ -122,7 +117,6 @@ static void announce__list_read_by_older_rules__does_not_count(void **state)
 
 static void publish__while_one_waits__it_is_forgotten(void **state)
 {
-    (void)state;
     policy_set_announce(book, rules(2));
     policy_set_publish(book, rules(3));
     assert_false(policy_set_is_waiting(book));
@@ -136,7 +130,6 @@ static void rules__unknown_strategy__nothing_taken_over(void **state)
     const struct ingest facts = {.store = store, .policy = &p};
     const struct rules *r = NULL;
 
-    (void)state;
     p.node_strategy = STR("tightest");
     assert_int_equal(rules_new(&facts, 5, count_release, (void *)5, &r, NULL), -ERR_INVALID);
     assert_null(r);
@@ -158,7 +151,6 @@ static void feed__announced_during_a_list__taken_with_the_next_one(void **state)
     struct feed feed;
     struct reflector_handler handler;
 
-    (void)state;
     feed_init(&feed, book, KUBE_PODS);
     feed.listed = note_rules;
     handler = feed_handler(&feed);

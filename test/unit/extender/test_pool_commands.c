@@ -22,7 +22,6 @@ static int setup(void **state)
 {
     const struct pool_commands_options o = {.clock = clock_system(), .retry_min_ms = 20};
 
-    (void)state;
     temp_dir_init(&directory);
     arena_init(&arena, 1 << 20);
     return pool_commands_new(&o, &commands, NULL);
@@ -30,7 +29,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     pool_commands_free(commands);
     arena_fini(&arena);
     temp_dir_fini(&directory);
@@ -117,7 +115,6 @@ static void pool__opens_and_closes__run_each_time_with_name_and_state(void **sta
     char body[256];
     struct node_pool p;
 
-    (void)state;
     script(argv, body, sizeof(body), TELL);
     p = pool("night", NODE_POOL_CLOSED, argv, 3);
     set(&p, 1);
@@ -138,7 +135,6 @@ static void pool__an_entry_of_a_window_behind_the_files__its_state_with_the_file
     char body[256];
     struct node_pool pools[4];
 
-    (void)state;
     script(argv, body, sizeof(body), TELL);
     pools[0] = pool("day", NODE_POOL_OPEN, argv, 3);
     pools[1] = pool("", NODE_POOL_CLOSED, NULL, 0);
@@ -161,7 +157,6 @@ static void command__fails__is_tried_again_until_it_works(void **state)
     char body[256];
     struct node_pool p;
 
-    (void)state;
     script(argv, body, sizeof(body), "[ -e $d/ready ] || { echo no hypervisor >&2; exit 3; }");
     p = pool("night", NODE_POOL_OPEN, argv, 3);
     set(&p, 1);
@@ -178,7 +173,6 @@ static void command__cannot_be_started__said(void **state)
     const struct str argv[] = {STR("/nowhere/machines")};
     struct node_pool p = pool("night", NODE_POOL_OPEN, argv, 1);
 
-    (void)state;
     set(&p, 1);
     assert_non_null(strstr(await(0, 1, POOL_COMMAND_FAILED, 1)->error, "cannot be started"));
 }
@@ -189,7 +183,6 @@ static void command__does_not_end__is_ended_with_what_it_started(void **state)
     char body[256];
     struct node_pool p;
 
-    (void)state;
     script(argv, body, sizeof(body), "sleep 1000 & sleep 1000");
     p = pool("night", NODE_POOL_OPEN, argv, 3);
     p.timeout_ms = 100;
@@ -203,7 +196,6 @@ static void stop__while_a_command_runs__ends_it(void **state)
     char body[256];
     struct node_pool p;
 
-    (void)state;
     script(argv, body, sizeof(body), TELL "; sleep 1000");
     p = pool("night", NODE_POOL_OPEN, argv, 3);
     set(&p, 1);
@@ -220,7 +212,6 @@ static void pool__changes_while_a_command_runs__the_new_state_has_the_last_word(
     char body[256];
     struct node_pool p;
 
-    (void)state;
     script(argv, body, sizeof(body), TELL "; until [ -e $d/go ]; do sleep 0.01; done");
     p = pool("night", NODE_POOL_OPEN, argv, 3);
     set(&p, 1);

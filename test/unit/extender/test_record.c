@@ -17,7 +17,6 @@ static bool asks;
 
 static int setup(void **state)
 {
-    (void)state;
     warnings_reset();
     asks = true;
     arena_init(&arena, 16 << 20);
@@ -28,7 +27,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     signing_free(ours);
     signing_free(others);
     warn_limit_free(limit);
@@ -88,7 +86,6 @@ static void record__signed_for_this_pod_and_node__provisional_and_its_proof_hold
 {
     const struct ledger_pod_fact f = fact(ours, 0, 1, written(ours, "u", "n"));
 
-    (void)state;
     assert_non_null(f.assignment);
     assert_int_equal(f.record_trust, RECORD_PROVISIONAL);
     assert_true(holds(ours, f.proof));
@@ -102,7 +99,6 @@ static void record__copied_or_edited__proof_does_not_hold(void **state)
     struct str text = written(ours, "u", "n");
     char *edited = arena_cstr(&arena, text);
 
-    (void)state;
     assert_false(holds(ours, fact(ours, 0, 1, written(ours, "v", "n")).proof));
     assert_false(holds(ours, fact(ours, 0, 1, written(ours, "u", "m")).proof));
     assert_non_null(edited);
@@ -115,7 +111,6 @@ static void record__signed_by_an_unknown_key__grants_nothing(void **state)
 {
     const struct ledger_pod_fact f = fact(ours, 0, 1, written(others, "u", "n"));
 
-    (void)state;
     assert_null(f.assignment);
     assert_int_equal(f.proof.n, 0);
     assert_int_equal(warnings(), 1);
@@ -132,7 +127,6 @@ static void record__not_signed__only_of_pods_created_before(void **state)
                 {1000, 1001, false},
                 {1000, 0, false /* nobody knows when it was created */}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct ledger_pod_fact f = fact(ours, rows[i].accept_ms, rows[i].created_ms, written(NULL, "u", "n"));
 
@@ -144,7 +138,6 @@ static void record__not_signed__only_of_pods_created_before(void **state)
 /* A lost key: as if the record had never been signed. */
 static void record__signed_by_a_lost_key__only_of_pods_created_before(void **state)
 {
-    (void)state;
     assert_non_null(fact(ours, 1000, 1, written(others, "u", "n")).assignment);
     assert_int_equal(fact(ours, 1000, 1, written(others, "u", "n")).record_trust, RECORD_UNSIGNED);
     assert_null(fact(ours, 1000, 1000, written(others, "u", "n")).assignment);
@@ -155,7 +148,6 @@ static void record__bad_signature_of_an_old_pod__not_excused(void **state)
 {
     const struct ledger_pod_fact f = fact(ours, 1000, 1, written(ours, "v", "n"));
 
-    (void)state;
     assert_int_equal(f.record_trust, RECORD_PROVISIONAL);
     assert_false(holds(ours, f.proof));
     assert_null(
@@ -165,7 +157,6 @@ static void record__bad_signature_of_an_old_pod__not_excused(void **state)
 
 static void record__signing_off__as_before_whatever_stands_there(void **state)
 {
-    (void)state;
     assert_int_equal(fact(NULL, 0, 1, written(NULL, "u", "n")).record_trust, RECORD_UNSIGNED);
     assert_non_null(fact(NULL, 0, 1, written(NULL, "u", "n")).assignment);
     assert_non_null(fact(NULL, 0, 1, written(others, "u", "n")).assignment);
@@ -177,7 +168,6 @@ static void record__ignored_a_thousand_times__one_warning_all_counted(void **sta
 {
     struct signing_stats stats;
 
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         (void)fact(ours, 0, 1, written(others, "u", "n"));
         arena_reset(&arena);
@@ -192,7 +182,6 @@ static void record__of_a_pod_that_asks_for_nothing__verified_at_once(void **stat
 {
     struct ledger_pod_fact good, copied;
 
-    (void)state;
     asks = false;
     good = fact(ours, 0, 1, written(ours, "u", "n"));
     copied = fact(ours, 0, 1, written(ours, "another", "n"));
@@ -206,7 +195,6 @@ static void proof__of_any_length__never_read_beyond_its_end(void **state)
 {
     const struct str whole = fact(ours, 0, 1, written(ours, "u", "n")).proof;
 
-    (void)state;
     for (size_t n = 0; n < whole.n; n++) {
         struct str cut = arena_str(&arena, (struct str){whole.p, n});
 

@@ -70,7 +70,6 @@ static int setup(void **state)
     const struct ledger_limits limits = {
         .hash_key = {1, 2}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000, .nodes_max = 3};
 
-    (void)state;
     clock_manual_init(&the_clock, INT64_C(1000000000), 0);
     the_log = (struct log){.write = write_record};
     reopener = (struct reopener){
@@ -82,7 +81,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     store_free(reopener.store);
     return 0;
 }
@@ -104,7 +102,6 @@ static void close_a_node(void)
 
 static void nobody_turned_away__silence(void **state)
 {
-    (void)state;
     pod("one", "made-up-1");
     node("real");
     pass_s(1000);
@@ -114,7 +111,6 @@ static void nobody_turned_away__silence(void **state)
 
 static void turned_away_and_no_node_closed__said_and_nothing_listed(void **state)
 {
-    (void)state;
     node("real");
     pod("one", "made-up-1");
     pod("two", "made-up-2");
@@ -126,7 +122,6 @@ static void turned_away_and_no_node_closed__said_and_nothing_listed(void **state
 
 static void node_is_closed__listed_at_once_then_ever_more_rarely(void **state)
 {
-    (void)state;
     close_a_node();
     pass_s(1);
     assert_int_equal(lists, 1);
@@ -144,7 +139,6 @@ static void node_is_closed__listed_at_once_then_ever_more_rarely(void **state)
 
 static void node_opened_and_another_closed__begins_anew_but_not_within_the_pause(void **state)
 {
-    (void)state;
     close_a_node();
     pass_s(40);
     assert_int_equal(lists, 2);
@@ -161,7 +155,6 @@ static void node_opened_and_another_closed__begins_anew_but_not_within_the_pause
 
 static void list_on_its_way__asked_for_when_it_is_over(void **state)
 {
-    (void)state;
     busy = true;
     close_a_node();
     pass_s(100);
@@ -173,7 +166,6 @@ static void list_on_its_way__asked_for_when_it_is_over(void **state)
 
 static void pods_turned_away_without_end__said_once_a_minute(void **state)
 {
-    (void)state;
     node("real");
     pod("one", "made-up-1");
     for (unsigned i = 0; i < 300; i++) {

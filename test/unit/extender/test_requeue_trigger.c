@@ -82,7 +82,6 @@ static void node(int gpus)
 
 static int setup(void **state)
 {
-    (void)state;
     clock_manual_init(&now, 1000000000, 5000);
     store_open(&now.clock);
     sent_n = answered_n = 0;
@@ -93,7 +92,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     requeue_trigger_stop(requeue_trigger);
     requeue_trigger_free(requeue_trigger);
     store_check_and_free();
@@ -107,7 +105,6 @@ static void refused(void)
 
 static void wake__room_but_nobody_was_refused__is_silent(void **state)
 {
-    (void)state;
     pod_runs("a");
     pod_gone("a");
     assert_stays(0);
@@ -115,7 +112,6 @@ static void wake__room_but_nobody_was_refused__is_silent(void **state)
 
 static void wake__refused_and_then_a_charge_ends__wakes(void **state)
 {
-    (void)state;
     pod_runs("a");
     refused();
     assert_stays(0);
@@ -126,7 +122,6 @@ static void wake__refused_and_then_a_charge_ends__wakes(void **state)
 /* Who was refused by a process that has ended waits for its room, too. */
 static void wake__first_room_after_a_predecessor__wakes_once(void **state)
 {
-    (void)state;
     requeue_trigger_follows(requeue_trigger, 0);
     assert_stays(0);
     node(2);
@@ -139,7 +134,6 @@ static void wake__room_appeared_while_the_refusal_was_computed__wakes(void **sta
 {
     uint64_t seen;
 
-    (void)state;
     pod_runs("a");
     seen = store_generation(store);
     pod_gone("a");
@@ -149,7 +143,6 @@ static void wake__room_appeared_while_the_refusal_was_computed__wakes(void **sta
 
 static void wake__refused_and_then_nothing_but_repeated_facts__is_silent(void **state)
 {
-    (void)state;
     pod_runs("a");
     refused();
     pod_runs("a");
@@ -160,7 +153,6 @@ static void wake__refused_and_then_nothing_but_repeated_facts__is_silent(void **
 
 static void wake__refused_and_then_a_node_grows__wakes(void **state)
 {
-    (void)state;
     refused();
     node(2);
     wait_sent(1);
@@ -168,7 +160,6 @@ static void wake__refused_and_then_a_node_grows__wakes(void **state)
 
 static void wake__again_only_after_another_refusal(void **state)
 {
-    (void)state;
     pod_runs("a");
     refused();
     pod_gone("a");
@@ -185,7 +176,6 @@ static void wake__again_only_after_another_refusal(void **state)
 
 static void wake__within_the_pause__waits_for_its_end(void **state)
 {
-    (void)state;
     pod_runs("a");
     refused();
     pod_gone("a");
@@ -200,7 +190,6 @@ static void wake__within_the_pause__waits_for_its_end(void **state)
 
 static void wake__failed__is_repeated_with_growing_pauses(void **state)
 {
-    (void)state;
     pthread_mutex_lock(&lock);
     next_result = WAKE_FAILED;
     pthread_mutex_unlock(&lock);
@@ -223,7 +212,6 @@ static void wake__failed__is_repeated_with_growing_pauses(void **state)
 
 static void wake__impossible__is_tried_once_a_minute(void **state)
 {
-    (void)state;
     pthread_mutex_lock(&lock);
     next_result = WAKE_IMPOSSIBLE;
     pthread_mutex_unlock(&lock);
@@ -255,7 +243,6 @@ static void wake__refused_for_a_nomination_and_the_pod_is_reserved_elsewhere__wa
     struct pack_plans plans;
     struct arena a;
 
-    (void)state;
     arena_init(&a, 1 << 20);
     assert_int_equal(pack_plans_init(&plans, policy_defaults(), NULL), 0);
     apply_empty_lists();
@@ -273,7 +260,6 @@ static void wake__refused_by_rules_that_hold_no_longer__wakes(void **state)
 {
     struct policy_set *book = policy_set_new(rules_of(policy_defaults(), 1));
 
-    (void)state;
     policy_set_publish(book, rules_of(policy_defaults(), 2));
     requeue_trigger_capacity(requeue_trigger);
     requeue_trigger_refused_by(requeue_trigger, store_generation(store), book, 2);
@@ -289,7 +275,6 @@ static void wake__refused_and_then_another_policy_is_told_to_the_ledger__wakes(v
     struct tenant tenant = {.name = STR("t"), .milli = 100, .gpu_permille = -1, .mem_permille = -1, .mem_mib = -1};
     struct ledger_op tenants = {.kind = LEDGER_TENANTS, .tenants = {&tenant, 1}};
 
-    (void)state;
     refused();
     apply(tenants);
     wait_sent(1);

@@ -29,7 +29,6 @@ static void strategies_are(const char *live, const char *candidate)
 
 static int setup(void **state)
 {
-    (void)state;
     store_open(clock_system());
     apply_empty_lists();
     for (int i = 0; i < NODES; i++) {
@@ -43,7 +42,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     shadow_free(shadow);
     store_check_and_free();
     return 0;
@@ -130,7 +128,6 @@ static void offer__no_candidate__nothing_happens(void **state)
 {
     struct shadow_report report;
 
-    (void)state;
     strategies_are("binpack", POLICY_NO_SHADOW);
     report = play(1);
     assert_false(report.on);
@@ -141,7 +138,6 @@ static void offer__the_same_strategies__never_differ(void **state)
 {
     struct shadow_report report;
 
-    (void)state;
     strategies_are("binpack", "binpack");
     report = play(2);
     assert_true(report.on && report.decision_n > 20);
@@ -155,7 +151,6 @@ static void offer__the_opposite__differs_and_fragments_more(void **state)
 {
     struct shadow_report report;
 
-    (void)state;
     strategies_are("binpack", "spread");
     report = play(2);
     assert_int_equal(report.compared_n, report.decision_n);
@@ -170,7 +165,6 @@ static void offer__same_node__other_gpus(void **state)
     struct shadow_report report;
     struct request first, second;
 
-    (void)state;
     strategies_are("binpack", POLICY_NO_SHADOW);
     for (int i = 0; i < NODES; i++) {
         if (i != 3) {
@@ -198,7 +192,6 @@ static void offer__strategies_change__counts_anew(void **state)
     struct shadow_report report;
     struct request r;
 
-    (void)state;
     strategies_are("binpack", "spread");
     (void)play(3);
     for (unsigned i = 0; i < PODS; i++) {
@@ -240,7 +233,6 @@ static void offer__pods_of_rules__differ_only_where_the_rule_leaves_it_open(void
     struct shadow_report report;
     struct request first;
 
-    (void)state;
     strategies_are("binpack", POLICY_NO_SHADOW);
     request(&first, 1, 600);
     observe(&first);
@@ -275,7 +267,6 @@ static void offer__several_criteria__all_of_them_count(void **state)
     struct shadow_report report;
     struct request first;
 
-    (void)state;
     strategies_are("binpack", POLICY_NO_SHADOW);
     request(&first, 1, 600);
     observe(&first);
@@ -301,7 +292,6 @@ static void offer__other_pods_labels_decide__not_compared(void **state)
     struct request r;
     struct kv isolate = {STR("fgpu.io/isolate-from"), STR("app=x")};
 
-    (void)state;
     strategies_are("binpack", "spread");
     request(&r, 1, 100);
     r.pod.annotations = (struct kv_list){&isolate, 1};

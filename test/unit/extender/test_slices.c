@@ -22,7 +22,6 @@ static void describe(struct str node)
 
 static int setup(void **state)
 {
-    (void)state;
     store_open(clock_system());
     slices = slices_new(store, NULL, drivers, ARRAY_LEN(drivers), (struct hash_key){3, 4});
     handler = slices_handler(slices);
@@ -37,7 +36,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     slices_free(slices);
     store_check_and_free();
     return 0;
@@ -95,7 +93,6 @@ static void assert_status(enum slices_state state, uint32_t node_n)
 
 static void slices__until_listed__store_is_not_ready(void **state)
 {
-    (void)state;
     assert_string_equal(store_not_ready(store),
                         "fgpu is not ready: it is still reading ResourceSlices from the API server");
     handler.list_begin(handler.ctx);
@@ -113,7 +110,6 @@ static void slices__until_listed__store_is_not_ready(void **state)
 
 static void slices__several_of_a_node__closed_until_the_last_goes(void **state)
 {
-    (void)state;
     gpus("s", "a");
     gpus("t", "a b a");
     assert_closed(true, true);
@@ -130,7 +126,6 @@ static void slices__several_of_a_node__closed_until_the_last_goes(void **state)
 
 static void slices__other_drivers__mean_nothing(void **state)
 {
-    (void)state;
     seen("s", "compute-domain.nvidia.com", "a", false);
     seen("t", "net.example.com", "", false);
     assert_closed(false, false);
@@ -140,7 +135,6 @@ static void slices__other_drivers__mean_nothing(void **state)
 
 static void slices__of_any_node__close_all(void **state)
 {
-    (void)state;
     gpus("s", "");
     gpus("t", "");
     assert_closed(true, true);
@@ -152,7 +146,6 @@ static void slices__of_any_node__close_all(void **state)
 
 static void slices__a_complete_list__forgets_what_is_not_in_it(void **state)
 {
-    (void)state;
     gpus("s", "a");
     gpus("t", "b");
     handler.list_begin(handler.ctx);
@@ -167,7 +160,6 @@ static void slices__a_complete_list__forgets_what_is_not_in_it(void **state)
 
 static void slices__refused__none_with_404_and_as_they_were_with_403(void **state)
 {
-    (void)state;
     gpus("s", "a");
     handler.refused(handler.ctx, 403);
     assert_null(store_not_ready(store));
@@ -182,7 +174,6 @@ static void slices__many_that_come_and_go__none_is_left(void **state)
 {
     char name[16] = "s00", node[16] = "n00";
 
-    (void)state;
     for (int i = 0; i < 2000; i++) {
         name[1] = node[1] = (char)('0' + i % 7);
         name[2] = node[2] = (char)('0' + i % 10);

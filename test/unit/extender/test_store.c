@@ -16,7 +16,6 @@ static const struct demand demand = DEMAND_OF_SHARE(300);
 
 static int setup(void **state)
 {
-    (void)state;
     clock_manual_init(&now, 1000 * MS, 5000);
     store_open(&now.clock);
     return 0;
@@ -28,7 +27,6 @@ static void ready__only_when_both_lists_are_complete(void **state)
 {
     static const enum ledger_op_kind steps[] = {LEDGER_PODS_BEGIN, LEDGER_PODS_END, LEDGER_NODES_BEGIN};
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         apply_bracket(steps[i]);
         assert_false(store_is_synced(store));
@@ -43,7 +41,6 @@ static void ready__only_when_both_lists_are_complete(void **state)
 
 static void ready__holding_off__until_the_time_has_come(void **state)
 {
-    (void)state;
     apply_bracket(LEDGER_PODS_END);
     apply_bracket(LEDGER_NODES_END);
     store_hold_off(store, now.mono_ns + 6000 * MS);
@@ -56,7 +53,6 @@ static void ready__holding_off__until_the_time_has_come(void **state)
 
 static void closed__never_ready_again_and_the_first_reason_stays(void **state)
 {
-    (void)state;
     apply_bracket(LEDGER_PODS_END);
     apply_bracket(LEDGER_NODES_END);
     assert_null(store_closed(store));
@@ -74,7 +70,6 @@ static void apply__stamps_the_wall_time(void **state)
 {
     struct snapshot s;
 
-    (void)state;
     now.wall_ms = 777;
     apply_pod("a", NULL, &demand);
     assert_int_equal(store_snapshot(store, &arena, STR_NULL, STR_NULL, &s, NULL), 0);
@@ -91,7 +86,6 @@ static void apply__refused_op__is_an_error_and_no_new_generation(void **state)
     uint64_t before = store_generation(store);
     struct err err;
 
-    (void)state;
     assert_int_equal(store_apply(store, &confirm, &err), -ERR_NOT_FOUND);
     assert_int_equal(store_generation(store), before);
     apply_pod("a", NULL, &demand);
@@ -100,7 +94,6 @@ static void apply__refused_op__is_an_error_and_no_new_generation(void **state)
 
 static void node__mentioned_by_a_pod_only__is_not_had(void **state)
 {
-    (void)state;
     apply_pod("a", "n1", &demand);
     assert_false(store_has_node(store, STR("n1"))); /* its object was not seen */
 }
@@ -119,7 +112,6 @@ static void hold__until_its_time_is_over(void **state)
 {
     const struct pack_tentative *h;
 
-    (void)state;
     store_tentative(store, STR("a"), STR("n1"), &demand, 3000);
     clock_manual_advance_ms(&now, 2999);
     assert_int_equal(holds("x", &h), 1);
@@ -134,7 +126,6 @@ static void hold__ones_own__does_not_count_against_oneself(void **state)
 {
     const struct pack_tentative *h;
 
-    (void)state;
     store_tentative(store, STR("a"), STR("n1"), &demand, 3000);
     store_tentative(store, STR("b"), STR("n2"), &demand, 3000);
     assert_int_equal(holds("a", &h), 1);
@@ -145,7 +136,6 @@ static void hold__again_for_the_same_pod__moves(void **state)
 {
     const struct pack_tentative *h;
 
-    (void)state;
     store_tentative(store, STR("a"), STR("n1"), &demand, 3000);
     clock_manual_advance_ms(&now, 2000);
     store_tentative(store, STR("a"), STR("n2"), &demand, 3000);
@@ -158,7 +148,6 @@ static void unhold__ends_it_and_does_not_mind_when_there_is_none(void **state)
 {
     const struct pack_tentative *h;
 
-    (void)state;
     store_unhold(store, STR("a"));
     store_tentative(store, STR("a"), STR("n1"), &demand, 3000);
     store_tentative(store, STR("b"), STR("n1"), &demand, 3000);
@@ -172,7 +161,6 @@ static void hold__more_than_there_is_room__oldest_goes(void **state)
     const struct pack_tentative *h;
     char node[16];
 
-    (void)state;
     for (int i = 0; i < STORE_TENTATIVES_MAX + 5; i++) {
         char uid[16];
 
@@ -193,7 +181,6 @@ static void holds__arena_too_small__is_an_error(void **state)
     const struct pack_tentative *h;
     size_t n;
 
-    (void)state;
     store_tentative(store, STR("a"), STR("n1"), &demand, 3000);
     arena_init(&small, 64);
     assert_int_equal(store_tentatives(store, &small, STR("x"), &h, &n, NULL), -ERR_LIMIT);
@@ -240,7 +227,6 @@ static void threads__every_call_at_once__invariants_hold(void **state)
     static char uids[8][16];
     pthread_t threads[8];
 
-    (void)state;
     for (int i = 0; i < 8; i++) {
         snprintf(uids[i], sizeof(uids[i]), "t%d", i);
         assert_int_equal(pthread_create(&threads[i], NULL, everything, uids[i]), 0);

@@ -45,7 +45,6 @@ static void describe(unsigned node)
 
 static int setup(void **state)
 {
-    (void)state;
     clock_manual_init(&now, 1000, 5000);
     store_open(&now.clock);
     atomic_store(&over, false);
@@ -157,7 +156,6 @@ static void walks__beside_writers__sums_are_those_of_the_opening(void **state)
     pthread_t writers[WRITERS], readers[READERS];
     uint64_t before = store_generation(store);
 
-    (void)state;
     for (uint32_t i = 0; i < WRITERS; i++) {
         seeds[i] = i + 1;
         assert_int_equal(pthread_create(&writers[i], NULL, write_on, &seeds[i]), 0);

@@ -21,7 +21,6 @@ static struct ingest in;
 
 static int setup(void **state)
 {
-    (void)state;
     warnings_reset();
     store_open(clock_system());
     assert_int_equal(signing_new_ephemeral(&warnings_log, &signing, NULL), 0);
@@ -33,7 +32,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     store_check_and_free();
     signing_free(signing);
     return 0;
@@ -101,7 +99,6 @@ static void verify__record_that_holds__charged_as_it_says(void **state)
 {
     size_t refuted_n;
 
-    (void)state;
     observe("a", "n1", "a");
     assert_int_equal(store_unverified_n(store), 1);
     assert_int_equal(milli_charged(), 300); /* provisionally */
@@ -119,7 +116,6 @@ static void verify__record_of_another_pod__counts_everywhere_and_is_told_once(vo
     struct signing_stats stats;
     size_t refuted_n;
 
-    (void)state;
     observe("a", "n1", "b");
     assert_int_equal(milli_charged(), 300);
     assert_true(verify_records(&in, STR_NULL, &refuted_n));
@@ -134,7 +130,6 @@ static void verify__one_node__leaves_the_others(void **state)
 {
     size_t refuted_n;
 
-    (void)state;
     observe("a", "n1", "a");
     observe("b", "n2", "b");
     assert_true(verify_records(&in, STR("n2"), &refuted_n));
@@ -147,7 +142,6 @@ static void verify__more_than_a_batch__all_of_them(void **state)
 {
     size_t refuted_n;
 
-    (void)state;
     for (int i = 0; i < 200; i++) {
         char uid[16];
 
@@ -189,7 +183,6 @@ static void reserve__record_that_came_since_the_node_was_verified__waits_for_its
         .namespace_ = STR("d"), .name = STR("w"), .uid = STR("w"), .containers = &c, .container_n = 1};
     size_t refuted_n;
 
-    (void)state;
     observe("other", "n2", "forged"); /* waits, on another node */
     assert_int_equal(ingest_pod(&in, &arena, &whole, NULL), 0);
     end_lists();
@@ -232,7 +225,6 @@ static void record__rewritten_a_hundred_times__closes_a_gpu_once_and_warns_twice
     unsigned overcommit_n = 0;
     size_t refuted_n;
 
-    (void)state;
     in.warnings = limit;
     store_watch_overcommit(store, count_overcommit, &overcommit_n);
     observe("other", "n1", "other");
@@ -261,7 +253,6 @@ static void record__of_a_pod_whose_annotations_ask_too_late__charges_nothing_not
     size_t refuted_n;
     uint64_t touched;
 
-    (void)state;
     store_watch_overcommit(store, count_overcommit, &overcommit_n);
     observe("other", "n1", "other");
     assert_true(verify_records(&in, STR_NULL, &refuted_n));
@@ -288,7 +279,6 @@ static void audit__record_that_holds_after_one_that_was_refuted__is_a_drift_and_
     size_t refuted_n;
     uint64_t touched;
 
-    (void)state;
     observe("a", "n1", "b");
     assert_true(verify_records(&in, STR_NULL, &refuted_n));
     end_lists();
@@ -311,7 +301,6 @@ static void verifier__records_that_come_meanwhile__are_verified_by_its_thread(vo
     struct policy_set *book;
     struct verifier *v;
 
-    (void)state;
     assert_int_equal(rules_new(&in, 1, NULL, NULL, &rules, NULL), 0);
     book = policy_set_new(rules);
     assert_int_equal(verifier_start(&(struct verifier_options){book, signing, no_keys_changed, NULL}, &v, NULL), 0);

@@ -16,7 +16,6 @@ static bool take(struct warn_limit *w, const char *object, const char *cause)
 
 static void warn_limit__same_object_and_cause__once_then_every_ten_minutes(void **state)
 {
-    (void)state;
     clock_manual_init(&the_clock, 5, 0);
     struct warn_limit *w = warn_limit_new(&the_clock.clock);
     assert_true(take(w, "uid-1", "large"));
@@ -37,7 +36,6 @@ static void warn_limit__same_object_and_cause__once_then_every_ten_minutes(void 
 static void warn_limit__flood_of_objects__is_bounded_and_counted(void **state)
 {
     uint64_t told = 0, not_told = 0;
-    (void)state;
     clock_manual_init(&the_clock, 5, 0);
     struct warn_limit *w = warn_limit_new(&the_clock.clock);
     for (int i = 0; i < 60000; i++) { /* a minute */
@@ -64,7 +62,6 @@ static void warn_limit__flood_of_objects__is_bounded_and_counted(void **state)
 
 static void warn_limit__none__lets_everything_through(void **state)
 {
-    (void)state;
     assert_true(take(NULL, "a", "b") && take(NULL, "a", "b"));
 }
 

@@ -94,7 +94,6 @@ static void expect(struct client *c, int status, const char *body)
 
 static void body__twenty_mib__the_client_gets_its_200_and_goes_on(void **state)
 {
-    (void)state;
     struct fixture f;
     fixture_start(&f, NULL, ROUTES, ARRAY_LEN(ROUTES));
     const size_t n = (size_t)20 << 20;
@@ -116,7 +115,6 @@ static void body__twenty_mib__the_client_gets_its_200_and_goes_on(void **state)
 
 static void body__large__arrives_unchanged(void **state)
 {
-    (void)state;
     struct fixture f;
     fixture_start(&f, NULL, ROUTES, ARRAY_LEN(ROUTES));
     const size_t n = ((size_t)5 << 20) + 12345;
@@ -138,7 +136,6 @@ static void body__large__arrives_unchanged(void **state)
  * chunked body is read. */
 static void item18__chunked_body__411_and_closed(void **state)
 {
-    (void)state;
     static const char *const bodies[] = {"5\r\nabcde\r\n0\r\n\r\n",
                                          "5\nabcde\n0\n\n",
                                          "5\r\nabcde\n0\r\n\r\n",
@@ -164,7 +161,6 @@ static void item18__chunked_body__411_and_closed(void **state)
 
 static void body__over_the_common_budget__busy_until_others_are_done(void **state)
 {
-    (void)state;
     struct fixture f;
     const struct httpd_config config = {.inflight_max_bytes = 1 << 20};
     fixture_start(&f, &config, ROUTES, ARRAY_LEN(ROUTES));
@@ -206,7 +202,6 @@ static void body__over_the_common_budget__busy_until_others_are_done(void **stat
 /* 48 bodies of 2.3 MiB once took 428 MiB, because only the bodies were counted. */
 static void item18__what_is_made_of_bodies__is_counted_and_given_back(void **state)
 {
-    (void)state;
     const struct httpd_config config = {.inflight_max_bytes = 4 << 20};
     struct fixture f;
     fixture_start(&f, &config, ROUTES, ARRAY_LEN(ROUTES));
@@ -244,7 +239,6 @@ static bool drips_until_cut(struct client *c)
 
 static void body__dripping_clients__are_cut_at_the_deadline(void **state)
 {
-    (void)state;
     const struct {
         const char *name, *start;
     } rows[] = {
@@ -274,7 +268,6 @@ static void body__dripping_clients__are_cut_at_the_deadline(void **state)
 
 static void body__idle_connections__outlive_the_head_deadline(void **state)
 {
-    (void)state;
     struct fixture f;
     const struct httpd_config config = {.head_deadline_ms = 40, .body_deadline_ms = 40};
     fixture_start(&f, &config, ROUTES, ARRAY_LEN(ROUTES));
@@ -295,7 +288,6 @@ static void body__idle_connections__outlive_the_head_deadline(void **state)
 
 static void body__client_gone_half_way__leaves_nothing_behind(void **state)
 {
-    (void)state;
     struct fixture f;
     fixture_start(&f, NULL, ROUTES, ARRAY_LEN(ROUTES));
     for (int i = 0; i < 50; i++) {
@@ -314,7 +306,6 @@ static void body__client_gone_half_way__leaves_nothing_behind(void **state)
 
 static void body__expect_100_continue__is_answered(void **state)
 {
-    (void)state;
     struct fixture f;
     fixture_start(&f, NULL, ROUTES, ARRAY_LEN(ROUTES));
     struct client c;

@@ -14,7 +14,6 @@ static const struct httpd_route ROUTES[] = {
 
 static void item18__library__of_another_version__not_served(void **state)
 {
-    (void)state;
     assert_true(httpd_head_bytes_serves(MHD_get_version()));
     assert_false(httpd_head_bytes_serves("0.9.76"));
     assert_false(httpd_head_bytes_serves("1.0.1"));
@@ -24,7 +23,6 @@ static void item18__library__of_another_version__not_served(void **state)
  * as on the first. */
 static void head__bytes_that_can_be_read_in_two_ways__400_and_closed(void **state)
 {
-    (void)state;
     static const struct {
         const char *name, *head;
         size_t n;
@@ -74,7 +72,6 @@ static void head__bytes_that_can_be_read_in_two_ways__400_and_closed(void **stat
 /* However the bytes are cut into packets, the words lie where they must. */
 static void head__strict_but_cut_anywhere__served(void **state)
 {
-    (void)state;
     static const char text[] = "POST /echo?a=b HTTP/1.1\r\nHost: x\r\nEmpty:\r\nBlank: \r\nTabs:\t \tc \r\n"
                                "Content-Length: 5\r\n\r\nhello";
     struct fixture f;
@@ -98,7 +95,6 @@ static void head__strict_but_cut_anywhere__served(void **state)
 /* The head is complete before the first byte of the body is there to show what ended it. */
 static void head__bare_lf_and_the_body_later__never_handled(void **state)
 {
-    (void)state;
     static const char *const ends[] = {"\r\n\n", "\n\r\n", "\n\n"};
     struct fixture f;
     fixture_start(&f, NULL, ROUTES, ARRAY_LEN(ROUTES));
@@ -120,7 +116,6 @@ static void head__bare_lf_and_the_body_later__never_handled(void **state)
 
 static void head__no_header_at_all__http_1_0_only(void **state)
 {
-    (void)state;
     struct fixture f;
     struct reply r;
     struct client c;
@@ -136,7 +131,6 @@ static void head__no_header_at_all__http_1_0_only(void **state)
 
 static void connection__close_asked_for__closed_after_the_answer(void **state)
 {
-    (void)state;
     struct fixture f;
     fixture_start(&f, NULL, ROUTES, ARRAY_LEN(ROUTES));
     static const char *const rows[] = {"GET /ok HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" GET_OK,
@@ -157,7 +151,6 @@ static void connection__close_asked_for__closed_after_the_answer(void **state)
 
 static void json_route__other_content_types__415(void **state)
 {
-    (void)state;
     static const struct httpd_route routes[] = {
         {.method = "POST", .path = "/echo", .handle = handler_echo, .flags = HTTPD_ROUTE_JSON}};
     static const struct {

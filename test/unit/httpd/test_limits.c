@@ -107,7 +107,6 @@ static uint64_t drops(const struct fixture *f, enum httpd_drop why)
 
 static void full__newcomer__takes_the_place_of_the_oldest_idle(void **state)
 {
-    (void)state;
     struct fixture f;
     struct client c[5];
     start(&f, (struct httpd_config){.listeners = NULL}, 4);
@@ -135,7 +134,6 @@ static void full__newcomer__takes_the_place_of_the_oldest_idle(void **state)
 
 static void full__who_never_asked_anything__goes_first(void **state)
 {
-    (void)state;
     struct fixture f;
     struct client c[4];
     start(&f, (struct httpd_config){.listeners = NULL}, 3);
@@ -162,7 +160,6 @@ static void full__who_never_asked_anything__goes_first(void **state)
 
 static void full__of_requests_being_worked_on__newcomer_is_turned_away(void **state)
 {
-    (void)state;
     struct fixture f;
     struct client c[3];
     struct reply r;
@@ -202,7 +199,6 @@ static void full__of_requests_being_worked_on__newcomer_is_turned_away(void **st
  * ones. */
 static void address__over_its_part__loses_its_own_oldest(void **state)
 {
-    (void)state;
     struct httpd_server server = {
         .config = {.clock = clock_system(), .head_deadline_ms = 5000, .body_deadline_ms = 5000}};
     struct httpd_listener l = {.server = &server, .config = {.connection_max = 10, .connection_max_per_address = 2}};
@@ -244,7 +240,6 @@ static void address__over_its_part__loses_its_own_oldest(void **state)
 
 static void slow__in_any_direction__cut_off_and_counted(void **state)
 {
-    (void)state;
     static const struct {
         const char *name, *text;
         enum httpd_drop why;
@@ -278,7 +273,6 @@ static void slow__in_any_direction__cut_off_and_counted(void **state)
 /* Large, but taken steadily: the deadline is for the whole answer and long enough. */
 static void reader__takes_its_time_within_the_deadline__gets_all(void **state)
 {
-    (void)state;
     struct fixture f;
     struct client c;
     struct reply r;
@@ -314,7 +308,6 @@ static void *come_and_go(void *arg)
 /* libmicrohttpd's own way of not accepting any more aborts the process when a thread is awake. */
 static void stop__while_clients_come_and_go__orderly(void **state)
 {
-    (void)state;
     for (int round = 0; round < 20; round++) {
         struct fixture f;
         pthread_t clients[3];

@@ -60,7 +60,6 @@ static const struct httpd_route ROUTES[] = {
 
 static void server__thousand_requests_on_one_connection__all_answered(void **state)
 {
-    (void)state;
     struct fixture f;
     fixture_start(&f, NULL, ROUTES, ARRAY_LEN(ROUTES));
     struct client c;
@@ -82,7 +81,6 @@ static void server__thousand_requests_on_one_connection__all_answered(void **sta
 
 static void server__reply_lengths_at_read_boundaries__exact_content_length(void **state)
 {
-    (void)state;
     struct fixture f;
     fixture_start(&f, NULL, ROUTES, ARRAY_LEN(ROUTES));
     struct client c;
@@ -113,7 +111,6 @@ static void server__reply_lengths_at_read_boundaries__exact_content_length(void 
 
 static void server__routes__exact_prefix_head_404_405(void **state)
 {
-    (void)state;
     const struct {
         const char *name, *request;
         int status;
@@ -173,7 +170,6 @@ static void server__routes__exact_prefix_head_404_405(void **state)
 
 static void server__ambiguous_heads__refused(void **state)
 {
-    (void)state;
     /* `closes`: where the message ends is not certain, so the connection must not be reused. The
      * status may be missing (0) where libmicrohttpd drops such a connection itself. */
     const struct {
@@ -259,7 +255,6 @@ static void observe(void *ctx, const struct httpd_observation *o)
 
 static void server__observer__sees_every_request(void **state)
 {
-    (void)state;
     struct fixture f;
     struct observed seen = {.n = 0};
     const struct httpd_config config = {.observe = observe, .observe_ctx = &seen};
@@ -292,7 +287,6 @@ static void observe_path(void *ctx, const struct httpd_observation *o)
 
 static void server__handler_gives_its_memory_back__what_was_asked_is_still_known(void **state)
 {
-    (void)state;
     static const struct httpd_route routes[] = {{.method = "GET", .path = "/forget", .handle = forget}};
     struct fixture f;
     bool same = false;
@@ -308,7 +302,6 @@ static void server__handler_gives_its_memory_back__what_was_asked_is_still_known
 
 static void server__several_listeners__have_their_own_routes_and_ports(void **state)
 {
-    (void)state;
     const struct httpd_listener_config listeners[] = {
         {.name = "a", .address = "127.0.0.1:0", .routes = &ROUTES[0], .route_n = 1},
         {.name = "b", .address = "localhost:0", .routes = &ROUTES[2], .route_n = 1, .thread_n = 3},
@@ -341,7 +334,6 @@ static void server__several_listeners__have_their_own_routes_and_ports(void **st
 
 static void server__address_in_use__is_an_error_that_names_it(void **state)
 {
-    (void)state;
     struct fixture f;
     fixture_start(&f, NULL, ROUTES, ARRAY_LEN(ROUTES));
     char address[64];
@@ -359,7 +351,6 @@ static void server__address_in_use__is_an_error_that_names_it(void **state)
 
 static void server__stop__refuses_new_clients_and_closes_idle_ones(void **state)
 {
-    (void)state;
     struct fixture f;
     fixture_start(&f, NULL, ROUTES, ARRAY_LEN(ROUTES));
     struct client c;
@@ -377,7 +368,6 @@ static void server__stop__refuses_new_clients_and_closes_idle_ones(void **state)
 
 static void server__never_started__is_freed(void **state)
 {
-    (void)state;
     const struct httpd_listener_config listener = {.name = "a", .address = "127.0.0.1:0"};
     const struct httpd_config config = {.listeners = &listener, .listener_n = 1};
     struct httpd_server *s;
@@ -444,7 +434,6 @@ static void item18__host_of_somebody_else__421(void **state)
     struct httpd_server *server;
     struct err err;
 
-    (void)state;
     assert_int_equal(httpd_server_new(&config, &server, &err), 0);
     assert_int_equal(httpd_server_start(server, &err), 0);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

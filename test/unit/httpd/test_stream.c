@@ -151,7 +151,6 @@ static void expect_cut(struct watch *w)
 
 static void stream__data_over_time__each_piece_arrives_when_produced(void **state)
 {
-    (void)state;
     struct watch w;
     watch_begin(&w, "GET");
     for (int i = 0; i < 50; i++) {
@@ -180,7 +179,6 @@ static void stream__data_over_time__each_piece_arrives_when_produced(void **stat
 
 static void stream__source_aborts__the_client_sees_a_cut_body(void **state)
 {
-    (void)state;
     struct watch w;
     watch_begin(&w, "GET");
     feed_add(&w.feed, "half");
@@ -192,7 +190,6 @@ static void stream__source_aborts__the_client_sees_a_cut_body(void **state)
 
 static void stream__client_hangs_up_while_waiting__source_is_closed(void **state)
 {
-    (void)state;
     struct watch w;
     watch_begin(&w, "GET");
     feed_wait_waiting(&w.feed);
@@ -204,7 +201,6 @@ static void stream__client_hangs_up_while_waiting__source_is_closed(void **state
 
 static void stream__server_stops__waiting_stream_is_cut(void **state)
 {
-    (void)state;
     struct watch w;
     watch_begin(&w, "GET");
     feed_add(&w.feed, "half");
@@ -232,7 +228,6 @@ static enum httpd_action handler_endless(void *ctx, struct httpd_request *req, s
 
 static void stream__client_that_does_not_read__does_not_hold_up_the_stop(void **state)
 {
-    (void)state;
     const struct httpd_route route = {.method = "GET", .path = "/z", .handle = handler_endless};
     struct fixture f;
     fixture_start(&f, NULL, &route, 1);
@@ -247,7 +242,6 @@ static void stream__client_that_does_not_read__does_not_hold_up_the_stop(void **
 
 static void stream__head_or_never_sent__source_is_closed_once(void **state)
 {
-    (void)state;
     struct watch w;
     watch_begin(&w, "HEAD");
     struct reply r;

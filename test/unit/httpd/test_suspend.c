@@ -87,7 +87,6 @@ static void *resume_all(void *arg)
 
 static void suspend__three_hundred_resumed_from_another_thread__each_gets_its_own(void **state)
 {
-    (void)state;
     struct shelf shelf;
     struct fixture f;
     shelf_serve(&shelf, &f);
@@ -136,7 +135,6 @@ static enum httpd_action handler_at_once(void *ctx, struct httpd_request *req, s
 
 static void suspend__resumed_before_the_handler_returned__answered(void **state)
 {
-    (void)state;
     const struct httpd_route route = {.path = "/", .handle = handler_at_once, .flags = HTTPD_ROUTE_PREFIX};
     struct fixture f;
     fixture_start(&f, NULL, &route, 1);
@@ -155,7 +153,6 @@ static void suspend__resumed_before_the_handler_returned__answered(void **state)
 
 static void suspend__client_hung_up__resume_is_harmless(void **state)
 {
-    (void)state;
     struct shelf shelf;
     struct fixture f;
     shelf_serve(&shelf, &f);
@@ -186,7 +183,6 @@ static void suspend__client_hung_up__resume_is_harmless(void **state)
 
 static void suspend__server_stops__answered_by_the_route_and_late_resume_is_harmless(void **state)
 {
-    (void)state;
     struct shelf shelf;
     shelf_init(&shelf);
     const struct httpd_route routes[] = {
@@ -229,7 +225,6 @@ static void *stop_with_grace(void *arg)
 
 static void suspend__resumed_while_the_server_drains__gets_its_answer_and_close(void **state)
 {
-    (void)state;
     struct shelf shelf;
     struct fixture f;
     shelf_serve(&shelf, &f);
@@ -293,7 +288,6 @@ static enum httpd_action handler_again_at_once(void *ctx, struct httpd_request *
 
 static void again__from_another_thread__the_handler_runs_again_with_the_note(void **state)
 {
-    (void)state;
     struct shelf shelf;
     shelf_init(&shelf);
     const struct httpd_route route = {.path = "/", .handle = handler_twice, .ctx = &shelf};
@@ -319,7 +313,6 @@ static void again__from_another_thread__the_handler_runs_again_with_the_note(voi
 
 static void again__before_the_handler_returned__as_often_as_said(void **state)
 {
-    (void)state;
     const struct httpd_route route = {.path = "/", .handle = handler_again_at_once};
     struct fixture f;
     fixture_start(&f, NULL, &route, 1);
@@ -333,7 +326,6 @@ static void again__before_the_handler_returned__as_often_as_said(void **state)
 static void again__server_stopped_meanwhile__is_dropped(void **state)
 {
     static char note[] = "note";
-    (void)state;
     struct shelf shelf;
     shelf_init(&shelf);
     const struct httpd_route route = {

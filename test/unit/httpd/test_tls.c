@@ -161,7 +161,6 @@ static int ask(const struct cluster_model *w, const struct cert *cert, const str
 
 static void client__each_certificate__taken_or_told_why_not(void **state)
 {
-    (void)state;
     struct cluster_model w;
     struct cert other_ca, intermediate;
     cluster_model_begin(&w, false);
@@ -273,7 +272,6 @@ static void client__each_certificate__taken_or_told_why_not(void **state)
 
 static void client__old_protocol_or_none__no_handshake(void **state)
 {
-    (void)state;
     struct cluster_model w;
     cluster_model_begin(&w, false);
     static const char *const priorities[] = {
@@ -299,7 +297,6 @@ static void client__old_protocol_or_none__no_handshake(void **state)
 
 static void optional__without_or_unknown__served_namelessly_but_wrong_is_refused(void **state)
 {
-    (void)state;
     struct cluster_model w;
     struct cert known, unknown, wrong;
     gnutls_alert_description_t alert;
@@ -339,7 +336,6 @@ static void stats(const struct cluster_model *w, struct httpd_tls_stats *ret)
 
 static void reload__new_files__open_connections_stay_and_new_ones_see_them(void **state)
 {
-    (void)state;
     struct cluster_model w;
     struct cert client, second;
     struct tls_client open;
@@ -373,7 +369,6 @@ static void reload__new_files__open_connections_stay_and_new_ones_see_them(void 
 
 static void reload__new_ca__decides_about_new_connections_only(void **state)
 {
-    (void)state;
     struct cluster_model w;
     struct cert old_client, new_client, new_ca;
     struct tls_client open;
@@ -400,7 +395,6 @@ static void reload__new_ca__decides_about_new_connections_only(void **state)
 
 static void reload__wrong_files__old_ones_stay_and_it_is_counted_once(void **state)
 {
-    (void)state;
     struct cluster_model w;
     struct cert client, second;
     struct httpd_tls_stats s;
@@ -450,7 +444,6 @@ static void reload__wrong_files__old_ones_stay_and_it_is_counted_once(void **sta
 
 static void files__wrong_at_start__error_names_the_file(void **state)
 {
-    (void)state;
     struct cluster_model w;
     struct cert other;
     struct httpd_tls *tls = NULL;

@@ -15,7 +15,6 @@ static struct fixture f;
 
 static int setup(void **state)
 {
-    (void)state;
     strbuf_init(&f.path, BINDING_PATH_MAX);
     strbuf_init(&f.body, BINDING_BODY_MAX);
     return 0;
@@ -23,7 +22,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     strbuf_fini(&f.path);
     strbuf_fini(&f.body);
     return 0;
@@ -46,7 +44,6 @@ static void request__good_binding__has_everything_in_one_body(void **state)
         {STR("fgpu.io/visible-devices.c0"), STR("GPU-a")},
     };
     struct binding b = plain();
-    (void)state;
     b.annotations = (struct kv_list){items, 2};
     assert_int_equal(binding_request(&b, 0, &f.path, &f.body, NULL), 0);
     assert_string_equal(f.path.p, "/api/v1/namespaces/ml/pods/train-0/binding?timeout=4s");
@@ -75,7 +72,6 @@ static void request__hostile_names__are_refused(void **state)
         {"node with quote", "ns", "p", "n\"", "u"},
         {"no uid", "ns", "p", "n", ""},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct binding b = {
             .namespace_ = str_of(rows[i].namespace_),
@@ -95,7 +91,6 @@ static void request__illegal_annotation_key__is_refused(void **state)
 {
     const struct kv bad = {STR("fgpu.io/a b"), STR("")};
     struct binding b = plain();
-    (void)state;
     b.annotations = (struct kv_list){&bad, 1};
     assert_int_equal(binding_request(&b, 0, &f.path, &f.body, NULL), -ERR_INVALID);
 }
@@ -105,7 +100,6 @@ static void request__annotation_bytes__end_at_262144(void **state)
     static char value[POD_ANNOTATION_BYTES_MAX];
     struct kv one = {STR("fgpu.io/x"), {value, 0}};
     struct binding b = plain();
-    (void)state;
     memset(value, '<', sizeof(value)); /* the longest when escaped */
     b.annotations = (struct kv_list){&one, 1};
     one.value.n = POD_ANNOTATION_BYTES_MAX - one.key.n - 1000;
@@ -122,7 +116,6 @@ static void kept_bytes__overwritten_keys__do_not_count(void **state)
 {
     static const struct kv existing[] = {{STR("a"), STR("12345")}, {STR("bb"), STR("6")}};
     static const struct kv ours[] = {{STR("a"), STR("x")}, {STR("c"), STR("y")}};
-    (void)state;
     assert_int_equal(binding_kept_bytes((struct kv_list){existing, 2}, (struct kv_list){ours, 2}), 3);
     assert_int_equal(binding_kept_bytes((struct kv_list){existing, 2}, (struct kv_list){NULL, 0}), 9);
 }
@@ -131,7 +124,6 @@ static void request__buffer_too_small__is_a_limit(void **state)
 {
     struct strbuf small;
     struct binding b = plain();
-    (void)state;
     strbuf_init(&small, 20);
     assert_int_equal(binding_request(&b, 0, &small, &f.body, NULL), -ERR_LIMIT);
     strbuf_fini(&small);
@@ -139,7 +131,6 @@ static void request__buffer_too_small__is_a_limit(void **state)
 
 static void pod_path__names__are_checked(void **state)
 {
-    (void)state;
     assert_int_equal(kube_pod_path(STR("ml"), STR("a.b"), &f.path, NULL), 0);
     assert_string_equal(f.path.p, "/api/v1/namespaces/ml/pods/a.b");
     assert_int_equal(kube_pod_path(STR("ml"), STR("../x"), &f.path, NULL), -ERR_INVALID);
@@ -191,7 +182,6 @@ static const struct {
 
 static void classify__table__as_the_contract_says(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(replies); i++) {
         const struct kube_outcome o = {
             .kind = replies[i].kind,
@@ -212,7 +202,6 @@ static void classify__table__as_the_contract_says(void **state)
 static void classify__sent_again__only_201_settles(void **state)
 {
     static const int statuses[] = {201, 400, 401, 403, 404, 409, 422, 429, 500};
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
         const struct kube_outcome o = {.kind = KUBE_ANSWERED,
                                        .maybe_sent = true,
@@ -242,7 +231,6 @@ static void preconditions__from_1_23_on__are_looked_at(void **state)
         {"ok", BINDING_PRECONDITIONS_UNKNOWN},
         {"", BINDING_PRECONDITIONS_UNKNOWN},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (binding_preconditions_of(str_of(rows[i].document)) != rows[i].expected) {
             fail_msg("%s", rows[i].document);
@@ -253,7 +241,6 @@ static void preconditions__from_1_23_on__are_looked_at(void **state)
 static void request__known_version__is_a_precondition(void **state)
 {
     struct binding b = plain();
-    (void)state;
     b.pod_version = 18446744073709551615U;
     assert_int_equal(binding_request(&b, 0, &f.path, &f.body, NULL), 0);
     assert_non_null(strstr(f.body.p, "\"uid\":\"u-1\",\"resourceVersion\":\"18446744073709551615\",\"annotations\""));
@@ -262,7 +249,6 @@ static void request__known_version__is_a_precondition(void **state)
 /* Texts that vary make kube-scheduler spin (contract.md 9.3, P2). */
 static void classify__same_outcome__same_reason(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(replies); i++) {
         struct kube_outcome o = {
             .kind = replies[i].kind,

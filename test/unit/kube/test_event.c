@@ -10,7 +10,6 @@ static struct strbuf path, body;
 
 static int setup(void **state)
 {
-    (void)state;
     strbuf_init(&path, EVENT_PATH_MAX);
     strbuf_init(&body, EVENT_BODY_MAX);
     return 0;
@@ -18,7 +17,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     strbuf_fini(&path);
     strbuf_fini(&body);
     return 0;
@@ -29,7 +27,6 @@ static const struct event_object node = {EVENT_OBJECT_NODE, STR_NULL, STR("n1.ex
 
 static void words__every_reason__fit_the_limits_and_differ(void **state)
 {
-    (void)state;
     for (int r = 0; r < EVENT_REASON__MAX; r++) {
         const struct event_words *w = event_words((enum event_reason)r);
         const char *texts[] = {w->reason, w->action};
@@ -52,7 +49,6 @@ static void words__every_reason__is_explained_to_admins(void **state)
     static char text[1 << 20];
     FILE *f = fopen(FGPU_SOURCE_DIR "/config/README.md", "r");
 
-    (void)state;
     assert_non_null(f);
     text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
     assert_int_equal(fclose(f), 0);
@@ -70,7 +66,6 @@ static void post__about_a_pod__has_every_required_field(void **state)
 {
     const struct event e = {EVENT_ASSIGNMENT_MISSING, pod, node, STR("bound <by> \"hand\"")};
 
-    (void)state;
     assert_int_equal(event_post(&e, "train-0.0000000000000001", "fgpu-0", INT64_C(1795163884007),
                                 (struct event_series){0, 0}, &path, &body, NULL),
                      0);
@@ -93,7 +88,6 @@ static void post__about_a_node__lives_in_default(void **state)
 {
     const struct event e = {EVENT_INVENTORY_RESTORED, node, {0}, STR("fine")};
 
-    (void)state;
     assert_int_equal(event_post(&e, "n1.example.00", "i", 0, (struct event_series){3, 1000}, &path, &body, NULL), 0);
     assert_string_equal(path.p, "/apis/events.k8s.io/v1/namespaces/default/events");
     assert_non_null(strstr(body.p, "\"namespace\":\"default\"}"));
@@ -107,7 +101,6 @@ static void post__about_a_node__lives_in_default(void **state)
 
 static void patch__a_series__tells_count_and_time_only(void **state)
 {
-    (void)state;
     assert_int_equal(
         event_patch(&pod, "train-0.0000000000000001", (struct event_series){2, 86400000}, &path, &body, NULL), 0);
     assert_string_equal(path.p, "/apis/events.k8s.io/v1/namespaces/ml/events/train-0.0000000000000001");
@@ -128,7 +121,6 @@ static void post__hostile_objects__are_refused(void **state)
         {EVENT_OBJECT_NONE, STR("ns"), STR("p"), STR("u")},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct event bad = {EVENT_DEVICE_LOST, rows[i], {0}, STR("x")};
         const struct event bad_related = {EVENT_DEVICE_LOST, pod, rows[i], STR("x")};
@@ -170,7 +162,6 @@ static void post__long_texts__are_cut_at_whole_characters(void **state)
         {"\xff", 6 * 341},         /* no UTF-8: 341 times \ufffd, six bytes as an escape */
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char note[4000], instance[300];
         struct event e = {EVENT_DEVICE_LOST, node, {0}, {note, 0}};
@@ -194,7 +185,6 @@ static void post__longest_texts__have_room(void **state)
     char note[EVENT_NOTE_MAX], name[254], uid[512], label[64], event[EVENT_NAME_MAX + 1];
     struct event e = {EVENT_ASSIGNMENT_CONFLICT, pod, node, {note, sizeof(note)}};
 
-    (void)state;
     memset(note, '\x01', sizeof(note));
     memset(name, 'n', sizeof(name));
     memset(uid, '<', sizeof(uid));
@@ -212,7 +202,6 @@ static void name__of_any_object__is_a_name(void **state)
 {
     char long_name[254], buf[EVENT_NAME_MAX + 1];
 
-    (void)state;
     assert_string_equal(event_name(STR("p"), UINT64_C(0x18e9b409c0a4f075), buf), "p.18e9b409c0a4f075");
     assert_string_equal(event_name(STR("n1.example"), 1, buf), "n1.example.0000000000000001");
     memset(long_name, 'a', sizeof(long_name));
@@ -251,7 +240,6 @@ static void classify__replies__say_what_to_do(void **state)
         {KUBE_CANCELLED, 0, -1, "", EVENT_REPLY_RETRY, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct kube_outcome o = {
             .kind = rows[i].kind, .http_status = rows[i].status, .retry_after_ms = rows[i].retry_after_ms};

@@ -61,8 +61,6 @@ static void excerpt__of_all_fields_cut_anywhere__reads_as_the_object(void **stat
     } rows[] = {{pod, true}, {node, false}};
     struct excerpt *e = excerpt_new(EXCERPT_OBJECT);
     struct strbuf want, got;
-    (void)state;
-
     strbuf_init(&want, 1 << 16);
     strbuf_init(&got, 1 << 16);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -111,7 +109,6 @@ static void excerpt__odd_text__is_done_or_broken_and_never_more(void **state)
         {"{\"spec\":{\"containers\":[[[[[[[[[[", EXCERPT_BROKEN},
     };
     struct excerpt *e = excerpt_new(EXCERPT_OBJECT);
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         excerpt_reset(e);
         if (excerpt_feed(e, str_of(rows[i].text)) != rows[i].state) {
@@ -126,7 +123,6 @@ static void excerpt__member_above_the_bound__is_null_and_said_so(void **state)
 {
     struct excerpt *e = excerpt_new(EXCERPT_EVENT);
     char *piece = xmalloc(1 << 20);
-    (void)state;
     memset(piece, 'x', 1 << 20);
     excerpt_feed(e, STR("{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"p\",\"labels\":{\"a\":\""));
     for (int i = 0; i < 9; i++) {

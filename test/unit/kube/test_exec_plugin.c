@@ -46,7 +46,6 @@ static void expect_failure(const char *script, int code, const char *part)
 static void run__token_with_expiry__is_taken(void **state)
 {
     struct exec_credential c;
-    (void)state;
     assert_int_equal(run_with("echo '" HEAD "\"status\":{\"token\":\"abc\",\"expirationTimestamp\":"
                               "\"2026-11-20T08:00:00Z\"}}'; echo words >&2",
                               PATIENCE_MS, NULL, &c, NULL),
@@ -62,7 +61,6 @@ static void run__environment__info_variables_and_ours(void **state)
     static char one[] = "ONE=1", ours[] = "OURS=replaced";
     char *env[] = {one, ours, NULL};
     struct exec_credential c;
-    (void)state;
     setenv("OURS", "kept", 1);
     setenv("OTHER", "other", 1);
     setenv("KUBERNETES_EXEC_INFO", "somebody else's", 1);
@@ -79,7 +77,6 @@ static void run__environment__info_variables_and_ours(void **state)
 
 static void run__failures__say_what_and_no_secret(void **state)
 {
-    (void)state;
     expect_failure("echo 'please log in' >&2; echo '{\"token\":\"hush\"}'; exit 7", ERR_UNAVAILABLE,
                    "exec plugin /bin/sh: ended with exit code 7: please log in");
     expect_failure("echo hush-hush-hush-hush-hush-hush-hush-hush-hush is bad >&2; exit 1", ERR_UNAVAILABLE,
@@ -96,7 +93,6 @@ static void run__no_such_command__install_hint(void **state)
     const struct credentials_exec e = {.api_version = version, .command = name, .install_hint = hint, .info = info};
     struct exec_credential c;
     struct err err;
-    (void)state;
     assert_int_equal(exec_plugin_run(&e, PATIENCE_MS, NULL, &c, &err), -ERR_NOT_FOUND);
     assert_string_equal(err.msg, "exec plugin no-such-plugin: cannot be started: No such file or "
                                  "directory; install it with apt");
@@ -109,7 +105,6 @@ static void run__too_long__the_whole_group_is_killed(void **state)
     char script[256], pattern[64];
     struct exec_credential c;
     struct err err;
-    (void)state;
     snprintf(pattern, sizeof(pattern), "sleep 7%d", (int)getpid());
     snprintf(script, sizeof(script), "trap '' TERM INT HUP; (trap '' TERM INT HUP; %s) & %s", pattern, pattern);
     assert_int_equal(run_with(script, 200, NULL, &c, &err), -ERR_TIMEOUT);
@@ -134,7 +129,6 @@ static void run__cancelled__ends_soon(void **state)
     const struct credentials_exec e = {.api_version = version, .command = name, .args = args, .info = info};
     atomic_bool cancel = true;
     struct exec_credential c;
-    (void)state;
     assert_int_equal(exec_plugin_run(&e, INT32_MAX, &cancel, &c, NULL), -ERR_CANCELLED);
 }
 
@@ -159,7 +153,6 @@ static void parse__bad__is_refused_without_repeating_it(void **state)
         {HEAD "\"status\":{\"token\":7}}", ERR_INVALID, ""},
         {HEAD "\"status\":{\"token\":\"hush\"}} hush", ERR_PARSE, ""},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct exec_credential c = {.token = NULL};
         struct err err = {.code = ERR_OK};
@@ -174,7 +167,6 @@ static void parse__bad__is_refused_without_repeating_it(void **state)
 static void parse__certificate_and_unknown_keys__are_taken(void **state)
 {
     struct exec_credential c;
-    (void)state;
     assert_int_equal(exec_credential_parse(STR(HEAD "\"spec\":{\"x\":1},\"status\":{\"clientCertificateData\":"
                                                     "\"-----BEGIN\\nA\",\"clientKeyData\":\"K\",\"token\":null,"
                                                     "\"new\":[]}}"),

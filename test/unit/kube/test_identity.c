@@ -29,7 +29,6 @@ static struct fixture f;
 
 static int setup(void **state)
 {
-    (void)state;
     memset(&f, 0, sizeof(f));
     temp_dir_init(&f.dir);
     snprintf(f.token, sizeof(f.token), "%s/token", f.dir.path);
@@ -46,7 +45,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     proof_unref(f.proof);
     identity_free(f.id);
     temp_dir_fini(&f.dir);
@@ -107,7 +105,6 @@ static const char *trouble(void)
 
 static void get__replaced_token_file__is_used_within_a_minute(void **state)
 {
-    (void)state;
     temp_dir_write(&f.dir, "token", "one\n");
     begin();
     expect_token("one");
@@ -121,7 +118,6 @@ static void get__replaced_token_file__is_used_within_a_minute(void **state)
 
 static void answered__401__the_file_is_read_again_at_once(void **state)
 {
-    (void)state;
     temp_dir_write(&f.dir, "token", "one");
     begin();
     expect_token("one");
@@ -136,7 +132,6 @@ static void answered__401__the_file_is_read_again_at_once(void **state)
 
 static void answered__401_to_a_replaced_proof__changes_nothing(void **state)
 {
-    (void)state;
     temp_dir_write(&f.dir, "token", "one");
     begin();
     expect_token("one");
@@ -154,7 +149,6 @@ static void answered__401_to_a_replaced_proof__changes_nothing(void **state)
 
 static void get__unreadable_token__keeps_the_old_one_unless_rejected(void **state)
 {
-    (void)state;
     temp_dir_write(&f.dir, "token", "one");
     begin();
     expect_token("one");
@@ -172,7 +166,6 @@ static void get__unreadable_token__keeps_the_old_one_unless_rejected(void **stat
 static void get__what_is_no_token__is_refused(void **state)
 {
     static const char *const texts[] = {"", " \n", "a\r\nX-Evil: 1", "a b", "caf\xc3\xa9"};
-    (void)state;
     begin();
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         temp_dir_write(&f.dir, "token", texts[i]);
@@ -184,7 +177,6 @@ static void get__what_is_no_token__is_refused(void **state)
 static void get__literal_token__until_the_file_was_read(void **state)
 {
     char text[] = "literal";
-    (void)state;
     f.creds.token = text;
     begin();
     expect_token("literal");
@@ -198,7 +190,6 @@ static void get__literal_token__until_the_file_was_read(void **state)
 
 static void get__no_credentials__an_empty_proof(void **state)
 {
-    (void)state;
     f.creds.token_file = NULL;
     begin();
     assert_int_equal(get(), 0);
@@ -212,7 +203,6 @@ static void get__no_credentials__an_empty_proof(void **state)
 static void answered__401_in_a_row__pauses_that_double(void **state)
 {
     static const int64_t pauses_s[] = {1, 2, 4, 8, 16, 30, 30};
-    (void)state;
     temp_dir_write(&f.dir, "token", "one");
     begin();
     expect_token("one");
@@ -240,7 +230,6 @@ static void answered__401_in_a_row__pauses_that_double(void **state)
 
 static void answered__many_401_side_by_side__count_once(void **state)
 {
-    (void)state;
     temp_dir_write(&f.dir, "token", "one");
     begin();
     expect_token("one");
@@ -256,7 +245,6 @@ static void answered__many_401_side_by_side__count_once(void **state)
 
 static void answered__401_then_a_new_file__no_pause(void **state)
 {
-    (void)state;
     temp_dir_write(&f.dir, "token", "one");
     begin();
     for (size_t i = 0; i < 2; i++) {
@@ -297,7 +285,6 @@ static void use_certificates(void)
 static void get__replaced_certificates__new_paths_with_new_content(void **state)
 {
     char ca_path[256], cert_path[256];
-    (void)state;
     use_certificates();
     write_certificates("1");
     begin();
@@ -323,7 +310,6 @@ static void get__replaced_certificates__new_paths_with_new_content(void **state)
 
 static void get__failed_connection__files_are_read_again_at_once(void **state)
 {
-    (void)state;
     use_certificates();
     write_certificates("1");
     begin();
@@ -337,7 +323,6 @@ static void get__failed_connection__files_are_read_again_at_once(void **state)
 static void get__bad_certificate_files__what_was_read_before_stays(void **state)
 {
     struct identity_stats stats;
-    (void)state;
     use_certificates();
     begin();
     assert_int_equal(get(), 0); /* files are gone since the start */
@@ -359,7 +344,6 @@ static void get__paths__never_the_same_for_other_content(void **state)
 {
     enum { N = 40 };
     static char seen[N][256];
-    (void)state;
     use_certificates();
     write_certificates("0");
     begin();
@@ -420,7 +404,6 @@ static void swap_data_link(const char *version)
 static void get__swapped_symbolic_link__is_seen(void **state)
 {
     char link[256], data[256];
-    (void)state;
     make_version("..1", "one");
     swap_data_link("..1");
     path_in(link, "token");

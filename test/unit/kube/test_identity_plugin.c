@@ -45,7 +45,6 @@ static int64_t wall_ms(void *ctx)
 static int setup(void **state)
 {
     static char dash_c[] = "-c", sh[] = "/bin/sh", version[] = V1, info[] = "{}";
-    (void)state;
     memset(&f, 0, sizeof(f));
     temp_dir_init(&f.dir);
     snprintf(f.script, sizeof(f.script),
@@ -65,7 +64,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     proof_unref(f.proof);
     identity_free(f.id);
     temp_dir_fini(&f.dir);
@@ -142,7 +140,6 @@ static const char *trouble(void)
 
 static void get__first_use__waits_for_the_plugin_and_runs_it_once(void **state)
 {
-    (void)state;
     answer_is("{\"token\":\"t-%d\"}");
     begin();
     expect_token("t-1");
@@ -154,7 +151,6 @@ static void get__first_use__waits_for_the_plugin_and_runs_it_once(void **state)
 
 static void get__expired__runs_again(void **state)
 {
-    (void)state;
     answer_is("{\"token\":\"t-%d\",\"expirationTimestamp\":\"1970-01-01T00:01:00Z\"}");
     begin();
     expect_token("t-1");
@@ -166,7 +162,6 @@ static void get__expired__runs_again(void **state)
 
 static void answered__401__runs_again_and_tries_at_once(void **state)
 {
-    (void)state;
     answer_is("{\"token\":\"t-%d\"}");
     begin();
     expect_token("t-1");
@@ -182,7 +177,6 @@ static void answered__401__runs_again_and_tries_at_once(void **state)
 /* Every answer is new and every answer is rejected: neither plugin nor server is hammered. */
 static void answered__401_to_every_answer__pauses(void **state)
 {
-    (void)state;
     answer_is("{\"token\":\"t-%d\"}");
     begin();
     expect_token("t-1");
@@ -204,7 +198,6 @@ static void answered__401_to_every_answer__pauses(void **state)
 
 static void get__plugin_fails__says_why_then_tries_again(void **state)
 {
-    (void)state;
     begin(); /* no answer */
     assert_int_equal(get(), -ERR_DENIED);
     assert_non_null(strstr(f.err.msg, "exec plugin /bin/sh: ended with exit code"));
@@ -219,7 +212,6 @@ static void get__plugin_fails__says_why_then_tries_again(void **state)
 
 static void get__renewal_fails__the_old_answer_is_used_to_its_end(void **state)
 {
-    (void)state;
     answer_is("{\"token\":\"t-%d\",\"expirationTimestamp\":\"1970-01-01T00:10:00Z\"}");
     begin();
     expect_token("t-1");
@@ -234,7 +226,6 @@ static void get__renewal_fails__the_old_answer_is_used_to_its_end(void **state)
 
 static void get__token_that_breaks_the_header__is_refused(void **state)
 {
-    (void)state;
     answer_is("{\"token\":\"a\\\\r\\\\nX-Evil: 1\"}");
     begin();
     assert_int_equal(get(), -ERR_DENIED);
@@ -245,7 +236,6 @@ static void get__token_that_breaks_the_header__is_refused(void **state)
 static void get__certificate__becomes_files(void **state)
 {
     char text[64] = "";
-    (void)state;
     answer_is("{\"clientCertificateData\":\"-----BEGIN C\",\"clientKeyData\":\"-----BEGIN K\"}");
     begin();
     assert_int_equal(get(), 0);
@@ -261,7 +251,6 @@ static void get__certificate__becomes_files(void **state)
 static void free__plugin_at_work__ends_it(void **state)
 {
     char command[512];
-    (void)state;
     snprintf(command, sizeof(command), "mkfifo %s/gate", f.dir.path); /* nobody writes to it */
     assert_int_equal(system(command), 0);
     begin();

@@ -14,7 +14,6 @@ static struct temp_dir dir;
 
 static int setup(void **state)
 {
-    (void)state;
     temp_dir_init(&dir);
     temp_dir_write(&dir, "token", "secret\n");
     temp_dir_write(&dir, "ca.crt", CA);
@@ -23,7 +22,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     temp_dir_fini(&dir);
     return 0;
 }
@@ -37,7 +35,6 @@ static void load__address__becomes_a_url(void **state)
         {"fd00::1", "6443", "https://[fd00::1]:6443"},
         {"kubernetes.default.svc", "443", "https://kubernetes.default.svc:443"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct credentials c;
         assert_int_equal(incluster_load(rows[i].host, rows[i].port, dir.path, &c, NULL), 0);
@@ -69,7 +66,6 @@ static void load__bad_environment__is_an_error_with_a_remedy(void **state)
         {"host with path", "evil/x", "443", ERR_INVALID, "KUBERNETES_SERVICE_HOST"},
         {"host with user", "a@b", "443", ERR_INVALID, "KUBERNETES_SERVICE_HOST"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct credentials c = {.server = NULL};
         struct err err = {.code = ERR_OK};
@@ -84,7 +80,6 @@ static void load__missing_or_empty_files__are_named(void **state)
 {
     struct credentials c = {.server = NULL};
     struct err err = {.code = ERR_OK};
-    (void)state;
     temp_dir_write(&dir, "ca.crt", "nothing");
     assert_int_equal(incluster_load("10.0.0.1", "443", dir.path, &c, &err), -ERR_INVALID);
     assert_non_null(strstr(err.msg, "ca.crt"));

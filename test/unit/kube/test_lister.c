@@ -76,7 +76,6 @@ static int setup(void **state)
 {
     const struct kube_client_options options = {.user_agent = NULL};
 
-    (void)state;
     memset(&f, 0, sizeof(f));
     BUG_ON(pthread_mutex_init(&f.lock, NULL) != 0);
     strbuf_init(&f.told, 64 * 1024);
@@ -92,7 +91,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     kube_stream_free(f.stream);
     kube_client_free(f.client);
     http_server_stop(f.server);
@@ -116,7 +114,6 @@ static void list__pages__all_items_and_no_watch(void **state)
         {200, PAGE(ITEM("a"), ",\"continue\":\"c\"")}, {200, PAGE(ITEM("b"), "")}, {0, NULL}};
     struct kube_lister l = lister();
 
-    (void)state;
     f.replies = replies;
     assert_int_equal(kube_list(&l, KUBE_NODES, &handler, NULL), 0);
     assert_string_equal(f.told.p, "begin;a;b;");
@@ -131,7 +128,6 @@ static void list__expired_in_the_middle__begins_again(void **state)
                                     {0, NULL}};
     struct kube_lister l = lister();
 
-    (void)state;
     f.replies = replies;
     assert_int_equal(kube_list(&l, KUBE_PODS, &handler, NULL), 0);
     assert_string_equal(f.told.p, "begin;a;begin;a;b;");
@@ -143,7 +139,6 @@ static void list__fails_again_and_again__given_up_with_the_reason(void **state)
     struct kube_lister l = lister();
     struct err err;
 
-    (void)state;
     f.replies = replies;
     assert_int_equal(kube_list(&l, KUBE_PODS, &handler, &err), -ERR_UNAVAILABLE);
     assert_non_null(strstr(err.msg, "cannot list pods: HTTP status 403"));
@@ -154,7 +149,6 @@ static void list__stopped__cancelled_without_a_request(void **state)
 {
     struct kube_lister l = lister();
 
-    (void)state;
     f.stopping = true;
     assert_int_equal(kube_list(&l, KUBE_PODS, &handler, NULL), -ERR_CANCELLED);
     assert_string_equal(f.targets.p, "");
@@ -165,7 +159,6 @@ static void one__by_name_in_any_phase(void **state)
     const struct reply replies[] = {{200, PAGE(ITEM("p"), "")}, {200, PAGE("", "")}, {0, NULL}};
     struct kube_lister l = lister();
 
-    (void)state;
     f.replies = replies;
     assert_int_equal(kube_list_one(&l, KUBE_PODS, STR("ns"), STR("p"), &handler, NULL), 0);
     assert_string_equal(f.told.p, "begin;p;");
@@ -181,7 +174,6 @@ static void one__name_that_leaves_its_place__refused(void **state)
         {"ns", ""}, {"ns", "p,status.phase=Failed"}, {"ns", "p&limit=1"}, {"ns/..", "p"}, {"", "p"}};
     struct kube_lister l = lister();
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_int_equal(kube_list_one(&l, KUBE_PODS, str_of(bad[i][0]), str_of(bad[i][1]), &handler, NULL),
                          -ERR_INVALID);

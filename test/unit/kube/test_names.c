@@ -52,7 +52,6 @@ static void subdomain__table__as_upstream(void **state)
         {"underscore", "a_b", false},
         {"non-ASCII", "caf\xc3\xa9", false},
     };
-    (void)state;
     check(rows, ARRAY_LEN(rows), kube_name_is_subdomain);
 }
 
@@ -63,7 +62,6 @@ static void label__table__as_upstream(void **state)
         {"dot", "a.b", false},          {"empty", "", false},  {"dash end", "a-", false},
         {"dash start", "-a", false},    {"upper", "A", false}, {"digit", "1", true},
     };
-    (void)state;
     check(rows, ARRAY_LEN(rows), kube_name_is_label);
 }
 
@@ -86,14 +84,12 @@ static void annotation_key__table__as_upstream(void **state)
         {"blank", "a b", false},
         {"control", "a/b\x01", false},
     };
-    (void)state;
     check(rows, ARRAY_LEN(rows), kube_name_is_annotation_key);
 }
 
 static void url_escape__reserved_bytes__are_encoded(void **state)
 {
     struct strbuf out;
-    (void)state;
     strbuf_init(&out, 1024);
     kube_url_escape(&out, STR("aZ09-._~ /?&=%\xff\n!"));
     assert_string_equal(out.p, "aZ09-._~%20%2F%3F%26%3D%25%FF%0A%21");

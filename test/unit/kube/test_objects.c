@@ -11,14 +11,12 @@ static struct arena arena;
 
 static int setup(void **state)
 {
-    (void)state;
     arena_init(&arena, 32 * 1024 * 1024);
     return 0;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     arena_fini(&arena);
     return 0;
 }
@@ -60,7 +58,6 @@ static void pod__all_fields__are_read(void **state)
 {
     struct pod p;
     struct err err;
-    (void)state;
     assert_int_equal(kube_parse_pod(&reader, STR(full_pod), &arena, &p, &err), 0);
     assert_text(p.name, "train-0");
     assert_text(p.namespace_, "ml");
@@ -96,7 +93,6 @@ static void pod__resources_of_the_whole_pod__are_read(void **state)
     struct pod p;
     struct err err;
 
-    (void)state;
     assert_int_equal(kube_parse_pod(&reader, STR(text), &arena, &p, &err), 0);
     assert_kv(p.limits, "cpu", "4");
     assert_kv(p.requests, "cpu", "3");
@@ -129,7 +125,6 @@ static void item17__tolerations_and_taints__are_read(void **state)
     struct node n;
     struct err err;
 
-    (void)state;
     assert_int_equal(kube_parse_pod(&reader, STR(pod_text), &arena, &p, &err), 0);
     assert_int_equal(p.toleration_n, ARRAY_LEN(want));
     for (size_t i = 0; i < ARRAY_LEN(want); i++) {
@@ -162,7 +157,6 @@ static void pod__nulls_for_absent__are_empty(void **state)
         "{\"metadata\":{\"creationTimestamp\":null}}",
         "{\"metadata\":{\"creationTimestamp\":\"yesterday\"}}",
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         struct pod p;
         struct err err;
@@ -185,7 +179,6 @@ static void pod__phase_words__are_told_apart(void **state)
         {"Failed", POD_FAILED},   {"Unknown", POD_PHASE_UNKNOWN},   {"Napping", POD_PHASE_UNKNOWN},
         {"", POD_PENDING},        {"succeeded", POD_PHASE_UNKNOWN},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct str text = arena_printf(&arena, "{\"status\":{\"phase\":\"%s\"}}", rows[i].word);
         struct pod p;
@@ -212,7 +205,6 @@ static void pod__bad_input__is_refused_and_result_untouched(void **state)
         {"label is an object", "{\"metadata\":{\"labels\":{\"a\":{}}}}", ERR_INVALID},
         {"broken in what is skipped", "{\"spec\":{\"volumes\":[1,]}}", ERR_PARSE},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct pod p = {.priority = 42};
         struct err err = {.code = ERR_OK};
@@ -231,7 +223,6 @@ static void pod__duplicate_keys__are_refused(void **state)
         "{\"spec\":{},\"spec\":{}}",
         "{\"spec\":{\"containers\":[{\"resources\":{\"limits\":{\"x\":1,\"\\u0078\":2}}}]}}",
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         struct pod p;
         struct err err;
@@ -261,7 +252,6 @@ static int parse_with_containers(const char *list, int n, struct pod *ret)
 static void pod__any_number_of_containers__is_read_up_to_what_etcd_holds(void **state)
 {
     struct pod p;
-    (void)state;
     assert_int_equal(parse_with_containers("containers", 5000, &p), 0);
     assert_int_equal(p.container_n, 5000);
     assert_int_equal(parse_with_containers("initContainers", KUBE_CONTAINERS_MAX, &p), 0);
@@ -274,7 +264,6 @@ static void pod_and_node__4200_annotations__are_read(void **state)
     struct strbuf text;
     struct pod p;
     struct node n;
-    (void)state;
     strbuf_init(&text, 1024 * 1024);
     strbuf_add_cstr(&text, "{\"metadata\":{\"name\":\"a\",\"annotations\":{");
     for (int i = 0; i < 4200; i++) {
@@ -297,7 +286,6 @@ static void pod__arena_too_small__is_a_limit(void **state)
 {
     struct arena small;
     struct pod p;
-    (void)state;
     arena_init(&small, 64);
     assert_int_equal(kube_parse_pod(&reader, STR(full_pod), &small, &p, NULL), -ERR_LIMIT);
     arena_fini(&small);
@@ -308,7 +296,6 @@ static void pod__inside_a_larger_document__consumes_one_value(void **state)
     struct str key;
     struct pod p = {.priority = 0};
     int64_t after = 0;
-    (void)state;
     json_reader_init(&reader, STR("{\"Pod\":{\"metadata\":{\"name\":\"a\"}},\"After\":7}"), &arena);
     json_object_begin(&reader);
     while (json_object_next(&reader, &key)) {
@@ -334,7 +321,6 @@ static void node__all_fields__are_read(void **state)
         "gpu\":\"4\"},"
         "\"images\":[{\"names\":null}]}}";
     struct node n;
-    (void)state;
     assert_int_equal(kube_parse_node(&reader, STR(text), &arena, &n, NULL), 0);
     assert_text(n.name, "n1");
     assert_text(n.uid, "u");
@@ -352,7 +338,6 @@ static void status__all_fields__are_read(void **state)
     static const char text[] = "{\"kind\":\"Status\",\"metadata\":{},\"status\":\"Failure\",\"message\":\"slow down\","
                                "\"reason\":\"TooManyRequests\",\"details\":{\"retryAfterSeconds\":3},\"code\":429}";
     struct kube_status s;
-    (void)state;
     assert_int_equal(kube_parse_status(&reader, STR(text), &arena, &s, NULL), 0);
     assert_int_equal(s.code, 429);
     assert_text(s.reason, "TooManyRequests");
@@ -362,7 +347,6 @@ static void status__all_fields__are_read(void **state)
 
 static void salvage__any_cut__stays_inside(void **state)
 {
-    (void)state;
     for (size_t n = 0; n < sizeof(full_pod); n++) {
         /* a copy of its own, so that reading past the end is seen */
         struct str text = arena_str(&arena, (struct str){full_pod, n});
@@ -392,7 +376,6 @@ static void salvage__unusual_text__finds_or_is_empty(void **state)
         {"not an object", "[1,2]", ""},
         {"unbalanced", "}}}]]]", ""},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct pod p;
         kube_salvage_pod(str_of(rows[i].text), &p);

@@ -590,7 +590,6 @@ static const struct {
 
 static void reflector__scripts__give_the_expected_actions(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(scripts); i++) {
         struct fixture f;
         begin(&f, KUBE_PODS, true);
@@ -743,7 +742,6 @@ static const struct {
 
 static void reflector__watch_list__gives_the_expected_actions(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(fill_scripts); i++) {
         struct fixture f;
         offer_watch_list(&f, KUBE_PODS, true);
@@ -763,7 +761,6 @@ static void reflector__undecodable_object_and_no_handler_for_it__is_a_failure(vo
         {END, NULL, 0, 0},
     };
     struct fixture f;
-    (void)state;
     begin(&f, KUBE_PODS, false);
     play(&f, "no handler", steps);
     finish(&f);
@@ -782,7 +779,6 @@ static void reflector__nodes__have_no_selector(void **state)
         {END, NULL, 0, 0},
     };
     struct fixture f;
-    (void)state;
     begin(&f, KUBE_NODES, true);
     play(&f, "nodes", steps);
     finish(&f);
@@ -794,7 +790,6 @@ static void reflector__watch_timeouts__are_spread_over_300_to_600(void **state)
     struct fixture f;
     const struct step sync[] = {SYNCED, {DONE, NULL, 429, 0}, {END, NULL, 0, 0}};
     bool low = false, high = false;
-    (void)state;
     begin(&f, KUBE_PODS, true);
     play(&f, "start", sync);
     f.now_ns += 60000 * NS_PER_MS;
@@ -824,7 +819,6 @@ static void reflector__stats__count_what_happened(void **state)
         {END, NULL, 0, 0},
     };
     struct fixture f;
-    (void)state;
     begin(&f, KUBE_PODS, true);
     assert_false(reflector_stats(f.reflector)->synced);
     play(&f, "stats", steps);
@@ -850,7 +844,6 @@ static void reflector__stream_cut_anywhere__tells_the_same(void **state)
 {
     static const char list[] = PAGE("10", "", OBJECT("a", "3") "," OBJECT("b", "4"));
     static const char watch[] = EVENT("ADDED", "c", "11") BOOKMARK("12") EVENT("DELETED", "a", "13");
-    (void)state;
     for (size_t cut = 0; cut < sizeof(list) + sizeof(watch); cut++) {
         struct fixture f;
         struct reflector_step next;
@@ -880,7 +873,6 @@ static void reflector__objects_of_a_watch_list__are_no_cursor(void **state)
                                         {FEED, EVENT("ADDED", "a", "7"), 0, 0},
                                         {END, NULL, 0, 0}};
     struct fixture f;
-    (void)state;
     offer_watch_list(&f, KUBE_PODS, true);
     play(&f, "first", first);
     assert_string_equal(reflector_stats(f.reflector)->resource_version, "");
@@ -893,7 +885,6 @@ static void reflector__watch_list_cut_anywhere__tells_the_same(void **state)
 {
     static const char watch[] = EVENT("ADDED", "a", "3") EVENT("ADDED", "b", "4") LIST_END("10")
         EVENT("ADDED", "c", "11") BOOKMARK("12") EVENT("DELETED", "a", "13");
-    (void)state;
     for (size_t cut = 0; cut < sizeof(watch); cut++) {
         struct fixture f;
         struct reflector_step next;

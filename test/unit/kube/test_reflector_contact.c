@@ -87,8 +87,6 @@ static void begin_listed(struct fixture *f)
 static void contact__lists_without_a_watch__are_none(void **state)
 {
     struct fixture f;
-    (void)state;
-
     begin_listed(&f);
     assert_int_equal(f.stats->last_contact_ns, 0);
     for (int i = 0; i < 5; i++) {
@@ -111,8 +109,6 @@ static void contact__lists_without_a_watch__are_none(void **state)
 static void contact__bytes_on_the_open_watch__are_one(void **state)
 {
     struct fixture f;
-    (void)state;
-
     begin_listed(&f);
     feed(&f, EVENT);
     assert_int_equal(f.stats->last_contact_ns, f.now);
@@ -126,8 +122,6 @@ static void contact__bytes_on_the_open_watch__are_one(void **state)
 static void contact__bytes_that_cannot_be_read__are_none(void **state)
 {
     struct fixture f;
-    (void)state;
-
     begin_listed(&f);
     assert_true(
         reflector_feed(f.r, f.now, STR("{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"x\"}}\n"), NULL) < 0);
@@ -141,8 +135,6 @@ static void contact__bytes_that_cannot_be_read__are_none(void **state)
 static void contact__silent_open_watch__asks_every_quarter_and_an_answer_is_one(void **state)
 {
     struct fixture f;
-    (void)state;
-
     begin_listed(&f);
     assert_int_equal(reflector_check_due_ns(f.r), INT64_MAX); /* not open yet */
     reflector_opened(f.r);
@@ -171,8 +163,6 @@ static void contact__check_fails__none_and_the_next_success_replaces_the_watch(v
 {
     struct fixture f;
     struct reflector_step step;
-    (void)state;
-
     begin_listed(&f);
     feed(&f, EVENT);
     int64_t heard = f.now;
@@ -202,8 +192,6 @@ static void contact__check_fails__none_and_the_next_success_replaces_the_watch(v
 static void contact__event_after_a_failed_check__makes_the_watch_trusted_again(void **state)
 {
     struct fixture f;
-    (void)state;
-
     begin_listed(&f);
     reflector_opened(f.r);
     reflector_begin_check(f.r, f.now);
@@ -221,8 +209,6 @@ static void contact__event_after_a_failed_check__makes_the_watch_trusted_again(v
 static void contact__answer_that_comes_when_its_watch_is_over__counts_for_nothing(void **state)
 {
     struct fixture f;
-    (void)state;
-
     begin_listed(&f);
     reflector_opened(f.r);
     reflector_begin_check(f.r, f.now);
@@ -237,8 +223,6 @@ static void contact__watch_list__none_before_its_end(void **state)
 {
     static const struct reflector_handler nobody = {0};
     struct fixture f = {.now = 1000 * S};
-    (void)state;
-
     rng_init(&f.rng, 7);
     f.r = reflector_new(KUBE_NODES, &nobody, &f.rng);
     f.stats = reflector_stats(f.r);
@@ -260,8 +244,6 @@ static void silence__of_a_watch_on_a_live_server__two_minutes_then_another(void 
 {
     struct fixture f;
     struct reflector_step step;
-    (void)state;
-
     begin_listed(&f);
     reflector_opened(f.r);
     assert_int_equal(reflector_silence_ms(f.r), 120000);

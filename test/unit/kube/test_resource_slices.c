@@ -50,7 +50,6 @@ static void resource_slice__each_way_to_name_nodes__found(void **state)
     };
     char got[256];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct resource_slice s;
         struct arena a;
@@ -72,7 +71,6 @@ static void resource_slice__bookmark__its_annotation(void **state)
     struct resource_slice s;
     struct arena a;
 
-    (void)state;
     arena_init(&a, 1 << 20);
     json_reader_init(&reader,
                      STR("{\"metadata\":{\"resourceVersion\":\"9\",\"annotations\":{\"x\":\"y\","
@@ -95,7 +93,6 @@ static void resource_slice__unreadable__salvaged_for_the_most_it_could_be(void *
     };
     char got[256];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct resource_slice s = {.name = STR("left alone")};
         struct str room;
@@ -119,7 +116,6 @@ static void resource_slice__more_devices_than_upstream_allows__anywhere(void **s
     struct resource_slice s;
     struct arena a;
 
-    (void)state;
     for (int i = 0; i < RESOURCE_SLICE_DEVICES_MAX + 2; i++) {
         n += (size_t)snprintf(text + n, sizeof(text) - n, "%s{\"nodeName\":\"n%d\"}", i > 0 ? "," : "", i);
     }

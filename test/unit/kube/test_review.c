@@ -9,21 +9,18 @@ static struct strbuf out;
 
 static int setup(void **state)
 {
-    (void)state;
     strbuf_init(&out, 4096);
     return 0;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     strbuf_fini(&out);
     return 0;
 }
 
 static void write__token__is_escaped(void **state)
 {
-    (void)state;
     token_review_write(STR("a\"b\\c"), &out);
     assert_string_equal(out.p, "{\"apiVersion\":\"authentication.k8s.io/v1\",\"kind\":\"TokenReview"
                                "\",\"spec\":{\"token\":\"a\\\"b\\\\c\"}}");
@@ -33,7 +30,6 @@ static void write__access__user_of_the_token_review(void **state)
 {
     struct strbuf subject;
     bool good = false;
-    (void)state;
     strbuf_init(&subject, 4096);
     assert_int_equal(token_review_read(STR("{\"kind\":\"TokenReview\",\"metadata\":{},\"spec\":{\"token\":\"t\"}"
                                            ",\"status\":{\"authenticated\":true,\"user\":{\"username\":\"u\\\"\","
@@ -74,7 +70,6 @@ static void read__token_review__yes_no_or_failure(void **state)
         {"<html>", ERR_PARSE, false, ""},
         {"", ERR_PARSE, false, ""},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         bool good = false;
         strbuf_reset(&out);
@@ -89,7 +84,6 @@ static void read__huge_user__is_a_failure(void **state)
 {
     struct strbuf small;
     bool good = false;
-    (void)state;
     strbuf_init(&small, 8);
     assert_int_equal(token_review_read(STR(TR "{\"authenticated\":true,\"user\":{\"username\":"
                                               "\"somebody\"}}}"),
@@ -116,7 +110,6 @@ static void read__access_review__yes_no_or_failure(void **state)
         {TR "{\"allowed\":true}}", ERR_INVALID, false},
         {"[]", ERR_INVALID, false},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         bool allowed = false;
         int rc = access_review_read(str_of(rows[i].text), &allowed, NULL);

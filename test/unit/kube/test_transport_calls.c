@@ -16,7 +16,6 @@ static void call__post__sends_what_an_api_server_needs(void **state)
     static const char *const headers[] = {"X-Test: yes", NULL};
     struct kube_request r = post("/api/v1/x?timeout=4s");
     struct call_result result;
-    (void)state;
     r.headers = headers;
     connect_client();
     call_now(f.client, &r, &result);
@@ -40,7 +39,6 @@ static void call__post__sends_what_an_api_server_needs(void **state)
 static void call__statuses__are_answers(void **state)
 {
     static const int statuses[] = {200, 201, 400, 403, 404, 409, 410, 422, 500, 503};
-    (void)state;
     connect_client();
     for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
         char path[32];
@@ -55,7 +53,6 @@ static void call__retry_after__is_read(void **state)
 {
     struct kube_request r = get("/retry");
     struct call_result result;
-    (void)state;
     connect_client();
     call_now(f.client, &r, &result);
     assert_int_equal(result.outcome.http_status, 429);
@@ -68,7 +65,6 @@ static void call__retry_after__is_read(void **state)
 static void call__redirect__is_not_followed(void **state)
 {
     struct kube_request r = get("/redirect");
-    (void)state;
     connect_client();
     expect(&r, KUBE_ANSWERED, true, 302);
     assert_int_equal(f.seen_n, 1);
@@ -78,7 +74,6 @@ static void call__error_reply__is_described(void **state)
 {
     struct kube_request r = get("/forbidden");
     struct call_result result;
-    (void)state;
     connect_client();
     call_now(f.client, &r, &result);
     assert_string_equal(result.outcome.detail, "pods is forbidden: User \"u\" cannot list");
@@ -87,7 +82,6 @@ static void call__error_reply__is_described(void **state)
 static void call__refused_connection__was_not_sent(void **state)
 {
     struct kube_request r = post("/x");
-    (void)state;
     connect_client();
     http_server_stop(f.server);
     f.server = NULL;
@@ -97,7 +91,6 @@ static void call__refused_connection__was_not_sent(void **state)
 static void call__connection_dropped_behind_the_request__is_lost(void **state)
 {
     struct kube_request r = post("/drop");
-    (void)state;
     connect_client();
     expect(&r, KUBE_LOST, true, 0);
     assert_int_equal(f.seen_n, 1);
@@ -108,7 +101,6 @@ static void call__connection_dropped_behind_the_request__is_lost(void **state)
 static void call__lost_on_a_reused_connection_then_refused__is_lost(void **state)
 {
     struct kube_request r = post("/second-drops");
-    (void)state;
     connect_client();
     expect(&r, KUBE_ANSWERED, true, 200);
     http_server_close_listener(f.server);
@@ -124,7 +116,6 @@ static void call__lost_on_a_reused_connection_then_answered__says_so(void **stat
 {
     struct kube_request r = post("/second-drops");
     struct call_result result;
-    (void)state;
     connect_client();
     call_now(f.client, &r, &result);
     assert_false(result.outcome.sent_again);
@@ -137,7 +128,6 @@ static void call__lost_on_a_reused_connection_then_answered__says_so(void **stat
 static void call__reply_cut_off__is_lost(void **state)
 {
     struct kube_request r = post("/half");
-    (void)state;
     connect_client();
     expect(&r, KUBE_LOST, true, 201);
 }
@@ -146,7 +136,6 @@ static void call__garbage_reply__is_lost(void **state)
 {
     struct kube_request r = post("/garbage");
     struct call_result result;
-    (void)state;
     connect_client();
     call_now(f.client, &r, &result);
     assert_int_equal(result.outcome.kind, KUBE_LOST);
@@ -156,7 +145,6 @@ static void call__garbage_reply__is_lost(void **state)
 static void call__no_answer_before_the_deadline__is_timed_out(void **state)
 {
     struct kube_request r = post("/hang");
-    (void)state;
     connect_client();
     r.deadline_ms = 200;
     expect(&r, KUBE_TIMED_OUT, true, 0);
@@ -165,7 +153,6 @@ static void call__no_answer_before_the_deadline__is_timed_out(void **state)
 static void call__reply_above_the_cap__is_too_large(void **state)
 {
     struct kube_request r = get("/forbidden");
-    (void)state;
     connect_client();
     r.response_bytes_max = 10;
     expect(&r, KUBE_TOO_LARGE, true, 403);
@@ -176,7 +163,6 @@ static void call__line_breaks__are_refused(void **state)
     static const char *const bad_headers[] = {"X: a\r\nY: b", NULL};
     static const char *const paths[] = {"x", "/a b", "/a\r\nHost: evil", "", "/a\x7f"};
     struct err err;
-    (void)state;
     connect_client();
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         struct kube_request r = get(paths[i]);
@@ -202,7 +188,6 @@ static void submit_many(const char *path)
 
 static void calls__200_at_once__share_8_connections(void **state)
 {
-    (void)state;
     f.options.connections_max = 8;
     connect_client();
     submit_many("/x");
@@ -220,7 +205,6 @@ static void calls__waiting_beyond_the_deadline__were_not_sent(void **state)
 {
     struct kube_request gate = get("/gate"), waiting = post("/x");
     struct call_result first, second;
-    (void)state;
     f.options.connections_max = 1;
     connect_client();
     call_result_init(&first);
@@ -241,7 +225,6 @@ static void calls__above_the_limit__are_refused(void **state)
 {
     static struct call_result all[KUBE_IN_FLIGHT_MAX];
     struct kube_request r = get("/gate");
-    (void)state;
     f.options.connections_max = 4;
     connect_client();
     for (int i = 0; i < KUBE_IN_FLIGHT_MAX; i++) {
@@ -261,7 +244,6 @@ static void calls__stop__calls_everybody_back_once(void **state)
 {
     int sent = 0;
     struct kube_request r = get("/x");
-    (void)state;
     f.options.connections_max = 4;
     connect_client();
     submit_many("/hang");
@@ -297,7 +279,6 @@ static void calls__submitted_from_a_callback__run(void **state)
 {
     struct kube_request r = get("/x");
     struct chain chain = {.left = 5};
-    (void)state;
     connect_client();
     call_result_init(&chain.last);
     assert_int_equal(kube_client_submit(f.client, &r, on_chain, &chain, NULL), 0);

@@ -22,7 +22,6 @@ static void expect_auth(const char *expected, int status)
 
 static void auth__replaced_token_file__is_used_after_a_401(void **state)
 {
-    (void)state;
     temp_dir_write(&f.dir, "token", "bad-1");
     f.creds.token_file = f.token_file;
     connect_client();
@@ -37,7 +36,6 @@ static void auth__token_replaced_since_it_was_read__the_same_call_succeeds(void 
 {
     struct kube_request any = get("/x"), create = post("/token");
     struct call_result result;
-    (void)state;
     temp_dir_write(&f.dir, "token", "bad-1");
     f.creds.token_file = f.token_file;
     connect_client();
@@ -54,7 +52,6 @@ static void auth__rejected_again_and_again__not_sent_and_says_why(void **state)
 {
     struct kube_request r = get("/token");
     struct call_result result;
-    (void)state;
     temp_dir_write(&f.dir, "token", "bad-1");
     f.creds.token_file = f.token_file;
     connect_client();
@@ -72,7 +69,6 @@ static void auth__no_token_file__is_not_sent(void **state)
 {
     struct kube_request r = get("/token");
     struct call_result result;
-    (void)state;
     f.creds.token_file = f.token_file;
     connect_client();
     call_now(f.client, &r, &result);
@@ -83,7 +79,6 @@ static void auth__no_token_file__is_not_sent(void **state)
 
 static void auth__literal_token_and_basic__are_sent(void **state)
 {
-    (void)state;
     snprintf(f.token, sizeof(f.token), "literal");
     f.creds.token = f.token;
     connect_client();
@@ -119,7 +114,6 @@ static void client__bad_credentials__are_refused(void **state)
         {"certificate without key", "https://10.0.0.1", NULL, cert, NULL, "together"},
         {"TLS name", "https://10.0.0.1", NULL, NULL, tls_name, "TLS server name"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char server[64];
         struct credentials creds = {.server = server,
@@ -142,7 +136,6 @@ static void item18__loopback_by_address__credentials_may_be_sent(void **state)
                                           "http://[::ffff:127.0.0.1]:1"};
     static char token[] = "t";
 
-    (void)state;
     for (size_t i = 0; i < sizeof(servers) / sizeof(servers[0]); i++) {
         char server[64];
         struct credentials creds = {.server = server, .token = token};
@@ -160,7 +153,6 @@ static void item18__loopback_by_address__credentials_may_be_sent(void **state)
 static void client__path_prefix_in_the_address__comes_first(void **state)
 {
     struct kube_request r = get("/api/v1/pods");
-    (void)state;
     snprintf(f.base_path, sizeof(f.base_path), "%s/k8s/clusters/c-1/", f.server_url);
     f.creds.server = f.base_path;
     connect_client();
@@ -171,7 +163,6 @@ static void client__path_prefix_in_the_address__comes_first(void **state)
 static void client__proxy_in_the_environment__is_not_used(void **state)
 {
     struct kube_request r = get("/x");
-    (void)state;
     setenv("http_proxy", "http://127.0.0.1:1", 1);
     setenv("all_proxy", "http://127.0.0.1:1", 1);
     connect_client();

@@ -56,7 +56,6 @@ static struct kube_stream *new_stream(void)
 static void stream__chunks__arrive_and_the_connection_is_reused(void **state)
 {
     struct kube_stream *s = new_stream();
-    (void)state;
     for (int i = 0; i < 3; i++) {
         struct receiver r = {.n = 0};
         struct kube_outcome o = stream(s, "/chunks", 30000, &r);
@@ -73,7 +72,6 @@ static void stream__other_status__does_not_reach_the_receiver(void **state)
 {
     struct kube_stream *s = new_stream();
     struct receiver r = {.n = 0};
-    (void)state;
     struct kube_outcome o = stream(s, "/forbidden", 30000, &r);
     assert_int_equal(o.kind, KUBE_ANSWERED);
     assert_int_equal(o.http_status, 403);
@@ -88,7 +86,6 @@ static void stream__refusing_receiver__aborts(void **state)
 {
     struct kube_stream *s = new_stream();
     struct receiver r = {.refuse = true};
-    (void)state;
     assert_int_equal(stream(s, "/trickle", 30000, &r).kind, KUBE_ABORTED);
     r.refuse = false; /* and the stream is good for another run */
     assert_int_equal(stream(s, "/chunks", 30000, &r).kind, KUBE_ANSWERED);
@@ -100,7 +97,6 @@ static void stream__silence__ends_it(void **state)
 {
     struct kube_stream *s = new_stream();
     struct receiver r = {.n = 0};
-    (void)state;
     assert_int_equal(stream(s, "/trickle", 200, &r).kind, KUBE_SILENT);
     assert_string_equal(r.text, "event");
     assert_int_equal(stream(s, "/hang", 200, &r).kind, KUBE_SILENT);
@@ -111,7 +107,6 @@ static void stream__lost_and_refused__are_told_apart(void **state)
 {
     struct kube_stream *s = new_stream();
     struct receiver r = {.n = 0};
-    (void)state;
     assert_int_equal(stream(s, "/half", 30000, &r).kind, KUBE_LOST);
     assert_int_equal(stream(s, "/drop", 30000, &r).kind, KUBE_LOST);
     http_server_stop(f.server);
@@ -124,7 +119,6 @@ static void stream__gzip__decoded_where_asked_for(void **state)
 {
     struct kube_stream *s = new_stream();
     struct receiver r = {.gzip = true};
-    (void)state;
     assert_int_equal(stream(s, "/gzip", 30000, &r).kind, KUBE_ANSWERED);
     assert_string_equal(r.text, "one two");
     r = (struct receiver){.gzip = true};
@@ -153,7 +147,6 @@ static void stream__silence_changed_on_the_way__counts(void **state)
     struct kube_stream *s = new_stream();
     const struct kube_stream_request request = {"/trickle", 600000, "watch", "pods", false};
     struct kube_outcome o;
-    (void)state;
     kube_stream_run(s, &request, be_patient, s, &o);
     assert_int_equal(o.kind, KUBE_SILENT);
     assert_non_null(strstr(o.detail, "250 ms"));
@@ -187,7 +180,6 @@ static void stream__half_open__is_probed_by_the_kernel(void **state)
 {
     struct kube_stream *s = new_stream();
     struct receiver r = {.n = 0};
-    (void)state;
     assert_int_equal(stream(s, "/chunks", 30000, &r).kind, KUBE_ANSWERED);
     int fd = client_socket(); /* kept for the next run */
     assert_int_equal(option_of(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
@@ -208,7 +200,6 @@ static void stream__interrupted__is_cancelled_and_usable(void **state)
     struct kube_stream *s = new_stream();
     struct receiver r = {.n = 0};
     pthread_t thread;
-    (void)state;
     assert_int_equal(pthread_create(&thread, NULL, interrupt_when_seen, s), 0);
     assert_int_equal(stream(s, "/hang", 600000, &r).kind, KUBE_CANCELLED);
     pthread_join(thread, NULL);

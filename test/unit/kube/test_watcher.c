@@ -138,7 +138,6 @@ static void wait_for(const char *text)
 
 static int setup(void **state)
 {
-    (void)state;
     memset(&f, 0, sizeof(f));
     BUG_ON(pthread_mutex_init(&f.lock, NULL) != 0 || pthread_cond_init(&f.changed, NULL) != 0);
     strbuf_init(&f.told, 64 * 1024);
@@ -152,7 +151,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     kube_client_free(f.client);
     http_server_stop(f.server);
     strbuf_fini(&f.told);
@@ -168,7 +166,6 @@ static void start(void)
 
 static void watcher__lists_watches_and_goes_on_after_a_break(void **state)
 {
-    (void)state;
     start();
     wait_for("w1;");
     kube_watcher_stop(f.watcher);
@@ -180,7 +177,6 @@ static void watcher__lists_watches_and_goes_on_after_a_break(void **state)
 
 static void watcher__relist__lists_again_and_watches_on(void **state)
 {
-    (void)state;
     start();
     wait_for("w1;");
     kube_watcher_relist(f.watcher);
@@ -192,7 +188,6 @@ static void watcher__relist__lists_again_and_watches_on(void **state)
 static void watcher__stats__say_what_happened(void **state)
 {
     struct reflector_stats stats = {.synced = false};
-    (void)state;
     start();
     wait_for("w0;");
     wait_for("w1;");
@@ -207,7 +202,6 @@ static void watcher__stats__say_what_happened(void **state)
 
 static void watcher__stop_while_waiting__returns(void **state)
 {
-    (void)state;
     f.refuse = true;
     start();
     struct reflector_stats stats;

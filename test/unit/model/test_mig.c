@@ -31,7 +31,6 @@ static const struct mig_shape *shape(const struct mig_family *f, const char *pro
 
 static void profile__text_of_the_tables__reads_back_the_same(void **state)
 {
-    (void)state;
     for (size_t i = 0; mig_families[i] != NULL; i++) {
         for (size_t j = 0; j < mig_families[i]->shape_n; j++) {
             char text[MIG_PROFILE_BYTES_MAX], resource[64];
@@ -53,7 +52,6 @@ static void profile__text_of_the_tables__reads_back_the_same(void **state)
 
 static void profile__every_number__has_a_text_of_its_own(void **state)
 {
-    (void)state;
     for (unsigned slices = 1; slices <= 7; slices++) {
         for (unsigned gb = 1; gb <= MIG_GB_MAX; gb++) {
             for (unsigned media = 0; media < 2; media++) {
@@ -102,7 +100,6 @@ static void profile__not_of_the_form__none(void **state)
         "1g.99999999999999999999gb",
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         if (mig_profile_parse(str_of(bad[i])) != MIG_NO_PROFILE) {
             fail_msg("taken: \"%s\"", bad[i]);
@@ -154,7 +151,6 @@ static void family_of__names_of_cards__the_right_table_or_none(void **state)
         {"", 40960, NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct mig_family *f = mig_family_of(str_of(rows[i].model), rows[i].mem_mib);
         const char *got = f == NULL ? "none" : f->name;
@@ -199,7 +195,6 @@ static void compute_is_enough(const struct mig_family *f, uint16_t occupied, uns
 
 static void layouts__every_family__never_want_more_compute_than_there_is(void **state)
 {
-    (void)state;
     for (size_t i = 0; mig_families[i] != NULL; i++) {
         count_layouts(mig_families[i], true, 0, 0, compute_is_enough, 0);
     }
@@ -234,7 +229,6 @@ static void room_is_the_most(const struct mig_family *f, uint16_t occupied, unsi
 
 static void count_room__every_layout_of_every_family__equals_exhaustive_search(void **state)
 {
-    (void)state;
     for (size_t i = 0; mig_families[i] != NULL; i++) {
         const struct mig_family *f = mig_families[i];
 
@@ -251,7 +245,6 @@ static void families__seven_slices__are_cut_alike(void **state)
 {
     const struct mig_family *a = family("a100-40gb");
 
-    (void)state;
     for (size_t i = 0; mig_families[i] != NULL; i++) {
         const struct mig_family *f = mig_families[i];
 
@@ -288,7 +281,6 @@ static unsigned place_until_full(const char *family_name, const char *profile)
 
 static void a100_40__one_profile_only__seven_1g_three_2g_never_four(void **state)
 {
-    (void)state;
     assert_int_equal(place_until_full("a100-40gb", "1g.5gb"), 7);
     assert_int_equal(place_until_full("a100-40gb", "1g.5gb+me"), 1);
     assert_int_equal(place_until_full("a100-40gb", "1g.10gb"), 4);
@@ -304,7 +296,6 @@ static void a100_40__one_profile_only__seven_1g_three_2g_never_four(void **state
 
 static void profile_facts__compute_and_maximum__by_family(void **state)
 {
-    (void)state;
     assert_int_equal(mig_profile_milli(MIG_PROFILE(1, 5)), 142);
     assert_int_equal(mig_profile_milli(MIG_PROFILE(3, 40)), 428);
     assert_int_equal(mig_profile_milli(MIG_PROFILE(7, 80)), 1000);
@@ -341,7 +332,6 @@ static void choose_start__known_situations__what_large_instances_need_stays_free
     };
     const struct mig_family *f = family("a100-80gb");
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         int got = mig_choose_start(f, shape(f, rows[i].profile), rows[i].occupied);
 
@@ -393,7 +383,6 @@ static void serve(const struct mig_family *f, unsigned depth, uint16_t ours, uin
 
 static void choose_start__all_sequences_of_five_requests__never_overlaps_and_serves_more(void **state)
 {
-    (void)state;
     for (size_t i = 0; mig_families[i] != NULL; i++) {
         struct served total = {0};
 

@@ -22,7 +22,6 @@ static struct strbuf rendered(struct metrics *m)
 
 static void catalog__all_series_used__stay_within_the_budget(void **state)
 {
-    (void)state;
     struct metrics *m = catalog_metrics_new();
     assert_in_range(metrics_max_lines(m), FGPU_METRIC__MAX * 3, LINES_BUDGET);
     metrics_free(m);
@@ -40,7 +39,6 @@ static double number_after(const char *text, const char *series)
 
 static void catalog__fresh__has_process_figures_build_info_and_zeros(void **state)
 {
-    (void)state;
     struct metrics *m = catalog_metrics_new();
     struct strbuf out = rendered(m);
     assert_true(number_after(out.p, "\nprocess_start_time_seconds ") > 1700000000.0);
@@ -104,7 +102,6 @@ static bool sample_is_valid(const char *line, const char *family)
 
 static void catalog__every_metric_in_use__exposition_is_well_formed(void **state)
 {
-    (void)state;
     struct metrics *m = catalog_metrics_new();
     metric_inc(METRIC(m, FGPU_REQUESTS_TOTAL, "filter", "ok"));
     metric_inc(METRIC(m, FGPU_BIND_OUTCOMES_TOTAL, "unknown"));

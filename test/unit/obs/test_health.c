@@ -24,7 +24,6 @@ static void init(struct health *h)
 
 static void health__bodies__are_those_of_kubernetes(void **state)
 {
-    (void)state;
     const struct {
         const char *name;
         enum health_endpoint endpoint;
@@ -142,7 +141,6 @@ static void health__bodies__are_those_of_kubernetes(void **state)
 
 static void health__single_check__tells_its_reason(void **state)
 {
-    (void)state;
     struct health h;
     init(&h);
     sync_reason = "first list not complete";
@@ -160,7 +158,6 @@ static void health__single_check__tells_its_reason(void **state)
 
 static void health__first_failure__names_check_and_reason(void **state)
 {
-    (void)state;
     struct health h;
     init(&h);
     struct strbuf out;
@@ -176,7 +173,6 @@ static void health__first_failure__names_check_and_reason(void **state)
 
 static void health__no_checks__healthy(void **state)
 {
-    (void)state;
     struct health h;
     health_init(&h);
     struct strbuf out;

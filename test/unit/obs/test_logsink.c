@@ -57,7 +57,6 @@ static void write_at_line_88(const struct log *log, enum log_level level, const 
 
 static void logsink__text__klog_header_and_escapes(void **state)
 {
-    (void)state;
     const struct {
         const char *name;
         enum log_level level;
@@ -102,7 +101,6 @@ static void logsink__text__klog_header_and_escapes(void **state)
 
 static void logsink__json__one_object_per_line(void **state)
 {
-    (void)state;
     struct sink_fixture f;
     start(&f, LOGSINK_JSON, 4);
     const struct log *log = logsink_log(f.sink);
@@ -121,7 +119,6 @@ static void logsink__json__one_object_per_line(void **state)
 
 static void logsink__verbosity__changes_at_run_time(void **state)
 {
-    (void)state;
     struct sink_fixture f;
     start(&f, LOGSINK_TEXT, 2);
     const struct log *log = logsink_log(f.sink);
@@ -156,7 +153,6 @@ static bool is_json(struct str line)
 
 static void logsink__records_that_are_too_long__cut_but_well_formed(void **state)
 {
-    (void)state;
     enum { LONG = 20000, FIELDS = 300 };
     char *big = malloc(LONG);
     struct log_field *fields = calloc(FIELDS, sizeof(*fields));
@@ -191,7 +187,6 @@ static void logsink__records_that_are_too_long__cut_but_well_formed(void **state
 
 static void logsink__reader_that_does_not_keep_up__records_are_lost_and_counted(void **state)
 {
-    (void)state;
     struct sink_fixture f;
     start(&f, LOGSINK_TEXT, 0);
     assert_true(fcntl(f.fds[1], F_SETPIPE_SZ, 4 * 4096) > 0);
@@ -215,7 +210,6 @@ static void logsink__reader_that_does_not_keep_up__records_are_lost_and_counted(
 
 static void logsink__write_fails__is_a_loss(void **state)
 {
-    (void)state;
     int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
     assert_true(fd >= 0);
     struct logsink *s = logsink_new(fd, LOGSINK_TEXT, 0, clock_system());
@@ -237,7 +231,6 @@ static void *log_many(void *arg)
 
 static void logsink__several_threads__whole_lines(void **state)
 {
-    (void)state;
     struct sink_fixture f;
     start(&f, LOGSINK_TEXT, 0);
     struct log log = *logsink_log(f.sink);

@@ -44,7 +44,6 @@ static void expect_text(struct metrics *m, const char *expected)
 
 static void metrics__exposition__exact_text(void **state)
 {
-    (void)state;
     struct metrics *m = metrics_new(DEFS, METRIC_N);
     metric_add(METRIC(m, CALLS, "bind", "a\"b\\c\nd"), 3);
     metric_inc(METRIC(m, CALLS, "bind", "a\"b\\c\nd"));
@@ -85,7 +84,6 @@ static void metrics__exposition__exact_text(void **state)
 
 static void metrics__bucket_bounds__every_power_belongs_to_its_bucket(void **state)
 {
-    (void)state;
     static const struct metric_def def[] = {{.name = "b_seconds",
                                              .help = "B.",
                                              .type = METRIC_HISTOGRAM,
@@ -116,7 +114,6 @@ static void metrics__bucket_bounds__every_power_belongs_to_its_bucket(void **sta
 
 static void metrics__too_many_or_unknown_values__counted_as_other(void **state)
 {
-    (void)state;
     struct metrics *m = metrics_new(DEFS, METRIC_N);
     for (int code = 0; code < 1000; code++) {
         char text[16];
@@ -145,7 +142,6 @@ static void collect_depth(void *ctx, struct metrics *m)
 
 static void metrics__collector__runs_at_every_rendering(void **state)
 {
-    (void)state;
     struct metrics *m = metrics_new(DEFS, METRIC_N);
     int calls = 0;
     metrics_add_collector(m, collect_depth, &calls);
@@ -182,7 +178,6 @@ static void *hammer(void *arg)
 
 static void metrics__several_threads__nothing_is_lost(void **state)
 {
-    (void)state;
     struct metrics *m = metrics_new(DEFS, METRIC_N);
     pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++) {

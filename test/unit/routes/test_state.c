@@ -180,7 +180,6 @@ static void document__one_pod__golden(void **state)
         "{\"apiVersion\":\"fgpu.io/v1alpha1\",\"kind\":\"FgpuConfiguration\",";
     char *text;
 
-    (void)state;
     cluster_node(&cluster,
                  &(struct node_spec){.name = "n1", .gpu_n = 1, .mem_mib = 81920, .source = INVENTORY_ANNOTATION});
     cluster_pod(&cluster, &(struct pod_spec){.namespace_ = "ns",
@@ -200,7 +199,6 @@ static void document__one_of_everything__keeps_the_schema(void **state)
     const struct pod odd = {.namespace_ = STR("ns"), .name = STR("large"), .uid = STR("uid-7")};
     cJSON *json;
 
-    (void)state;
     fill(&cluster);
     cluster.context.unreadable = unreadable_new();
     unreadable_note(cluster.context.unreadable, &(struct kube_object){.resource = KUBE_PODS, .pod = &odd},
@@ -231,7 +229,6 @@ static void schema__spoilt_documents__refused(void **state)
     };
     cJSON *schema = schema_load(FGPU_SOURCE_DIR "/config/state.schema.json");
 
-    (void)state;
     fill(&cluster);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         cJSON *json = cluster_state(&cluster, NULL, NULL);
@@ -260,7 +257,6 @@ static void document__allocation_states__as_documented(void **state)
 {
     cJSON *json;
 
-    (void)state;
     fill(&cluster);
     json = cluster_state(&cluster, NULL, NULL);
     assert_string_equal(allocations(json_at(node_of(json, "n-shared"), "gpus.0.allocations")),
@@ -279,7 +275,6 @@ static void document__nodes__say_where_their_gpus_come_from(void **state)
     cJSON *json;
     const cJSON *broken, *unseen, *whole;
 
-    (void)state;
     fill(&cluster);
     json = cluster_state(&cluster, NULL, NULL);
     assert_string_equal(node_names(json), "n-broken n-gfd n-shared n-template n-unseen n-whole");
@@ -310,7 +305,6 @@ static void document__host__what_all_pods_leave_of_the_machine(void **state)
     cJSON *json;
     const cJSON *n;
 
-    (void)state;
     cluster_node(&cluster, &(struct node_spec){.name = "both", .gpu_n = 1, .mem_mib = 4096, .host = {8000, 1000}});
     cluster_node(&cluster, &(struct node_spec){.name = "cores", .host = {4000, 0}});
     cluster_node(&cluster, &(struct node_spec){.name = "neither"});
@@ -346,7 +340,6 @@ static void document__lists_behind_the_nodes__say_what_is_wrong(void **state)
 {
     cJSON *json;
 
-    (void)state;
     fill(&cluster);
     json = cluster_state(&cluster, NULL, NULL);
     assert_string_equal(pods(json_at(json, "conflicts")), "c/early c/edited c/foreign");
@@ -365,7 +358,6 @@ static void document__capacity_shrinks__negative_free_lost_gpu_and_conflicts(voi
     cJSON *json;
     const cJSON *gpu;
 
-    (void)state;
     cluster_node(&cluster,
                  &(struct node_spec){
                      .name = "n", .gpu_n = 2, .mem_mib = 8192, .plugin_managed_n = 0, .source = INVENTORY_ANNOTATION});
@@ -434,7 +426,6 @@ static void document__gpu_given_twice_and_a_foreign_decision__are_incidents(void
     } rows[] = {{NULL, NULL, 2}, {"n", NULL, 2}, {"m", NULL, 0}, {NULL, "a", 1}, {NULL, "b", 2}, {NULL, "c", 0}};
     cJSON *json;
 
-    (void)state;
     cluster_node(&cluster,
                  &(struct node_spec){.name = "n", .gpu_n = 2, .mem_mib = 8192, .source = INVENTORY_ANNOTATION});
     cluster_node(&cluster,
@@ -476,7 +467,6 @@ static void document__one_node__that_node_and_the_whole_summary(void **state)
 {
     cJSON *json;
 
-    (void)state;
     fill(&cluster);
     json = cluster_state(&cluster, "n-template", NULL);
     assert_valid(json);
@@ -503,7 +493,6 @@ static void document__one_namespace__its_pods_and_their_nodes(void **state)
         {"none", "", "", ""},
     };
 
-    (void)state;
     fill(&cluster);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         cJSON *json = cluster_state(&cluster, NULL, rows[i].namespace_);
@@ -526,7 +515,6 @@ static void summary__mixed_cluster__totals_without_lists(void **state)
     struct strbuf out;
     cJSON *json;
 
-    (void)state;
     fill(&cluster);
     strbuf_init(&out, 1 << 16);
     assert_int_equal(state_write_summary(&cluster.context, &out), store_generation(cluster.store));
@@ -551,7 +539,6 @@ static void document__before_the_first_list__says_not_ready(void **state)
     struct cluster c;
     cJSON *json;
 
-    (void)state;
     cluster_init_unsynced(&c);
     c.context.is_ready = NULL; /* the store's own view */
     c.context.cursors = NULL;
@@ -573,7 +560,6 @@ static void document__ledger_changes_while_read__one_generation(void **state)
     struct strbuf out;
     char *before;
 
-    (void)state;
     fill(&cluster);
     before = cluster_state_text(&cluster, NULL, NULL);
     d = state_document_new(&cluster.context, STR_NULL, STR_NULL);
@@ -597,7 +583,6 @@ static void document__facts_in_another_order__same_text(void **state)
     struct cluster a, b;
     char *x, *y;
 
-    (void)state;
     cluster_init(&a);
     cluster_init(&b);
     for (int i = 0; i < 40; i++) {
@@ -639,7 +624,6 @@ static void document__numbers__integers_only(void **state)
     char *text;
     bool quoted = false;
 
-    (void)state;
     fill(&cluster);
     text = cluster_state_text(&cluster, NULL, NULL);
     for (const char *p = text + 1; *p != '\0'; p++) {

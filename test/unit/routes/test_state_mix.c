@@ -78,14 +78,12 @@ static void add_pod(const char *prefix, int i, const char *node, int32_t milli, 
 
 static void demand_histogram__nothing_yet__empty(void **state)
 {
-    (void)state;
     expect_demand_histogram("{\"arrived\":0,\"departed\":0,\"churnPermille\":0,\"kinds\":0,\"weight\":0,"
                             "\"shapes\":[]}");
 }
 
 static void demand_histogram__pods_of_several_kinds__told_by_frequency(void **state)
 {
-    (void)state;
     cluster_node(&cluster,
                  &(struct node_spec){.name = "n1", .gpu_n = 2, .mem_mib = 8192, .source = INVENTORY_ANNOTATION});
     add_pod("light", 0, "n1", 0, 4000);
@@ -109,7 +107,6 @@ static void demand_histogram__more_kinds_than_are_told__the_first_32(void **stat
     char *text;
     cJSON *demand_histogram;
 
-    (void)state;
     for (int i = 0; i < 64; i++) {
         add_pod("p", i, NULL, 100 + i, 0);
     }
@@ -127,7 +124,6 @@ static void prices__after_a_decision_of_rsp__told(void **state)
     char *text;
     cJSON *demand_histogram;
 
-    (void)state;
     cluster_node(&cluster,
                  &(struct node_spec){.name = "n1", .gpu_n = 8, .mem_mib = 8192, .source = INVENTORY_ANNOTATION});
     for (int i = 0; i < 20; i++) {

@@ -384,7 +384,6 @@ static void write_filter__each_outcome__golden(void **state)
     struct filter_result r = {.outcome = FILTER_SOME_FIT, .results = fits, .result_n = 3, .fit_n = 2};
     struct strbuf out;
 
-    (void)state;
     strbuf_init(&out, 1 << 16);
     wire_write_filter(&out, &args, &r);
     assert_reply(&out, "{\"NodeNames\":[\"n3\",\"n1\"],\"Nodes\":null,\"FailedNodes\":{},"
@@ -419,7 +418,6 @@ static void write_filter__whole_nodes__echoed_unchanged(void **state)
     struct filter_result r = {.outcome = FILTER_SOME_FIT, .results = results, .result_n = 2, .fit_n = 2};
     struct strbuf out;
 
-    (void)state;
     strbuf_init(&out, 1 << 16);
     wire_write_filter(&out, &args, &r);
     assert_reply(&out, "{\"Nodes\":{\"metadata\":{},\"items\":[{\"metadata\":{\"name\":\"n2\"}},"
@@ -479,7 +477,6 @@ static void write_filter__nothing_fits__every_node_once_with_its_reason(void **s
     struct extender_args args = {.names = names, .name_n = MANY};
     struct filter_result r = {.outcome = FILTER_NONE_FITS, .results = results, .result_n = MANY};
 
-    (void)state;
     for (int i = 0; i < MANY; i++) {
         snprintf(texts[i], sizeof(texts[i]), "node-%d", i);
         names[i] = str_of(texts[i]);
@@ -493,7 +490,6 @@ static void write_filter__every_defect__one_constant_reason_for_all(void **state
     struct str names[] = {STR("n1"), STR("n2"), STR("n3")};
     struct extender_args args = {.names = names, .name_n = 3};
 
-    (void)state;
     for (int defect = DEMAND_OK + 1; defect < DEMAND_DEFECT__MAX; defect++) {
         struct filter_result r = {
             .outcome = FILTER_DEFECT, .defect = (enum demand_defect)defect, .names = names, .name_n = 3};
@@ -550,7 +546,6 @@ static void write_priorities__ranked__golden(void **state)
     struct prioritize_result r = {ranked, points, 3};
     struct strbuf out;
 
-    (void)state;
     strbuf_init(&out, 1 << 16);
     wire_write_priorities(&out, &r);
     assert_reply(&out, "[{\"Host\":\"n2\",\"Score\":10},{\"Host\":\"n1\",\"Score\":7},{\"Host\":"
@@ -565,7 +560,6 @@ static void write_bind__outcome__golden(void **state)
 {
     struct strbuf out;
 
-    (void)state;
     strbuf_init(&out, 4096);
     wire_write_bind(&out, NULL);
     assert_reply(&out, "{\"Error\":\"\"}");

@@ -113,7 +113,6 @@ static void sign_verify__any_bit_changed__refused(void **state)
     struct sign_key key, other;
     const struct str text = {(const char *)bytes, 5};
 
-    (void)state;
     assert_int_equal(sign_key_make(&key, NULL), 0);
     assert_int_equal(sign_key_make(&other, NULL), 0);
     assert_int_equal(sign_bytes(&key, text, signature, NULL), 0);

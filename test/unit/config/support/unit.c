@@ -36,10 +36,10 @@ void expect_kubeconfig_refused(struct str text, const char *context, const char 
 {
     struct credentials c = {0}, zero = {0};
     struct err err = {0};
-    int r = kubeconfig_parse("k", text, context, &c, &err);
+    int rc = kubeconfig_parse("k", text, context, &c, &err);
 
     expect_text(str_of(err.msg), want, row);
-    assert_int_equal(r, -ERR_INVALID);
+    assert_int_equal(rc, -ERR_INVALID);
     assert_null(strstr(err.msg, "hush"));
     assert_memory_equal(&c, &zero, sizeof(c));
 }

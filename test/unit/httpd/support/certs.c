@@ -121,11 +121,11 @@ bool tls_client_open(struct tls_client *c, uint16_t port, const struct tls_wish 
     OK(gnutls_priority_set_direct(c->session, w->priorities != NULL ? w->priorities : "NORMAL", NULL));
     OK(gnutls_credentials_set(c->session, GNUTLS_CRD_CERTIFICATE, c->credentials));
     gnutls_transport_set_int(c->session, c->fd);
-    int r;
+    int rc;
     do {
-        r = gnutls_handshake(c->session);
-    } while (r < 0 && !gnutls_error_is_fatal(r));
-    return r == 0;
+        rc = gnutls_handshake(c->session);
+    } while (rc < 0 && !gnutls_error_is_fatal(rc));
+    return rc == 0;
 }
 
 int tls_client_get(struct tls_client *c, const char *path, gnutls_alert_description_t *ret_alert)

@@ -53,10 +53,10 @@ bool client_refused(uint16_t port)
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(fd >= 0);
     const struct sockaddr_in in = loopback(port);
-    const int r = connect(fd, (const struct sockaddr *)&in, sizeof(in));
+    const int rc = connect(fd, (const struct sockaddr *)&in, sizeof(in));
     const int e = errno;
     close(fd);
-    return r != 0 && e == ECONNREFUSED;
+    return rc != 0 && e == ECONNREFUSED;
 }
 
 void client_close(struct client *c)
