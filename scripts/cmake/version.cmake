@@ -1,5 +1,5 @@
-# Version strings for `fgpu version`, /version and fgpu_build_info. The commit is read once, at configure
-# time; a tree without git says "unknown".
+# Version strings for `fgpu version`, /version and fgpu_build_info. The commit is read when CMake configures, and a
+# new commit or another branch makes it configure anew; a tree without git says "unknown".
 find_package(Git QUIET)
 set(FGPU_GIT_COMMIT unknown)
 if(GIT_FOUND)
@@ -9,6 +9,12 @@ if(GIT_FOUND)
                     RESULT_VARIABLE failed)
     if(NOT failed)
         set(FGPU_GIT_COMMIT ${commit})
+        execute_process(COMMAND ${GIT_EXECUTABLE} rev-parse --path-format=absolute --git-path logs/HEAD
+                        WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+                        OUTPUT_VARIABLE moves OUTPUT_STRIP_TRAILING_WHITESPACE)
+        if(EXISTS "${moves}")
+            set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${moves}")
+        endif()
     endif()
 endif()
 add_compile_definitions(FGPU_VERSION="v${PROJECT_VERSION}")
