@@ -131,6 +131,12 @@ void ledger_floor_raise(struct pod_entry *p, struct device_ref ref, const struct
             return;
         }
     }
+    if (p->floor_n == POD_FLOORS_MAX) {
+        for (size_t i = 0; i < p->floor_n; i++) { /* no room to say which device: all of them, so that no charge falls */
+            ledger_charge_max(&p->floors[i].charge, c);
+        }
+        return;
+    }
     p->floors = xreallocarray(p->floors, p->floor_n + 1, sizeof(*p->floors));
     p->floors[p->floor_n++] = (struct pod_floor){ref, *c};
 }

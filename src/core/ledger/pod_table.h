@@ -16,7 +16,9 @@ struct pod_charge {
     struct charge charge;
 };
 
-/* The most ever charged on a device for a pod whose request can be edited. */
+/* The most ever charged on a device for a pod whose request can be edited. Records of that pod may name any devices, so
+ * there is a bound; what comes beyond it raises all of them. */
+#define POD_FLOORS_MAX (2 * DEVICES_PER_NODE_MAX)
 struct pod_floor {
     struct device_ref ref;
     struct charge charge;

@@ -1,7 +1,10 @@
 /* What pod authors, and events in an unlucky order, must not achieve: one situation each. Most were found by
  * test_ledger_random.c. */
+#include "core/ledger/state.h"
 #include "core/support/tested_ledger.h"
 #include "support/cmocka.h"
+
+#include <stdio.h>
 
 static const struct demand nothing = {.dialect = ""};
 
@@ -59,6 +62,35 @@ static void rule1__foreign_pod_cannot_be_read_for_a_while__charge_returns_to_the
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 0);
     fixture_pod(&fx, "a", &d, "n1", NULL);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 500);
+}
+
+/* A tenant can write records as often as it likes, of devices that nobody has: what they leave must be bounded. */
+static void rule8__unsigned_record_is_rewritten_without_end__what_is_remembered_is_bounded_and_never_falls(void **state)
+{
+    struct demand d = ANNOTATED_SHARE_OF(300);
+    struct assigned_container c;
+    struct assigned_device dev;
+    char uuid[32];
+    struct assignment as = fixture_record(&c, &dev, "x", uuid, 1, 100, GIB);
+    const struct pod_entry *p;
+
+    c.name = STR("stranger");
+    fixture_pod(&fx, "a", &d, NULL, NULL);
+    for (int i = 0; i < 1000; i++) {
+        dev.uuid = (struct str){uuid, (size_t)snprintf(uuid, sizeof(uuid), "GPU-invented-%d", i)};
+        fixture_pod(&fx, "a", &d, "n1", &as);
+    }
+    p = &fx.l->pods[ledger_pod_lookup(fx.l, STR("a"))];
+    assert_true(p->floor_n <= POD_FLOORS_MAX);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 1), 700);
+
+    dev = (struct assigned_device){STR("GPU-lost"), 9, 800, GIB}; /* for want of room all are remembered as that large */
+    fixture_pod(&fx, "a", &d, "n1", &as);
+    assert_int_equal(p->floor_n, POD_FLOORS_MAX);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 200);
+    fixture_pod(&fx, "a", &d, "n1", NULL);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 200);
 }
 
 /* Two app containers and an init container, all on one device, as the record says. */
@@ -455,6 +487,7 @@ int main(void)
         T(rule1__foreign_pod_edits_its_request__charge_never_falls),
         T(rule1__foreign_pod_brings_a_smaller_record__device_keeps_the_larger_charge),
         T(rule1__record_of_another_shape__request_counts_everywhere_and_record_on_its_device),
+        T(rule8__unsigned_record_is_rewritten_without_end__what_is_remembered_is_bounded_and_never_falls),
         T(rule1__foreign_pod_cannot_be_read_for_a_while__charge_returns_to_the_request),
         T(rule1__restart_after_edit__recorded_amounts_are_summed_over_a_phase),
         T(withdrawn_while_pending__bound_by_somebody_else__asks_for_nothing),
