@@ -10,10 +10,10 @@
 
 /* A pod that may leave. */
 struct candidate {
-    uint32_t pod; /* index into the ledger's pods */
-    bool named;   /* by the caller */
-    bool leaves;
-    int64_t size; /* compute it holds; breaks ties of priority */
+    uint32_t pod;  /* index into the ledger's pods */
+    uint32_t slot; /* its place among the pods of the node */
+    bool named;    /* by the caller */
+    int64_t size;  /* compute it holds; breaks ties of priority */
     int32_t priority;
 };
 
@@ -24,19 +24,14 @@ struct scene {
     const uint8_t *models;
     struct candidate *candidates;
     size_t n;
+    bool *leaves; /* by place */
 };
 
 static bool leaves(const struct pod_entry *p, const void *ctx)
 {
     const struct scene *s = ctx;
-    uint32_t pod = (uint32_t)(p - s->l->pods);
 
-    for (size_t i = 0; i < s->n; i++) {
-        if (s->candidates[i].pod == pod) {
-            return s->candidates[i].leaves;
-        }
-    }
-    return false;
+    return s->leaves[p->node_slot];
 }
 
 /* What the pod's tenant has left when those that leave are gone. */
@@ -49,7 +44,7 @@ static struct holding residual_without(const struct scene *s)
     for (size_t i = 0; tenant != TENANCY_NONE && i < s->n; i++) {
         const struct pod_entry *p = &s->l->pods[s->candidates[i].pod];
 
-        if (s->candidates[i].leaves && t->spaces[p->space].tenant == tenant) {
+        if (s->leaves[p->node_slot] && t->spaces[p->space].tenant == tenant) {
             residual.milli += residual.milli == INT64_MAX ? 0 : p->held.milli;
             residual.mem_mib += residual.mem_mib == INT64_MAX ? 0 : p->held.mem_mib;
         }
@@ -111,11 +106,11 @@ static int compare(const void *a, const void *b)
 static bool gather(struct scene *s, struct arena *a)
 {
     const struct node_entry *n = &s->l->nodes[s->node];
-
     uint8_t *models = arena_alloc(a, intern_count(s->l->models) + 1);
 
-    s->candidates = arena_alloc(a, (n->pod_n + 1) * sizeof(*s->candidates));
-    if (s->candidates == NULL || models == NULL) {
+    s->candidates = ARENA_ARRAY(a, n->pod_n + 1, struct candidate);
+    s->leaves = ARENA_ARRAY(a, n->pod_n + 1, bool);
+    if (s->candidates == NULL || s->leaves == NULL || models == NULL) {
         return false;
     }
     s->models = models_allowed(s->l->models, s->r->demand, models);
@@ -124,7 +119,7 @@ static bool gather(struct scene *s, struct arena *a)
         bool named = is_named(s->r, p->uid);
 
         if (named || may_leave(p, s->r)) {
-            s->candidates[s->n++] = (struct candidate){n->pods[i], named, true, size_of(p), p->priority};
+            s->candidates[s->n++] = (struct candidate){n->pods[i], i, named, size_of(p), p->priority};
         }
     }
     qsort(s->candidates, s->n, sizeof(*s->candidates), compare);
@@ -134,7 +129,7 @@ static bool gather(struct scene *s, struct arena *a)
 static void set_unnamed(struct scene *s, bool leave)
 {
     for (size_t i = 0; i < s->n; i++) {
-        s->candidates[i].leaves = s->candidates[i].named || leave;
+        s->leaves[s->candidates[i].slot] = s->candidates[i].named || leave;
     }
 }
 
@@ -151,8 +146,8 @@ static bool choose(struct scene *s)
     }
     for (size_t i = 0; i < s->n; i++) {
         if (!s->candidates[i].named) {
-            s->candidates[i].leaves = false;
-            s->candidates[i].leaves = !fits(s);
+            s->leaves[s->candidates[i].slot] = false;
+            s->leaves[s->candidates[i].slot] = !fits(s);
         }
     }
     return true;
@@ -177,7 +172,7 @@ static bool answer(const struct scene *s, struct arena *a, const struct str **re
              next++) {
             struct str uid = s->l->pods[s->candidates[next].pod].uid;
 
-            if (s->candidates[next].leaves && !s->candidates[next].named) {
+            if (s->leaves[s->candidates[next].slot] && !s->candidates[next].named) {
                 all[n] = arena_str(a, uid);
                 n += all[n].p != NULL;
             }
