@@ -27,7 +27,6 @@ struct node {
     struct str uid;
     struct str resource_version;
     bool unschedulable;
-    bool deleting;
     struct kv_list labels;
     struct kv_list annotations;
     struct kv_list allocatable; /* resource name -> quantity text */

@@ -195,7 +195,6 @@ static bool decode_node_metadata(struct json_reader *r, void *at)
         {STR("name"), kube_decode_text, offsetof(struct node, name)},
         {STR("uid"), kube_decode_text, offsetof(struct node, uid)},
         {STR("resourceVersion"), kube_decode_text, offsetof(struct node, resource_version)},
-        {STR("deletionTimestamp"), kube_decode_presence, offsetof(struct node, deleting)},
         {STR("labels"), kube_decode_kv_list, offsetof(struct node, labels)},
         {STR("annotations"), kube_decode_kv_list, offsetof(struct node, annotations)},
     };

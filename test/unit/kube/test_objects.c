@@ -326,7 +326,6 @@ static void node__all_fields__are_read(void **state)
     assert_text(n.uid, "u");
     assert_text(n.resource_version, "5");
     assert_true(n.unschedulable);
-    assert_false(n.deleting);
     assert_kv(n.labels, "a", "b");
     assert_kv(n.annotations, "fgpu.io/gpus", "{\"v\":1}");
     assert_kv(n.allocatable, "nvidia.com/gpu", "4");

@@ -50,7 +50,7 @@ void render_node(struct strbuf *out, const struct node *n)
     add(out, n->name);
     add(out, n->uid);
     add(out, n->resource_version);
-    strbuf_addf(out, "unschedulable %d deleting %d\n", n->unschedulable, n->deleting);
+    strbuf_addf(out, "unschedulable %d\n", n->unschedulable);
     add_list(out, n->labels);
     add_list(out, n->annotations);
     add_list(out, n->allocatable);
