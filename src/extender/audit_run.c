@@ -24,17 +24,6 @@ void audit_fail(struct audit *a, const char *text)
 
 /* ---- suspects ---- */
 
-static struct str put(char **at, struct str s)
-{
-    struct str copy = {*at, s.n};
-
-    if (s.n > 0) {
-        memcpy(*at, s.p, s.n);
-    }
-    *at += s.n;
-    return copy;
-}
-
 static void suspect_add(struct audit *a, uint64_t touched, struct str id, struct str namespace_, struct str name)
 {
     struct suspect s = {.resource = a->resource, .touched = touched};
@@ -51,9 +40,9 @@ static void suspect_add(struct audit *a, uint64_t touched, struct str id, struct
         a->suspects = xreallocarray(a->suspects, a->suspect_cap, sizeof(*a->suspects));
     }
     at = s.text = xmalloc(id.n + namespace_.n + name.n);
-    s.id = put(&at, id);
-    s.namespace_ = put(&at, namespace_);
-    s.name = put(&at, name);
+    s.id = str_put(&at, id);
+    s.namespace_ = str_put(&at, namespace_);
+    s.name = str_put(&at, name);
     a->suspects[a->suspect_n++] = s;
 }
 

@@ -5,7 +5,6 @@
 #include "routes/wire_preempt.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 const char *verb_name(enum verb v)
 {
@@ -259,17 +258,6 @@ static void bind_done(void *ctx, enum bind_outcome outcome, const char *error)
     free(call);
 }
 
-static struct str put_text(char **at, struct str s)
-{
-    struct str copy = {*at, s.n};
-
-    if (s.n > 0) {
-        memcpy(*at, s.p, s.n);
-    }
-    *at += s.n;
-    return copy;
-}
-
 /* Everything that outlives the request's memory; `bind` becomes what is kept of it. */
 static struct bind_call *call_new(const struct verbs *v, struct httpd_request *req, struct bind_request *bind)
 {
@@ -285,14 +273,14 @@ static struct bind_call *call_new(const struct verbs *v, struct httpd_request *r
     call->start_ns = httpd_request_start_ns(req);
     call->text = at =
         xmalloc(bind->pod_namespace.n + 1 + bind->pod_name.n + bind->pod_uid.n + bind->node_name.n + caller.n);
-    bind->pod_namespace = put_text(&at, bind->pod_namespace);
+    bind->pod_namespace = str_put(&at, bind->pod_namespace);
     *at++ = '/';
-    bind->pod_name = put_text(&at, bind->pod_name);
-    bind->pod_uid = put_text(&at, bind->pod_uid);
-    bind->node_name = put_text(&at, bind->node_name);
+    bind->pod_name = str_put(&at, bind->pod_name);
+    bind->pod_uid = str_put(&at, bind->pod_uid);
+    bind->node_name = str_put(&at, bind->node_name);
     call->pod = (struct str){call->text, bind->pod_namespace.n + 1 + bind->pod_name.n};
     call->node = bind->node_name;
-    call->caller = put_text(&at, caller);
+    call->caller = str_put(&at, caller);
     return call;
 }
 

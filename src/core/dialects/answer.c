@@ -81,8 +81,7 @@ bool dialect_leftovers(struct kv_list annotations, struct arena *a, struct str *
     }
     for (size_t i = 0; i < annotations.n; i++) {
         if (dialect_writes_key(annotations.items[i].key)) {
-            memcpy(to, annotations.items[i].key.p, annotations.items[i].key.n);
-            to += annotations.items[i].key.n;
+            (void)str_put(&to, annotations.items[i].key);
             *to++ = '\n';
         }
     }

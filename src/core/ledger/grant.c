@@ -5,7 +5,6 @@
 #include "core/ledger/state.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 bool ledger_fact_grants(const struct ledger_pod_fact *f)
 {
@@ -138,17 +137,6 @@ static struct demand demand_of_grant(const struct ledger_pod_fact *f, struct gpu
     return d;
 }
 
-static struct record_part granted_part(struct charge c, struct str uuid, char **text)
-{
-    struct record_part part = {c, {*text, uuid.n}};
-
-    if (uuid.n > 0) {
-        memcpy(*text, uuid.p, uuid.n);
-    }
-    *text += uuid.n;
-    return part;
-}
-
 static struct record_part *granted_of_record(const struct demand *d, const struct assignment *as, size_t n)
 {
     struct record_part *all;
@@ -168,7 +156,7 @@ static struct record_part *granted_of_record(const struct demand *d, const struc
 
         BUG_ON(c == NULL);
         for (size_t i = 0; (dev = ledger_next_device(d, w, c, &i)) != NULL; at++) {
-            all[at] = granted_part(granted_charge(dev), dev->uuid, &text);
+            all[at] = (struct record_part){granted_charge(dev), str_put(&text, dev->uuid)};
         }
     }
     BUG_ON(at != n);
@@ -190,7 +178,7 @@ struct record_part *ledger_granted_copy(const struct pod_entry *p)
     copy = xmalloc(p->ref_n * sizeof(*copy) + bytes);
     text = (char *)(copy + p->ref_n);
     for (size_t i = 0; i < p->ref_n; i++) {
-        copy[i] = granted_part(p->record_parts[i].charge, p->record_parts[i].uuid, &text);
+        copy[i] = (struct record_part){p->record_parts[i].charge, str_put(&text, p->record_parts[i].uuid)};
     }
     return copy;
 }

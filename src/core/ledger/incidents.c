@@ -9,7 +9,6 @@
 #include "core/ledger/state.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* What nobody takes is not kept for ever. */
 #define NEWS_MAX 1024
@@ -52,17 +51,6 @@ static int by_age(const void *a, const void *b)
     return str_cmp((*x)->uid, (*y)->uid);
 }
 
-static struct str text_put(char **at, struct str s)
-{
-    struct str copy = {*at, s.n};
-
-    if (s.n > 0) {
-        memcpy(*at, s.p, s.n);
-    }
-    *at += s.n;
-    return copy;
-}
-
 /* A copy of `head`, with the pods, in one block. Sorts `pods`; those attached since `joined_since` have joined. */
 static struct incident *incident_new(const struct incident *head, const struct pod_entry **pods, size_t pod_n,
                                      uint64_t joined_since)
@@ -81,15 +69,15 @@ static struct incident *incident_new(const struct incident *head, const struct p
     in = xmalloc(fixed + text);
     *in = *head;
     at = (char *)in + fixed;
-    in->node_name = text_put(&at, head->node_name);
-    in->uuid = text_put(&at, head->uuid);
+    in->node_name = str_put(&at, head->node_name);
+    in->uuid = str_put(&at, head->uuid);
     in->pod_n = pod_n;
     for (size_t i = 0; i < pod_n; i++) {
         in->pods[i] = (struct incident_pod){
-            .namespace_ = text_put(&at, pods[i]->namespace_),
-            .name = text_put(&at, pods[i]->name),
-            .uid = text_put(&at, pods[i]->uid),
-            .decision_id = text_put(&at, str_of(pods[i]->decision_id)),
+            .namespace_ = str_put(&at, pods[i]->namespace_),
+            .name = str_put(&at, pods[i]->name),
+            .uid = str_put(&at, pods[i]->uid),
+            .decision_id = str_put(&at, str_of(pods[i]->decision_id)),
             .decided_here = pods[i]->reserved_here,
             .joined = pods[i]->attached >= joined_since,
         };

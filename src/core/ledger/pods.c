@@ -15,17 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct str text_put(char **at, struct str s)
-{
-    struct str copy = {*at, s.n};
-
-    if (s.n > 0) {
-        memcpy(*at, s.p, s.n);
-    }
-    *at += s.n;
-    return copy;
-}
-
 static uint32_t pod_slot(struct ledger *l)
 {
     uint32_t cap;
@@ -60,9 +49,9 @@ uint32_t ledger_pod_add(struct ledger *l, const struct ledger_pod_fact *f, const
                             .since_ms = at_ms};
     p->text = xmalloc(f->uid.n + f->namespace_.n + f->name.n);
     at = p->text;
-    p->uid = text_put(&at, f->uid);
-    p->namespace_ = text_put(&at, f->namespace_);
-    p->name = text_put(&at, f->name);
+    p->uid = str_put(&at, f->uid);
+    p->namespace_ = str_put(&at, f->namespace_);
+    p->name = str_put(&at, f->name);
     p->demand = demand_copy(d);
     p->space = tenancy_enter(&l->tenancy, p->namespace_);
     l->isolating_n += p->demand->isolate_n > 0;

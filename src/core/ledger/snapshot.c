@@ -13,7 +13,6 @@
 #include "model/mig.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static void add_device_totals(const struct device_state *s, struct snapshot *ret)
 {
@@ -79,17 +78,6 @@ bool snapshot_wants(const struct snapshot_taker *t, const struct pod_entry *p)
     return t->namespace_.n == 0 || str_eq(t->namespace_, p->namespace_);
 }
 
-static struct str text_put(char **at, struct str s)
-{
-    struct str copy = {*at, s.n};
-
-    if (s.n > 0) {
-        memcpy(*at, s.p, s.n);
-    }
-    *at += s.n;
-    return copy;
-}
-
 /* Is what the pod asked for to be seen from what it holds? */
 static bool allocations_tell(const struct ledger *l, const struct pod_entry *p)
 {
@@ -108,11 +96,11 @@ void snapshot_take_pod(struct snapshot_taker *t, const struct pod_entry *p)
         return;
     }
     t->pods[t->pod_n++] = (struct snapshot_pod){
-        .namespace_ = text_put(&at, p->namespace_),
-        .name = text_put(&at, p->name),
-        .uid = text_put(&at, p->uid),
+        .namespace_ = str_put(&at, p->namespace_),
+        .name = str_put(&at, p->name),
+        .uid = str_put(&at, p->uid),
         .node_name = p->node == LEDGER_NONE ? STR_NULL : t->node_name,
-        .decision_id = text_put(&at, decision),
+        .decision_id = str_put(&at, decision),
         .dialect = p->demand->dialect, /* static text of the dialect table */
         .state = p->state,
         .defect = p->demand->defect,

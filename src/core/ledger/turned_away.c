@@ -12,22 +12,10 @@
 #include "core/ledger/snapshot_iterators.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 bool ledger_has_room_for(const struct ledger *l, const struct ledger_pod_fact *f)
 {
     return l->pod_used_n < l->limits.pods_max && (f->node_name.n == 0 || ledger_node_has_room(l, f->node_name));
-}
-
-static struct str text_put(char **at, struct str s)
-{
-    struct str copy = {*at, s.n};
-
-    if (s.n > 0) {
-        memcpy(*at, s.p, s.n);
-    }
-    *at += s.n;
-    return copy;
 }
 
 static void remember(struct turned_away *t, const struct ledger_pod_fact *f)
@@ -36,9 +24,9 @@ static void remember(struct turned_away *t, const struct ledger_pod_fact *f)
 
     free(t->text);
     t->text = at = xmalloc(f->namespace_.n + f->name.n + f->node_name.n + 1);
-    t->namespace_ = text_put(&at, f->namespace_);
-    t->name = text_put(&at, f->name);
-    t->node_name = text_put(&at, f->node_name);
+    t->namespace_ = str_put(&at, f->namespace_);
+    t->name = str_put(&at, f->name);
+    t->node_name = str_put(&at, f->node_name);
     t->total_n++;
 }
 

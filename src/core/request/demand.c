@@ -297,17 +297,12 @@ static void *take_array(char **at, const void *src, size_t n, size_t size)
     return copy;
 }
 
-static struct str take_text(char **at, struct str s)
-{
-    return (struct str){.p = take_array(at, s.p, s.n, 1), .n = s.n};
-}
-
 static const struct device_pattern *take_patterns(char **arrays, char **text, const struct device_pattern *src,
                                                   size_t n)
 {
     struct device_pattern *copy = take_array(arrays, src, n, sizeof(*src));
     for (size_t i = 0; i < n; i++) {
-        copy[i].text = take_text(text, src[i].text);
+        copy[i].text = str_put(text, src[i].text);
     }
     return copy;
 }
@@ -364,7 +359,7 @@ static struct demand *demand_put(struct demand *copy, const struct demand *d)
 
     struct gpu_request *gpu_requests = take_array(&arrays, d->gpu_requests, d->gpu_request_n, sizeof(*gpu_requests));
     for (size_t i = 0; i < d->gpu_request_n; i++) {
-        gpu_requests[i].container = take_text(&text, d->gpu_requests[i].container);
+        gpu_requests[i].container = str_put(&text, d->gpu_requests[i].container);
     }
     copy->gpu_requests = gpu_requests;
     copy->models = take_patterns(&arrays, &text, d->models, d->model_n);

@@ -4,7 +4,6 @@
 #include "base/hash.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* The share of departures is a moving mean over about this many events, in units of 2^-CHURN_ONE_SHIFT. */
 enum { CHURN_EVENTS_SHIFT = 10, CHURN_ONE_SHIFT = 40, SIXTEENTHS = 16 };
@@ -161,11 +160,7 @@ static struct device_pattern *copy_patterns(const struct device_pattern *from, s
     copy = xmalloc(bytes);
     text = (char *)(copy + n);
     for (size_t i = 0; i < n; i++) {
-        copy[i] = (struct device_pattern){.text = {text, from[i].text.n}, .exclude = from[i].exclude};
-        if (from[i].text.n > 0) {
-            memcpy(text, from[i].text.p, from[i].text.n);
-        }
-        text += from[i].text.n;
+        copy[i] = (struct device_pattern){.text = str_put(&text, from[i].text), .exclude = from[i].exclude};
     }
     return copy;
 }

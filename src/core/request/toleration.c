@@ -3,7 +3,6 @@
 #include "base/bug.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* As upstream's IsDecimalInteger and ParseInt: the one way to write a number, or none. */
 static bool read_number(struct str text, int64_t *ret)
@@ -108,17 +107,6 @@ bool taints_of_node(const struct node *node, struct arena *a, const struct taint
 
 /* ---- copies ---- */
 
-static struct str put(char **at, struct str s)
-{
-    struct str copy = {*at, s.n};
-
-    if (s.n > 0) {
-        memcpy(*at, s.p, s.n);
-    }
-    *at += s.n;
-    return copy;
-}
-
 static bool matters(const struct toleration *t)
 {
     return t->effect != TOLERATES_OTHER && t->operator_ != TOLERATION_NEVER;
@@ -161,7 +149,7 @@ void taints_replace(struct taint **list, size_t *list_n, const struct taint *tai
         copy = xmalloc(n * sizeof(*copy) + bytes);
         at = (char *)(copy + n);
         for (size_t i = 0; i < n; i++) {
-            copy[i] = (struct taint){put(&at, taints[i].key), put(&at, taints[i].value), taints[i].effect};
+            copy[i] = (struct taint){str_put(&at, taints[i].key), str_put(&at, taints[i].value), taints[i].effect};
         }
     }
     free(*list);
@@ -193,7 +181,7 @@ void tolerations_replace(struct toleration **list, size_t *list_n, const struct 
             const struct toleration *t = &tolerations[i];
 
             if (matters(t)) {
-                copy[kept++] = (struct toleration){put(&at, t->key), put(&at, t->value), t->operator_, t->effect};
+                copy[kept++] = (struct toleration){str_put(&at, t->key), str_put(&at, t->value), t->operator_, t->effect};
             }
         }
     }

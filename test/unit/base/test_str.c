@@ -262,6 +262,17 @@ static void str_dup__empty_null_and_text__a_copy_of_its_own(void **state)
     }
 }
 
+static void str_put__texts_one_after_the_other__in_one_block(void **state)
+{
+    char block[4], *at = block;
+
+    assert_true(str_eq(str_put(&at, STR("ab")), STR("ab")));
+    assert_int_equal(str_put(&at, STR_NULL).n, 0);
+    assert_true(str_eq(str_put(&at, STR("cd")), STR("cd")));
+    assert_ptr_equal(at, block + sizeof(block));
+    assert_memory_equal(block, "abcd", sizeof(block));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -277,6 +288,7 @@ int main(void)
         cmocka_unit_test(str_match_glob__random_texts__as_the_definition),
         cmocka_unit_test(str_match_glob__long_repetitive_text__found),
         cmocka_unit_test(str_dup__empty_null_and_text__a_copy_of_its_own),
+        cmocka_unit_test(str_put__texts_one_after_the_other__in_one_block),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
