@@ -337,28 +337,6 @@ static int by_share(const void *a, const void *b)
     return memcmp(&x->hosts, &y->hosts, sizeof(x->hosts));
 }
 
-/* Which classes a node of each shape supplies. A supply is then a short row for each node, and a price that changes
- * concerns only the shapes that have its bit. */
-static void list_by_shape(struct forecast *o)
-{
-    o->supply_n = 0;
-    for (uint32_t i = 0; i < o->shape_n; i++) {
-        struct node_shape *s = &o->shapes[i];
-
-        s->class_n = 0;
-        s->class_set = 0;
-        for (uint32_t k = 0; k < o->class_n; k++) {
-            const struct scarcity *c = &o->classes[k];
-
-            if (c->kind == SCARCE_SIZE ? s->device_n > 0 : shape_set_has(&c->hosts, i)) {
-                s->classes[s->class_n++] = (uint8_t)k;
-                s->class_set |= UINT64_C(1) << k;
-            }
-        }
-        o->supply_n = s->class_n > o->supply_n ? s->class_n : o->supply_n;
-    }
-}
-
 /* How many cores GPU-less pods ask for while the others ask for one milli. */
 static void sum_cores(struct forecast *o, const struct expected *pods, size_t n)
 {
@@ -411,6 +389,6 @@ void forecast_classes_build(struct forecast *o, const struct cluster_view *c, co
     free(all);
     free(kinds);
     sum_cores(o, pods, n);
-    list_by_shape(o);
+    forecast_supplies_list(o);
     o->classes_gen++;
 }

@@ -9,7 +9,7 @@
  *   a residual, classes             -> what it supplies (supply.c)
  *   both of these                   -> its value, remembered by the numbers of the residual (value.c)
  *   values of all nodes             -> idle GPUs, cores left over, supplies -> prices (prices.c)
- *   values of two residuals, prices -> the score of a placement (forecast.c)
+ *   values of two residuals, prices -> the score of a placement (gain.c)
  *
  * All but the prices are integers, sums of integers are exact in any order, and the prices come from them by one
  * formula, so nothing depends on the way by which the forecast got to where it is.
@@ -233,6 +233,9 @@ bool forecast_runs(const struct node_shape *s, const struct demand_histogram_sha
                    struct sample *ret);
 
 void forecast_classes_build(struct forecast *o, const struct cluster_view *c, const struct expected *pods, size_t n);
+/* Which classes a node of each shape supplies. A supply is then a short row for each node, and a price that changes
+ * concerns only the shapes that have its bit. */
+void forecast_supplies_list(struct forecast *o);
 /* Supply of each of the shape's classes by a residual; idle_milli: as in struct value. */
 void forecast_supply(const struct forecast *o, const struct residual *r, int32_t idle_milli, int32_t *ret);
 

@@ -73,3 +73,23 @@ void forecast_supply(const struct forecast *o, const struct residual *r, int32_t
         ret[i] = supply_of(r, &o->classes[s->classes[i]], idle_milli);
     }
 }
+
+void forecast_supplies_list(struct forecast *o)
+{
+    o->supply_n = 0;
+    for (uint32_t i = 0; i < o->shape_n; i++) {
+        struct node_shape *s = &o->shapes[i];
+
+        s->class_n = 0;
+        s->class_set = 0;
+        for (uint32_t k = 0; k < o->class_n; k++) {
+            const struct scarcity *c = &o->classes[k];
+
+            if (c->kind == SCARCE_SIZE ? s->device_n > 0 : shape_set_has(&c->hosts, i)) {
+                s->classes[s->class_n++] = (uint8_t)k;
+                s->class_set |= UINT64_C(1) << k;
+            }
+        }
+        o->supply_n = s->class_n > o->supply_n ? s->class_n : o->supply_n;
+    }
+}

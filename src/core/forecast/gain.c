@@ -1,0 +1,151 @@
+/* The score of a placement.
+ *
+ * The value of a node is a function of its residual: what the sampled pods would fill (rollout.c), plus
+ * price times supply for each scarce good (supply.c, prices.c). The score of a placement is the value after it less the
+ * value before it, less a charge for what stays idle on the node where pods also leave and cores are scarce
+ * ("draining"). All are integers; a price is rounded before it enters. So every replica computes the same score, in
+ * whatever order it adds up.
+ *
+ * The forecast is only read here (`const struct forecast *`), but what is found out is remembered in tables behind
+ * pointers. So two threads must not score at the same time: whoever owns the forecast serialises that, too.
+ */
+#include "core/forecast/forecast.h"
+
+#include "core/forecast/internal.h"
+
+/* The parts of a value that weigh anything at these prices: each costs as many passes as the other. */
+static inline unsigned parts_at(const struct forecast_prices *p)
+{
+    return (p->scarce_cpu < FORECAST_SIXTEENTHS ? VALUE_FILLED : 0) | (p->scarce_cpu > 0 ? VALUE_AMONG : 0);
+}
+
+/* In score units: ((16 - f) x filled + f x among) / 16 / lists + prices x supplies. Exact: 1280 is 5 x 16 x 16, so
+ * the division leaves no rest. Without what draining takes off. `supply` is in the order of the shape's classes. */
+static inline int64_t value(const struct forecast *o, const struct forecast_prices *p, uint16_t shape, int32_t filled,
+                            int32_t among, const int32_t *supply)
+{
+    const struct price_list *l = forecast_price_list(o, p, shape);
+    const int32_t f = p->scarce_cpu;
+    int64_t sum = (int64_t)filled * (FORECAST_SIXTEENTHS - f) + (int64_t)among * f;
+
+    sum = sum * FORECAST_MILLI / (ROLLOUT_LISTS * FORECAST_SIXTEENTHS); /* times 5 */
+    for (unsigned i = 0; i < l->n; i++) {
+        sum += (int64_t)l->price[i] * supply[l->at[i]];
+    }
+    return sum;
+}
+
+static inline int64_t value_after(const struct forecast *o, const struct forecast_prices *p, uint16_t shape,
+                                  const struct value *w)
+{
+    /* 300 chi f (g/8000 + c/128000), in score units: 300 x 1280 / 128000 is 3, and w->drain is 16 g + c. Only after the
+     * placement: it is a preference for nodes that are nearly full, not a difference. */
+    int64_t drain = (int64_t)w->drain * p->churn * p->scarce_cpu * 3 / (FORECAST_SIXTEENTHS * FORECAST_SIXTEENTHS);
+
+    return value(o, p, shape, w->filled, w->filled_among, w->supply) - drain;
+}
+
+/* The value of the node as it is; false: not known without another look at it. */
+static inline bool node_value(const struct forecast *o, const struct forecast_prices *p, struct forecast_node *n,
+                              int64_t *ret)
+{
+    if (n->value_at != p->version && !forecast_prices_hold(o, p, (uint32_t)(n - o->nodes), n->value_at)) {
+        if (!n->counted || (p->scarce_cpu > 0 && n->filled_among < 0)) {
+            return false;
+        }
+        n->value =
+            value(o, p, n->shape, n->filled, n->filled_among, o->supplies + (size_t)(n - o->nodes) * o->supply_n);
+        n->value_at = p->version;
+    }
+    *ret = n->value;
+    return true;
+}
+
+static int64_t value_before(const struct forecast *o, const struct forecast_prices *p, const struct strategy_node *n,
+                            uint16_t shape, struct forecast_node *known)
+{
+    const struct value *w;
+    struct residual residual;
+    int64_t v;
+
+    if (known != NULL && node_value(o, p, known, &v)) {
+        return v;
+    }
+    forecast_residual(o, shape, n, false, &residual);
+    w = forecast_value(o, &residual, parts_at(p));
+    if (known != NULL) {
+        known->filled_among = w->filled_among;
+    }
+    return value(o, p, shape, w->filled, w->filled_among, w->supply);
+}
+
+/* What is kept of a node as it is now; NULL: another state is judged. */
+static struct forecast_node *find_node(const struct forecast *o, const struct node_state *n,
+                                       const struct forecast_terms *terms)
+{
+    if (terms == NULL || terms->node >= o->node_n || !o->nodes[terms->node].counted ||
+        o->nodes[terms->node].version != n->version) {
+        return NULL;
+    }
+    return &o->nodes[terms->node];
+}
+
+/* The value before is that of the node for all placements, and is kept with it; the value after costs a look into the
+ * table of values, or passes when nobody has asked about this residual before. */
+int64_t forecast_gain(const struct forecast *o, const struct forecast_prices *p, const struct strategy_node *n,
+                      struct forecast_terms *terms)
+{
+    struct forecast_node *known = find_node(o, n->node, terms);
+    uint16_t shape = known != NULL ? known->shape : forecast_shape_find(o, n->node, n->before);
+    const struct value *w;
+    struct residual residual;
+    int64_t before;
+
+    if (shape == FORECAST_SHAPE_NONE || o->shapes[shape].samples == NULL || p->basis != o->classes_gen) {
+        return 0; /* not followed: nothing is known */
+    }
+    before = value_before(o, p, n, shape, known);
+    forecast_residual(o, shape, n, true, &residual);
+    w = forecast_value(o, &residual, parts_at(p));
+    if (terms != NULL && terms->n < FORECAST_TERMS_MAX) {
+        terms->after[terms->n].place = forecast_value_place(o, w);
+        terms->after[terms->n].serial = w->serial;
+    }
+    if (terms != NULL) {
+        terms->n++;
+    }
+    return value_after(o, p, shape, w) - before;
+}
+
+/* The best of these and of *ret; false: one is forgotten. */
+static inline bool best_of(const struct forecast *o, const struct forecast_prices *p, uint32_t node,
+                           struct forecast_places of, int64_t *ret)
+{
+    for (uint32_t i = 0; i < of.n; i++) {
+        const struct value *w = forecast_value_at(o, of.p[i].place, of.p[i].serial, parts_at(p));
+        int64_t v;
+
+        if (w == NULL) {
+            return false;
+        }
+        v = value_after(o, p, o->nodes[node].shape, w);
+        *ret = v > *ret ? v : *ret;
+    }
+    return true;
+}
+
+/* Exact as well. Terms are kept only where the best placement of the node is chosen by this very score, or there is
+ * only one (pack_keeps_terms). So the maximum over what the placements leave is the score of the choice, also at prices
+ * at which another placement is the best. */
+bool forecast_gain_again(const struct forecast *o, const struct forecast_prices *p, uint32_t node,
+                         struct forecast_places some, struct forecast_places more, int64_t *ret)
+{
+    int64_t best = INT64_MIN, before;
+
+    if (node >= o->node_n || p->basis != o->classes_gen || !node_value(o, p, &o->nodes[node], &before) ||
+        !best_of(o, p, node, some, &best) || !best_of(o, p, node, more, &best)) {
+        return false;
+    }
+    *ret = best - before;
+    return true;
+}
