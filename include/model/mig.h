@@ -63,9 +63,9 @@ struct mig_shape {
 };
 
 struct mig_family {
-    const char *name;     /* "a100-40gb" */
-    uint8_t slot_n;       /* memory slices */
-    uint8_t slice_n;      /* compute slices */
+    const char *name; /* "a100-40gb" */
+    uint8_t slot_n;   /* memory slices */
+    uint8_t slice_n;  /* compute slices */
     const struct mig_shape *shapes;
     size_t shape_n;
 };

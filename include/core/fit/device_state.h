@@ -82,6 +82,9 @@ struct host_state {
     int32_t mem_free_mib;
 };
 
+/* ... of one pod more. Sums stop at the smallest number. */
+struct host_state host_after(struct host_state h, struct host_request taken);
+
 /* Kinds of pods by the GPUs they take, bits of node_state.pod_classes. */
 enum pod_class {
     POD_CLASS_SHARED = 1 << 0, /* parts of GPUs */

@@ -10,7 +10,7 @@
 
 enum verdict {
     VERDICT_FITS,
-    /* facts that no eviction changes */
+    /* facts that no eviction changes, up to VERDICT_OVERCOMMITTED: verdict_is_unresolvable() goes by the order */
     VERDICT_NODE_UNKNOWN,   /* fgpu has not seen this node */
     VERDICT_CLOSED,         /* its node pool takes no new pods (model/policy.h) */
     VERDICT_UNCOUNTED,      /* pods that may be here found no room in the ledger (core/ledger/ledger.h, turned away) */

@@ -26,6 +26,18 @@ struct fragmentation_node {
     struct host_state host;
 };
 
+/* The node as it is. */
+static inline struct fragmentation_node fragmentation_node_of(const struct node_state *n,
+                                                              const struct device_state *devices)
+{
+    return (struct fragmentation_node){.devices = devices,
+                                       .device_n = n->device_n,
+                                       .plugin_managed_cap = n->plugin_managed_cap,
+                                       .plugin_managed_free = n->plugin_managed_cap - n->plugin_managed_used,
+                                       .plugin_managed_per_gpu = n->plugin_managed_per_gpu,
+                                       .host = n->host};
+}
+
 /* Compute that a share could still be given; nothing on a device that is closed, or is a MIG instance. */
 static inline int64_t device_idle_milli(const struct device_state *d)
 {

@@ -221,9 +221,8 @@ struct charge gpu_request_charge(const struct gpu_request *w, int32_t cap_milli,
  * with inclusions admits only those; exclusions always win. UUIDs match whole and exactly; an
  * unknown (empty) one meets no inclusion. */
 bool demand_allows_model(const struct demand *d, struct str model);
-bool demand_allows_uuid(const struct demand *d, struct str uuid);
-/* The same for a MIG instance, which its GPU's UUID means, too. */
-bool demand_allows_instance(const struct demand *d, struct str uuid, struct str gpu_uuid);
+/* `gpu_uuid`: of the GPU that a MIG instance is of, which means the instance, too; else empty. */
+bool demand_allows_uuid(const struct demand *d, struct str uuid, struct str gpu_uuid);
 
 /* Two halves of label matching for isolation: the pair "key=value" as one number (64-bit FNV-1a
  * over both with a separator; a collision can only keep two pods apart that might have shared). */

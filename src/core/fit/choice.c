@@ -19,18 +19,11 @@ void choice_take(const struct node_state *n, const struct device_state *before, 
     }
 }
 
-static int32_t less(int32_t free, int32_t taken)
-{
-    int32_t left;
-
-    return __builtin_sub_overflow(free, taken, &left) ? INT32_MIN : left;
-}
-
 static int64_t score(const struct strategy *s, const struct pack_params *p, const struct node_state *n,
                      const struct demand *d, const struct device_state *before, const struct device_state *after,
                      struct forecast_terms *terms)
 {
-    struct strategy_node at = {
+    const struct strategy_node at = {
         .demand = d,
         .node = n,
         .before = before,
@@ -38,11 +31,9 @@ static int64_t score(const struct strategy *s, const struct pack_params *p, cons
         .device_n = n->device_n,
         .plugin_managed_cap = n->plugin_managed_cap,
         .plugin_managed_free = n->plugin_managed_cap - n->plugin_managed_used - d->plugin_managed_n,
-        .host = n->host,
+        .host = host_after(n->host, d->host),
     };
 
-    at.host.cpu_free_milli = less(n->host.cpu_free_milli, d->host.cpu_milli);
-    at.host.mem_free_mib = less(n->host.mem_free_mib, d->host.mem_mib);
     if (s->priced_score != NULL && p->forecast != NULL) {
         return s->priced_score(p->forecast, p->prices, &at, s == p->node_strategy ? terms : NULL);
     }

@@ -47,6 +47,20 @@ struct charge device_charge(const struct device_state *d, const struct demand *o
     return c;
 }
 
+static int32_t less(int32_t free, int32_t taken)
+{
+    int32_t left;
+
+    return __builtin_sub_overflow(free, taken, &left) ? INT32_MIN : left;
+}
+
+struct host_state host_after(struct host_state h, struct host_request taken)
+{
+    h.cpu_free_milli = less(h.cpu_free_milli, taken.cpu_milli);
+    h.mem_free_mib = less(h.mem_free_mib, taken.mem_mib);
+    return h;
+}
+
 void device_take(struct device_state *d, const struct charge *c)
 {
     int64_t mem_left;

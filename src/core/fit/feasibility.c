@@ -222,7 +222,8 @@ static bool allows_every_device(const struct feasibility *f)
         }
         known_n++;
     }
-    return known_n > 0 || (demand_allows_model(f->demand, STR_NULL) && demand_allows_uuid(f->demand, STR_NULL));
+    return known_n > 0 ||
+           (demand_allows_model(f->demand, STR_NULL) && demand_allows_uuid(f->demand, STR_NULL, STR_NULL));
 }
 
 static enum verdict place_plugin_managed(const struct feasibility *f)

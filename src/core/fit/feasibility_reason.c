@@ -93,42 +93,26 @@ static void count_devices(struct tally *t, const struct feasibility *f, const st
     t->met[NEED_APART] += (d->flags & DEVICE_ISOLATED) == 0 ? n : 0;
 }
 
+static const enum verdict verdicts[] = {
+    [NEED_DEVICE] = VERDICT_TOO_FEW_GPUS, [NEED_OURS] = VERDICT_ELSEWHERE,
+    [NEED_ALLOWED] = VERDICT_NOT_ALLOWED, [NEED_KNOWN_MEMORY] = VERDICT_MEMORY_UNKNOWN,
+    [NEED_SIZE] = VERDICT_NO_MEMORY,      [NEED_HEALTHY] = VERDICT_UNHEALTHY,
+    [NEED_SOUND] = VERDICT_OVERCOMMITTED, [NEED_SHARED] = VERDICT_HELD_ALONE,
+    [NEED_EMPTY] = VERDICT_NOT_EMPTY,     [NEED_COMPUTE] = VERDICT_NO_COMPUTE,
+    [NEED_MEMORY] = VERDICT_NO_MEMORY,    [NEED_ROOM] = VERDICT_FRAGMENTED,
+    [NEED_SLOT] = VERDICT_NO_SLOT,        [NEED_APART] = VERDICT_ISOLATED,
+    [NEED__MAX] = VERDICT_NO_COMBINATION,
+};
+
 static enum verdict verdict_of(enum need need, unsigned left)
 {
-    switch (need) {
-    case NEED_DEVICE:
-        return left == 0 ? VERDICT_NO_GPU : VERDICT_TOO_FEW_GPUS;
-    case NEED_OURS:
-        return VERDICT_ELSEWHERE;
-    case NEED_ALLOWED:
-        return VERDICT_NOT_ALLOWED;
-    case NEED_KNOWN_MEMORY:
-        return VERDICT_MEMORY_UNKNOWN;
-    case NEED_SIZE:
-        /* "Every GPU is too small" would be a lie where one is large enough. */
-        return left == 0 ? VERDICT_GPU_TOO_SMALL : VERDICT_NO_MEMORY;
-    case NEED_HEALTHY:
-        return VERDICT_UNHEALTHY;
-    case NEED_SOUND:
-        return VERDICT_OVERCOMMITTED;
-    case NEED_SHARED:
-        return VERDICT_HELD_ALONE;
-    case NEED_EMPTY:
-        return VERDICT_NOT_EMPTY;
-    case NEED_COMPUTE:
-        return VERDICT_NO_COMPUTE;
-    case NEED_MEMORY:
-        return VERDICT_NO_MEMORY;
-    case NEED_ROOM:
-        return VERDICT_FRAGMENTED;
-    case NEED_SLOT:
-        return VERDICT_NO_SLOT;
-    case NEED_APART:
-        return VERDICT_ISOLATED;
-    case NEED__MAX:
-        return VERDICT_NO_COMBINATION;
+    if (need == NEED_DEVICE && left == 0) {
+        return VERDICT_NO_GPU;
     }
-    return VERDICT_NO_COMBINATION;
+    if (need == NEED_SIZE && left == 0) { /* "every GPU is too small" would be a lie where one is large enough */
+        return VERDICT_GPU_TOO_SMALL;
+    }
+    return verdicts[need];
 }
 
 static unsigned count_of_profile(const struct feasibility *f, bool instances)

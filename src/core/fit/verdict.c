@@ -65,47 +65,5 @@ const char *verdict_name(enum verdict v)
 
 bool verdict_is_unresolvable(enum verdict v)
 {
-    switch (v) {
-    case VERDICT_NODE_UNKNOWN:
-    case VERDICT_CLOSED:
-    case VERDICT_UNCOUNTED:
-    case VERDICT_NO_GPU:
-    case VERDICT_UNMEASURED:
-    case VERDICT_ELSEWHERE:
-    case VERDICT_NO_PLUGIN:
-    case VERDICT_ONE_UNIT:
-    case VERDICT_TOO_FEW_GPUS:
-    case VERDICT_GPU_TOO_SMALL:
-    case VERDICT_MEMORY_UNKNOWN:
-    case VERDICT_NOT_ALLOWED:
-    case VERDICT_UNHEALTHY:
-    case VERDICT_MIG_CHANGING:
-    case VERDICT_MIG_PLUGIN:
-    case VERDICT_MIG_IMPOSSIBLE:
-    case VERDICT_MIG_TOO_FEW:
-    case VERDICT_MIG_EMPTY:
-    case VERDICT_MIG_ONLY:
-    case VERDICT_UNTOLERATED:
-        return true;
-    case VERDICT_FITS:
-    case VERDICT_OVERCOMMITTED:
-    case VERDICT_NO_COMPUTE:
-    case VERDICT_NO_MEMORY:
-    case VERDICT_NO_SLOT:
-    case VERDICT_NOT_EMPTY:
-    case VERDICT_HELD_ALONE:
-    case VERDICT_ISOLATED:
-    case VERDICT_FRAGMENTED:
-    case VERDICT_NO_COMBINATION:
-    case VERDICT_SEARCH_LIMIT:
-    case VERDICT_NOMINATED:
-    case VERDICT_WHOLE_PODS_HERE:
-    case VERDICT_SHARES_HERE:
-    case VERDICT_PLUGIN_FULL:
-    case VERDICT_TENANT_LIMIT:
-    case VERDICT_MIG_TAKEN:
-    case VERDICT__MAX:
-        return false;
-    }
-    return false;
+    return v > VERDICT_FITS && v < VERDICT_OVERCOMMITTED;
 }

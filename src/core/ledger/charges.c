@@ -132,7 +132,8 @@ void ledger_floor_raise(struct pod_entry *p, struct device_ref ref, const struct
         }
     }
     if (p->floor_n == POD_FLOORS_MAX) {
-        for (size_t i = 0; i < p->floor_n; i++) { /* no room to say which device: all of them, so that no charge falls */
+        for (size_t i = 0; i < p->floor_n;
+             i++) { /* no room to say which device: all of them, so that no charge falls */
             ledger_charge_max(&p->floors[i].charge, c);
         }
         return;

@@ -181,7 +181,7 @@ void ledger_mark_denied(const struct ledger *l, uint32_t node, struct device_sta
     for (uint32_t i = 0; d->uuid_n > 0 && i < n->device_n; i++) {
         struct str gpu = device_is_instance(&states[i]) ? uuid_of_gpu(n, n->devices[i].gpu_index) : STR_NULL;
 
-        if (n->devices[i].counted || !demand_allows_instance(d, n->devices[i].uuid, gpu)) {
+        if (n->devices[i].counted || !demand_allows_uuid(d, n->devices[i].uuid, gpu)) {
             states[i].flags |= DEVICE_DENIED; /* nobody knows which one kubelet would pick */
         }
     }

@@ -140,28 +140,14 @@ static bool same_set(const struct device_state *a, const struct device_state *b,
     return true;
 }
 
-static int32_t less(int32_t free, int32_t taken)
-{
-    int32_t left;
-
-    return __builtin_sub_overflow(free, taken, &left) ? INT32_MIN : left;
-}
-
 static double fragmentation_of(const struct shadow_decision *t, const struct forecast *o, uint32_t node,
                                const struct device_state *devices, bool with_pod)
 {
-    const struct node_state *n = &t->mirror->nodes[node];
-    struct fragmentation_node f = {.devices = devices,
-                                   .device_n = n->device_n,
-                                   .plugin_managed_cap = n->plugin_managed_cap,
-                                   .plugin_managed_free = n->plugin_managed_cap - n->plugin_managed_used,
-                                   .plugin_managed_per_gpu = n->plugin_managed_per_gpu,
-                                   .host = n->host};
+    struct fragmentation_node f = fragmentation_node_of(&t->mirror->nodes[node], devices);
 
     if (with_pod) {
         f.plugin_managed_free -= t->demand->plugin_managed_n;
-        f.host.cpu_free_milli = less(n->host.cpu_free_milli, t->demand->host.cpu_milli);
-        f.host.mem_free_mib = less(n->host.mem_free_mib, t->demand->host.mem_mib);
+        f.host = host_after(f.host, t->demand->host);
     }
     return fragmentation_milli(&f, forecast_typical(o), forecast_typical_n(o));
 }

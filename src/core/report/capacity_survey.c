@@ -26,13 +26,7 @@ void capacity_survey_take(const struct mirror *m, const struct forecast *o, stru
 
     *ret = (struct capacity_survey){.typical_n = forecast_typical_n(o)};
     for (uint32_t i = 0; i < m->node_n; i++) {
-        const struct node_state *n = &m->nodes[i];
-        const struct fragmentation_node f = {.devices = mirror_devices(m, i),
-                                             .device_n = n->device_n,
-                                             .plugin_managed_cap = n->plugin_managed_cap,
-                                             .plugin_managed_free = n->plugin_managed_cap - n->plugin_managed_used,
-                                             .plugin_managed_per_gpu = n->plugin_managed_per_gpu,
-                                             .host = n->host};
+        const struct fragmentation_node f = fragmentation_node_of(&m->nodes[i], mirror_devices(m, i));
 
         if (m->open[i]) {
             ret->node_n++;

@@ -193,59 +193,38 @@ struct charge gpu_request_charge(const struct gpu_request *w, int32_t cap_milli,
     return c;
 }
 
-static bool pattern_matches_model(struct str pattern, struct str text)
+static bool is_uuid(struct str pattern, struct str uuid)
 {
-    return str_match_glob(pattern, text);
+    return uuid.n > 0 && str_eq(pattern, uuid);
 }
 
-static bool pattern_matches_uuid(struct str pattern, struct str text)
-{
-    return text.n > 0 && str_eq(pattern, text);
-}
-
-static bool patterns_allow(const struct device_pattern *patterns, size_t n, struct str text,
-                           bool (*matches)(struct str pattern, struct str text))
+/* `other`: another name of the same; empty: none. */
+static bool patterns_allow(const struct device_pattern *patterns, size_t n, struct str name, struct str other,
+                           bool (*matches)(struct str pattern, struct str name))
 {
     bool has_inclusion = false;
     bool included = false;
 
     for (size_t i = 0; i < n; i++) {
-        bool hit = matches(patterns[i].text, text);
+        bool hit = matches(patterns[i].text, name) || matches(patterns[i].text, other);
+
         if (patterns[i].exclude && hit) {
             return false;
         }
-        if (!patterns[i].exclude) {
-            has_inclusion = true;
-            included = included || hit;
-        }
+        has_inclusion = has_inclusion || !patterns[i].exclude;
+        included = included || hit;
     }
     return included || !has_inclusion;
 }
 
 bool demand_allows_model(const struct demand *d, struct str model)
 {
-    return patterns_allow(d->models, d->model_n, model, pattern_matches_model);
+    return patterns_allow(d->models, d->model_n, model, STR_NULL, str_match_glob);
 }
 
-bool demand_allows_uuid(const struct demand *d, struct str uuid)
+bool demand_allows_uuid(const struct demand *d, struct str uuid, struct str gpu_uuid)
 {
-    return patterns_allow(d->uuids, d->uuid_n, uuid, pattern_matches_uuid);
-}
-
-bool demand_allows_instance(const struct demand *d, struct str uuid, struct str gpu_uuid)
-{
-    bool has_inclusion = false, included = false;
-
-    for (size_t i = 0; i < d->uuid_n; i++) {
-        bool hit = pattern_matches_uuid(d->uuids[i].text, uuid) || pattern_matches_uuid(d->uuids[i].text, gpu_uuid);
-
-        if (d->uuids[i].exclude && hit) {
-            return false;
-        }
-        has_inclusion = has_inclusion || !d->uuids[i].exclude;
-        included = included || (hit && !d->uuids[i].exclude);
-    }
-    return included || !has_inclusion;
+    return patterns_allow(d->uuids, d->uuid_n, uuid, gpu_uuid, is_uuid);
 }
 
 static uint64_t fnv1a(uint64_t h, struct str s)

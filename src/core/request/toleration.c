@@ -181,7 +181,8 @@ void tolerations_replace(struct toleration **list, size_t *list_n, const struct 
             const struct toleration *t = &tolerations[i];
 
             if (matters(t)) {
-                copy[kept++] = (struct toleration){str_put(&at, t->key), str_put(&at, t->value), t->operator_, t->effect};
+                copy[kept++] =
+                    (struct toleration){str_put(&at, t->key), str_put(&at, t->value), t->operator_, t->effect};
             }
         }
     }

@@ -85,7 +85,8 @@ static void rule8__unsigned_record_is_rewritten_without_end__what_is_remembered_
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
     assert_int_equal(fixture_milli_free(&fx, "n1", 1), 700);
 
-    dev = (struct assigned_device){STR("GPU-lost"), 9, 800, GIB}; /* for want of room all are remembered as that large */
+    dev =
+        (struct assigned_device){STR("GPU-lost"), 9, 800, GIB}; /* for want of room all are remembered as that large */
     fixture_pod(&fx, "a", &d, "n1", &as);
     assert_int_equal(p->floor_n, POD_FLOORS_MAX);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 200);

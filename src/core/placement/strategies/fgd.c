@@ -17,24 +17,14 @@ static int64_t node_score(const struct forecast *o, const struct strategy_node *
 {
     const struct forecast_typical *typical = o == NULL ? NULL : forecast_typical(o);
     size_t typical_n = o == NULL ? 0 : forecast_typical_n(o); /* nothing is known yet */
-    const struct fragmentation_node before = {
-        .devices = n->before,
-        .device_n = n->device_n,
-        .plugin_managed_cap = n->plugin_managed_cap,
-        .plugin_managed_free = n->plugin_managed_free + n->demand->plugin_managed_n,
-        .plugin_managed_per_gpu = n->node->plugin_managed_per_gpu,
-        .host = n->node->host,
-    };
-    const struct fragmentation_node after = {
-        .devices = n->after,
-        .device_n = n->device_n,
-        .plugin_managed_cap = n->plugin_managed_cap,
-        .plugin_managed_free = n->plugin_managed_free,
-        .plugin_managed_per_gpu = n->node->plugin_managed_per_gpu,
-        .host = n->host,
-    };
-    double saved = fragmentation_milli(&before, typical, typical_n) - fragmentation_milli(&after, typical, typical_n);
+    const struct fragmentation_node before = fragmentation_node_of(n->node, n->before);
+    struct fragmentation_node after = before;
+    double saved;
 
+    after.devices = n->after;
+    after.plugin_managed_free = n->plugin_managed_free;
+    after.host = n->host;
+    saved = fragmentation_milli(&before, typical, typical_n) - fragmentation_milli(&after, typical, typical_n);
     return (int64_t)(PUBLISHED_SCORE_MAX * (1 / (1 + exp(-saved / DEVICE_MILLI))));
 }
 
