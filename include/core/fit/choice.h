@@ -53,5 +53,8 @@ static inline bool pack_keeps_terms(const struct pack_params *p)
 /* The devices of `n` once the placement is taken, into `after` (room for n->device_n). */
 void choice_take(const struct node_state *n, const struct device_state *before, const struct demand *d,
                  const struct placement *at, struct device_state *after);
+/* The same in place, and what the node says of its pods: for looking at what fits beside. */
+void choice_land(struct node_state *n, struct device_state *devices, const struct demand *d,
+                 const struct placement *at);
 
 #endif

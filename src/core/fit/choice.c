@@ -4,19 +4,29 @@
 
 #include <string.h>
 
+/* A charge is of one device, and known before that changes. */
+static void take_devices(struct device_state *devices, const struct demand *d, const struct placement *at)
+{
+    for (uint64_t used = placement_devices(at, d->gpu_request_n); used != 0; used &= used - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(used);
+        struct charge c = placement_charge(d, at, devices, i);
+
+        device_take(&devices[i], &c);
+    }
+}
+
 void choice_take(const struct node_state *n, const struct device_state *before, const struct demand *d,
                  const struct placement *at, struct device_state *after)
 {
-    uint64_t used = placement_devices(at, d->gpu_request_n);
-
     memcpy(after, before, n->device_n * sizeof(*after));
-    while (used != 0) {
-        unsigned i = (unsigned)__builtin_ctzll(used);
-        struct charge c = placement_charge(d, at, before, i);
+    take_devices(after, d, at);
+}
 
-        device_take(&after[i], &c);
-        used &= used - 1;
-    }
+void choice_land(struct node_state *n, struct device_state *devices, const struct demand *d, const struct placement *at)
+{
+    take_devices(devices, d, at);
+    n->plugin_managed_used += d->plugin_managed_n;
+    n->share_pod_n += demand_takes_shares(d);
 }
 
 static int64_t score(const struct strategy *s, const struct pack_params *p, const struct node_state *n,

@@ -67,7 +67,7 @@ static bool is_held(const struct pack_query *q, struct str name)
 static bool fits_beside_holds(const struct ledger_view *v, const struct node_state *n, struct str name,
                               const struct pack_query *q)
 {
-    struct device_state devices[DEVICES_PER_NODE_MAX], next[DEVICES_PER_NODE_MAX];
+    struct device_state devices[DEVICES_PER_NODE_MAX];
     const struct device_state *live = ledger_view_devices(v, n, devices);
     struct node_state node = *n;
     struct placement at;
@@ -78,13 +78,9 @@ static bool fits_beside_holds(const struct ledger_view *v, const struct node_sta
     for (size_t i = 0; i < q->hold_n; i++) {
         const struct demand *held = q->holds[i].demand;
 
-        if (!str_eq(q->holds[i].node_name, name) || !place_other(&node, devices, held, q->params, &at)) {
-            continue;
+        if (str_eq(q->holds[i].node_name, name) && place_other(&node, devices, held, q->params, &at)) {
+            choice_land(&node, devices, held, &at);
         }
-        node.plugin_managed_used += held->plugin_managed_n;
-        node.share_pod_n += demand_takes_shares(held);
-        choice_take(&node, devices, held, &at, next);
-        memcpy(devices, next, node.device_n * sizeof(devices[0]));
     }
     return place(v, &node, devices, q->params);
 }
@@ -115,9 +111,8 @@ void pack_query_init(struct pack_query *q, const struct ledger_view *v, const st
 static bool keeps_nominations(const struct ledger_view *v, const struct node_state *n, const struct placement *at,
                               const struct pack_params *p)
 {
-    struct device_state with[DEVICES_PER_NODE_MAX], without[DEVICES_PER_NODE_MAX], next[DEVICES_PER_NODE_MAX];
+    struct device_state with[DEVICES_PER_NODE_MAX], without[DEVICES_PER_NODE_MAX];
     struct node_state row_with = *n, row_without = *n;
-    const struct demand *d = v->pod.demand;
     bool begun = false;
 
     for (size_t i = 0; i < v->nomination_n; i++) {
@@ -131,24 +126,17 @@ static bool keeps_nominations(const struct ledger_view *v, const struct node_sta
             begun = true;
             row_without = row_with = q->row;
             memcpy(without, q->devices, n->device_n * sizeof(without[0]));
-            choice_take(n, without, d, at, with);
-            row_with.plugin_managed_used += d->plugin_managed_n;
-            row_with.share_pod_n += demand_takes_shares(d);
+            memcpy(with, q->devices, n->device_n * sizeof(with[0]));
+            choice_land(&row_with, with, v->pod.demand, at);
         }
         if (!place_other(&row_without, without, q->demand, p, &there)) {
             continue;
         }
-        choice_take(n, without, q->demand, &there, next);
-        memcpy(without, next, n->device_n * sizeof(next[0]));
+        choice_land(&row_without, without, q->demand, &there);
         if (!place_other(&row_with, with, q->demand, p, &there)) {
             return false;
         }
-        choice_take(n, with, q->demand, &there, next);
-        memcpy(with, next, n->device_n * sizeof(next[0]));
-        row_with.plugin_managed_used += q->demand->plugin_managed_n;
-        row_with.share_pod_n += demand_takes_shares(q->demand);
-        row_without.plugin_managed_used += q->demand->plugin_managed_n;
-        row_without.share_pod_n += demand_takes_shares(q->demand);
+        choice_land(&row_with, with, q->demand, &there);
     }
     return true;
 }
