@@ -63,10 +63,6 @@ void pack_query_init(struct pack_query *q, const struct ledger_view *v, const st
 size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct str *names, size_t name_n,
                  struct pack_result *ret);
 
-/* All names at once, nothing remembered and none left out. */
-void pack_nodes(const struct ledger_view *v, const struct pack_params *p, const struct pack_tentative *holds,
-                size_t hold_n, const struct str *names, size_t name_n, struct pack_result *ret);
-
 /* A result while it is ranked. */
 typedef unsigned __int128 pack_merit; /* smaller is better */
 struct pack_key {

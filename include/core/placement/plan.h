@@ -55,8 +55,6 @@ struct pack_plans {
 
 /* ERR_INVALID names an unknown strategy. */
 WARN_UNUSED int pack_plans_init(struct pack_plans *p, const struct policy *policy, struct err *reterr);
-/* Without rules, by these strategies alone. */
-void pack_plans_single(struct pack_plans *p, const struct pack_params *params);
 
 /* What holds for one pod, in order. */
 struct resolved_plan {
@@ -99,10 +97,9 @@ struct plan_scores {
     uint32_t at; /* the caller's */
     int64_t combined;
 };
-/* Sets `combined` of every row and reorders rows. They are all that fit in the group. */
-void plan_combine(const struct pack_plan *plan, struct plan_scores *rows, size_t n);
-/* The same for scores as the strategies gave them: first those that want to see all scores of a group do so
- * (strategy.normalise), in `spare`, which has room for `n`. With one criterion `combined` is its score. */
+/* Sets `combined` of every row, from scores as the strategies gave them, and reorders rows. They are all that fit in
+ * the group. First strategies that want to see all scores of a group do so (strategy.normalise), in `spare`, which has
+ * room for `n`. With one criterion `combined` is its score. */
 void plan_judge(const struct pack_plan *plan, struct plan_scores *rows, size_t n, struct pack_result *spare);
 
 #endif

@@ -20,7 +20,6 @@
 
 #define TAINT_CORDON_KEY "node.kubernetes.io/unschedulable"
 
-bool toleration_matches(const struct toleration *t, const struct taint *taint);
 /* Is there, for every taint that keeps pods off, a toleration that matches? */
 bool toleration_admits(const struct toleration *tolerations, size_t toleration_n, const struct taint *taints,
                        size_t taint_n);

@@ -353,15 +353,3 @@ size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct
     q->done = i;
     return (size_t)(r - ret);
 }
-
-void pack_nodes(const struct ledger_view *v, const struct pack_params *p, const struct pack_tentative *holds,
-                size_t hold_n, const struct str *names, size_t name_n, struct pack_result *ret)
-{
-    struct pack_query q;
-
-    pack_query_init(&q, v, p, holds, hold_n);
-    name_n = pack_some(v, &q, names, name_n, ret);
-    if (p->node_strategy->normalise != NULL) {
-        p->node_strategy->normalise(ret, name_n);
-    }
-}

@@ -73,12 +73,6 @@ int pack_plans_init(struct pack_plans *p, const struct policy *policy, struct er
     return rc;
 }
 
-void pack_plans_single(struct pack_plans *p, const struct pack_params *params)
-{
-    p->rule_n = 0;
-    p->rest = (struct pack_plan){.params = *params, .criteria = {params->node_strategy}, .criterion_n = 1};
-}
-
 static bool names_pod(const struct plan_rule *rule, struct str namespace_, const uint64_t *label_hashes, size_t label_n)
 {
     return (rule->namespace_n == 0 || policy_names_namespace(rule->namespaces, rule->namespace_n, namespace_)) &&
@@ -189,7 +183,8 @@ static void add_weighted(struct plan_scores *rows, size_t n, size_t criterion, i
     }
 }
 
-void plan_combine(const struct pack_plan *plan, struct plan_scores *rows, size_t n)
+/* Sets `combined` of every row. */
+static void combine(const struct pack_plan *plan, struct plan_scores *rows, size_t n)
 {
     if (plan->weights_milli[0] == 0) {
         chain(rows, n);
@@ -223,7 +218,7 @@ void plan_judge(const struct pack_plan *plan, struct plan_scores *rows, size_t n
 {
     normalise(plan, rows, n, spare);
     if (plan->criterion_n > 1) {
-        plan_combine(plan, rows, n);
+        combine(plan, rows, n);
         return;
     }
     for (size_t i = 0; i < n; i++) {

@@ -46,7 +46,7 @@ static bool effect_matches(enum toleration_effect tolerated, enum taint_effect e
     return false;
 }
 
-bool toleration_matches(const struct toleration *t, const struct taint *taint)
+static bool toleration_matches(const struct toleration *t, const struct taint *taint)
 {
     if (!effect_matches(t->effect, taint->effect) || (t->key.n > 0 && !str_eq(t->key, taint->key))) {
         return false;

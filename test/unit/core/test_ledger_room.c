@@ -4,7 +4,7 @@
  * pods change in every way in which a fact can change them; who asks stays the same. The causes that were once
  * forgotten have tests of their own. */
 #include "core/ledger/state.h"
-#include "core/placement/pack.h"
+#include "core/support/ledger_fixture.h"
 #include "model/mig.h"
 
 #include "base/rng.h"
@@ -167,7 +167,7 @@ static bool fits_somewhere(const struct probe *p)
     params = (struct pack_params){.node_strategy = tight, .device_strategy = tight};
     arena_init(&a, 1 << 20);
     assert_int_equal(ledger_view(r.l, &a, &pod, &v, NULL), 0);
-    pack_nodes(&v, &params, NULL, 0, node_names, NODES, results);
+    fixture_pack(&v, &params, NULL, 0, node_names, NODES, results);
     for (size_t i = 0; i < NODES; i++) {
         /* kube-scheduler does not ask for nodes that are cordoned */
         fits = fits || (results[i].verdict == VERDICT_FITS && r.nodes[i].schedulable);

@@ -62,7 +62,7 @@ static size_t rank_all(const struct demand *d, const struct pack_tentative *hold
     struct ledger_view v = view_for(d);
     struct pack_key keys[NODES];
 
-    pack_nodes(&v, params_of("tight-fit", "tight-fit"), holds, hold_n, order, n, ret);
+    fixture_pack(&v, params_of("tight-fit", "tight-fit"), holds, hold_n, order, n, ret);
     return pack_rank(ret, n, limit, keys);
 }
 
@@ -163,7 +163,7 @@ static void pack_rank__any_results__as_sorted_and_none_lost(void **state)
     }
 }
 
-static void pack_nodes__unknown_and_full_nodes__have_their_verdicts(void **state)
+static void pack_some__unknown_and_full_nodes__have_their_verdicts(void **state)
 {
     struct demand d = WHOLE_GPUS(2);
     struct str asked[] = {names[0], STR("nobody"), names[1]};
@@ -237,11 +237,11 @@ static void pack_rank__pods_of_a_plugin__are_packed_and_spread_too(void **state)
     assert_int_equal(fixture_reserve(&fx, "one", "w2"), 0);
     assert_int_equal(fixture_reserve(&fx, "three", "w3"), 0);
     v = view_for(&one);
-    pack_nodes(&v, params_of("binpack", "binpack"), NULL, 0, nodes, 3, r);
+    fixture_pack(&v, params_of("binpack", "binpack"), NULL, 0, nodes, 3, r);
     assert_int_equal(pack_rank(r, 3, 0, keys), 3);
     assert_true(str_eq_cstr(r[0].name, "w3"));
     assert_true(str_eq_cstr(r[2].name, "w1"));
-    pack_nodes(&v, params_of("spread", "spread"), NULL, 0, nodes, 3, r);
+    fixture_pack(&v, params_of("spread", "spread"), NULL, 0, nodes, 3, r);
     assert_int_equal(pack_rank(r, 3, 0, keys), 3);
     assert_true(str_eq_cstr(r[0].name, "w1"));
     assert_true(str_eq_cstr(r[2].name, "w3"));
@@ -330,7 +330,7 @@ int main(void)
         T(pack_rank__limit__gives_the_head_of_the_full_order),
         T(pack_rank__order_of_the_request__does_not_matter),
         cmocka_unit_test(pack_rank__any_results__as_sorted_and_none_lost),
-        T(pack_nodes__unknown_and_full_nodes__have_their_verdicts),
+        T(pack_some__unknown_and_full_nodes__have_their_verdicts),
         T(pack_some__name_again__is_left_out),
         T(pack_holds__demote_and_never_refuse),
         T(pack_holds__room_for_both__change_nothing),

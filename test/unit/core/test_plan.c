@@ -1,4 +1,5 @@
 /* Rules of packing: which plan holds for a pod and a node, and several criteria as one score. */
+#include "core/placement/pack.h"
 #include "core/placement/plan.h"
 
 #include "base/compiler.h"
@@ -129,10 +130,17 @@ static int by_at(const void *a, const void *b)
 
 static void expect_combined(const struct pack_plan *plan, struct plan_scores *rows, size_t n, const int64_t *want)
 {
+    struct pack_plan judging = *plan;
+    struct pack_result spare[8];
+
+    assert_true(n <= ARRAY_LEN(spare));
+    for (size_t c = 0; c < plan->criterion_n; c++) {
+        judging.criteria[c] = strategies[0]; /* scores are given here */
+    }
     for (size_t i = 0; i < n; i++) {
         rows[i].at = (uint32_t)i;
     }
-    plan_combine(plan, rows, n);
+    plan_judge(&judging, rows, n, spare);
     qsort(rows, n, sizeof(*rows), by_at);
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(rows[i].combined, want[i]);
@@ -148,7 +156,7 @@ static void chain__equals_of_the_first__decided_by_the_next(void **state)
     const int64_t want[] = {-3, -1, -2, -4, -1, -5, 0};
 
     expect_combined(&plan, rows, ARRAY_LEN(rows), want);
-    plan_combine(&plan, rows, 0);
+    expect_combined(&plan, rows, 0, NULL);
 }
 
 static void weights__each_spread_over_a_thousand__added_up(void **state)

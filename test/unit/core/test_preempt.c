@@ -273,7 +273,7 @@ static enum verdict verdict_for(const char *uid, int32_t milli, int32_t priority
             &(struct view_pod){.uid = str_of(uid), .namespace_ = STR("default"), .priority = priority, .demand = &d},
             &v, NULL),
         0);
-    pack_nodes(&v, &params, NULL, 0, &name, 1, &result);
+    fixture_pack(&v, &params, NULL, 0, &name, 1, &result);
     pack_query_init(&q, &v, &params, NULL, 0);
     q.known = score_cache_find(cache, &d, &params, v.node_n);
     assert_int_equal(pack_some(&v, &q, &name, 1, &remembered), 1);

@@ -52,7 +52,7 @@ static struct str best(struct scene *s, const struct demand *d, const char *cons
     }
     p.forecast = s->o;
     assert_int_equal(ledger_view(s->f.l, &a, VIEW_POD("me", d), &v, NULL), 0);
-    pack_nodes(&v, &p, NULL, 0, asked, n, results);
+    fixture_pack(&v, &p, NULL, 0, asked, n, results);
     for (size_t i = 0; i < n; i++) {
         scores[i] = results[i].score;
     }

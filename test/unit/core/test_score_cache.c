@@ -61,7 +61,7 @@ static void same_answers(struct simulation *s, const struct demand *d, const str
     if (fresh != NULL) {
         follow(fresh, s->l, asked);
     }
-    pack_nodes(&v, &afresh, NULL, 0, names, n, expected);
+    fixture_pack(&v, &afresh, NULL, 0, names, n, expected);
     pack_query_init(&q, &v, params, NULL, 0);
     q.known = score_cache_find(cache, d, params, v.node_n);
     for (uint32_t i = 0; i < v.node_n; i++) {

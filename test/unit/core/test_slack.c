@@ -59,7 +59,7 @@ static const char *ranked(const struct demand *d, const char *strategy)
 
     assert_int_equal(ledger_view(fx.l, &fx.arena, VIEW_POD("asks", d), &v, NULL), 0);
     assert_in_range(v.node_n, 1, NODES_MAX);
-    pack_nodes(&v, fixture_params(strategy), NULL, 0, v.names, v.node_n, results);
+    fixture_pack(&v, fixture_params(strategy), NULL, 0, v.names, v.node_n, results);
     fit = pack_rank(results, v.node_n, 0, keys);
     text[0] = '\0';
     for (size_t i = 0; i < fit; i++) {

@@ -81,7 +81,7 @@ static void ask(struct growing_cluster *t, const struct pair *pair, const struct
             p.node_strategy->normalise(ret->ranked, n);
         }
     } else {
-        pack_nodes(&v, &p, NULL, 0, names, n, ret->ranked);
+        fixture_pack(&v, &p, NULL, 0, names, n, ret->ranked);
     }
     for (size_t i = 0; i < n; i++) {
         ret->results[manner == BACKWARDS ? n - 1 - i : i] = ret->ranked[i];

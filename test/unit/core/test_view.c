@@ -186,7 +186,7 @@ static void models__listed__only_nodes_that_have_them_fit(void **state)
     d.models = &wanted;
     d.model_n = 1;
     assert_int_equal(ledger_view(fx.l, &arena, VIEW_POD("me", &d), &v, NULL), 0);
-    pack_nodes(&v, &p, NULL, 0, names, 2, results);
+    fixture_pack(&v, &p, NULL, 0, names, 2, results);
     assert_int_equal(results[0].verdict, VERDICT_NOT_ALLOWED);
     assert_int_equal(results[1].verdict, VERDICT_FITS);
 }

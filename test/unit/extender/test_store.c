@@ -202,12 +202,12 @@ static void *everything(void *arg)
         const struct pack_tentative *h;
         struct snapshot s;
         struct view_pod key = {.uid = str_of(uid), .namespace_ = STR("d"), .demand = &demand};
-        const struct pack_params params = {.node_strategy = strategies[0], .device_strategy = strategies[0]};
+        const struct policy policy = {.node_strategy = STR("binpack"), .device_strategy = STR("binpack")};
         struct pack_plans plans;
         struct store_pack_answer answer;
         size_t n;
 
-        pack_plans_single(&plans, &params);
+        BUG_ON(pack_plans_init(&plans, &policy, NULL) != 0);
         apply_pod(uid, i % 2 == 0 ? NULL : "n1", &demand);
         store_tentative(store, str_of(uid), STR("n1"), &demand, 3000);
         BUG_ON(store_tentatives(store, &a, str_of(uid), &h, &n, NULL) != 0);

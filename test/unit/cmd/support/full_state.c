@@ -1,5 +1,6 @@
 #include "cmd/support/full_state.h"
 
+#include "base/bug.h"
 #include "cmd/commands.h"
 #include "core/placement/plan.h"
 #include "model/mig.h"
@@ -291,11 +292,10 @@ void full_state_fill(struct full_state *c)
 void full_state_fill_with(struct full_state *c, unsigned pod_n)
 {
     static const char *const preset[] = {"n1", "n5", "n6", "unseen", "n7", "n8"};
-    const struct pack_params params = {.node_strategy = strategy_find(STR("binpack")),
-                                       .device_strategy = strategy_find(STR("binpack"))};
+    const struct policy policy = {.node_strategy = STR("binpack"), .device_strategy = STR("binpack")};
     struct pack_plans plans;
 
-    pack_plans_single(&plans, &params);
+    BUG_ON(pack_plans_init(&plans, &policy, NULL) != 0);
     for (unsigned i = 0; i < NODES - 2; i++) {
         describe(c, i, 0, 0);
     }

@@ -251,7 +251,7 @@ void growing_cluster_come(struct growing_cluster *t, const struct pack_params *p
     now = growing_cluster_params(t, p->node_strategy, p->device_strategy);
     arena_reset(&t->f.arena);
     assert_int_equal(ledger_view(t->f.l, &t->f.arena, VIEW_POD(kept->uid, &kept->demand), &v, NULL), 0);
-    pack_nodes(&v, &now, NULL, 0, t->names, t->node_n, results);
+    fixture_pack(&v, &now, NULL, 0, t->names, t->node_n, results);
     if (pack_rank(results, t->node_n, 1, &best) == 0) {
         return;
     }

@@ -216,3 +216,15 @@ bool fixture_knows_pod(struct ledger_fixture *f, const char *uid)
 {
     return ledger_find_pod(f->l, str_of(uid), &(struct ledger_pod){0});
 }
+
+void fixture_pack(const struct ledger_view *v, const struct pack_params *p, const struct pack_tentative *holds,
+                  size_t hold_n, const struct str *names, size_t name_n, struct pack_result *ret)
+{
+    struct pack_query q;
+
+    pack_query_init(&q, v, p, holds, hold_n);
+    name_n = pack_some(v, &q, names, name_n, ret);
+    if (p->node_strategy->normalise != NULL) {
+        p->node_strategy->normalise(ret, name_n);
+    }
+}

@@ -4,6 +4,7 @@
 
 #include "core/ledger/ledger.h"
 #include "core/ledger/snapshot.h"
+#include "core/placement/pack.h"
 
 #include <stdbool.h>
 
@@ -55,6 +56,10 @@ int fixture_pod(struct ledger_fixture *f, const char *uid, const struct demand *
 int fixture_reserve(struct ledger_fixture *f, const char *uid, const char *node);
 int fixture_name_op(struct ledger_fixture *f, enum ledger_op_kind kind, const char *name);
 int fixture_bracket(struct ledger_fixture *f, enum ledger_op_kind kind);
+
+/* All names at once, nothing remembered and none left out. */
+void fixture_pack(const struct ledger_view *v, const struct pack_params *p, const struct pack_tentative *holds,
+                  size_t hold_n, const struct str *names, size_t name_n, struct pack_result *ret);
 
 /* A record with one container on one device. */
 struct assignment fixture_record(struct assigned_container *c, struct assigned_device *d, const char *id,
