@@ -59,9 +59,7 @@ struct ledger_excess {
     struct str node_name;
     struct str uuid; /* empty: the device is its index */
     int32_t index;
-    unsigned causes;                /* at least one bit, of enum excess_cause */
-    int32_t milli_over, slots_over; /* charged beyond the capacity; 0: within */
-    int64_t mem_mib_over;
+    unsigned causes;                      /* at least one bit, of enum excess_cause */
     const struct ledger_excess_pod *pods; /* the first EXCESS_PODS_MAX, in order of attachment */
     size_t pod_n;
     size_t more_pod_n; /* that are not among `pods` */

@@ -128,6 +128,12 @@ struct charge {
     uint16_t profile; /* of the devices that it is meant for; 0: whole GPUs */
 };
 
+static inline bool charge_equal(const struct charge *a, const struct charge *b)
+{
+    return a->milli == b->milli && a->slots == b->slots && a->mem_mib == b->mem_mib && a->exclusive == b->exclusive &&
+           a->profile == b->profile;
+}
+
 /* Where the amounts come from. Constraints (gpu-model, gpu-uuid, isolate-from, qos) are always
  * annotations and change no amount, so they do not change the source. (What equal-share adds to the charge
  * is fixed when devices are reserved: model/qos.h.) */
@@ -189,6 +195,17 @@ static inline bool gpu_request_is_of_milli(const struct gpu_request *w, int32_t 
 static inline bool demand_is_empty(const struct demand *d)
 {
     return d->defect == DEMAND_OK && d->gpu_request_n == 0 && d->plugin_managed_n == 0;
+}
+
+/* Devices that all its GPU requests ask for, one by one. */
+static inline size_t demand_device_n(const struct demand *d)
+{
+    size_t n = 0;
+
+    for (size_t w = 0; w < d->gpu_request_n; w++) {
+        n += d->gpu_requests[w].count;
+    }
+    return n;
 }
 
 /* Does it want MIG instances by profile? Then all its GPU requests do. */

@@ -137,10 +137,7 @@ static bool same_grant(const struct pod_entry *a, const struct pod_entry *b)
                 (a->trust != RECORD_PROVISIONAL || demand_equal(a->latest, b->latest));
 
     for (size_t i = 0; same && a->record_parts != NULL && i < a->ref_n; i++) {
-        const struct charge *x = &a->record_parts[i].charge, *y = &b->record_parts[i].charge;
-
-        same = x->milli == y->milli && x->mem_mib == y->mem_mib && x->exclusive == y->exclusive &&
-               x->profile == y->profile;
+        same = charge_equal(&a->record_parts[i].charge, &b->record_parts[i].charge);
     }
     return same;
 }
@@ -150,9 +147,7 @@ static bool same_floors(const struct pod_entry *a, const struct pod_entry *b)
     bool same = a->floor_n == b->floor_n;
 
     for (size_t i = 0; same && i < a->floor_n; i++) {
-        const struct charge *x = &a->floors[i].charge, *y = &b->floors[i].charge;
-
-        same = x->milli == y->milli && x->mem_mib == y->mem_mib && x->slots == y->slots && x->exclusive == y->exclusive;
+        same = charge_equal(&a->floors[i].charge, &b->floors[i].charge);
     }
     return same;
 }

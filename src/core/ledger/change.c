@@ -36,13 +36,8 @@ void ledger_change_begin(struct ledger *l, uint32_t node)
 /* Is it another device, or another size of one? Then nobody can say that it has less of everything. */
 static bool is_other_device(const struct device_before *b, const struct device_state *now, struct device_ref ref)
 {
-    const unsigned kinds = DEVICE_COUNTED | DEVICE_EQUAL | DEVICE_SLICE;
-
     return b->ref.uuid_hash != ref.uuid_hash || b->ref.index != ref.index || b->state.model_id != now->model_id ||
-           b->state.profile != now->profile || b->state.memory_only != now->memory_only ||
-           b->state.mem_cap_mib != now->mem_cap_mib || b->state.mem_base_mib != now->mem_base_mib ||
-           b->state.milli_cap != now->milli_cap || b->state.slot_cap != now->slot_cap ||
-           ((b->state.flags ^ now->flags) & kinds) != 0;
+           !device_same_capacity(&b->state, now);
 }
 
 static bool device_has_more(const struct device_state *b, const struct device_state *now)

@@ -82,8 +82,7 @@ void ledger_charge_max(struct charge *c, const struct charge *floor)
     c->exclusive = c->exclusive || floor->exclusive;
 }
 
-/* Devices that containers of one phase want, none of them shared between containers. */
-static int32_t devices_wanted(const struct demand *d)
+int32_t ledger_devices_at_once(const struct demand *d, int profile)
 {
     uint64_t phases = 0;
     int32_t most = 0;
@@ -95,7 +94,9 @@ static int32_t devices_wanted(const struct demand *d)
         int32_t n = 0;
 
         for (size_t w = 0; w < d->gpu_request_n; w++) {
-            n += (d->gpu_requests[w].phases & phases & -phases) != 0 ? d->gpu_requests[w].count : 0;
+            const struct gpu_request *r = &d->gpu_requests[w];
+
+            n += (r->phases & phases & -phases) != 0 && (profile < 0 || r->profile == profile) ? r->count : 0;
         }
         most = n > most ? n : most;
     }
@@ -118,7 +119,9 @@ uint8_t ledger_pod_class(const struct node_entry *n, const struct pod_entry *p)
     }
     /* Charged on every device, it holds no more than it asked for; what a malformed pod asked for nobody knows. */
     if (p->demand->defect == DEMAND_OK && !ledger_pod_placement(n, p, &at)) {
-        device_n = devices_wanted(p->demand) < device_n ? devices_wanted(p->demand) : device_n;
+        int32_t wanted = ledger_devices_at_once(p->demand, -1);
+
+        device_n = wanted < device_n ? wanted : device_n;
     }
     return pod_class_of(device_n, whole);
 }

@@ -60,13 +60,6 @@ static const char *check_pod_counts(const struct ledger *l)
     return isolating == l->isolating_n ? NULL : "the number of isolating pods is wrong";
 }
 
-static bool state_equal(const struct device_state *a, const struct device_state *b)
-{
-    return a->mem_free_mib == b->mem_free_mib && a->mem_cap_mib == b->mem_cap_mib && a->milli_free == b->milli_free &&
-           a->milli_cap == b->milli_cap && a->slot_free == b->slot_free && a->slot_cap == b->slot_cap &&
-           a->flags == b->flags && a->profile == b->profile && a->memory_only == b->memory_only;
-}
-
 /* Sums of charges again, from the pods; and no device is too small for what was granted here alone, unless it has
  * shrunk. Whatever else is on it excuses nothing (core/ledger/excess.h). */
 static const char *check_device(const struct ledger *l, const struct node_entry *n, uint32_t ordinal,
@@ -85,7 +78,7 @@ static const char *check_device(const struct ledger *l, const struct node_entry 
             }
         }
     }
-    if (!state_equal(&again, s)) {
+    if (!device_equal(&again, s)) {
         return "the free amounts of a device are not its capacity less its charges";
     }
     if (!device_is_overcommitted(s)) {

@@ -9,26 +9,7 @@
 
 /* ---- counted instances ---- */
 
-/* As kubelet counts: the peak over the phases. */
-static unsigned wanted_of(const struct demand *d, uint16_t profile)
-{
-    unsigned peak = 0;
-
-    for (unsigned phase = 0; phase < DEMAND_PHASES_MAX; phase++) {
-        unsigned n = 0;
-
-        for (size_t w = 0; w < d->gpu_request_n; w++) {
-            if (d->gpu_requests[w].profile == profile && (d->gpu_requests[w].phases >> phase & 1) != 0) {
-                n += d->gpu_requests[w].count;
-            }
-        }
-        peak = n > peak ? n : peak;
-    }
-    return peak;
-}
-
-/* The next device of the profile that nobody has, healthy ones first: a plugin hands out no other.
- */
+/* The next device of the profile that nobody has, healthy ones first: a plugin hands out no other. */
 static uint32_t next_free(const struct node_entry *n, uint16_t profile, uint64_t taken)
 {
     uint32_t found = LEDGER_NONE;
@@ -57,8 +38,10 @@ static uint32_t last_of(const struct node_entry *n, uint16_t profile)
 }
 
 static void charge_profile(const struct node_entry *n, const struct device_state *states, struct pod_entry *p,
-                           uint16_t profile, unsigned wanted, uint64_t *taken)
+                           uint16_t profile, uint64_t *taken)
 {
+    int32_t wanted = ledger_devices_at_once(p->demand, profile);
+
     while (wanted > 0) {
         uint32_t i = next_free(n, profile, *taken);
         struct charge c;
@@ -84,7 +67,7 @@ static void charge_profile(const struct node_entry *n, const struct device_state
         if (at == p->charge_n) {
             p->charges[p->charge_n++] = (struct pod_charge){i, {.profile = profile}};
         }
-        p->charges[at].charge.slots += (int32_t)wanted;
+        p->charges[at].charge.slots += wanted;
     }
 }
 
@@ -102,7 +85,7 @@ static void charge_pod(const struct node_entry *n, const struct device_state *st
             first++;
         }
         if (first == w) {
-            charge_profile(n, states, p, d->gpu_requests[w].profile, wanted_of(d, d->gpu_requests[w].profile), taken);
+            charge_profile(n, states, p, d->gpu_requests[w].profile, taken);
         }
     }
 }

@@ -159,16 +159,12 @@ static void hand_out(const struct ledger *l, uint32_t node, uint32_t ordinal, le
 {
     const struct node_entry *n = &l->nodes[node];
     const struct ledger_device *d = &n->devices[ordinal];
-    const struct device_state *s = &l->states[l->rows[node].first_device + ordinal];
     struct ledger_excess_pod pods[EXCESS_PODS_MAX];
     struct ledger_excess e = {
         .node_name = l->names[node],
         .uuid = d->uuid,
         .index = d->ref.index,
         .causes = (d->shrunk ? EXCESS_CAPACITY : 0U) | (d->overbooked ? EXCESS_RESERVED : 0U),
-        .milli_over = s->milli_free < 0 ? -s->milli_free : 0,
-        .slots_over = s->slot_free < 0 ? -s->slot_free : 0,
-        .mem_mib_over = s->mem_free_mib < 0 ? -(int64_t)s->mem_free_mib : 0,
         .pods = pods,
     };
 

@@ -28,17 +28,14 @@ static struct charge granted_charge(const struct assigned_device *dev)
 /* Does the request still say as many devices of such a kind, container by container? */
 static bool grants_as_asked(const struct demand *d, const struct assignment *as)
 {
+    struct record_reader reader = {.demand = d, .assignment = as};
+    const struct assigned_device *dev;
     bool same = d->defect == DEMAND_OK && ledger_matches_record(d, as);
 
-    for (size_t w = 0; same && w < d->gpu_request_n; w++) {
-        const struct assigned_container *c = ledger_assigned_to(as, &d->gpu_requests[w]);
-        const struct assigned_device *dev;
+    while (same && (dev = ledger_record_next(&reader)) != NULL) {
+        const struct gpu_request *w = &d->gpu_requests[reader.w];
 
-        BUG_ON(c == NULL);
-        for (size_t at = 0; same && (dev = ledger_next_device(d, w, c, &at)) != NULL;) {
-            same = dev->profile == d->gpu_requests[w].profile ||
-                   (d->gpu_requests[w].profile == 0 && d->gpu_requests[w].kind != GPU_REQUEST_WHOLE);
-        }
+        same = dev->profile == w->profile || (w->profile == 0 && w->kind != GPU_REQUEST_WHOLE);
     }
     return same;
 }
@@ -139,6 +136,8 @@ static struct demand demand_of_grant(const struct ledger_pod_fact *f, struct gpu
 
 static struct record_part *granted_of_record(const struct demand *d, const struct assignment *as, size_t n)
 {
+    struct record_reader reader = {.demand = d, .assignment = as};
+    const struct assigned_device *dev;
     struct record_part *all;
     size_t bytes = 0, at = 0;
     char *text;
@@ -150,14 +149,8 @@ static struct record_part *granted_of_record(const struct demand *d, const struc
     }
     all = xmalloc(n * sizeof(*all) + bytes);
     text = (char *)(all + n);
-    for (size_t w = 0; w < d->gpu_request_n; w++) {
-        const struct assigned_container *c = ledger_assigned_to(as, &d->gpu_requests[w]);
-        const struct assigned_device *dev;
-
-        BUG_ON(c == NULL);
-        for (size_t i = 0; (dev = ledger_next_device(d, w, c, &i)) != NULL; at++) {
-            all[at] = (struct record_part){granted_charge(dev), str_put(&text, dev->uuid)};
-        }
+    for (; (dev = ledger_record_next(&reader)) != NULL; at++) {
+        all[at] = (struct record_part){granted_charge(dev), str_put(&text, dev->uuid)};
     }
     BUG_ON(at != n);
     return all;
@@ -204,12 +197,14 @@ void ledger_grant(struct ledger *l, struct pod_entry *p, const struct ledger_pod
     p->qos = f->assignment->qos;
 }
 
-/* Devices and amounts, as `amounts` has them. */
+/* Devices and amounts, as `parts` has them. */
 static bool same_devices(const struct ledger *l, const struct pod_entry *p, const struct assignment *as,
-                         const struct charge *amounts)
+                         const struct record_part *parts)
 {
+    struct record_reader reader = {.demand = p->demand, .assignment = as};
+    const struct assigned_device *dev;
     struct device_ref *refs;
-    size_t n = 0, at = 0;
+    size_t n = 0;
     bool same;
 
     if (p->refs == NULL || p->decision_id == NULL || !str_eq(as->id, str_of(p->decision_id)) || as->qos != p->qos) {
@@ -217,18 +212,11 @@ static bool same_devices(const struct ledger *l, const struct pod_entry *p, cons
     }
     refs = ledger_refs_of_record(l, p->demand, as, &n);
     same = refs != NULL && n == p->ref_n;
-    for (size_t w = 0; same && w < p->demand->gpu_request_n; w++) {
-        const struct assigned_container *c = ledger_assigned_to(as, &p->demand->gpu_requests[w]);
-        const struct assigned_device *dev;
+    for (size_t at = 0; same && (dev = ledger_record_next(&reader)) != NULL; at++) {
+        const struct charge got = granted_charge(dev);
 
-        BUG_ON(c == NULL);
-        for (size_t i = 0; same && (dev = ledger_next_device(p->demand, w, c, &i)) != NULL; at++) {
-            const struct charge got = granted_charge(dev), *had = &amounts[at];
-
-            same = refs[at].uuid_hash == p->refs[at].uuid_hash && refs[at].index == p->refs[at].index &&
-                   got.milli == had->milli && got.mem_mib == had->mem_mib && got.profile == had->profile &&
-                   got.exclusive == had->exclusive;
-        }
+        same = refs[at].uuid_hash == p->refs[at].uuid_hash && refs[at].index == p->refs[at].index &&
+               charge_equal(&got, &parts[at].charge);
     }
     free(refs);
     return same;
@@ -236,19 +224,7 @@ static bool same_devices(const struct ledger *l, const struct pod_entry *p, cons
 
 bool ledger_record_is_granted(const struct ledger *l, const struct pod_entry *p, const struct assignment *as)
 {
-    struct charge *amounts;
-    bool same;
-
-    if (as == NULL || p->record_parts == NULL) {
-        return false;
-    }
-    amounts = xcalloc(p->ref_n, sizeof(*amounts));
-    for (size_t i = 0; i < p->ref_n; i++) {
-        amounts[i] = p->record_parts[i].charge;
-    }
-    same = same_devices(l, p, as, amounts);
-    free(amounts);
-    return same;
+    return as != NULL && p->record_parts != NULL && same_devices(l, p, as, p->record_parts);
 }
 
 bool ledger_record_is_promised(const struct ledger *l, const struct pod_entry *p, const struct assignment *as)

@@ -35,6 +35,9 @@ void ledger_mark_denied(const struct ledger *l, uint32_t node, struct device_sta
 struct device_state ledger_empty_state(const struct node_entry *n, const struct ledger_device *d);
 /* The devices of `p` as a placement over the node's ordinals; false when they are not all known. */
 bool ledger_pod_placement(const struct node_entry *n, const struct pod_entry *p, struct placement *ret);
+/* Devices that containers of one phase want, none of them shared between containers: the peak over the phases, as
+ * kubelet counts. Of this profile; -1: of any. */
+int32_t ledger_devices_at_once(const struct demand *d, int profile);
 /* Its bit of node_state.pod_classes, from its charges; 0: it holds nothing here. */
 uint8_t ledger_pod_class(const struct node_entry *n, const struct pod_entry *p);
 /* Raises each dimension of `c` to that of `floor`. */

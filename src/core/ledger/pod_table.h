@@ -65,8 +65,9 @@ struct pod_entry {
     struct device_ref *refs; /* devices of all GPU requests in GPU request order; NULL: not known */
     size_t ref_n;
     struct record_part
-        *record_parts;       /* of each of `refs`, in one block with its text; NULL: the request says the amounts */
-    struct charge *promised; /* of each of `refs`, what was written into the record of a reservation; NULL: unknown */
+        *record_parts; /* of each of `refs`, in one block with its text; NULL: the request says the amounts */
+    struct record_part
+        *promised;           /* the same of the record that a reservation has written, without text; NULL: unknown */
     enum record_trust trust; /* of the record that `record_parts` are from; RECORD_UNSIGNED: none, or refused */
     bool record_refused; /* the signature of the record with this proof does not hold; others have to be verified first
                           */

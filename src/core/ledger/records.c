@@ -10,7 +10,8 @@
 
 _Static_assert(ASSIGNMENT_CONTAINERS_MAX == DEMAND_GPU_REQUESTS_MAX, "every demand that is reserved can be recorded");
 
-const struct assigned_container *ledger_assigned_to(const struct assignment *as, const struct gpu_request *w)
+/* The container that the GPU request is of; NULL: the record does not have it. */
+static const struct assigned_container *assigned_to(const struct assignment *as, const struct gpu_request *w)
 {
     for (size_t i = 0; i < as->container_n; i++) {
         if (as->containers[i].init == w->init && str_eq(as->containers[i].name, w->container)) {
@@ -28,7 +29,7 @@ static bool has_twin(const struct demand *d, size_t w)
 }
 
 /* The next device of the container, from `*at` on, that answers to GPU request `w`; NULL: there is no other. */
-const struct assigned_device *ledger_next_device(const struct demand *d, size_t w, const struct assigned_container *c,
+static const struct assigned_device *next_device(const struct demand *d, size_t w, const struct assigned_container *c,
                                                  size_t *at)
 {
     for (; *at < c->device_n; ++*at) {
@@ -39,16 +40,15 @@ const struct assigned_device *ledger_next_device(const struct demand *d, size_t 
     return NULL;
 }
 
-/* Record and demand match one to one: the same containers, with as many devices as they ask for. */
 bool ledger_matches_record(const struct demand *d, const struct assignment *as)
 {
     size_t container_n = 0;
 
     for (size_t w = 0; w < d->gpu_request_n; w++) {
-        const struct assigned_container *c = ledger_assigned_to(as, &d->gpu_requests[w]);
+        const struct assigned_container *c = assigned_to(as, &d->gpu_requests[w]);
         size_t n = 0;
 
-        for (size_t at = 0; c != NULL && ledger_next_device(d, w, c, &at) != NULL;) {
+        for (size_t at = 0; c != NULL && next_device(d, w, c, &at) != NULL;) {
             n++;
         }
         if (c == NULL || n != d->gpu_requests[w].count) {
@@ -59,29 +59,38 @@ bool ledger_matches_record(const struct demand *d, const struct assignment *as)
     return container_n == as->container_n;
 }
 
-/* The devices of every GPU request, or NULL when record and demand do not match one to one. */
+const struct assigned_device *ledger_record_next(struct record_reader *r)
+{
+    for (; r->w < r->demand->gpu_request_n; r->w++) {
+        const struct assigned_device *dev;
+
+        if (r->container == NULL) {
+            r->container = assigned_to(r->assignment, &r->demand->gpu_requests[r->w]);
+            r->at = 0;
+            BUG_ON(r->container == NULL);
+        }
+        dev = next_device(r->demand, r->w, r->container, &r->at);
+        if (dev != NULL) {
+            return dev;
+        }
+        r->container = NULL;
+    }
+    return NULL;
+}
+
 struct device_ref *ledger_refs_of_record(const struct ledger *l, const struct demand *d, const struct assignment *as,
                                          size_t *ret_n)
 {
+    struct record_reader reader = {.demand = d, .assignment = as};
+    const struct assigned_device *dev;
     struct device_ref *refs;
-    size_t n = 0;
 
     if (as == NULL || d->defect != DEMAND_OK || !ledger_matches_record(d, as)) {
         return NULL;
     }
-    for (size_t w = 0; w < d->gpu_request_n; w++) {
-        n += d->gpu_requests[w].count;
-    }
-    refs = xcalloc(n + 1, sizeof(*refs));
-    *ret_n = 0;
-    for (size_t w = 0; w < d->gpu_request_n; w++) {
-        const struct assigned_container *c = ledger_assigned_to(as, &d->gpu_requests[w]);
-        const struct assigned_device *dev;
-
-        BUG_ON(c == NULL);
-        for (size_t at = 0; (dev = ledger_next_device(d, w, c, &at)) != NULL;) {
-            refs[(*ret_n)++] = ledger_device_ref(l, dev->uuid, dev->index);
-        }
+    refs = xcalloc(demand_device_n(d) + 1, sizeof(*refs));
+    for (*ret_n = 0; (dev = ledger_record_next(&reader)) != NULL; ++*ret_n) {
+        refs[*ret_n] = ledger_device_ref(l, dev->uuid, dev->index);
     }
     return refs;
 }
@@ -124,19 +133,13 @@ static void floors_of_record(struct pod_entry *p, const struct assignment *as, c
         phases |= d->gpu_requests[w].phases;
     }
     for (; phases != 0; phases &= phases - 1) {
+        struct record_reader reader = {.demand = d, .assignment = as};
+        const struct assigned_device *dev;
         struct phase_charges f = {.n = 0};
-        size_t at = 0;
 
-        for (size_t w = 0; w < d->gpu_request_n; w++) {
-            const struct gpu_request *gpu_request = &d->gpu_requests[w];
-            const struct assigned_container *c = ledger_assigned_to(as, gpu_request);
-            const struct assigned_device *dev;
-
-            BUG_ON(c == NULL);
-            for (size_t i = 0; (dev = ledger_next_device(d, w, c, &i)) != NULL; at++) {
-                if ((gpu_request->phases & phases & -phases) != 0) {
-                    phase_add(&f, refs[at], dev);
-                }
+        for (size_t at = 0; (dev = ledger_record_next(&reader)) != NULL; at++) {
+            if ((d->gpu_requests[reader.w].phases & phases & -phases) != 0) {
+                phase_add(&f, refs[at], dev);
             }
         }
         for (size_t i = 0; i < f.n; i++) {
@@ -172,7 +175,6 @@ static struct demand demand_of_record(const struct assignment *as, struct gpu_re
     return d;
 }
 
-/* Does the annotation still say what we know: same decision, same devices? */
 bool ledger_record_is_ours(const struct ledger *l, const struct pod_entry *p, const struct assignment *as)
 {
     struct device_ref *refs;

@@ -13,13 +13,17 @@ struct record_part;
 
 /* ---- read (records.c) ---- */
 
-/* The container that the GPU request is of; NULL: the record does not have it. */
-const struct assigned_container *ledger_assigned_to(const struct assignment *as, const struct gpu_request *w);
-/* The next device of the container, from `*at` on, that answers to GPU request `w`; NULL: there is no other. */
-const struct assigned_device *ledger_next_device(const struct demand *d, size_t w, const struct assigned_container *c,
-                                                 size_t *at);
 /* Record and demand match one to one: the same containers, with as many devices as they ask for. */
 bool ledger_matches_record(const struct demand *d, const struct assignment *as);
+/* Reads the devices of such a record in the order of the GPU requests; begins with all else zero. */
+struct record_reader {
+    const struct demand *demand;
+    const struct assignment *assignment;
+    size_t w; /* the GPU request that the last device answers to */
+    const struct assigned_container *container;
+    size_t at;
+};
+const struct assigned_device *ledger_record_next(struct record_reader *r); /* NULL: there is no other */
 /* The devices of every GPU request, malloc'ed, or NULL when record and demand do not match one to one. `as` may be
  * NULL. */
 struct device_ref *ledger_refs_of_record(const struct ledger *l, const struct demand *d, const struct assignment *as,

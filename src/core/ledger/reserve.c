@@ -49,7 +49,7 @@ static void keep_refs(const struct ledger *l, struct pod_entry *p, uint32_t node
 {
     const struct node_entry *n = &l->nodes[node];
 
-    p->refs = xcalloc(n->device_n * p->demand->gpu_request_n + 1, sizeof(*p->refs));
+    p->refs = xcalloc(demand_device_n(p->demand) + 1, sizeof(*p->refs));
     p->ref_n = 0;
     for (size_t w = 0; w < p->demand->gpu_request_n; w++) {
         for (uint32_t i = 0; i < n->device_n; i++) {
@@ -74,8 +74,8 @@ static void keep_promise(const struct ledger *l, struct pod_entry *p)
             uint32_t ordinal = ledger_device_find(n, p, p->refs[at]);
 
             BUG_ON(ordinal == LEDGER_NONE);
-            p->promised[at] = device_charge(&states[ordinal], &d, &p->demand->gpu_requests[w]);
-            p->promised[at].profile = device_is_instance(&states[ordinal]) ? states[ordinal].profile : 0;
+            p->promised[at].charge = device_charge(&states[ordinal], &d, &p->demand->gpu_requests[w]);
+            p->promised[at].charge.profile = device_is_instance(&states[ordinal]) ? states[ordinal].profile : 0;
         }
     }
 }
