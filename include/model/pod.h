@@ -89,6 +89,18 @@ static inline uint64_t pod_version(const struct pod *p)
                : 0;
 }
 
+/* Its containers in the order in which they start: init_container_n, then container_n. */
+static inline const struct container *pod_container(const struct pod *p, size_t i)
+{
+    return i < p->init_container_n ? &p->init_containers[i] : &p->containers[i - p->init_container_n];
+}
+
+/* Does it run beside those that start after it? Ordinary init containers do not. */
+static inline bool pod_container_stays(const struct pod *p, size_t i)
+{
+    return i >= p->init_container_n || p->init_containers[i].sidecar;
+}
+
 static inline bool pod_is_terminal(const struct pod *p)
 {
     return p->phase == POD_SUCCEEDED || p->phase == POD_FAILED;

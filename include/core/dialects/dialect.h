@@ -113,6 +113,13 @@ bool dialect_writes_key(struct str key);
 /* Is it a name of a resource in any vocabulary, as the policy has them? */
 bool dialect_owns_resource(const struct policy *p, struct str name);
 
+/* For claims_pod and claims_node: does the list, does a container of the pod, name a resource that `owns` says yes to?
+ */
+bool dialect_names_any(struct kv_list resources, const struct policy *p,
+                       bool (*owns)(const struct policy *p, struct str name));
+bool dialect_pod_asks_for(const struct pod *pod, const struct policy *p,
+                          bool (*owns)(const struct policy *p, struct str name));
+
 /* The GPUs of a node, as core/inventory/inventory.h has it. Fills `ret` (text borrowed from `node` and `p`, arrays in
  * `a`); memory is after the configured reserve. `*ret_note` becomes a static sentence when a source is malformed or had
  * to be corrected, or when another system hands out the GPUs, else NULL. False when the arena is full; then neither is

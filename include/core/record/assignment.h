@@ -98,4 +98,7 @@ WARN_UNUSED int assignment_parse(struct str text, struct arena *a, struct assign
 WARN_UNUSED int assignment_signed_bytes(const struct assignment *as, struct str pod_uid, struct str node_name,
                                         struct arena *a, struct str *ret, struct err *reterr);
 
+/* ERR_LIMIT: the arena of a request is full. */
+int assignment_no_memory(struct err *reterr);
+
 #endif

@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-static int out_of_memory(struct err *reterr)
-{
-    return err_set(reterr, ERR_LIMIT, "annotation " ASSIGNMENT_KEY ": out of memory for this request");
-}
-
 /* ---- the answer ---- */
 
 #define ANSWER_PARTS_MAX 3 /* fgpu's own record, that of the dialect, the hand-off */
@@ -24,7 +19,7 @@ static int join(const struct kv_list *parts, size_t part_n, struct arena *a, str
     }
     items = ARENA_ARRAY(a, n, struct kv);
     if (items == NULL) {
-        return out_of_memory(reterr);
+        return assignment_no_memory(reterr);
     }
     *ret = (struct kv_list){.items = items, .n = n};
     for (size_t i = 0; i < part_n; i++) {
@@ -111,7 +106,7 @@ int dialect_blank(struct kv_list *list, struct str leftovers, struct arena *a, s
     }
     items = ARENA_ARRAY(a, most, struct kv);
     if (items == NULL) {
-        return out_of_memory(reterr);
+        return assignment_no_memory(reterr);
     }
     if (n > 0) {
         memcpy(items, list->items, n * sizeof(*items));
@@ -124,5 +119,5 @@ int dialect_blank(struct kv_list *list, struct str leftovers, struct arena *a, s
         }
     }
     *list = (struct kv_list){items, n};
-    return a->overflowed ? out_of_memory(reterr) : 0;
+    return a->overflowed ? assignment_no_memory(reterr) : 0;
 }

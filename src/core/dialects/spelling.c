@@ -90,29 +90,15 @@ static enum demand_defect resources_defect(const struct policy *p, const struct 
     return DEMAND_OK;
 }
 
-static enum demand_defect containers_defect(const struct policy *p, const struct dialect *d,
-                                            const struct container *list, size_t n)
-{
-    enum demand_defect defect = DEMAND_OK;
-
-    for (size_t i = 0; i < n && defect == DEMAND_OK; i++) {
-        defect = resources_defect(p, d, list[i].limits);
-        if (defect == DEMAND_OK) {
-            defect = resources_defect(p, d, list[i].requests);
-        }
-    }
-    return defect;
-}
-
 enum demand_defect spelling_defect(const struct policy *p, const struct dialect *d, const struct pod *pod)
 {
     enum demand_defect defect = annotations_defect(p, d, pod->annotations);
 
-    if (defect == DEMAND_OK) {
-        defect = containers_defect(p, d, pod->init_containers, pod->init_container_n);
-    }
-    if (defect == DEMAND_OK) {
-        defect = containers_defect(p, d, pod->containers, pod->container_n);
+    for (size_t i = 0; i < pod->init_container_n + pod->container_n && defect == DEMAND_OK; i++) {
+        defect = resources_defect(p, d, pod_container(pod, i)->limits);
+        if (defect == DEMAND_OK) {
+            defect = resources_defect(p, d, pod_container(pod, i)->requests);
+        }
     }
     return defect == DEMAND_OK && d->check_unbound != NULL ? d->check_unbound(pod) : defect;
 }

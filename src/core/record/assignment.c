@@ -75,6 +75,11 @@ static void write_record(const struct assignment *as, struct strbuf *out)
     json_write_object_end(&w);
 }
 
+int assignment_no_memory(struct err *reterr)
+{
+    return err_set(reterr, ERR_LIMIT, "annotation " ASSIGNMENT_KEY ": out of memory for this request");
+}
+
 int assignment_format(const struct assignment *as, struct arena *a, struct str *ret, struct err *reterr)
 {
     struct strbuf text;
@@ -92,7 +97,7 @@ int assignment_format(const struct assignment *as, struct arena *a, struct str *
         return err_set(reterr, ERR_LIMIT, "annotation " ASSIGNMENT_KEY ": longer than %d bytes", ASSIGNMENT_BYTES_MAX);
     }
     if (a->overflowed) {
-        return err_set(reterr, ERR_LIMIT, "annotation " ASSIGNMENT_KEY ": out of memory for this request");
+        return assignment_no_memory(reterr);
     }
     *ret = copy;
     return 0;

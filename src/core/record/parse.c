@@ -292,7 +292,7 @@ int assignment_parse(struct str text, struct arena *a, struct assignment *ret, s
     if (ps.container_n > 0) {
         struct assigned_container *containers = ARENA_ARRAY(a, ps.container_n, struct assigned_container);
         if (containers == NULL) {
-            return err_set(reterr, ERR_LIMIT, "annotation " ASSIGNMENT_KEY ": out of memory for this request");
+            return assignment_no_memory(reterr);
         }
         memcpy(containers, ps.containers, ps.container_n * sizeof(*containers));
         as.containers = containers;

@@ -81,7 +81,7 @@ int assignment_signed_bytes(const struct assignment *as, struct str pod_uid, str
     put_record(&t, as, pod_uid, node_name);
     t.to = arena_alloc(a, t.n);
     if (t.to == NULL) {
-        return err_set(reterr, ERR_LIMIT, "annotation " ASSIGNMENT_KEY ": out of memory for this request");
+        return assignment_no_memory(reterr);
     }
     t.n = 0;
     put_record(&t, as, pod_uid, node_name);

@@ -63,11 +63,8 @@ static nano request_of_pod(const struct pod *pod, struct str resource)
     struct running r = {0};
     nano whole;
 
-    for (size_t i = 0; i < pod->init_container_n; i++) {
-        count_running(&r, &pod->init_containers[i], resource, pod->init_containers[i].sidecar);
-    }
-    for (size_t i = 0; i < pod->container_n; i++) {
-        count_running(&r, &pod->containers[i], resource, true);
+    for (size_t i = 0; i < pod->init_container_n + pod->container_n; i++) {
+        count_running(&r, pod_container(pod, i), resource, pod_container_stays(pod, i));
     }
     if (r.any) {
         limits.n = 0; /* the API server takes the pod's limit only if no container asks */

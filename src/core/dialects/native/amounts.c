@@ -126,21 +126,6 @@ static bool is_mig(struct str resource)
     return str_starts(resource, STR(MIG_RESOURCE_PREFIX));
 }
 
-static bool has_mig(struct kv_list list)
-{
-    for (size_t i = 0; i < list.n; i++) {
-        if (is_mig(list.items[i].key)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool native_asks_for_mig(const struct container *c)
-{
-    return has_mig(c->limits) || has_mig(c->requests);
-}
-
 /* One profile, of whatever number of instances: a container with two would need two devices that are not alike. */
 static enum demand_defect read_mig(struct kv_list list, struct kv_list before, struct native_ask *ask)
 {

@@ -20,11 +20,6 @@
 #include "base/strbuf.h"
 #include "model/qos.h"
 
-static int out_of_memory(struct err *reterr)
-{
-    return err_set(reterr, ERR_LIMIT, "annotation " ASSIGNMENT_KEY ": out of memory for this request");
-}
-
 /* ---- the record ---- */
 
 int native_format_assignment(const struct assignment *as, struct arena *a, struct kv_list *ret, struct err *reterr)
@@ -33,7 +28,7 @@ int native_format_assignment(const struct assignment *as, struct arena *a, struc
     int rc;
 
     if (record == NULL) {
-        return out_of_memory(reterr);
+        return assignment_no_memory(reterr);
     }
     record->key = STR(ASSIGNMENT_KEY);
     rc = assignment_format(as, a, &record->value, reterr);
@@ -148,7 +143,7 @@ int native_hand_off(const struct assignment *as, struct arena *a, struct kv_list
     struct annotations out = {.arena = a, .items = ARENA_ARRAY(a, 3 * as->container_n, struct kv)};
 
     if (out.items == NULL) {
-        return out_of_memory(reterr);
+        return assignment_no_memory(reterr);
     }
     strbuf_init(&out.text, ASSIGNMENT_BYTES_MAX);
     for (size_t i = 0; i < as->container_n; i++) {
@@ -160,7 +155,7 @@ int native_hand_off(const struct assignment *as, struct arena *a, struct kv_list
         return err_set(reterr, ERR_LIMIT, "annotation " ASSIGNMENT_KEY ": longer than %d bytes", ASSIGNMENT_BYTES_MAX);
     }
     if (a->overflowed) {
-        return out_of_memory(reterr);
+        return assignment_no_memory(reterr);
     }
     *ret = (struct kv_list){.items = out.items, .n = out.n};
     return 0;

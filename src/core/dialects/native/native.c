@@ -1,6 +1,7 @@
 /* fgpu's own vocabulary: the pod as a whole. */
 #include "core/dialects/dialect.h"
 #include "core/dialects/native/native_internal.h"
+#include "model/mig.h"
 
 #include <string.h>
 
@@ -20,40 +21,14 @@ static bool has_amount_annotation(struct kv_list annotations)
            kv_find(annotations, STR(NATIVE_KEY_PROFILE)) != NULL;
 }
 
-static bool container_uses_any(const struct container *c, const struct str *names, size_t n)
+static bool is_claimed(const struct policy *p, struct str resource)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (native_amount(c, names[i]) != NULL) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool container_is_claimed(const struct policy *p, const struct container *c)
-{
-    for (size_t i = 0; i < p->compute_resource_n; i++) {
-        if (p->compute_resources[i].picks == PICKS_FGPU && native_amount(c, p->compute_resources[i].name) != NULL) {
-            return true;
-        }
-    }
-    return container_uses_any(c, p->memory_resources, p->memory_resource_n) ||
-           container_uses_any(c, p->count_resources, p->count_resource_n) || native_asks_for_mig(c);
+    return native_owns_resource(p, resource) || str_starts(resource, STR(MIG_RESOURCE_PREFIX));
 }
 
 static bool native_claims_pod(const struct policy *p, const struct pod *pod)
 {
-    for (size_t i = 0; i < pod->init_container_n; i++) {
-        if (container_is_claimed(p, &pod->init_containers[i])) {
-            return true;
-        }
-    }
-    for (size_t i = 0; i < pod->container_n; i++) {
-        if (container_is_claimed(p, &pod->containers[i])) {
-            return true;
-        }
-    }
-    return has_amount_annotation(pod->annotations);
+    return dialect_pod_asks_for(pod, p, is_claimed) || has_amount_annotation(pod->annotations);
 }
 
 static enum demand_defect add_gpu_request(struct reading *r, const struct native_ask *ask, bool init, size_t position)

@@ -55,9 +55,6 @@ static inline bool native_ask_is_empty(const struct native_ask *ask)
  * carry only one.) */
 const struct str *native_amount(const struct container *c, struct str resource);
 
-/* Does the container ask for nvidia.com/mig-<anything>? */
-bool native_asks_for_mig(const struct container *c);
-
 /* A whole number >= 0. */
 enum demand_defect native_read_integer(struct str text, int64_t *ret);
 

@@ -4,12 +4,8 @@
 
 bool native_claims_node(const struct policy *p, const struct node *node)
 {
-    for (size_t i = 0; i < node->allocatable.n; i++) {
-        if (native_owns_resource(p, node->allocatable.items[i].key)) {
-            return true;
-        }
-    }
-    return kv_find(node->annotations, STR(NATIVE_KEY_GPUS)) != NULL;
+    return dialect_names_any(node->allocatable, p, native_owns_resource) ||
+           kv_find(node->annotations, STR(NATIVE_KEY_GPUS)) != NULL;
 }
 
 /* Number of GPUs behind the resources (compute in its unit, counts), which must agree; 0: none are advertised.

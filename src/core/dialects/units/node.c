@@ -110,10 +110,8 @@ static enum source_result read_allocatable(struct inventory_draft *d)
 
 bool units_claims_node(const struct policy *p, const struct node *node)
 {
-    for (size_t i = 0; i < node->allocatable.n; i++) {
-        if (units_owns_resource(p, node->allocatable.items[i].key)) {
-            return true;
-        }
+    if (dialect_names_any(node->allocatable, p, units_owns_resource)) {
+        return true;
     }
     return kv_find(node->labels, STR(REPLICAS_LABEL)) != NULL || kv_find(node->labels, STR(STRATEGY_LABEL)) != NULL ||
            kv_find(node->labels, STR(PRODUCT_LABEL)) != NULL;

@@ -3,34 +3,9 @@
 
 #include "core/dialects/native/native_internal.h"
 
-static bool is_claimed(const struct policy *p, const struct container *c)
-{
-    for (size_t i = 0; i < c->limits.n; i++) {
-        if (units_owns_resource(p, c->limits.items[i].key)) {
-            return true;
-        }
-    }
-    for (size_t i = 0; i < c->requests.n; i++) {
-        if (units_owns_resource(p, c->requests.items[i].key)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 bool units_claims_pod(const struct policy *p, const struct pod *pod)
 {
-    for (size_t i = 0; i < pod->init_container_n; i++) {
-        if (is_claimed(p, &pod->init_containers[i])) {
-            return true;
-        }
-    }
-    for (size_t i = 0; i < pod->container_n; i++) {
-        if (is_claimed(p, &pod->containers[i])) {
-            return true;
-        }
-    }
-    return false;
+    return dialect_pod_asks_for(pod, p, units_owns_resource);
 }
 
 static enum demand_defect whole_amount(const struct container *c, struct str resource, int64_t *ret)
@@ -50,33 +25,24 @@ static enum demand_defect whole_amount(const struct container *c, struct str res
  * Containers", resource sharing within containers. */
 static enum demand_defect effective_request(const struct pod *pod, struct str resource, int64_t *ret, int64_t *most)
 {
-    int64_t sidecars = 0; /* no overflow: each amount is bounded, a pod has fewer than 2^40 containers */
+    int64_t running = 0; /* no overflow: each amount is bounded, a pod has fewer than 2^40 containers */
     int64_t init_peak = 0;
-    int64_t apps = 0;
-    int64_t amount;
 
-    for (size_t i = 0; i < pod->init_container_n; i++) {
-        const struct container *c = &pod->init_containers[i];
-        enum demand_defect defect = whole_amount(c, resource, &amount);
+    for (size_t i = 0; i < pod->init_container_n + pod->container_n; i++) {
+        int64_t amount;
+        enum demand_defect defect = whole_amount(pod_container(pod, i), resource, &amount);
+
         if (defect != DEMAND_OK) {
             return defect;
         }
         *most = amount > *most ? amount : *most;
-        if (c->sidecar) {
-            sidecars += amount;
-        } else if (amount + sidecars > init_peak) {
-            init_peak = amount + sidecars;
+        if (pod_container_stays(pod, i)) {
+            running += amount;
+        } else if (running + amount > init_peak) {
+            init_peak = running + amount;
         }
     }
-    for (size_t i = 0; i < pod->container_n; i++) {
-        enum demand_defect defect = whole_amount(&pod->containers[i], resource, &amount);
-        if (defect != DEMAND_OK) {
-            return defect;
-        }
-        *most = amount > *most ? amount : *most;
-        apps += amount;
-    }
-    *ret = apps + sidecars > init_peak ? apps + sidecars : init_peak;
+    *ret = running > init_peak ? running : init_peak;
     return DEMAND_OK;
 }
 
