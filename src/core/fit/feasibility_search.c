@@ -6,10 +6,10 @@
  * problem in several dimensions, so no fast method is known that is always right; but nodes are small, and the devices
  * of a node are mostly alike.
  *
- * The search. Requests are placed one after the other, the hardest first (compare). For each, the devices that take it
- * beside what they were given are sorted by the strategy's cost, and all sets of `count` of them are tried, cheapest
- * first. The only state is which requests each device has been given; charges are summed up anew when they are asked
- * for. So taking a request back restores the state exactly.
+ * The search. Requests are placed one after the other, the hardest first (feasibility_order). For each, the devices
+ * that take it beside what they were given are sorted by the strategy's cost, and all sets of `count` of them are
+ * tried, cheapest first. The only state is which requests each device has been given; charges are summed up anew when
+ * they are asked for. So taking a request back restores the state exactly.
  *
  * Why it is exact. Without the four rules below this is plain backtracking: it returns the first placement in its own
  * order, or there is none. Each rule leaves out only placements for which there is another one earlier in that order.
@@ -31,41 +31,16 @@
  *
  * What would break it: a strategy's cost that reads more than the device and the charge (then alike devices have
  * different costs), a negative charge (then a device on which a request does not fit alone might take it later), or a
- * new amount in struct device_state or in a request that interchangeable() or compare() does not look at.
- * test/unit/core/support/oracle.c tries everything and is compared with this.
+ * new amount in struct device_state or in a request that interchangeable() or compare() (feasibility_order.c) does not
+ * look at. test/unit/core/support/oracle.c tries everything and is compared with this.
  */
-#include "core/fit/feasibility_internal.h"
+#include "core/fit/feasibility_search_internal.h"
 
 #include "base/bug.h"
 
 #include <string.h>
 
 #define NONE UINT8_MAX
-
-/* What a request takes of a device. Memory is cut to 32 bits, so that the table stays small: 2^32-1 MiB are never free,
- * so the cut changes no answer. */
-struct amount {
-    int32_t milli;
-    uint32_t mem_mib;
-    uint16_t profile;
-};
-
-struct search {
-    const struct feasibility *f;
-    size_t gpu_request_n;
-    unsigned phase_n;
-    unsigned steps;
-    uint64_t exclusive;                           /* GPU requests that want devices alone */
-    uint64_t phases[DEMAND_PHASES_MAX];           /* GPU requests of each phase that counts */
-    uint8_t order[DEMAND_GPU_REQUESTS_MAX];       /* GPU requests, in the order of the search */
-    uint8_t twin[DEMAND_GPU_REQUESTS_MAX];        /* [w]: the first GPU request equal to w */
-    bool begins_phase[DEMAND_GPU_REQUESTS_MAX];   /* [w]: first of the GPU requests of its only phase */
-    bool several_phases[DEMAND_GPU_REQUESTS_MAX]; /* [w] */
-    uint64_t alone[DEMAND_GPU_REQUESTS_MAX];      /* [w]: devices on which w fits by itself */
-    uint64_t given[DEVICES_PER_NODE_MAX];         /* [device]: GPU requests it has been given */
-    uint8_t capacity_of[DEVICES_PER_NODE_MAX];    /* [device]: first device with the same capacities */
-    struct amount amounts[DEVICES_PER_NODE_MAX][DEMAND_GPU_REQUESTS_MAX]; /* [capacity_of][w] */
-};
 
 /* A request at its depth in the search: candidate devices, cheapest first, and those chosen. Places are indexes into
  * `candidates`. One of these lies on the stack for each request of the pod. */
@@ -85,11 +60,6 @@ enum outcome {
     PHASE_EXHAUSTED, /* this phase cannot be served, whatever the other phases get */
     OUT_OF_STEPS,
 };
-
-static uint64_t bit(unsigned i)
-{
-    return UINT64_C(1) << i;
-}
 
 /* ---- sums ---- */
 
@@ -178,7 +148,7 @@ static bool given_alike(const struct search *s, uint64_t a, uint64_t b)
 }
 
 /* Equal in every number that decides what fits or what it costs. The model is not looked at: whether it is allowed was
- * decided by resolve(), and only allowed devices are candidates. */
+ * decided by feasibility_resolve(), and only allowed devices are candidates. */
 static bool interchangeable(const struct search *s, unsigned i, unsigned j)
 {
     const struct device_state *a = &s->f->devices[i], *b = &s->f->devices[j];
@@ -332,157 +302,7 @@ static enum outcome search_from(struct search *s, size_t depth, const struct cho
     return s->begins_phase[c.gpu_request] ? PHASE_EXHAUSTED : EXHAUSTED;
 }
 
-/* ---- preparation ---- */
-
-/* Resolves the GPU requests against every device; false when one of them does not even fit alone. An amount depends on
- * the capacities of the device and not on what is free, so it is computed once for all devices of equal capacity. */
-static bool resolve(struct search *s)
-{
-    const struct feasibility *f = s->f;
-
-    for (unsigned i = 0; i < f->node->device_n; i++) {
-        const struct device_state *d = &f->devices[i];
-        unsigned like = 0;
-
-        while (!device_same_capacity(&f->devices[like], d)) {
-            like++;
-        }
-        s->given[i] = 0;
-        s->capacity_of[i] = (uint8_t)like;
-        for (unsigned w = 0; w < s->gpu_request_n; w++) {
-            struct amount *a = &s->amounts[like][w];
-
-            if (like == i) {
-                struct charge c = device_charge(d, f->demand, &f->demand->gpu_requests[w]);
-
-                BUG_ON(c.milli < 0 || c.mem_mib < 0 || c.slots != 1);
-                a->milli = c.milli;
-                a->mem_mib = c.mem_mib > UINT32_MAX ? UINT32_MAX : (uint32_t)c.mem_mib;
-                a->profile = c.profile;
-            }
-            if (device_takes(d, &(struct charge){.milli = a->milli,
-                                                 .slots = 1,
-                                                 .mem_mib = a->mem_mib,
-                                                 .exclusive = (s->exclusive & bit(w)) != 0 || d->profile != 0,
-                                                 .profile = a->profile}) &&
-                feasibility_allows(f, d)) {
-                s->alone[w] |= bit(i);
-            }
-        }
-    }
-    for (unsigned w = 0; w < s->gpu_request_n; w++) {
-        if (__builtin_popcountll(s->alone[w]) < f->demand->gpu_requests[w].count) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static uint64_t gpu_requests_of_phase(const struct demand *d, unsigned phase)
-{
-    uint64_t gpu_requests = 0;
-
-    for (unsigned w = 0; w < d->gpu_request_n; w++) {
-        gpu_requests |= (d->gpu_requests[w].phases >> phase & 1) << w;
-    }
-    return gpu_requests;
-}
-
-/* Keeps the phases that are part of no other; the app phase, bit 0, before init containers. Amounts are never negative,
- * so a part of a phase never has the higher sum. Of those that are kept none is part of another: once `covered` is
- * true, nothing was moved before it, and the list is as it was. */
-static void find_phases(struct search *s, const struct demand *d)
-{
-    s->phase_n = 0;
-    for (unsigned phase = 0; phase < DEMAND_PHASES_MAX; phase++) {
-        uint64_t gpu_requests = gpu_requests_of_phase(d, phase);
-        unsigned kept = 0;
-        bool covered = gpu_requests == 0;
-
-        for (unsigned p = 0; p < s->phase_n && !covered; p++) {
-            covered = (gpu_requests & ~s->phases[p]) == 0;
-            if (covered || (s->phases[p] & ~gpu_requests) != 0) {
-                s->phases[kept++] = s->phases[p];
-            }
-        }
-        if (!covered) {
-            s->phases[kept++] = gpu_requests;
-            s->phase_n = kept;
-        }
-    }
-}
-
-/* Where in the search a GPU request belongs: before the phases, or in which one. */
-static unsigned part_of(const struct search *s, unsigned w)
-{
-    unsigned part = 0, n = 0;
-
-    for (unsigned p = 0; p < s->phase_n; p++) {
-        if ((s->phases[p] & bit(w)) != 0) {
-            part = p + 1;
-            n++;
-        }
-    }
-    BUG_ON(n == 0); /* a GPU request without a phase */
-    return n == 1 ? part : 0;
-}
-
-static int order_i64(int64_t a, int64_t b)
-{
-    return a < b ? -1 : a > b;
-}
-
-/* The order of the search: by part; then the hardest first, which has the fewest devices to choose from, so that what
- * cannot be is found near the top of the tree. The last keys only bring twins side by side: 0 must mean that the two
- * GPU requests are equal in everything that device_charge() and sum_up() read. */
-static int compare(const struct search *s, unsigned v, unsigned w)
-{
-    const struct gpu_request *a = &s->f->demand->gpu_requests[v], *b = &s->f->demand->gpu_requests[w];
-    const int64_t keys[][2] = {
-        {part_of(s, v), part_of(s, w)},
-        {b->kind == GPU_REQUEST_WHOLE, a->kind == GPU_REQUEST_WHOLE},
-        {__builtin_popcountll(s->alone[v]) - a->count, __builtin_popcountll(s->alone[w]) - b->count},
-        {b->count, a->count},
-        {b->mem_mib, a->mem_mib},
-        {b->milli, a->milli},
-        {a->kind, b->kind},
-        {a->profile, b->profile},
-    };
-
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-        int o = order_i64(keys[i][0], keys[i][1]);
-
-        if (o != 0) {
-            return o;
-        }
-    }
-    return a->phases < b->phases ? -1 : a->phases > b->phases;
-}
-
-static void sort_gpu_requests(struct search *s)
-{
-    unsigned part = 0;
-
-    for (unsigned w = 0; w < s->gpu_request_n; w++) {
-        unsigned at = w;
-
-        for (; at > 0 && compare(s, s->order[at - 1], w) > 0; at--) {
-            s->order[at] = s->order[at - 1];
-        }
-        s->order[at] = (uint8_t)w;
-    }
-    for (unsigned k = 0; k < s->gpu_request_n; k++) {
-        unsigned w = s->order[k], before = part;
-
-        part = part_of(s, w);
-        s->several_phases[w] = part == 0;
-        s->begins_phase[w] = part != before;
-        s->twin[w] = (uint8_t)w;
-        if (k > 0 && compare(s, s->order[k - 1], w) == 0) {
-            s->twin[w] = s->twin[s->order[k - 1]];
-        }
-    }
-}
+/* ---- the answer ---- */
 
 static void write_placement(const struct search *s, struct placement *ret)
 {
@@ -507,11 +327,10 @@ enum verdict feasibility_search(const struct feasibility *f, struct placement *r
         s.alone[w] = 0;
         s.exclusive |= f->demand->gpu_requests[w].kind == GPU_REQUEST_WHOLE ? bit(w) : 0;
     }
-    if (!resolve(&s)) {
+    if (!feasibility_resolve(&s)) {
         return VERDICT_NO_COMBINATION;
     }
-    find_phases(&s, f->demand);
-    sort_gpu_requests(&s);
+    feasibility_order(&s);
     switch (search_from(&s, 0, NULL)) {
     case FOUND:
         write_placement(&s, ret);
