@@ -60,15 +60,6 @@ bool store_audit_nodes(struct store *s, uint32_t *at, store_audit_fn *fn, void *
     return more;
 }
 
-static void count_causes(void *ctx, const struct ledger_excess *e)
-{
-    uint64_t *counts = ctx;
-
-    for (unsigned i = 0; i < EXCESS_CAUSE_N; i++) {
-        counts[i] += e->causes >> i & 1;
-    }
-}
-
 void store_excess_causes(struct store *s, uint64_t ret[EXCESS_CAUSE_N])
 {
     uint32_t at = 0;
@@ -77,7 +68,7 @@ void store_excess_causes(struct store *s, uint64_t ret[EXCESS_CAUSE_N])
     memset(ret, 0, EXCESS_CAUSE_N * sizeof(*ret));
     while (more) {
         store_lock(s);
-        more = ledger_excesses(s->ledger, &at, AUDIT_SLICE, count_causes, ret);
+        more = ledger_excess_causes(s->ledger, &at, AUDIT_SLICE, ret);
         store_unlock(s);
     }
 }

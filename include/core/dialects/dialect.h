@@ -36,7 +36,6 @@ struct dialect_answer {
 
 struct dialect {
     const char *name; /* in /state, and in records of requests */
-    bool steers;      /* the devices it places on obey fgpu's choice */
 
     /* Its words. */
     const char *domain; /* "fgpu.io/": whatever a pod says under it is meant for this dialect, so that a word which it

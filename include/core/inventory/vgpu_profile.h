@@ -15,13 +15,7 @@
 
 #define VGPU_PROFILE_GB_MAX 1024
 
-struct vgpu_profile {
-    struct str model; /* "v100" */
-    char series;      /* lower case */
-    int64_t mem_mib;
-};
-
-/* False: no known profile; then nothing is written. */
-bool vgpu_profile_parse(struct str text, struct vgpu_profile *ret);
+/* The memory of one; false: no known profile, and nothing is written. */
+bool vgpu_profile_parse(struct str text, int64_t *ret_mem_mib);
 
 #endif

@@ -21,7 +21,7 @@
  * The devices first granted are remembered beside those of the record: a pod that was placed here keeps them while it
  * lives on that node, whatever its annotations say later.
  *
- * Units: milli, MiB, slots, as in core/fit/device_state.h. Lock: as the ledger.
+ * Lock: as the ledger.
  */
 #ifndef CORE_LEDGER_EXCESS_H
 #define CORE_LEDGER_EXCESS_H
@@ -29,7 +29,6 @@
 #include "core/ledger/ledger.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 enum excess_cause { /* bits */
@@ -43,32 +42,9 @@ enum excess_cause { /* bits */
 /* Of one bit: "capacity", "unproven", "raised", "recorded", "reserved". */
 const char *excess_cause_name(enum excess_cause c);
 
-/* A pod that is charged on the device. */
-struct ledger_excess_pod {
-    struct str uid, namespace_, name;
-    unsigned causes;      /* of the bits above those that are this pod's; 0: it takes what it was granted here */
-    struct charge charge; /* on this device */
-    bool granted;         /* this process gave it this device first */
-    int64_t since_ms;     /* as in struct snapshot_pod */
-};
-
-#define EXCESS_PODS_MAX 32
-
-/* An over-committed device. */
-struct ledger_excess {
-    struct str node_name;
-    struct str uuid; /* empty: the device is its index */
-    int32_t index;
-    unsigned causes;                      /* at least one bit, of enum excess_cause */
-    const struct ledger_excess_pod *pods; /* the first EXCESS_PODS_MAX, in order of attachment */
-    size_t pod_n;
-    size_t more_pod_n; /* that are not among `pods` */
-};
-
-/* Hands out the over-committed devices of at most `max` node slots from *at on, and moves *at behind them; false at the
- * end. What is handed out is borrowed for the call of `fn`: copy what is to be kept. A node keeps its slot while it
- * lives, so what is over-committed all the time is seen exactly once, whatever happens between two calls. */
-typedef void ledger_excess_fn(void *ctx, const struct ledger_excess *e);
-bool ledger_excesses(const struct ledger *l, uint32_t *at, uint32_t max, ledger_excess_fn *fn, void *ctx);
+/* Adds to `counts`, by cause, the over-committed devices of at most `max` node slots from *at on, and moves *at behind
+ * them; false at the end. Each such device has one cause at least. A node keeps its slot while it lives, so what is
+ * over-committed all the time is counted exactly once, whatever happens between two calls. */
+bool ledger_excess_causes(const struct ledger *l, uint32_t *at, uint32_t max, uint64_t counts[EXCESS_CAUSE_N]);
 
 #endif

@@ -107,7 +107,6 @@ struct snapshot_pod {
 
 struct snapshot {
     uint64_t generation;
-    bool synced;
     const struct snapshot_node *nodes; /* by name */
     size_t node_n;
     const struct snapshot_pod *pods; /* node by node, then those that are pending */

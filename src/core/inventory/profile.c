@@ -39,12 +39,12 @@ void inventory_apply_profile(struct inventory_draft *d)
 {
     bool two;
     const struct str *label = find_label(d->node, &two);
-    struct vgpu_profile profile;
+    int64_t mem_mib;
 
     if (label == NULL) {
         return;
     }
-    if (two || !vgpu_profile_parse(*label, &profile)) {
+    if (two || !vgpu_profile_parse(*label, &mem_mib)) {
         d->device_n = 0;
         inventory_add_note(d, two ? "labels vgpu.type and virtual.gpu.type name different profiles"
                                   : "label vgpu.type or virtual.gpu.type is not a known profile such as "
@@ -55,6 +55,6 @@ void inventory_apply_profile(struct inventory_draft *d)
         inventory_add_note(d, "label vgpu.type or virtual.gpu.type without a number of GPUs in allocatable");
     }
     for (size_t i = 0; i < d->device_n; i++) {
-        apply_to(d, &d->devices[i], *label, profile.mem_mib);
+        apply_to(d, &d->devices[i], *label, mem_mib);
     }
 }

@@ -23,7 +23,7 @@ static bool read_size(struct str s, uint64_t *ret)
     return s.n > 0 && s.p[0] != '0' && str_to_u64(s, VGPU_PROFILE_GB_MAX, ret);
 }
 
-bool vgpu_profile_parse(struct str text, struct vgpu_profile *ret)
+bool vgpu_profile_parse(struct str text, int64_t *ret_mem_mib)
 {
     struct str rest = text, model, type, size;
     uint64_t n, gb;
@@ -41,6 +41,6 @@ bool vgpu_profile_parse(struct str text, struct vgpu_profile *ret)
         !str_ieq(str_drop(size, size.n - 2), STR("GB")) || n != gb) {
         return false;
     }
-    *ret = (struct vgpu_profile){model, series, (int64_t)gb * 1024};
+    *ret_mem_mib = (int64_t)gb * 1024;
     return true;
 }

@@ -132,60 +132,34 @@ bool ledger_grants_outgrow(const struct ledger *l, const struct node_entry *n, u
     return device_is_overcommitted(&alone);
 }
 
-/* ---- the list ---- */
+/* ---- what is over-committed ---- */
 
-static void add_pod(const struct ledger *l, const struct node_entry *n, const struct pod_entry *p,
-                    const struct pod_charge *c, struct ledger_excess_pod *pods, struct ledger_excess *e)
+static unsigned causes_of_device(const struct ledger *l, const struct node_entry *n, uint32_t ordinal)
 {
-    struct ledger_excess_pod pod = {
-        .uid = p->uid,
-        .namespace_ = p->namespace_,
-        .name = p->name,
-        .causes = causes_of_pod(l, n, p, c),
-        .charge = c->charge,
-        .granted = grant_on(p, n->devices[c->ordinal].ref) != NULL,
-        .since_ms = p->since_ms,
-    };
-
-    e->causes |= pod.causes;
-    if (e->pod_n == EXCESS_PODS_MAX) {
-        e->more_pod_n++;
-    } else {
-        pods[e->pod_n++] = pod;
-    }
-}
-
-static void hand_out(const struct ledger *l, uint32_t node, uint32_t ordinal, ledger_excess_fn *fn, void *ctx)
-{
-    const struct node_entry *n = &l->nodes[node];
     const struct ledger_device *d = &n->devices[ordinal];
-    struct ledger_excess_pod pods[EXCESS_PODS_MAX];
-    struct ledger_excess e = {
-        .node_name = l->names[node],
-        .uuid = d->uuid,
-        .index = d->ref.index,
-        .causes = (d->shrunk ? EXCESS_CAPACITY : 0U) | (d->overbooked ? EXCESS_RESERVED : 0U),
-        .pods = pods,
-    };
+    unsigned causes = (d->shrunk ? EXCESS_CAPACITY : 0U) | (d->overbooked ? EXCESS_RESERVED : 0U);
 
     for (uint32_t i = 0; i < n->pod_n; i++) {
         const struct pod_entry *p = &l->pods[n->pods[i]];
 
         for (size_t j = 0; j < p->charge_n; j++) {
-            if (p->charges[j].ordinal == ordinal) {
-                add_pod(l, n, p, &p->charges[j], pods, &e);
-            }
+            causes |= p->charges[j].ordinal == ordinal ? causes_of_pod(l, n, p, &p->charges[j]) : 0U;
         }
     }
-    fn(ctx, &e);
+    return causes;
 }
 
-bool ledger_excesses(const struct ledger *l, uint32_t *at, uint32_t max, ledger_excess_fn *fn, void *ctx)
+bool ledger_excess_causes(const struct ledger *l, uint32_t *at, uint32_t max, uint64_t counts[EXCESS_CAUSE_N])
 {
     for (uint32_t k = 0; k < max && *at < l->node_n; k++, ++*at) {
-        for (uint32_t i = 0; l->nodes[*at].used && i < l->nodes[*at].device_n; i++) {
-            if (device_is_overcommitted(&l->states[l->rows[*at].first_device + i])) {
-                hand_out(l, *at, i, fn, ctx);
+        const struct node_entry *n = &l->nodes[*at];
+
+        for (uint32_t i = 0; n->used && i < n->device_n; i++) {
+            bool over = device_is_overcommitted(&l->states[l->rows[*at].first_device + i]);
+            unsigned causes = over ? causes_of_device(l, n, i) : 0;
+
+            for (unsigned c = 0; c < EXCESS_CAUSE_N; c++) {
+                counts[c] += causes >> c & 1;
             }
         }
     }

@@ -30,7 +30,7 @@ void snapshot_totals(const struct ledger *l, struct snapshot *ret)
 {
     struct ledger_turned_away turned_away;
 
-    *ret = (struct snapshot){.generation = l->generation, .synced = ledger_is_synced(l)};
+    *ret = (struct snapshot){.generation = l->generation};
     for (uint32_t i = 0; i < l->node_n; i++) {
         ret->node_n += l->nodes[i].used && l->nodes[i].described;
         if (l->nodes[i].used && l->nodes[i].described) {

@@ -44,8 +44,6 @@ static void dialects__functions__none_without_its_other_half(void **state)
         assert_int_equal(d->claims_node == NULL, d->parse_node == NULL);
         assert_int_equal(d->format_assignment == NULL, d->parse_assignment == NULL);
         assert_true(d->answers != NULL || (d->format_assignment == NULL && d->hand_off == NULL));
-        /* Where kubelet picks, nobody can be told which devices were chosen. */
-        assert_true(d->steers || (d->format_assignment == NULL && d->hand_off == NULL));
         assert_true(key_n(d->request_keys) + key_n(d->resources) <= DIALECT_WORDS_MAX);
         /* Only where a domain tells whose a word is can a typing error be seen. */
         assert_true(d->domain != NULL || key_n(d->resources) == 0);

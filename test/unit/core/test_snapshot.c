@@ -39,7 +39,7 @@ static void take__nodes_devices_pods__are_all_there_nodes_by_name(void **state)
     fill();
     s = take(NULL, NULL);
     assert_int_equal(s->generation, ledger_generation(fx.l));
-    assert_true(s->synced);
+    assert_true(ledger_is_synced(fx.l));
     assert_int_equal(s->node_n, 2);
     assert_true(str_eq_cstr(s->nodes[0].name, "n1"));
     assert_true(str_eq_cstr(s->nodes[1].name, "n2"));
@@ -179,7 +179,7 @@ static void take__empty_ledger__is_empty(void **state)
 
     assert_int_equal(snapshot_take(l, &fx.arena, STR_NULL, STR_NULL, &s, NULL), 0);
     assert_int_equal(s.node_n + s.pod_n + s.device_n, 0);
-    assert_false(s.synced);
+    assert_false(ledger_is_synced(l));
     ledger_free(l);
 }
 

@@ -156,7 +156,6 @@ static bool kai_parse_request(const struct policy *p, const struct pod *pod, str
 
 const struct dialect dialect_kai = {
     .name = "kai",
-    .steers = true,
     .request_keys = request_keys,
     .beside = DEMAND_VOCABULARIES,
     .claims_pod = kai_claims_pod,

@@ -202,7 +202,6 @@ static bool native_parse_request(const struct policy *p, const struct pod *pod, 
 
 const struct dialect dialect_native = {
     .name = "native",
-    .steers = true,
     .domain = "fgpu.io/",
     .request_keys = native_request_keys,
     .resources = native_resources,

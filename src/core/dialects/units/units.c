@@ -4,7 +4,6 @@
 
 const struct dialect dialect_units = {
     .name = "units",
-    .steers = false,
     .owns_resource = units_owns_resource,
     .beside = DEMAND_MIXED_KINDS,
     .claims_pod = units_claims_pod,
