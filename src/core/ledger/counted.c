@@ -110,11 +110,10 @@ static struct pod_entry *next_pod(struct ledger *l, uint32_t node, const struct 
 void ledger_charge_counted(struct ledger *l, uint32_t node, uint64_t taken)
 {
     const struct node_entry *n = &l->nodes[node];
-    struct node_state *row = &l->rows[node];
+    const struct node_state *row = &l->rows[node];
 
     for (struct pod_entry *p = NULL; (p = next_pod(l, node, p)) != NULL;) {
         charge_pod(n, &l->states[row->first_device], p, &taken);
-        row->pod_classes |= ledger_pod_class(n, p);
         ledger_count_pod(l, p);
     }
 }

@@ -59,17 +59,6 @@ static void sums_of_phase(const struct node_entry *n, const struct pod_entry *p,
     }
 }
 
-/* Nearly every pod: one container. */
-static bool has_one_phase(const struct demand *d)
-{
-    bool one = true;
-
-    for (size_t w = 1; w < d->gpu_request_n; w++) {
-        one = one && d->gpu_requests[w].phases == d->gpu_requests[0].phases;
-    }
-    return one;
-}
-
 void ledger_granted_charges(const struct node_entry *n, struct pod_entry *p)
 {
     struct sums peak, of_phase;
@@ -78,10 +67,6 @@ void ledger_granted_charges(const struct node_entry *n, struct pod_entry *p)
     peak.used = 0;
     for (size_t w = 0; w < p->demand->gpu_request_n; w++) {
         phases |= p->demand->gpu_requests[w].phases;
-    }
-    if (has_one_phase(p->demand)) {
-        sums_of_phase(n, p, phases, &peak);
-        phases = 0;
     }
     for (; phases != 0; phases &= phases - 1) {
         sums_of_phase(n, p, phases & -phases, &of_phase);

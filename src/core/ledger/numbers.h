@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct ledger;
+struct host_sum;
 struct ledger_device;
 struct node_entry;
 struct pod_entry;
@@ -18,8 +19,12 @@ struct pod_entry;
 /* ---- of a node (recompute.c, without.c) ---- */
 
 void ledger_recompute(struct ledger *l, uint32_t node);
-/* A pod that is thought away. */
+/* Does the pod leave? */
 typedef bool ledger_leaves_fn(const struct pod_entry *p, const void *ctx);
+/* The numbers of a node whose devices are empty in `states`, from what its pods are charged, but for those that leave
+ * (NULL: nobody does). */
+void ledger_add_up(const struct ledger *l, uint32_t node, ledger_leaves_fn *leaves, const void *ctx,
+                   struct node_state *row, struct device_state *states, struct host_sum *ret_asked);
 /* The node's numbers without the pods that leave. ret_states has room for DEVICES_PER_NODE_MAX. */
 void ledger_without(const struct ledger *l, uint32_t node, ledger_leaves_fn *leaves, const void *ctx,
                     struct node_state *ret_row, struct device_state *ret_states);

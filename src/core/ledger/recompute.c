@@ -104,14 +104,10 @@ void ledger_recompute(struct ledger *l, uint32_t node)
     struct node_state *row = &l->rows[node];
     struct device_state *states = &l->states[row->first_device];
     uint64_t taken = 0;
-    int64_t plugin_managed = 0;
 
     ledger_change_begin(l, node);
     BUG_ON(n->extent_n != n->device_n);
     ledger_size_granted(l, node);
-    row->share_pod_n = 0;
-    row->pod_classes = 0;
-    n->host_asked = (struct host_sum){0};
     row->flags &= (uint8_t)~NODE_SLICED;
     for (uint32_t i = 0; i < n->device_n; i++) {
         states[i] = ledger_empty_state(n, &n->devices[i]);
@@ -121,14 +117,10 @@ void ledger_recompute(struct ledger *l, uint32_t node)
     for (uint32_t i = 0; i < n->pod_n; i++) {
         struct pod_entry *p = &l->pods[n->pods[i]];
 
-        plugin_managed += p->demand->plugin_managed_n;
-        row->share_pod_n += demand_takes_shares(p->demand);
-        host_sum_add(&n->host_asked, p->demand->host);
         if (ledger_pod_is_counted(row, p)) {
             continue;
         }
         pod_charges(n, states, p);
-        row->pod_classes |= ledger_pod_class(n, p);
         ledger_count_pod(l, p);
         for (size_t j = 0; j < p->charge_n; j++) {
             taken |= UINT64_C(1) << p->charges[j].ordinal;
@@ -137,18 +129,8 @@ void ledger_recompute(struct ledger *l, uint32_t node)
     if ((row->flags & NODE_MIG_COUNTED) != 0) {
         ledger_charge_counted(l, node, taken);
     }
-    /* Charges are computed from capacities alone, so taking them afterwards makes the order of pods not
-     * matter. */
-    for (uint32_t i = 0; i < n->pod_n; i++) {
-        const struct pod_entry *p = &l->pods[n->pods[i]];
-
-        for (size_t j = 0; j < p->charge_n; j++) {
-            device_take(&states[p->charges[j].ordinal], &p->charges[j].charge);
-        }
-    }
-    ledger_block_other_form(n, states);
-    row->plugin_managed_used = plugin_managed > INT32_MAX ? INT32_MAX : (int32_t)plugin_managed;
-    row->host = ledger_host_left(n, &n->host_asked);
+    /* Charges are computed from capacities alone: taken only now, they do not depend on the order of the pods. */
+    ledger_add_up(l, node, NULL, NULL, row, states, &n->host_asked);
     row->version = ++l->version;
     ledger_overcommit_note(l, node);
 }
