@@ -43,8 +43,7 @@ struct dialect {
     const struct dialect_key *request_keys; /* pod annotations of a request, constraints included; NULL: none */
     const struct dialect_key *resources; /* names of resources that it proposes where the policy has them; NULL: none */
     const struct dialect_answer *answers; /* what it writes into pods; NULL: nothing of its own */
-    /* Is this name of a resource, of containers and of nodes, one of its own as the policy has it? NULL: it has none.
-     */
+    /* Is this name of a resource, of containers and of nodes, one of its own by the policy? NULL: it has none. */
     bool (*owns_resource)(const struct policy *p, struct str name);
 
     /* What a pod is told that asks in this vocabulary and in one before it in the table, which cannot be joined. Two

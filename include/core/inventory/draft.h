@@ -28,8 +28,7 @@ struct inventory_draft {
     struct device_settings settings; /* of this node */
     const struct node *node;
     struct arena *arena; /* for text with escapes */
-    /* What plugins sell while kubelet picks, beside the devices. Read before any source; as here nobody sells anything.
-     */
+    /* What plugins sell while kubelet picks, beside the devices. Read before any source; here nobody sells anything. */
     int64_t plugin_managed_n; /* GPUs, replicas or units of plugins in allocatable */
     bool plugin_managed_bad;  /* they are no number */
     uint64_t plugin_managed_names;

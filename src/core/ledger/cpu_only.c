@@ -165,8 +165,7 @@ void ledger_cpu_only_observed(struct ledger *l, const struct ledger_pod_fact *f,
     fresh.counted = ledger_cpu_only_forget(l, f->uid) || counted;
     node = t->used_n < l->limits.pods_max ? ledger_node_named(l, f->node_name) : LEDGER_NONE;
     if (node == LEDGER_NONE) {
-        return; /* at a bound: its node shows more than it has, which harms scores and nothing else
-                 */
+        return; /* at a bound: its node shows more than it has, which harms scores and nothing else */
     }
     enter(l, &fresh, node, f->demand->host);
     grow(t);

@@ -69,8 +69,7 @@ struct pod_entry {
     struct record_part
         *promised;           /* the same of the record that a reservation has written, without text; NULL: unknown */
     enum record_trust trust; /* of the record that `record_parts` are from; RECORD_UNSIGNED: none, or refused */
-    bool record_refused; /* the signature of the record with this proof does not hold; others have to be verified first
-                          */
+    bool record_refused; /* the signature of the record with this proof does not hold; others must be verified first */
     char *proof;         /* of a record that is not verified yet, or refused; NULL: none */
     size_t proof_n;
     uint32_t unverified_before, unverified_after; /* provisional: neighbours in the ledger's list */

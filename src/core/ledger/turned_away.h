@@ -26,8 +26,7 @@ void ledger_turn_away(struct ledger *l, const struct ledger_pod_fact *f);
 void ledger_turned_away_node_described(struct ledger *l, uint32_t node);
 void ledger_turned_away_list_begins(struct ledger *l); /* pod_epoch is that of the list already */
 void ledger_turned_away_list_ends(struct ledger *l);
-/* May a pod that the present list turned away be entered by a later one? Then annotations must count there as in this.
- */
+/* May a later list enter a pod that the present one turned away? Then annotations must count there as in this one. */
 bool ledger_turned_away_come_again(const struct ledger *l);
 const char *ledger_check_turned_away(const struct ledger *l); /* as ledger_check() */
 extern const char ledger_note_shut[];                         /* of a node that is shut */

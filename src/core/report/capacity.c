@@ -37,8 +37,7 @@ static uint64_t sum_up_to(const uint32_t *n, size_t count, uint64_t t)
     return sum;
 }
 
-/* The largest t with sum(min(n_i, t)) >= k t: the left side grows ever slower, so halving finds it.
- */
+/* The largest t with sum(min(n_i, t)) >= k t: the left side grows ever slower, so halving finds it. */
 static uint64_t pods_of(const uint32_t *n, size_t count, uint64_t k)
 {
     uint64_t low = 0, high = sum_up_to(n, count, UINT64_MAX) / k;

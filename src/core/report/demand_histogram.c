@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-/* The order must not depend on the order in which pods came: replicas and restarts show the same.
- */
+/* The order must not depend on the order in which pods came: replicas and restarts show the same. */
 static int compare(const struct demand_histogram_shape *a, const struct demand_histogram_shape *b)
 {
     const uint64_t keys[][2] = {

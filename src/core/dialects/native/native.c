@@ -103,8 +103,7 @@ static enum demand_defect read_annotations(struct reading *r)
     return defect != DEMAND_OK ? defect : add_gpu_request(r, &ask, false, position);
 }
 
-/* Phases as core/request/demand.h has them: a sidecar runs during the init containers that start after it.
- */
+/* Phases as core/request/demand.h has them: a sidecar runs during the init containers that start after it. */
 static enum demand_defect set_phases(struct reading *r)
 {
     unsigned phase_n = 1; /* the app phase is bit 0 */

@@ -1,5 +1,4 @@
-/* Nodes in the words of the native dialect: annotation fgpu.io/gpus (gpus.c), else fgpu's own resources in allocatable.
- */
+/* Nodes in the words of the native dialect: annotation fgpu.io/gpus (gpus.c), else its own resources in allocatable. */
 #include "core/dialects/native/native_internal.h"
 
 bool native_claims_node(const struct policy *p, const struct node *node)

@@ -1,7 +1,8 @@
 /* best-fit: the node with the least left over, cores and GPUs weighing the same.
  *
- *   node:   floor(100 (1 - (cores left / 128 + GPUs left / 8) / 2)), then rescaled over all nodes
- * that fit so that the worst has 0 and the best 100 device: published_device_cost()
+ *   node:   floor(100 (1 - (cores left / 128 + GPUs left / 8) / 2)), then rescaled over all nodes that fit, so that the
+ *           worst has 0 and the best 100
+ *   device: published_device_cost()
  *
  * Source: as core/placement/strategies/published.h.
  */

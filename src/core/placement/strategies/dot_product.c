@@ -1,8 +1,8 @@
 /* dot-product: the node whose free cores and GPUs, as a vector, have the smallest product with what
  * the pod asks.
  *
- *   node:   floor(100 (1 - (cores free / 128 x cores asked / 128 + GPUs free / 8 x GPUs asked / 8)
- * / 2)) device: published_device_cost()
+ *   node:   floor(100 (1 - (cores free / 128 x cores asked / 128 + GPUs free / 8 x GPUs asked / 8) / 2))
+ *   device: published_device_cost()
  *
  * Source: as core/placement/strategies/published.h.
  */

@@ -1,10 +1,9 @@
 /* fgd (fragmentation gradient descent): where the pod adds least to what the pods that are expected
  * cannot use.
  *
- *   node:   floor(100 sigma((F(before) - F(after)) / 1000)), F as core/forecast/fragmentation.h, sigma the
- * logistic function. The rounding is part of it: it makes ties, and ties fill node after node.
- *   device: a pod on one GPU: each GPU judged by that score, the first of the best; several: the
- * first free
+ *   node:   floor(100 sigma((F(before) - F(after)) / 1000)), F as core/forecast/fragmentation.h, sigma the logistic
+ *           function. The rounding is part of it: it makes ties, and ties fill node after node.
+ *   device: a pod on one GPU: each GPU judged by that score, the first of the best; several: the first free
  *
  * Source: as core/placement/strategies/published.h.
  */

@@ -1,8 +1,9 @@
 /* gpu-clustering: pods beside pods of their own kind (struct node_state.pod_classes).
  *
  *   node:   floor(25 (8 - GPUs free) / 8), plus
- *           75 where only pods of this kind hold GPUs, 50 where others do too, 25 where nobody
- * does, 0 where only others do; a pod that wants no GPU: 0 device: published_device_cost()
+ *           75 where only pods of this kind hold GPUs, 50 where others do, too, 25 where nobody does, 0 where only
+ *           others do; a pod that wants no GPU: 0
+ *   device: published_device_cost()
  *
  * Source: as core/placement/strategies/published.h.
  */

@@ -7,10 +7,10 @@
  *
  *   left(after) = smaller share x STEP + larger share
  *   device:  left(after), plus OPENING when the device was empty
- *   node:    the mean of left(after) over the devices that change, plus OPENING for each of them
- * that was empty and is now shared; among equals the node with fewer empty devices left, so that
- * those who want whole ones find them together. Whole devices leave nothing, so for them, as for
- * GPUs of a plugin, only that last rule speaks. Less is better: the score is the negative.
+ *   node:    the mean of left(after) over the devices that change, plus OPENING for each of them that was empty and is
+ *            now shared; among equals the node with fewer empty devices left, so that those who want whole ones find
+ *            them together. Whole devices leave nothing, so for them, as for GPUs of a plugin, only that last rule
+ *            speaks. Less is better: the score is the negative.
  */
 #include "core/placement/strategies/strategies_internal.h"
 
