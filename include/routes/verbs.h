@@ -27,7 +27,7 @@ struct verb_observation {
 };
 
 struct verbs {
-    struct policy_set *book;
+    struct policy_set *policies;
     struct binder *binder;
     struct requeue_trigger *requeue_trigger; /* NULL: nobody is woken */
     struct shadow *shadow;                   /* NULL: nothing is ever in the shadow */

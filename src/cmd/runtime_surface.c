@@ -108,7 +108,7 @@ static void set_up_routes(struct runtime *s)
     struct surface *f = s->surface;
 
     f->verbs = (struct verbs){
-        .book = s->book,
+        .policies = s->policies,
         .binder = s->binder,
         .requeue_trigger = s->requeue_trigger,
         .shadow = s->shadow,

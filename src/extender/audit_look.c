@@ -155,7 +155,7 @@ static uint64_t interruptions(struct audit *a, enum kube_resource resource, bool
 
 static bool rules_are_newest(struct audit *a)
 {
-    const struct rules *newest = policy_set_take_newest(a->book);
+    const struct rules *newest = policy_set_take_newest(a->policies);
     bool same = newest == a->rules;
 
     rules_put(newest);

@@ -40,7 +40,7 @@ struct bind *bind_new(struct binder *binder, const struct bind_request *r)
     char *at;
 
     b->binder = binder;
-    b->rules = policy_set_take(binder->book);
+    b->rules = policy_set_take(binder->policies);
     b->text = xmalloc(r->pod_name.n + r->pod_namespace.n + r->pod_uid.n + r->node_name.n);
     at = b->text;
     b->request.pod_name = put(&at, r->pod_name);

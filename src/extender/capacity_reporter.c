@@ -12,7 +12,7 @@
 
 struct capacity_reporter {
     struct store *store;
-    struct policy_set *book;
+    struct policy_set *policies;
     const struct clock *clock;
     struct mutex lock; /* all below; taken before the store's */
     struct mirror mirror;
@@ -22,12 +22,13 @@ struct capacity_reporter {
     struct capacity_report report;
 };
 
-struct capacity_reporter *capacity_reporter_new(struct store *store, struct policy_set *book, const struct clock *clock)
+struct capacity_reporter *capacity_reporter_new(struct store *store, struct policy_set *policies,
+                                                const struct clock *clock)
 {
     struct capacity_reporter *v = xcalloc(1, sizeof(*v));
 
     v->store = store;
-    v->book = book;
+    v->policies = policies;
     v->clock = clock;
     mutex_init(&v->lock, "capacity reporter");
     mirror_init(&v->mirror);
@@ -103,7 +104,7 @@ void capacity_reporter_read(struct capacity_reporter *v, struct capacity_report 
     const struct rules *rules;
 
     mutex_lock(&v->lock);
-    rules = policy_set_take(v->book);
+    rules = policy_set_take(v->policies);
     if (store_is_synced(v->store) && !is_fresh(v, rules)) {
         make(v, rules);
     }

@@ -80,13 +80,13 @@ void requeue_trigger_refused(struct requeue_trigger *w, uint64_t generation)
     unlock(w);
 }
 
-void requeue_trigger_refused_by(struct requeue_trigger *w, uint64_t generation, struct policy_set *book,
+void requeue_trigger_refused_by(struct requeue_trigger *w, uint64_t generation, struct policy_set *policies,
                                 uint64_t rules_generation)
 {
     const struct rules *now;
 
     requeue_trigger_refused(w, generation);
-    now = policy_set_take(book);
+    now = policy_set_take(policies);
     if (now->generation != rules_generation) {
         requeue_trigger_capacity(w);
     }

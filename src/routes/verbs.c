@@ -111,7 +111,7 @@ static int answer_filter(const struct verbs *v, struct httpd_request *req, struc
     if (rc != 0) {
         return why_not(req, rc, reterr);
     }
-    rules = policy_set_take(v->book);
+    rules = policy_set_take(v->policies);
     rules_generation = rules->generation;
     rc = placement_filter(&rules->placement, a, &args.pod, args.names, args.name_n, &result, reterr);
     if (rc == 0) {
@@ -123,7 +123,7 @@ static int answer_filter(const struct verbs *v, struct httpd_request *req, struc
         return why_not(req, rc, reterr);
     }
     if (v->requeue_trigger != NULL && result.outcome == FILTER_NONE_FITS) {
-        requeue_trigger_refused_by(v->requeue_trigger, result.generation, v->book, rules_generation);
+        requeue_trigger_refused_by(v->requeue_trigger, result.generation, v->policies, rules_generation);
     }
     if (resp->body.overflowed) {
         strbuf_reset(&resp->body);
@@ -165,7 +165,7 @@ static enum httpd_action handle_prioritize(void *ctx, struct httpd_request *req,
         rc = wire_read_args(httpd_request_body(req), a, &args, &err);
     }
     if (rc == 0) {
-        const struct rules *rules = policy_set_take(v->book);
+        const struct rules *rules = policy_set_take(v->policies);
 
         rc = placement_prioritize(&rules->placement, a, &args.pod, args.names, args.name_n, &result, &err);
         rules_put(rules);
@@ -198,7 +198,7 @@ static int answer_preempt(const struct verbs *v, struct httpd_request *req, stru
         rc = wire_read_preemption(httpd_request_body(req), a, &args, reterr);
     }
     if (rc == 0 && !str_eq(args.pod.preemption_policy, STR("Never"))) {
-        const struct rules *rules = policy_set_take(v->book);
+        const struct rules *rules = policy_set_take(v->policies);
 
         rc = placement_preempt(&rules->placement, a, &args.pod, args.nodes, args.node_n, &kept, reterr);
         rules_put(rules);
