@@ -44,10 +44,10 @@ enum state_phase {
 
 struct state_document {
     const struct state_context *context;
-    struct store_iterator *walk; /* NULL: a summary */
+    struct store_iterator *iterator; /* NULL: a summary */
     struct store_head head;
     struct arena arena;      /* of the section */
-    struct snapshot section; /* nodes and pods that the walk brought last */
+    struct snapshot section; /* nodes and pods that the iterator brought last */
     size_t section_at;
     bool by_namespace;       /* nodes without pods of it are left out */
     struct arena list_arena; /* text of the head and of the lists */

@@ -357,7 +357,7 @@ static void node_opens__room_appears_and_nobody_sees_the_old_numbers(void **stat
     mirror_fini(&m);
 }
 
-static void open_walk__shows_the_node_as_it_was(void **state)
+static void open_iterator__shows_the_node_as_it_was(void **state)
 {
     const struct snapshot_iterator_filter all = {0};
     struct snapshot totals, part;
@@ -450,7 +450,7 @@ int main(void)
         TEST(annotated_pod_of_the_first_list__charged_when_there_is_room),
         TEST(annotated_pod_that_was_pending__charged_when_there_is_room),
         TEST(node_opens__room_appears_and_nobody_sees_the_old_numbers),
-        TEST(open_walk__shows_the_node_as_it_was),
+        TEST(open_iterator__shows_the_node_as_it_was),
         TEST(totals__say_how_many),
         TEST(audit__misses_no_pod_that_no_repair_could_enter),
     };
