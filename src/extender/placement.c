@@ -51,7 +51,7 @@ static uint64_t shadow_key(const struct policy *p)
     return h;
 }
 
-/* The policy as it would be with the candidate's strategies in the packing section. One of the two is enough; the other
+/* The policy as it would be with the shadow strategies in the packing section. One of the two is enough; the other
  * is then that in use. Rules stay, and what they leave out follows. */
 static int shadow_init(struct placement_context *c, struct err *reterr)
 {
@@ -65,7 +65,7 @@ static int shadow_init(struct placement_context *c, struct err *reterr)
         with.node_criteria.n = 0;
     }
     with.device_strategy = is_shadow(device) ? device : with.device_strategy;
-    return c->has_shadow ? pack_plans_init(&c->candidate, &with, reterr) : 0;
+    return c->has_shadow ? pack_plans_init(&c->shadow, &with, reterr) : 0;
 }
 
 int placement_context_init(struct placement_context *c, struct store *store, const struct policy *policy,

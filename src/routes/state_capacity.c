@@ -96,7 +96,7 @@ void state_write_shadow(struct json_writer *w, struct shadow *s)
     }
     json_write_key(w, "candidate");
     json_write_object_begin(w);
-    write_strategies(w, &r.candidate);
+    write_strategies(w, &r.shadow);
     json_write_key(w, "against");
     json_write_object_begin(w);
     write_strategies(w, &r.live);
