@@ -76,9 +76,9 @@ struct pack_key {
 
 /* Puts what fits in front, best first: not demoted before demoted, then the lower group, less slack, the higher score,
  * the smaller name. Returns how many fit. With limit > 0 only the first `limit` are in order, the others in none.
- * `room` has space for as many keys as are wanted: `limit`, or n where that is less or there is none.
+ * `buffer` has space for as many keys as are wanted: `limit`, or n where that is less or there is none.
  * O(n log keys). */
-size_t pack_rank(struct pack_result *results, size_t n, size_t limit, struct pack_key *residual);
+size_t pack_rank(struct pack_result *results, size_t n, size_t limit, struct pack_key *buffer);
 
 /* Points for prioritize, 0..10, from results in rank order: the best alone gets 10, the rest are spread over 9..0 in
  * order, equal scores get equal points, what does not fit gets 0 (contract.md 2.3; design.md 4). */

@@ -27,10 +27,10 @@
 enum verdict pack_node(const struct ledger_view *v, const struct node_state *n, const struct pack_params *p,
                        int64_t *ret_score, struct placement *placement)
 {
-    struct device_state residual[DEVICES_PER_NODE_MAX];
+    struct device_state buffer[DEVICES_PER_NODE_MAX];
     struct placement local;
 
-    return choice_make(p, n, ledger_view_devices(v, n, residual), v->allowed_models, v->pod.demand,
+    return choice_make(p, n, ledger_view_devices(v, n, buffer), v->allowed_models, v->pod.demand,
                        placement != NULL ? placement : &local, ret_score);
 }
 
@@ -215,10 +215,10 @@ static bool passes_tenant(const struct ledger_view *v, const struct pack_query *
 /* Not remembered: nodes with slices are few, and looking at them is cheap. */
 static __attribute__((noinline)) uint16_t slack_of(const struct ledger_view *v, uint32_t node)
 {
-    struct device_state residual[DEVICES_PER_NODE_MAX];
+    struct device_state buffer[DEVICES_PER_NODE_MAX];
     const struct node_state *n = &v->nodes[node];
 
-    return slack_on(n, ledger_view_devices(v, n, residual), v->allowed_models, v->pod.demand);
+    return slack_on(n, ledger_view_devices(v, n, buffer), v->allowed_models, v->pod.demand);
 }
 
 /* What stays the same for all names of one call. */
@@ -248,14 +248,14 @@ static void begin_pass(struct pass *p, const struct ledger_view *v, struct pack_
 
 static void judge(const struct pass *p, uint32_t node, struct pack_result *r)
 {
-    struct device_state residual[DEVICES_PER_NODE_MAX];
+    struct device_state buffer[DEVICES_PER_NODE_MAX];
     const struct ledger_view *v = p->v;
     const struct node_state *n = &v->nodes[node];
     const struct pack_params *params = p->q->params;
     struct forecast_terms terms = {.node = node};
     struct placement at;
 
-    r->verdict = choice_make_terms(params, n, ledger_view_devices(v, n, residual), v->allowed_models, v->pod.demand,
+    r->verdict = choice_make_terms(params, n, ledger_view_devices(v, n, buffer), v->allowed_models, v->pod.demand,
                                    &at, &r->score, p->known.terms != NULL && pack_keeps_terms(params) ? &terms : NULL);
     if (p->known.terms != NULL) {
         score_terms_keep(p->known.terms, node, &terms);
