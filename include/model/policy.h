@@ -210,7 +210,7 @@ struct device_settings policy_devices_of(const struct policy *p, struct kv_list 
  * mem_mib and count of the result mean anything. NULL: there is none for them; *ret_elsewhere: there is for
  * others. */
 const struct named_size *policy_size_of(const struct policy *p, struct str name, struct str namespace_,
-                                        struct named_size *room, bool *ret_elsewhere);
+                                        struct named_size *buffer, bool *ret_elsewhere);
 
 /* Does one of these patterns match the namespace? */
 bool policy_names_namespace(const struct str *patterns, size_t n, struct str namespace_);

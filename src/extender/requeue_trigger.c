@@ -70,11 +70,11 @@ void requeue_trigger_follows(struct requeue_trigger *w, int64_t settle_ms)
 void requeue_trigger_refused(struct requeue_trigger *w, uint64_t generation)
 {
     /* Read after the refusal was computed: room that appeared in between was not seen by it. */
-    bool room = store_capacity_generation(w->store) > generation;
+    bool grew = store_capacity_generation(w->store) > generation;
 
     lock(w);
     w->refused = true;
-    if (room && !w->due) {
+    if (grew && !w->due) {
         make_due(w);
     }
     unlock(w);

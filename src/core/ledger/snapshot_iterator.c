@@ -295,9 +295,9 @@ static bool next_pending(const struct ledger *l, struct snapshot_iterator *it, s
 {
     struct snapshot_taker t = {.l = l, .a = a, .namespace_ = it->namespace_};
     uint32_t end = it->pod_n - it->pod_at > slots ? it->pod_at + (uint32_t)slots : it->pod_n;
-    size_t room = it->pending_left < slots ? (size_t)it->pending_left : slots;
+    size_t most = it->pending_left < slots ? (size_t)it->pending_left : slots;
 
-    t.pods = arena_alloc(a, room * sizeof(*t.pods));
+    t.pods = arena_alloc(a, most * sizeof(*t.pods));
     for (uint32_t i = it->pod_at; i < end && !a->overflowed; i++) {
         const struct pod_entry *p = &l->pods[i];
 

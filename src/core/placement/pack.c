@@ -255,8 +255,8 @@ static void judge(const struct pass *p, uint32_t node, struct pack_result *r)
     struct forecast_terms terms = {.node = node};
     struct placement at;
 
-    r->verdict = choice_make_terms(params, n, ledger_view_devices(v, n, buffer), v->allowed_models, v->pod.demand,
-                                   &at, &r->score, p->known.terms != NULL && pack_keeps_terms(params) ? &terms : NULL);
+    r->verdict = choice_make_terms(params, n, ledger_view_devices(v, n, buffer), v->allowed_models, v->pod.demand, &at,
+                                   &r->score, p->known.terms != NULL && pack_keeps_terms(params) ? &terms : NULL);
     if (p->known.terms != NULL) {
         score_terms_keep(p->known.terms, node, &terms);
     }

@@ -36,7 +36,7 @@ static struct cluster_model {
     struct config *first;
     unsigned relists; /* asked for and not read yet, a bit per resource */
     bool api_down;
-    unsigned rooms;
+    unsigned grown_n;
     int64_t announced_ms; /* when, the last time */
     unsigned announced_n, changed_n;
     char last_change[256];
@@ -82,7 +82,7 @@ static void relist(void *ctx, enum kube_resource resource)
 static void capacity_grew(void *ctx)
 {
     (void)ctx;
-    w.rooms++;
+    w.grown_n++;
 }
 
 static void list_nodes(const struct rules *rules)
@@ -242,7 +242,7 @@ static void week__of_either_jump__minute_by_minute_as_the_wall_says(void **state
         start(DAY_AND_NIGHT, weeks[i]);
         night = is_night_by_libc(w.clock.wall_ms);
         for (int minute = 0; minute < 7 * 24 * 60; minute++) {
-            unsigned rooms = w.rooms;
+            unsigned grown_n = w.grown_n;
             int64_t now_ms = w.clock.wall_ms + 60000;
 
             tick_at(now_ms);
@@ -251,7 +251,7 @@ static void week__of_either_jump__minute_by_minute_as_the_wall_says(void **state
                 changes++;
                 assert_string_equal(w.last_change, night ? "opens night" : "closes night");
                 assert_int_equal(now_ms - w.announced_ms, 600000);
-                assert_true(w.rooms > rooms); /* who was refused is tried again */
+                assert_true(w.grown_n > grown_n); /* who was refused is tried again */
             }
             assert_int_equal(open_nodes(), night ? BY_NIGHT : BY_DAY);
             assert_int_equal(spreads(), night);

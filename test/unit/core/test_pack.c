@@ -297,14 +297,14 @@ static void view__uuid_list__denies_the_other_devices(void **state)
 {
     struct demand d = SHARE_OF(100);
     struct device_pattern only = {STR("GPU-n05-1"), false};
-    struct device_state room[DEVICES_PER_NODE_MAX];
+    struct device_state buffer[DEVICES_PER_NODE_MAX];
     struct ledger_view v;
     struct pack_result r[NODES];
 
     d.uuids = &only;
     d.uuid_n = 1;
     v = view_for(&d);
-    assert_true((ledger_view_devices(&v, ledger_view_find(&v, names[5]), room)->flags & DEVICE_DENIED) != 0);
+    assert_true((ledger_view_devices(&v, ledger_view_find(&v, names[5]), buffer)->flags & DEVICE_DENIED) != 0);
     assert_int_equal(rank_all(&d, NULL, 0, 0, names, NODES, r), 1);
     assert_true(str_eq(r[0].name, names[5]));
 }

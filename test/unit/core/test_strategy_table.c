@@ -118,7 +118,7 @@ static void check_placement(const struct node_state *n, const struct device_stat
 
 static void check_against_oracle(struct growing_cluster *t, int seed, int step, const struct growing_cluster_pod *pod)
 {
-    struct device_state room[DEVICES_PER_NODE_MAX];
+    struct device_state buffer[DEVICES_PER_NODE_MAX];
     bool possible[GROWING_CLUSTER_NODES_MAX];
     struct ledger_view v;
 
@@ -127,7 +127,7 @@ static void check_against_oracle(struct growing_cluster *t, int seed, int step, 
     for (size_t i = 0; i < t->node_n; i++) {
         const struct node_state *n = ledger_view_find(&v, t->names[i]);
 
-        possible[i] = oracle_fits(n, ledger_view_devices(&v, n, room), &v, &pod->demand);
+        possible[i] = oracle_fits(n, ledger_view_devices(&v, n, buffer), &v, &pod->demand);
     }
     for (size_t k = 0; k < pair_n; k++) {
         struct pack_params p = growing_cluster_params(t, pairs[k].node, pairs[k].device);
@@ -144,7 +144,7 @@ static void check_against_oracle(struct growing_cluster *t, int seed, int step, 
                         fits ? "fits, the oracle says" : "the oracle knows a way");
             }
             if (fits && pod->demand.gpu_request_n > 0) {
-                check_placement(n, ledger_view_devices(&v, n, room), &v, &at, &why);
+                check_placement(n, ledger_view_devices(&v, n, buffer), &v, &at, &why);
             }
             if (why != NULL) {
                 FAIL_AT(seed, step, &pairs[k], t->nodes[i].name, why);
