@@ -56,7 +56,7 @@ struct prioritize_result {
     size_t n;
 };
 
-/* All zeroes for a pod that asks for no GPU. Leaves a hold on the best node when one fits. */
+/* All zeroes for a pod that asks for no GPU. Leaves a tentative placement on the best node when one fits. */
 /* One node of a preemption: false when the pod does not fit there, whoever of lower priority leaves. `victims` as in
  * core/ledger/preempt.h. */
 struct preempt_node {

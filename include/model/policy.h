@@ -196,8 +196,8 @@ struct policy {
     size_t rule_n;
     struct str shadow_node_strategy; /* in the shadow (extender/shadow.h); POLICY_NO_SHADOW: as the one above */
     struct str shadow_device_strategy;
-    int32_t candidates; /* nodes in a filter reply; 0 = all */
-    int32_t hold_ms;    /* life of a tentative placement; 0 = none */
+    int32_t candidates;   /* nodes in a filter reply; 0 = all */
+    int32_t tentative_ms; /* life of a tentative placement; 0 = none */
 };
 
 /* The built-in policy: the same values that config/fgpu.yaml shows as defaults. Static storage. */

@@ -76,7 +76,7 @@ static const struct schema_field packing_rows[] = {
         RELIST, HELP("other strategies for some pods, on some nodes; the first rule that matches applies")),
     KEY("candidates", SCHEMA_INT, AT(policy.candidates), RANGE(0, 100000), NOW,
         HELP("number of nodes in a filter reply, 0 for all")),
-    KEY("hold", SCHEMA_DURATION, AT(policy.hold_ms), RANGE(0, 60000), NOW,
+    KEY("hold", SCHEMA_DURATION, AT(policy.tentative_ms), RANGE(0, 60000), NOW,
         HELP("time during which a node that was ranked first for one pod scores lower for the next pods")),
     SECTION("candidate", shadow_rows),
 };

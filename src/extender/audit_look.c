@@ -36,7 +36,7 @@ static enum ledger_drift repair(struct audit *a, const struct suspect *s, struct
         return DRIFT_NONE;
     }
     if (drift != DRIFT_NONE && op->kind == LEDGER_POD_GONE) {
-        store_unhold(a->ingest.store, op->name);
+        store_tentative_end(a->ingest.store, op->name);
     }
     return drift;
 }

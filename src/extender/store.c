@@ -33,7 +33,7 @@ void store_free(struct store *s)
         return;
     }
     for (size_t i = 0; i < STORE_TENTATIVES_MAX; i++) {
-        store_tentative_clear(&s->holds[i]);
+        store_tentative_clear(&s->tentatives[i]);
     }
     ledger_free(s->ledger);
     score_cache_free(s->scores);

@@ -35,7 +35,7 @@ static const struct policy defaults = {
     .shadow_node_strategy = {POLICY_NO_SHADOW, 4},
     .shadow_device_strategy = {POLICY_NO_SHADOW, 4},
     .candidates = 100,
-    .hold_ms = 3000,
+    .tentative_ms = 3000,
 };
 
 const struct policy *policy_defaults(void)

@@ -167,7 +167,7 @@ static void prioritize(const struct extender_args *args, struct arena *a)
     }
     FUZZ_CHECK(n == distinct_names(args));
     cJSON_Delete(c);
-    store_unhold(cluster.store, args->pod.uid);
+    store_tentative_end(cluster.store, args->pod.uid);
     strbuf_fini(&reply);
 }
 
