@@ -83,31 +83,35 @@ static int64_t mean_milli(const struct shadow_report *r)
     return n == 0 ? 0 : sum / (2 * n) - (sum < 0 && sum % (2 * n) != 0);
 }
 
-void state_write_shadow(struct json_writer *w, struct shadow *s)
+static void write_shadow(struct json_writer *w, const char *key, const struct shadow_report *r)
 {
-    struct shadow_report r;
-
-    if (s == NULL) {
-        return;
-    }
-    shadow_read(s, &r);
-    if (!r.on) {
-        return;
-    }
-    json_write_key(w, "candidate");
+    json_write_key(w, key);
     json_write_object_begin(w);
-    write_strategies(w, &r.shadow);
+    write_strategies(w, &r->shadow);
     json_write_key(w, "against");
     json_write_object_begin(w);
-    write_strategies(w, &r.live);
+    write_strategies(w, &r->live);
     json_write_object_end(w);
-    json_write_kv_i64(w, "decisions", (int64_t)r.decision_n);
-    json_write_kv_i64(w, "compared", (int64_t)r.compared_n);
-    json_write_kv_bool(w, "sampled", r.compared_n < r.decision_n);
-    json_write_kv_i64(w, "byRules", (int64_t)r.ruled_n);
-    json_write_kv_i64(w, "otherNode", (int64_t)r.other_node_n);
-    json_write_kv_i64(w, "otherGpus", (int64_t)r.other_device_n);
-    json_write_kv_i64(w, "fragmentationMilli", (r.frag_umilli + (r.frag_umilli < 0 ? -500 : 500)) / 1000);
-    json_write_kv_i64(w, "meanFragmentationMilli", mean_milli(&r));
+    json_write_kv_i64(w, "decisions", (int64_t)r->decision_n);
+    json_write_kv_i64(w, "compared", (int64_t)r->compared_n);
+    json_write_kv_bool(w, "sampled", r->compared_n < r->decision_n);
+    json_write_kv_i64(w, "byRules", (int64_t)r->ruled_n);
+    json_write_kv_i64(w, "otherNode", (int64_t)r->other_node_n);
+    json_write_kv_i64(w, "otherGpus", (int64_t)r->other_device_n);
+    json_write_kv_i64(w, "fragmentationMilli", (r->frag_umilli + (r->frag_umilli < 0 ? -500 : 500)) / 1000);
+    json_write_kv_i64(w, "meanFragmentationMilli", mean_milli(r));
     json_write_object_end(w);
+}
+
+void state_write_shadow(struct json_writer *w, struct shadow *s)
+{
+    struct shadow_report r = {0};
+
+    if (s != NULL) {
+        shadow_read(s, &r);
+    }
+    if (r.on) {
+        write_shadow(w, "shadow", &r);
+        write_shadow(w, "candidate", &r); /* the older name (decision 0047) */
+    }
 }

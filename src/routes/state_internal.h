@@ -88,9 +88,9 @@ void state_write_pending(struct json_writer *w, const struct snapshot_pod *p);
 
 /* "fragmentation" of the summary (state_capacity.c); nothing for NULL. */
 void state_write_capacity(struct json_writer *w, struct capacity_reporter *v);
-/* "mix" of the summary (state_mix.c). */
+/* "demandHistogram" of the summary (state_demand_histogram.c). */
 void state_write_demand_histogram(struct json_writer *w, const struct store_head *h);
-/* "candidate" of the summary (state_capacity.c); nothing while there is none. */
+/* "shadow" of the summary (state_capacity.c); nothing while there are no shadow strategies. */
 void state_write_shadow(struct json_writer *w, struct shadow *s);
 
 /* Members: {capacity, charged, free}; a time; a text, where NULL is "". */

@@ -29,9 +29,9 @@ static void write_occupied(struct json_writer *w, uint16_t occupied)
 }
 
 /* Instances that somebody could still make, each number by itself. */
-static void write_room(struct json_writer *w, const struct mig_family *f, uint16_t occupied)
+static void write_residual(struct json_writer *w, const char *key, const struct mig_family *f, uint16_t occupied)
 {
-    json_write_key(w, "room");
+    json_write_key(w, key);
     json_write_object_begin(w);
     for (size_t i = 0; i < f->shape_n; i++) {
         unsigned n = mig_count_free(&f->shapes[i], occupied);
@@ -64,7 +64,8 @@ void state_write_gpu_mig(struct json_writer *w, const struct snapshot_device *d)
         json_write_kv_cstr(w, "family", d->mig_family->name);
         json_write_kv_i64(w, "slots", d->mig_family->slot_n);
         write_occupied(w, d->mig_occupied);
-        write_room(w, d->mig_family, d->mig_occupied);
+        write_residual(w, "residual", d->mig_family, d->mig_occupied);
+        write_residual(w, "room", d->mig_family, d->mig_occupied); /* the older name (decision 0047) */
     }
     json_write_object_end(w);
 }

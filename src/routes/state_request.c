@@ -31,6 +31,16 @@ static void write_gpu_request(struct json_writer *w, const struct gpu_request *g
     json_write_object_end(w);
 }
 
+static void write_gpu_requests(struct json_writer *w, const char *key, const struct demand *d)
+{
+    json_write_key(w, key);
+    json_write_array_begin(w);
+    for (size_t i = 0; i < d->gpu_request_n; i++) {
+        write_gpu_request(w, &d->gpu_requests[i]);
+    }
+    json_write_array_end(w);
+}
+
 static void write_patterns(struct json_writer *w, const char *key, const struct device_pattern *p, size_t n)
 {
     if (n == 0) {
@@ -64,12 +74,8 @@ void state_write_request(struct json_writer *w, const struct demand *d)
             json_write_kv_i64(w, "mostInAContainer", d->plugin_managed_most);
         }
     }
-    json_write_key(w, "wishes");
-    json_write_array_begin(w);
-    for (size_t i = 0; i < d->gpu_request_n; i++) {
-        write_gpu_request(w, &d->gpu_requests[i]);
-    }
-    json_write_array_end(w);
+    write_gpu_requests(w, "gpuRequests", d);
+    write_gpu_requests(w, "wishes", d); /* the older name (decision 0047) */
     write_patterns(w, "models", d->models, d->model_n);
     write_patterns(w, "uuids", d->uuids, d->uuid_n);
     if (d->host.cpu_milli > 0) {

@@ -1,4 +1,4 @@
-/* "mix" of the summary: what decisions go by beyond the devices. */
+/* "demandHistogram" of the summary: what decisions go by beyond the devices. */
 #include "routes/state_internal.h"
 
 #include "base/bug.h"
@@ -91,9 +91,9 @@ static void write_prices(struct json_writer *w, const struct forecast_report *o)
     json_write_object_end(w);
 }
 
-void state_write_demand_histogram(struct json_writer *w, const struct store_head *h)
+static void write_demand_histogram(struct json_writer *w, const char *key, const struct store_head *h)
 {
-    json_write_key(w, "mix");
+    json_write_key(w, key);
     json_write_object_begin(w);
     json_write_kv_i64(w, "arrived", (int64_t)h->demand_histogram.arrived_n);
     json_write_kv_i64(w, "departed", (int64_t)h->demand_histogram.departed_n);
@@ -110,4 +110,10 @@ void state_write_demand_histogram(struct json_writer *w, const struct store_head
         write_prices(w, &h->forecast);
     }
     json_write_object_end(w);
+}
+
+void state_write_demand_histogram(struct json_writer *w, const struct store_head *h)
+{
+    write_demand_histogram(w, "demandHistogram", h);
+    write_demand_histogram(w, "mix", h); /* the older name (decision 0047) */
 }
