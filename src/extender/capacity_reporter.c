@@ -4,7 +4,7 @@
 #include "base/sync.h"
 #include "core/forecast/forecast.h"
 #include "core/ledger/mirror.h"
-#include "core/report/capacity_survey.h"
+#include "core/report/capacity_totals.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,11 +79,11 @@ static bool is_fresh(const struct capacity_reporter *v, const struct rules *rule
 static void make(struct capacity_reporter *v, const struct rules *rules)
 {
     struct capacity_report report = {.known = true, .at_ms = clock_wall_ms(v->clock)};
-    struct capacity_survey found;
+    struct capacity_totals found;
 
     store_mirror(v->store, &v->mirror);
     store_forecast(v->store, v->forecast, strategy_find(STR("fgd"))); /* its typical pods */
-    capacity_survey_take(&v->mirror, v->forecast, &found);
+    capacity_totals_take(&v->mirror, v->forecast, &found);
     report.generation = v->mirror.generation;
     report.node_n = found.node_n;
     report.idle_milli = found.idle_milli;

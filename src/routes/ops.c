@@ -163,7 +163,7 @@ static void collect_shadow(struct shadow *s, struct metrics *m)
 void ops_collect_capacity(void *ops, struct metrics *m)
 {
     struct ops *o = ops;
-    struct capacity_report *r = &o->capacity_reporter;
+    struct capacity_report *r = &o->capacity;
 
     for (size_t i = 0; i < r->size_n; i++) { /* a size may be gone from the configuration */
         metric_set(METRIC(m, FGPU_MORE_FIT, r->sizes[i].name), 0);
