@@ -318,7 +318,7 @@ void full_state_fill_with(struct full_state *c, unsigned pod_n)
         struct full_state_pod p = {.demand = {.dialect = "", .host = {100 * (int32_t)i, 64}}};
         char node[16];
 
-        snprintf(p.uid, sizeof(p.uid), "light-%u", i);
+        snprintf(p.uid, sizeof(p.uid), "cpu-only-%u", i);
         snprintf(node, sizeof(node), "n%u", i);
         observe(c, &p, node, NULL, false);
     }
