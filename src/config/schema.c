@@ -154,7 +154,7 @@ static const struct schema_field limits_rows[] = {
     KEY("bytesInFlight", SCHEMA_BYTES, AT(limits.bytes_in_flight), RANGE(65536, INT64_C(16) << 30), NOW,
         HELP("memory for all request bodies at one time, together with what is read from them")),
     KEY("connections", SCHEMA_INT, AT(limits.connections), RANGE(16, 65536),
-        HELP("number of connections of one listener")),
+        HELP("number of connections to the verbs")),
     KEY("connectionsPerAddress", SCHEMA_INT, AT(limits.connections_per_address), RANGE(0, 65536),
         HELP("how many of these connections one address may have, loopback not counted; 0 for all")),
 };
