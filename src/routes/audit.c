@@ -14,8 +14,7 @@ static void write_time(struct json_writer *w, const char *key, int64_t wall_ms)
 static void write_incidents(struct json_writer *w, const struct audit_report *r)
 {
     json_write_kv_i64(w, "incidentCount", (int64_t)r->incident_n);
-    json_write_key(w, "incidents");
-    json_write_array_begin(w);
+    json_write_kv_array_begin(w, "incidents");
     for (size_t i = 0; i < r->described_n; i++) {
         json_write_object_begin(w);
         json_write_kv_cstr(w, "kind", incident_kind_name(r->incidents[i].kind));
@@ -28,8 +27,7 @@ static void write_incidents(struct json_writer *w, const struct audit_report *r)
 
 static void write_excess(struct json_writer *w, const struct audit_report *r)
 {
-    json_write_key(w, "overCommittedByCause");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "overCommittedByCause");
     for (unsigned i = 0; i < EXCESS_CAUSE_N; i++) {
         if (r->excess[i] > 0) {
             json_write_kv_i64(w, excess_cause_name((enum excess_cause)(1U << i)), (int64_t)r->excess[i]);
@@ -52,8 +50,7 @@ void audit_write(struct json_writer *w, const struct audit_report *r)
     json_write_kv_i64(w, "lookedAtAgain", (int64_t)r->suspect_n);
     json_write_kv_i64(w, "undecided", (int64_t)r->unsettled_n);
     json_write_kv_i64(w, "drift", (int64_t)r->drift_n);
-    json_write_key(w, "driftByCause");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "driftByCause");
     for (int i = DRIFT_NONE + 1; i < DRIFT__MAX; i++) {
         if (r->drift[i] > 0) {
             json_write_kv_i64(w, ledger_drift_name((enum ledger_drift)i), (int64_t)r->drift[i]);

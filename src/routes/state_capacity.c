@@ -3,8 +3,7 @@
 
 static void write_more(struct json_writer *w, const struct capacity_report *r)
 {
-    json_write_key(w, "moreFit");
-    json_write_array_begin(w);
+    json_write_kv_array_begin(w, "moreFit");
     for (size_t i = 0; i < r->size_n; i++) {
         json_write_object_begin(w);
         json_write_kv_cstr(w, "size", r->sizes[i].name);
@@ -29,8 +28,7 @@ void state_write_capacity(struct json_writer *w, struct capacity_reporter *v)
     if (!r.known) {
         return;
     }
-    json_write_key(w, "fragmentation");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "fragmentation");
     json_write_kv_i64(w, "generation", (int64_t)r.generation);
     json_write_kv_cstr(w, "asOf", clock_rfc3339(r.at_ms, as_of));
     json_write_kv_i64(w, "nodes", r.node_n);
@@ -38,13 +36,11 @@ void state_write_capacity(struct json_writer *w, struct capacity_reporter *v)
     json_write_kv_i64(w, "fragmentedMilli", r.fragmented_milli);
     json_write_kv_i64(w, "permille", capacity_permille(&r));
     json_write_kv_i64(w, "typicalPods", (int64_t)r.typical_n);
-    json_write_key(w, "largestHole");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "largestHole");
     json_write_kv_i64(w, "milli", r.largest_milli);
     json_write_kv_i64(w, "memMib", r.largest_mem_mib);
     json_write_object_end(w);
-    json_write_key(w, "mostEmpty");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "mostEmpty");
     json_write_kv_cstr(w, "node", r.empty_node);
     json_write_kv_i64(w, "gpus", r.empty_gpu_n);
     json_write_object_end(w);
@@ -85,11 +81,9 @@ static int64_t mean_milli(const struct shadow_report *r)
 
 static void write_shadow(struct json_writer *w, const char *key, const struct shadow_report *r)
 {
-    json_write_key(w, key);
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, key);
     write_strategies(w, &r->shadow);
-    json_write_key(w, "against");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "against");
     write_strategies(w, &r->live);
     json_write_object_end(w);
     json_write_kv_i64(w, "decisions", (int64_t)r->decision_n);

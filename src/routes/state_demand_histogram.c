@@ -77,13 +77,11 @@ static void write_scarce(struct json_writer *w, const struct forecast_scarce *s)
 
 static void write_prices(struct json_writer *w, const struct forecast_report *o)
 {
-    json_write_key(w, "prices");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "prices");
     json_write_kv_i64(w, "churnPermille", of_sixteenths(o->churn));
     json_write_kv_i64(w, "scarceCpuPermille", of_sixteenths(o->scarce_cpu));
     json_write_kv_i64(w, "unseenPermille", o->prior_permille);
-    json_write_key(w, "scarce");
-    json_write_array_begin(w);
+    json_write_kv_array_begin(w, "scarce");
     for (size_t i = 0; i < o->scarce_n; i++) {
         write_scarce(w, &o->scarce[i]);
     }
@@ -93,15 +91,13 @@ static void write_prices(struct json_writer *w, const struct forecast_report *o)
 
 static void write_demand_histogram(struct json_writer *w, const char *key, const struct store_head *h)
 {
-    json_write_key(w, key);
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, key);
     json_write_kv_i64(w, "arrived", (int64_t)h->demand_histogram.arrived_n);
     json_write_kv_i64(w, "departed", (int64_t)h->demand_histogram.departed_n);
     json_write_kv_i64(w, "churnPermille", of_sixteenths(h->demand_histogram.churn));
     json_write_kv_i64(w, "kinds", (int64_t)h->demand_histogram.shape_n);
     json_write_kv_i64(w, "weight", (int64_t)h->demand_histogram.weight);
-    json_write_key(w, "shapes");
-    json_write_array_begin(w);
+    json_write_kv_array_begin(w, "shapes");
     for (size_t i = 0; i < h->demand_histogram.top_n; i++) {
         write_shape(w, &h->demand_histogram.top[i], h->demand_histogram.weight);
     }

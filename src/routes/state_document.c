@@ -209,8 +209,7 @@ static void begin_list(struct state_document *d, enum state_phase phase, const c
     d->phase = phase;
     d->at = 0;
     if (key != NULL) {
-        json_write_key(&d->w, key);
-        json_write_array_begin(&d->w);
+        json_write_kv_array_begin(&d->w, key);
     }
 }
 

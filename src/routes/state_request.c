@@ -33,8 +33,7 @@ static void write_gpu_request(struct json_writer *w, const struct gpu_request *g
 
 static void write_gpu_requests(struct json_writer *w, const char *key, const struct demand *d)
 {
-    json_write_key(w, key);
-    json_write_array_begin(w);
+    json_write_kv_array_begin(w, key);
     for (size_t i = 0; i < d->gpu_request_n; i++) {
         write_gpu_request(w, &d->gpu_requests[i]);
     }
@@ -46,8 +45,7 @@ static void write_patterns(struct json_writer *w, const char *key, const struct 
     if (n == 0) {
         return;
     }
-    json_write_key(w, key);
-    json_write_array_begin(w);
+    json_write_kv_array_begin(w, key);
     for (size_t i = 0; i < n; i++) {
         json_write_object_begin(w);
         json_write_kv_str(w, "text", p[i].text);
@@ -59,8 +57,7 @@ static void write_patterns(struct json_writer *w, const char *key, const struct 
 
 void state_write_request(struct json_writer *w, const struct demand *d)
 {
-    json_write_key(w, "request");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "request");
     json_write_kv_bool(w, "editable", d->source == DEMAND_FROM_ANNOTATIONS);
     if (d->defect != DEMAND_OK) {
         json_write_kv_cstr(w, "defect", demand_defect_name(d->defect));
@@ -103,8 +100,7 @@ void state_write_unplaced(struct json_writer *w, const struct node_item *item)
             continue;
         }
         if (!open) {
-            json_write_key(w, "unplaced");
-            json_write_array_begin(w);
+            json_write_kv_array_begin(w, "unplaced");
             open = true;
         }
         json_write_object_begin(w);
@@ -141,8 +137,7 @@ void state_write_raised(struct json_writer *w, const struct snapshot_pod *pods, 
         all[i] = (struct raised){&pods[gpu->raised[i].pod], &gpu->raised[i].charge};
     }
     qsort(all, gpu->raised_n, sizeof(*all), raised_by_name);
-    json_write_key(w, "raised");
-    json_write_array_begin(w);
+    json_write_kv_array_begin(w, "raised");
     for (size_t i = 0; i < gpu->raised_n; i++) {
         json_write_object_begin(w);
         json_write_kv_str(w, "uid", all[i].pod->uid);

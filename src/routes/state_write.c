@@ -49,8 +49,7 @@ static void write_amount_parts(struct json_writer *w, int64_t capacity, int64_t 
 
 void state_write_amount(struct json_writer *w, const char *key, int64_t capacity, int64_t charged)
 {
-    json_write_key(w, key);
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, key);
     write_amount_parts(w, capacity, charged);
     json_write_object_end(w);
 }
@@ -156,8 +155,7 @@ static void write_allocations(struct json_writer *w, const struct snapshot_pod *
         all[i] = (struct held){&pods[gpu->allocations[i].pod], &gpu->allocations[i]};
     }
     qsort(all, gpu->allocation_n, sizeof(*all), held_by_name);
-    json_write_key(w, "allocations");
-    json_write_array_begin(w);
+    json_write_kv_array_begin(w, "allocations");
     for (size_t i = 0; i < gpu->allocation_n; i++) {
         write_allocation(w, &all[i]);
     }
@@ -200,8 +198,7 @@ static void write_unit(struct json_writer *w, const struct snapshot_node *n)
         return;
     }
     json_write_kv_i64(w, "unitsPerGpu", n->plugin_managed_per_gpu);
-    json_write_key(w, "unit");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "unit");
     json_write_kv_i64(w, "milli", DEVICE_MILLI / n->plugin_managed_per_gpu);
     for (size_t i = 0; i < n->device_n; i++) {
         mem_mib = n->devices[i].mem_base_mib < mem_mib ? n->devices[i].mem_base_mib : mem_mib;
@@ -223,13 +220,11 @@ static void write_whole(struct json_writer *w, const struct node_item *item)
     if (n->plugin_managed_cap == 0 && n->plugin_managed_used == 0) {
         return;
     }
-    json_write_key(w, "wholeGpus");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "wholeGpus");
     write_amount_parts(w, n->plugin_managed_cap, n->plugin_managed_used);
     json_write_kv_cstr(w, "picks", "kubelet");
     write_unit(w, n);
-    json_write_key(w, "allocations");
-    json_write_array_begin(w);
+    json_write_kv_array_begin(w, "allocations");
     for (size_t i = 0; i < item->beside_n; i++) {
         const struct snapshot_pod *p = item->beside[i];
 
@@ -248,8 +243,7 @@ static void write_whole(struct json_writer *w, const struct node_item *item)
 static void write_host_amount(struct json_writer *w, const char *key, int32_t capacity, int32_t free)
 {
     if (capacity > 0) {
-        json_write_key(w, key);
-        json_write_object_begin(w);
+        json_write_kv_object_begin(w, key);
         json_write_kv_i64(w, "capacity", capacity);
         json_write_kv_i64(w, "free", free);
         json_write_object_end(w);
@@ -262,8 +256,7 @@ static void write_host(struct json_writer *w, const struct host_state *h)
     if (h->cpu_cap_milli == 0 && h->mem_cap_mib == 0) {
         return;
     }
-    json_write_key(w, "host");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "host");
     write_host_amount(w, "cpuMilli", h->cpu_cap_milli, h->cpu_free_milli);
     write_host_amount(w, "memMib", h->mem_cap_mib, h->mem_free_mib);
     json_write_object_end(w);
@@ -285,8 +278,7 @@ void state_write_node(struct json_writer *w, const struct node_item *item)
     if (n->unmeasured) {
         json_write_kv_bool(w, "unmeasured", true);
     }
-    json_write_key(w, "dialects");
-    json_write_array_begin(w);
+    json_write_kv_array_begin(w, "dialects");
     if (n->source != INVENTORY_NONE) {
         /* whichever dialect read it: other programs know it by this name */
         json_write_cstr(w, dialect_native.name);
@@ -294,8 +286,7 @@ void state_write_node(struct json_writer *w, const struct node_item *item)
     json_write_array_end(w);
     state_write_text(w, "source", inventory_source_name(n->source));
     state_write_text(w, "note", n->note);
-    json_write_key(w, "overCommitMilli");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "overCommitMilli");
     json_write_kv_i64(w, "compute", n->overcommit_milli);
     json_write_kv_i64(w, "memory", n->overcommit_mem_milli);
     json_write_object_end(w);
@@ -307,8 +298,7 @@ void state_write_node(struct json_writer *w, const struct node_item *item)
     state_write_node_mig(w, n);
     write_host(w, &n->host);
     write_whole(w, item);
-    json_write_key(w, "gpus");
-    json_write_array_begin(w);
+    json_write_kv_array_begin(w, "gpus");
     for (size_t i = 0; i < n->device_n; i++) {
         write_gpu(w, item->pods, &n->devices[i]);
     }

@@ -239,10 +239,8 @@ static void write_nodes(struct filter_writer *f, const struct filter_result *res
     bool whole = f->args->raw_nodes != NULL;
 
     if (whole) {
-        json_write_key(&f->w, "Nodes");
-        json_write_object_begin(&f->w);
-        json_write_key(&f->w, "metadata");
-        json_write_object_begin(&f->w);
+        json_write_kv_object_begin(&f->w, "Nodes");
+        json_write_kv_object_begin(&f->w, "metadata");
         json_write_object_end(&f->w);
         json_write_key(&f->w, "items");
     } else {
@@ -270,8 +268,7 @@ static void write_nodes(struct filter_writer *f, const struct filter_result *res
 static void write_reasons(struct filter_writer *f, const char *key, bool unresolvable,
                           const struct filter_result *result)
 {
-    json_write_key(&f->w, key);
-    json_write_object_begin(&f->w);
+    json_write_kv_object_begin(&f->w, key);
     for (size_t i = 0; i < result->result_n && result->outcome == FILTER_NONE_FITS; i++) {
         const struct pack_result *p = &result->results[i];
 

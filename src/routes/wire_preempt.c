@@ -165,13 +165,11 @@ void wire_write_preemption(struct strbuf *out, const struct preempt_node *nodes,
 
     json_writer_init(&w, out);
     json_write_object_begin(&w);
-    json_write_key(&w, "NodeNameToMetaVictims");
-    json_write_object_begin(&w);
+    json_write_kv_object_begin(&w, "NodeNameToMetaVictims");
     for (size_t i = 0; i < n; i++) {
         json_write_key_str(&w, nodes[i].name);
         json_write_object_begin(&w);
-        json_write_key(&w, "Pods");
-        json_write_array_begin(&w);
+        json_write_kv_array_begin(&w, "Pods");
         for (size_t j = 0; j < nodes[i].victim_n; j++) {
             json_write_object_begin(&w);
             json_write_kv_str(&w, "UID", nodes[i].victims[j]);
