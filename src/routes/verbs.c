@@ -2,7 +2,6 @@
 
 #include "base/bug.h"
 #include "routes/wire.h"
-#include "routes/wire_preempt.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,62 +1,115 @@
+/* Reading what kube-scheduler sends. */
 #include "routes/wire.h"
 
 #include "base/json_read.h"
-#include "base/json_write.h"
 #include "kube/objects.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-/* ---- reading ---- */
+static const char ARENA_FULL[] = "the request does not fit its memory";
 
-struct text_list {
-    struct str *items;
-    size_t n, cap;
-    size_t expected;
+/* ---- lists in the arena of the reader ---- */
+
+struct list {
+    char *items;
+    size_t item_size, n, cap;
+    size_t expected; /* items, more or less, that the first piece has place for */
 };
 
-/* What a name takes in the text of a list, more or less: most lists fit at once. */
-enum { NAME_BYTES = 16 };
-
-/* Room for one more at least. Grows by doubling; what is left behind in the arena is less than what is kept. */
-static bool text_list_grow(struct arena *a, struct text_list *l)
+/* Grows by doubling; what is left behind in the arena is less than what is kept. */
+static bool list_grow(struct json_reader *r, struct list *l)
 {
-    size_t cap = l->cap == 0 ? 64 + l->expected : l->cap * 2;
-    struct str *items = arena_alloc(a, cap * sizeof(*items));
+    size_t cap = l->cap == 0 ? 8 + l->expected : l->cap * 2;
+    char *items = arena_alloc(r->arena, cap * l->item_size);
 
     if (items == NULL) {
+        json_fail(r, ERR_LIMIT, ARENA_FULL);
         return false;
     }
     if (l->n > 0) {
-        memcpy(items, l->items, l->n * sizeof(*items));
+        memcpy(items, l->items, l->n * l->item_size);
     }
     l->items = items;
     l->cap = cap;
     return true;
 }
 
-static bool text_list_add(struct arena *a, struct text_list *l, struct str s)
+/* The next item, zeroed; NULL: the arena is full, and the reader has failed. */
+static void *list_add(struct json_reader *r, struct list *l)
 {
-    if (l->n == l->cap && !text_list_grow(a, l)) {
-        return false;
+    if (l->n == l->cap && !list_grow(r, l)) {
+        return NULL;
     }
-    l->items[l->n++] = s;
-    return true;
+    return memset(&l->items[l->n++ * l->item_size], 0, l->item_size);
 }
 
-static const char ARENA_FULL[] = "the request does not fit its memory";
+static struct str *list_texts(const struct list *l)
+{
+    return (struct str *)(void *)l->items;
+}
 
-static void read_names(struct json_reader *r, struct arena *a, struct text_list *names)
+static void list_add_text(struct json_reader *r, struct list *l, struct str s)
+{
+    struct str *item = list_add(r, l);
+
+    if (item != NULL) {
+        *item = s;
+    }
+}
+
+/* ---- the envelope of all verbs ---- */
+
+/* Reads or skips the value of this key, which is not null. */
+typedef void read_key_fn(struct json_reader *r, struct str key, void *ctx);
+
+/* An object `type` of extender/v1. Its own keys are taken in any case; those of what is inside are exact. */
+static int read_envelope(struct str body, struct arena *a, const char *type, read_key_fn *read_key, void *ctx,
+                         struct err *reterr)
+{
+    struct json_reader *r = arena_alloc(a, sizeof(*r));
+    struct str key;
+
+    if (r == NULL) {
+        return err_set(reterr, ERR_LIMIT, "%s", ARENA_FULL);
+    }
+    json_reader_init(r, body, a);
+    json_object_begin(r);
+    for (;;) {
+        r->fold_keys = true;
+        if (!json_object_next(r, &key)) {
+            break;
+        }
+        r->fold_keys = false;
+        if (!json_accept_null(r)) {
+            read_key(r, key, ctx);
+        }
+    }
+    return json_read_end(r, reterr) != 0 ? err_wrap(reterr, -ERR_PARSE, "%s", type) : 0;
+}
+
+/* ---- ExtenderArgs ---- */
+
+/* What a name takes in the text of a list, more or less: most lists fit at once. */
+enum { NAME_BYTES = 16 };
+
+struct args_reader {
+    struct extender_args args;
+    struct list names, node_names, raw;
+    bool has_pod, has_names, has_nodes;
+};
+
+static void read_names(struct json_reader *r, struct list *names)
 {
     struct str name;
 
+    names->expected = (r->len - r->at) / NAME_BYTES;
     json_array_begin(r);
     while (json_array_next(r)) {
-        if (json_string(r, &name) && !text_list_add(a, names, name)) {
-            json_fail(r, ERR_LIMIT, ARENA_FULL);
+        if (json_string(r, &name)) {
+            list_add_text(r, names, name);
         }
         if (names->n < names->cap) {
-            names->n += json_take_plain_strings(r, names->items + names->n, names->cap - names->n);
+            names->n += json_take_plain_strings(r, list_texts(names) + names->n, names->cap - names->n);
         }
     }
 }
@@ -83,11 +136,33 @@ static bool read_node_name(struct json_reader *r, struct str *ret)
     return !json_failed(r);
 }
 
-/* Nodes is {"metadata":{},"items":[Node...]}: keeps each node's text and its name. */
-static void read_nodes(struct json_reader *r, struct arena *a, struct text_list *raw, struct text_list *names)
+/* One object of the API server, of which we read the name (base/json_read.h): keeps its text, too. */
+static void read_node(struct json_reader *r, struct json_reader *inner, struct args_reader *to)
 {
-    struct json_reader *inner = arena_alloc(a, sizeof(*inner));
-    struct str key, text;
+    struct str text, name = STR_NULL;
+    bool sound;
+
+    r->as_stored = true;
+    sound = json_raw(r, &text);
+    r->as_stored = false;
+    if (!sound) {
+        return;
+    }
+    json_reader_init(inner, text, r->arena);
+    inner->as_stored = true;
+    if (!read_node_name(inner, &name) || name.n == 0) {
+        json_fail(r, ERR_INVALID, "a node without metadata.name");
+        return;
+    }
+    list_add_text(r, &to->raw, text);
+    list_add_text(r, &to->node_names, name);
+}
+
+/* Nodes is {"metadata":{},"items":[Node...]}. */
+static void read_nodes(struct json_reader *r, struct args_reader *to)
+{
+    struct json_reader *inner = arena_alloc(r->arena, sizeof(*inner));
+    struct str key;
 
     if (inner == NULL) {
         json_fail(r, ERR_LIMIT, ARENA_FULL);
@@ -101,243 +176,201 @@ static void read_nodes(struct json_reader *r, struct arena *a, struct text_list 
         }
         json_array_begin(r);
         while (json_array_next(r)) {
-            struct str name = STR_NULL;
-
-            r->as_stored = true; /* an object of the API server, of which we read the name (base/json_read.h) */
-            bool sound = json_raw(r, &text);
-            r->as_stored = false;
-            if (!sound) {
-                break;
-            }
-            json_reader_init(inner, text, a);
-            inner->as_stored = true;
-            if (!read_node_name(inner, &name) || name.n == 0) {
-                json_fail(r, ERR_INVALID, "a node without metadata.name");
-            } else if (!text_list_add(a, raw, text) || !text_list_add(a, names, name)) {
-                json_fail(r, ERR_LIMIT, ARENA_FULL);
-            }
+            read_node(r, inner, to);
         }
+    }
+}
+
+static void read_args_key(struct json_reader *r, struct str key, void *ctx)
+{
+    struct args_reader *to = ctx;
+
+    if (str_ieq(key, STR("Pod"))) {
+        to->has_pod = kube_decode_pod(r, &to->args.pod);
+    } else if (str_ieq(key, STR("NodeNames"))) {
+        to->has_names = true;
+        read_names(r, &to->names);
+    } else if (str_ieq(key, STR("Nodes"))) {
+        to->has_nodes = true;
+        read_nodes(r, to);
+    } else {
+        json_skip(r);
     }
 }
 
 int wire_read_args(struct str body, struct arena *a, struct extender_args *ret, struct err *reterr)
 {
-    struct json_reader *r = arena_alloc(a, sizeof(*r));
-    struct text_list names = {0}, node_names = {0}, raw = {0};
-    struct extender_args args = {0};
-    bool has_pod = false, has_names = false, has_nodes = false;
+    struct args_reader to = {.names.item_size = sizeof(struct str),
+                             .node_names.item_size = sizeof(struct str),
+                             .raw.item_size = sizeof(struct str)};
+    const struct list *names;
+    int rc = read_envelope(body, a, "ExtenderArgs", read_args_key, &to, reterr);
+
+    if (rc != 0) {
+        return rc;
+    }
+    if (!to.has_pod) {
+        return err_set(reterr, ERR_INVALID, "ExtenderArgs: Pod is missing or null");
+    }
+    if (!to.has_names && !to.has_nodes) {
+        return err_set(reterr, ERR_INVALID, "ExtenderArgs: NodeNames and Nodes are both missing or null");
+    }
+    names = to.has_names ? &to.names : &to.node_names;
+    *ret = to.args;
+    ret->names = list_texts(names);
+    ret->name_n = names->n;
+    ret->raw_nodes = to.has_names ? NULL : list_texts(&to.raw);
+    return 0;
+}
+
+/* ---- ExtenderPreemptionArgs ---- */
+
+struct preemption_reader {
+    struct preemption_args args;
+    struct list nodes; /* of struct preempt_node */
+    bool has_pod;
+};
+
+/* {"UID":"..."} */
+static void read_meta_pod(struct json_reader *r, struct str *ret)
+{
     struct str key;
 
-    if (r == NULL) {
-        return err_set(reterr, ERR_LIMIT, "%s", ARENA_FULL);
-    }
-    json_reader_init(r, body, a);
     json_object_begin(r);
-    for (;;) {
-        r->fold_keys = true;
-        if (!json_object_next(r, &key)) {
-            break;
-        }
-        r->fold_keys = false;
-        if (json_accept_null(r)) {
-            continue;
-        }
-        if (str_ieq(key, STR("Pod"))) {
-            has_pod = kube_decode_pod(r, &args.pod);
-        } else if (str_ieq(key, STR("NodeNames"))) {
-            has_names = true;
-            names.expected = (r->len - r->at) / NAME_BYTES;
-            read_names(r, a, &names);
-        } else if (str_ieq(key, STR("Nodes"))) {
-            has_nodes = true;
-            read_nodes(r, a, &raw, &node_names);
+    while (json_object_next(r, &key)) {
+        if (str_ieq(key, STR("UID"))) {
+            json_string(r, ret);
         } else {
             json_skip(r);
         }
     }
-    if (json_read_end(r, reterr) != 0) {
-        return err_wrap(reterr, -ERR_PARSE, "ExtenderArgs");
-    }
-    if (!has_pod) {
-        return err_set(reterr, ERR_INVALID, "ExtenderArgs: Pod is missing or null");
-    }
-    if (!has_names && !has_nodes) {
-        return err_set(reterr, ERR_INVALID, "ExtenderArgs: NodeNames and Nodes are both missing or null");
-    }
-    if (!has_names) {
-        names = node_names;
-    } else {
-        raw.n = 0;
-    }
-    args.names = names.items;
-    args.name_n = names.n;
-    args.raw_nodes = has_names ? NULL : raw.items;
-    *ret = args;
-    return 0;
 }
 
-int wire_read_bind(struct str body, struct arena *a, struct bind_request *ret, struct err *reterr)
+static void read_pods(struct json_reader *r, bool whole, struct preempt_node *node)
 {
-    struct json_reader *r = arena_alloc(a, sizeof(*r));
-    struct bind_request b = {0};
+    struct list uids = {.item_size = sizeof(struct str)};
+
+    json_array_begin(r);
+    while (json_array_next(r)) {
+        struct str uid = STR_NULL;
+        struct pod pod = {0};
+
+        if (!whole) {
+            read_meta_pod(r, &uid);
+        } else if (kube_decode_pod(r, &pod)) {
+            uid = pod.uid;
+        }
+        if (!json_failed(r) && uid.n == 0) {
+            json_fail(r, ERR_INVALID, "a victim without a uid");
+        }
+        list_add_text(r, &uids, uid);
+    }
+    node->victims = list_texts(&uids);
+    node->victim_n = uids.n;
+}
+
+/* {"Pods":[...],"NumPDBViolations":0}; null is a node without victims. */
+static void read_victims(struct json_reader *r, bool whole, struct preempt_node *node)
+{
     struct str key;
 
-    if (r == NULL) {
-        return err_set(reterr, ERR_LIMIT, "%s", ARENA_FULL);
+    if (json_accept_null(r)) {
+        return;
     }
-    json_reader_init(r, body, a);
-    r->fold_keys = true;
     json_object_begin(r);
     while (json_object_next(r, &key)) {
         if (json_accept_null(r)) {
             continue;
         }
-        if (str_ieq(key, STR("PodName"))) {
-            json_string(r, &b.pod_name);
-        } else if (str_ieq(key, STR("PodNamespace"))) {
-            json_string(r, &b.pod_namespace);
-        } else if (str_ieq(key, STR("PodUID"))) {
-            json_string(r, &b.pod_uid);
-        } else if (str_ieq(key, STR("Node"))) {
-            json_string(r, &b.node_name);
+        if (str_ieq(key, STR("Pods"))) {
+            read_pods(r, whole, node);
+        } else if (str_ieq(key, STR("NumPDBViolations"))) {
+            json_i64(r, &node->pdb_violations);
         } else {
             json_skip(r);
         }
     }
-    if (json_read_end(r, reterr) != 0) {
-        return err_wrap(reterr, -ERR_PARSE, "ExtenderBindingArgs");
+}
+
+static void read_map(struct json_reader *r, bool whole, struct list *nodes)
+{
+    struct str name;
+
+    json_object_begin(r);
+    while (json_object_next(r, &name)) {
+        struct preempt_node *node = list_add(r, nodes);
+
+        if (node == NULL) {
+            return;
+        }
+        node->name = name;
+        read_victims(r, whole, node);
     }
-    if (b.pod_name.n == 0 || b.pod_namespace.n == 0 || b.pod_uid.n == 0 || b.node_name.n == 0) {
-        return err_set(reterr, ERR_INVALID,
-                       "ExtenderBindingArgs: PodName, PodNamespace, PodUID and Node are all required");
+}
+
+static void read_preemption_key(struct json_reader *r, struct str key, void *ctx)
+{
+    struct preemption_reader *to = ctx;
+
+    if (str_ieq(key, STR("Pod"))) {
+        to->has_pod = kube_decode_pod(r, &to->args.pod);
+    } else if (str_ieq(key, STR("NodeNameToMetaVictims"))) {
+        read_map(r, false, &to->nodes);
+    } else if (str_ieq(key, STR("NodeNameToVictims"))) {
+        read_map(r, true, &to->nodes);
+    } else {
+        json_skip(r);
     }
-    *ret = b;
+}
+
+int wire_read_preemption(struct str body, struct arena *a, struct preemption_args *ret, struct err *reterr)
+{
+    struct preemption_reader to = {.nodes.item_size = sizeof(struct preempt_node)};
+    int rc = read_envelope(body, a, "ExtenderPreemptionArgs", read_preemption_key, &to, reterr);
+
+    if (rc != 0) {
+        return rc;
+    }
+    if (!to.has_pod) {
+        return err_set(reterr, ERR_INVALID, "ExtenderPreemptionArgs: Pod is missing or null");
+    }
+    *ret = to.args;
+    ret->nodes = (struct preempt_node *)(void *)to.nodes.items;
+    ret->node_n = to.nodes.n;
     return 0;
 }
 
-/* ---- writing ---- */
+/* ---- ExtenderBindingArgs ---- */
 
-struct filter_writer {
-    struct json_writer w;
-    const struct extender_args *args;
-};
-
-/* The text of a node that came as a whole object. */
-static struct str raw_of(const struct extender_args *args, struct str name)
+static void read_bind_key(struct json_reader *r, struct str key, void *ctx)
 {
-    for (size_t i = 0; i < args->name_n; i++) {
-        if (str_eq(args->names[i], name)) {
-            return args->raw_nodes[i];
-        }
-    }
-    return STR_NULL;
-}
+    struct bind_request *to = ctx;
 
-/* The first n nodes of the result, in the form in which they came. */
-static void write_nodes(struct filter_writer *f, const struct filter_result *result, size_t n)
-{
-    bool whole = f->args->raw_nodes != NULL;
-
-    if (whole) {
-        json_write_kv_object_begin(&f->w, "Nodes");
-        json_write_kv_object_begin(&f->w, "metadata");
-        json_write_object_end(&f->w);
-        json_write_key(&f->w, "items");
+    if (str_ieq(key, STR("PodName"))) {
+        json_string(r, &to->pod_name);
+    } else if (str_ieq(key, STR("PodNamespace"))) {
+        json_string(r, &to->pod_namespace);
+    } else if (str_ieq(key, STR("PodUID"))) {
+        json_string(r, &to->pod_uid);
+    } else if (str_ieq(key, STR("Node"))) {
+        json_string(r, &to->node_name);
     } else {
-        json_write_key(&f->w, "NodeNames");
+        json_skip(r);
     }
-    json_write_array_begin(&f->w);
-    for (size_t i = 0; i < n; i++) {
-        struct str name = result->results != NULL ? result->results[i].name : result->names[i];
-
-        if (whole) {
-            json_write_raw(&f->w, raw_of(f->args, name));
-        } else {
-            json_write_str(&f->w, name);
-        }
-    }
-    json_write_array_end(&f->w);
-    if (whole) {
-        json_write_object_end(&f->w);
-    }
-    json_write_key(&f->w, whole ? "NodeNames" : "Nodes");
-    json_write_null(&f->w);
 }
 
-/* One of the two maps: those verdicts that an eviction could change, or those it could not. */
-static void write_reasons(struct filter_writer *f, const char *key, bool unresolvable,
-                          const struct filter_result *result)
+int wire_read_bind(struct str body, struct arena *a, struct bind_request *ret, struct err *reterr)
 {
-    json_write_kv_object_begin(&f->w, key);
-    for (size_t i = 0; i < result->result_n && result->outcome == FILTER_NONE_FITS; i++) {
-        const struct pack_result *p = &result->results[i];
+    struct bind_request to = {0};
+    int rc = read_envelope(body, a, "ExtenderBindingArgs", read_bind_key, &to, reterr);
 
-        if (verdict_is_unresolvable(p->verdict) == unresolvable) {
-            json_write_key_str(&f->w, p->name);
-            json_write_cstr(&f->w, verdict_text(p->verdict));
-        }
+    if (rc != 0) {
+        return rc;
     }
-    for (size_t i = 0; i < result->name_n && unresolvable && result->outcome == FILTER_DEFECT; i++) {
-        json_write_key_str(&f->w, result->names[i]);
-        json_write_cstr(&f->w, demand_defect_text(result->defect));
+    if (to.pod_name.n == 0 || to.pod_namespace.n == 0 || to.pod_uid.n == 0 || to.node_name.n == 0) {
+        return err_set(reterr, ERR_INVALID,
+                       "ExtenderBindingArgs: PodName, PodNamespace, PodUID and Node are all required");
     }
-    json_write_object_end(&f->w);
-}
-
-void wire_write_filter(struct strbuf *out, const struct extender_args *args, const struct filter_result *result)
-{
-    struct filter_writer f;
-
-    f.args = args;
-    json_writer_init(&f.w, out);
-    json_write_object_begin(&f.w);
-    /* A pod that is none of our business keeps every node. */
-    write_nodes(&f, result, result->outcome == FILTER_NOT_OURS ? result->name_n : result->fit_n);
-    write_reasons(&f, "FailedNodes", false, result);
-    write_reasons(&f, "FailedAndUnresolvableNodes", true, result);
-    json_write_kv_cstr(&f.w, "Error", "");
-    json_write_object_end(&f.w);
-}
-
-void wire_write_filter_error(struct strbuf *out, struct str error)
-{
-    struct json_writer w;
-
-    json_writer_init(&w, out);
-    json_write_object_begin(&w);
-    json_write_key(&w, "Nodes");
-    json_write_null(&w);
-    json_write_key(&w, "NodeNames");
-    json_write_null(&w);
-    json_write_key(&w, "FailedNodes");
-    json_write_null(&w);
-    json_write_key(&w, "FailedAndUnresolvableNodes");
-    json_write_null(&w);
-    json_write_kv_str(&w, "Error", error);
-    json_write_object_end(&w);
-}
-
-void wire_write_priorities(struct strbuf *out, const struct prioritize_result *result)
-{
-    struct json_writer w;
-
-    json_writer_init(&w, out);
-    json_write_array_begin(&w);
-    for (size_t i = 0; i < result->n; i++) {
-        json_write_object_begin(&w);
-        json_write_kv_str(&w, "Host", result->ranked[i].name);
-        json_write_kv_i64(&w, "Score", result->points[i]);
-        json_write_object_end(&w);
-    }
-    json_write_array_end(&w);
-}
-
-void wire_write_bind(struct strbuf *out, const char *error)
-{
-    struct json_writer w;
-
-    json_writer_init(&w, out);
-    json_write_object_begin(&w);
-    json_write_kv_cstr(&w, "Error", error != NULL ? error : "");
-    json_write_object_end(&w);
+    *ret = to;
+    return 0;
 }

@@ -5,7 +5,6 @@
 #include "fuzz.h"
 
 #include "routes/wire.h"
-#include "routes/wire_preempt.h"
 #include "support/canned.h"
 #include "support/read_json.h"
 
