@@ -16,12 +16,6 @@
 #define FGPU_GIT_TREE_STATE ""
 #endif
 
-#ifdef __clang__
-#define COMPILER __VERSION__
-#else
-#define COMPILER "gcc " __VERSION__
-#endif
-
 /* As Go names machines, because that is what readers of /version know. */
 #if defined(__x86_64__)
 #define MACHINE "amd64"
@@ -58,7 +52,7 @@ static void write_version(struct strbuf *out)
     json_write_kv_cstr(&w, "gitCommit", build_commit);
     json_write_kv_cstr(&w, "gitTreeState", FGPU_GIT_TREE_STATE);
     json_write_kv_cstr(&w, "buildDate", FGPU_BUILD_DATE);
-    json_write_kv_cstr(&w, "compiler", COMPILER);
+    json_write_kv_cstr(&w, "compiler", BUILD_COMPILER);
     json_write_kv_cstr(&w, "platform", "linux/" MACHINE);
     json_write_object_end(&w);
 }
