@@ -7,9 +7,7 @@ static void write_more(struct json_writer *w, const struct capacity_report *r)
     for (size_t i = 0; i < r->size_n; i++) {
         json_write_object_begin(w);
         json_write_kv_cstr(w, "size", r->sizes[i].name);
-        if (r->sizes[i].whole_gpu_n > 0) {
-            json_write_kv_i64(w, "wholeGpus", r->sizes[i].whole_gpu_n);
-        }
+        state_write_positive(w, "wholeGpus", r->sizes[i].whole_gpu_n);
         json_write_kv_i64(w, "more", (int64_t)r->sizes[i].more_n);
         json_write_object_end(w);
     }
@@ -18,19 +16,17 @@ static void write_more(struct json_writer *w, const struct capacity_report *r)
 
 void state_write_capacity(struct json_writer *w, struct capacity_reporter *v)
 {
-    char as_of[CLOCK_RFC3339_MAX];
-    struct capacity_report r;
+    struct capacity_report r = {0};
 
-    if (v == NULL) {
-        return;
+    if (v != NULL) {
+        capacity_reporter_read(v, &r);
     }
-    capacity_reporter_read(v, &r);
     if (!r.known) {
         return;
     }
     json_write_kv_object_begin(w, "fragmentation");
     json_write_kv_i64(w, "generation", (int64_t)r.generation);
-    json_write_kv_cstr(w, "asOf", clock_rfc3339(r.at_ms, as_of));
+    state_write_time(w, "asOf", r.at_ms);
     json_write_kv_i64(w, "nodes", r.node_n);
     json_write_kv_i64(w, "idleMilli", r.idle_milli);
     json_write_kv_i64(w, "fragmentedMilli", r.fragmented_milli);

@@ -13,13 +13,6 @@ static int64_t of_sixteenths(int32_t v)
     return (v * 1000 + FORECAST_SIXTEENTHS / 2) / FORECAST_SIXTEENTHS;
 }
 
-static void write_positive(struct json_writer *w, const char *key, int64_t v)
-{
-    if (v > 0) {
-        json_write_kv_i64(w, key, v);
-    }
-}
-
 /* As state_request.c writes one GPU request. */
 static void write_shape(struct json_writer *w, const struct demand_histogram_report_shape *s, uint64_t all)
 {
@@ -31,17 +24,15 @@ static void write_shape(struct json_writer *w, const struct demand_histogram_rep
         json_write_kv_bool(w, "plugin", true);
     } else if (s->count > 0) {
         json_write_kv_cstr(w, "kind", gpu_request_kind_name(s->kind));
-        write_positive(w, "milli", gpu_request_kind_has_milli(s->kind) ? s->milli : 0);
-        write_positive(w, "memMib", s->mem_mib);
+        state_write_positive(w, "milli", gpu_request_kind_has_milli(s->kind) ? s->milli : 0);
+        state_write_positive(w, "memMib", s->mem_mib);
     }
-    write_positive(w, "cpuMilli", s->host.cpu_milli);
-    write_positive(w, "hostMemMib", s->host.mem_mib);
+    state_write_positive(w, "cpuMilli", s->host.cpu_milli);
+    state_write_positive(w, "hostMemMib", s->host.mem_mib);
     if (s->models[0] != '\0' || s->models_cut) {
         json_write_kv_cstr(w, "models", s->models);
     }
-    if (s->models_cut) {
-        json_write_kv_bool(w, "modelsCut", true);
-    }
+    state_write_if(w, "modelsCut", s->models_cut);
     json_write_object_end(w);
 }
 
@@ -62,13 +53,11 @@ static void write_scarce(struct json_writer *w, const struct forecast_scarce *s)
 {
     json_write_object_begin(w);
     json_write_kv_cstr(w, "good", good_name(s->good));
-    if (s->plugin_managed) {
-        json_write_kv_bool(w, "plugin", true);
-    }
+    state_write_if(w, "plugin", s->plugin_managed);
     json_write_kv_i64(w, "nodes", s->node_n);
-    write_positive(w, "count", s->count);
-    write_positive(w, "milli", s->milli);
-    write_positive(w, "memMib", s->mem_mib);
+    state_write_positive(w, "count", s->count);
+    state_write_positive(w, "milli", s->milli);
+    state_write_positive(w, "memMib", s->mem_mib);
     json_write_kv_i64(w, "permille", s->share_permille);
     json_write_kv_i64(w, "supplyMilli", s->supply_milli);
     json_write_kv_i64(w, "pricePermille", s->price_permille);

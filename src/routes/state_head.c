@@ -109,11 +109,7 @@ static void write_time_windows(struct json_writer *w, const struct state_documen
     json_write_kv_object_begin(w, "timeWindows");
     write_window_names(w, "active", &c->timetable, c->open);
     write_window_names(w, "next", &c->timetable, next.open);
-    if (any) {
-        state_write_time(w, "at", next.at_s * 1000);
-    } else {
-        state_write_text(w, "at", NULL);
-    }
+    state_write_time(w, "at", any ? next.at_s * 1000 : 0);
     json_write_object_end(w);
     config_free(c);
 }
@@ -135,11 +131,7 @@ static void write_pool_commands(struct json_writer *w, const struct state_docume
         json_write_kv_cstr(w, "state", p->state == NODE_POOL_OPEN ? "open" : "closed");
         json_write_kv_cstr(w, "result", pool_command_result_name(p->result));
         json_write_kv_i64(w, "tries", p->tries);
-        if (p->at_ms > 0) {
-            state_write_time(w, "at", p->at_ms);
-        } else {
-            state_write_text(w, "at", NULL);
-        }
+        state_write_time(w, "at", p->at_ms);
         state_write_text(w, "error", p->error);
         json_write_object_end(w);
     }

@@ -1,4 +1,4 @@
-/* routes/state_internal.h - the document behind /state, shared by state*.c only. */
+/* routes/state_internal.h - the document behind /state, shared by state*.c and audit.c only. */
 #ifndef ROUTES_STATE_INTERNAL_H
 #define ROUTES_STATE_INTERNAL_H
 
@@ -93,10 +93,13 @@ void state_write_demand_histogram(struct json_writer *w, const struct store_head
 /* "shadow" of the summary (state_capacity.c); nothing while there are no shadow strategies. */
 void state_write_shadow(struct json_writer *w, struct shadow *s);
 
-/* Members: {capacity, charged, free}; a time; a text, where NULL is "". */
+/* Members: {capacity, charged, free}; a time, where 0 is ""; a text, where NULL is ""; a number, left out if not above
+ * 0; true, left out if not so. */
 void state_write_amount(struct json_writer *w, const char *key, int64_t capacity, int64_t charged);
 void state_write_time(struct json_writer *w, const char *key, int64_t wall_ms);
 void state_write_text(struct json_writer *w, const char *key, const char *text);
+void state_write_positive(struct json_writer *w, const char *key, int64_t v);
+void state_write_if(struct json_writer *w, const char *key, bool yes);
 
 /* namespace, pod, uid; state, since, decision, dialect */
 void state_write_pod_name(struct json_writer *w, const struct snapshot_pod *p);

@@ -75,15 +75,9 @@ void state_write_request(struct json_writer *w, const struct demand *d)
     write_gpu_requests(w, "wishes", d); /* the older name (decision 0047) */
     write_patterns(w, "models", d->models, d->model_n);
     write_patterns(w, "uuids", d->uuids, d->uuid_n);
-    if (d->host.cpu_milli > 0) {
-        json_write_kv_i64(w, "cpuMilli", d->host.cpu_milli);
-    }
-    if (d->host.mem_mib > 0) {
-        json_write_kv_i64(w, "memMib", d->host.mem_mib);
-    }
-    if (d->isolate_n > 0) {
-        json_write_kv_bool(w, "isolated", true);
-    }
+    state_write_positive(w, "cpuMilli", d->host.cpu_milli);
+    state_write_positive(w, "memMib", d->host.mem_mib);
+    state_write_if(w, "isolated", d->isolate_n > 0);
     json_write_object_end(w);
 }
 

@@ -58,12 +58,26 @@ void state_write_time(struct json_writer *w, const char *key, int64_t wall_ms)
 {
     char text[CLOCK_RFC3339_MAX];
 
-    json_write_kv_cstr(w, key, clock_rfc3339(wall_ms, text));
+    json_write_kv_cstr(w, key, wall_ms == 0 ? "" : clock_rfc3339(wall_ms, text));
 }
 
 void state_write_text(struct json_writer *w, const char *key, const char *text)
 {
     json_write_kv_str(w, key, str_of(text)); /* NULL is "" */
+}
+
+void state_write_positive(struct json_writer *w, const char *key, int64_t v)
+{
+    if (v > 0) {
+        json_write_kv_i64(w, key, v);
+    }
+}
+
+void state_write_if(struct json_writer *w, const char *key, bool yes)
+{
+    if (yes) {
+        json_write_kv_bool(w, key, true);
+    }
 }
 
 /* Most have the default, and allocations are many. */
@@ -123,12 +137,8 @@ static void write_allocation(struct json_writer *w, const struct held *h)
     json_write_kv_bool(w, "init", h->allocation->init);
     json_write_kv_i64(w, "milli", h->allocation->milli);
     json_write_kv_i64(w, "memMib", h->allocation->mem_mib);
-    if (h->allocation->asked_milli > 0) {
-        json_write_kv_i64(w, "askedMilli", h->allocation->asked_milli);
-    }
-    if (h->allocation->asked_mem_mib > 0) {
-        json_write_kv_i64(w, "askedMemMib", h->allocation->asked_mem_mib);
-    }
+    state_write_positive(w, "askedMilli", h->allocation->asked_milli);
+    state_write_positive(w, "askedMemMib", h->allocation->asked_mem_mib);
     if (h->allocation->kind != GPU_REQUEST_KIND__MAX) {
         json_write_kv_cstr(w, "kind", gpu_request_kind_name(h->allocation->kind));
     }
@@ -136,9 +146,7 @@ static void write_allocation(struct json_writer *w, const struct held *h)
     if (h->allocation->phases > 1) {
         json_write_kv_i64(w, "phases", (int64_t)h->allocation->phases);
     }
-    if (h->pod->source == DEMAND_FROM_ANNOTATIONS) {
-        json_write_kv_bool(w, "editable", true);
-    }
+    state_write_if(w, "editable", h->pod->source == DEMAND_FROM_ANNOTATIONS);
     if (h->pod->granted) {
         json_write_kv_cstr(w, "record", record_trust_name(h->pod->record));
     }
@@ -179,9 +187,7 @@ static void write_gpu(struct json_writer *w, const struct snapshot_pod *pods, co
     state_write_amount(w, "memMib", gpu->mem_cap_mib, gpu->mem_charged_mib);
     state_write_amount(w, "slots", gpu->slot_cap, gpu->slot_charged);
     json_write_kv_i64(w, "baseMemMib", gpu->mem_base_mib);
-    if (gpu->slice) {
-        json_write_kv_bool(w, "slice", true);
-    }
+    state_write_if(w, "slice", gpu->slice);
     state_write_gpu_mig(w, gpu);
     write_allocations(w, pods, gpu);
     state_write_raised(w, pods, gpu);
@@ -207,9 +213,7 @@ static void write_unit(struct json_writer *w, const struct snapshot_node *n)
         json_write_kv_i64(w, "memMib", mem_mib / n->plugin_managed_per_gpu);
     }
     json_write_object_end(w);
-    if (n->plugin_managed_one) {
-        json_write_kv_bool(w, "oneToAContainer", true);
-    }
+    state_write_if(w, "oneToAContainer", n->plugin_managed_one);
 }
 
 /* GPUs, replicas or units that the node's own plugin hands out, and the pods that are charged for them. */
@@ -272,12 +276,8 @@ void state_write_node(struct json_writer *w, const struct node_item *item)
     json_write_kv_bool(w, "described", n->described);
     json_write_kv_bool(w, "schedulable", n->schedulable);
     json_write_kv_bool(w, "closed", n->closed);
-    if (n->elsewhere) {
-        json_write_kv_bool(w, "elsewhere", true);
-    }
-    if (n->unmeasured) {
-        json_write_kv_bool(w, "unmeasured", true);
-    }
+    state_write_if(w, "elsewhere", n->elsewhere);
+    state_write_if(w, "unmeasured", n->unmeasured);
     json_write_kv_array_begin(w, "dialects");
     if (n->source != INVENTORY_NONE) {
         /* whichever dialect read it: other programs know it by this name */

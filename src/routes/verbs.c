@@ -237,11 +237,6 @@ struct bind_call {
     struct str caller; /* the name in its certificate; of a plain connection: its address */
 };
 
-static void write_bind(struct httpd_response *resp, const char *error)
-{
-    wire_write_bind(&resp->body, error);
-}
-
 static void bind_done(void *ctx, enum bind_outcome outcome, const char *error)
 {
     struct bind_call *call = ctx;
@@ -252,7 +247,7 @@ static void bind_done(void *ctx, enum bind_outcome outcome, const char *error)
           LOG_STR("node", call->node), LOG_STR("caller", call->caller), LOG_CSTR("outcome", bind_outcome_name(outcome)),
           LOG_CSTR("reason", error));
     httpd_response_init(&resp, 4096);
-    write_bind(&resp, error);
+    wire_write_bind(&resp.body, error);
     httpd_resume(call->req, &resp);
     free(call->text);
     free(call);
@@ -308,7 +303,7 @@ static enum httpd_action handle_bind(void *ctx, struct httpd_request *req, struc
     }
     if (rc != 0) {
         (void)why_not(req, rc, &err);
-        write_bind(resp, err.msg);
+        wire_write_bind(&resp->body, err.msg);
         observe(v, VERB_BIND, "error", httpd_request_start_ns(req));
         return HTTPD_REPLY;
     }
@@ -322,7 +317,7 @@ static enum httpd_action bind_stopping(void *ctx, struct httpd_request *req, str
 {
     (void)ctx;
     (void)req;
-    write_bind(resp, "fgpu is stopping; the outcome is read again at the next start");
+    wire_write_bind(&resp->body, "fgpu is stopping; the outcome is read again at the next start");
     return HTTPD_REPLY;
 }
 
