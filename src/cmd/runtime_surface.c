@@ -155,6 +155,9 @@ static void set_up_metrics(struct runtime *s)
     metrics_add_collector(m, telemetry_contact, s->contact);
     metrics_add_collector(m, ops_collect_tenants, &s->surface->ops);
     metrics_add_collector(m, ops_collect_capacity, &s->surface->ops);
+    if (s->options.sink != NULL) {
+        metrics_add_collector(m, telemetry_log_losses, s->options.sink);
+    }
 }
 
 /* ---- listeners ---- */
