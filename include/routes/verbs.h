@@ -35,7 +35,7 @@ struct verbs {
     const struct log *log;
     /* May be NULL. Called on the thread that answers. */
     void (*observe)(void *ctx, const struct verb_observation *o);
-    /* One refused node of an unplaceable pod, or a whole pod for a defect. May be NULL. */
+    /* Of a pod that fits nowhere: how many nodes had this verdict. May be NULL. */
     void (*observe_verdicts)(void *ctx, enum verdict v, uint64_t count);
     void *observe_ctx;
 };

@@ -36,15 +36,17 @@
 /* ---- /version ---- */
 
 /* With the keys of kube-apiserver's: what the build did not say is "". */
-static void write_version(struct strbuf *out)
+static enum httpd_action handle_version(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     struct str rest = str_drop(STR(FGPU_VERSION), 1); /* without the "v" */
     struct str major = STR_NULL, minor = STR_NULL;
     struct json_writer w;
 
+    (void)ctx;
+    (void)req;
     str_split(&rest, '.', &major);
     str_split(&rest, '.', &minor);
-    json_writer_init(&w, out);
+    json_writer_init(&w, &resp->body);
     json_write_object_begin(&w);
     json_write_kv_str(&w, "major", major);
     json_write_kv_str(&w, "minor", minor);
@@ -55,13 +57,6 @@ static void write_version(struct strbuf *out)
     json_write_kv_cstr(&w, "compiler", BUILD_COMPILER);
     json_write_kv_cstr(&w, "platform", "linux/" MACHINE);
     json_write_object_end(&w);
-}
-
-static enum httpd_action handle_version(void *ctx, struct httpd_request *req, struct httpd_response *resp)
-{
-    (void)ctx;
-    (void)req;
-    write_version(&resp->body);
     return HTTPD_REPLY;
 }
 
