@@ -29,9 +29,10 @@ static void path_pop(struct decode *c, size_t old)
     c->path[old] = '\0';
 }
 
+/* What is wrong so far, and what was refused before anybody here could read it (aliases, tagged values). */
 static size_t found_n(const struct decode *c)
 {
-    return c->d->n + c->d->dropped;
+    return c->d->n + c->d->dropped + c->refused_n;
 }
 
 static const struct schema_field *find_field(const struct schema_field *section, struct str name)
@@ -186,6 +187,7 @@ void config_decode_value(struct decode *c, const struct schema_field *f, const s
     size_t found_before = found_n(c);
 
     if (n->type == YAML_DOC_REFUSED) {
+        c->refused_n++;
         return;
     }
     if (f->type == SCHEMA_SECTION || f->type == SCHEMA_LIST || f->type == SCHEMA_MAP) {

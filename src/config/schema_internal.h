@@ -95,6 +95,7 @@ struct decode {
     const struct config_names *names;
     struct config_origin *origins; /* one for each value of the file */
     size_t origin_n, origin_max;
+    size_t refused_n;               /* values that the YAML reader refused; no check looks at what holds one */
     uint32_t item_depth;            /* elements of lists and maps around the value: their origin is the list's */
     struct config_overlay *overlay; /* being read; NULL: none */
     uint32_t overlay_depth;

@@ -537,6 +537,34 @@ static void parse__many_mistakes__all_at_once_in_file_order(void **state)
     strbuf_fini(&report);
 }
 
+/* What is behind an alias is not known: the elements are refused, and no check of their list looks at them. */
+static void parse__refused_elements__told_and_not_looked_at(void **state)
+{
+    static const char text[] = "apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n"
+                               "tenants: [*a, *b]\n"
+                               "timeWindows: [*c, *d]\n"
+                               "nodeTemplates: [*e, *f]\n"
+                               "packing: {rules: [*g, *h]}\n"
+                               "devices: {overrides: [*i, *j]}\n"
+                               "sizes: {small: {milli: 100, variants: [*k, *l]}}\n";
+    struct config *c = NULL;
+    struct strbuf report;
+    struct err err;
+    size_t findings = 0, aliases = 0;
+
+    strbuf_init(&report, 1 << 20);
+    assert_int_equal(config_parse(STR("f.yaml"), STR(text), &unit_names, &c, &report, &err), -ERR_INVALID);
+    for (const char *p = report.p; (p = strstr(p, "f.yaml:")) != NULL; p++) {
+        findings++;
+    }
+    for (const char *p = report.p; (p = strstr(p, "aliases are not accepted")) != NULL; p++) {
+        aliases++;
+    }
+    assert_int_equal(findings, 12);
+    assert_int_equal(aliases, 12);
+    strbuf_fini(&report);
+}
+
 static void parse__more_than_the_cap__counted(void **state)
 {
     struct config *c = NULL;
@@ -685,6 +713,7 @@ int main(void)
         cmocka_unit_test(parse__one_mistake__exact_report),
         cmocka_unit_test(parse__head__mandatory_and_exclusive),
         cmocka_unit_test(parse__many_mistakes__all_at_once_in_file_order),
+        cmocka_unit_test(parse__refused_elements__told_and_not_looked_at),
         cmocka_unit_test(parse__more_than_the_cap__counted),
         cmocka_unit_test(parse__too_large__refused),
         cmocka_unit_test(parse__list_lengths__up_to_the_cap),
