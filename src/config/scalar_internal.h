@@ -60,13 +60,15 @@ bool strategy_name_check(struct decode *c, const struct yaml_doc_node *n);
 
 /* number.c: numbers with their units, and their ranges. */
 scalar_decode_fn int_decode, duration_decode, bytes_decode, factor_decode, percent_decode, mib_or_percent_decode;
-scalar_format_fn number_format, percent_format, mib_or_percent_format;
+scalar_format_fn number_format, mib_or_percent_format;
 scalar_describe_fn int_describe;
-scalar_accepts_fn number_range, percent_range, mib_or_percent_range;
+scalar_accepts_fn number_range, mib_or_percent_range;
 void add_duration(struct strbuf *out, int64_t ms);
 void add_factor(struct strbuf *out, int64_t milli);
 void add_bytes(struct strbuf *out, int64_t bytes);
 void add_mib(struct strbuf *out, int64_t mib);
+void add_percent(struct strbuf *out, int64_t permille);
+#define PERMILLE_MAX 1000
 
 /* daytime.c: times of day, days of the week, time zones. */
 scalar_decode_fn time_decode, days_decode, zone_decode;

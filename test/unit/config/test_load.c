@@ -255,6 +255,9 @@ static void parse__one_mistake__exact_report(void **state)
         {"not a quantity", "devices: {memoryReserve: lots}\n",
          "f.yaml:3:26: devices.memoryReserve: 'lots' is not a quantity such as 512Mi or 4Gi\n"
          "  devices: {memoryReserve: lots}\n                           ^\n"},
+        {"no number before the exponent", "devices: {memoryReserve: e5}\n",
+         "f.yaml:3:26: devices.memoryReserve: 'e5' is not a quantity such as 512Mi or 4Gi\n"
+         "  devices: {memoryReserve: e5}\n                           ^\n"},
         {"bare number of MiB", "devices: {memoryReserve: 512}\n",
          "f.yaml:3:26: devices.memoryReserve: 512 is less than one MiB; did you mean '512Mi'?\n"
          "  devices: {memoryReserve: 512}\n                           ^\n"},
