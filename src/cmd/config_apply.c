@@ -118,16 +118,6 @@ void config_apply_free(struct config_apply *c)
     }
 }
 
-static void lock(struct config_apply *c)
-{
-    mutex_lock(&c->lock);
-}
-
-static void unlock(struct config_apply *c)
-{
-    mutex_unlock(&c->lock);
-}
-
 /* ---- one offer ---- */
 
 static void forget_waiting(struct config_apply *c)
@@ -246,7 +236,7 @@ void config_apply_offer(struct config_apply *c, struct config *file)
     bool relist = false;
 
     config_free(file); /* `next` keeps it */
-    lock(c);
+    mutex_lock(&c->lock);
     now = config_slot_take(c->o.slot);
     config_diff(now, next, &diff);
     log_changes(c, &diff);
@@ -264,7 +254,7 @@ void config_apply_offer(struct config_apply *c, struct config *file)
     }
     config_diff_fini(&diff);
     config_free(now);
-    unlock(c);
+    mutex_unlock(&c->lock);
     if (relist) {
         relist_all(c);
     }
@@ -307,7 +297,7 @@ void config_apply_keep_time(struct config_apply *c)
     const struct config *now, *newest;
     bool relist = false;
 
-    lock(c);
+    mutex_lock(&c->lock);
     now = config_slot_take(c->o.slot);
     newest = c->waiting != NULL ? c->waiting : now;
     if (timetable_open(&newest->timetable, wall_ms / 1000) != newest->open) {
@@ -322,7 +312,7 @@ void config_apply_keep_time(struct config_apply *c)
         config_diff_fini(&diff);
     }
     config_free(now);
-    unlock(c);
+    mutex_unlock(&c->lock);
     if (relist) {
         relist_all(c);
     }
@@ -334,10 +324,10 @@ void config_apply_refuse(struct config_apply *c, const char *hash, const struct 
 
     snprintf(a.hash, sizeof(a.hash), "%s", hash);
     memcpy(a.error, why->msg, sizeof(a.error));
-    lock(c);
+    mutex_lock(&c->lock);
     c->waiting_is_last = false;
     record(c, &a);
-    unlock(c);
+    mutex_unlock(&c->lock);
     LOG_ERROR(c->o.log, "The configuration file is not valid; the old configuration stays", LOG_CSTR("err", why->msg),
               LOG_CSTR("advice", "fgpu check-config FILE shows all of it"));
 }
@@ -346,7 +336,7 @@ void config_apply_listed(struct config_apply *c, enum kube_resource resource, co
 {
     bool stale = false;
 
-    lock(c);
+    mutex_lock(&c->lock);
     switch (policy_set_listed(c->o.book, resource, by)) {
     case POLICY_SET_STALE:
         stale = true;
@@ -365,7 +355,7 @@ void config_apply_listed(struct config_apply *c, enum kube_resource resource, co
     case POLICY_SET_PARTIAL:
         break;
     }
-    unlock(c);
+    mutex_unlock(&c->lock);
     if (stale) {
         c->o.relist(c->o.ctx, resource);
     }
