@@ -182,6 +182,30 @@ static void decode_items(struct decode *c, const struct schema_field *f, const s
     memcpy((char *)base + f->offset2, &n->child_n, sizeof(n->child_n));
 }
 
+static void check_clashes(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n,
+                          const void *base)
+{
+    const struct schema_items items = schema_items(f, base);
+    const struct yaml_doc_node *child = n->first, *at;
+
+    for (size_t i = 0; i < items.n; i++, child = child->next) {
+        size_t before = 0;
+
+        while (before < i && !f->clash->is(items.p + before * f->item_size, items.p + i * f->item_size)) {
+            before++;
+        }
+        if (before == i) {
+            continue;
+        }
+        at = f->clash->at != NULL ? yaml_doc_find(child, str_of(f->clash->at)) : child;
+        if (f->clash->never != NULL) {
+            config_decode_error(c, at, "never used: element %zu %s", before, f->clash->never);
+        } else {
+            config_decode_error(c, at, "element %zu has the same %s as element %zu", i, f->clash->same, before);
+        }
+    }
+}
+
 void config_decode_value(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
 {
     size_t found_before = found_n(c);
@@ -208,7 +232,13 @@ void config_decode_value(struct decode *c, const struct schema_field *f, const s
     } else {
         scalar_decode(c, f, n, base);
     }
-    if (f->check != NULL && found_n(c) == found_before) {
+    if (found_n(c) > found_before) {
+        return;
+    }
+    if (f->clash != NULL) {
+        check_clashes(c, f, n, base);
+    }
+    if (f->check != NULL) {
         f->check(c, n, base);
     }
 }
