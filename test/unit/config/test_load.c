@@ -686,25 +686,6 @@ static void load__unreadable__code_and_text(void **state)
     strbuf_fini(&report);
 }
 
-static void check_file__valid_and_broken__exit_code_and_text(void **state)
-{
-    struct strbuf out;
-
-    strbuf_init(&out, 1 << 20);
-    assert_int_equal(config_check_file(FGPU_TEST_DATA "/config/minimal.yaml", &unit_names, &out), 0);
-    assert_true(str_starts(strbuf_view(&out), STR(FGPU_TEST_DATA "/config/minimal.yaml: valid, hash ")));
-    strbuf_reset(&out);
-    assert_int_equal(config_check_file(FGPU_TEST_DATA "/config/broken.yaml", &unit_names, &out), 3);
-    expect_text(strbuf_view(&out),
-                FGPU_TEST_DATA "/config/broken.yaml:4:3: unknown key 'candidtes' in packing; "
-                               "did you mean 'candidates'?\n    candidtes: 100\n    ^\n",
-                NULL);
-    strbuf_reset(&out);
-    assert_int_equal(config_check_file("/nonexistent", &unit_names, &out), 3);
-    expect_text(strbuf_view(&out), "/nonexistent: No such file or directory\n", NULL);
-    strbuf_fini(&out);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -722,7 +703,6 @@ int main(void)
         cmocka_unit_test(parse__list_lengths__up_to_the_cap),
         cmocka_unit_test(parse__random_changes__configuration_or_report),
         cmocka_unit_test(load__unreadable__code_and_text),
-        cmocka_unit_test(check_file__valid_and_broken__exit_code_and_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
