@@ -108,8 +108,7 @@ void add_percent(struct strbuf *out, int64_t permille)
 /* What is made of a percentage in a row that takes an amount, too. */
 static struct schema_field percent_row(const struct schema_field *f)
 {
-    return (struct schema_field){
-        SCALAR(SCHEMA_PERCENT), .offset = f->offset2, .max = PERMILLE_MAX, .help = f->help};
+    return (struct schema_field){SCALAR(SCHEMA_PERCENT), .offset = f->offset2, .max = PERMILLE_MAX, .help = f->help};
 }
 
 void mib_or_percent_format(const struct schema_field *f, const void *base, struct strbuf *out)

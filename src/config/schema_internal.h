@@ -83,8 +83,8 @@ struct schema_field {
     /* Of an element's row: a T in which nothing is given. NULL: all zero. Then a key of the element that is not
      * there stays so when it is written. */
     const void *item_absent;
-    bool alone;    /* of a section: one word in its place is the value of its first row */
-    bool appended; /* what a time window says of a list comes behind it, instead of replacing it */
+    bool alone;                       /* of a section: one word in its place is the value of its first row */
+    bool appended;                    /* what a time window says of a list comes behind it, instead of replacing it */
     const struct schema_clash *clash; /* of the elements of a list; NULL: they all go together */
     /* Called when the value itself is fine; `base` is the struct it was stored in. */
     void (*check)(struct decode *c, const struct yaml_doc_node *n, const void *base);
@@ -143,8 +143,7 @@ void config_decode_value(struct decode *c, const struct schema_field *f, const s
 void config_decode_error(struct decode *c, const struct yaml_doc_node *n, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* schema_check.c: the columns `check` and `clash`. */
-extern const struct schema_clash schema_clash_templates, schema_clash_rules, schema_clash_overrides,
-    schema_clash_names;
+extern const struct schema_clash schema_clash_templates, schema_clash_rules, schema_clash_overrides, schema_clash_names;
 void schema_check_size(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_compute(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_variant(struct decode *c, const struct yaml_doc_node *n, const void *base);
