@@ -30,12 +30,13 @@ struct scalar_type {
     size_t size, size2; /* of what is stored at `offset` and at `offset2`; 0: nothing */
     scalar_decode_fn *decode;
     bool decodes_any;       /* lists and mappings too, not text alone */
-    scalar_error_fn *error; /* the grammar of text_decode() */
+    scalar_error_fn *error; /* the grammar of text_decode(); NULL: any text of `max` bytes */
     scalar_format_fn *format;
     scalar_describe_fn *describe; /* as JSON; NULL: what `format` writes, as text */
     const char *accepts;          /* or, if it depends on the row, the next one */
     scalar_accepts_fn *accepts_of;
     const char *pattern;                               /* of its text */
+    const char *number;                                /* text that may be one: which ("number"); 100 is "100" then */
     scalar_form_fn *form;                              /* NULL: text with the pattern */
     void (*add_number)(struct strbuf *out, int64_t v); /* a number in its notation */
     int64_t unit;                                      /* of numbers of bytes: what a stored one means */
@@ -50,8 +51,7 @@ void scalar_load(const struct schema_field *f, const void *base, void *ret);
 void scalar_store(const struct schema_field *f, void *base, const void *value);
 
 /* scalar_text.c: words, text and addresses. */
-scalar_decode_fn const_decode, word_decode, flag_decode, length_decode, text_decode, strategy_decode, label_decode,
-    address_decode;
+scalar_decode_fn const_decode, word_decode, flag_decode, text_decode, strategy_decode, label_decode, address_decode;
 scalar_format_fn const_format, word_format, flag_format, text_format, label_format, address_format;
 scalar_describe_fn flag_describe;
 scalar_accepts_fn words_accepts, strategy_accepts;
@@ -82,7 +82,7 @@ scalar_describe_fn criteria_describe;
 
 /* scalar_form.c: what the JSON Schema says of it. */
 scalar_form_fn const_form, words_form, flag_form, int_form, number_form, factor_form, duration_form, length_form,
-    name_form, namespace_form, strategy_form, criteria_form, time_form;
+    strategy_form, criteria_form, time_form;
 void scalar_form(const struct schema_field *f, const struct generator *g);
 
 /* "type": one of several; NULL-terminated. */
