@@ -1,4 +1,4 @@
-/* core/ledger/snapshot_internal.h - copying nodes and pods out of the ledger, shared by snapshot.c, snapshot_devices.c
+/* core/ledger/snapshot_internal.h - copying nodes and pods out of the ledger, shared by snapshot.c, snapshot_nodes.c
  * and snapshot_iterator.c only. */
 #ifndef CORE_LEDGER_SNAPSHOT_INTERNAL_H
 #define CORE_LEDGER_SNAPSHOT_INTERNAL_H
@@ -22,9 +22,6 @@ bool snapshot_wants(const struct snapshot_taker *t, const struct pod_entry *p);
 void snapshot_take_pod(struct snapshot_taker *t, const struct pod_entry *p);
 /* Is the node part of what people see? Others have pods without GPUs and nothing else. */
 bool snapshot_shows_node(const struct ledger *l, uint32_t node);
-/* Appends the wanted pods attached to the node, and returns its devices with what each of these pods holds; NULL: the
- * arena is full. */
-const struct snapshot_device *snapshot_take_pods_and_devices(struct snapshot_taker *t, uint32_t node);
 /* One node; appends the wanted pods attached to it. */
 void snapshot_take_node(struct snapshot_taker *t, uint32_t node, struct snapshot_node *ret);
 

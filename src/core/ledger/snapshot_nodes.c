@@ -1,4 +1,4 @@
-/* The devices of a node with what each pod holds of them: pods in their order, then sorted by device. */
+/* Nodes, copied: the pods of a node in their order, then its devices with what each pod holds of them. */
 #include "base/bug.h"
 #include "core/fit/feasibility.h"
 #include "core/ledger/device_table.h"
@@ -7,6 +7,7 @@
 #include "core/ledger/pod_table.h"
 #include "core/ledger/snapshot_internal.h"
 #include "core/ledger/state.h"
+#include "core/ledger/turned_away.h"
 #include "model/mig.h"
 
 #include <stdlib.h>
@@ -264,7 +265,8 @@ static size_t placed_max(const struct ledger *l, const struct node_entry *n)
     return most;
 }
 
-const struct snapshot_device *snapshot_take_pods_and_devices(struct snapshot_taker *t, uint32_t node)
+/* NULL: the arena is full. */
+static const struct snapshot_device *take_pods_and_devices(struct snapshot_taker *t, uint32_t node)
 {
     enum { FEW = 64 };
     struct placed few[FEW];
@@ -285,4 +287,92 @@ const struct snapshot_device *snapshot_take_pods_and_devices(struct snapshot_tak
         free(placed.raised);
     }
     return devices;
+}
+
+/* Why the node takes nothing, or no shares, outweighs what is odd about its GPUs. */
+static const char *note_of(const struct ledger *l, const struct node_entry *n)
+{
+    if (n->shut) {
+        return ledger_note_shut;
+    }
+    if (n->described && n->slices_note != NULL) {
+        return n->slices_note;
+    }
+    return n->described && n->slices_anywhere ? l->slices_anywhere : n->note;
+}
+
+void snapshot_take_node(struct snapshot_taker *t, uint32_t node, struct snapshot_node *ret)
+{
+    const struct ledger *l = t->l;
+    const struct node_entry *n = &l->nodes[node];
+    const struct snapshot_device *devices;
+    size_t first = t->pod_n;
+
+    t->node_name = arena_str(t->a, l->names[node]);
+    devices = take_pods_and_devices(t, node);
+    *ret = (struct snapshot_node){
+        .name = t->node_name,
+        .uid = arena_str(t->a, str_of(n->uid)),
+        .described = n->described,
+        .schedulable = n->schedulable,
+        .closed = n->closed,
+        .source = n->source,
+        .note = note_of(l, n),
+        .elsewhere = n->described && ledger_is_elsewhere(n),
+        .unmeasured = n->unmeasured,
+        .mig_changing = (l->rows[node].flags & NODE_MIG_CHANGING) != 0,
+        .mig_counted = (l->rows[node].flags & NODE_MIG_COUNTED) != 0,
+        .mig_single = (l->rows[node].flags & NODE_MIG_SINGLE) != 0,
+        .plugin_managed_cap = l->rows[node].plugin_managed_cap,
+        .plugin_managed_used = l->rows[node].plugin_managed_used,
+        .plugin_managed_per_gpu = l->rows[node].plugin_managed_per_gpu,
+        .plugin_managed_one = (l->rows[node].flags & NODE_ONE_UNIT) != 0,
+        .overcommit_milli = n->overcommit_milli,
+        .overcommit_mem_milli = n->overcommit_mem_milli,
+        .memory_only = n->memory_only,
+        .qos = n->qos,
+        .lending = n->lending,
+        .host = l->rows[node].host,
+        .devices = devices,
+        .device_n = n->device_n,
+        .first_pod = first,
+        .pod_n = t->pod_n - first,
+    };
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct snapshot_node *x = a, *y = b;
+
+    return str_cmp(x->name, y->name);
+}
+
+int snapshot_take(const struct ledger *l, struct arena *a, struct str node_name, struct str namespace_,
+                  struct snapshot *ret, struct err *reterr)
+{
+    struct snapshot_taker t = {.l = l, .a = a, .namespace_ = namespace_};
+    struct snapshot_node *nodes = ARENA_ARRAY(a, (size_t)l->node_used_n + 1, struct snapshot_node);
+    size_t node_n = 0;
+
+    t.pods = ARENA_ARRAY(a, (size_t)l->pod_used_n + 1, struct snapshot_pod);
+    snapshot_totals(l, ret);
+    for (uint32_t i = 0; !a->overflowed && i < l->node_n; i++) {
+        if (snapshot_shows_node(l, i) && (node_name.n == 0 || str_eq(node_name, l->names[i]))) {
+            snapshot_take_node(&t, i, &nodes[node_n++]);
+        }
+    }
+    for (uint32_t i = 0; !a->overflowed && node_name.n == 0 && i < l->pod_n; i++) {
+        if (l->pods[i].used && l->pods[i].node == LEDGER_NONE && snapshot_wants(&t, &l->pods[i])) {
+            snapshot_take_pod(&t, &l->pods[i]);
+        }
+    }
+    if (a->overflowed) {
+        return err_set(reterr, ERR_LIMIT, "a full snapshot does not fit; ask for one node or namespace");
+    }
+    qsort(nodes, node_n, sizeof(*nodes), by_name);
+    ret->nodes = nodes;
+    ret->node_n = node_n;
+    ret->pods = t.pods;
+    ret->pod_n = t.pod_n;
+    return 0;
 }
