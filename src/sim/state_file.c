@@ -27,13 +27,11 @@ static void reader_fini(struct file_reader *f)
 /* "nodes[3].gpus[0]: " in front of what the reader says. */
 static int place(const struct file_reader *f, int r, struct err *reterr)
 {
-    if (f->section != NULL && f->node_at >= 0 && f->gpu_at >= 0) {
-        return err_wrap(reterr, r, "%s[%" PRId64 "].gpus[%" PRId64 "]", f->section, f->node_at, f->gpu_at);
+    if (f->section == NULL) {
+        return r;
     }
-    if (f->section != NULL && f->node_at >= 0) {
-        return err_wrap(reterr, r, "%s[%" PRId64 "]", f->section, f->node_at);
-    }
-    return r;
+    return f->gpu_at >= 0 ? err_wrap(reterr, r, "%s[%zu].gpus[%" PRId64 "]", f->section, f->at, f->gpu_at)
+                          : err_wrap(reterr, r, "%s[%zu]", f->section, f->at);
 }
 
 int state_file_parse(const char *name, struct str text, const struct config_names *names, struct state_file *ret,

@@ -153,6 +153,57 @@ static void state__read_back__same_charges_and_free_amounts(void **state)
     }
 }
 
+/* All members in the opposite order, as a tool that sorts keys may write them. */
+static void turn_round(cJSON *value)
+{
+    cJSON *turned, *child;
+
+    cJSON_ArrayForEach(child, value)
+    {
+        turn_round(child);
+    }
+    if (!cJSON_IsObject(value)) {
+        return;
+    }
+    turned = cJSON_CreateObject();
+    while ((child = cJSON_DetachItemFromArray(value, 0)) != NULL) {
+        if (turned->child == NULL) {
+            cJSON_AddItemToObject(turned, child->string, child);
+        } else {
+            cJSON_InsertItemInArray(turned, 0, child);
+        }
+    }
+    value->child = turned->child;
+    turned->child = NULL;
+    cJSON_Delete(turned);
+}
+
+static void state__read_back_in_another_order__the_same(void **state)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct full_state a, b;
+        char *before, *turned, *after;
+        cJSON *doc;
+
+        full_state_init(&a, seed, "");
+        full_state_fill(&a);
+        before = full_state_state(&a);
+        doc = cJSON_Parse(before);
+        turn_round(doc);
+        turned = cJSON_PrintUnformatted(doc);
+        assert_true(strncmp(turned, "{\"configuration\":", 17) == 0);
+        rebuild(&b, turned, "");
+        after = full_state_state(&b);
+        assert_same(before, after, seed);
+        cJSON_Delete(doc);
+        free(before);
+        free(turned);
+        free(after);
+        full_state_fini(&a);
+        full_state_fini(&b);
+    }
+}
+
 /* The property above would hold of empty clusters too: what the crowd really contains. */
 static void full_state__sixty_seeds__have_everything(void **state)
 {
@@ -338,6 +389,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(state__read_back__same_charges_and_free_amounts),
+        cmocka_unit_test(state__read_back_in_another_order__the_same),
         cmocka_unit_test(full_state__sixty_seeds__have_everything),
         cmocka_unit_test(parse__head__is_there),
         cmocka_unit_test(parse__nonsense__refused_with_its_place),
