@@ -4,7 +4,6 @@
 #include "cmd/terminal.h"
 
 #include "base/bug.h"
-#include "sim/plot.h"
 #include "sim/report.h"
 #include "sim/state_file.h"
 
@@ -69,20 +68,22 @@ static void follow(struct jobs *jobs, size_t job_n)
     }
 }
 
-static int print_report(const struct sim_options *o, const struct arrivals *all, size_t n,
-                        const struct replay_result *results)
+static void print_report(const struct sim_options *o, const struct arrivals *all, size_t n,
+                         const struct replay_result *results)
 {
     struct report_strategy strategies_of[SIM_STRATEGIES_MAX];
-    const struct report report = {
-        .mode = o->mode, .arrivals = all, .strategies = strategies_of, .strategy_n = o->strategy_n};
+    const struct report report = {.mode = o->mode,
+                                  .arrivals = all,
+                                  .strategies = strategies_of,
+                                  .strategy_n = o->strategy_n,
+                                  .curves = o->curves};
     struct strbuf out;
-    struct err err;
 
     for (size_t i = 0; i < o->strategy_n; i++) {
         strategies_of[i] = (struct report_strategy){o->strategies[i]->name, &results[i * n], n};
     }
     strbuf_init(&out, REPORT_BYTES_MAX);
-    if (o->json) {
+    if (o->json || o->curves) {
         report_json(&report, &out);
         terminal_print_json(strbuf_view(&out));
     } else {
@@ -90,20 +91,14 @@ static int print_report(const struct sim_options *o, const struct arrivals *all,
         terminal_print(strbuf_view(&out));
     }
     strbuf_fini(&out);
-    if (o->svg != NULL && plot_write(&report, o->svg, &err) != 0) {
-        terminal_complain("sim", err.msg);
-        return EXIT_RUNTIME;
-    }
-    return EXIT_OK;
 }
 
-static int run_replays(const struct sim_options *o, const struct trace *t, const struct arrivals *all, size_t n)
+static void run_replays(const struct sim_options *o, const struct trace *t, const struct arrivals *all, size_t n)
 {
     size_t job_n = o->strategy_n * n;
     struct replay_job *todo = xcalloc(job_n, sizeof(*todo));
     struct replay_result *results = xcalloc(job_n, sizeof(*results));
     struct jobs *jobs;
-    int code;
 
     for (size_t i = 0; i < job_n; i++) {
         todo[i] = (struct replay_job){.mode = o->mode,
@@ -112,15 +107,14 @@ static int run_replays(const struct sim_options *o, const struct trace *t, const
                                       .arrivals = &all[i % n],
                                       .mix = o->mix,
                                       .load = o->load,
-                                      .fragmentation = o->svg != NULL};
+                                      .fragmentation = o->curves};
     }
     jobs = jobs_start(todo, results, job_n, 0);
     follow(jobs, job_n);
     jobs_free(jobs);
-    code = print_report(o, all, n, results);
+    print_report(o, all, n, results);
     free(todo);
     free(results);
-    return code;
 }
 
 static int replay_all(const struct sim_options *o, const struct state_file *saved)
@@ -129,14 +123,14 @@ static int replay_all(const struct sim_options *o, const struct state_file *save
     struct trace t;
     struct err err;
     size_t n = 0;
-    int code;
+    int code = EXIT_OK;
 
     trace_init(&t);
     if (read_input(o, saved, &t, all, &n, &err) != 0) {
         terminal_complain("sim", err.msg);
         code = EXIT_RUNTIME;
     } else {
-        code = run_replays(o, &t, all, n);
+        run_replays(o, &t, all, n);
     }
     trace_fini(&t);
     free(all);

@@ -14,6 +14,8 @@ enum {
     OPT_LOAD,
     OPT_SEED,
     OPT_MIX,
+    OPT_CURVES,
+    OPT_SVG,
     OPT_TEXT = 1024, /* and more: where in the options its text goes */
 };
 
@@ -26,7 +28,6 @@ static const struct option long_options[] = {
     TEXT("nodes", nodes),
     TEXT("pods", pods),
     TEXT("state", state),
-    TEXT("svg", svg),
     {"arrivals", required_argument, NULL, OPT_ARRIVALS},
     {"strategy", required_argument, NULL, OPT_STRATEGY},
     {"mode", required_argument, NULL, OPT_MODE},
@@ -34,6 +35,8 @@ static const struct option long_options[] = {
     {"seed", required_argument, NULL, OPT_SEED},
     {"mix", required_argument, NULL, OPT_MIX},
     {"output", required_argument, NULL, 'o'},
+    {"curves", no_argument, NULL, OPT_CURVES},
+    {"svg", required_argument, NULL, OPT_SVG},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -56,7 +59,8 @@ static void print_help(void)
            "(default), or\n"
            "                       what they have seen so far\n"
            "  -o table|json        default table\n"
-           "  --svg FOLDER         also draws pictures: allocation, fragmentation, refusals\n\n"
+           "  --curves             json with allocation and fragmentation against what has arrived, which\n"
+           "                       scripts/plot-packing FOLDER draws from its standard input\n\n"
            "Strategies:\n");
     for (size_t i = 0; strategies[i] != NULL; i++) {
         printf("  %-15s %s\n", strategies[i]->name, strategies[i]->summary);
@@ -159,6 +163,12 @@ static int set_option(int c, struct sim_options *o)
         return code;
     case 'o':
         return choose("-o", "table", "json", &o->json);
+    case OPT_CURVES:
+        o->curves = true;
+        return EXIT_OK;
+    case OPT_SVG:
+        return cmd_usage_error("sim", "--svg is gone; pipe `fgpu sim ... --curves` to `scripts/plot-packing %s`",
+                               optarg);
     default:
         memcpy((char *)o + (c - OPT_TEXT), &optarg, sizeof(optarg));
         return EXIT_OK;

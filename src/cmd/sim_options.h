@@ -11,7 +11,6 @@
 /* Text belongs to argv. */
 struct sim_options {
     const char *nodes, *pods, *state;
-    const char *svg; /* folder; NULL: no pictures */
     const char *arrivals[SIM_ARRIVALS_MAX];
     size_t arrivals_n;
     const struct strategy *strategies[SIM_STRATEGIES_MAX];
@@ -22,6 +21,7 @@ struct sim_options {
     size_t seed_n;
     double load;
     bool json;
+    bool curves; /* in the JSON */
 };
 
 /* EXIT_OK, or the exit code, with the reason on stderr; -1: help was printed. What was accepted is complete. */

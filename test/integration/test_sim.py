@@ -13,6 +13,7 @@ from packing_oracle import SCORES, replay
 from processes import BINARY
 
 DATA = pathlib.Path(__file__).resolve().parent.parent / "data" / "packing"
+PLOT = pathlib.Path(__file__).resolve().parent.parent.parent / "scripts" / "plot-packing"
 PUBLISHED = list(SCORES)
 NUMBERS = ["a100", "a130", "allocation_pct", "first_refusal_pct", "refused_1pp_pct", "refused_pct"]
 
@@ -167,10 +168,16 @@ def test_state__two_gpus_of_eight_taken__goes_on_from_there(own, tmp_path):
     assert r.returncode == 1 and r.stderr.startswith(f"fgpu sim: {saved}: ")
 
 
+def plot(folder, *args):
+    curves = sim(*args, "--curves")
+    assert curves.returncode == 0, curves.stderr
+    return subprocess.run([str(PLOT), str(folder)], input=curves.stdout, capture_output=True, text=True, timeout=60)
+
+
 def test_svg__every_mode__well_formed_and_complete(tmp_path):
     svg = "{http://www.w3.org/2000/svg}"
-    assert sim(*SMALL, "--strategy", "fgd,best-fit", "--svg", tmp_path / "fill").returncode == 0
-    assert sim(*SMALL[:4], "--strategy", "fgd", "--mode", "steady", "--svg", tmp_path / "steady").returncode == 0
+    assert plot(tmp_path / "fill", *SMALL, "--strategy", "fgd,best-fit").returncode == 0
+    assert plot(tmp_path / "steady", *SMALL[:4], "--strategy", "fgd", "--mode", "steady").returncode == 0
     assert [p.name for p in (tmp_path / "steady").iterdir()] == ["refusals.svg"]
     for name, paths in [("allocation", 4), ("fragmentation", 4), ("refusals", 2)]:
         root = ElementTree.parse(tmp_path / "fill" / f"{name}.svg").getroot()
@@ -178,8 +185,19 @@ def test_svg__every_mode__well_formed_and_complete(tmp_path):
         assert {"fgd", "best-fit"} < {t.text for t in root.findall(svg + "text")}
         assert "nan" not in ElementTree.tostring(root, "unicode") and "inf" not in ElementTree.tostring(root, "unicode")
     assert len(root.findall(svg + "rect")) == 2 * 4
-    r = sim(*SMALL, "--strategy", "fgd", "--svg", DATA / "README.md")
-    assert r.returncode == 1 and f"{DATA}/README.md/allocation.svg: Not a directory" in r.stderr
+    r = plot(DATA / "README.md", *SMALL, "--strategy", "fgd")
+    assert r.returncode == 1 and f"{DATA}/README.md" in r.stderr
+    r = sim(*SMALL, "--strategy", "fgd", "--svg", "pictures")
+    assert r.returncode == 2 and "scripts/plot-packing pictures" in r.stderr
+
+
+def test_curves__of_several_orders__means_that_end_where_the_numbers_say(tmp_path):
+    one = result(*SMALL, "--strategy", "fgd", "--curves")["fgd"]
+    two = result(*SMALL, *SMALL[4:], "--strategy", "fgd", "--curves")["fgd"]
+    assert one["allocation_curve"][-1] is not None and len(one["allocation_curve"]) == len(one["fragmentation_curve"])
+    assert one["allocation_curve"][100] == one["a100"] and one["allocation_curve"] == two["allocation_curve"]
+    assert "allocation_curve" not in result(*SMALL, "--strategy", "fgd")["fgd"]
+    assert "allocation_curve" not in result(*SMALL[:4], "--strategy", "fgd", "--mode", "steady", "--curves")["fgd"]
 
 
 NODES, PODS = "sn,cpu_milli,memory_mib,gpu,model\n", "name,cpu_milli,memory_mib,num_gpu,gpu_milli\n"

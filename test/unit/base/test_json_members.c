@@ -47,8 +47,7 @@ static int read_text(const char *text, struct wanted *w, struct err *reterr)
                                   {"flag", .flag = &w->flag}, {"i64", .i64 = &w->i64}, {"i32", .i32 = &w->i32},
                                   {"ranged", .i64 = &w->ranged, .min = 2, .max = 4},
                                   {"object", .object = JSON_MEMBERS({"inner", .i64 = &w->inner})},
-                                  {"half", .read = read_half, .to = &half},
-                                  {"list", .element = add_element, .to = w}));
+                                  {"half", .read = read_half, .to = &half}, {"list", .element = add_element, .to = w}));
     w->sum += half;
     rc = json_read_end(&r, reterr);
     w->shown = w->shown.n > 0 ? STR("seen") : STR_NULL; /* of the arena */
