@@ -57,6 +57,7 @@ struct replay_job {
     atomic_int *progress_pct; /* of this job; NULL: nobody looks */
 };
 
-void replay_run(const struct replay_job *job, struct replay_result *ret);
+void replay_fill(const struct replay_job *job, struct replay_result *ret);
+void replay_steady(const struct replay_job *job, struct replay_result *ret);
 
 #endif

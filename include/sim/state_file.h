@@ -37,11 +37,7 @@ struct state_file {
     struct config *config;            /* that was in effect */
     const struct config *file_config; /* the same with every time window closed */
     struct demand_histogram *mix; /* the most frequent kinds of pods that it had learned; NULL: the document has none */
-    uint64_t generation;
     int64_t as_of_ms;
-    size_t node_n, gpu_n; /* gpus: lost ones included */
-    size_t pod_n;         /* that hold something */
-    size_t pending_n;
     size_t isolated_n; /* pods whose isolation is not in the document */
 };
 

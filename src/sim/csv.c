@@ -84,14 +84,14 @@ size_t csv_find(const struct csv *c, const char *name)
     return CSV_NONE;
 }
 
-int csv_column(const struct csv *c, const char *name, size_t *ret, struct err *reterr)
+int csv_columns(const struct csv *c, const struct csv_column *wanted, size_t n, struct err *reterr)
 {
-    size_t i = csv_find(c, name);
-
-    if (i == CSV_NONE) {
-        return err_set(reterr, ERR_PARSE, "%s:1: no column \"%s\" in the header; add it", c->path, name);
+    for (size_t i = 0; i < n; i++) {
+        *wanted[i].ret = csv_find(c, wanted[i].name);
+        if (*wanted[i].ret == CSV_NONE) {
+            return err_set(reterr, ERR_PARSE, "%s:1: no column \"%s\" in the header; add it", c->path, wanted[i].name);
+        }
     }
-    *ret = i;
     return 0;
 }
 

@@ -30,7 +30,4 @@ static inline void replay_progress(const struct replay_job *job, size_t done, si
     }
 }
 
-void replay_fill(const struct replay_job *job, struct replay_result *ret);
-void replay_steady(const struct replay_job *job, struct replay_result *ret);
-
 #endif

@@ -109,18 +109,15 @@ static void write_classes(struct json_writer *w, const struct report_strategy *s
     struct replay_count counts[TRACE_CLASS__MAX];
 
     count_classes(s, counts);
-    json_write_key(w, "refused_by_class");
-    json_write_object_begin(w);
-    for (int c = 0; c < TRACE_CLASS__MAX; c++) {
-        json_write_kv_i64(w, trace_class_name((enum trace_class)c), (int64_t)counts[c].refused_n);
+    for (int arrived = 0; arrived < 2; arrived++) {
+        json_write_key(w, arrived ? "arrived_by_class" : "refused_by_class");
+        json_write_object_begin(w);
+        for (int c = 0; c < TRACE_CLASS__MAX; c++) {
+            json_write_kv_i64(w, trace_class_name((enum trace_class)c),
+                              (int64_t)(arrived ? counts[c].arrived_n : counts[c].refused_n));
+        }
+        json_write_object_end(w);
     }
-    json_write_object_end(w);
-    json_write_key(w, "arrived_by_class");
-    json_write_object_begin(w);
-    for (int c = 0; c < TRACE_CLASS__MAX; c++) {
-        json_write_kv_i64(w, trace_class_name((enum trace_class)c), (int64_t)counts[c].arrived_n);
-    }
-    json_write_object_end(w);
     number(w, "refused_multi_pct",
            counts[TRACE_MULTI].arrived_milli > 0
                ? 100.0 * (double)counts[TRACE_MULTI].refused_milli / (double)counts[TRACE_MULTI].arrived_milli

@@ -220,14 +220,12 @@ static void put_node(struct builder *b, const struct file_node *n, bool lost)
 
 static void put_pod(struct builder *b, const struct file_pod *p)
 {
-    bool pending = p->node == FILE_NONE;
-
     put(b, (struct ledger_op){.kind = LEDGER_POD_OBSERVED,
                               .at_ms = p->since_ms,
                               .pod = {.uid = p->uid,
                                       .namespace_ = p->namespace_,
                                       .name = p->name,
-                                      .node_name = pending ? STR_NULL : b->f->nodes[p->node].name,
+                                      .node_name = p->node == FILE_NONE ? STR_NULL : b->f->nodes[p->node].name,
                                       .deleting = str_eq_cstr(p->state, "terminating"),
                                       .priority = p->priority,
                                       .demand = p->demand,
@@ -235,8 +233,6 @@ static void put_pod(struct builder *b, const struct file_pod *p)
                                       .record_trust = p->record_trust,
                                       .known = p->known,
                                       .known_n = p->known_n}});
-    b->f->file->pending_n += pending;
-    b->f->file->pod_n += !pending;
 }
 
 static int put_ops(struct file_reader *f, struct err *reterr)
@@ -270,8 +266,6 @@ static int put_ops(struct file_reader *f, struct err *reterr)
     }
     f->file->ops = b.ops;
     f->file->op_n = b.n;
-    f->file->node_n = f->node_n;
-    f->file->gpu_n = f->gpu_n;
     return 0;
 }
 

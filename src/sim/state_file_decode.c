@@ -6,7 +6,7 @@
 
 #define MODELS_MAX 32
 
-/* ---- summary.mix: what the process had learned of what pods ask for ---- */
+/* ---- summary.demandHistogram, "mix" of old: what the process had learned of what pods ask for ---- */
 
 /* "A100*,!T4", as the annotation fgpu.io/gpu-model says it. */
 static size_t read_models(struct str text, struct device_pattern *ret)
@@ -59,6 +59,10 @@ static void read_shapes(struct json_reader *r, void *to)
 {
     struct file_reader *f = to;
 
+    if (f->file->mix != NULL) { /* under its other name */
+        json_skip(r);
+        return;
+    }
     f->file->mix = demand_histogram_new();
     for (json_array_begin(r); json_array_next(r);) {
         read_shape(r, f->file->mix);
@@ -89,23 +93,25 @@ static void read_pending(struct json_reader *r, void *to)
     }
 }
 
+#define SHAPES(f_)                                                                                                     \
+    {                                                                                                                  \
+        "shapes", .read = read_shapes, .to = (f_)                                                                      \
+    }
+
 void state_file_decode(struct file_reader *f)
 {
     struct json_reader *r = &f->json;
     struct str version = STR("state.fgpu.io/v1alpha1"), kind = STR_NULL;
-    int64_t generation = 0;
 
     f->gpu_at = -1;
     json_members(
         r, JSON_MEMBERS(
                {"apiVersion", .text = &version}, {"kind", .text = &kind},
-               {"metadata", .object = JSON_MEMBERS({"generation", .i64 = &generation, .max = INT64_MAX},
-                                                   {"asOf", .read = state_file_time, .to = &f->file->as_of_ms})},
+               {"metadata", .object = JSON_MEMBERS({"asOf", .read = state_file_time, .to = &f->file->as_of_ms})},
                {"nodes", .read = read_nodes, .to = f}, {"pending", .read = read_pending, .to = f},
-               {"summary",
-                .object = JSON_MEMBERS({"mix", .object = JSON_MEMBERS({"shapes", .read = read_shapes, .to = f})})},
+               {"summary", .object = JSON_MEMBERS({"demandHistogram", .object = JSON_MEMBERS(SHAPES(f))},
+                                                  {"mix", .object = JSON_MEMBERS(SHAPES(f))})},
                {"configuration", .raw = &f->configuration}, {"fileConfiguration", .raw = &f->file_configuration}));
-    f->file->generation = (uint64_t)generation;
     state_file_require(r, str_eq_cstr(version, "state.fgpu.io/v1alpha1"), "apiVersion is not state.fgpu.io/v1alpha1");
     state_file_require(r, str_eq_cstr(kind, "State"), "not a document of /state: kind is not State");
     state_file_require(r, f->has_nodes && f->has_pending && f->configuration.n > 0,

@@ -66,9 +66,8 @@ struct request {
     bool isolated;
 };
 
-static void read_gpu_request(struct json_reader *r, void *to)
+static void read_gpu_request(struct json_reader *r, struct request *q)
 {
-    struct request *q = to;
     struct gpu_request w = {.kind = GPU_REQUEST_KIND__MAX};
     int32_t count = 0;
     int64_t phases = 1;
@@ -89,6 +88,20 @@ static void read_gpu_request(struct json_reader *r, void *to)
     w.milli = w.kind == GPU_REQUEST_WHOLE ? DEVICE_MILLI : w.milli;
     w.phases = (uint64_t)phases;
     q->gpu_requests[q->demand.gpu_request_n++] = w;
+}
+
+/* They stand under their present name, under their older one, or, the same, under both. */
+static void read_gpu_requests(struct json_reader *r, void *to)
+{
+    struct request *q = to;
+
+    if (q->demand.gpu_request_n > 0) {
+        json_skip(r);
+        return;
+    }
+    for (json_array_begin(r); json_array_next(r);) {
+        read_gpu_request(r, q);
+    }
 }
 
 static void read_pattern(struct json_reader *r, struct device_pattern *patterns, size_t *n)
@@ -138,8 +151,9 @@ static void read_request(struct json_reader *r, void *to)
                {"qos", .read = read_demand_qos, .to = d},
                {"wholeGpus", .i32 = &d->plugin_managed_n, .min = 1, .max = DEMAND_PLUGIN_MANAGED_MAX},
                {"mostInAContainer", .i32 = &d->plugin_managed_most, .min = 2, .max = DEMAND_PLUGIN_MANAGED_MAX},
-               {"wishes", .element = read_gpu_request, .to = q}, {"models", .element = read_model, .to = q},
-               {"uuids", .element = read_uuid, .to = q}, {"cpuMilli", .i32 = &d->host.cpu_milli, .max = INT32_MAX},
+               {"gpuRequests", .read = read_gpu_requests, .to = q}, {"wishes", .read = read_gpu_requests, .to = q},
+               {"models", .element = read_model, .to = q}, {"uuids", .element = read_uuid, .to = q},
+               {"cpuMilli", .i32 = &d->host.cpu_milli, .max = INT32_MAX},
                {"memMib", .i32 = &d->host.mem_mib, .max = INT32_MAX}, {"isolated", .flag = &q->isolated}));
     d->source = editable ? DEMAND_FROM_ANNOTATIONS : DEMAND_FROM_RESOURCES;
 }

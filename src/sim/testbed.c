@@ -77,6 +77,17 @@ static void describe(struct testbed *b, uint32_t rank)
     apply_op(b, &op);
 }
 
+static void describe_all(struct testbed *b, const uint32_t *node_rank)
+{
+    for (uint32_t i = 0; i < b->trace->node_n; i++) {
+        b->at[node_rank[i]] = i;
+        b->has_plain_nodes = b->has_plain_nodes || b->trace->nodes[i].gpu_n == 0;
+    }
+    for (uint32_t rank = 0; rank < b->trace->node_n; rank++) {
+        describe(b, rank);
+    }
+}
+
 static void give_mix(struct testbed *b)
 {
     b->given = demand_histogram_new();
@@ -117,15 +128,9 @@ struct testbed *testbed_new(const struct trace *t, const uint32_t *node_rank, co
     b->node_names = xcalloc(t->node_n, sizeof(*b->node_names));
     b->asked = xcalloc(t->node_n, sizeof(*b->asked));
     b->results = xcalloc(t->node_n, sizeof(*b->results));
-    for (size_t i = 0; i < t->node_n && t->state == NULL; i++) {
-        b->at[node_rank[i]] = (uint32_t)i;
-    }
-    for (uint32_t rank = 0; rank < t->node_n && t->state == NULL; rank++) {
-        describe(b, rank);
-    }
     b->has_plain_nodes = t->state != NULL;
-    for (size_t i = 0; i < t->node_n && t->state == NULL; i++) {
-        b->has_plain_nodes = b->has_plain_nodes || t->nodes[i].gpu_n == 0;
+    if (t->state == NULL) {
+        describe_all(b, node_rank);
     }
     b->forecast = forecast_new();
     if (mix == TESTBED_MIX_GIVEN) {

@@ -1,6 +1,7 @@
 #include "sim/trace.h"
 
 #include "base/bug.h"
+#include "base/compiler.h"
 #include "model/device.h"
 #include "sim/csv.h"
 
@@ -49,12 +50,13 @@ struct node_columns {
 static int node_columns(const struct csv *c, struct node_columns *ret, struct err *reterr)
 {
     const char *name = csv_find(c, "sn") != CSV_NONE ? "sn" : "name";
-    int rc = csv_column(c, name, &ret->name, reterr);
+    const struct csv_column wanted[] = {{name, &ret->name},
+                                        {"cpu_milli", &ret->cpu},
+                                        {"memory_mib", &ret->mem},
+                                        {"gpu", &ret->gpu},
+                                        {"model", &ret->model}};
 
-    rc = rc != 0 ? rc : csv_column(c, "cpu_milli", &ret->cpu, reterr);
-    rc = rc != 0 ? rc : csv_column(c, "memory_mib", &ret->mem, reterr);
-    rc = rc != 0 ? rc : csv_column(c, "gpu", &ret->gpu, reterr);
-    return rc != 0 ? rc : csv_column(c, "model", &ret->model, reterr);
+    return csv_columns(c, wanted, ARRAY_LEN(wanted), reterr);
 }
 
 static int read_node(const struct csv *c, const struct node_columns *k, struct trace_node *ret, struct err *reterr)
@@ -114,14 +116,14 @@ struct pod_columns {
 
 static int pod_columns(const struct csv *c, struct pod_columns *ret, struct err *reterr)
 {
-    int rc = csv_column(c, "name", &ret->name, reterr);
+    const struct csv_column wanted[] = {{"name", &ret->name},
+                                        {"cpu_milli", &ret->cpu},
+                                        {"memory_mib", &ret->mem},
+                                        {"num_gpu", &ret->num},
+                                        {"gpu_milli", &ret->milli}};
 
-    rc = rc != 0 ? rc : csv_column(c, "cpu_milli", &ret->cpu, reterr);
-    rc = rc != 0 ? rc : csv_column(c, "memory_mib", &ret->mem, reterr);
-    rc = rc != 0 ? rc : csv_column(c, "num_gpu", &ret->num, reterr);
-    rc = rc != 0 ? rc : csv_column(c, "gpu_milli", &ret->milli, reterr);
     ret->spec = csv_find(c, "gpu_spec");
-    return rc;
+    return csv_columns(c, wanted, ARRAY_LEN(wanted), reterr);
 }
 
 static bool add_models(struct arena *a, struct str spec, struct demand *d)

@@ -251,9 +251,7 @@ static void parse__head__is_there(void **state)
     text = full_state_state(&c);
     f = parse(text);
     assert_int_equal(f.config->policy.candidates, 7);
-    assert_int_equal(f.generation, store_generation(c.store));
-    assert_true(f.node_n == 9 || f.node_n == 10); /* "unseen" may be among them */
-    assert_true(f.pod_n > 20 && f.pending_n > 0);
+    assert_int_equal(f.as_of_ms, clock_wall_ms(&c.clock.clock));
     state_file_fini(&f);
     free(text);
     full_state_fini(&c);
