@@ -19,7 +19,6 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "base/strbuf.h"
 #include "config/load.h"
 #include "core/ledger/ledger.h"
 
@@ -47,8 +46,6 @@ struct state_file {
  *   ERR_PARSE, ERR_INVALID  what is in it */
 WARN_UNUSED int state_file_read(const char *path, const struct config_names *names, struct state_file *ret,
                                 struct err *reterr);
-/* The text of such a file, unread, at the end of `out`. */
-WARN_UNUSED int state_file_text(const char *path, struct strbuf *out, struct err *reterr);
 /* The same for text in memory, which is borrowed; `name` is shown in messages. */
 WARN_UNUSED int state_file_parse(const char *name, struct str text, const struct config_names *names,
                                  struct state_file *ret, struct err *reterr);

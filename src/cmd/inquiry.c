@@ -4,6 +4,7 @@
 #include "cmd/commands.h"
 #include "kube/transport.h"
 #include "sim/state_file.h"
+#include "sim/text_file.h"
 
 #include <string.h>
 
@@ -118,7 +119,7 @@ static int read_ca(const struct inquiry *q, struct credentials *creds, struct er
 
     if (q->ca_file != NULL) {
         strbuf_init(&pem, STATE_FILE_BYTES_MAX);
-        rc = state_file_text(q->ca_file, &pem, reterr);
+        rc = text_file_read(q->ca_file, &pem, reterr);
         creds->ca_pem = rc == 0 ? str_dup(strbuf_view(&pem)) : NULL;
         creds->ca_file = str_dup(str_of(q->ca_file));
         strbuf_fini(&pem);
@@ -153,7 +154,7 @@ static int ask(const struct inquiry *q, const char *path, struct strbuf *out, st
 int inquiry_state(const struct inquiry *q, bool summary, struct strbuf *out, struct err *reterr)
 {
     if (q->state_file != NULL) {
-        return state_file_text(q->state_file, out, reterr);
+        return text_file_read(q->state_file, out, reterr);
     }
     return ask(q, summary ? "/state?fields=summary" : "/state", out, reterr);
 }

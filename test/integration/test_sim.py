@@ -257,4 +257,4 @@ def test_input__missing_file__named(tmp_path):
     r = sim("--nodes", tmp_path / "none", *SMALL[2:], "--strategy", "fgd")
     assert (r.returncode, r.stderr) == (1, f"fgpu sim: {tmp_path}/none: No such file or directory\n")
     r = sim("--nodes", tmp_path, *SMALL[2:], "--strategy", "fgd")
-    assert (r.returncode, r.stderr) == (1, f"fgpu sim: {tmp_path}: not a regular file\n")
+    assert (r.returncode, r.stderr) == (1, f"fgpu sim: {tmp_path}: Is a directory\n")
