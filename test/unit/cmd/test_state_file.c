@@ -1,4 +1,5 @@
 /* /state read back: the same charges and free amounts, and errors that name the place. */
+#include "base/rng.h"
 #include "core/report/demand_histogram.h"
 #include "sim/state_file.h"
 
@@ -321,6 +322,104 @@ static void parse__nonsense__refused_with_its_place(void **state)
     full_state_fini(&c);
 }
 
+/* ---- documents that somebody has edited ---- */
+
+#define VALUES_MAX 100000
+
+static size_t collect_values(cJSON *at, cJSON **all, size_t n)
+{
+    cJSON *below;
+
+    assert_true(n < VALUES_MAX);
+    all[n++] = at;
+    cJSON_ArrayForEach(below, at)
+    {
+        n = collect_values(below, all, n);
+    }
+    return n;
+}
+
+/* Another number, word or flag in place of one of them; an element twice, or behind the others. */
+static void spoil_value(struct rng *rng, cJSON *x, const cJSON *y)
+{
+    static const double numbers[] = {-2147483648.0, -1,   0,    1,     2,     64,         65,
+                                     999,           1000, 1001, 16384, 65536, 2147483647, 1e15};
+
+    if (cJSON_IsNumber(x)) {
+        cJSON_SetNumberValue(x, numbers[rng_below(rng, ARRAY_LEN(numbers))]);
+    } else if (cJSON_IsBool(x)) {
+        x->type = cJSON_IsTrue(x) ? cJSON_False : cJSON_True;
+    } else if (cJSON_IsString(x)) {
+        cJSON_SetValuestring(x, cJSON_IsString(y) ? y->valuestring : "");
+    } else if (cJSON_IsArray(x) && cJSON_GetArraySize(x) > 0) {
+        cJSON *first = rng_below(rng, 2) == 0 ? cJSON_Duplicate(x->child, 1) : cJSON_DetachItemFromArray(x, 0);
+
+        cJSON_AddItemToArray(x, first);
+    }
+}
+
+/* What is accepted makes a sound ledger; what is not has a reason. */
+static bool is_accepted_and_sound(const char *text)
+{
+    struct config_names names;
+    struct state_file f;
+    struct ledger *l = NULL;
+    struct err err = {.code = ERR_OK};
+    const char *why;
+    int rc;
+
+    cmd_config_names(&names);
+    if (state_file_parse("spoilt", str_of(text), &names, &f, &err) != 0) {
+        assert_true(err.msg[0] != '\0');
+        return false;
+    }
+    rc = state_file_ledger(&f, &l, &err);
+    why = rc == 0 ? ledger_check(l) : NULL;
+    if (why != NULL) {
+        fail_msg("%s: %s", why, text);
+    }
+    ledger_free(l);
+    state_file_fini(&f);
+    return rc == 0;
+}
+
+static void parse__values_spoilt__refused_or_sound(void **state)
+{
+    static cJSON *all[VALUES_MAX];
+    size_t accepted_n = 0, refused_n = 0;
+    struct rng rng;
+
+    rng_init(&rng, 77);
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        struct full_state c;
+        char *text;
+
+        full_state_init(&c, seed, "");
+        full_state_fill(&c);
+        text = full_state_state(&c);
+        for (int i = 0; i < 50; i++) {
+            cJSON *doc = cJSON_Parse(text);
+            size_t n = collect_values(cJSON_GetObjectItem(doc, "nodes"), all, 0);
+            char *spoilt_text;
+            bool accepted;
+
+            n = collect_values(cJSON_GetObjectItem(doc, "pending"), all, n);
+            for (uint64_t k = rng_below(&rng, 4); k < 4; k++) {
+                spoil_value(&rng, all[rng_below(&rng, n)], all[rng_below(&rng, n)]);
+            }
+            spoilt_text = cJSON_PrintUnformatted(doc);
+            accepted = is_accepted_and_sound(spoilt_text);
+            accepted_n += accepted;
+            refused_n += !accepted;
+            cJSON_free(spoilt_text);
+            cJSON_Delete(doc);
+        }
+        free(text);
+        full_state_fini(&c);
+    }
+    assert_true(accepted_n > 50 && refused_n > 20);
+}
+
 static bool take_shape(struct demand_histogram_report *r, const cJSON *s)
 {
     const cJSON *models = cJSON_GetObjectItem(s, "models"), *mem = cJSON_GetObjectItem(s, "memMib");
@@ -391,6 +490,7 @@ int main(void)
         cmocka_unit_test(full_state__sixty_seeds__have_everything),
         cmocka_unit_test(parse__head__is_there),
         cmocka_unit_test(parse__nonsense__refused_with_its_place),
+        cmocka_unit_test(parse__values_spoilt__refused_or_sound),
         cmocka_unit_test(parse__learned_mix__the_same_kinds_as_often),
         cmocka_unit_test(read__no_file__says_so),
     };
