@@ -121,9 +121,9 @@ static int run_frag(const struct inquiry *q)
 
 int cmd_frag(int argc, char **argv)
 {
-    const struct inquiry_command command = {.name = "frag", .options = long_options, .print_help = print_help};
+    static const struct command_line line = {"frag", long_options, ":o:h", print_help, inquiry_take};
     struct inquiry q;
     int code;
 
-    return inquiry_read(&q, &command, argc, argv, &code) ? run_frag(&q) : code;
+    return inquiry_read(&line, argc, argv, &q, &code) ? run_frag(&q) : code;
 }

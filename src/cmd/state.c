@@ -313,9 +313,9 @@ static int run_state(const struct inquiry *q)
 
 int cmd_state(int argc, char **argv)
 {
-    const struct inquiry_command command = {.name = "state", .options = long_options, .print_help = print_help};
+    static const struct command_line line = {"state", long_options, ":o:h", print_help, inquiry_take};
     struct inquiry q;
     int code;
 
-    return inquiry_read(&q, &command, argc, argv, &code) ? run_state(&q) : code;
+    return inquiry_read(&line, argc, argv, &q, &code) ? run_state(&q) : code;
 }
