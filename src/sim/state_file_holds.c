@@ -175,8 +175,12 @@ static int pod_of_holds(struct file_reader *f, const struct file_hold *h, size_t
                         struct err *reterr)
 {
     struct request *q = new_request(f, h, n);
-    int rc = q == NULL ? state_file_no_memory(reterr) : check_holds(h, n, reterr);
+    int rc;
 
+    if (q == NULL) {
+        return state_file_no_memory(reterr);
+    }
+    rc = check_holds(h, n, reterr);
     for (size_t i = 0, m = 0; i < n && rc == 0; i += m) {
         rc = end_of_request(&h[i], n - i, &m, reterr);
         if (rc == 0 && (q->demand.gpu_request_n == DEMAND_GPU_REQUESTS_MAX || m > DEVICES_PER_NODE_MAX)) {
