@@ -118,16 +118,6 @@ void config_apply_free(struct config_apply *c)
     }
 }
 
-static void lock(struct config_apply *c)
-{
-    mutex_lock(&c->lock);
-}
-
-static void unlock(struct config_apply *c)
-{
-    mutex_unlock(&c->lock);
-}
-
 /* ---- one offer ---- */
 
 static void forget_waiting(struct config_apply *c)
@@ -238,16 +228,13 @@ static void relist_all(const struct config_apply *c)
     }
 }
 
-void config_apply_offer(struct config_apply *c, struct config *file)
+/* As take_in, but a configuration that says nothing new, or needs a restart, stops here. */
+static bool change_to(struct config_apply *c, struct config *next, bool is_file)
 {
-    struct config *next = config_apply_config_at(file, clock_wall_ms(c->o.clock));
-    const struct config *now;
+    const struct config *now = config_slot_take(c->o.slot);
     struct config_diff diff;
     bool relist = false;
 
-    config_free(file); /* `next` keeps it */
-    lock(c);
-    now = config_slot_take(c->o.slot);
     config_diff(now, next, &diff);
     log_changes(c, &diff);
     if (diff.n == 0 && now->open == next->open && c->waiting == NULL && strcmp(now->hash, next->hash) == 0) {
@@ -255,16 +242,27 @@ void config_apply_offer(struct config_apply *c, struct config *file)
         LOG_INFO(c->o.log, "The configuration is unchanged", LOG_STR("file", next->file), LOG_CSTR("hash", next->hash));
         config_free(next);
     } else if (any(&diff, CONFIG_RELOAD_RESTART)) {
+        BUG_ON(!is_file); /* no window can say such a key */
         hold_back(c, next, &diff);
         config_free(next);
     } else {
-        /* What waits may have been read in part: going back to the old meaning takes a relist too.
-         */
-        relist = take_in(c, next, c->waiting != NULL || any(&diff, CONFIG_RELOAD_RELIST), true);
+        /* What waits may have been read in part: going back to the old meaning takes a relist too. */
+        relist = take_in(c, next, c->waiting != NULL || any(&diff, CONFIG_RELOAD_RELIST), is_file);
     }
     config_diff_fini(&diff);
     config_free(now);
-    unlock(c);
+    return relist;
+}
+
+void config_apply_offer(struct config_apply *c, struct config *file)
+{
+    struct config *next = config_apply_config_at(file, clock_wall_ms(c->o.clock));
+    bool relist;
+
+    config_free(file); /* `next` keeps it */
+    mutex_lock(&c->lock);
+    relist = change_to(c, next, true);
+    mutex_unlock(&c->lock);
     if (relist) {
         relist_all(c);
     }
@@ -307,22 +305,17 @@ void config_apply_keep_time(struct config_apply *c)
     const struct config *now, *newest;
     bool relist = false;
 
-    lock(c);
+    mutex_lock(&c->lock);
     now = config_slot_take(c->o.slot);
     newest = c->waiting != NULL ? c->waiting : now;
     if (timetable_open(&newest->timetable, wall_ms / 1000) != newest->open) {
         struct config *next = config_apply_config_at(newest, wall_ms);
-        struct config_diff diff;
 
         tell_turn(c, newest, next);
-        config_diff(now, next, &diff);
-        log_changes(c, &diff);
-        BUG_ON(c->waiting == NULL && any(&diff, CONFIG_RELOAD_RESTART)); /* no window can say such a key */
-        relist = take_in(c, next, c->waiting != NULL || any(&diff, CONFIG_RELOAD_RELIST), false);
-        config_diff_fini(&diff);
+        relist = change_to(c, next, false);
     }
     config_free(now);
-    unlock(c);
+    mutex_unlock(&c->lock);
     if (relist) {
         relist_all(c);
     }
@@ -334,10 +327,10 @@ void config_apply_refuse(struct config_apply *c, const char *hash, const struct 
 
     snprintf(a.hash, sizeof(a.hash), "%s", hash);
     memcpy(a.error, why->msg, sizeof(a.error));
-    lock(c);
+    mutex_lock(&c->lock);
     c->waiting_is_last = false;
     record(c, &a);
-    unlock(c);
+    mutex_unlock(&c->lock);
     LOG_ERROR(c->o.log, "The configuration file is not valid; the old configuration stays", LOG_CSTR("err", why->msg),
               LOG_CSTR("advice", "fgpu check-config FILE shows all of it"));
 }
@@ -346,7 +339,7 @@ void config_apply_listed(struct config_apply *c, enum kube_resource resource, co
 {
     bool stale = false;
 
-    lock(c);
+    mutex_lock(&c->lock);
     switch (policy_set_listed(c->o.policies, resource, by)) {
     case POLICY_SET_STALE:
         stale = true;
@@ -365,7 +358,7 @@ void config_apply_listed(struct config_apply *c, enum kube_resource resource, co
     case POLICY_SET_PARTIAL:
         break;
     }
-    unlock(c);
+    mutex_unlock(&c->lock);
     if (stale) {
         c->o.relist(c->o.ctx, resource);
     }

@@ -32,7 +32,6 @@ static void set_up_config_apply(struct runtime *s)
     const struct config *c = s->options.config;
     struct config_apply_options o = {
         .policies = s->policies,
-        .store = s->store,
         .events = s->events,
         .metrics = s->telemetry->metrics,
         .clock = s->options.clock,

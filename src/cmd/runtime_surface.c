@@ -180,15 +180,16 @@ int runtime_start_http(struct runtime *s, struct err *reterr)
 
 void runtime_stop_http(struct runtime *s)
 {
-    if (s->surface != NULL) {
-        listeners_stop(&s->surface->serving, s->drain_ms);
+    if (s->surface != NULL && s->surface->serving.http != NULL) {
+        httpd_server_stop(s->surface->serving.http, s->drain_ms);
     }
 }
 
 void runtime_free_http(struct runtime *s)
 {
     if (s->surface != NULL) {
-        listeners_fini(&s->surface->serving);
+        httpd_server_free(s->surface->serving.http);
+        httpd_tls_free(s->surface->serving.tls);
         free(s->surface);
     }
 }
@@ -200,7 +201,11 @@ void runtime_set_body_limits(struct runtime *s, const struct config_limits *l)
 
 void runtime_reload_tls(struct runtime *s)
 {
-    listeners_reload_tls(&s->surface->serving);
+    struct httpd_tls *tls = s->surface->serving.tls;
+
+    if (tls != NULL && httpd_tls_reload(tls, NULL) != 0) {
+        return; /* logged and counted there; the old ones stay */
+    }
 }
 
 uint16_t runtime_port(const struct runtime *s, enum runtime_listener l)

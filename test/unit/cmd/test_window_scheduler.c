@@ -148,7 +148,6 @@ static void start(const char *text, const char *at)
     w.slot = config_slot_new(config_ref(w.first), NULL, wall_ms);
     w.metrics = catalog_metrics_new();
     w.config_apply = config_apply_new(&(struct config_apply_options){.policies = w.policies,
-                                                                     .store = w.store,
                                                                      .slot = w.slot,
                                                                      .metrics = w.metrics,
                                                                      .clock = &w.clock.clock,
