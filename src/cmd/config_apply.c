@@ -58,7 +58,7 @@ static void collect(void *ctx, struct metrics *m)
     metric_set(METRIC(m, FGPU_CONFIG_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS), s.since_ms);
     metric_set(METRIC(m, FGPU_CONFIG_GENERATION), (int64_t)s.generation);
     metric_set(METRIC(m, FGPU_CONFIG_HASH), hash_number(s.hash));
-    metric_set(METRIC(m, FGPU_CONFIG_WAITING), policy_set_is_waiting(c->o.book));
+    metric_set(METRIC(m, FGPU_CONFIG_WAITING), policy_set_is_waiting(c->o.policies));
 }
 
 /* What people see on fgpu's own pod: a file that is not in effect, and the next one that is. */
@@ -185,7 +185,7 @@ static void release_config(void *config)
  * what becomes of it is told; else the time has come for another part of one. */
 static bool take_in(struct config_apply *c, struct config *next, bool relist, bool is_file)
 {
-    const struct rules *rules = policy_set_take_newest(c->o.book);
+    const struct rules *rules = policy_set_take_newest(c->o.policies);
     struct ingest facts = rules->ingest; /* the same but for what the file says */
     struct err err;
 
@@ -199,14 +199,14 @@ static bool take_in(struct config_apply *c, struct config *next, bool relist, bo
     c->waiting_is_last = is_file || (c->waiting != NULL && c->waiting_is_last);
     forget_waiting(c);
     if (!relist) {
-        policy_set_publish(c->o.book, rules);
+        policy_set_publish(c->o.policies, rules);
         if (is_file) {
             record_outcome(c, next, CONFIG_IN_EFFECT);
         }
         take_effect(c, next);
         return false;
     }
-    policy_set_announce(c->o.book, rules);
+    policy_set_announce(c->o.policies, rules);
     c->waiting = next;
     if (is_file) {
         record_outcome(c, next, CONFIG_WAITING);
@@ -340,7 +340,7 @@ void config_apply_listed(struct config_apply *c, enum kube_resource resource, co
     bool stale = false;
 
     mutex_lock(&c->lock);
-    switch (policy_set_listed(c->o.book, resource, by)) {
+    switch (policy_set_listed(c->o.policies, resource, by)) {
     case POLICY_SET_STALE:
         stale = true;
         break;

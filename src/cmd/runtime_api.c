@@ -77,7 +77,7 @@ int runtime_start_binder(struct runtime *s, struct err *reterr)
 {
     const struct binder_options o = binder_options(s->options.config);
 
-    return binder_new(s->book, s->client, s->options.clock, s->options.log, &o, &s->binder, reterr);
+    return binder_new(s->policies, s->client, s->options.clock, s->options.log, &o, &s->binder, reterr);
 }
 
 void runtime_stop_binder(struct runtime *s)

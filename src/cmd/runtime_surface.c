@@ -108,7 +108,7 @@ static void set_up_routes(struct runtime *s)
     struct surface *f = s->surface;
 
     f->verbs = (struct verbs){
-        .book = s->book,
+        .policies = s->policies,
         .binder = s->binder,
         .requeue_trigger = s->requeue_trigger,
         .shadow = s->shadow,
@@ -155,6 +155,9 @@ static void set_up_metrics(struct runtime *s)
     metrics_add_collector(m, telemetry_contact, s->contact);
     metrics_add_collector(m, ops_collect_tenants, &s->surface->ops);
     metrics_add_collector(m, ops_collect_capacity, &s->surface->ops);
+    if (s->options.sink != NULL) {
+        metrics_add_collector(m, telemetry_log_losses, s->options.sink);
+    }
 }
 
 /* ---- listeners ---- */

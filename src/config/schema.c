@@ -76,7 +76,7 @@ static const struct schema_field packing_rows[] = {
         RELIST, HELP("other strategies for some pods, on some nodes; the first rule that matches applies")),
     KEY("candidates", SCHEMA_INT, AT(policy.candidates), RANGE(0, 100000), NOW,
         HELP("number of nodes in a filter reply, 0 for all")),
-    KEY("hold", SCHEMA_DURATION, AT(policy.hold_ms), RANGE(0, 60000), NOW,
+    KEY("hold", SCHEMA_DURATION, AT(policy.tentative_ms), RANGE(0, 60000), NOW,
         HELP("time during which a node that was ranked first for one pod scores lower for the next pods")),
     SECTION("candidate", shadow_rows),
 };
@@ -154,7 +154,7 @@ static const struct schema_field limits_rows[] = {
     KEY("bytesInFlight", SCHEMA_BYTES, AT(limits.bytes_in_flight), RANGE(65536, INT64_C(16) << 30), NOW,
         HELP("memory for all request bodies at one time, together with what is read from them")),
     KEY("connections", SCHEMA_INT, AT(limits.connections), RANGE(16, 65536),
-        HELP("number of connections of one listener")),
+        HELP("number of connections to the verbs")),
     KEY("connectionsPerAddress", SCHEMA_INT, AT(limits.connections_per_address), RANGE(0, 65536),
         HELP("how many of these connections one address may have, loopback not counted; 0 for all")),
 };

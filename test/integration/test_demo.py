@@ -1,4 +1,4 @@
-"""The stories of `fgpu demo --scenario`: every claim of every scene must come true, quickly too; and how fgpu finds
+"""The scenarios of `fgpu demo --scenario`: every claim of every scene must come true, quickly too; and how fgpu finds
 fgpu-demo, the program that tells them."""
 import os
 import re

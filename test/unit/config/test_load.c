@@ -100,7 +100,7 @@ static void parse__every_key__stored(void **state)
     expect_text(p->node_strategy, "spread", NULL);
     expect_text(p->device_strategy, "binpack", NULL);
     assert_int_equal(p->candidates, 0);
-    assert_int_equal(p->hold_ms, 2030);
+    assert_int_equal(p->tentative_ms, 2030);
     assert_string_equal(address_text(&c->serving.verbs, text), "[::1]:1");
     assert_string_equal(address_text(&c->serving.ops, text), "127.0.0.1:2");
     assert_string_equal(address_text(&c->serving.health, text), "0.0.0.0:3");
