@@ -40,9 +40,15 @@ def gpu_count(case):
 
 # ---- what pods ask for ----
 
+def draw_from(low, high, step, rng):
+    """People write round numbers."""
+    return low + step * rng.randint(0, round((high - low) / step))
+
+
 def draw_pod(ask, models, rng):
-    return Pod(ask.gpus, round(1000 * rng.uniform(*ask.share)), round(GIB * rng.uniform(*ask.gib)), ask.profile, models,
-               round(1000 * rng.uniform(*ask.cores)))
+    share = draw_from(*ask.share, 0.05 if ask.share[0] >= 0.1 else 0.01, rng)
+    return Pod(ask.gpus, round(1000 * share), round(GIB * draw_from(*ask.gib, 1, rng)), ask.profile, models,
+               round(1000 * draw_from(*ask.cores, 1, rng)))
 
 
 def models_of(case, ask):

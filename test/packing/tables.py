@@ -6,6 +6,7 @@ import math
 from statistics_of import holm, mean, p_above, standard_error
 
 SIMPLE = ["binpack", "tight-fit", "best-fit", "fgd"]
+GAP_MIN = 0.05      # points; less is as good as the bound
 MARGIN = 0.3        # points; less is no loss
 ERROR_MAX = 0.2     # points; above it a case needs longer runs or more seeds
 
@@ -31,7 +32,8 @@ def losses(runs, strategy):
 
 
 def simple_of(runs):
-    return [s for s in SIMPLE if s in next(iter(runs.values()))["strategies"]]
+    """Of whichever binary."""
+    return [s for s in next(iter(runs.values()))["strategies"] if s.rpartition(":")[2] in SIMPLE]
 
 
 def best_simple(runs):
@@ -58,6 +60,36 @@ def mean_of(cases, strategy, key="loss"):
     return mean([mean([r["strategies"][strategy][key] for r in runs.values()]) for runs in cases.values()])
 
 
+def bound_of(cases, key="loss"):
+    """The mean; None where a case has no bound."""
+    of_cases = [[r["bound"][key] for r in runs.values() if r.get("bound")] for runs in cases.values()]
+    return mean([mean(b) for b in of_cases]) if all(of_cases) else None
+
+
+def shown(value):
+    return "-" if value is None else f"{value:.2f}"
+
+
+def print_gaps(results, default):
+    """How far each strategy is from the bound, over the cases where somebody is."""
+    sums, n = collections.Counter(), 0
+    for case, runs in results.items():
+        bound = bound_of({case: runs})
+        if bound is None:
+            continue
+        gaps = {s: max(0.0, mean(losses(runs, s)) - bound) for s in next(iter(runs.values()))["strategies"]}
+        if max(gaps.values()) > GAP_MIN:
+            n += 1
+            sums.update(gaps)
+    if n == 0:
+        return
+    print(f"\nGap to the bound, summed over {n} cases in which somebody has one: " + ", ".join(f"{s} {v:.1f}" for s, v in sums.items()))
+    others = [s for s in sums if s != default]
+    if others:
+        best = min(others, key=sums.get)
+        print(f"{default} is {100 * (1 - sums[default] / sums[best]):.1f} % closer to it than {best}, the best other single strategy.")
+
+
 def row(cells):
     print("| " + " | ".join(cells) + " |")
 
@@ -77,26 +109,28 @@ def comparison_of(cases, default):
 COMPARISON = ["best simple of each case", f"cases worse by {MARGIN}", "worst by", "cases unsure"]
 
 
-def print_family_rows(results, default, fill, write):
+def print_family_rows(results, default, fill, write, bound):
     chosen = {k: c for k, c in families(results).items() if k[1] == fill}
     if default in SIMPLE or not chosen:
         return
     names = list(next(iter(next(iter(results.values())).values()))["strategies"])
     everything = {case: runs for cases in chosen.values() for case, runs in cases.items()}
-    header(["family", "cases", *names, *COMPARISON])
+    header(["family", "cases", "bound", *names, *COMPARISON])
     for (family, _), cases in [*chosen.items(), (("**all**", fill), everything)]:
-        row([family, str(len(cases)), *[write(cases, n) for n in names], *comparison_of(cases, default)])
+        row([family, str(len(cases)), bound(cases), *[write(cases, n) for n in names], *comparison_of(cases, default)])
 
 
 def print_all(results, default):
     if any(not f for _, f in families(results)):
         print("\nIn use: GPU demand refused, % of what arrived after the warm-up\n")
-        print_family_rows(results, default, False, lambda c, n: f"{mean_of(c, n):.2f}")
+        print_family_rows(results, default, False, lambda c, n: f"{mean_of(c, n):.2f}", lambda c: shown(bound_of(c)))
     if any(f for _, f in families(results)):
         print("\nFilling up: GPUs allocated (%) when 100 % and 130 % had been asked for; compared by the mean of what is then idle\n")
-        print_family_rows(results, default, True, lambda c, n: f"{mean_of(c, n, 'a100'):.2f} / {mean_of(c, n, 'a130'):.2f}")
-    print(f"\nCompared is {default}. Cases unsure: the standard error of the difference, over the seeds, is above {ERROR_MAX} points. The best simple\n"
-          "strategy is chosen after the fact here, which flatters it where seeds are few; a judgement chooses on other seeds.")
+        print_family_rows(results, default, True, lambda c, n: f"{mean_of(c, n, 'a100'):.2f} / {mean_of(c, n, 'a130'):.2f}",
+                          lambda c: f"{shown(bound_of(c, 'a100'))} / {shown(bound_of(c, 'a130'))}")
+    print_gaps(results, default)
+    print(f"\nCompared is {default}. Cases unsure: the standard error of the difference, over the seeds, is above {ERROR_MAX} points. The\n"
+          "best simple strategy is chosen after the fact here, which flatters it where seeds are few; a judgement chooses on other seeds.")
 
 
 def print_cases(results, default, n):
