@@ -17,31 +17,51 @@ NOTHING = 1e-9
 
 
 @dataclasses.dataclass
+class Group:
+    """GPUs, or MIG instances of one profile, that are alike."""
+    number: int
+    model: str
+    mib: int
+    at_once: int     # of which one pod can have so many
+    profile: str     # "": GPUs
+
+
+@dataclasses.dataclass
 class Kind:
     """Pods that are alike, or the single GPUs of pods that want several."""
     number: int
     value: float     # what one counts for
     cpu_milli: float
-    takes: dict      # {group of GPUs: (milli, MiB) of one}, of the groups that it accepts
+    takes: dict      # {index of a group: (milli, MiB) of one}, of the groups that it accepts
+
+
+def groups_of(case):
+    ret = []
+    for g in case.shape:
+        gpus = g.nodes * g.gpus
+        if not g.mig:
+            ret.append(Group(gpus, g.model, g.gpu_mib, g.gpus, ""))
+        for profile, n in collections.Counter(filter(None, g.mig.split("|"))).items():
+            mib = int(profile.partition(".")[2].removesuffix("gb")) * draw.GIB  # its name rounds up
+            ret.append(Group(gpus * n, g.model, mib, g.gpus * n, profile))
+    return ret
 
 
 def takes(case, pod, group):
-    """(milli, MiB) of a GPU of that group, at least; of MIG instances their compute."""
-    if pod.profile:
-        return 1000 * int(pod.profile[0]) // draw.MIG_SLICES, 0
-    if pod.milli == 1000 and not pod.mib:
-        return 1000, group.gpu_mib
+    """(milli, MiB) of a GPU of that group, at least; an instance is taken whole."""
+    if group.profile or (pod.milli == 1000 and not pod.mib):
+        return 1000, group.mib
     if pod.milli:
-        return pod.milli, pod.mib or group.gpu_mib * pod.milli // 1000
-    if group.mig or case.memory_only == "free":
-        return 0, pod.mib
-    return max(1, 1000 * pod.mib // group.gpu_mib), pod.mib
+        return pod.milli, pod.mib or group.mib * pod.milli // 1000
+    return 0 if case.memory_only == "free" else max(1, 1000 * pod.mib // group.mib), pod.mib
 
 
 def accepts(group, pod):
-    if pod.profile:
-        return pod.profile in group.mig.split("|")
-    return pod.gpus <= group.gpus and (not pod.models or group.model in pod.models) and not (group.mig and pod.milli)
+    if pod.gpus > group.at_once or (pod.models and group.model not in pod.models):
+        return False
+    if pod.profile or (group.profile and pod.milli):
+        return pod.profile == group.profile
+    return pod.mib <= group.mib
 
 
 def kind_of(case, number, pods):
@@ -49,7 +69,7 @@ def kind_of(case, number, pods):
     gpus = pods[0].gpus
     smallest = dataclasses.replace(pods[0], milli=min(p.milli for p in pods), mib=min(p.mib for p in pods))
     return Kind(gpus * number, max(p.counts for p in pods) / gpus, min(p.cpu_milli for p in pods) / gpus,
-                {i: takes(case, smallest, g) for i, g in enumerate(case.shape) if accepts(g, smallest)})
+                {i: takes(case, smallest, g) for i, g in enumerate(groups_of(case)) if accepts(g, smallest)})
 
 
 def split(members, classes):
@@ -140,8 +160,9 @@ class Simplex:
 
 def solve(case, kinds):
     """The most that kinds can be worth together, by generating patterns; from above also where it stops early."""
-    gpus = [g.nodes * g.gpus for g in case.shape]
-    rows = [k.number for k in kinds] + gpus + [sum(1000 * n * g.cores_per_gpu for n, g in zip(gpus, case.shape))]
+    groups = groups_of(case)
+    gpus = [g.number for g in groups]
+    rows = [k.number for k in kinds] + gpus + [sum(1000 * g.nodes * g.gpus * g.cores_per_gpu for g in case.shape)]
     # A little more of each, so that no two rows run out at the same step: with such ties the method could go round in circles.
     lp = Simplex([b + 1e-5 * (i + 1) / len(rows) for i, b in enumerate(rows)])
     bound = math.inf
@@ -153,7 +174,7 @@ def solve(case, kinds):
             continue
         y = [max(0.0, v) for v in prices]
         worth = [k.value - y[i] - k.cpu_milli * y[-1] for i, k in enumerate(kinds)]
-        found = [best_pattern(kinds, g, case.shape[g].gpu_mib, worth) for g in range(len(gpus))]
+        found = [best_pattern(kinds, g, groups[g].mib, worth) for g in range(len(gpus))]
         excess = [max(0.0, w - y[len(kinds) + g]) for g, (w, _) in enumerate(found)]
         # With the price of each GPU raised by its excess, no pattern is worth more than its price: the prices of all there is are a bound.
         bound = min(bound, sum(b * v for b, v in zip(lp.b, y)) + sum(n * e for n, e in zip(gpus, excess)))
@@ -169,16 +190,16 @@ def solve(case, kinds):
 
 def by_sums(case, kinds):
     """By what all GPUs have of compute and of memory, and by what is there."""
-    parts = []
+    parts, groups = [], groups_of(case)
     for k in kinds:
-        of_groups = [(m / 1000, b / case.shape[g].gpu_mib) for g, (m, b) in k.takes.items()]
+        of_groups = [(m / 1000, b / groups[g].mib) for g, (m, b) in k.takes.items()]
         parts.append((k.value, min(c for c, _ in of_groups), min(m for _, m in of_groups)))
 
     def most_for_each(of):
         return math.inf if any(of(c, m) <= 0 for _, c, m in parts) else max(v / of(c, m) for v, c, m in parts)
 
     each = min(most_for_each(lambda c, m: c), most_for_each(lambda c, m: m), 2 * most_for_each(lambda c, m: c + m))
-    return min(draw.gpu_count(case) * each, sum(k.number * k.value for k in kinds))
+    return min(sum(g.number for g in groups) * each, sum(k.number * k.value for k in kinds))
 
 
 def most(case, rows, number_of):

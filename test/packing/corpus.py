@@ -128,9 +128,10 @@ FAMILIES = [
            {"t4+a10": "8x2:t4 + 6x4:a10", "a10+a100": "20x4:a10 + 10x8:a100-40"},
            {"some": "4*0.5 2*1 1*0.5@a10 1*1@a10|a100-40", "big": "6*0.3 2*1@a10|a100-40 1*4"}, loads=(0.7, 0.85, 1.0), take=12),
     Family("mig", TUNING, "A100 and H100 cut into instances",
-           {"3-2-1": "4x4:a100-40:3g.20gb|2g.10gb|1g.5gb", "sevenths+whole": "4x4:a100-40:1g.5gb|1g.5gb|1g.5gb|1g.5gb|1g.5gb|1g.5gb|1g.5gb"
-            " + 4x4:a100-40"},
-           {"1g": "mig:1g.5gb", "1g-or-memory": "2*mig:1g.5gb 1*4G", "1g-whole": "6*mig:1g.5gb 1*4G 1*9G"}, loads=(0.3, 0.5, 0.7), take=12),
+           {"3-2-1": "4x4:a100-40:3g.20gb|2g.10gb|1g.5gb", "sevenths+whole": "4x4:a100-40:" + "|".join(["1g.5gb"] * 6) + " + 4x4:a100-40",
+            "small+big": "3x4:a100-40:" + "|".join(["1g.5gb"] * 7) + " + 3x4:a100-40:3g.20gb|3g.20gb"},
+           {"each": "2*mig:1g.5gb 2*mig:2g.10gb 1*mig:3g.20gb", "1g-shares": "3*mig:1g.5gb 3*4G 3*0.5 1*1", "4-18": "6*4G 1*18G",
+            "memory-shares": "4*4G 4*9G 2*0.5 1*2"}, loads=(0.3, 0.5, 0.7)),
     Family("cores", TUNING, "cores run short before GPUs",
            {"8x8/6c": "8x8:a100-40/6c", "10x4/8c": "10x4:a10/8c", "t4+lean": "6x2:t4/48c + 6x8:a100-40/6c"},
            {"heavy-light": "2*0.5#1 1*0.5#8 1*1#6", "cpu-pods": "3*0.5#3 2*1#6 2*cpu#8", "greedy": "3*1#2 1*1#24 1*4#16"},

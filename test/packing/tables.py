@@ -87,7 +87,8 @@ def print_gaps(results, default):
     others = [s for s in sums if s != default]
     if others:
         best = min(others, key=sums.get)
-        print(f"{default} is {100 * (1 - sums[default] / sums[best]):.1f} % closer to it than {best}, the best other single strategy.")
+        closer = 100 * (1 - sums[default] / sums[best])
+        print(f"{default} is {abs(closer):.1f} % {'closer to' if closer >= 0 else 'farther from'} it than {best}, the best other single strategy.")
 
 
 def row(cells):
