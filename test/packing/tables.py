@@ -112,8 +112,6 @@ COMPARISON = ["best simple of each case", f"cases worse by {MARGIN}", "worst by"
 
 def print_family_rows(results, default, fill, write, bound):
     chosen = {k: c for k, c in families(results).items() if k[1] == fill}
-    if default in SIMPLE or not chosen:
-        return
     names = list(next(iter(next(iter(results.values())).values()))["strategies"])
     everything = {case: runs for cases in chosen.values() for case, runs in cases.items()}
     header(["family", "cases", "bound", *names, *COMPARISON])
