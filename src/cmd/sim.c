@@ -4,6 +4,7 @@
 #include "cmd/terminal.h"
 
 #include "base/bug.h"
+#include "sim/placements.h"
 #include "sim/report.h"
 #include "sim/state_file.h"
 
@@ -26,6 +27,18 @@ static bool trace_asks_gpus(const struct trace *t)
     return false;
 }
 
+static int read_stays(const struct sim_options *o, struct trace *t, const char *path, struct arrivals *ret,
+                      struct err *reterr)
+{
+    int rc = arrivals_read_stays(t, path, ret, reterr);
+
+    if (rc == 0 && ret->stays[ret->pod_n - 1].arrive_ms < o->warm_up_ms) {
+        rc = err_set(reterr, ERR_INVALID, "%s: the last pod arrives at %lld ms, so nothing is left after --warm-up",
+                     path, (long long)ret->stays[ret->pod_n - 1].arrive_ms);
+    }
+    return rc;
+}
+
 static int read_input(const struct sim_options *o, const struct state_file *saved, struct trace *t,
                       struct arrivals *all, size_t *ret_n, struct err *reterr)
 {
@@ -38,7 +51,8 @@ static int read_input(const struct sim_options *o, const struct state_file *save
     *ret_n = 0;
     for (size_t i = 0; i < o->arrivals_n && rc == 0; i++) {
         all[*ret_n].seed = o->seeds[i % o->seed_n];
-        rc = arrivals_read(t, o->arrivals[i], &all[(*ret_n)++], reterr);
+        rc = o->mode == REPLAY_TIMED ? read_stays(o, t, o->arrivals[i], &all[(*ret_n)++], reterr)
+                                     : arrivals_read(t, o->arrivals[i], &all[(*ret_n)++], reterr);
     }
     for (size_t i = 0; i < o->seed_n && o->arrivals_n == 0 && rc == 0; i++) {
         rc = arrivals_draw(t, o->seeds[i], &all[(*ret_n)++], reterr);
@@ -68,8 +82,43 @@ static void follow(struct jobs *jobs, size_t job_n)
     }
 }
 
-static void print_report(const struct sim_options *o, const struct arrivals *all, size_t n,
-                         const struct replay_result *results)
+static void print_report(const struct sim_options *o, const struct report *report)
+{
+    struct strbuf out;
+
+    strbuf_init(&out, REPORT_BYTES_MAX);
+    if (o->json || o->curves) {
+        report_json(report, &out);
+        terminal_print_json(strbuf_view(&out));
+    } else {
+        report_table(report, &out);
+        terminal_print(strbuf_view(&out));
+    }
+    strbuf_fini(&out);
+}
+
+/* Space for where each arrival of each job goes; NULL: nobody asked. */
+static struct testbed_place *add_places(const struct sim_options *o, struct replay_job *todo, size_t job_n)
+{
+    struct testbed_place *places, *next;
+    size_t sum = 0;
+
+    if (o->placements == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < job_n; i++) {
+        sum += todo[i].arrivals->pod_n;
+    }
+    next = places = xcalloc(sum, sizeof(*places));
+    for (size_t i = 0; i < job_n; i++) {
+        todo[i].places = next;
+        next += todo[i].arrivals->pod_n;
+    }
+    return places;
+}
+
+static int conclude(const struct sim_options *o, const struct arrivals *all, size_t n, const struct replay_job *todo,
+                    const struct replay_result *results)
 {
     struct report_strategy strategies_of[SIM_STRATEGIES_MAX];
     const struct report report = {.mode = o->mode,
@@ -77,28 +126,27 @@ static void print_report(const struct sim_options *o, const struct arrivals *all
                                   .strategies = strategies_of,
                                   .strategy_n = o->strategy_n,
                                   .curves = o->curves};
-    struct strbuf out;
+    struct err err;
 
     for (size_t i = 0; i < o->strategy_n; i++) {
         strategies_of[i] = (struct report_strategy){o->strategies[i]->name, &results[i * n], n};
     }
-    strbuf_init(&out, REPORT_BYTES_MAX);
-    if (o->json || o->curves) {
-        report_json(&report, &out);
-        terminal_print_json(strbuf_view(&out));
-    } else {
-        report_table(&report, &out);
-        terminal_print(strbuf_view(&out));
+    if (o->placements != NULL && placements_write(o->placements, todo, o->strategy_n * n, &err) != 0) {
+        terminal_complain("sim", err.msg);
+        return EXIT_RUNTIME;
     }
-    strbuf_fini(&out);
+    print_report(o, &report);
+    return EXIT_OK;
 }
 
-static void run_replays(const struct sim_options *o, const struct trace *t, const struct arrivals *all, size_t n)
+static int run_replays(const struct sim_options *o, const struct trace *t, const struct arrivals *all, size_t n)
 {
     size_t job_n = o->strategy_n * n;
     struct replay_job *todo = xcalloc(job_n, sizeof(*todo));
     struct replay_result *results = xcalloc(job_n, sizeof(*results));
+    struct testbed_place *places;
     struct jobs *jobs;
+    int code;
 
     for (size_t i = 0; i < job_n; i++) {
         todo[i] = (struct replay_job){.mode = o->mode,
@@ -107,14 +155,18 @@ static void run_replays(const struct sim_options *o, const struct trace *t, cons
                                       .arrivals = &all[i % n],
                                       .mix = o->mix,
                                       .load = o->load,
+                                      .warm_up_ms = o->warm_up_ms,
                                       .fragmentation = o->curves};
     }
-    jobs = jobs_start(todo, results, job_n, 0);
+    places = add_places(o, todo, job_n);
+    jobs = jobs_start(todo, results, job_n, o->job_n);
     follow(jobs, job_n);
     jobs_free(jobs);
-    print_report(o, all, n, results);
+    code = conclude(o, all, n, todo, results);
+    free(places);
     free(todo);
     free(results);
+    return code;
 }
 
 static int replay_all(const struct sim_options *o, const struct state_file *saved)
@@ -130,7 +182,7 @@ static int replay_all(const struct sim_options *o, const struct state_file *save
         terminal_complain("sim", err.msg);
         code = EXIT_RUNTIME;
     } else {
-        run_replays(o, &t, all, n);
+        code = run_replays(o, &t, all, n);
     }
     trace_fini(&t);
     free(all);

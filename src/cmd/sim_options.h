@@ -7,6 +7,7 @@
 #define SIM_STRATEGIES_MAX 32
 #define SIM_ARRIVALS_MAX 1024
 #define SIM_SEEDS_MAX 1024
+#define SIM_JOBS_MAX 1024
 
 /* Text belongs to argv. */
 struct sim_options {
@@ -20,6 +21,9 @@ struct sim_options {
     uint64_t seeds[SIM_SEEDS_MAX];
     size_t seed_n;
     double load;
+    int64_t warm_up_ms;
+    const char *placements; /* file that says where each pod went; NULL: nobody asks */
+    unsigned job_n;         /* replays at once; 0: one for each core */
     bool json;
     bool curves; /* in the JSON */
 };

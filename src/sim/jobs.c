@@ -27,7 +27,7 @@ static void *work(void *arg)
         size_t i = j->next++;
 
         mutex_unlock(&j->lock);
-        (j->all[i].mode == REPLAY_FILL ? replay_fill : replay_steady)(&j->all[i], &j->results[i]);
+        replay_run(&j->all[i], &j->results[i]);
         mutex_lock(&j->lock);
         atomic_store_explicit(&j->progress[i], 100, memory_order_relaxed);
         j->done++;

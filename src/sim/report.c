@@ -13,7 +13,7 @@ struct metric {
     const char *heading; /* NULL: not in the table */
     size_t offset;
     bool low_is_worse;
-    bool fill, steady; /* in which mode it means something */
+    bool fill, in_use; /* in which modes it means something: pods never leave, or come and go */
 };
 
 static const struct metric metrics[] = {
@@ -29,7 +29,7 @@ enum { METRIC_N = sizeof(metrics) / sizeof(metrics[0]) };
 
 static bool applies(const struct metric *m, enum replay_mode mode)
 {
-    return mode == REPLAY_FILL ? m->fill : m->steady;
+    return mode == REPLAY_FILL ? m->fill : m->in_use;
 }
 
 static double value_at(size_t offset, const struct replay_result *r)
@@ -186,13 +186,21 @@ static void write_runs(struct json_writer *w, const struct report *r, const stru
     json_write_array_end(w);
 }
 
+static const char *mode_name(enum replay_mode m)
+{
+    static const char *const names[] = {"fill", "steady", "timed"};
+
+    BUG_ON(m >= sizeof(names) / sizeof(names[0]));
+    return names[m];
+}
+
 void report_json(const struct report *r, struct strbuf *out)
 {
     struct json_writer w;
 
     json_writer_init(&w, out);
     json_write_object_begin(&w);
-    json_write_kv_cstr(&w, "mode", r->mode == REPLAY_FILL ? "fill" : "steady");
+    json_write_kv_cstr(&w, "mode", mode_name(r->mode));
     json_write_key(&w, "strategies");
     json_write_object_begin(&w);
     for (size_t i = 0; i < r->strategy_n; i++) {

@@ -136,6 +136,25 @@ def test_steady__half_and_double_load__allocated_and_refused_accordingly(tmp_pat
     assert heavy["refused_pct"] == pytest.approx(50, abs=4) and 98 < heavy["allocation_pct"] <= 100
 
 
+def test_timed__nobody_leaves__as_filling_up(tmp_path):
+    rows = read_small()[3]
+    node_rank = " ".join(map(str, range(len(read_small()[0]))))
+    (tmp_path / "arrivals.txt").write_text(f"node_rank {node_rank}\npod_row {' '.join(map(str, rows))}\n")
+    (tmp_path / "stays.csv").write_text("arrive_ms,depart_ms,pod_row\n" + "".join(f"{i},,{r}\n" for i, r in enumerate(rows)))
+    args = [*SMALL[:4], "--strategy", ",".join(PUBLISHED)]
+    fill = result(*args, "--arrivals", tmp_path / "arrivals.txt")
+    timed = result(*args, "--mode", "timed", "--arrivals", tmp_path / "stays.csv", "--jobs", "1")
+    for name in PUBLISHED:
+        for key in ("refused_pct", "refused_by_class", "arrived_by_class", "decisions"):
+            assert timed[name][key] == fill[name][key]
+
+
+def test_timed__warm_up_after_the_last__named(tmp_path):
+    (tmp_path / "stays.csv").write_text("arrive_ms,depart_ms,pod_row\n5,,0\n")
+    r = sim(*SMALL[:4], "--strategy", "fgd", "--mode", "timed", "--arrivals", tmp_path / "stays.csv", "--warm-up", "6")
+    assert r.returncode == 1 and "stays.csv: the last pod arrives at 5 ms, so nothing is left after --warm-up" in r.stderr
+
+
 def test_table__several_orders__means_and_worst(tmp_path):
     r = sim(*SMALL, "--strategy", "best-fit,fgd")
     lines = r.stdout.splitlines()
@@ -238,7 +257,12 @@ def test_input__wrong__named_with_its_place(nodes, pods, arrivals, says, tmp_pat
     (["--nodes", "a", "--pods", "b"], "--strategy NAME is missing"),
     (["--strategy", "bestfit"], "no strategy \"bestfit\"; there are binpack, spread,"),
     (["--strategy", "fgd,fgd"], "strategy fgd is given twice"),
-    (["--mode", "full"], "--mode \"full\" is neither fill nor steady"),
+    (["--mode", "full"], "--mode \"full\" is none of fill, steady and timed"),
+    ([*SMALL[:4], "--strategy", "fgd", "--mode", "timed"], "--mode timed needs --arrivals FILE"),
+    ([*SMALL[:4], "--strategy", "fgd", "--warm-up", "5"], "--warm-up needs --mode timed"),
+    ([*SMALL[:4], "--strategy", "fgd", "--placements", "x"], "--placements needs --mode timed"),
+    (["--warm-up", "-1"], "--warm-up \"-1\" is not a whole number from 0 to"),
+    (["--jobs", "x"], "--jobs \"x\" is not a whole number from 0 to 1024"),
     (["--load", "0"], "--load \"0\" is not a number from 0.01 to 10"),
     (["--load", "nan"], "--load \"nan\" is not a number"),
     (["--seed", "x"], "--seed \"x\" is not a whole number"),
