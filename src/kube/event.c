@@ -156,32 +156,6 @@ static void write_object(struct json_writer *w, const char *key, const struct ev
     json_write_object_end(w);
 }
 
-static void write_series(struct json_writer *w, struct event_series series)
-{
-    char time[EVENT_TIME_MAX];
-
-    json_write_key(w, "series");
-    json_write_object_begin(w);
-    json_write_kv_i64(w, "count", series.count);
-    json_write_kv_cstr(w, "lastObservedTime", event_time(series.last_ms, time));
-    json_write_object_end(w);
-}
-
-static void add_path(struct strbuf *path, struct str namespace_)
-{
-    strbuf_add_cstr(path, "/apis/events.k8s.io/v1/namespaces/");
-    kube_url_escape(path, namespace_);
-    strbuf_add_cstr(path, "/events");
-}
-
-static int check_room(const struct strbuf *path, const struct strbuf *body, struct err *reterr)
-{
-    if (path->overflowed || body->overflowed) {
-        return err_set(reterr, ERR_LIMIT, "no room for an Event");
-    }
-    return 0;
-}
-
 static int check(const struct event_object *o, struct err *reterr)
 {
     const char *why = event_check_object(o);
@@ -189,8 +163,8 @@ static int check(const struct event_object *o, struct err *reterr)
     return why == NULL ? 0 : err_set(reterr, ERR_INVALID, "%s: \"%.*s\"", why, STR_ARG(o->name));
 }
 
-int event_post(const struct event *e, const char *name, const char *instance, int64_t at_ms, struct event_series series,
-               struct strbuf *path, struct strbuf *body, struct err *reterr)
+int event_post(const struct event *e, const char *name, const char *instance, int64_t at_ms, struct strbuf *path,
+               struct strbuf *body, struct err *reterr)
 {
     const struct event_words *w = event_words(e->reason);
     struct str namespace_ = event_namespace(&e->regarding);
@@ -204,7 +178,9 @@ int event_post(const struct event *e, const char *name, const char *instance, in
     if (rc != 0) {
         return rc;
     }
-    add_path(path, namespace_);
+    strbuf_add_cstr(path, "/apis/events.k8s.io/v1/namespaces/");
+    kube_url_escape(path, namespace_);
+    strbuf_add_cstr(path, "/events");
     json_writer_init(&j, body);
     json_write_object_begin(&j);
     json_write_kv_cstr(&j, "apiVersion", "events.k8s.io/v1");
@@ -225,31 +201,24 @@ int event_post(const struct event *e, const char *name, const char *instance, in
     if (e->related.kind != EVENT_OBJECT_NONE) {
         write_object(&j, "related", &e->related);
     }
-    if (series.count >= 2) {
-        write_series(&j, series);
-    }
     json_write_object_end(&j);
-    return check_room(path, body, reterr);
+    return path->overflowed || body->overflowed ? err_set(reterr, ERR_LIMIT, "no room for an Event") : 0;
 }
 
-int event_patch(const struct event_object *regarding, const char *name, struct event_series series, struct strbuf *path,
-                struct strbuf *body, struct err *reterr)
+void event_patch(uint32_t count, int64_t last_ms, struct strbuf *body)
 {
+    char time[EVENT_TIME_MAX];
     struct json_writer j;
-    int rc = check(regarding, reterr);
 
-    if (rc != 0) {
-        return rc;
-    }
-    BUG_ON(series.count < 2);
-    add_path(path, event_namespace(regarding));
-    strbuf_add_char(path, '/');
-    kube_url_escape(path, str_of(name));
+    BUG_ON(count < 2);
     json_writer_init(&j, body);
     json_write_object_begin(&j);
-    write_series(&j, series);
+    json_write_key(&j, "series");
+    json_write_object_begin(&j);
+    json_write_kv_i64(&j, "count", count);
+    json_write_kv_cstr(&j, "lastObservedTime", event_time(last_ms, time));
     json_write_object_end(&j);
-    return check_room(path, body, reterr);
+    json_write_object_end(&j);
 }
 
 /* ---- replies ---- */
