@@ -16,11 +16,11 @@ struct store_iterator *store_iterator_open(struct store *s, const struct snapsho
     struct store_iterator *w = xcalloc(1, sizeof(*w));
 
     w->store = s;
-    store_lock(s);
+    mutex_lock(&s->lock);
     w->walk = snapshot_iterator_open(s->ledger, filter, max_bytes, &ret_head->totals);
     store_head_locked(s, a, ret_head);
     ret_head->incidents = ledger_incidents(s->ledger, STORE_INCIDENTS_MAX);
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     return w;
 }
 
@@ -28,9 +28,9 @@ enum snapshot_iterator_step store_iterator_next(struct store_iterator *w, struct
 {
     enum snapshot_iterator_step step;
 
-    store_lock(w->store);
+    mutex_lock(&w->store->lock);
     step = snapshot_iterator_next(w->store->ledger, w->walk, STORE_ITERATOR_SECTION, a, ret);
-    store_unlock(w->store);
+    mutex_unlock(&w->store->lock);
     return step;
 }
 
@@ -39,9 +39,9 @@ void store_iterator_close(struct store_iterator *w)
     if (w == NULL) {
         return;
     }
-    store_lock(w->store);
+    mutex_lock(&w->store->lock);
     snapshot_iterator_close(w->store->ledger, w->walk);
-    store_unlock(w->store);
+    mutex_unlock(&w->store->lock);
     snapshot_iterator_free(w->walk);
     free(w);
 }

@@ -37,7 +37,7 @@ void store_tentative(struct store *s, struct str uid, struct str node_name, cons
     memcpy(fresh.text + uid.n, node_name.p, node_name.n);
     fresh.uid = (struct str){fresh.text, uid.n};
     fresh.node_name = (struct str){fresh.text + uid.n, node_name.n};
-    store_lock(s);
+    mutex_lock(&s->lock);
     h = hold_find(s, uid);
     if (h == NULL) {
         h = &s->holds[s->hold_next];
@@ -45,19 +45,19 @@ void store_tentative(struct store *s, struct str uid, struct str node_name, cons
     }
     store_tentative_clear(h);
     *h = fresh;
-    store_unlock(s);
+    mutex_unlock(&s->lock);
 }
 
 void store_unhold(struct store *s, struct str uid)
 {
     struct hold *h;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     h = hold_find(s, uid);
     if (h != NULL) {
         store_tentative_clear(h);
     }
-    store_unlock(s);
+    mutex_unlock(&s->lock);
 }
 
 int store_tentatives(struct store *s, struct arena *a, struct str except_uid, const struct pack_tentative **ret,
@@ -68,7 +68,7 @@ int store_tentatives(struct store *s, struct arena *a, struct str except_uid, co
     size_t n = 0;
     bool ok = holds != NULL;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     for (size_t i = 0; ok && i < STORE_TENTATIVES_MAX; i++) {
         struct hold *h = &s->holds[i];
 
@@ -82,7 +82,7 @@ int store_tentatives(struct store *s, struct arena *a, struct str except_uid, co
         ok = holds[n].demand != NULL;
         holds[n++].node_name = arena_str(a, h->node_name);
     }
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     if (!ok || a->overflowed) {
         return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
     }

@@ -14,7 +14,7 @@ size_t store_unverified(struct store *s, struct str node_name, struct arena *a, 
     struct ledger_unverified found[SECTION];
     size_t n;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     n = ledger_unverified(s->ledger, node_name, a, found, max < SECTION ? max : SECTION);
     for (size_t i = 0; i < n; i++) {
         struct ledger_pod pod = {.namespace_ = STR_NULL};
@@ -25,7 +25,7 @@ size_t store_unverified(struct store *s, struct str node_name, struct arena *a, 
                                            .name = arena_str(a, pod.name),
                                            .proof = found[i].proof};
     }
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     return a->overflowed && n > 0 ? n - 1 : n; /* the last one may be cut */
 }
 
@@ -33,9 +33,9 @@ bool store_must_verify(struct store *s, const struct ledger_pod_fact *f)
 {
     bool must;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     must = ledger_must_verify(s->ledger, f);
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     return must;
 }
 
@@ -46,9 +46,9 @@ size_t store_unverified_n(struct store *s)
     size_t n;
 
     arena_init(&a, COUNT_BYTES);
-    store_lock(s);
+    mutex_lock(&s->lock);
     n = ledger_unverified(s->ledger, STR_NULL, &a, found, STORE_UNVERIFIED_COUNT_MAX);
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     arena_fini(&a);
     free(found);
     return n;
