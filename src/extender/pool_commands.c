@@ -45,16 +45,6 @@ const char *pool_command_result_name(enum pool_command_result r)
     return names[r];
 }
 
-static void lock(struct pool_commands *c)
-{
-    mutex_lock(&c->lock);
-}
-
-static void unlock(struct pool_commands *c)
-{
-    mutex_unlock(&c->lock);
-}
-
 /* Intervals are real, whatever the clock of the options shows: conditions wait by it. */
 static int64_t now_ns(void)
 {
@@ -185,7 +175,7 @@ static void drop_others(struct pool_commands *c)
 
 void pool_commands_set(struct pool_commands *c, const struct policy *p)
 {
-    lock(c);
+    mutex_lock(&c->lock);
     for (size_t i = 0; i < c->pool_n; i++) {
         c->pools[i].kept = false;
     }
@@ -196,7 +186,7 @@ void pool_commands_set(struct pool_commands *c, const struct policy *p)
     }
     drop_others(c);
     condvar_signal(&c->changed);
-    unlock(c);
+    mutex_unlock(&c->lock);
 }
 
 /* ---- runs ---- */
@@ -209,12 +199,12 @@ struct job {
     uint64_t turn;
 };
 
-/* The first pool that is due, or NULL and when the next one is (0: none). */
+/* The first pool that is due, or NULL and when the next one is (INT64_MAX: none). */
 static struct pool *next_due(struct pool_commands *c, int64_t *ret_at_ns)
 {
     int64_t now = now_ns();
 
-    *ret_at_ns = 0;
+    *ret_at_ns = INT64_MAX;
     for (size_t i = 0; i < c->pool_n; i++) {
         struct pool *p = &c->pools[i];
 
@@ -224,7 +214,7 @@ static struct pool *next_due(struct pool_commands *c, int64_t *ret_at_ns)
         if (p->not_before_ns <= now) {
             return p;
         }
-        if (*ret_at_ns == 0 || p->not_before_ns < *ret_at_ns) {
+        if (p->not_before_ns < *ret_at_ns) {
             *ret_at_ns = p->not_before_ns;
         }
     }
@@ -294,7 +284,7 @@ static void work(struct pool_commands *c, struct pool *p)
     while (j.argv[state + 1] != NULL) {
         state++;
     }
-    unlock(c);
+    mutex_unlock(&c->lock);
     LOG_INFO(c->o.log, "Running the command of a node pool", LOG_CSTR("pool", j.name), LOG_CSTR("state", j.argv[state]),
              LOG_CSTR("command", j.argv[0]));
     rc = run_command(c, &j, &err);
@@ -308,7 +298,7 @@ static void work(struct pool_commands *c, struct pool *p)
     if (c->o.observe != NULL && rc != -ERR_CANCELLED) {
         c->o.observe(c->o.ctx, rc == 0 ? POOL_COMMAND_OK : POOL_COMMAND_FAILED);
     }
-    lock(c);
+    mutex_lock(&c->lock);
     note(c, &j, rc, &err);
     free_argv(j.argv);
     free(j.name);
@@ -318,20 +308,18 @@ static void *pool_commands_main(void *arg)
 {
     struct pool_commands *c = arg;
 
-    lock(c);
+    mutex_lock(&c->lock);
     while (!atomic_load(&c->stopping)) {
         int64_t at_ns;
         struct pool *p = next_due(c, &at_ns);
 
         if (p != NULL) {
             work(c, p);
-        } else if (at_ns == 0) {
-            condvar_wait(&c->changed, &c->lock);
         } else {
             (void)condvar_wait_until(&c->changed, &c->lock, at_ns);
         }
     }
-    unlock(c);
+    mutex_unlock(&c->lock);
     return NULL;
 }
 
@@ -370,10 +358,10 @@ void pool_commands_free(struct pool_commands *c)
     if (c == NULL) {
         return;
     }
-    lock(c);
+    mutex_lock(&c->lock);
     atomic_store(&c->stopping, true);
     condvar_signal(&c->changed);
-    unlock(c);
+    mutex_unlock(&c->lock);
     thread_join(&c->thread);
     release(c);
 }
@@ -382,11 +370,11 @@ size_t pool_commands_failing(struct pool_commands *c)
 {
     size_t n = 0;
 
-    lock(c);
+    mutex_lock(&c->lock);
     for (size_t i = 0; i < c->pool_n; i++) {
         n += c->pools[i].result == POOL_COMMAND_FAILED;
     }
-    unlock(c);
+    mutex_unlock(&c->lock);
     return n;
 }
 
@@ -398,7 +386,7 @@ size_t pool_commands_list(struct pool_commands *c, struct arena *a, const struct
     if (c == NULL) {
         return 0;
     }
-    lock(c);
+    mutex_lock(&c->lock);
     n = c->pool_n;
     list = ARENA_ARRAY(a, n + 1, struct pool_command_status);
     for (size_t i = 0; list != NULL && i < n; i++) {
@@ -413,7 +401,7 @@ size_t pool_commands_list(struct pool_commands *c, struct arena *a, const struct
             .error = p->error[0] != '\0' ? arena_cstr(a, str_of(p->error)) : NULL,
         };
     }
-    unlock(c);
+    mutex_unlock(&c->lock);
     *ret = list;
     return list == NULL || a->overflowed ? 0 : n;
 }

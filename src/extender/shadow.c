@@ -47,16 +47,6 @@ struct shadow {
     bool index_made;
 };
 
-static void lock(struct shadow *s)
-{
-    mutex_lock(&s->lock);
-}
-
-static void unlock(struct shadow *s)
-{
-    mutex_unlock(&s->lock);
-}
-
 static void job_free(struct job *j)
 {
     if (j != NULL) {
@@ -75,7 +65,7 @@ static bool take_turn(struct shadow *s, const struct placement_context *c)
 {
     bool mine;
 
-    lock(s);
+    mutex_lock(&s->lock);
     if (!s->report.on || s->report.key != c->shadow_key) {
         s->report = (struct shadow_report){
             .on = true, .key = c->shadow_key, .live = c->plans.rest, .candidate = c->candidate.rest};
@@ -83,7 +73,7 @@ static bool take_turn(struct shadow *s, const struct placement_context *c)
     s->report.decision_n++;
     mine = !s->busy && !s->stopping;
     s->busy = s->busy || mine;
-    unlock(s);
+    mutex_unlock(&s->lock);
     return mine;
 }
 
@@ -153,10 +143,10 @@ void shadow_offer(struct shadow *s, const struct placement_context *c, const str
         return;
     }
     j = job_new(c, pod, names, name_n);
-    lock(s);
+    mutex_lock(&s->lock);
     s->job = j;
     condvar_broadcast(&s->changed);
-    unlock(s);
+    mutex_unlock(&s->lock);
 }
 
 /* ---- comparing ---- */
@@ -274,10 +264,10 @@ static void work(struct shadow *s, struct arena *a)
     bool done;
 
     s->job = NULL;
-    unlock(s);
+    mutex_unlock(&s->lock);
     done = compare(s, j, a, &d);
     arena_reset(a);
-    lock(s);
+    mutex_lock(&s->lock);
     if (done) {
         count(s, j, &d);
     }
@@ -293,7 +283,7 @@ static void *shadow_main(void *ctx)
     struct arena a;
 
     arena_init(&a, ARENA_BYTES_MAX);
-    lock(s);
+    mutex_lock(&s->lock);
     while (!s->stopping) {
         if (s->job != NULL) {
             work(s, &a);
@@ -301,7 +291,7 @@ static void *shadow_main(void *ctx)
             condvar_wait(&s->changed, &s->lock);
         }
     }
-    unlock(s);
+    mutex_unlock(&s->lock);
     arena_fini(&a);
     return NULL;
 }
@@ -333,10 +323,10 @@ void shadow_free(struct shadow *s)
         return;
     }
     if (s->started) {
-        lock(s);
+        mutex_lock(&s->lock);
         s->stopping = true;
         condvar_broadcast(&s->changed);
-        unlock(s);
+        mutex_unlock(&s->lock);
         thread_join(&s->thread);
     }
     job_free(s->job);
@@ -350,16 +340,16 @@ void shadow_free(struct shadow *s)
 
 void shadow_read(struct shadow *s, struct shadow_report *ret)
 {
-    lock(s);
+    mutex_lock(&s->lock);
     *ret = s->report;
-    unlock(s);
+    mutex_unlock(&s->lock);
 }
 
 void shadow_drain(struct shadow *s)
 {
-    lock(s);
+    mutex_lock(&s->lock);
     while (s->busy) {
         condvar_wait(&s->changed, &s->lock);
     }
-    unlock(s);
+    mutex_unlock(&s->lock);
 }
