@@ -25,15 +25,6 @@ static const char TEXT_NOT_OURS[] =
     "the pod asks for no GPU; set serving.bindsAllPods if managedResources of the scheduler is empty";
 static const char TEXT_DELETING[] = "the pod is being deleted";
 
-static struct str put(char **at, struct str s)
-{
-    struct str copy = {*at, s.n};
-
-    memcpy(*at, s.p, s.n);
-    *at += s.n;
-    return copy;
-}
-
 struct bind *bind_new(struct binder *binder, const struct bind_request *r)
 {
     struct bind *b = xcalloc(1, sizeof(*b));
@@ -43,10 +34,10 @@ struct bind *bind_new(struct binder *binder, const struct bind_request *r)
     b->rules = policy_set_take(binder->book);
     b->text = xmalloc(r->pod_name.n + r->pod_namespace.n + r->pod_uid.n + r->node_name.n);
     at = b->text;
-    b->request.pod_name = put(&at, r->pod_name);
-    b->request.pod_namespace = put(&at, r->pod_namespace);
-    b->request.pod_uid = put(&at, r->pod_uid);
-    b->request.node_name = put(&at, r->node_name);
+    b->request.pod_name = str_put(&at, r->pod_name);
+    b->request.pod_namespace = str_put(&at, r->pod_namespace);
+    b->request.pod_uid = str_put(&at, r->pod_uid);
+    b->request.node_name = str_put(&at, r->node_name);
     snprintf(b->decision_id, sizeof(b->decision_id), "%016" PRIx64, rng_u64(&binder->rng));
     strbuf_init(&b->path, BIND_PATH_BYTES_MAX);
     strbuf_init(&b->body, BINDING_BODY_MAX);

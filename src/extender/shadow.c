@@ -77,17 +77,6 @@ static bool take_turn(struct shadow *s, const struct placement_context *c)
     return mine;
 }
 
-static struct str put_text(char **at, struct str s)
-{
-    struct str copy = {*at, s.n};
-
-    if (s.n > 0) {
-        memcpy(*at, s.p, s.n);
-    }
-    *at += s.n;
-    return copy;
-}
-
 static void copy_names(struct job *j, const struct view_pod *pod, const struct str *names, size_t name_n)
 {
     size_t bytes = pod->uid.n + pod->namespace_.n;
@@ -100,10 +89,10 @@ static void copy_names(struct job *j, const struct view_pod *pod, const struct s
     j->names = xcalloc(name_n + 1, sizeof(*j->names));
     j->name_n = name_n;
     for (size_t i = 0; i < name_n; i++) {
-        j->names[i] = put_text(&at, names[i]);
+        j->names[i] = str_put(&at, names[i]);
     }
-    j->uid = put_text(&at, pod->uid);
-    j->namespace_ = put_text(&at, pod->namespace_);
+    j->uid = str_put(&at, pod->uid);
+    j->namespace_ = str_put(&at, pod->namespace_);
 }
 
 /* Plans of its own: those of the policy may be gone by then. */

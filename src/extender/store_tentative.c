@@ -5,7 +5,6 @@
 #include "core/placement/pack.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 void store_tentative_clear(struct hold *h)
 {
@@ -26,17 +25,12 @@ static struct hold *hold_find(struct store *s, struct str uid)
 
 void store_tentative(struct store *s, struct str uid, struct str node_name, const struct demand *d, int64_t hold_ms)
 {
-    struct hold fresh = {.text = xmalloc(uid.n + node_name.n),
-                         .demand = demand_copy(d),
-                         .until_ns = clock_mono_ns(s->clock) + hold_ms * 1000000};
+    char *at = xmalloc(uid.n + node_name.n);
+    struct hold fresh = {.text = at, .demand = demand_copy(d), .until_ns = clock_mono_ns(s->clock) + hold_ms * 1000000};
     struct hold *h;
 
-    if (uid.n > 0) { /* a caller may send a pod without one */
-        memcpy(fresh.text, uid.p, uid.n);
-    }
-    memcpy(fresh.text + uid.n, node_name.p, node_name.n);
-    fresh.uid = (struct str){fresh.text, uid.n};
-    fresh.node_name = (struct str){fresh.text + uid.n, node_name.n};
+    fresh.uid = str_put(&at, uid);
+    fresh.node_name = str_put(&at, node_name);
     mutex_lock(&s->lock);
     h = hold_find(s, uid);
     if (h == NULL) {
