@@ -1,12 +1,7 @@
 /* Which records wait to be verified. */
 #include "extender/store_internal.h"
 
-#include <stdlib.h>
-
-enum {
-    SECTION = 64, /* copied under the lock at one time */
-    COUNT_BYTES = 16 * 1024 * 1024
-};
+enum { SECTION = 64 }; /* copied under the lock at one time */
 
 size_t store_unverified(struct store *s, struct str node_name, struct arena *a, struct store_unverified *ret,
                         size_t max)
@@ -41,15 +36,10 @@ bool store_must_verify(struct store *s, const struct ledger_pod_fact *f)
 
 size_t store_unverified_n(struct store *s)
 {
-    struct ledger_unverified *found = xcalloc(STORE_UNVERIFIED_COUNT_MAX, sizeof(*found));
-    struct arena a;
     size_t n;
 
-    arena_init(&a, COUNT_BYTES);
     mutex_lock(&s->lock);
-    n = ledger_unverified(s->ledger, STR_NULL, &a, found, STORE_UNVERIFIED_COUNT_MAX);
+    n = ledger_unverified_n(s->ledger, STORE_UNVERIFIED_COUNT_MAX);
     mutex_unlock(&s->lock);
-    arena_fini(&a);
-    free(found);
     return n;
 }
