@@ -85,7 +85,7 @@ static bool read_record(const struct ingest *in, struct arena *a, const struct p
     return true;
 }
 
-int ingest_read_pod(const struct ingest *in, struct arena *a, const struct pod *pod, struct ingest_fact *ret,
+static int read_pod(const struct ingest *in, struct arena *a, const struct pod *pod, struct ingest_fact *ret,
                     struct err *reterr)
 {
     const struct str *text = kv_find(pod->annotations, STR(ASSIGNMENT_KEY));
@@ -126,7 +126,7 @@ int ingest_read_pod(const struct ingest *in, struct arena *a, const struct pod *
     return 0;
 }
 
-int ingest_read_pod_unusable(const struct pod *pod, struct ingest_fact *ret, struct err *reterr)
+static int read_pod_unusable(const struct pod *pod, struct ingest_fact *ret, struct err *reterr)
 {
     if (pod->uid.n == 0) {
         return err_set(reterr, ERR_INVALID, "a pod without a readable uid");
@@ -150,7 +150,7 @@ int ingest_read_pod_unusable(const struct pod *pod, struct ingest_fact *ret, str
     return 0;
 }
 
-int ingest_read_node(const struct ingest *in, struct arena *a, const struct node *node, struct ingest_fact *ret,
+static int read_node(const struct ingest *in, struct arena *a, const struct node *node, struct ingest_fact *ret,
                      struct err *reterr)
 {
     ret->op = (struct ledger_op){
@@ -174,7 +174,7 @@ int ingest_read_node(const struct ingest *in, struct arena *a, const struct node
     return 0;
 }
 
-int ingest_read_node_unusable(const struct node *node, struct ingest_fact *ret, struct err *reterr)
+static int read_node_unusable(const struct node *node, struct ingest_fact *ret, struct err *reterr)
 {
     if (node->name.n == 0) {
         return err_set(reterr, ERR_INVALID, "a node without a readable name");
@@ -188,6 +188,22 @@ int ingest_read_node_unusable(const struct node *node, struct ingest_fact *ret, 
                  .note = "the Node object cannot be read: see the log"},
     };
     return 0;
+}
+
+static int read_unusable(const struct kube_object *o, struct ingest_fact *ret, struct err *reterr)
+{
+    return o->pod != NULL ? read_pod_unusable(o->pod, ret, reterr) : read_node_unusable(o->node, ret, reterr);
+}
+
+int ingest_read(const struct ingest *in, struct arena *a, const struct kube_object *o, bool usable,
+                struct ingest_fact *ret, struct err *reterr)
+{
+    int rc = -ERR_INVALID;
+
+    if (usable) {
+        rc = o->pod != NULL ? read_pod(in, a, o->pod, ret, reterr) : read_node(in, a, o->node, ret, reterr);
+    }
+    return rc == 0 ? 0 : read_unusable(o, ret, reterr);
 }
 
 /* ---- reading and applying ---- */
@@ -210,45 +226,36 @@ static int apply_fact(const struct ingest *in, struct ingest_fact *f, struct err
 int ingest_pod(const struct ingest *in, struct arena *a, const struct pod *pod, struct err *reterr)
 {
     struct ingest_fact f;
-    int rc = ingest_read_pod(in, a, pod, &f, reterr);
+    int rc = read_pod(in, a, pod, &f, reterr);
 
     return rc == 0 ? apply_fact(in, &f, reterr) : rc;
-}
-
-int ingest_pod_gone(const struct ingest *in, struct str uid, struct err *reterr)
-{
-    struct ingest_fact f = {.op = {.kind = LEDGER_POD_GONE, .name = uid}};
-
-    return apply_fact(in, &f, reterr);
 }
 
 int ingest_node(const struct ingest *in, struct arena *a, const struct node *node, struct err *reterr)
 {
     struct ingest_fact f;
-    int rc = ingest_read_node(in, a, node, &f, reterr);
+    int rc = read_node(in, a, node, &f, reterr);
 
     return rc == 0 ? apply_fact(in, &f, reterr) : rc;
 }
 
-int ingest_node_gone(const struct ingest *in, struct str name, struct err *reterr)
+int ingest_object(const struct ingest *in, struct arena *a, const struct kube_object *o, struct err *reterr)
 {
-    struct ingest_fact f = {.op = {.kind = LEDGER_NODE_GONE, .name = name}};
+    return o->pod != NULL ? ingest_pod(in, a, o->pod, reterr) : ingest_node(in, a, o->node, reterr);
+}
+
+int ingest_unusable(const struct ingest *in, const struct kube_object *o, struct err *reterr)
+{
+    struct ingest_fact f;
+    int rc = read_unusable(o, &f, reterr);
+
+    return rc == 0 ? apply_fact(in, &f, reterr) : rc;
+}
+
+int ingest_gone(const struct ingest *in, const struct kube_object *o, struct err *reterr)
+{
+    struct ingest_fact f = {.op = o->pod != NULL ? (struct ledger_op){.kind = LEDGER_POD_GONE, .name = o->pod->uid}
+                                                 : (struct ledger_op){.kind = LEDGER_NODE_GONE, .name = o->node->name}};
 
     return apply_fact(in, &f, reterr);
-}
-
-int ingest_pod_unusable(const struct ingest *in, const struct pod *pod, struct err *reterr)
-{
-    struct ingest_fact f;
-    int rc = ingest_read_pod_unusable(pod, &f, reterr);
-
-    return rc == 0 ? apply_fact(in, &f, reterr) : rc;
-}
-
-int ingest_node_unusable(const struct ingest *in, const struct node *node, struct err *reterr)
-{
-    struct ingest_fact f;
-    int rc = ingest_read_node_unusable(node, &f, reterr);
-
-    return rc == 0 ? apply_fact(in, &f, reterr) : rc;
 }

@@ -77,7 +77,7 @@ static struct ingest_fact *read_pod(const struct seen *s)
         annotations[n++] = (struct kv){STR(ASSIGNMENT_KEY), *kv_find(record, STR(ASSIGNMENT_KEY))};
     }
     p.annotations = (struct kv_list){annotations, n};
-    assert_int_equal(ingest_read_pod(&in, &arena, &p, f, NULL), 0);
+    assert_int_equal(ingest_read(&in, &arena, &(struct kube_object){.pod = &p}, true, f, NULL), 0);
     return f;
 }
 
