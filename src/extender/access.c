@@ -41,7 +41,7 @@ struct waiter {
 /* A question under way. */
 struct review {
     struct access *access;
-    struct review *next, *prev;
+    struct review *next;
     struct digest token, action;
     char *verb, *path;
     struct waiter *waiters; /* never none */
@@ -117,9 +117,6 @@ static struct review *review_begin(struct access *a, struct digest token, struct
                          .action = action,
                          .verb = str_dup(verb),
                          .path = str_dup(path)};
-    if (r->next != NULL) {
-        r->next->prev = r;
-    }
     a->reviews = r;
     a->review_n++;
     return r;
@@ -127,14 +124,12 @@ static struct review *review_begin(struct access *a, struct digest token, struct
 
 static void review_unlink(struct review *r)
 {
-    if (r->prev != NULL) {
-        r->prev->next = r->next;
-    } else {
-        r->access->reviews = r->next;
+    struct review **at = &r->access->reviews;
+
+    while (*at != r) {
+        at = &(*at)->next;
     }
-    if (r->next != NULL) {
-        r->next->prev = r->prev;
-    }
+    *at = r->next;
     r->access->review_n--;
     for (const struct waiter *w = r->waiters; w != NULL; w = w->next) {
         r->access->waiter_n--;
