@@ -85,38 +85,47 @@ static bool read_record(const struct ingest *in, struct arena *a, const struct p
     return true;
 }
 
-static int read_pod(const struct ingest *in, struct arena *a, const struct pod *pod, struct ingest_fact *ret,
-                    struct err *reterr)
+/* What is known of every pod that has a uid. */
+static struct ledger_op pod_op(const struct pod *pod, const struct demand *demand)
 {
-    const struct str *text = kv_find(pod->annotations, STR(ASSIGNMENT_KEY));
-    const struct str *record = text != NULL && text->n > 0 ? text : NULL; /* overwritten with nothing: none */
-
     if (pod_is_terminal(pod)) {
-        ret->op = (struct ledger_op){.kind = LEDGER_POD_GONE, .name = pod->uid};
-        return 0;
+        return (struct ledger_op){.kind = LEDGER_POD_GONE, .name = pod->uid};
     }
-    ret->op = (struct ledger_op){
+    return (struct ledger_op){
         .kind = LEDGER_POD_OBSERVED,
         .pod = {.uid = pod->uid,
                 .namespace_ = pod->namespace_,
                 .name = pod->name,
                 .node_name = pod->node_name,
-                .nominated_node = pod->nominated_node_name,
                 .version = pod_version(pod),
                 .deleting = pod->deleting,
                 .created_ms = pod->created_ms,
-                .priority = pod->priority,
-                .claims_record = record != NULL && pod->node_name.n == 0,
-                .annotation_bytes = binding_kept_bytes(pod->annotations, (struct kv_list){0}),
-                .init_containers = pod->init_containers,
-                .init_container_n = pod->init_container_n,
-                .tolerations = pod->tolerations,
-                .toleration_n = pod->toleration_n,
-                .demand = &ret->demand},
+                .demand = demand},
     };
+}
+
+static int read_pod(const struct ingest *in, struct arena *a, const struct pod *pod, struct ingest_fact *ret,
+                    struct err *reterr)
+{
+    const struct str *text = kv_find(pod->annotations, STR(ASSIGNMENT_KEY));
+    const struct str *record = text != NULL && text->n > 0 ? text : NULL; /* overwritten with nothing: none */
+    struct ledger_pod_fact *f = &ret->op.pod;
+
+    ret->op = pod_op(pod, &ret->demand);
+    if (ret->op.kind == LEDGER_POD_GONE) {
+        return 0;
+    }
+    f->nominated_node = pod->nominated_node_name;
+    f->priority = pod->priority;
+    f->claims_record = record != NULL && pod->node_name.n == 0;
+    f->annotation_bytes = binding_kept_bytes(pod->annotations, (struct kv_list){0});
+    f->init_containers = pod->init_containers;
+    f->init_container_n = pod->init_container_n;
+    f->tolerations = pod->tolerations;
+    f->toleration_n = pod->toleration_n;
     if (!dialect_demand(in->policy, pod, a, &ret->demand) ||
-        !dialect_label_hashes(pod, a, &ret->op.pod.label_hashes, &ret->op.pod.label_n) ||
-        (pod->node_name.n == 0 && !dialect_leftovers(pod->annotations, a, &ret->op.pod.leftovers))) {
+        !dialect_label_hashes(pod, a, &f->label_hashes, &f->label_n) ||
+        (pod->node_name.n == 0 && !dialect_leftovers(pod->annotations, a, &f->leftovers))) {
         return arena_full(reterr, "pod", pod->name);
     }
     /* A record on a pod that is not bound is somebody's text, not a decision. */
@@ -131,22 +140,8 @@ static int read_pod_unusable(const struct pod *pod, struct ingest_fact *ret, str
     if (pod->uid.n == 0) {
         return err_set(reterr, ERR_INVALID, "a pod without a readable uid");
     }
-    if (pod_is_terminal(pod)) {
-        ret->op = (struct ledger_op){.kind = LEDGER_POD_GONE, .name = pod->uid};
-        return 0;
-    }
     ret->demand = (struct demand){.defect = DEMAND_TOO_LARGE, .dialect = ""};
-    ret->op = (struct ledger_op){
-        .kind = LEDGER_POD_OBSERVED,
-        .pod = {.uid = pod->uid,
-                .namespace_ = pod->namespace_,
-                .name = pod->name,
-                .node_name = pod->node_name,
-                .version = pod_version(pod),
-                .deleting = pod->deleting,
-                .created_ms = pod->created_ms,
-                .demand = &ret->demand},
-    };
+    ret->op = pod_op(pod, &ret->demand);
     return 0;
 }
 
