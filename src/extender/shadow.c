@@ -22,10 +22,9 @@ struct job {
     struct resolved_plan live, candidate; /* their plans are in: */
     struct pack_plan *plans;
     bool ruled;
+    struct view_pod pod; /* without labels */
     struct demand *demand;
     char *text;
-    struct str uid, namespace_;
-    int32_t priority;
     struct str *names;
     size_t name_n;
 };
@@ -91,8 +90,8 @@ static void copy_names(struct job *j, const struct view_pod *pod, const struct s
     for (size_t i = 0; i < name_n; i++) {
         j->names[i] = str_put(&at, names[i]);
     }
-    j->uid = str_put(&at, pod->uid);
-    j->namespace_ = str_put(&at, pod->namespace_);
+    j->pod.uid = str_put(&at, pod->uid);
+    j->pod.namespace_ = str_put(&at, pod->namespace_);
 }
 
 /* Plans of its own: those of the policy may be gone by then. */
@@ -117,8 +116,8 @@ static struct job *job_new(const struct placement_context *c, const struct view_
     j->plans = xcalloc(j->live.n + j->candidate.n, sizeof(*j->plans));
     own_plans(&j->live, j->plans);
     own_plans(&j->candidate, j->plans + j->live.n);
-    j->demand = demand_copy(pod->demand);
-    j->priority = pod->priority;
+    j->pod.demand = j->demand = demand_copy(pod->demand);
+    j->pod.priority = pod->priority;
     copy_names(j, pod, names, name_n);
     return j;
 }
@@ -196,14 +195,12 @@ static void look_ahead(struct shadow *s, const struct resolved_plan *resolved_pl
 
 static bool compare(struct shadow *s, struct job *j, struct arena *a, struct shadow_difference *ret)
 {
-    const struct view_pod pod = {
-        .uid = j->uid, .namespace_ = j->namespace_, .priority = j->priority, .demand = j->demand};
     struct shadow_decision t = {.mirror = &s->mirror, .demand = j->demand};
     struct store_shadow from;
     struct shadow_choice live, candidate;
     uint32_t *nodes = ARENA_ARRAY(a, j->name_n, uint32_t);
 
-    if (nodes == NULL || store_shadow(s->store, a, &pod, &s->mirror, &from, NULL) != 0 || !from.plain) {
+    if (nodes == NULL || store_shadow(s->store, a, &j->pod, &s->mirror, &from, NULL) != 0 || !from.plain) {
         return false;
     }
     follow_names(s);
