@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define NS_PER_MS INT64_C(1000000)
-#define NS_PER_S INT64_C(1000000000)
 
 const char *audit_result_name(enum audit_result r)
 {

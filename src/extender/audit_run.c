@@ -158,8 +158,8 @@ static int compare(struct audit *a, enum kube_resource resource, uint64_t *ret_n
     }
     *ret_n = a->seen_n;
     qsort(a->seen, a->seen_n, sizeof(*a->seen), by_number);
-    while (resource == KUBE_PODS ? store_audit_pods(a->ingest.store, &at, on_entry, a)
-                                 : store_audit_nodes(a->ingest.store, &at, on_entry, a)) {
+    while (store_audit_next(a->ingest.store, resource == KUBE_PODS ? ledger_audit_pods : ledger_audit_nodes, &at,
+                            on_entry, a)) {
     }
     return 0;
 }

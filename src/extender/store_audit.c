@@ -40,22 +40,12 @@ int store_repair(struct store *s, struct ledger *scratch, struct ledger_op *op, 
     return rc;
 }
 
-bool store_audit_pods(struct store *s, uint32_t *at, store_audit_fn *fn, void *ctx)
+bool store_audit_next(struct store *s, store_audit_next_fn *next, uint32_t *at, store_audit_fn *fn, void *ctx)
 {
     bool more;
 
     mutex_lock(&s->lock);
-    more = ledger_audit_pods(s->ledger, at, AUDIT_SLICE, fn, ctx);
-    mutex_unlock(&s->lock);
-    return more;
-}
-
-bool store_audit_nodes(struct store *s, uint32_t *at, store_audit_fn *fn, void *ctx)
-{
-    bool more;
-
-    mutex_lock(&s->lock);
-    more = ledger_audit_nodes(s->ledger, at, AUDIT_SLICE, fn, ctx);
+    more = next(s->ledger, at, AUDIT_SLICE, fn, ctx);
     mutex_unlock(&s->lock);
     return more;
 }
