@@ -209,6 +209,8 @@ int binder_new(struct policy_set *book, struct kube_client *client, const struct
     condvar_init(&b->wake, "binder wake");
     rc = thread_start(&b->thread, "binder", timer_main, b, reterr);
     if (rc != 0) {
+        condvar_destroy(&b->wake);
+        mutex_destroy(&b->lock);
         free(b);
         return rc;
     }

@@ -157,6 +157,8 @@ int requeue_trigger_new(struct store *store, const struct clock *clock, const st
     condvar_init(&w->changed, "requeue trigger changed");
     rc = thread_start(&w->thread, "requeue", requeue_trigger_main, w, reterr);
     if (rc != 0) {
+        condvar_destroy(&w->changed);
+        mutex_destroy(&w->lock);
         free(w);
         return rc;
     }
