@@ -4,6 +4,7 @@
 #include "base/bug.h"
 #include "base/clock.h"
 #include "base/json_write.h"
+#include "base/printable.h"
 #include "kube/names.h"
 
 #include <inttypes.h>
@@ -93,51 +94,22 @@ static char *event_time(int64_t wall_ms, char buf[EVENT_TIME_MAX])
     return buf;
 }
 
-/* Bytes of the character at p, n > 0 bytes available; 0: no UTF-8, or of a lead byte after which
- * some continuations are not allowed. */
-static size_t plain_sequence_n(const char *p, size_t n)
-{
-    unsigned char lead = (unsigned char)p[0];
-    size_t want = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-
-    if (lead < 0x80) {
-        return 1;
-    }
-    if (lead < 0xc2 || lead == 0xe0 || lead == 0xed || lead == 0xf0 || lead > 0xf3 || want > n) {
-        return 0;
-    }
-    for (size_t i = 1; i < want; i++) {
-        if (((unsigned char)p[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-    }
-    return want;
-}
-
-/* The JSON writer puts U+FFFD, three bytes, for every byte that is no UTF-8: bytes of doubt count
- * threefold. */
+/* A byte that is not UTF-8 becomes U+FFFD in JSON, which has three. */
 static struct str cut(struct str s, size_t max_bytes)
 {
-    size_t at = 0, bytes = 0;
+    struct str rest = s;
+    size_t bytes = 0;
 
-    while (at < s.n) {
-        size_t n = plain_sequence_n(s.p + at, s.n - at);
-        size_t cost = n;
+    while (rest.n > 0) {
+        size_t n = printable_char_len(rest);
 
-        if (n == 0) {
-            n = 1;
-            while (at + n < s.n && ((unsigned char)s.p[at + n] & 0xc0) == 0x80) {
-                n++;
-            }
-            cost = 3 * n;
-        }
-        if (bytes + cost > max_bytes) {
+        bytes += n == 1 && (unsigned char)rest.p[0] >= 0x80 ? 3 : n;
+        if (bytes > max_bytes) {
             break;
         }
-        bytes += cost;
-        at += n;
+        rest = str_drop(rest, n);
     }
-    return (struct str){s.p, at};
+    return (struct str){s.p, s.n - rest.n};
 }
 
 static void write_object(struct json_writer *w, const char *key, const struct event_object *o)

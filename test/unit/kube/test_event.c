@@ -150,10 +150,10 @@ static void post__long_texts__are_cut_at_whole_characters(void **state)
         size_t bytes; /* of what remains of a note */
     } rows[] = {
         {"x", 1024},
-        {"\xc3\xa9", 1024},        /* two bytes each */
-        {"\xe6\x97\xa5", 1023},    /* three */
-        {"\xf0\x9f\x98\x80", 340}, /* four, counted threefold: the writer may have to replace them */
-        {"\xff", 6 * 341},         /* no UTF-8: 341 times \ufffd, six bytes as an escape */
+        {"\xc3\xa9", 1024},         /* two bytes each */
+        {"\xe6\x97\xa5", 1023},     /* three */
+        {"\xf0\x9f\x98\x80", 1024}, /* four */
+        {"\xff", 6 * 341},          /* no UTF-8: 341 times \ufffd, six bytes as an escape */
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
