@@ -174,21 +174,21 @@ struct store_head {
     size_t tenant_n;
     struct demand_histogram_report demand_histogram; /* at that generation, too */
     struct forecast_report forecast;                 /* of the last decision that looked ahead */
-    struct incident *incidents; /* of a walk: the first STORE_INCIDENTS_MAX, the caller's to free; else NULL */
+    struct incident *incidents; /* of an iterator: the first STORE_INCIDENTS_MAX, the caller's to free; else NULL */
 };
 #define STORE_INCIDENTS_MAX 1000
 /* Text is in `a`; where that is full there are no tenants. */
 void store_head(struct store *s, struct arena *a, struct store_head *ret);
 
-/* A walk (core/ledger/snapshot_iterator.h), a section of at most STORE_ITERATOR_SECTION nodes at a time under the lock.
- * Used by one thread at a time; close it before the store is freed. `ret_head` as store_head() would say at its
- * generation. */
+/* An iterator of core/ledger/snapshot_iterator.h, with a section of at most STORE_ITERATOR_SECTION nodes at a time
+ * under the lock. Used by one thread at a time; close it before the store is freed. `ret_head` as store_head() would
+ * say at its generation. */
 #define STORE_ITERATOR_SECTION 4
 struct store_iterator;
 struct store_iterator *store_iterator_open(struct store *s, const struct snapshot_iterator_filter *filter,
                                            size_t max_bytes, struct arena *a, struct store_head *ret_head);
-enum snapshot_iterator_step store_iterator_next(struct store_iterator *w, struct arena *a, struct snapshot *ret);
-void store_iterator_close(struct store_iterator *w); /* NULL is fine */
+enum snapshot_iterator_step store_iterator_next(struct store_iterator *it, struct arena *a, struct snapshot *ret);
+void store_iterator_close(struct store_iterator *it); /* NULL is fine */
 uint64_t store_generation(struct store *s);
 /* mirror_follow(), growing as needed without the lock; and forecast_follow() to its end, in short sections. */
 struct mirror;

@@ -59,7 +59,7 @@ void store_stamp(struct store *s, struct ledger_op *op)
 int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_status *ret_before,
                        struct ledger_status *ret_after, struct err *reterr)
 {
-    uint64_t room;
+    uint64_t capacity;
     bool reserved;
     int rc;
 
@@ -69,12 +69,12 @@ int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_stat
     if (ret_before != NULL) {
         ledger_status(s->ledger, op, ret_before);
     }
-    room = ledger_capacity_generation(s->ledger);
+    capacity = ledger_capacity_generation(s->ledger);
     rc = ledger_apply(s->ledger, op, reterr);
     if (ret_after != NULL) {
         ledger_status(s->ledger, op, ret_after);
     }
-    store_unlock_and_tell(s, room);
+    store_unlock_and_tell(s, capacity);
     if (reserved) {
         store_tell_reserved(s, op->pod.uid);
     }

@@ -45,9 +45,9 @@ struct store {
 /* Under the lock: what the store knows about the moment of an op. */
 void store_stamp(struct store *s, struct ledger_op *op);
 
-/* The end of a section that applied something: gives the lock back, then tells who wants to hear. `room` is
+/* The end of a section that applied something: gives the lock back, then tells who wants to hear. `capacity` is
  * ledger_capacity_generation() from before. More news than fit into one telling wait for the next op. */
-void store_unlock_and_tell(struct store *s, uint64_t room);
+void store_unlock_and_tell(struct store *s, uint64_t capacity);
 
 /* Under the lock: is it an observation of a pod whose Binding is under way? */
 bool store_is_about_reserved(struct store *s, const struct ledger_op *op);

@@ -7,41 +7,41 @@
 
 struct store_iterator {
     struct store *store;
-    struct snapshot_iterator *walk;
+    struct snapshot_iterator *iterator;
 };
 
 struct store_iterator *store_iterator_open(struct store *s, const struct snapshot_iterator_filter *filter,
                                            size_t max_bytes, struct arena *a, struct store_head *ret_head)
 {
-    struct store_iterator *w = xcalloc(1, sizeof(*w));
+    struct store_iterator *it = xcalloc(1, sizeof(*it));
 
-    w->store = s;
+    it->store = s;
     mutex_lock(&s->lock);
-    w->walk = snapshot_iterator_open(s->ledger, filter, max_bytes, &ret_head->totals);
+    it->iterator = snapshot_iterator_open(s->ledger, filter, max_bytes, &ret_head->totals);
     store_head_locked(s, a, ret_head);
     ret_head->incidents = ledger_incidents(s->ledger, STORE_INCIDENTS_MAX);
     mutex_unlock(&s->lock);
-    return w;
+    return it;
 }
 
-enum snapshot_iterator_step store_iterator_next(struct store_iterator *w, struct arena *a, struct snapshot *ret)
+enum snapshot_iterator_step store_iterator_next(struct store_iterator *it, struct arena *a, struct snapshot *ret)
 {
     enum snapshot_iterator_step step;
 
-    mutex_lock(&w->store->lock);
-    step = snapshot_iterator_next(w->store->ledger, w->walk, STORE_ITERATOR_SECTION, a, ret);
-    mutex_unlock(&w->store->lock);
+    mutex_lock(&it->store->lock);
+    step = snapshot_iterator_next(it->store->ledger, it->iterator, STORE_ITERATOR_SECTION, a, ret);
+    mutex_unlock(&it->store->lock);
     return step;
 }
 
-void store_iterator_close(struct store_iterator *w)
+void store_iterator_close(struct store_iterator *it)
 {
-    if (w == NULL) {
+    if (it == NULL) {
         return;
     }
-    mutex_lock(&w->store->lock);
-    snapshot_iterator_close(w->store->ledger, w->walk);
-    mutex_unlock(&w->store->lock);
-    snapshot_iterator_free(w->walk);
-    free(w);
+    mutex_lock(&it->store->lock);
+    snapshot_iterator_close(it->store->ledger, it->iterator);
+    mutex_unlock(&it->store->lock);
+    snapshot_iterator_free(it->iterator);
+    free(it);
 }
