@@ -7,7 +7,7 @@
 
 struct store_iterator {
     struct store *store;
-    struct snapshot_iterator *iterator;
+    struct snapshot_iterator *snapshot;
 };
 
 struct store_iterator *store_iterator_open(struct store *s, const struct snapshot_iterator_filter *filter,
@@ -17,7 +17,7 @@ struct store_iterator *store_iterator_open(struct store *s, const struct snapsho
 
     it->store = s;
     mutex_lock(&s->lock);
-    it->iterator = snapshot_iterator_open(s->ledger, filter, max_bytes, &ret_head->totals);
+    it->snapshot = snapshot_iterator_open(s->ledger, filter, max_bytes, &ret_head->totals);
     store_head_locked(s, a, ret_head);
     ret_head->incidents = ledger_incidents(s->ledger, STORE_INCIDENTS_MAX);
     mutex_unlock(&s->lock);
@@ -29,7 +29,7 @@ enum snapshot_iterator_step store_iterator_next(struct store_iterator *it, struc
     enum snapshot_iterator_step step;
 
     mutex_lock(&it->store->lock);
-    step = snapshot_iterator_next(it->store->ledger, it->iterator, STORE_ITERATOR_SECTION, a, ret);
+    step = snapshot_iterator_next(it->store->ledger, it->snapshot, STORE_ITERATOR_SECTION, a, ret);
     mutex_unlock(&it->store->lock);
     return step;
 }
@@ -40,8 +40,8 @@ void store_iterator_close(struct store_iterator *it)
         return;
     }
     mutex_lock(&it->store->lock);
-    snapshot_iterator_close(it->store->ledger, it->iterator);
+    snapshot_iterator_close(it->store->ledger, it->snapshot);
     mutex_unlock(&it->store->lock);
-    snapshot_iterator_free(it->iterator);
+    snapshot_iterator_free(it->snapshot);
     free(it);
 }

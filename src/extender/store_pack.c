@@ -45,7 +45,7 @@ static int begin_decision(struct store_decision *d, struct store *s, struct aren
     ret->n = 0;
     ret->generation = v->generation;
     for (size_t i = 0; i < d->plan->n; i++) {
-        pack_query_init(&d->queries[i], v, &d->params[i], d->holds, d->hold_n);
+        pack_query_init(&d->queries[i], v, &d->params[i], d->tentatives, d->tentative_n);
         d->queries[i].seen = seen; /* of all of them: a node belongs to one step */
     }
     return 0;
@@ -175,13 +175,13 @@ static bool prepare(struct store_decision *d, struct store *s, struct arena *a)
 }
 
 int store_pack(struct store *s, struct arena *a, const struct view_pod *pod, const struct pack_plans *plans,
-               const struct pack_tentative *holds, size_t hold_n, const struct str *names, size_t name_n,
+               const struct pack_tentative *tentatives, size_t tentative_n, const struct str *names, size_t name_n,
                struct store_pack_answer *ret, struct err *reterr)
 {
     struct resolved_plan plan;
     struct store_decision d = {.pod = pod,
-                               .holds = holds,
-                               .hold_n = hold_n,
+                               .tentatives = tentatives,
+                               .tentative_n = tentative_n,
                                .names = names,
                                .name_n = name_n,
                                .plan = &plan,

@@ -14,8 +14,8 @@ struct plan_buffers;
 
 struct store_decision {
     const struct view_pod *pod;
-    const struct pack_tentative *holds;
-    size_t hold_n;
+    const struct pack_tentative *tentatives;
+    size_t tentative_n;
     const struct str *names;
     size_t name_n;
 

@@ -86,12 +86,12 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
 
     do { /* mostly once: filter has been here before, and there is nothing left to look at */
         struct ledger_pod pod;
-        uint64_t capacity;
+        uint64_t capacity_before;
 
         r = STORE_UNKNOWN_POD;
         looked_ahead = true;
         mutex_lock(&s->lock);
-        capacity = ledger_capacity_generation(s->ledger);
+        capacity_before = ledger_capacity_generation(s->ledger);
         if (ledger_find_pod(s->ledger, uid, &pod) && str_eq(pod.namespace_, namespace_) && str_eq(pod.name, name)) {
             r = not_ready != NULL ? STORE_NOT_READY : result_of_state(&pod, node_name);
             ret->not_ready = not_ready;
@@ -110,7 +110,7 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
             looked_ahead = look_ahead(s, &params);
             r = looked_ahead ? reserve(s, a, &op, &params, ret, reterr) : r;
         }
-        store_unlock_and_tell(s, capacity); /* a nomination may have ended */
+        store_unlock_and_tell(s, capacity_before); /* a nomination may have ended */
     } while (!looked_ahead);
     return r;
 }
