@@ -78,16 +78,12 @@ struct event {
     struct str note;             /* one or two sentences: what happened, what to do; cut at EVENT_NOTE_MAX */
 };
 
-/* Is anything wrong with the object a caller names? NULL, or the reason: a name or namespace that
- * no API server has. */
-const char *event_check_object(const struct event_object *o);
-
 /* "<name of the object>.<16 hex digits of id>", cut to EVENT_NAME_MAX. Returns buf. */
 char *event_name(struct str object_name, uint64_t id, char buf[EVENT_NAME_MAX + 1]);
 
 /* Appends path and body of the POST. `name` is of event_name, `at_ms` the wall time of the first
  * occurrence; `instance` is cut at EVENT_WORD_MAX bytes.
- *   ERR_INVALID  event_check_object says no
+ *   ERR_INVALID  an object has a name or a namespace that no API server has
  *   ERR_LIMIT    a buffer is too small */
 WARN_UNUSED int event_post(const struct event *e, const char *name, const char *instance, int64_t at_ms,
                            struct strbuf *path, struct strbuf *body, struct err *reterr);

@@ -4,11 +4,10 @@
 #include "base/compiler.h"
 #include "base/hashmap.h"
 #include "base/rng.h"
+#include "extender/event_limits_internal.h"
 
 #include <stdlib.h>
 
-#define OBJECT_BUCKETS 4096
-#define NAMESPACE_BUCKETS 1024
 #define MS INT64_C(1000000)
 
 /* One Event of the API server, and what it has been told. */
@@ -45,22 +44,8 @@ struct event_machine {
         int64_t until_ns; /* no such call before */
         bool known;       /* the log has it */
     } silence[EVENT_CALL_PATCH + 1];
-    /* Token buckets: the time when each is full again. */
-    int64_t calls, objects[OBJECT_BUCKETS], namespaces[NAMESPACE_BUCKETS];
+    struct event_limits limits;
 };
-
-const char *event_outcome_name(enum event_outcome f)
-{
-    static const char *const names[EVENT_OUTCOME__MAX] = {
-        [EVENT_POSTED] = "posted",       [EVENT_COUNTED] = "counted",       [EVENT_REPEATED] = "repeated",
-        [EVENT_LIMITED] = "limited",     [EVENT_QUEUE_FULL] = "queue_full", [EVENT_SILENCED] = "silenced",
-        [EVENT_FORBIDDEN] = "forbidden", [EVENT_REJECTED] = "rejected",     [EVENT_GAVE_UP] = "gave_up",
-        [EVENT_NOWHERE] = "nowhere",
-    };
-
-    BUG_ON((unsigned)f >= EVENT_OUTCOME__MAX);
-    return names[f];
-}
 
 struct event_machine *event_machine_new(const struct event_machine_options *o)
 {
@@ -97,37 +82,6 @@ static void observe(const struct event_machine *m, enum event_reason reason, enu
 static int64_t later(int64_t a, int64_t b)
 {
     return a > b ? a : b;
-}
-
-/* ---- buckets ---- */
-
-static int64_t token_at_ns(int64_t full_ns, int64_t burst, int64_t refill_ms)
-{
-    return full_ns - (burst - 1) * refill_ms * MS;
-}
-
-static void take_token(int64_t *full_ns, int64_t refill_ms, int64_t now_ns)
-{
-    *full_ns = later(*full_ns, now_ns) + refill_ms * MS;
-}
-
-/* A token of the object and one of its namespace, or none. */
-static bool admit(struct event_machine *m, const struct event_object *o, int64_t now_ns)
-{
-    uint64_t ns_hash = hash_str(m->options.key, o->namespace_);
-    uint64_t hash = hash_str(m->options.key, o->name) ^ (ns_hash * 31);
-    int64_t *object = &m->objects[hash % OBJECT_BUCKETS];
-    int64_t *ns = o->kind == EVENT_OBJECT_POD ? &m->namespaces[ns_hash % NAMESPACE_BUCKETS] : NULL;
-
-    if (token_at_ns(*object, EVENT_OBJECT_BURST, EVENT_OBJECT_REFILL_MS) > now_ns ||
-        (ns != NULL && token_at_ns(*ns, EVENT_NAMESPACE_BURST, EVENT_NAMESPACE_REFILL_MS) > now_ns)) {
-        return false;
-    }
-    take_token(object, EVENT_OBJECT_REFILL_MS, now_ns);
-    if (ns != NULL) {
-        take_token(ns, EVENT_NAMESPACE_REFILL_MS, now_ns);
-    }
-    return true;
 }
 
 /* ---- entries and their queue ---- */
@@ -209,11 +163,6 @@ static uint32_t dequeue(struct event_machine *m)
 
 /* ---- recording ---- */
 
-static bool is_silent(const struct event_machine *m, enum event_call call, int64_t now_ns)
-{
-    return m->silence[call].until_ns > now_ns;
-}
-
 static void repeat(struct event_machine *m, uint32_t i, int64_t now_ns, int64_t wall_ms)
 {
     struct entry *e = &m->entries[i];
@@ -275,11 +224,11 @@ void event_machine_record(struct event_machine *m, const struct event *event, in
     if (i != HASHMAP_NONE) {
         drop_entry(m, i); /* long ago: an Event of its own */
     }
-    if (is_silent(m, EVENT_CALL_POST, now_ns)) {
+    if (m->silence[EVENT_CALL_POST].until_ns > now_ns) {
         observe(m, event->reason, EVENT_SILENCED);
     } else if (m->queued_n == EVENT_PENDING_MAX) {
         observe(m, event->reason, EVENT_QUEUE_FULL);
-    } else if (!admit(m, &event->regarding, now_ns)) {
+    } else if (!event_limits_admit(&m->limits, m->options.key, &event->regarding, now_ns)) {
         observe(m, event->reason, EVENT_LIMITED);
     } else if (!add(m, event, hash, now_ns, wall_ms)) {
         observe(m, event->reason, EVENT_REJECTED);
@@ -324,11 +273,10 @@ enum event_call event_machine_next(struct event_machine *m, int64_t now_ns, stru
     *ret_wake_ns = INT64_MAX;
     while (m->queued_n > 0) {
         struct entry *e = first_queued(m);
-        int64_t token_ns = token_at_ns(m->calls, EVENT_CALLS_BURST, EVENT_CALLS_REFILL_MS);
-        int64_t ready_ns = m->hurry ? m->pause_until_ns : later(m->pause_until_ns, token_ns);
+        int64_t ready_ns = m->hurry ? m->pause_until_ns : later(m->pause_until_ns, event_limits_call_at_ns(&m->limits));
 
         m->call = e->told == 0 ? EVENT_CALL_POST : EVENT_CALL_PATCH;
-        if (is_silent(m, m->call, now_ns)) {
+        if (m->silence[m->call].until_ns > now_ns) {
             lose_first(m, EVENT_SILENCED, true);
             continue;
         }
@@ -337,7 +285,7 @@ enum event_call event_machine_next(struct event_machine *m, int64_t now_ns, stru
             break;
         }
         write_call(m, e, path, body);
-        take_token(&m->calls, EVENT_CALLS_REFILL_MS, now_ns);
+        event_limits_called(&m->limits, now_ns);
         m->sent_count = m->call == EVENT_CALL_POST ? 1 : e->count;
         m->flying = true;
         return m->call;

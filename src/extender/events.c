@@ -35,6 +35,19 @@ struct events {
     int http_status; /* of the answer; 0: none */
 };
 
+const char *event_outcome_name(enum event_outcome f)
+{
+    static const char *const names[EVENT_OUTCOME__MAX] = {
+        [EVENT_POSTED] = "posted",       [EVENT_COUNTED] = "counted",       [EVENT_REPEATED] = "repeated",
+        [EVENT_LIMITED] = "limited",     [EVENT_QUEUE_FULL] = "queue_full", [EVENT_SILENCED] = "silenced",
+        [EVENT_FORBIDDEN] = "forbidden", [EVENT_REJECTED] = "rejected",     [EVENT_GAVE_UP] = "gave_up",
+        [EVENT_NOWHERE] = "nowhere",
+    };
+
+    BUG_ON((unsigned)f >= EVENT_OUTCOME__MAX);
+    return names[f];
+}
+
 /* ---- recording ---- */
 
 void events_record(struct events *e, const struct event *event)

@@ -44,7 +44,8 @@ const struct event_words *event_words(enum event_reason r)
     return &words[r];
 }
 
-const char *event_check_object(const struct event_object *o)
+/* NULL, or what is wrong with the object a caller names: no API server has such a name or namespace. */
+static const char *check_object(const struct event_object *o)
 {
     switch (o->kind) {
     case EVENT_OBJECT_POD:
@@ -130,7 +131,7 @@ static void write_object(struct json_writer *w, const char *key, const struct ev
 
 static int check(const struct event_object *o, struct err *reterr)
 {
-    const char *why = event_check_object(o);
+    const char *why = check_object(o);
 
     return why == NULL ? 0 : err_set(reterr, ERR_INVALID, "%s: \"%.*s\"", why, STR_ARG(o->name));
 }

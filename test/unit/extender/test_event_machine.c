@@ -166,7 +166,7 @@ static void series__after_quiet_time__is_over(void **state)
     assert_true(t.wake_ns == INT64_MAX);
     record("p");
     expect_accepted(EVENT_CALL_POST);
-    assert_int_equal(t.fates[EVENT_REPEATED], 0);
+    assert_int_equal(t.outcomes[EVENT_REPEATED], 0);
 }
 
 static void series__happens_again_while_posting__is_told_next(void **state)
