@@ -38,6 +38,8 @@ size_t str_span(struct str s, const char *chars);
 
 /* A copy of its own with a 0 byte behind it, never NULL; free() it. */
 char *str_dup(struct str s);
+/* Copies `s` to *at, which moves behind it; returns the copy. For several texts in one block. */
+struct str str_put(char **at, struct str s);
 
 /* Cuts the text before the first `sep` off *rest into *ret_part. Returns false when *rest is exhausted
  * (p == NULL), so that "a,b" gives two parts, "a," gives "a" and "", and "" gives one empty part:

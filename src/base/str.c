@@ -95,6 +95,17 @@ char *str_dup(struct str s)
     return copy;
 }
 
+struct str str_put(char **at, struct str s)
+{
+    struct str copy = {*at, s.n};
+
+    if (s.n > 0) {
+        memcpy(*at, s.p, s.n);
+    }
+    *at += s.n;
+    return copy;
+}
+
 bool str_split(struct str *rest, char sep, struct str *ret_part)
 {
     if (rest->p == NULL) {
