@@ -49,7 +49,7 @@ static bool is_of(const struct httpd_conn *c, const struct httpd_listener *l, co
 }
 
 /* Drops the one that can best be spared; false when nobody can. */
-static bool grow(struct httpd_listener *l, const struct in6_addr *peer)
+static bool make_room(struct httpd_listener *l, const struct in6_addr *peer)
 {
     const int64_t now_ns = clock_mono_ns(l->server->config.clock);
     struct httpd_conn *victim = NULL;
@@ -110,9 +110,9 @@ enum MHD_Result httpd_admit(void *cls, const struct sockaddr *sa, socklen_t len)
     struct in6_addr peer;
     bool admitted = true;
     mutex_lock(&s->conns_lock);
-    if (httpd_conn_peer(sa, &peer) && own_part_is_full(l, &peer) && !grow(l, &peer)) {
+    if (httpd_conn_peer(sa, &peer) && own_part_is_full(l, &peer) && !make_room(l, &peer)) {
         admitted = refuse(l, HTTPD_DROP_FULL_FOR_ADDRESS);
-    } else if (l->conn_n >= l->config.connection_max && !grow(l, NULL)) {
+    } else if (l->conn_n >= l->config.connection_max && !make_room(l, NULL)) {
         admitted = refuse(l, HTTPD_DROP_FULL);
     }
     mutex_unlock(&s->conns_lock);
