@@ -21,39 +21,17 @@ static bool decode_taint_effect(struct json_reader *r, void *at)
     return true;
 }
 
-static bool decode_taint(struct json_reader *r, struct taint *t)
-{
-    static const struct kube_field fields[] = {
-        {STR("key"), kube_decode_text, offsetof(struct taint, key)},
-        {STR("value"), kube_decode_text, offsetof(struct taint, value)},
-        {STR("effect"), decode_taint_effect, offsetof(struct taint, effect)},
-    };
-    *t = (struct taint){.effect = TAINT_OTHER};
-    return kube_decode_object(r, fields, ARRAY_LEN(fields), t);
-}
+static const struct kube_field taint_fields[] = {
+    {STR("key"), kube_decode_text, offsetof(struct taint, key)},
+    {STR("value"), kube_decode_text, offsetof(struct taint, value)},
+    {STR("effect"), decode_taint_effect, offsetof(struct taint, effect)},
+    {STR_NULL},
+};
 
 bool kube_decode_taints(struct json_reader *r, void *at)
 {
     struct node *node = at;
-    struct taint *items = NULL;
-    size_t n = 0, cap = 0;
-    if (json_accept_null(r)) {
-        return true;
-    }
-    json_array_begin(r);
-    while (json_array_next(r)) {
-        struct taint *buffer = kube_decode_grow(r, items, n, &cap, sizeof(*items));
-        if (buffer == NULL) {
-            return false;
-        }
-        items = buffer;
-        if (!decode_taint(r, &items[n])) {
-            return false;
-        }
-        n++;
-    }
-    node->taints = items;
-    node->taint_n = n;
+    node->taints = kube_decode_array(r, taint_fields, sizeof(*node->taints), &node->taint_n);
     return !json_failed(r);
 }
 
@@ -95,39 +73,19 @@ static bool decode_operator(struct json_reader *r, void *at)
     return true;
 }
 
-static bool decode_toleration(struct json_reader *r, struct toleration *t)
-{
-    static const struct kube_field fields[] = {
-        {STR("key"), kube_decode_text, offsetof(struct toleration, key)},
-        {STR("operator"), decode_operator, offsetof(struct toleration, operator_)},
-        {STR("value"), kube_decode_text, offsetof(struct toleration, value)},
-        {STR("effect"), decode_toleration_effect, offsetof(struct toleration, effect)},
-    };
-    *t = (struct toleration){.operator_ = TOLERATION_EQUAL, .effect = TOLERATES_ALL};
-    return kube_decode_object(r, fields, ARRAY_LEN(fields), t);
-}
+/* Without an operator it is Equal, without an effect it tolerates all of them: their zeros. */
+static const struct kube_field toleration_fields[] = {
+    {STR("key"), kube_decode_text, offsetof(struct toleration, key)},
+    {STR("operator"), decode_operator, offsetof(struct toleration, operator_)},
+    {STR("value"), kube_decode_text, offsetof(struct toleration, value)},
+    {STR("effect"), decode_toleration_effect, offsetof(struct toleration, effect)},
+    {STR_NULL},
+};
+_Static_assert(TOLERATION_EQUAL == 0 && TOLERATES_ALL == 0 && TAINT_OTHER == 0, "what a field that is absent means");
 
 bool kube_decode_tolerations(struct json_reader *r, void *at)
 {
     struct pod *pod = at;
-    struct toleration *items = NULL;
-    size_t n = 0, cap = 0;
-    if (json_accept_null(r)) {
-        return true;
-    }
-    json_array_begin(r);
-    while (json_array_next(r)) {
-        struct toleration *buffer = kube_decode_grow(r, items, n, &cap, sizeof(*items));
-        if (buffer == NULL) {
-            return false;
-        }
-        items = buffer;
-        if (!decode_toleration(r, &items[n])) {
-            return false;
-        }
-        n++;
-    }
-    pod->tolerations = items;
-    pod->toleration_n = n;
+    pod->tolerations = kube_decode_array(r, toleration_fields, sizeof(*pod->tolerations), &pod->toleration_n);
     return !json_failed(r);
 }
