@@ -100,7 +100,7 @@ void *httpd_request_on_target(void *cls, const char *target, struct MHD_Connecti
     req->conn = info->socket_context;
     req->mhd = mhd;
     req->start_ns = clock_mono_ns(l->server->config.clock);
-    req->target = arena_str(&req->arena, str_of(target));
+    req->target = arena_str(&req->arena, str_of(target)); /* libmicrohttpd cuts its own up */
     req->raw_target = str_of(target);
     httpd_conn_request_begins(req->conn);
     return req;

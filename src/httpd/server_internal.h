@@ -77,7 +77,8 @@ struct httpd_request {
     struct httpd_request *prev, *next; /* suspended list or pool, server.lock */
 
     struct arena arena;
-    struct str target, method, path;
+    struct str method, path;
+    struct str target;     /* as sent; until the head has been read */
     struct str raw_target; /* in libmicrohttpd's buffer; until the head has been checked */
     uintptr_t head_end;    /* where the body must begin; 0: not checked */
     bool body_begun;

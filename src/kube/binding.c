@@ -138,21 +138,6 @@ int kube_pod_path(struct str namespace_, struct str name, struct strbuf *path, s
 
 /* ---- replies ---- */
 
-static const char *const reply_names[BIND_REPLY__MAX] = {
-    [BIND_BOUND] = "bound",
-    [BIND_UNAUTHORIZED] = "unauthorized",
-    [BIND_RETRY_AFTER] = "retry_after",
-    [BIND_CONFLICT] = "conflict",
-    [BIND_LOST] = "lost",
-    [BIND_NOT_SENT] = "not_sent",
-    [BIND_REFUSED] = "refused",
-};
-
-const char *bind_reply_name(enum bind_reply reply)
-{
-    return reply_names[reply];
-}
-
 static const struct status_row {
     int http_status;
     struct bind_answer answer;

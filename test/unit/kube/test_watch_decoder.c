@@ -51,7 +51,9 @@ static int on_unusable(void *ctx, enum watch_event_type type, struct str object,
     (void)reterr;
     kube_salvage_pod(object, &p);
     strbuf_addf(&f->told, "unusable %s %.*s: %s\n", watch_event_type_name(type), STR_ARG(p.name),
-                err_code_name(why->code));
+                why->code == ERR_PARSE     ? "parse"
+                : why->code == ERR_INVALID ? "invalid"
+                                           : "limit");
     return 0;
 }
 
