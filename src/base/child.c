@@ -278,9 +278,7 @@ static int wait_for_the_end(struct run *r, int64_t timeout_ms, const atomic_bool
 
 void child_end_fini(struct child_end *e)
 {
-    if (e->output.cap > 0) {
-        explicit_bzero(e->output.p, e->output.cap);
-    }
+    strbuf_wipe(&e->output);
     strbuf_fini(&e->output);
     explicit_bzero(e->words, sizeof(e->words));
 }
