@@ -56,7 +56,8 @@ static bool make_room(struct httpd_listener *l, const struct in6_addr *peer)
     enum rank best = RANK_NEVER;
     int64_t victim_state = 0;
     int64_t oldest_ns = 0;
-    for (struct httpd_conn *c = l->server->conns; c != NULL; c = c->next) {
+    struct httpd_conn *c;
+    LIST_FOREACH (c, &l->server->conns, link) {
         if (!is_of(c, l, peer)) {
             continue;
         }
@@ -89,7 +90,8 @@ static bool own_part_is_full(const struct httpd_listener *l, const struct in6_ad
     if (l->config.connection_max_per_address == 0 || is_loopback(peer)) {
         return false;
     }
-    for (const struct httpd_conn *c = l->server->conns; c != NULL; c = c->next) {
+    const struct httpd_conn *c;
+    LIST_FOREACH (c, &l->server->conns, link) {
         n += is_of(c, l, peer);
     }
     return n >= l->config.connection_max_per_address;

@@ -8,31 +8,6 @@
 
 #define NS_PER_MS INT64_C(1000000)
 
-void call_list_init(struct call_list *l)
-{
-    l->first = NULL;
-    l->end = &l->first;
-}
-
-void call_list_append(struct call_list *l, struct call *call)
-{
-    call->next = NULL;
-    *l->end = call;
-    l->end = &call->next;
-}
-
-struct call *call_list_take(struct call_list *l)
-{
-    struct call *call = l->first;
-    if (call != NULL) {
-        l->first = call->next;
-        if (l->first == NULL) {
-            l->end = &l->first;
-        }
-    }
-    return call;
-}
-
 static char *copy(const char *text)
 {
     return text != NULL ? str_dup(str_of(text)) : NULL;

@@ -143,7 +143,7 @@ static void slot_end(struct call_queue *q, struct slot *slot, const struct kube_
     /* A 401 has changed nothing, whatever the method; unless it answers a second copy only. */
     if (again && !call->sent_again && !outcome->sent_again) {
         call->sent_again = true;
-        call_list_append(&q->waiting, call);
+        STAILQ_INSERT_TAIL(&q->waiting, call, link);
     } else {
         call_finish(q, call, outcome, strbuf_view(&response));
     }
@@ -173,11 +173,8 @@ static void take_results(struct call_queue *q)
 /* Returns whether to stop. */
 static bool take_incoming(struct call_queue *q)
 {
-    struct call *call;
     mutex_lock(&q->lock);
-    while ((call = call_list_take(&q->incoming)) != NULL) {
-        call_list_append(&q->waiting, call);
-    }
+    STAILQ_CONCAT(&q->waiting, &q->incoming);
     bool stopping = q->stopping;
     mutex_unlock(&q->lock);
     return stopping;
@@ -186,15 +183,13 @@ static bool take_incoming(struct call_queue *q)
 /* Begins what there is room for, ends what waited too long; the next deadline among the waiting. */
 static int64_t serve_waiting(struct call_queue *q, int64_t now_ns)
 {
-    struct call_list all = q->waiting;
+    struct call_list all = STAILQ_HEAD_INITIALIZER(all);
     int64_t next_ns = INT64_MAX;
     struct call *call;
-    if (all.first == NULL) {
-        all.end = &all.first;
-    }
-    call_list_init(&q->waiting);
+    STAILQ_CONCAT(&all, &q->waiting);
     q->no_identity = false;
-    while ((call = call_list_take(&all)) != NULL) {
+    while ((call = STAILQ_FIRST(&all)) != NULL) {
+        STAILQ_REMOVE_HEAD(&all, link);
         if (call->deadline_ns <= now_ns) {
             call_fail(q, call, KUBE_NOT_SENT, "no free connection before the deadline");
         } else if (q->used_n < q->slot_n && !q->no_identity && slot_begin(q, call, now_ns)) {
@@ -202,7 +197,7 @@ static int64_t serve_waiting(struct call_queue *q, int64_t now_ns)
         } else {
             q->no_identity = q->no_identity || q->used_n < q->slot_n;
             next_ns = call->deadline_ns < next_ns ? call->deadline_ns : next_ns;
-            call_list_append(&q->waiting, call);
+            STAILQ_INSERT_TAIL(&q->waiting, call, link);
         }
     }
     return next_ns;
@@ -220,7 +215,8 @@ static void cancel_all(struct call_queue *q)
             slot_end(q, slot, &outcome);
         }
     }
-    while ((call = call_list_take(&q->waiting)) != NULL) {
+    while ((call = STAILQ_FIRST(&q->waiting)) != NULL) {
+        STAILQ_REMOVE_HEAD(&q->waiting, link);
         call_fail(q, call, KUBE_CANCELLED, "stopping");
     }
 }
@@ -234,7 +230,7 @@ static void *client_main(void *ctx)
         int active, wait_ms = IDLE_POLL_MS;
         BUG_ON(curl_multi_perform(q->multi, &active) != CURLM_OK);
         take_results(q);
-        if (q->waiting.first != NULL && q->used_n < q->slot_n && !q->no_identity) {
+        if (!STAILQ_EMPTY(&q->waiting) && q->used_n < q->slot_n && !q->no_identity) {
             continue; /* a result made room */
         }
         if (q->no_identity && next_ns - now_ns > IDENTITY_POLL_MS * NS_PER_MS) {
@@ -258,8 +254,8 @@ int call_queue_new(const struct easy_context *context, uint32_t connections_max,
     q->context = context;
     q->slots = xcalloc(connections_max, sizeof(*q->slots));
     q->slot_n = connections_max;
-    call_list_init(&q->incoming);
-    call_list_init(&q->waiting);
+    STAILQ_INIT(&q->incoming);
+    STAILQ_INIT(&q->waiting);
     mutex_init(&q->lock, "call queue");
     q->multi = curl_multi_init();
     BUG_ON(q->multi == NULL);
@@ -312,7 +308,7 @@ int call_queue_submit(struct call_queue *q, const struct kube_request *request, 
     bool stopping = q->stopping;
     bool full = q->in_flight == KUBE_IN_FLIGHT_MAX;
     if (!stopping && !full) {
-        call_list_append(&q->incoming, call);
+        STAILQ_INSERT_TAIL(&q->incoming, call, link);
         q->in_flight++;
     }
     mutex_unlock(&q->lock);
