@@ -69,9 +69,7 @@ static const char *what_is_wrong(const struct reading *in, const char *api_versi
 
 static char *owned(struct str s)
 {
-    char *p = s.n > 0 ? strndup(s.p, s.n) : NULL;
-    BUG_ON(s.n > 0 && p == NULL);
-    return p;
+    return s.n > 0 ? str_dup(s) : NULL;
 }
 
 int exec_credential_parse(struct str text, const char *api_version, struct exec_credential *ret, struct err *reterr)

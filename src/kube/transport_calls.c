@@ -9,7 +9,6 @@
 #include "base/bug.h"
 #include "base/sync.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define NS_PER_MS INT64_C(1000000)
@@ -59,15 +58,13 @@ static void call_finish(struct call_queue *q, struct call *call, const struct ku
 /* There was no exchange, so the observer hears nothing. */
 static void call_refused(struct call_queue *q, struct call *call, const struct err *why)
 {
-    struct kube_outcome outcome;
-    exchange_refused(why, &outcome);
+    const struct kube_outcome outcome = exchange_refused(why);
     call_finish(q, call, &outcome, STR_NULL);
 }
 
 static void call_fail(struct call_queue *q, struct call *call, enum kube_outcome_kind kind, const char *detail)
 {
-    struct kube_outcome outcome = {.kind = kind, .retry_after_ms = KUBE_NO_RETRY_AFTER};
-    snprintf(outcome.detail, sizeof(outcome.detail), "%.*s", (int)sizeof(outcome.detail) - 1, detail);
+    const struct kube_outcome outcome = kube_outcome_of(kind, detail);
     if (q->context->observe != NULL) {
         q->context->observe(q->context->observe_ctx, call->verb, call->resource, 0,
                             clock_mono_ns(q->context->clock) - call->submitted_ns);

@@ -1,7 +1,9 @@
 #include "kube/watch_decoder.h"
 
+#include "objects_internal.h"
 #include "scan_internal.h"
 
+#include <stddef.h>
 #include <string.h>
 
 static const char *const type_names[WATCH_EVENT_TYPE__MAX] = {
@@ -50,15 +52,17 @@ struct line {
     bool decoded; /* the object went through sink.decode */
 };
 
-static void read_type(struct json_reader *r, struct line *line)
+static bool decode_type(struct json_reader *r, void *at)
 {
+    enum watch_event_type *type = at;
     struct str name;
     if (json_string(r, &name)) {
-        line->type = type_of(name);
-        if (line->type == WATCH_EVENT_TYPE__MAX) {
+        *type = type_of(name);
+        if (*type == WATCH_EVENT_TYPE__MAX) {
             json_fail(r, ERR_PARSE, "unknown type of watch event");
         }
     }
+    return !json_failed(r);
 }
 
 /* The API server writes "type" before "object"; then one pass over the line is enough. */
@@ -84,7 +88,7 @@ static int read_line(struct watch_decoder *d, struct str text, struct line *line
     json_object_begin(r);
     while (json_object_next(r, &key)) {
         if (str_eq(key, STR("type"))) {
-            read_type(r, line);
+            decode_type(r, &line->type);
         } else if (str_eq(key, STR("object"))) {
             read_object(d, line);
         } else {
@@ -106,26 +110,18 @@ static int read_line(struct watch_decoder *d, struct str text, struct line *line
     return 0;
 }
 
-/* Beside the object, whose grammar is checked and nothing else. */
+/* Type and object, of which the grammar is checked and nothing else. */
 static int read_envelope(struct watch_decoder *d, struct str text, struct line *line, struct err *reterr)
 {
-    struct json_reader *r = d->reader;
-    struct str key;
-    json_reader_init(r, text, d->arena);
-    json_object_begin(r);
-    while (json_object_next(r, &key)) {
-        if (str_eq(key, STR("type"))) {
-            read_type(r, line);
-            continue;
-        }
-        bool is_object = str_eq(key, STR("object"));
-        struct str value = STR_NULL;
-        r->as_stored = true;
-        json_raw(r, &value);
-        r->as_stored = false;
-        line->object = is_object ? value : line->object;
-    }
-    return json_read_end(r, reterr);
+    static const struct kube_field fields[] = {
+        {STR("type"), decode_type, offsetof(struct line, type)},
+        {STR("object"), kube_decode_raw, offsetof(struct line, object)},
+        {STR_NULL},
+    };
+    json_reader_init(d->reader, text, d->arena);
+    d->reader->as_stored = true;
+    kube_decode_object(d->reader, fields, line);
+    return json_read_end(d->reader, reterr);
 }
 
 /* Nested beyond all limits: told by brackets and quotes alone. */
