@@ -64,33 +64,11 @@ static bool decode_containers(struct json_reader *r, void *at)
 
 /* ---- pod ---- */
 
-static enum pod_phase phase_of(struct str word)
-{
-    static const struct {
-        struct str word;
-        enum pod_phase phase;
-    } phases[] = {
-        {STR(""), POD_PENDING}, /* not defaulted yet */
-        {STR("Pending"), POD_PENDING}, {STR("Running"), POD_RUNNING}, {STR("Succeeded"), POD_SUCCEEDED},
-        {STR("Failed"), POD_FAILED},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(phases); i++) {
-        if (str_eq(word, phases[i].word)) {
-            return phases[i].phase;
-        }
-    }
-    return POD_PHASE_UNKNOWN;
-}
-
-static bool decode_phase(struct json_reader *r, void *at)
-{
-    struct str word = STR_NULL;
-    if (!kube_decode_text(r, &word)) {
-        return false;
-    }
-    *(enum pod_phase *)at = phase_of(word);
-    return true;
-}
+static const struct kube_word phases[] = {
+    {STR(""), POD_PENDING}, /* not defaulted yet */
+    {STR("Pending"), POD_PENDING}, {STR("Running"), POD_RUNNING},     {STR("Succeeded"), POD_SUCCEEDED},
+    {STR("Failed"), POD_FAILED},   {STR_NULL, POD_PHASE_UNKNOWN},
+};
 
 static const struct kube_field pod_metadata_fields[] = {
     {STR("name"), kube_decode_text, offsetof(struct pod, name)},
@@ -124,7 +102,7 @@ static const struct kube_field pod_spec_fields[] = {
 };
 
 static const struct kube_field pod_status_fields[] = {
-    {STR("phase"), decode_phase, offsetof(struct pod, phase)},
+    {STR("phase"), .offset = offsetof(struct pod, phase), .words = phases},
     {STR("nominatedNodeName"), kube_decode_text, offsetof(struct pod, nominated_node_name)},
     {STR_NULL},
 };
@@ -273,7 +251,7 @@ void kube_salvage_pod(struct str text, struct pod *ret)
         .resource_version = scan_member_text(metadata, STR("resourceVersion")),
         .node_name = scan_member_text(spec, STR("nodeName")),
         .scheduler_name = scan_member_text(spec, STR("schedulerName")),
-        .phase = phase_of(scan_member_text(status, STR("phase"))),
+        .phase = kube_word_value(phases, scan_member_text(status, STR("phase"))),
     };
 }
 

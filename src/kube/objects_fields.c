@@ -5,6 +5,22 @@
 
 #include <string.h>
 
+unsigned kube_word_value(const struct kube_word *words, struct str word)
+{
+    while (words->word.p != NULL && !str_eq(word, words->word)) {
+        words++;
+    }
+    return words->value;
+}
+
+static void decode_word(struct json_reader *r, const struct kube_word *words, void *at)
+{
+    struct str word = STR_NULL;
+    if (kube_decode_text(r, &word)) {
+        *(unsigned *)at = kube_word_value(words, word);
+    }
+}
+
 bool kube_decode_object(struct json_reader *r, const struct kube_field *fields, void *into)
 {
     if (json_accept_null(r)) {
@@ -19,6 +35,8 @@ bool kube_decode_object(struct json_reader *r, const struct kube_field *fields, 
         }
         if (f->key.p == NULL) {
             json_skip(r);
+        } else if (f->words != NULL) {
+            decode_word(r, f->words, (char *)into + f->offset);
         } else if (f->decode == NULL) {
             kube_decode_object(r, f->inner, into);
         } else {

@@ -5,18 +5,27 @@
 
 #include "kube/objects.h"
 
+/* What a word means, a value of an enum. The last row has no word: it is for all others. Absent is as "". */
+struct kube_word {
+    struct str word;
+    unsigned value;
+};
+
 /* A row. A table ends with a row without a key. */
 struct kube_field {
     struct str key;
-    bool (*decode)(struct json_reader *r, void *at); /* NULL: an object of which `inner` is read */
+    bool (*decode)(struct json_reader *r, void *at); /* NULL: an object of which `inner` is read, or one of `words` */
     size_t offset;                                   /* of what `decode` fills, within the struct of the table */
     /* The fields of the value, or of each of its elements: without `decode` they fill the same struct; kube/excerpt.h
      * keeps them and nothing else of it. NULL: all of the value is read. */
     const struct kube_field *inner;
+    const struct kube_word *words; /* an enum is filled */
 };
 
 /* What is read of each kind of object. */
 extern const struct kube_field kube_pod_fields[], kube_node_fields[], kube_slice_fields[];
+
+unsigned kube_word_value(const struct kube_word *words, struct str word);
 
 /* Fills from the object that comes next; null is an object without fields. */
 bool kube_decode_object(struct json_reader *r, const struct kube_field *fields, void *into);
