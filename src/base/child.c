@@ -19,7 +19,7 @@
 extern char **environ;
 
 enum {
-    TICK_MS = 50, /* how soon an end without a last word, and a cancellation, are seen */
+    TICK_MS = 50,       /* how soon an end without a last word, and a cancellation, are seen */
     PIECES_A_TURN = 64, /* of its error output; a pipe holds no more, so a program that never stops cannot hold us up */
     WORDS_TOLD = 200,
     WORD_TOLD = 40, /* tokens are longer */

@@ -10,8 +10,12 @@ static int refuse(const char *path, int error, struct err *reterr)
 {
     const bool absent = error == ENOENT || error == ENOTDIR, denied = error == EACCES || error == EPERM;
 
-    return err_set(reterr, absent ? ERR_NOT_FOUND : denied ? ERR_DENIED : ERR_INTERNAL, "%s: cannot be read: %s%s",
-                   path, strerrordesc_np(error), denied ? "; let the user that fgpu runs as read it" : "");
+    return err_set(reterr,
+                   absent   ? ERR_NOT_FOUND
+                   : denied ? ERR_DENIED
+                            : ERR_INTERNAL,
+                   "%s: cannot be read: %s%s", path, strerrordesc_np(error),
+                   denied ? "; let the user that fgpu runs as read it" : "");
 }
 
 static int read_open(int fd, const char *path, struct strbuf *ret, struct err *reterr)

@@ -80,8 +80,8 @@ size_t json_unescape_one(struct str *raw, char out[4]);
 /* `out` has room for raw.n bytes, which is always enough. Returns the length. */
 size_t json_unescape(struct str raw, char *out);
 
-/* The value at r->at, which moves behind it (json_pass.c): its grammar is checked, and unless it is read as stored, keys
- * and depth as if somebody read it. */
+/* The value at r->at, which moves behind it (json_pass.c): its grammar is checked, and unless it is read as stored,
+ * keys and depth as if somebody read it. */
 bool json_pass_value(struct json_reader *r);
 
 /* Remembers a key of the innermost object; false (duplicate, too many) fails the reader at `at`. */

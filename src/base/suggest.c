@@ -23,7 +23,8 @@ static size_t edit_distance(struct str a, struct str b)
         for (size_t j = 1; j <= b.n; j++) {
             size_t replace = prev[j - 1] + (str_fold(a.p[i - 1]) != str_fold(b.p[j - 1]));
             row[j] = min_size(replace, min_size(prev[j], row[j - 1]) + 1);
-            if (i > 1 && j > 1 && str_fold(a.p[i - 1]) == str_fold(b.p[j - 2]) && str_fold(a.p[i - 2]) == str_fold(b.p[j - 1])) {
+            if (i > 1 && j > 1 && str_fold(a.p[i - 1]) == str_fold(b.p[j - 2]) &&
+                str_fold(a.p[i - 2]) == str_fold(b.p[j - 1])) {
                 row[j] = min_size(row[j], before[j - 2] + 1);
             }
         }

@@ -72,10 +72,10 @@ struct httpd_request {
     struct httpd_server *server;
     const struct httpd_listener *listener;
     struct httpd_conn *conn;
-    struct MHD_Connection *mhd;        /* not after REQUEST_OVER */
-    const struct httpd_route *route;   /* NULL: no handler will run */
-    atomic_uint refs;                  /* libmicrohttpd's, and the resumer's */
-    LIST_ENTRY(httpd_request) link;    /* of server.suspended or server.pool */
+    struct MHD_Connection *mhd;      /* not after REQUEST_OVER */
+    const struct httpd_route *route; /* NULL: no handler will run */
+    atomic_uint refs;                /* libmicrohttpd's, and the resumer's */
+    LIST_ENTRY(httpd_request) link;  /* of server.suspended or server.pool */
 
     struct arena arena;
     struct str method, path;

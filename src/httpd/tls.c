@@ -89,7 +89,7 @@ static int read_material(const struct httpd_tls *t, struct material *m, struct e
     }
     const gnutls_datum_t chain = datum_of(&m->texts[0]), key = datum_of(&m->texts[1]);
     rc = gnutls_x509_crt_list_import2(&m->chain, &m->chain_n, &chain, GNUTLS_X509_FMT_PEM,
-                                          GNUTLS_X509_CRT_LIST_FAIL_IF_UNSORTED);
+                                      GNUTLS_X509_CRT_LIST_FAIL_IF_UNSORTED);
     if (rc < 0) {
         return wrong(t->files[0], rc, reterr);
     }

@@ -37,10 +37,10 @@ struct excerpt {
     struct level levels[LEVELS_MAX];
     uint32_t level_n;
 
-    enum how how;             /* of the value that comes, or is being read */
+    enum how how;                   /* of the value that comes, or is being read */
     const struct kube_field *inner; /* ENTER: its keys */
-    struct json_scan scan;    /* of the value that is being read */
-    bool is_word;             /* it is a number or literal, which ends before the next delimiter */
+    struct json_scan scan;          /* of the value that is being read */
+    bool is_word;                   /* it is a number or literal, which ends before the next delimiter */
 
     char key[KEY_MAX + 1];
     size_t key_n;

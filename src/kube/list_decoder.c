@@ -21,11 +21,11 @@ struct list_decoder {
     list_item_fn *item_fn;
     void *ctx;
     enum place place;
-    struct json_scan scan;    /* of the whole document */
-    struct strbuf frame;      /* the document with "items":[] emptied */
-    size_t string_at;         /* where in `frame` the last string began */
-    bool items_key;           /* the last complete string at depth 1 was "items" */
-    bool items_next;          /* "items": was read, its value comes */
+    struct json_scan scan; /* of the whole document */
+    struct strbuf frame;   /* the document with "items":[] emptied */
+    size_t string_at;      /* where in `frame` the last string began */
+    bool items_key;        /* the last complete string at depth 1 was "items" */
+    bool items_next;       /* "items": was read, its value comes */
     struct cut_text item;
     uint64_t item_n;
 };

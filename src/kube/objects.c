@@ -66,7 +66,7 @@ static bool decode_containers(struct json_reader *r, void *at)
 
 static const struct kube_word phases[] = {
     {STR(""), POD_PENDING}, /* not defaulted yet */
-    {STR("Pending"), POD_PENDING}, {STR("Running"), POD_RUNNING},     {STR("Succeeded"), POD_SUCCEEDED},
+    {STR("Pending"), POD_PENDING}, {STR("Running"), POD_RUNNING}, {STR("Succeeded"), POD_SUCCEEDED},
     {STR("Failed"), POD_FAILED},   {STR_NULL, POD_PHASE_UNKNOWN},
 };
 

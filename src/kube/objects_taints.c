@@ -29,9 +29,8 @@ static const struct kube_word toleration_effects[] = {
 
 static const struct kube_word operators[] = {
     {STR(""), TOLERATION_EQUAL}, /* the default of core/v1 */
-    {STR("Equal"), TOLERATION_EQUAL}, {STR("Exists"), TOLERATION_EXISTS},
-    {STR("Lt"), TOLERATION_LESS},     {STR("Gt"), TOLERATION_GREATER},
-    {STR_NULL, TOLERATION_NEVER},
+    {STR("Equal"), TOLERATION_EQUAL}, {STR("Exists"), TOLERATION_EXISTS}, {STR("Lt"), TOLERATION_LESS},
+    {STR("Gt"), TOLERATION_GREATER},  {STR_NULL, TOLERATION_NEVER},
 };
 
 /* Without an operator it is Equal, without an effect it tolerates all of them: their zeros. */

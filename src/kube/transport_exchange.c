@@ -214,9 +214,9 @@ void exchange_outcome(const struct exchange *x, CURLcode code, struct kube_outco
     long status = 0;
     bool sent = request_left(x->easy) || x->sent_n > 1;
     EASY_GET(x->easy, CURLINFO_RESPONSE_CODE, &status);
-    *ret = kube_outcome_of(kind_of(code, (int)status, sent), code == CURLE_OK          ? ""
+    *ret = kube_outcome_of(kind_of(code, (int)status, sent), code == CURLE_OK      ? ""
                                                              : x->error[0] != '\0' ? x->error
-                                                                                    : curl_easy_strerror(code));
+                                                                                   : curl_easy_strerror(code));
     ret->maybe_sent = sent;
     ret->sent_again = x->sent_n > 1;
     ret->http_status = (int)status;

@@ -117,7 +117,8 @@ static bool take_refusal(struct kube_watcher *w, const struct kube_outcome *o)
         wait_ns(w, (int64_t)(absent ? KUBE_WATCHER_ABSENT_MS : KUBE_WATCHER_FORBIDDEN_MS) * 1000000);
     }
     reflector_free(w->reflector);
-    contact_check_free(w->check); /* one that is under way is of the old reflector, and the new one must not hear of it */
+    contact_check_free(
+        w->check); /* one that is under way is of the old reflector, and the new one must not hear of it */
     begin_reflector(w);
     return true;
 }

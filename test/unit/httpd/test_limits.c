@@ -216,8 +216,7 @@ static void address__over_its_part__loses_its_own_oldest(void **state)
     /* two of the first address, busy and idle; one of the second; one of loopback */
     static const size_t of[] = {0, 0, 1, 2};
     for (size_t i = 0; i < 4; i++) {
-        conns[i] = (struct httpd_conn){
-            .server = &server, .listener = &l, .counted = true, .fd = -1};
+        conns[i] = (struct httpd_conn){.server = &server, .listener = &l, .counted = true, .fd = -1};
         LIST_INSERT_HEAD(&server.conns, &conns[i], link);
         atomic_init(&conns[i].state, (int64_t)4096 | (i == 0 ? CONN_BUSY : CONN_IDLE));
         assert_true(httpd_conn_peer((const struct sockaddr *)&sa[of[i]], &conns[i].peer));
