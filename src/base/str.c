@@ -125,6 +125,16 @@ bool str_to_u64(struct str s, uint64_t max, uint64_t *ret)
     return true;
 }
 
+size_t str_span(struct str s, const char *chars)
+{
+    size_t n = 0, char_n = strlen(chars);
+
+    while (n < s.n && memchr(chars, s.p[n], char_n) != NULL) {
+        n++;
+    }
+    return n;
+}
+
 /* Where the text does not go on as the pattern does, the last star takes one byte more: what was matched in front of it
  * stays matched, so no other star need be tried again. */
 bool str_match_glob(struct str pattern, struct str s)

@@ -344,15 +344,15 @@ func quantities(pairs ...string) corev1.ResourceList {
 	return l
 }
 
-func container(name string, wishes ...string) corev1.Container {
-	q := quantities(append([]string{"cpu=10m", "memory=16Mi"}, wishes...)...)
+func container(name string, requests ...string) corev1.Container {
+	q := quantities(append([]string{"cpu=10m", "memory=16Mi"}, requests...)...)
 	return corev1.Container{Name: name, Image: "example.com/none", Resources: corev1.ResourceRequirements{Limits: q, Requests: q}}
 }
 
-// pod with one container and "resource=quantity" wishes.
-func pod(name string, wishes ...string) *corev1.Pod {
+// pod with one container and "resource=quantity" requests.
+func pod(name string, requests ...string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{container("main", wishes...)}}}
+		Spec: corev1.PodSpec{Containers: []corev1.Container{container("main", requests...)}}}
 }
 
 func annotated(p *corev1.Pod, pairs ...string) *corev1.Pod {

@@ -27,8 +27,8 @@ func TestAnUnschedulablePodGetsATrueAndConstantReason(t *testing.T) {
 	c := newCluster(t, gpuNode("reason-a", 1, gib80), gpuNode("reason-b", 1, gib80))
 	c.install(light)
 	// Two different causes, one on each node: a has compute but no memory left, b memory but no compute.
-	on := func(name, node string, wishes ...string) {
-		p := pod(name, wishes...)
+	on := func(name, node string, requests ...string) {
+		p := pod(name, requests...)
 		p.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": node}
 		c.create(p)
 		c.bound(name)

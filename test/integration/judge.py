@@ -25,7 +25,7 @@ def kai_wish(annotations):
     return int(annotations.get("gpu-fraction-num-devices", 1)), load
 
 
-def wish(pod):
+def gpu_request(pod):
     """(devices, the load on a device by its memory); None: it asks for nothing."""
     annotations = pod["metadata"].get("annotations") or {}
     if "gpu-fraction" in annotations or "gpu-memory" in annotations:
@@ -74,9 +74,9 @@ def loads(nodes, pods):
     capacity = capacities(nodes)
     sums = {key: Load(0, 0) for key in capacity}
     for p in pods:
-        if node_name(p) is None or is_over(p) or wish(p) is None:
+        if node_name(p) is None or is_over(p) or gpu_request(p) is None:
             continue
-        count, load = wish(p)
+        count, load = gpu_request(p)
         a = assignment(p)
         if a is None:
             devices = [key for key in capacity if key[0] == node_name(p)]

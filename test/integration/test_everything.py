@@ -6,7 +6,7 @@ import json
 import random
 
 from configured import START, Configured
-from judge import Load, wish as request_of
+from judge import Load, gpu_request as request_of
 from objects import assignment, device, node_name, node_object, unique
 from processes import Cluster, eventually
 from test_windows import CLOSED, window
