@@ -127,9 +127,9 @@ bool str_to_u64(struct str s, uint64_t max, uint64_t *ret)
 
 size_t str_span(struct str s, const char *chars)
 {
-    size_t n = 0, char_n = strlen(chars);
+    size_t n = 0;
 
-    while (n < s.n && memchr(chars, s.p[n], char_n) != NULL) {
+    while (n < s.n && s.p[n] != '\0' && strchr(chars, s.p[n]) != NULL) {
         n++;
     }
     return n;
