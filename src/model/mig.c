@@ -1,5 +1,6 @@
 #include "model/mig.h"
 
+#include "base/bug.h"
 #include "base/compiler.h"
 
 #include <string.h>
@@ -122,13 +123,58 @@ int32_t mig_profile_milli(uint16_t profile)
 
 /* ---- slots ---- */
 
+uint8_t mig_free_starts(const struct mig_shape *s, uint16_t occupied)
+{
+    unsigned starts = 0;
+
+    for (unsigned start = 0; start < MIG_SLOTS_MAX; start++) {
+        if ((s->starts >> start & 1) != 0 && (mig_extent(s, start) & occupied) == 0) {
+            starts |= 1U << start;
+        }
+    }
+    return (uint8_t)starts;
+}
+
 bool mig_occupy(const struct mig_shape *s, unsigned start, uint16_t *occupied)
 {
-    if (start >= MIG_SLOTS_MAX || (s->starts >> start & 1) == 0 || (mig_extent(s, start) & *occupied) != 0) {
+    if (start >= MIG_SLOTS_MAX || (mig_free_starts(s, *occupied) >> start & 1) == 0) {
         return false;
     }
     *occupied |= mig_extent(s, start);
     return true;
+}
+
+void mig_vacate(const struct mig_shape *s, unsigned start, uint16_t *occupied)
+{
+    BUG_ON((mig_extent(s, start) & ~*occupied) != 0);
+    *occupied &= (uint16_t)~mig_extent(s, start);
+}
+
+unsigned mig_count_placements(const struct mig_family *f, uint16_t occupied)
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i < f->shape_n; i++) {
+        n += (unsigned)__builtin_popcount(mig_free_starts(&f->shapes[i], occupied));
+    }
+    return n;
+}
+
+int mig_choose_start(const struct mig_family *f, const struct mig_shape *s, uint16_t occupied)
+{
+    unsigned most = 0;
+    int best = -1;
+
+    for (unsigned left = mig_free_starts(s, occupied); left != 0; left &= left - 1) {
+        unsigned start = (unsigned)__builtin_ctz(left);
+        unsigned n = mig_count_placements(f, occupied | mig_extent(s, start));
+
+        if (best < 0 || n >= most) {
+            best = (int)start;
+            most = n;
+        }
+    }
+    return best;
 }
 
 unsigned mig_count_free(const struct mig_shape *s, uint16_t occupied)

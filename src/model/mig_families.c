@@ -37,17 +37,17 @@ static const struct mig_shape a30[] = {
     {MIG_PROFILE(4, 24), 4, START_0, 1, 24002},
 };
 
-#define FAMILY(id, name, slots, slices)                                                                                \
-    static const struct mig_family family_##id = {name, slots, slices, id, ARRAY_LEN(id)}
+#define FAMILY(id, name, slots, slices, inferred)                                                                      \
+    static const struct mig_family family_##id = {name, slots, slices, inferred, id, ARRAY_LEN(id)}
 
-FAMILY(a100_40, "a100-40gb", 8, 7);
-FAMILY(a100_80, "a100-80gb", 8, 7);
-FAMILY(a30, "a30", 4, 4);
-FAMILY(h100_80, "h100-80gb", 8, 7);
-FAMILY(h100_94, "h100-94gb", 8, 7);
-FAMILY(h100_96, "h100-96gb", 8, 7);
-FAMILY(h200, "h200", 8, 7);
-FAMILY(b200, "b200", 8, 7);
+FAMILY(a100_40, "a100-40gb", 8, 7, false);
+FAMILY(a100_80, "a100-80gb", 8, 7, false);
+FAMILY(a30, "a30", 4, 4, false);
+FAMILY(h100_80, "h100-80gb", 8, 7, false);
+FAMILY(h100_94, "h100-94gb", 8, 7, false);
+FAMILY(h100_96, "h100-96gb", 8, 7, false);
+FAMILY(h200, "h200", 8, 7, true);
+FAMILY(b200, "b200", 8, 7, true);
 
 const struct mig_family *const mig_families[] = {
     &family_a100_40, &family_a100_80, &family_a30, &family_h100_80, &family_h100_94, &family_h100_96,

@@ -276,15 +276,15 @@ static void str_dup__empty_null_and_text__a_copy_of_its_own(void **state)
     }
 }
 
-static void str_put__texts_one_after_the_other__in_one_block(void **state)
+static void str_put__several_texts__lie_behind_each_other(void **state)
 {
-    char block[4], *at = block;
+    char block[5], *at = block;
+    struct str first = str_put(&at, STR("abc")), none = str_put(&at, STR_NULL), last = str_put(&at, STR("de"));
 
-    assert_true(str_eq(str_put(&at, STR("ab")), STR("ab")));
-    assert_int_equal(str_put(&at, STR_NULL).n, 0);
-    assert_true(str_eq(str_put(&at, STR("cd")), STR("cd")));
-    assert_ptr_equal(at, block + sizeof(block));
-    assert_memory_equal(block, "abcd", sizeof(block));
+    assert_true(str_eq(first, STR("abc")) && none.n == 0 && str_eq(last, STR("de")));
+    assert_ptr_equal(first.p, block);
+    assert_ptr_equal(last.p, block + 3);
+    assert_ptr_equal(at, block + 5);
 }
 
 int main(void)
@@ -303,7 +303,7 @@ int main(void)
         cmocka_unit_test(str_match_glob__long_repetitive_text__found),
         cmocka_unit_test(str_span__table__as_strspn),
         cmocka_unit_test(str_dup__empty_null_and_text__a_copy_of_its_own),
-        cmocka_unit_test(str_put__texts_one_after_the_other__in_one_block),
+        cmocka_unit_test(str_put__several_texts__lie_behind_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -268,7 +268,15 @@ static void families__seven_slices__are_cut_alike(void **state)
 
 static unsigned place_until_full(const char *family_name, const char *profile)
 {
-    return mig_count_free(shape(family(family_name), profile), 0);
+    const struct mig_family *f = family(family_name);
+    const struct mig_shape *s = shape(f, profile);
+    uint16_t occupied = 0;
+    unsigned n = 0;
+
+    for (int start; (start = mig_choose_start(f, s, occupied)) >= 0; n++) {
+        assert_true(mig_occupy(s, (unsigned)start, &occupied));
+    }
+    return n;
 }
 
 static void a100_40__one_profile_only__seven_1g_three_2g_never_four(void **state)
@@ -298,6 +306,94 @@ static void profile_facts__compute_and_maximum__by_family(void **state)
     assert_int_equal(mig_profile_max(MIG_PROFILE(1, 1234)), 0);
 }
 
+/* ---- the choice of a start ---- */
+
+static void choose_start__known_situations__what_large_instances_need_stays_free(void **state)
+{
+    static const struct {
+        uint16_t occupied;
+        const char *profile;
+        int want;
+    } rows[] = {
+        {0x00, "1g.10gb", 6},
+        {0x40, "1g.10gb", 5},
+        {0x0f, "3g.40gb", 4},
+        {0x00, "3g.40gb", 4},
+        {0x60, "3g.40gb", 0},
+        {0x6f, "1g.10gb", 4},
+        {0x00, "4g.40gb", 0},
+        {0x01, "4g.40gb", -1},
+        {0x00, "7g.80gb", 0},
+        {0x80, "7g.80gb", -1},
+        {0x3f, "1g.20gb", 6},
+        {0x7f, "1g.10gb", -1},
+        {MIG_MEDIA_USED, "1g.10gb+me", -1},
+        {0x3f, "2g.20gb", -1},
+    };
+    const struct mig_family *f = family("a100-80gb");
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        int got = mig_choose_start(f, shape(f, rows[i].profile), rows[i].occupied);
+
+        if (got != rows[i].want) {
+            fail_msg("%s beside %#x: start %d", rows[i].profile, rows[i].occupied, got);
+        }
+    }
+}
+
+struct served {
+    unsigned slots, slots_first;
+};
+
+/* Sequences of requests up to `depth`: with our choice, and with the lowest start. Every step is
+ * checked: nothing overlaps, a refusal is one that no start would have avoided, vacating gives back
+ * exactly what was taken. */
+static void serve(const struct mig_family *f, unsigned depth, uint16_t ours, uint16_t first, struct served sum,
+                  struct served *total)
+{
+    total->slots += sum.slots;
+    total->slots_first += sum.slots_first;
+    for (size_t i = 0; depth > 0 && i < f->shape_n; i++) {
+        const struct mig_shape *s = &f->shapes[i];
+        struct served next_sum = sum;
+        uint16_t next = ours, next_first = first;
+        int start = mig_choose_start(f, s, ours);
+        unsigned lowest = mig_free_starts(s, first);
+
+        if (start >= 0) {
+            assert_int_equal(mig_extent(s, (unsigned)start) & ours, 0);
+            assert_true(mig_occupy(s, (unsigned)start, &next));
+            assert_false(mig_occupy(s, (unsigned)start, &next));
+            assert_int_equal(__builtin_popcount(next & 0xff), __builtin_popcount(ours & 0xff) + s->size);
+            assert_true(mig_count_placements(f, next) < mig_count_placements(f, ours));
+            mig_vacate(s, (unsigned)start, &next);
+            assert_int_equal(next, ours);
+            next |= mig_extent(s, (unsigned)start);
+            next_sum.slots += s->size;
+        } else {
+            assert_int_equal(most_of(s, ours), 0);
+        }
+        if (lowest != 0) {
+            assert_true(mig_occupy(s, (unsigned)__builtin_ctz(lowest), &next_first));
+            next_sum.slots_first += s->size;
+        }
+        serve(f, depth - 1, next, next_first, next_sum, total);
+    }
+}
+
+static void choose_start__all_sequences_of_five_requests__never_overlaps_and_serves_more(void **state)
+{
+    for (size_t i = 0; mig_families[i] != NULL; i++) {
+        struct served total = {0};
+
+        serve(mig_families[i], mig_families[i] == family("a100-40gb") ? 5 : 4, 0, 0, (struct served){0}, &total);
+        assert_true(total.slots >= total.slots_first);
+        if (mig_families[i]->slice_n == 7) {
+            assert_true(total.slots > total.slots_first);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +406,8 @@ int main(void)
         cmocka_unit_test(families__seven_slices__are_cut_alike),
         cmocka_unit_test(a100_40__one_profile_only__seven_1g_three_2g_never_four),
         cmocka_unit_test(profile_facts__compute_and_maximum__by_family),
+        cmocka_unit_test(choose_start__known_situations__what_large_instances_need_stays_free),
+        cmocka_unit_test(choose_start__all_sequences_of_five_requests__never_overlaps_and_serves_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
