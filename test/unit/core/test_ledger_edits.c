@@ -406,10 +406,9 @@ static void describe_n2(const char *uuid, int64_t mem_mib)
                        .numa = -1,
                        .healthy = true};
     struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = &d, .device_n = 1};
-    struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED,
-                           .node = {.name = STR("n2"), .uid = STR("n2"), .schedulable = true, .inventory = &inventory}};
+    const struct ledger_op op = fixture_description("n2", &inventory);
 
-    assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
+    fixture_apply(&fx, &op);
 }
 
 static void device_replaced__pod_known_by_index__moves_and_leaves_no_ghost(void **state)
@@ -436,8 +435,7 @@ static void device_renumbered__uuid_wins_over_the_recorded_index(void **state)
          .numa = -1,
          .healthy = true}};
     struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = devices, .device_n = 2};
-    struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED,
-                           .node = {.name = STR("n3"), .uid = STR("n3"), .schedulable = true, .inventory = &inventory}};
+    const struct ledger_op op = fixture_description("n3", &inventory);
     struct demand d = SHARE_OF(300);
     struct assignment as = RECORD_OF("x", "GPU-n3-a", 0, 300, 0);
 

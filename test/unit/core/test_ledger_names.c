@@ -18,9 +18,7 @@ static void describe(const char *name, unsigned first, unsigned device_n)
     struct device devices[DEVICES_PER_NODE_MAX];
     char uuids[DEVICES_PER_NODE_MAX][24], models[DEVICES_PER_NODE_MAX][24];
     const struct inventory inv = {.source = INVENTORY_ANNOTATION, .devices = devices, .device_n = device_n};
-    const struct ledger_op op = {
-        .kind = LEDGER_NODE_DESCRIBED,
-        .node = {.name = str_of(name), .uid = str_of(name), .schedulable = true, .inventory = &inv}};
+    const struct ledger_op op = fixture_description(name, &inv);
 
     for (unsigned i = 0; i < device_n; i++) {
         snprintf(uuids[i], sizeof(uuids[i]), "GPU-%u", first + i);
