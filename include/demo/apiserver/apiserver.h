@@ -102,6 +102,7 @@ struct apiserver_stats {
     uint64_t binds;          /* 201 to a Binding */
     uint64_t bind_conflicts; /* 409 to a Binding */
     uint32_t watches;        /* open now */
+    uint32_t delayed;        /* requests that wait for their fault's delay */
 };
 void apiserver_stats(struct apiserver *a, struct apiserver_stats *ret);
 
@@ -180,6 +181,8 @@ struct fault_rule {
 /* The first rule in order of addition that matches and is not used up acts. ERR_INVALID, ERR_LIMIT
  * (64). */
 WARN_UNUSED int apiserver_fault_add(struct apiserver *a, const struct fault_rule *rule, struct err *reterr);
+/* Forgets the rules. What they delay waits no longer: so a test holds requests with a long delay until it has seen what
+ * it wants to see. */
 void apiserver_faults_clear(struct apiserver *a);
 /* Cuts every open watch connection in mid-stream. */
 void apiserver_drop_watches(struct apiserver *a);

@@ -135,12 +135,13 @@ static void transfer_end(struct transfer *t)
 static void fault__delay__others_overtake(void **state)
 {
     struct transfer t;
-    add((struct fault_rule){.path = "/api/v1/pods", .times = 1, .action = FAULT_PASS, .delay_ms = 1000});
+    add((struct fault_rule){.path = "/api/v1/pods", .times = 1, .action = FAULT_PASS, .delay_ms = 60000});
     transfer_start(&t, "/api/v1/pods");
     for (int i = 0; i < 4; i++) { /* more than the server has threads */
         http_expect(server, "GET", "/api/v1/nodes", NULL, 200);
     }
     server_pod("late", NULL, NULL);
+    apiserver_faults_clear(server);
     while (!t.done) {
         transfer_turn(&t);
     }
