@@ -32,7 +32,7 @@ func eighths() []*corev1.Pod {
 func TestABurstOf300PodsOnTenNodesNeverOverCommits(t *testing.T) {
 	c := newCluster(t, tenNodes("burst")...)
 	c.useFgpu(light)
-	// About one and a half times what there is, in every kind of wish.
+	// About one and a half times what there is, in every kind of request.
 	var pods []*corev1.Pod
 	for i := range 300 {
 		name := fmt.Sprintf("p-%03d", i)

@@ -190,7 +190,7 @@ func TestWholeNativeGPUsAreHeldAlone(t *testing.T) {
 	c.sound()
 }
 
-func TestAPodWithAnImpossibleWishIsRefusedAndOthersAreNot(t *testing.T) {
+func TestAPodWithAnImpossibleRequestIsRefusedAndOthersAreNot(t *testing.T) {
 	c := newCluster(t, gpuNode("absurd", 2, gib80))
 	c.install(light)
 	c.create(

@@ -13,7 +13,7 @@ from objects import assignment, is_over, node_name
 Load = collections.namedtuple("Load", "milli mem_mib")
 
 
-def kai_wish(annotations):
+def kai_request(annotations):
     """As KAI-Scheduler counts: memory in whole 100 MiB; a fraction of that, or an amount in hundredths of it."""
     def load(capacity_mib):
         seen = capacity_mib // 100 * 100
@@ -25,11 +25,11 @@ def kai_wish(annotations):
     return int(annotations.get("gpu-fraction-num-devices", 1)), load
 
 
-def wish(pod):
+def gpu_request(pod):
     """(devices, the load on a device by its memory); None: it asks for nothing."""
     annotations = pod["metadata"].get("annotations") or {}
     if "gpu-fraction" in annotations or "gpu-memory" in annotations:
-        return kai_wish(annotations)
+        return kai_request(annotations)
     limits = pod["spec"]["containers"][0]["resources"].get("limits", {})
     if "cnvrg.io/metagpu" in limits:  # 100 a GPU
         units = int(limits["cnvrg.io/metagpu"])
@@ -74,9 +74,9 @@ def loads(nodes, pods):
     capacity = capacities(nodes)
     sums = {key: Load(0, 0) for key in capacity}
     for p in pods:
-        if node_name(p) is None or is_over(p) or wish(p) is None:
+        if node_name(p) is None or is_over(p) or gpu_request(p) is None:
             continue
-        count, load = wish(p)
+        count, load = gpu_request(p)
         a = assignment(p)
         if a is None:
             devices = [key for key in capacity if key[0] == node_name(p)]

@@ -11,7 +11,7 @@ SIZES = "sizes: {small: {milli: 250, memory: 1Gi}, pair: {milli: 500, count: 2}}
 
 @pytest.fixture(scope="module")
 def sized(tmp_path_factory):
-    with Cluster(tmp_path_factory.mktemp("vacancy"), SIZES) as c:
+    with Cluster(tmp_path_factory.mktemp("capacity"), SIZES) as c:
         c.names = [c.node(gpus=4) for _ in range(2)]
         for _ in range(2):
             assert c.fgpu.schedule(c.api.pod(milli(600)), c.names)

@@ -49,7 +49,7 @@ def test_B2_node_shrinks__shown_as_negative_and_closed(cluster, api, fgpu):
     eventually(lambda: not fgpu.fits(pod_object("p", limits=whole(2)), [node]))
 
 
-def test_B2_pod_without_a_gpu_wish__not_failed_at_bind(tmp_path):
+def test_B2_pod_without_a_gpu_request__not_failed_at_bind(tmp_path):
     cluster = Cluster(tmp_path, "serving: {bindsAllPods: true}\n").ready()
     api, fgpu, node = cluster.api, cluster.fgpu, cluster.node(gpus=1)
     for limits in ({"cpu": 1}, {"fgpu.io/gpu-milli": 0}, {}):
@@ -62,11 +62,11 @@ def test_B2_pod_without_a_gpu_wish__not_failed_at_bind(tmp_path):
 
 def test_B3_unequal_shapes_on_a_full_node__equal_answers(cluster, api, fgpu):
     node = cluster.node(gpus=1)
-    for wish in (600, 610):
-        assert fgpu.fits(pod_object("p", limits=milli(wish)), [node]) == [node]
+    for asked in (600, 610):
+        assert fgpu.fits(pod_object("p", limits=milli(asked)), [node]) == [node]
     assert fgpu.schedule(api.pod(milli(500)), [node]) == node
-    for wish in (600, 610):
-        assert fgpu.fits(pod_object("p", limits=milli(wish)), [node]) == []
+    for asked in (600, 610):
+        assert fgpu.fits(pod_object("p", limits=milli(asked)), [node]) == []
 
 
 def test_B4_pods_with_impossible_indexes_at_start__no_crash_and_counted_everywhere(own):

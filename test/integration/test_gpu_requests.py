@@ -1,4 +1,4 @@
-"""What pod authors may write: absurd wishes, contradictory annotations, forged records, forged inventories. The pod
+"""What pod authors may write: absurd requests, contradictory annotations, forged records, forged inventories. The pod
 is refused with one constant reason, or counted as the worst it could be; others are served.
 """
 import json

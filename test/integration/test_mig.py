@@ -117,7 +117,7 @@ def test_parts_of_gpus_and_whole_ones__never_on_an_instance(cluster, api, fgpu):
     ({}, {PROFILE: "1g.5gb", "fgpu.io/gpu-fraction": "0.5"}),
     ({**mig("1g.5gb"), **milli(100)}, {}),
 ])
-def test_contradictory_wish__one_reason_everywhere(cluster, fgpu, limits, annotations):
+def test_contradictory_request__one_reason_everywhere(cluster, fgpu, limits, annotations):
     node = mig_node(cluster, MIXED)
     assert refused(fgpu, node, limits, annotations).startswith("MIG request is not possible")
 

@@ -138,8 +138,8 @@ def test_overrides__memory_only__compute_is_what_the_node_says(own):
     own.config = START + "devices: {overrides: [{nodeSelector: {pool: free}, memoryOnly: free}]}\n"
     configured.effective(own.config)
     quarter = MEM_MIB // 4
-    wish, note = mem(quarter), {"fgpu.io/gpu-memory": f"{quarter}Mi"}
-    for pod, node in [(api.pod(wish), free), (api.pod(annotations=note), free), (api.pod(wish), plain),
+    limits, note = mem(quarter), {"fgpu.io/gpu-memory": f"{quarter}Mi"}
+    for pod, node in [(api.pod(limits), free), (api.pod(annotations=note), free), (api.pod(limits), plain),
                       (api.pod(annotations=note), plain)]:
         assert fgpu.schedule(pod, [node]) == node
     assert fgpu.bind(api.pod({**milli(500), **mem(1)}), plain) == ""

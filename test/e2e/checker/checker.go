@@ -206,7 +206,7 @@ func explained(n *corev1.Node) bool {
 func (r *Report) fold(p *corev1.Pod) {
 	d, err := DemandOf(p, r.settings)
 	if err != nil {
-		r.violate("pod %s on %s: bound although its wish is refused: %v", id(p), p.Spec.NodeName, err)
+		r.violate("pod %s on %s: bound although its request is refused: %v", id(p), p.Spec.NodeName, err)
 		return
 	}
 	if d.Empty() {
@@ -270,7 +270,7 @@ func (r *Report) fold(p *corev1.Pod) {
 
 func sum(d Demand, running []int, dev *Device, s Settings) (c Charge) {
 	for _, w := range running {
-		one := d.Wishes[w].of(dev, s)
+		one := d.Requests[w].of(dev, s)
 		c.Milli += one.Milli
 		c.MemMiB += one.MemMiB
 		c.Slots += one.Slots
@@ -291,7 +291,7 @@ func (dev *Device) hold(p *corev1.Pod, c Charge) {
 	dev.Used.Alone = dev.Used.Alone || c.Alone
 }
 
-// assigned resolves the record of a pod to devices, per wish, and compares every statement in it.
+// assigned resolves the record of a pod to devices, per request, and compares every statement in it.
 func (r *Report) assigned(p *corev1.Pod, d Demand, text string, devices []*Device) ([][]*Device, error) {
 	var a assignment
 	if err := json.Unmarshal([]byte(text), &a); err != nil {
@@ -304,7 +304,7 @@ func (r *Report) assigned(p *corev1.Pod, d Demand, text string, devices []*Devic
 		return nil, fmt.Errorf("the assignment says %s, the pod is to have %s", said, d.qos)
 	}
 	containers := 0
-	for i := range d.Wishes {
+	for i := range d.Requests {
 		if i == 0 || !d.goesOn(i) {
 			containers++
 		}
@@ -312,24 +312,24 @@ func (r *Report) assigned(p *corev1.Pod, d Demand, text string, devices []*Devic
 	if len(a.Containers) != containers {
 		return nil, fmt.Errorf("assignment names %d containers, %d use GPUs", len(a.Containers), containers)
 	}
-	got := make([][]*Device, len(d.Wishes))
+	got := make([][]*Device, len(d.Requests))
 	var visible []string
 	var here []*Device
 	least := int64(Whole)
-	for i, w := range d.Wishes {
+	for i, w := range d.Requests {
 		k := slices.IndexFunc(a.Containers, func(c assignedContainer) bool {
 			return c.Name == w.Container && c.Init == w.Init
 		})
 		if k < 0 {
 			return nil, fmt.Errorf("container %s is missing in the assignment", w.Container)
 		}
-		first, last := !d.goesOn(i), i+1 == len(d.Wishes) || !d.goesOn(i+1)
+		first, last := !d.goesOn(i), i+1 == len(d.Requests) || !d.goesOn(i+1)
 		if first {
 			visible, here, least = nil, nil, Whole
 		}
 		for _, ad := range a.Containers[k].Devices {
 			if !(first && last) && w.alone != (ad.Milli >= Whole) {
-				continue // of the other wish of this container
+				continue // of the other request of this container
 			}
 			j := slices.IndexFunc(devices, func(dev *Device) bool { return dev.UUID == ad.UUID && dev.Index == ad.Index })
 			if j < 0 {
@@ -388,9 +388,9 @@ func (r *Report) assigned(p *corev1.Pod, d Demand, text string, devices []*Devic
 	return got, nil
 }
 
-// goesOn is true for the second wish of a container.
+// goesOn is true for the second request of a container.
 func (d Demand) goesOn(i int) bool {
-	return i > 0 && d.Wishes[i].Init == d.Wishes[i-1].Init && d.Wishes[i].Position == d.Wishes[i-1].Position
+	return i > 0 && d.Requests[i].Init == d.Requests[i-1].Init && d.Requests[i].Position == d.Requests[i-1].Position
 }
 
 // name is what NVIDIA_VISIBLE_DEVICES would call the device.
@@ -448,10 +448,10 @@ func (r *Report) compare() {
 // with one container that uses GPUs, which makes the search a count.
 func (r *Report) Fits(p *corev1.Pod) (bool, error) {
 	d, err := DemandOf(p, r.settings)
-	if err != nil || len(d.Wishes) != 1 || d.Plugin > 0 {
-		return false, fmt.Errorf("pod %s: not one plain wish (%v)", id(p), err)
+	if err != nil || len(d.Requests) != 1 || d.Plugin > 0 {
+		return false, fmt.Errorf("pod %s: not one plain request (%v)", id(p), err)
 	}
-	w := d.Wishes[0]
+	w := d.Requests[0]
 	for name, devices := range r.Nodes {
 		if r.plugin[name][1] > 0 {
 			continue

@@ -20,10 +20,10 @@ func limits(pairs ...string) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Limits: l, Requests: l}
 }
 
-func pod(name string, wishes ...string) *corev1.Pod {
+func pod(name string, requests ...string) *corev1.Pod {
 	p := &corev1.Pod{}
 	p.Namespace, p.Name, p.UID = "ns", name, "uid-"+"x"
-	p.Spec.Containers = []corev1.Container{{Name: "main", Resources: limits(wishes...)}}
+	p.Spec.Containers = []corev1.Container{{Name: "main", Resources: limits(requests...)}}
 	return p
 }
 
@@ -80,17 +80,17 @@ func TestDemandFollowsTheTable(t *testing.T) {
 		{"size", with(pod("p"), "fgpu.io/size=small"), 1, Charge{250, 100, 1, false}},
 	} {
 		d, err := DemandOf(row.pod, s)
-		if err != nil || len(d.Wishes) != 1 {
+		if err != nil || len(d.Requests) != 1 {
 			t.Errorf("%s: %v, %v", row.name, d, err)
 			continue
 		}
-		if w := d.Wishes[0]; w.Count != row.count || w.On(1000, s) != row.want {
+		if w := d.Requests[0]; w.Count != row.count || w.On(1000, s) != row.want {
 			t.Errorf("%s: %d x %+v, expected %d x %+v", row.name, w.Count, w.On(1000, s), row.count, row.want)
 		}
 	}
 }
 
-func TestImpossibleWishesAreRefused(t *testing.T) {
+func TestImpossibleRequestsAreRefused(t *testing.T) {
 	for name, p := range map[string]*corev1.Pod{
 		"1500 milli":               pod("p", "fgpu.io/gpu-milli=1500"),
 		"2000 milli and a count":   pod("p", "fgpu.io/gpu-milli=2000", "fgpu.io/gpu-count=2"),
@@ -164,11 +164,11 @@ func TestDemandInTheAnnotationsOfKAI(t *testing.T) {
 			}
 		}
 		d, err := DemandOf(p, s)
-		if err != nil || len(d.Wishes) != 1 {
+		if err != nil || len(d.Requests) != 1 {
 			t.Errorf("%+v: %v, %v", row, d, err)
 			continue
 		}
-		if w := d.Wishes[0]; w.Count != row.count || w.On(81559, s) != row.want {
+		if w := d.Requests[0]; w.Count != row.count || w.On(81559, s) != row.want {
 			t.Errorf("%+v: %d x %+v", row, w.Count, w.On(81559, s))
 		}
 		if d, err := DemandOf(p, Default()); err != nil || !d.Empty() {
@@ -261,7 +261,7 @@ func TestWrongClustersAreCaught(t *testing.T) {
 		"a node that is not there":   {[]*corev1.Pod{elsewhere}, "does not exist"},
 		"an amount that is too low":  {[]*corev1.Pod{on(pod("p", "fgpu.io/gpu-milli=500"), "a", 0, 100, 500)}, "the spec says 500"},
 		"too few devices":            {[]*corev1.Pod{on(pod("p", "fgpu.io/gpu-count=2"), "a", 0, 1000, 1000)}, "asked for 2"},
-		"an impossible wish":         {[]*corev1.Pod{on(pod("p", "fgpu.io/gpu-milli=1500"), "a", 0, 1500, 1500)}, "bound although"},
+		"an impossible request":      {[]*corev1.Pod{on(pod("p", "fgpu.io/gpu-milli=1500"), "a", 0, 1500, 1500)}, "bound although"},
 		"unreadable":                 {[]*corev1.Pod{unbound(with(pod("p", "fgpu.io/gpu-milli=1"), AssignmentKey+"={"))}, "unreadable"},
 		"other devices for the container": {[]*corev1.Pod{with(on(pod("p", "fgpu.io/gpu-milli=1"), "a", 0, 1, 1), "fgpu.io/visible-devices.c0=b")},
 			"visible-devices"},
@@ -279,16 +279,16 @@ func TestFitsSaysWhetherAWaitingPodHasRoom(t *testing.T) {
 		on(pod("p2", "fgpu.io/gpu-milli=500"), "b", 1, 500, 500),
 	}, Default())
 	for _, row := range []struct {
-		wishes string
-		want   bool
+		requests string
+		want     bool
 	}{
 		{"fgpu.io/gpu-milli=500", true}, {"fgpu.io/gpu-milli=501", false}, {"fgpu.io/gpu-count=1", false},
 		{"fgpu.io/gpu-memory-mib=500", true}, {"fgpu.io/gpu-memory-mib=501", false},
 		{"fgpu.io/gpu-milli=400 fgpu.io/gpu-count=2", true}, {"fgpu.io/gpu-milli=401 fgpu.io/gpu-count=2", false},
 	} {
-		got, err := r.Fits(pod("p", strings.Fields(row.wishes)...))
+		got, err := r.Fits(pod("p", strings.Fields(row.requests)...))
 		if err != nil || got != row.want {
-			t.Errorf("%s: %v, %v", row.wishes, got, err)
+			t.Errorf("%s: %v, %v", row.requests, got, err)
 		}
 	}
 }

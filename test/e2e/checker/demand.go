@@ -51,9 +51,9 @@ type Charge struct {
 	Alone                bool
 }
 
-// Wish is what one container wants of each of Count distinct devices. A container that wants two and a half has two,
+// Request is what one container wants of each of Count distinct devices. A container that wants two and a half has two,
 // one behind the other, and all of their devices are distinct.
-type Wish struct {
+type Request struct {
 	Container string
 	Init      bool
 	Position  int // in its list
@@ -66,8 +66,8 @@ type Wish struct {
 	kai       bool   // amounts as KAI-Scheduler counts them; -1 as above
 }
 
-// On is the charge of this wish on a device with memMiB of memory (design.md section 5, table).
-func (w Wish) On(memMiB int64, s Settings) Charge {
+// On is the charge of this request on a device with memMiB of memory (design.md section 5, table).
+func (w Request) On(memMiB int64, s Settings) Charge {
 	if w.kai {
 		return w.onByKAI(memMiB, s)
 	}
@@ -89,7 +89,7 @@ func (w Wish) On(memMiB int64, s Settings) Charge {
 }
 
 // of is the charge on a device that may be a MIG instance, which nobody has a part of.
-func (w Wish) of(dev *Device, s Settings) Charge {
+func (w Request) of(dev *Device, s Settings) Charge {
 	if dev.Profile != "" {
 		return Charge{dev.Milli, dev.MemMiB, 1, true}
 	}
@@ -102,8 +102,8 @@ func (w Wish) of(dev *Device, s Settings) Charge {
 	return c
 }
 
-// objection says why the device is no answer to this wish, however free it is.
-func (w Wish) objection(dev *Device) string {
+// objection says why the device is no answer to this request, however free it is.
+func (w Request) objection(dev *Device) string {
 	switch {
 	case dev.Cut:
 		return "cut into MIG instances"
@@ -127,7 +127,7 @@ func migProfile(name corev1.ResourceName) (string, bool) {
 
 // ByProfile is true for a pod that asks for MIG instances as resources.
 func (d Demand) ByProfile() bool {
-	return len(d.Wishes) > 0 && d.Wishes[0].profile != "" && !d.annotated
+	return len(d.Requests) > 0 && d.Requests[0].profile != "" && !d.annotated
 }
 
 // profiles are the instances that kubelet holds for the pod: the peak over its phases.
@@ -136,7 +136,7 @@ func (d Demand) profiles() map[string]int64 {
 	for _, running := range d.Phases {
 		now := map[string]int64{}
 		for _, w := range running {
-			now[d.Wishes[w].profile] += d.Wishes[w].Count
+			now[d.Requests[w].profile] += d.Requests[w].Count
 		}
 		for profile, n := range now {
 			most[profile] = max(most[profile], n)
@@ -147,8 +147,8 @@ func (d Demand) profiles() map[string]int64 {
 
 // Demand is everything a pod asks of GPUs.
 type Demand struct {
-	Wishes []Wish
-	// Phases are sets of indexes into Wishes: the containers that run at the same time.
+	Requests []Request
+	// Phases are sets of indexes into Requests: the containers that run at the same time.
 	Phases [][]int
 	Plugin int64 // whole GPUs of a device plugin, or its replicas, peak over the phases
 	most   int64 // of these, in one container
@@ -170,15 +170,15 @@ func (d *Demand) decide(s Settings, placed bool) {
 	if d.qos == "" {
 		d.qos = fixedShare
 	}
-	for i := range d.Wishes {
-		d.Wishes[i].even = d.qos == equalShare
+	for i := range d.Requests {
+		d.Requests[i].even = d.qos == equalShare
 	}
 }
 
 // Empty is true for a pod that asks for no GPU.
-func (d Demand) Empty() bool { return len(d.Wishes) == 0 && d.Plugin == 0 }
+func (d Demand) Empty() bool { return len(d.Requests) == 0 && d.Plugin == 0 }
 
-// DemandOf reads the demand from the spec and the annotations of a pod. An error means that the wish is
+// DemandOf reads the demand from the spec and the annotations of a pod. An error means that the request is
 // contradictory or absurd and that nobody may bind the pod.
 func DemandOf(p *corev1.Pod, s Settings) (Demand, error) {
 	var d Demand
@@ -209,10 +209,10 @@ func DemandOf(p *corev1.Pod, s Settings) (Demand, error) {
 
 	var plugin []int64 // per init container and then per app container, as the phases need them
 	var sidecar []bool
-	index := map[int][]int{} // running number of a container -> wishes
+	index := map[int][]int{} // running number of a container -> requests
 	all := 0
 	add := func(c corev1.Container, init bool, position int) error {
-		ws, n, err := containerWish(c, s)
+		ws, n, err := containerRequests(c, s)
 		if err != nil {
 			return fmt.Errorf("container %s: %w", c.Name, err)
 		}
@@ -223,12 +223,12 @@ func DemandOf(p *corev1.Pod, s Settings) (Demand, error) {
 			if len(ws) > 0 || n > 0 {
 				return fmt.Errorf("container %s: asked for by resources and by annotations", c.Name)
 			}
-			ws = []*Wish{asked}
+			ws = []*Request{asked}
 		}
 		for _, w := range ws {
 			w.Container, w.Init, w.Position = c.Name, init, position
-			index[all] = append(index[all], len(d.Wishes))
-			d.Wishes = append(d.Wishes, *w)
+			index[all] = append(index[all], len(d.Requests))
+			d.Requests = append(d.Requests, *w)
 		}
 		plugin = append(plugin, n)
 		d.most = max(d.most, n)
@@ -263,18 +263,18 @@ func DemandOf(p *corev1.Pod, s Settings) (Demand, error) {
 				running = append(running, k)
 			}
 		}
-		var wishes []int
+		var requests []int
 		gpus := int64(0)
 		for _, k := range running {
 			gpus += plugin[k]
-			wishes = append(wishes, index[k]...)
+			requests = append(requests, index[k]...)
 		}
 		d.Plugin = max(d.Plugin, gpus)
-		if len(wishes) > 0 {
-			d.Phases = append(d.Phases, wishes)
+		if len(requests) > 0 {
+			d.Phases = append(d.Phases, requests)
 		}
 	}
-	if d.Plugin > 0 && len(d.Wishes) > 0 {
+	if d.Plugin > 0 && len(d.Requests) > 0 {
 		return d, fmt.Errorf("whole GPUs of a plugin beside shares")
 	}
 	return d, nil
@@ -283,9 +283,9 @@ func DemandOf(p *corev1.Pod, s Settings) (Demand, error) {
 // given is a set of numbers as the pod states them; -1 is "not stated".
 type given struct{ milli, mem, count int64 }
 
-// wish turns stated numbers into a wish by the table of design.md section 5.
-func (g given) wish() (*Wish, error) {
-	w := &Wish{Count: 1, milli: g.milli, memMiB: g.mem}
+// request turns stated numbers into a request by the table of design.md section 5.
+func (g given) request() (*Request, error) {
+	w := &Request{Count: 1, milli: g.milli, memMiB: g.mem}
 	if g.count >= 0 {
 		w.Count = g.count
 		if g.count == 0 {
@@ -308,7 +308,7 @@ func (g given) wish() (*Wish, error) {
 	return w, nil
 }
 
-func containerWish(c corev1.Container, s Settings) (ws []*Wish, plugin int64, err error) {
+func containerRequests(c corev1.Container, s Settings) (ws []*Request, plugin int64, err error) {
 	g, any, spans := given{-1, -1, -1}, false, false
 	read := func(name corev1.ResourceName, into *int64, numerator, denominator int64) error {
 		q, ok := c.Resources.Limits[name]
@@ -358,21 +358,21 @@ func containerWish(c corev1.Container, s Settings) (ws []*Wish, plugin int64, er
 			if any || ws != nil {
 				return nil, 0, fmt.Errorf("%s: beside something else", name)
 			}
-			ws = []*Wish{{Count: q.Value(), milli: -1, memMiB: -1, alone: true, profile: profile}}
+			ws = []*Request{{Count: q.Value(), milli: -1, memMiB: -1, alone: true, profile: profile}}
 		}
 	}
 	if !any {
 		return ws, plugin, nil
 	}
 	if spans && g.milli > Whole && g.milli%Whole != 0 && g.mem < 0 && g.count < 0 {
-		return []*Wish{{Count: g.milli / Whole, alone: true, milli: Whole, memMiB: -1},
+		return []*Request{{Count: g.milli / Whole, alone: true, milli: Whole, memMiB: -1},
 			{Count: 1, milli: g.milli % Whole, memMiB: -1}}, plugin, nil
 	}
-	w, err := g.wish()
-	return []*Wish{w}, plugin, err
+	w, err := g.request()
+	return []*Request{w}, plugin, err
 }
 
-func askedByAnnotations(p *corev1.Pod, s Settings) (*Wish, error) {
+func askedByAnnotations(p *corev1.Pod, s Settings) (*Request, error) {
 	g, any := given{-1, -1, -1}, false
 	if text, ok := p.Annotations["fgpu.io/gpu-fraction"]; ok {
 		r, good := new(big.Rat).SetString(text)
@@ -419,12 +419,12 @@ func askedByAnnotations(p *corev1.Pod, s Settings) (*Wish, error) {
 		if g.milli >= 0 || g.count == 0 {
 			return nil, fmt.Errorf("fgpu.io/mig-profile: %q beside something else", profile)
 		}
-		return &Wish{Count: max(1, g.count), milli: -1, memMiB: g.mem, alone: true, profile: profile}, nil
+		return &Request{Count: max(1, g.count), milli: -1, memMiB: g.mem, alone: true, profile: profile}, nil
 	}
 	if !any {
 		return nil, nil
 	}
-	return g.wish()
+	return g.request()
 }
 
 func annotatedContainer(p *corev1.Pod) (string, error) {

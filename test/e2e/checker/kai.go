@@ -11,9 +11,9 @@ import (
 // kaiStep is the precision in which KAI-Scheduler sees the memory of a GPU, in MiB.
 const kaiStep = 100
 
-// onByKAI is the charge of a wish in KAI-Scheduler's annotations: a fraction of the memory that it sees, or an amount
+// onByKAI is the charge of a request in KAI-Scheduler's annotations: a fraction of the memory that it sees, or an amount
 // that is so many hundredths of it.
-func (w Wish) onByKAI(memMiB int64, s Settings) Charge {
+func (w Request) onByKAI(memMiB int64, s Settings) Charge {
 	seen := memMiB / kaiStep * kaiStep
 	c := Charge{Milli: w.milli, MemMiB: w.memMiB, Slots: 1}
 	if w.memMiB < 0 {
@@ -29,8 +29,8 @@ func (w Wish) onByKAI(memMiB int64, s Settings) Charge {
 	return c
 }
 
-// askedByKAI reads the wish and the container that it is for; nil for a pod that does not speak this vocabulary.
-func askedByKAI(p *corev1.Pod) (*Wish, string, error) {
+// askedByKAI reads the request and the container that it is for; nil for a pod that does not speak this vocabulary.
+func askedByKAI(p *corev1.Pod) (*Request, string, error) {
 	fraction, byFraction := p.Annotations["gpu-fraction"]
 	memory, byMemory := p.Annotations["gpu-memory"]
 	devices, counted := p.Annotations["gpu-fraction-num-devices"]
@@ -40,7 +40,7 @@ func askedByKAI(p *corev1.Pod) (*Wish, string, error) {
 	if byFraction == byMemory {
 		return nil, "", fmt.Errorf("gpu-fraction, gpu-memory and gpu-fraction-num-devices do not fit together")
 	}
-	w := &Wish{Count: 1, milli: -1, memMiB: -1, kai: true}
+	w := &Request{Count: 1, milli: -1, memMiB: -1, kai: true}
 	var err error
 	if byFraction {
 		whole, decimals, point := strings.Cut(fraction, ".")

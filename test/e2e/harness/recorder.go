@@ -147,7 +147,7 @@ func (r *Recorder) observe(pod *corev1.Pod) {
 	record, has := pod.Annotations[checker.AssignmentKey]
 	if before == nil || before.Spec.NodeName == "" {
 		r.bound++
-		if d, err := checker.DemandOf(pod, r.settings); err == nil && len(d.Wishes) > 0 && !has && !r.bypassing[pod.Name] {
+		if d, err := checker.DemandOf(pod, r.settings); err == nil && len(d.Requests) > 0 && !has && !r.bypassing[pod.Name] {
 			r.violate("pod %s: the first event with a node carries no %s", pod.Name, checker.AssignmentKey)
 		}
 	} else if old := before.Annotations[checker.AssignmentKey]; old != record && !r.bypassing[pod.Name] {

@@ -153,7 +153,7 @@ static void state__read_back__same_charges_and_free_amounts(void **state)
     }
 }
 
-/* The property above would hold of empty clusters too: what the crowd really contains. */
+/* The property above would hold of empty clusters too: what the cluster really contains. */
 static void full_state__sixty_seeds__have_everything(void **state)
 {
     static const char *const words[] = {

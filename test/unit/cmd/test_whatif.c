@@ -15,7 +15,7 @@
 static struct state_file state;
 static char *text;
 
-/* The state of a crowd under `before`; ended by end(). */
+/* The state of a random cluster under `before`; ended by end(). */
 static void begin_with(uint64_t seed, const char *before, unsigned pod_n)
 {
     struct config_names names;

@@ -471,14 +471,14 @@ static void parse__many_mistakes__all_at_once_in_file_order(void **state)
     strbuf_init(&report, 1 << 20);
     int rc = config_parse(STR("f.yaml"),
                           STR(UNIT_HEAD "sizes:\n"
-                                   "  small: {milli: 0, memory: 4GB}\n"
-                                   "packing:\n"
-                                   "  candidates: x\n"
-                                   "  candidates: 5\n"
-                                   "  colour: red\n"
-                                   "logging: &log\n"
-                                   "  format: *log\n"
-                                   "  verbosity: 11\n"),
+                                        "  small: {milli: 0, memory: 4GB}\n"
+                                        "packing:\n"
+                                        "  candidates: x\n"
+                                        "  candidates: 5\n"
+                                        "  colour: red\n"
+                                        "logging: &log\n"
+                                        "  format: *log\n"
+                                        "  verbosity: 11\n"),
                           &unit_names, &c, &report, &err);
     assert_int_equal(rc, -ERR_INVALID);
     expect_text(strbuf_view(&report),

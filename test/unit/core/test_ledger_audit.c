@@ -159,7 +159,8 @@ static void pod__annotations_ceased_to_count_since_the_run_began__is_not_missing
 static void pod__in_mid_bind__is_never_drift(void **state)
 {
     struct demand d = SHARE_OF(300);
-    struct ledger_op unbound = fixture_observation("a", &d, NULL, NULL), bound = fixture_observation("a", &d, "n2", NULL),
+    struct ledger_op unbound = fixture_observation("a", &d, NULL, NULL),
+                     bound = fixture_observation("a", &d, "n2", NULL),
                      gone = {.kind = LEDGER_POD_GONE, .name = STR("a")};
 
     fixture_pod(&fx, "a", &d, NULL, NULL);
@@ -198,7 +199,8 @@ static void pod__request_raised_unseen__demand_and_larger_charge(void **state)
 {
     struct demand small = ANNOTATED_SHARE_OF(300), large = ANNOTATED_SHARE_OF(500), tiny = ANNOTATED_SHARE_OF(100);
     struct assignment record = RECORD_OF("x", "GPU-n1-0", 0, 300, 24 * GIB);
-    struct ledger_op raised = fixture_observation("a", &large, "n1", &record), lowered = fixture_observation("a", &tiny, "n1", &record);
+    struct ledger_op raised = fixture_observation("a", &large, "n1", &record),
+                     lowered = fixture_observation("a", &tiny, "n1", &record);
 
     fixture_pod(&fx, "a", &small, "n1", &record);
     finds_and_repairs(&raised, DRIFT_POD_DEMAND);

@@ -406,7 +406,7 @@ static void random__lost_events__found_repaired_and_nothing_else(void **state)
         one_life(seed, seed % 2 == 0, found);
     }
     for (size_t i = DRIFT_NONE + 1; i < DRIFT__MAX; i++) {
-        /* nothing in this world finishes apart from going, moves, or comes undone */
+        /* nothing in this cluster finishes apart from going, moves, or comes undone */
         bool possible = i != DRIFT_POD_FINISHED && i != DRIFT_POD_NODE && i != DRIFT_POD_UNBOUND;
 
         if ((found[i] > 0) != possible) {

@@ -96,7 +96,7 @@ static void snapshot_walk_mirror_and_news__read_after_their_node_has_gone(void *
     struct demand large = SHARE_OF(700);
     struct ledger_overcommit news[2];
     struct snapshot_iterator_filter filter = {0};
-    struct snapshot_iterator *walk;
+    struct snapshot_iterator *iterator;
     struct snapshot totals, got;
     struct mirror m;
     struct arena a;
@@ -111,7 +111,7 @@ static void snapshot_walk_mirror_and_news__read_after_their_node_has_gone(void *
         mirror_grow(&m);
     }
     (void)fixture_state(&fx, "n1");
-    walk = snapshot_iterator_open(fx.l, &filter, 1 << 20, &totals);
+    iterator = snapshot_iterator_open(fx.l, &filter, 1 << 20, &totals);
     fixture_name_op(&fx, LEDGER_POD_GONE, "a");
     fixture_name_op(&fx, LEDGER_POD_GONE, "b");
     fixture_name_op(&fx, LEDGER_NODE_GONE, "n1");
@@ -127,11 +127,11 @@ static void snapshot_walk_mirror_and_news__read_after_their_node_has_gone(void *
     assert_true(str_eq_cstr(fx.snapshot.nodes[0].devices[0].model, "model-1"));
     assert_true(str_eq_cstr(fx.snapshot.pods[0].node_name, "n1"));
     arena_init(&a, 1 << 20);
-    assert_int_equal(snapshot_iterator_next(fx.l, walk, 1, &a, &got), SNAPSHOT_ITERATOR_MORE);
+    assert_int_equal(snapshot_iterator_next(fx.l, iterator, 1, &a, &got), SNAPSHOT_ITERATOR_MORE);
     assert_true(str_eq_cstr(got.nodes[0].name, "n1") && str_eq_cstr(got.nodes[0].devices[0].uuid, "GPU-1"));
     arena_fini(&a);
-    snapshot_iterator_close(fx.l, walk);
-    snapshot_iterator_free(walk);
+    snapshot_iterator_close(fx.l, iterator);
+    snapshot_iterator_free(iterator);
     mirror_fini(&m);
 }
 

@@ -8,7 +8,7 @@
 static const struct demand nothing = {.dialect = ""};
 
 static struct ledger_op observation(const char *uid, const struct demand *d, const struct assignment *record,
-                                   enum record_trust trust, const char *proof)
+                                    enum record_trust trust, const char *proof)
 {
     struct ledger_op op = fixture_observation(uid, d, "n1", record);
 

@@ -19,7 +19,7 @@ static void native__constraints__read_or_refused(void **state)
         {"fixed share", "c: gpu-milli=5; @qos=fixed-share", "c 1xmilli(5,0)@1 fixed-share"},
         {"equal share", "c:; @gpu-count=1; @qos=equal-share", "c 1xwhole(1000,0)@1 equal-share annotated"},
         {"with whole GPUs of a plugin", "c: nvidia.com/gpu=1; @gpu-model=a", "unsteered 1 models a"},
-        {"without a wish nobody reads them", "c:; @gpu-model=,; @qos=x", "none"},
+        {"without a request nobody reads them", "c:; @gpu-model=,; @qos=x", "none"},
         {"empty list", "c: gpu-milli=5; @gpu-model=", "defect constraint"},
         {"empty item", "c: gpu-milli=5; @gpu-model=a,,b", "defect constraint"},
         {"trailing comma", "c: gpu-milli=5; @gpu-uuid=a,", "defect constraint"},
@@ -107,7 +107,8 @@ static void native__phases__sidecars_run_beside_what_starts_after_them(void **st
          "i 1xmilli(1,0)@2 s 1xmilli(2,0)@5 j 1xmilli(3,0)@4 c 1xmilli(4,0)@1"},
         {"two sidecars", "sidecar s: gpu-milli=1; init i: gpu-milli=2; sidecar t: gpu-milli=3; init j: gpu-milli=4",
          "s 1xmilli(1,0)@7 i 1xmilli(2,0)@2 t 1xmilli(3,0)@5 j 1xmilli(4,0)@4"},
-        {"annotation is an app wish", "init i:; sidecar s:; c:; @gpu-count=1", "c 1xwhole(1000,0)@1 annotated"},
+        {"annotation is a request of the app", "init i:; sidecar s:; c:; @gpu-count=1",
+         "c 1xwhole(1000,0)@1 annotated"},
     };
     check_demands(policy_defaults(), rows, ARRAY_LEN(rows));
 }

@@ -135,11 +135,11 @@ static void assert_same_text(struct text *a, struct text *b)
     }
 }
 
-/* ---- a walk, and what it must show ---- */
+/* ---- an iterator, and what it must show ---- */
 
 struct reader {
     struct ledger *ledger;
-    struct snapshot_iterator *walk; /* NULL: none is open */
+    struct snapshot_iterator *iterator; /* NULL: none is open */
     struct snapshot totals;
     bool filtered;
     struct text want, got;
@@ -159,7 +159,7 @@ static void reader_open(struct reader *r, struct ledger *l, struct str node, str
     arena_fini(&a);
     r->ledger = l;
     r->filtered = node.n > 0 || namespace_.n > 0;
-    r->walk = snapshot_iterator_open(l, &filter, KEPT_MAX, &r->totals);
+    r->iterator = snapshot_iterator_open(l, &filter, KEPT_MAX, &r->totals);
     assert_int_equal(r->totals.generation, ledger_generation(l));
 }
 
@@ -181,11 +181,11 @@ static void reader_check_sums(const struct reader *r)
 
 static void reader_close(struct reader *r)
 {
-    snapshot_iterator_close(r->ledger, r->walk);
-    snapshot_iterator_free(r->walk);
+    snapshot_iterator_close(r->ledger, r->iterator);
+    snapshot_iterator_free(r->iterator);
     text_fini(&r->want);
     text_fini(&r->got);
-    r->walk = NULL;
+    r->iterator = NULL;
 }
 
 /* One section; at the end everything is compared. */
@@ -196,7 +196,7 @@ static bool reader_step(struct reader *r, size_t max_nodes)
     enum snapshot_iterator_step step;
 
     arena_init(&a, 64U << 20);
-    step = snapshot_iterator_next(r->ledger, r->walk, max_nodes, &a, &s);
+    step = snapshot_iterator_next(r->ledger, r->iterator, max_nodes, &a, &s);
     assert_int_not_equal(step, SNAPSHOT_ITERATOR_TORN);
     text_add(&r->got, &s);
     arena_fini(&a);
@@ -222,9 +222,9 @@ static void read_on(struct simulation *s)
     for (unsigned i = 0; i < READERS; i++) {
         struct reader *r = &readers[i];
 
-        if (r->walk != NULL && cluster_model_chance(&s->w, 15)) {
+        if (r->iterator != NULL && cluster_model_chance(&s->w, 15)) {
             ended_n += !reader_step(r, 1 + cluster_model_below(&s->w, 2));
-        } else if (r->walk == NULL && cluster_model_chance(&s->w, 10)) {
+        } else if (r->iterator == NULL && cluster_model_chance(&s->w, 10)) {
             const struct cluster_model_node *n = s->w.nodes[cluster_model_below(&s->w, CLUSTER_MODEL_NODES)];
             const struct cluster_model_pod *p =
                 s->w.pod_n == 0 ? NULL : s->w.pods[cluster_model_below(&s->w, s->w.pod_n)];
@@ -252,7 +252,7 @@ static void random__walks_beside_everything__show_the_generation_of_their_openin
         }
         s->after = NULL;
         for (unsigned i = 0; i < READERS; i++) {
-            while (readers[i].walk != NULL && reader_step(&readers[i], 2)) {
+            while (readers[i].iterator != NULL && reader_step(&readers[i], 2)) {
             }
         }
         simulation_free(s);
@@ -314,7 +314,7 @@ static void walk__lists_sweep_everything_away__shown_as_it_was(void **state)
     fixture_bracket(&fx, LEDGER_NODES_BEGIN);
     fixture_bracket(&fx, LEDGER_NODES_END);
     assert_false(ledger_has_node(fx.l, STR("n1")));
-    assert_true(snapshot_iterator_kept_bytes(r.walk) > 0);
+    assert_true(snapshot_iterator_kept_bytes(r.iterator) > 0);
     finish(&r);
 }
 
@@ -326,10 +326,10 @@ static void walk__nothing_changes__nothing_is_kept(void **state)
 
     fixture_pod(&fx, "a", &half, "n1", NULL);
     reader_open(&r, fx.l, STR_NULL, STR_NULL);
-    before = snapshot_iterator_kept_bytes(r.walk);
+    before = snapshot_iterator_kept_bytes(r.iterator);
     assert_true(reader_step(&r, 8));
     fixture_pod(&fx, "b", &half, "n1", NULL); /* after it was read */
-    assert_int_equal(snapshot_iterator_kept_bytes(r.walk), before);
+    assert_int_equal(snapshot_iterator_kept_bytes(r.iterator), before);
     finish(&r);
 }
 
@@ -354,21 +354,21 @@ static void walk__pending_pods_beyond_its_bound__torn(void **state)
     const struct snapshot_iterator_filter all = {0};
     struct demand half = SHARE_OF(500);
     struct snapshot totals, s;
-    struct snapshot_iterator *walk;
+    struct snapshot_iterator *iterator;
     char uid[16];
 
     for (int i = 0; i < 100; i++) {
         snprintf(uid, sizeof(uid), "p%d", i);
         fixture_pod(&fx, uid, &half, NULL, NULL);
     }
-    walk = snapshot_iterator_open(fx.l, &all, 4096, &totals);
+    iterator = snapshot_iterator_open(fx.l, &all, 4096, &totals);
     for (int i = 0; i < 100; i++) {
         snprintf(uid, sizeof(uid), "p%d", i);
         fixture_name_op(&fx, LEDGER_POD_GONE, uid);
     }
-    assert_int_equal(snapshot_iterator_next(fx.l, walk, 1, &fx.arena, &s), SNAPSHOT_ITERATOR_TORN);
-    snapshot_iterator_close(fx.l, walk);
-    snapshot_iterator_free(walk);
+    assert_int_equal(snapshot_iterator_next(fx.l, iterator, 1, &fx.arena, &s), SNAPSHOT_ITERATOR_TORN);
+    snapshot_iterator_close(fx.l, iterator);
+    snapshot_iterator_free(iterator);
 }
 
 static void walk__several_at_different_generations__each_its_own(void **state)

@@ -32,19 +32,19 @@ static const struct str names[] = {
     {"system:kube-scheduler", 21}, {"spiffe://cluster/scheduler", 26}, {"scheduler.example.com", 21}};
 
 /* A directory with ca.pem, cert.pem, key.pem, and who signed them. */
-struct cluster_model {
+struct tls_server {
     struct temp_dir dir;
     struct cert ca, server;
     struct httpd_tls *tls;
     struct fixture f;
 };
 
-static void path_in(const struct cluster_model *w, const char *name, char ret[128])
+static void path_in(const struct tls_server *w, const char *name, char ret[128])
 {
     temp_dir_path(&w->dir, name, ret, 128);
 }
 
-static void write_files(const struct cluster_model *w, const char *dir, const struct cert *cert, const struct cert *key,
+static void write_files(const struct tls_server *w, const char *dir, const struct cert *cert, const struct cert *key,
                         const struct cert *ca)
 {
     char name[128], path[128];
@@ -60,7 +60,7 @@ static void write_files(const struct cluster_model *w, const char *dir, const st
 }
 
 /* As a mounted Secret changes: a new directory, then one rename of the link to it. */
-static void publish(const struct cluster_model *w, const char *version)
+static void publish(const struct tls_server *w, const char *version)
 {
     char next[128], data[128];
     path_in(w, "..next", next);
@@ -69,7 +69,7 @@ static void publish(const struct cluster_model *w, const char *version)
     assert_int_equal(rename(next, data), 0);
 }
 
-static void new_version(const struct cluster_model *w, const char *version, const struct cert *cert,
+static void new_version(const struct tls_server *w, const char *version, const struct cert *cert,
                         const struct cert *key, const struct cert *ca)
 {
     char path[128];
@@ -79,7 +79,7 @@ static void new_version(const struct cluster_model *w, const char *version, cons
     publish(w, version);
 }
 
-static void start_server(struct cluster_model *w, bool optional)
+static void start_server(struct tls_server *w, bool optional)
 {
     const struct httpd_listener_config listener = {.name = "test",
                                                    .address = "127.0.0.1:0",
@@ -96,7 +96,7 @@ static void start_server(struct cluster_model *w, bool optional)
     w->f.port = httpd_server_port(w->f.server, 0);
 }
 
-static int new_tls(struct cluster_model *w, struct httpd_tls **ret, struct err *reterr)
+static int new_tls(struct tls_server *w, struct httpd_tls **ret, struct err *reterr)
 {
     char cert[128], key[128], ca[128];
     path_in(w, "cert.pem", cert);
@@ -111,14 +111,14 @@ static int new_tls(struct cluster_model *w, struct httpd_tls **ret, struct err *
     return httpd_tls_new(&config, ret, reterr);
 }
 
-static void cluster_model_begin(struct cluster_model *w, bool optional)
+static void tls_server_begin(struct tls_server *w, bool optional)
 {
     static const char *const files[] = {"cert.pem", "key.pem", "ca.pem"};
     temp_dir_init(&w->dir);
-    cert_make(&w->ca, &(struct cert_wish){.cn = "ca", .ca = true});
+    cert_make(&w->ca, &(struct cert_spec){.cn = "ca", .ca = true});
     cert_make(
         &w->server,
-        &(struct cert_wish){
+        &(struct cert_spec){
             .cn = "fgpu", .dns = "localhost", .issuer = &w->ca, .purpose = GNUTLS_KP_TLS_WWW_SERVER, .serial = 10});
     new_version(w, "..1", &w->server, &w->server, &w->ca);
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
@@ -135,7 +135,7 @@ static void cluster_model_begin(struct cluster_model *w, bool optional)
     atomic_store(&handled, 0);
 }
 
-static void cluster_model_end(struct cluster_model *w)
+static void tls_server_end(struct tls_server *w)
 {
     fixture_stop(&w->f);
     httpd_tls_free(w->tls);
@@ -144,13 +144,13 @@ static void cluster_model_end(struct cluster_model *w)
     temp_dir_fini(&w->dir);
 }
 
-static int ask(const struct cluster_model *w, const struct cert *cert, const struct cert *intermediate,
+static int ask(const struct tls_server *w, const struct cert *cert, const struct cert *intermediate,
                const char *priorities, gnutls_alert_description_t *ret_alert)
 {
     struct tls_client c;
-    const struct tls_wish gpu_request = {.cert = cert, .intermediate = intermediate, .priorities = priorities};
+    const struct tls_client_spec spec = {.cert = cert, .intermediate = intermediate, .priorities = priorities};
     int status = 0;
-    if (tls_client_open(&c, w->f.port, &gpu_request)) {
+    if (tls_client_open(&c, w->f.port, &spec)) {
         status = tls_client_get(&c, "/ok", ret_alert);
     } else {
         *ret_alert = gnutls_alert_get(c.session);
@@ -161,14 +161,14 @@ static int ask(const struct cluster_model *w, const struct cert *cert, const str
 
 static void client__each_certificate__taken_or_told_why_not(void **state)
 {
-    struct cluster_model w;
+    struct tls_server w;
     struct cert other_ca, intermediate;
-    cluster_model_begin(&w, false);
-    cert_make(&other_ca, &(struct cert_wish){.cn = "ca", .ca = true});
-    cert_make(&intermediate, &(struct cert_wish){.cn = "intermediate", .ca = true, .issuer = &w.ca});
+    tls_server_begin(&w, false);
+    cert_make(&other_ca, &(struct cert_spec){.cn = "ca", .ca = true});
+    cert_make(&intermediate, &(struct cert_spec){.cn = "intermediate", .ca = true, .issuer = &w.ca});
     const struct {
         const char *name;
-        struct cert_wish gpu_request; /* .serial 0: no certificate */
+        struct cert_spec spec; /* .serial 0: no certificate */
         bool taken;
         gnutls_alert_description_t alert;
         enum httpd_drop drop;
@@ -239,8 +239,8 @@ static void client__each_certificate__taken_or_told_why_not(void **state)
         const char *version = versions[i % 2];
         const size_t row = i / 2;
         struct cert cert = {.crt = NULL};
-        if (rows[row].gpu_request.serial != 0) {
-            cert_make(&cert, &rows[row].gpu_request);
+        if (rows[row].spec.serial != 0) {
+            cert_make(&cert, &rows[row].spec);
         }
         const uint64_t before = httpd_server_drops(w.f.server, 0, rows[row].drop);
         const int handled_before = atomic_load(&handled);
@@ -250,7 +250,7 @@ static void client__each_certificate__taken_or_told_why_not(void **state)
             want = GNUTLS_A_HANDSHAKE_FAILURE; /* the other one is new in TLS 1.3 */
         }
         const int status = ask(&w, cert.crt != NULL ? &cert : NULL,
-                               rows[row].gpu_request.issuer == &intermediate ? &intermediate : NULL, version, &alert);
+                               rows[row].spec.issuer == &intermediate ? &intermediate : NULL, version, &alert);
         const int times = atomic_load(&handled) - handled_before;
         if (rows[row].taken && (status != 200 || times != 1)) {
             fail_msg("%s, %s: refused with alert %s", rows[row].name, version, gnutls_alert_get_name(alert));
@@ -267,13 +267,13 @@ static void client__each_certificate__taken_or_told_why_not(void **state)
     assert_string_equal(seen_client, names[0].p);
     cert_free(&other_ca);
     cert_free(&intermediate);
-    cluster_model_end(&w);
+    tls_server_end(&w);
 }
 
 static void client__old_protocol_or_none__no_handshake(void **state)
 {
-    struct cluster_model w;
-    cluster_model_begin(&w, false);
+    struct tls_server w;
+    tls_server_begin(&w, false);
     static const char *const priorities[] = {
         "NORMAL:-VERS-ALL:+VERS-TLS1.1:+VERS-TLS1.0:%COMPAT",
         TLS12 ":-KX-ALL:+RSA",
@@ -292,18 +292,18 @@ static void client__old_protocol_or_none__no_handshake(void **state)
         usleep(1000);
     }
     assert_int_equal(atomic_load(&handled), 0);
-    cluster_model_end(&w);
+    tls_server_end(&w);
 }
 
 static void optional__without_or_unknown__served_namelessly_but_wrong_is_refused(void **state)
 {
-    struct cluster_model w;
+    struct tls_server w;
     struct cert known, unknown, wrong;
     gnutls_alert_description_t alert;
-    cluster_model_begin(&w, true);
-    cert_make(&known, &(struct cert_wish){.cn = names[0].p, .issuer = &w.ca});
-    cert_make(&unknown, &(struct cert_wish){.cn = "prometheus", .issuer = &w.ca});
-    cert_make(&wrong, &(struct cert_wish){.cn = names[0].p});
+    tls_server_begin(&w, true);
+    cert_make(&known, &(struct cert_spec){.cn = names[0].p, .issuer = &w.ca});
+    cert_make(&unknown, &(struct cert_spec){.cn = "prometheus", .issuer = &w.ca});
+    cert_make(&wrong, &(struct cert_spec){.cn = names[0].p});
     assert_int_equal(ask(&w, &known, NULL, NULL, &alert), 200);
     assert_string_equal(seen_client, names[0].p);
     assert_int_equal(ask(&w, &unknown, NULL, NULL, &alert), 200);
@@ -315,37 +315,37 @@ static void optional__without_or_unknown__served_namelessly_but_wrong_is_refused
     cert_free(&known);
     cert_free(&unknown);
     cert_free(&wrong);
-    cluster_model_end(&w);
+    tls_server_end(&w);
 }
 
-static unsigned char serial_now(const struct cluster_model *w, const struct cert *client)
+static unsigned char serial_now(const struct tls_server *w, const struct cert *client)
 {
     struct tls_client c;
     gnutls_alert_description_t alert;
-    assert_true(tls_client_open(&c, w->f.port, &(struct tls_wish){.cert = client}));
+    assert_true(tls_client_open(&c, w->f.port, &(struct tls_client_spec){.cert = client}));
     const unsigned char serial = tls_client_serial(&c);
     assert_int_equal(tls_client_get(&c, "/ok", &alert), 200);
     tls_client_close(&c);
     return serial;
 }
 
-static void stats(const struct cluster_model *w, struct httpd_tls_stats *ret)
+static void stats(const struct tls_server *w, struct httpd_tls_stats *ret)
 {
     httpd_tls_stats(w->tls, ret);
 }
 
 static void reload__new_files__open_connections_stay_and_new_ones_see_them(void **state)
 {
-    struct cluster_model w;
+    struct tls_server w;
     struct cert client, second;
     struct tls_client open;
     struct httpd_tls_stats s;
     gnutls_alert_description_t alert;
-    cluster_model_begin(&w, false);
-    cert_make(&client, &(struct cert_wish){.cn = names[0].p, .issuer = &w.ca});
+    tls_server_begin(&w, false);
+    cert_make(&client, &(struct cert_spec){.cn = names[0].p, .issuer = &w.ca});
     cert_make(&second,
-              &(struct cert_wish){.cn = "fgpu", .issuer = &w.ca, .serial = 20, .begins_s = -1, .ends_s = 9 * DAY_S});
-    assert_true(tls_client_open(&open, w.f.port, &(struct tls_wish){.cert = &client}));
+              &(struct cert_spec){.cn = "fgpu", .issuer = &w.ca, .serial = 20, .begins_s = -1, .ends_s = 9 * DAY_S});
+    assert_true(tls_client_open(&open, w.f.port, &(struct tls_client_spec){.cert = &client}));
     assert_int_equal(tls_client_get(&open, "/ok", &alert), 200);
     assert_int_equal(serial_now(&w, &client), 10);
     stats(&w, &s);
@@ -364,20 +364,20 @@ static void reload__new_files__open_connections_stay_and_new_ones_see_them(void 
     tls_client_close(&open);
     cert_free(&client);
     cert_free(&second);
-    cluster_model_end(&w);
+    tls_server_end(&w);
 }
 
 static void reload__new_ca__decides_about_new_connections_only(void **state)
 {
-    struct cluster_model w;
+    struct tls_server w;
     struct cert old_client, new_client, new_ca;
     struct tls_client open;
     gnutls_alert_description_t alert;
-    cluster_model_begin(&w, false);
-    cert_make(&new_ca, &(struct cert_wish){.cn = "new", .ca = true});
-    cert_make(&old_client, &(struct cert_wish){.cn = names[0].p, .issuer = &w.ca});
-    cert_make(&new_client, &(struct cert_wish){.cn = names[0].p, .issuer = &new_ca});
-    assert_true(tls_client_open(&open, w.f.port, &(struct tls_wish){.cert = &old_client}));
+    tls_server_begin(&w, false);
+    cert_make(&new_ca, &(struct cert_spec){.cn = "new", .ca = true});
+    cert_make(&old_client, &(struct cert_spec){.cn = names[0].p, .issuer = &w.ca});
+    cert_make(&new_client, &(struct cert_spec){.cn = names[0].p, .issuer = &new_ca});
+    assert_true(tls_client_open(&open, w.f.port, &(struct tls_client_spec){.cert = &old_client}));
     assert_int_equal(tls_client_get(&open, "/ok", &alert), 200);
     assert_int_equal(ask(&w, &new_client, NULL, NULL, &alert), 0);
     new_version(&w, "..2", &w.server, &w.server, &new_ca);
@@ -390,19 +390,19 @@ static void reload__new_ca__decides_about_new_connections_only(void **state)
     cert_free(&old_client);
     cert_free(&new_client);
     cert_free(&new_ca);
-    cluster_model_end(&w);
+    tls_server_end(&w);
 }
 
 static void reload__wrong_files__old_ones_stay_and_it_is_counted_once(void **state)
 {
-    struct cluster_model w;
+    struct tls_server w;
     struct cert client, second;
     struct httpd_tls_stats s;
     struct err err;
     char path[128];
-    cluster_model_begin(&w, false);
-    cert_make(&client, &(struct cert_wish){.cn = names[0].p, .issuer = &w.ca});
-    cert_make(&second, &(struct cert_wish){.cn = "fgpu", .issuer = &w.ca, .serial = 20});
+    tls_server_begin(&w, false);
+    cert_make(&client, &(struct cert_spec){.cn = names[0].p, .issuer = &w.ca});
+    cert_make(&second, &(struct cert_spec){.cn = "fgpu", .issuer = &w.ca, .serial = 20});
 
     /* the certificate has come, its key has not yet */
     new_version(&w, "..2", &second, &w.server, &w.ca);
@@ -439,16 +439,16 @@ static void reload__wrong_files__old_ones_stay_and_it_is_counted_once(void **sta
     }
     cert_free(&client);
     cert_free(&second);
-    cluster_model_end(&w);
+    tls_server_end(&w);
 }
 
 static void files__wrong_at_start__error_names_the_file(void **state)
 {
-    struct cluster_model w;
+    struct tls_server w;
     struct cert other;
     struct httpd_tls *tls = NULL;
-    cluster_model_begin(&w, false);
-    cert_make(&other, &(struct cert_wish){.cn = "other"});
+    tls_server_begin(&w, false);
+    cert_make(&other, &(struct cert_spec){.cn = "other"});
     static const struct {
         const char *file, *text; /* NULL: the file is missing */
         const char *want;
@@ -481,7 +481,7 @@ static void files__wrong_at_start__error_names_the_file(void **state)
         assert_null(tls);
     }
     cert_free(&other);
-    cluster_model_end(&w);
+    tls_server_end(&w);
 }
 
 int main(void)

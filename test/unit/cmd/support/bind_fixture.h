@@ -2,7 +2,7 @@
  * binder over a simulated API server in this process.
  *
  * Nodes are node-00, node-01, ...; their GPUs gpu-0-0, gpu-0-1, ... (node, index) of 81920 MiB and 16 slots.
- * One rig at a time. Helpers assert, so they are for the thread of the test, unless said otherwise. */
+ * One fixture at a time. Helpers assert, so they are for the thread of the test, unless said otherwise. */
 #ifndef SUPPORT_BIND_FIXTURE_H
 #define SUPPORT_BIND_FIXTURE_H
 
@@ -66,7 +66,7 @@ void bind_fixture_thaw(void);
 
 /* ---- binds ---- */
 
-struct asked; /* owned by the rig, until bind_fixture_end */
+struct asked; /* owned by the fixture, until bind_fixture_end */
 
 /* From any thread. */
 struct asked *bind_fixture_bind(const char *name, const char *uid, const char *node);

@@ -1,4 +1,4 @@
-/* A store with a random crowd on it: every kind of request, pods with and without records, edited
+/* A store with a random cluster in it: every kind of request, pods with and without records, edited
  * ones, whole GPUs of a plugin, nodes that lost GPUs or are gone; and its /state. */
 #ifndef TEST_CMD_FULL_STATE_H
 #define TEST_CMD_FULL_STATE_H

@@ -28,8 +28,8 @@ struct mistake {
 /* Each of the texts is refused with exactly this report, the first line of which is in the error, too. */
 void expect_reports(const struct mistake *rows, size_t n);
 
-/* What differs, as config_diff() says: "key: before -> after; ...". With `reloads` each has "(applies)" behind it; without,
- * none may take a restart. */
+/* What differs, as config_diff() says: "key: before -> after; ...". With `reloads` each has "(applies)" behind it;
+ * without, none may take a restart. */
 void unit_diff_text(const struct config *before, const struct config *after, bool reloads, struct strbuf *ret);
 
 /* Parsed as the file "k": refused with this message, which does not say the secret "hush", and nothing was read. */

@@ -2,7 +2,7 @@
  * streams of events a watch would deliver. It knows nothing of the ledger.
  *
  * Objects are versions: immutable once made, so an event, a list and a journal may point at them. All memory
- * is the world's arena. The same seed gives the same world.
+ * is the model's arena. The same seed gives the same cluster.
  */
 #ifndef TEST_CORE_CLUSTER_MODEL_H
 #define TEST_CORE_CLUSTER_MODEL_H
@@ -34,7 +34,7 @@ struct cluster_model_pod {
     const uint64_t *labels;
     size_t label_n;
 
-    /* what only the world knows */
+    /* what only the model knows */
     unsigned number; /* the same for all versions of one pod */
     bool editable;   /* its request is in annotations */
     bool scarred;    /* its annotations say something else than when it was bound */

@@ -22,7 +22,7 @@ const struct demand *cluster_model_demand_like(struct cluster_model *w, const st
  * devices has no UUID while others have. */
 const struct assignment *cluster_model_record(struct cluster_model *w, const struct cluster_model_node *n,
                                               const struct demand *d);
-/* A deep copy in the world's arena. */
+/* A deep copy in the model's arena. */
 const struct assignment *cluster_model_record_copy(struct cluster_model *w, const struct assignment *as);
 
 /* Is this the device that the record means? */

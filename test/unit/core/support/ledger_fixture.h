@@ -48,8 +48,8 @@ struct demand fixture_memory(struct gpu_request *w, int64_t mem_mib);  /* memory
 #define ANNOTATED_SHARE_OF(milli) fixture_annotated(&(struct gpu_request){.count = 0}, (milli))
 #define MEMORY_OF(mem_mib) fixture_memory(&(struct gpu_request){.count = 0}, (mem_mib))
 
-/* Facts, to be changed before they are told: node `name` with this inventory, which is borrowed, and pod "default/<uid>"
- * (node NULL: pending; record NULL: none). */
+/* Facts, to be changed before they are told: node `name` with this inventory, which is borrowed, and pod
+ * "default/<uid>" (node NULL: pending; record NULL: none). */
 struct ledger_op fixture_description(const char *name, const struct inventory *inventory);
 struct ledger_op fixture_observation(const char *uid, const struct demand *d, const char *node,
                                      const struct assignment *record);

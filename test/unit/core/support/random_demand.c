@@ -238,7 +238,7 @@ const char *random_case_text(const struct random_case *c)
     for (size_t w = 0; w < c->demand.gpu_request_n && at < sizeof(text); w++) {
         const struct gpu_request *x = &c->gpu_requests[w];
 
-        ADD("wish %zu: %u x kind %d (%d, %" PRId64 ") phases %#" PRIx64 " profile %#x\n", w, x->count, (int)x->kind,
+        ADD("request %zu: %u x kind %d (%d, %" PRId64 ") phases %#" PRIx64 " profile %#x\n", w, x->count, (int)x->kind,
             x->milli, x->mem_mib, x->phases, x->profile);
     }
     for (size_t i = 0; i < c->node.device_n && at < sizeof(text); i++) {

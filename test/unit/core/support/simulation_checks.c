@@ -1,4 +1,4 @@
-/* What must hold of a ledger that is fed from a world: after every op, and at quiet points. */
+/* What must hold of a ledger that is fed from a cluster model: after every op, and at quiet points. */
 #include "core/support/simulation_checks.h"
 
 #include "core/request/demand_histogram.h"
