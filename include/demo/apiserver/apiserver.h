@@ -12,7 +12,7 @@
  *          code 410 inside a 200 stream, one from the future silence; an object that leaves the
  *          selector is DELETED with its previous content and the new resourceVersion
  *   POST, PUT, PATCH (merge; strategic is treated as merge), DELETE of pods and nodes; /status too
- *   POST   .../pods/NAME/binding: annotations merged in the same step as spec.nodeName
+ *   POST   .../pods/NAME/binding: annotations merged in the same step as spec.nodeName; dryRun, here only
  *   events at /api/v1 and /apis/events.k8s.io/v1 (the newest 1,000 are kept); those written through
  *          the second are checked as the real server does
  *   lists and objects above 128 KiB gzipped for clients that offer it; watches never
