@@ -4,26 +4,24 @@ import pytest
 
 from lab import event
 from objects import milli, pod_object, unique
-from processes import Cluster, eventually, request
+from processes import eventually, request
 
 PODS = {"method": "GET", "path": "/api/v1/pods", "times": -1}
 WATCHES = {**PODS, "query": "*watch=true*"}
 CHECKS = {**PODS, "query": "limit=1"}
 
 
-@pytest.fixture(scope="module")
-def started(tmp_path_factory):
-    with Cluster(tmp_path_factory.mktemp("blind"), "clientConnection: {staleAfter: 1s}\nserving: {bindsAllPods: true}\n") as c:
-        yield c
+CONFIG = "clientConnection: {staleAfter: 1s}\nserving: {bindsAllPods: true}\n"
 
 
 @pytest.fixture
-def cluster(started):
-    yield started
-    started.api.faults(clear=True, dropWatches=True)
-    sees(started.fgpu)
-    assert started.alive()
-    started.clear()
+def cluster(cluster_of_module):
+    c = cluster_of_module
+    yield c
+    c.api.faults(clear=True, dropWatches=True)
+    sees(c.fgpu)
+    assert c.alive()
+    c.clear()
 
 
 def why_blind(fgpu):

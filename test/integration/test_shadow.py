@@ -1,19 +1,12 @@
 """Shadow strategies: reported, and of no influence on any answer."""
 import signal
 
-import pytest
-
 from objects import mem, milli, pod_object, whole
-from processes import HEAD, Cluster, eventually, request
+from processes import HEAD, eventually, request
 
 BASE = "packing: {nodeStrategy: binpack, deviceStrategy: binpack, hold: 0s, candidates: 3%s}\n"
+CONFIG = BASE % ""
 SHADOW = ", candidate: {nodeStrategy: spread, deviceStrategy: spread}"
-
-
-@pytest.fixture(scope="module")
-def shadowed(tmp_path_factory):
-    with Cluster(tmp_path_factory.mktemp("candidate"), BASE % "") as c:
-        yield c
 
 
 def reconfigure(cluster, body):
@@ -31,17 +24,17 @@ def answers(cluster, pods, names):
     return [(verb, body(verb, pod)) for pod in pods for verb in ("filter", "prioritize")]
 
 
-def test_candidate__answers__bit_identical_with_and_without(shadowed):
-    fgpu, api = shadowed.fgpu, shadowed.api
-    names = [shadowed.node(gpus=g) for g in (1, 2, 4, 4, 8)]
+def test_candidate__answers__bit_identical_with_and_without(cluster_of_module):
+    fgpu, api = cluster_of_module.fgpu, cluster_of_module.api
+    names = [cluster_of_module.node(gpus=g) for g in (1, 2, 4, 4, 8)]
     for n in (100, 600, 300, 1000, 450):
         assert fgpu.schedule(api.pod(milli(n)), names)
     pods = [pod_object(f"p{i}", limits=limits) for i, limits in enumerate(
         [milli(n) for n in (1, 50, 333, 500, 700, 1000, 2000, 1500)] + [mem(n) for n in (1, 4096, 70000)] + [whole(1)])]
-    without = answers(shadowed, pods, names)
+    without = answers(cluster_of_module, pods, names)
     assert "candidate" not in fgpu.summary()
-    reconfigure(shadowed, BASE % SHADOW)
-    assert answers(shadowed, pods, names) == without
+    reconfigure(cluster_of_module, BASE % SHADOW)
+    assert answers(cluster_of_module, pods, names) == without
     report = eventually(lambda: (lambda s: s.get("candidate") if s.get("candidate", {}).get("compared") else None)(
         fgpu.summary()), "a comparison")
     assert (report["nodeStrategy"], report["deviceStrategy"]) == ("spread", "spread")
@@ -55,20 +48,20 @@ def test_candidate__answers__bit_identical_with_and_without(shadowed):
                for r in ("same", "other_gpus", "other_node", "not_compared")) == report["decisions"]
 
 
-def test_candidate__unknown_strategy__refused(shadowed):
-    (shadowed.directory / "fgpu.yaml").write_text(HEAD + "packing: {candidate: {nodeStrategy: best}}\n")
-    before = shadowed.fgpu.metrics()['fgpu_config_reloads_total{outcome="invalid"}']
-    shadowed.fgpu.process.send_signal(signal.SIGHUP)
-    eventually(lambda: shadowed.fgpu.metrics()['fgpu_config_reloads_total{outcome="invalid"}'] > before, "a refusal")
+def test_candidate__unknown_strategy__refused(cluster_of_module):
+    (cluster_of_module.directory / "fgpu.yaml").write_text(HEAD + "packing: {candidate: {nodeStrategy: best}}\n")
+    before = cluster_of_module.fgpu.metrics()['fgpu_config_reloads_total{outcome="invalid"}']
+    cluster_of_module.fgpu.process.send_signal(signal.SIGHUP)
+    eventually(lambda: cluster_of_module.fgpu.metrics()['fgpu_config_reloads_total{outcome="invalid"}'] > before, "a refusal")
 
 
-def test_candidate__rules_and_criteria__hold_on_both_sides(shadowed):
-    fgpu, api = shadowed.fgpu, shadowed.api
-    names = [shadowed.node(gpus=2, labels={"pool": "x"}) for _ in range(2)]
+def test_candidate__rules_and_criteria__hold_on_both_sides(cluster_of_module):
+    fgpu, api = cluster_of_module.fgpu, cluster_of_module.api
+    names = [cluster_of_module.node(gpus=2, labels={"pool": "x"}) for _ in range(2)]
     assert fgpu.schedule(api.pod(milli(300)), names[:1])
     rules = (", rules: [{namespaces: [own], nodeStrategy: [binpack, tight-fit], deviceStrategy: binpack},"
              " {namespaces: [pooled], nodeSelector: {pool: x}, nodeStrategy: {binpack: 0.7, spread: 0.3}}]")
-    reconfigure(shadowed, BASE % (rules + SHADOW))
+    reconfigure(cluster_of_module, BASE % (rules + SHADOW))
 
     def compared(namespace, n):
         """The report after the nth comparison. A decision that comes while the last comparison rests is left out."""
@@ -83,7 +76,7 @@ def test_candidate__rules_and_criteria__hold_on_both_sides(shadowed):
     assert numbers(compared("own", 1)) == [1, 0, 0]
     assert numbers(compared("pooled", 2)) == [2, 0, 1]  # the rule leaves the GPU to the candidate: spread
     assert numbers(compared("other", 3)) == [2, 1, 1]
-    reconfigure(shadowed, BASE.replace("nodeStrategy: binpack", "nodeStrategy: {binpack: 1.05, spread: 0.3}") % SHADOW)
+    reconfigure(cluster_of_module, BASE.replace("nodeStrategy: binpack", "nodeStrategy: {binpack: 1.05, spread: 0.3}") % SHADOW)
     c = compared("own", 1)
     assert c["against"]["nodeStrategy"] == "binpack 1.05, spread 0.3"
     assert (c["compared"], c["byRules"], c["otherNode"]) == (1, 0, 1)
