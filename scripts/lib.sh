@@ -2,7 +2,6 @@
 
 FGPU_CACHE=${FGPU_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fgpu}
 export FGPU_CACHE
-mkdir -p "$FGPU_CACHE"
 
 say() { echo "${0##*/}: $*" >&2; }
 die() { say "$*"; exit 1; }
@@ -20,6 +19,24 @@ go_is_new_enough() {
         fi
     done
     return 1
+}
+
+# What the control plane and its tests are compiled with: the same for all, so that nothing is compiled again.
+use_go() {
+    go_is_new_enough || die "Go 1.26 or newer is needed; scripts/install-deps installs one"
+    export GOFLAGS=-mod=readonly CGO_ENABLED=0 GOGC=${GOGC:-400}
+}
+
+# progress PATTERN: passes lines on, but of those that match, which say no more than how far it is, one in 15 s.
+progress() {
+    local line shown=$SECONDS
+    while IFS= read -r line || [ -n "$line" ]; do
+        if [[ $line =~ $1 ]]; then
+            [ $((SECONDS - shown)) -ge 15 ] || continue
+            shown=$SECONDS
+        fi
+        printf '%s\n' "$line"
+    done
 }
 
 # stage NAME COMMAND...: runs it, and says how long it took or that it failed. Failures are collected.

@@ -7,4 +7,10 @@
 
 extern const char build_commit[]; /* first twelve digits; "unknown" when built outside git */
 
+#ifdef __clang__
+#define BUILD_COMPILER __VERSION__
+#else
+#define BUILD_COMPILER "gcc " __VERSION__
+#endif
+
 #endif

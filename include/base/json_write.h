@@ -46,5 +46,8 @@ void json_write_kv_str(struct json_writer *w, const char *key, struct str s);
 void json_write_kv_cstr(struct json_writer *w, const char *key, const char *s);
 void json_write_kv_i64(struct json_writer *w, const char *key, int64_t v);
 void json_write_kv_bool(struct json_writer *w, const char *key, bool v);
+/* a key, and the beginning of its value */
+void json_write_kv_object_begin(struct json_writer *w, const char *key);
+void json_write_kv_array_begin(struct json_writer *w, const char *key);
 
 #endif

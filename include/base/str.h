@@ -31,6 +31,11 @@ bool str_ends(struct str s, struct str suffix);
 struct str str_trim(struct str s);           /* ASCII blanks, tabs, CR, LF off both ends */
 struct str str_drop(struct str s, size_t n); /* without the first n bytes (all of them at most) */
 
+#define STR_DIGITS "0123456789"
+#define STR_LOWER "abcdefghijklmnopqrstuvwxyz"
+/* How many bytes at the beginning of `s` are among `chars`; as strspn. */
+size_t str_span(struct str s, const char *chars);
+
 /* A copy of its own with a 0 byte behind it, never NULL; free() it. */
 char *str_dup(struct str s);
 

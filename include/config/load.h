@@ -197,8 +197,4 @@ void config_hash_text(struct str text, char ret[CONFIG_HASH_LEN + 1]);
  * CONFIG_BYTES_MAX and ended by the caller. Errors as config_load. */
 WARN_UNUSED int config_read(const char *path, struct strbuf *ret, struct err *reterr);
 
-/* The work of `fgpu check-config FILE`: appends the report, or one line saying that the file is
- * valid. Returns the exit code of the command: 0 or 3. */
-int config_check_file(const char *path, const struct config_names *names, struct strbuf *out);
-
 #endif

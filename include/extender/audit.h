@@ -97,7 +97,7 @@ struct kube_client;
 struct audit;
 
 /* Borrows everything but the options for its life. */
-WARN_UNUSED int audit_new(struct policy_set *book, struct kube_client *client, const struct clock *clock,
+WARN_UNUSED int audit_new(struct policy_set *policies, struct kube_client *client, const struct clock *clock,
                           const struct log *log, const struct audit_options *options, struct audit **ret,
                           struct err *reterr);
 /* Ends the run in progress, answers everybody who waits, joins. `finished` is not called any more.

@@ -65,7 +65,7 @@ struct binder_options {
 };
 
 /* Borrows everything for its life. */
-WARN_UNUSED int binder_new(struct policy_set *book, struct kube_client *client, const struct clock *clock,
+WARN_UNUSED int binder_new(struct policy_set *policies, struct kube_client *client, const struct clock *clock,
                            const struct log *log, const struct binder_options *options, struct binder **ret,
                            struct err *reterr);
 /* For binds that begin from now on. */

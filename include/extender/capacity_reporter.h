@@ -59,7 +59,7 @@ static inline int64_t capacity_permille(const struct capacity_report *r)
 
 struct capacity_reporter;
 
-struct capacity_reporter *capacity_reporter_new(struct store *store, struct policy_set *book,
+struct capacity_reporter *capacity_reporter_new(struct store *store, struct policy_set *policies,
                                                 const struct clock *clock);
 void capacity_reporter_free(struct capacity_reporter *v); /* NULL is fine */
 

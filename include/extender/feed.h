@@ -19,7 +19,7 @@ struct unreadable;
 
 /* One per resource: a feed is used by one thread. */
 struct feed {
-    struct policy_set *book;
+    struct policy_set *policies;
     struct unreadable *unreadable; /* takes down what cannot be read in full; may be NULL */
     const struct clock *clock;     /* for that; NULL: the system's */
     const struct rules *rules;     /* what objects are read by; taken anew where a list begins */
@@ -33,7 +33,7 @@ struct feed {
     bool rereads; /* other rules than the last complete list's */
 };
 
-void feed_init(struct feed *f, struct policy_set *book, enum kube_resource resource);
+void feed_init(struct feed *f, struct policy_set *policies, enum kube_resource resource);
 void feed_fini(struct feed *f);
 
 /* The callbacks for kube/watcher.h, with `f` as their context. */

@@ -18,9 +18,9 @@ struct placement_context {
     struct store *store;
     const struct policy *policy;
     struct pack_plans plans;
-    bool has_shadow;             /* in the shadow (extender/shadow.h): */
-    struct pack_plans candidate; /* the same plans with its strategies in the place of the packing section's */
-    uint64_t shadow_key;         /* of both: another number where they differ in anything */
+    bool has_shadow;          /* in the shadow (extender/shadow.h): */
+    struct pack_plans shadow; /* the same plans with its strategies in the place of the packing section's */
+    uint64_t shadow_key;      /* of both: another number where they differ in anything */
 };
 
 /* Strategies by the names in the policy. ERR_INVALID names the unknown one. */
@@ -56,7 +56,7 @@ struct prioritize_result {
     size_t n;
 };
 
-/* All zeroes for a pod that asks for no GPU. Leaves a hold on the best node when one fits. */
+/* All zeroes for a pod that asks for no GPU. Leaves a tentative placement on the best node when one fits. */
 /* One node of a preemption: false when the pod does not fit there, whoever of lower priority leaves. `victims` as in
  * core/ledger/preempt.h. */
 struct preempt_node {

@@ -62,7 +62,7 @@ void requeue_trigger_refused(struct requeue_trigger *w, uint64_t generation);
 struct policy_set;
 /* The same, by rules of this generation: those that are current by now may let the pod in, and whoever made them so may
  * have said requeue_trigger_capacity() already. */
-void requeue_trigger_refused_by(struct requeue_trigger *w, uint64_t generation, struct policy_set *book,
+void requeue_trigger_refused_by(struct requeue_trigger *w, uint64_t generation, struct policy_set *policies,
                                 uint64_t rules_generation);
 
 /* Room appeared that no op of the ledger shows: another policy holds. */

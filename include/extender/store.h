@@ -84,8 +84,8 @@ struct store_pack_answer {
     uint64_t generation;
 };
 WARN_UNUSED int store_pack(struct store *s, struct arena *a, const struct view_pod *pod, const struct pack_plans *plans,
-                           const struct pack_tentative *holds, size_t hold_n, const struct str *names, size_t name_n,
-                           struct store_pack_answer *ret, struct err *reterr);
+                           const struct pack_tentative *tentatives, size_t tentative_n, const struct str *names,
+                           size_t name_n, struct store_pack_answer *ret, struct err *reterr);
 
 enum store_reserve_result {
     STORE_RESERVED,      /* devices chosen and charged; *ret_assignment is what to write */
@@ -174,21 +174,21 @@ struct store_head {
     size_t tenant_n;
     struct demand_histogram_report demand_histogram; /* at that generation, too */
     struct forecast_report forecast;                 /* of the last decision that looked ahead */
-    struct incident *incidents; /* of a walk: the first STORE_INCIDENTS_MAX, the caller's to free; else NULL */
+    struct incident *incidents; /* of an iterator: the first STORE_INCIDENTS_MAX, the caller's to free; else NULL */
 };
 #define STORE_INCIDENTS_MAX 1000
 /* Text is in `a`; where that is full there are no tenants. */
 void store_head(struct store *s, struct arena *a, struct store_head *ret);
 
-/* A walk (core/ledger/snapshot_iterator.h), a section of at most STORE_ITERATOR_SECTION nodes at a time under the lock.
- * Used by one thread at a time; close it before the store is freed. `ret_head` as store_head() would say at its
+/* An iterator (core/ledger/snapshot_iterator.h), a section of at most STORE_ITERATOR_SECTION nodes at a time under the
+ * lock. Used by one thread at a time; close it before the store is freed. `ret_head` as store_head() would say at its
  * generation. */
 #define STORE_ITERATOR_SECTION 4
 struct store_iterator;
 struct store_iterator *store_iterator_open(struct store *s, const struct snapshot_iterator_filter *filter,
                                            size_t max_bytes, struct arena *a, struct store_head *ret_head);
-enum snapshot_iterator_step store_iterator_next(struct store_iterator *w, struct arena *a, struct snapshot *ret);
-void store_iterator_close(struct store_iterator *w); /* NULL is fine */
+enum snapshot_iterator_step store_iterator_next(struct store_iterator *it, struct arena *a, struct snapshot *ret);
+void store_iterator_close(struct store_iterator *it); /* NULL is fine */
 uint64_t store_generation(struct store *s);
 /* mirror_follow(), growing as needed without the lock; and forecast_follow() to its end, in short sections. */
 struct mirror;
@@ -244,12 +244,13 @@ bool store_audit_nodes(struct store *s, uint32_t *at, store_audit_fn *fn, void *
 /* How many over-committed devices have each cause (core/ledger/excess.h; bit i counts in ret[i]). */
 void store_excess_causes(struct store *s, uint64_t ret[EXCESS_CAUSE_N]);
 
-/* Tentative placements (contract.md R19). A hold says: this pod was just promised this node. Copied demands come
+/* Tentative placements (contract.md R19). One says: this pod was just promised this node. Copied demands come
  * from `a`; holds of `except_uid` and expired ones are left out. At most STORE_TENTATIVES_MAX are kept, the
  * oldest goes first. */
 #define STORE_TENTATIVES_MAX 256
-void store_tentative(struct store *s, struct str uid, struct str node_name, const struct demand *d, int64_t hold_ms);
-void store_unhold(struct store *s, struct str uid);
+void store_tentative(struct store *s, struct str uid, struct str node_name, const struct demand *d,
+                     int64_t tentative_ms);
+void store_tentative_end(struct store *s, struct str uid);
 WARN_UNUSED int store_tentatives(struct store *s, struct arena *a, struct str except_uid,
                                  const struct pack_tentative **ret, size_t *ret_n, struct err *reterr);
 

@@ -25,7 +25,7 @@ WARN_UNUSED bool verify_records(const struct ingest *in, struct str node_name, s
 struct verifier;
 
 struct verifier_options {
-    struct policy_set *book;
+    struct policy_set *policies;
     struct signing *signing;
     void (*keys_changed)(void *ctx); /* other records are believed from now on: all pods must be listed again */
     void *ctx;

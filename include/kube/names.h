@@ -1,27 +1,9 @@
-/* kube/names.h - names as the API server accepts them, and names inside URLs.
- *
- * Whatever is put into a path is checked here first, so a hostile name cannot leave its path
- * segment. Source of the rules: apimachinery pkg/util/validation (IsDNS1123Subdomain,
- * IsDNS1123Label, IsQualifiedName) and pkg/api/validation (annotation keys are compared in lower
- * case).
- */
+/* kube/names.h - names inside URLs. */
 #ifndef KUBE_NAMES_H
 #define KUBE_NAMES_H
 
-#include "base/str.h"
 #include "base/strbuf.h"
-
-#include <stdbool.h>
-
-#define KUBE_SUBDOMAIN_MAX 253
-#define KUBE_LABEL_MAX 63
-
-/* Lower-case labels joined by dots, 1..253 bytes: names of pods and nodes. */
-bool kube_name_is_subdomain(struct str s);
-/* One lower-case label, 1..63 bytes: namespaces. */
-bool kube_name_is_label(struct str s);
-/* "name" or "prefix/name", the prefix a DNS-1123 subdomain in any case: keys of annotations. */
-bool kube_name_is_annotation_key(struct str s);
+#include "model/names.h"
 
 /* Appends `s` with everything but RFC 3986's unreserved characters percent-encoded. */
 void kube_url_escape(struct strbuf *out, struct str s);

@@ -196,8 +196,8 @@ struct policy {
     size_t rule_n;
     struct str shadow_node_strategy; /* in the shadow (extender/shadow.h); POLICY_NO_SHADOW: as the one above */
     struct str shadow_device_strategy;
-    int32_t candidates; /* nodes in a filter reply; 0 = all */
-    int32_t hold_ms;    /* life of a tentative placement; 0 = none */
+    int32_t candidates;   /* nodes in a filter reply; 0 = all */
+    int32_t tentative_ms; /* life of a tentative placement; 0 = none */
 };
 
 /* The built-in policy: the same values that config/fgpu.yaml shows as defaults. Static storage. */
@@ -210,7 +210,7 @@ struct device_settings policy_devices_of(const struct policy *p, struct kv_list 
  * mem_mib and count of the result mean anything. NULL: there is none for them; *ret_elsewhere: there is for
  * others. */
 const struct named_size *policy_size_of(const struct policy *p, struct str name, struct str namespace_,
-                                        struct named_size *room, bool *ret_elsewhere);
+                                        struct named_size *buffer, bool *ret_elsewhere);
 
 /* Does one of these patterns match the namespace? */
 bool policy_names_namespace(const struct str *patterns, size_t n, struct str namespace_);

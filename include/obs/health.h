@@ -62,8 +62,4 @@ int health_render(const struct health *h, enum health_endpoint endpoint, const s
 /* As health_render for one check of the endpoint; 404 when it has no such check. */
 int health_render_check(const struct health *h, enum health_endpoint endpoint, struct str name, struct strbuf *out);
 
-/* The first reason why the endpoint fails, "NAME: reason" in out; false (nothing added) when
- * healthy. For our own log and /state. */
-bool health_first_failure(const struct health *h, enum health_endpoint endpoint, struct strbuf *out);
-
 #endif

@@ -18,8 +18,8 @@
 struct ops {
     struct state_context state;
     struct metrics *metrics;
-    struct config_slot *config;               /* shown by /configz */
-    struct capacity_report capacity_reporter; /* that was rendered last; kept by ops_collect_capacity */
+    struct config_slot *config;      /* shown by /configz */
+    struct capacity_report capacity; /* that was rendered last; kept by ops_collect_capacity */
     struct {
         char name[TENANT_NAME_MAX];
     } tenants[TENANTS_MAX]; /* of the last ops_collect_tenants() */
@@ -38,7 +38,7 @@ void ops_collect_ledger(void *store, struct metrics *m);
 /* A collector for the gauges of tenants; ctx is the struct ops. Tenants that are no more show 0. */
 void ops_collect_tenants(void *ops, struct metrics *m);
 
-/* The same for how much room there is (extender/capacity_reporter.h): metrics_add_collector(m, ops_collect_capacity,
+/* The same for how much is free (extender/capacity_reporter.h): metrics_add_collector(m, ops_collect_capacity,
  * &ops). */
 void ops_collect_capacity(void *ops, struct metrics *m);
 

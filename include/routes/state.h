@@ -6,7 +6,7 @@
  * namespace and name, so that two documents can be compared line by line. It never holds
  * environment variables, images or other people's annotations.
  *
- * A document shows the ledger at metadata.generation: a walk (core/ledger/snapshot_iterator.h) brings a few nodes
+ * A document shows the ledger at metadata.generation: an iterator (core/ledger/snapshot_iterator.h) brings a few nodes
  * at a time, which are rendered without the lock, so that however large the cluster neither its copy
  * nor its text exists in memory as a whole. What stays until the end are the lists behind the nodes
  * (conflicts, incidents, pending), and what changed before a slow reader came to it; where one of them passes its

@@ -27,7 +27,7 @@ struct verb_observation {
 };
 
 struct verbs {
-    struct policy_set *book;
+    struct policy_set *policies;
     struct binder *binder;
     struct requeue_trigger *requeue_trigger; /* NULL: nobody is woken */
     struct shadow *shadow;                   /* NULL: nothing is ever in the shadow */
@@ -35,7 +35,7 @@ struct verbs {
     const struct log *log;
     /* May be NULL. Called on the thread that answers. */
     void (*observe)(void *ctx, const struct verb_observation *o);
-    /* One refused node of an unplaceable pod, or a whole pod for a defect. May be NULL. */
+    /* Of a pod that fits nowhere: how many nodes had this verdict. May be NULL. */
     void (*observe_verdicts)(void *ctx, enum verdict v, uint64_t count);
     void *observe_ctx;
 };

@@ -27,8 +27,17 @@ struct extender_args {
     const struct str *raw_nodes;
 };
 
+/* ExtenderPreemptionArgs. The caller names victims by uid (NodeNameToMetaVictims) or sends the pods
+ * (NodeNameToVictims). */
+struct preemption_args {
+    struct pod pod;
+    struct preempt_node *nodes; /* in the caller's order; of both maps if both are there */
+    size_t node_n;
+};
+
 /* Everything in `ret` is borrowed from `body` or lives in `a`. */
 WARN_UNUSED int wire_read_args(struct str body, struct arena *a, struct extender_args *ret, struct err *reterr);
+WARN_UNUSED int wire_read_preemption(struct str body, struct arena *a, struct preemption_args *ret, struct err *reterr);
 /* ExtenderBindingArgs: every field is required. */
 WARN_UNUSED int wire_read_bind(struct str body, struct arena *a, struct bind_request *ret, struct err *reterr);
 
@@ -37,6 +46,8 @@ void wire_write_filter(struct strbuf *out, const struct extender_args *args, con
 void wire_write_filter_error(struct strbuf *out, struct str error);
 /* HostPriorityList, in the order of the result. */
 void wire_write_priorities(struct strbuf *out, const struct prioritize_result *result);
+/* ExtenderPreemptionResult, always by uid. */
+void wire_write_preemption(struct strbuf *out, const struct preempt_node *nodes, size_t n);
 /* ExtenderBindingResult; error NULL is success. */
 void wire_write_bind(struct strbuf *out, const char *error);
 

@@ -23,7 +23,7 @@
 #define SIM_WHATIF_H
 
 #include "config/diff.h"
-#include "core/report/capacity_survey.h"
+#include "core/report/capacity_totals.h"
 #include "sim/state_file.h"
 
 #include <stdbool.h>
@@ -116,7 +116,7 @@ struct whatif {
     size_t gpu_n;
     struct whatif_tenant *tenants; /* in the order of the old configuration, then new ones */
     size_t tenant_n;
-    struct capacity_survey capacity_survey[2];
+    struct capacity_totals capacity_totals[2];
     struct whatif_size sizes[WHATIF_SIZES_MAX];
     size_t size_n;
     struct whatif_pod *pending;

@@ -275,3 +275,15 @@ void json_write_kv_bool(struct json_writer *w, const char *key, bool v)
     json_write_key(w, key);
     json_write_bool(w, v);
 }
+
+void json_write_kv_object_begin(struct json_writer *w, const char *key)
+{
+    json_write_key(w, key);
+    json_write_object_begin(w);
+}
+
+void json_write_kv_array_begin(struct json_writer *w, const char *key)
+{
+    json_write_key(w, key);
+    json_write_array_begin(w);
+}

@@ -172,6 +172,16 @@ static size_t find_end(struct str s, struct str needle)
     return found;
 }
 
+size_t str_span(struct str s, const char *chars)
+{
+    size_t n = 0, char_n = strlen(chars);
+
+    while (n < s.n && memchr(chars, s.p[n], char_n) != NULL) {
+        n++;
+    }
+    return n;
+}
+
 bool str_match_glob(struct str pattern, struct str s)
 {
     const char *star = pattern.n > 0 ? memchr(pattern.p, '*', pattern.n) : NULL;

@@ -21,10 +21,25 @@ static void print_help(void)
            "Exit code: 0 valid, 3 invalid, 2 usage.\n");
 }
 
-static void print(struct strbuf *out, int code)
+/* The report on one file, or what `show` says about it. */
+static int check_file(const char *path, const struct config_names *names, struct strbuf *out,
+                      void (*show)(const struct config *c, struct strbuf *out))
 {
+    struct config *config = NULL;
+    int code = config_load(path, names, &config, out, NULL) == 0 ? EXIT_OK : EXIT_CONFIG;
+
+    if (code == EXIT_OK) {
+        show(config, out);
+    }
+    config_free(config);
     fputs(out->p, code == EXIT_OK ? stdout : stderr);
     strbuf_reset(out);
+    return code;
+}
+
+static void show_hash(const struct config *c, struct strbuf *out)
+{
+    strbuf_addf(out, "%.*s: valid, hash %s\n", STR_ARG(c->file), c->hash);
 }
 
 static int check_files(char **paths, int n, const struct config_names *names, struct strbuf *out)
@@ -32,25 +47,11 @@ static int check_files(char **paths, int n, const struct config_names *names, st
     int worst = EXIT_OK;
 
     for (int i = 0; i < n; i++) {
-        int code = config_check_file(paths[i], names, out);
+        int code = check_file(paths[i], names, out, show_hash);
 
-        print(out, code);
         worst = code != EXIT_OK ? code : worst;
     }
     return worst;
-}
-
-static int effective(const char *path, const struct config_names *names, struct strbuf *out)
-{
-    struct config *config = NULL;
-    int code = config_load(path, names, &config, out, NULL) == 0 ? EXIT_OK : EXIT_CONFIG;
-
-    if (code == EXIT_OK) {
-        config_write_effective(config, out);
-    }
-    config_free(config);
-    print(out, code);
-    return code;
 }
 
 static int run_check(int argc, char **argv, struct strbuf *out)
@@ -63,7 +64,7 @@ static int run_check(int argc, char **argv, struct strbuf *out)
         return check_files(argv + 1, argc - 1, &names, out);
     }
     if (strcmp(option, "--effective") == 0 && argc == 3) {
-        return effective(argv[2], &names, out);
+        return check_file(argv[2], &names, out, config_write_effective);
     }
     if (strcmp(option, "--keys") == 0 && argc == 2) {
         config_reference(out);
@@ -72,7 +73,7 @@ static int run_check(int argc, char **argv, struct strbuf *out)
     } else {
         return cmd_usage_error("check-config", "give files, --effective and one file, --keys, or --schema");
     }
-    print(out, EXIT_OK);
+    fputs(out->p, stdout);
     return EXIT_OK;
 }
 

@@ -58,7 +58,7 @@ static void collect(void *ctx, struct metrics *m)
     metric_set(METRIC(m, FGPU_CONFIG_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS), s.since_ms);
     metric_set(METRIC(m, FGPU_CONFIG_GENERATION), (int64_t)s.generation);
     metric_set(METRIC(m, FGPU_CONFIG_HASH), hash_number(s.hash));
-    metric_set(METRIC(m, FGPU_CONFIG_WAITING), policy_set_is_waiting(c->o.book));
+    metric_set(METRIC(m, FGPU_CONFIG_WAITING), policy_set_is_waiting(c->o.policies));
 }
 
 /* What people see on fgpu's own pod: a file that is not in effect, and the next one that is. */
@@ -116,16 +116,6 @@ void config_apply_free(struct config_apply *c)
         mutex_destroy(&c->lock);
         free(c);
     }
-}
-
-static void lock(struct config_apply *c)
-{
-    mutex_lock(&c->lock);
-}
-
-static void unlock(struct config_apply *c)
-{
-    mutex_unlock(&c->lock);
 }
 
 /* ---- one offer ---- */
@@ -195,7 +185,7 @@ static void release_config(void *config)
  * what becomes of it is told; else the time has come for another part of one. */
 static bool take_in(struct config_apply *c, struct config *next, bool relist, bool is_file)
 {
-    const struct rules *rules = policy_set_take_newest(c->o.book);
+    const struct rules *rules = policy_set_take_newest(c->o.policies);
     struct ingest facts = rules->ingest; /* the same but for what the file says */
     struct err err;
 
@@ -209,14 +199,14 @@ static bool take_in(struct config_apply *c, struct config *next, bool relist, bo
     c->waiting_is_last = is_file || (c->waiting != NULL && c->waiting_is_last);
     forget_waiting(c);
     if (!relist) {
-        policy_set_publish(c->o.book, rules);
+        policy_set_publish(c->o.policies, rules);
         if (is_file) {
             record_outcome(c, next, CONFIG_IN_EFFECT);
         }
         take_effect(c, next);
         return false;
     }
-    policy_set_announce(c->o.book, rules);
+    policy_set_announce(c->o.policies, rules);
     c->waiting = next;
     if (is_file) {
         record_outcome(c, next, CONFIG_WAITING);
@@ -238,16 +228,13 @@ static void relist_all(const struct config_apply *c)
     }
 }
 
-void config_apply_offer(struct config_apply *c, struct config *file)
+/* As take_in, but a configuration that says nothing new, or needs a restart, stops here. */
+static bool change_to(struct config_apply *c, struct config *next, bool is_file)
 {
-    struct config *next = config_apply_config_at(file, clock_wall_ms(c->o.clock));
-    const struct config *now;
+    const struct config *now = config_slot_take(c->o.slot);
     struct config_diff diff;
     bool relist = false;
 
-    config_free(file); /* `next` keeps it */
-    lock(c);
-    now = config_slot_take(c->o.slot);
     config_diff(now, next, &diff);
     log_changes(c, &diff);
     if (diff.n == 0 && now->open == next->open && c->waiting == NULL && strcmp(now->hash, next->hash) == 0) {
@@ -255,16 +242,27 @@ void config_apply_offer(struct config_apply *c, struct config *file)
         LOG_INFO(c->o.log, "The configuration is unchanged", LOG_STR("file", next->file), LOG_CSTR("hash", next->hash));
         config_free(next);
     } else if (any(&diff, CONFIG_RELOAD_RESTART)) {
+        BUG_ON(!is_file); /* no window can say such a key */
         hold_back(c, next, &diff);
         config_free(next);
     } else {
-        /* What waits may have been read in part: going back to the old meaning takes a relist too.
-         */
-        relist = take_in(c, next, c->waiting != NULL || any(&diff, CONFIG_RELOAD_RELIST), true);
+        /* What waits may have been read in part: going back to the old meaning takes a relist too. */
+        relist = take_in(c, next, c->waiting != NULL || any(&diff, CONFIG_RELOAD_RELIST), is_file);
     }
     config_diff_fini(&diff);
     config_free(now);
-    unlock(c);
+    return relist;
+}
+
+void config_apply_offer(struct config_apply *c, struct config *file)
+{
+    struct config *next = config_apply_config_at(file, clock_wall_ms(c->o.clock));
+    bool relist;
+
+    config_free(file); /* `next` keeps it */
+    mutex_lock(&c->lock);
+    relist = change_to(c, next, true);
+    mutex_unlock(&c->lock);
     if (relist) {
         relist_all(c);
     }
@@ -307,22 +305,17 @@ void config_apply_keep_time(struct config_apply *c)
     const struct config *now, *newest;
     bool relist = false;
 
-    lock(c);
+    mutex_lock(&c->lock);
     now = config_slot_take(c->o.slot);
     newest = c->waiting != NULL ? c->waiting : now;
     if (timetable_open(&newest->timetable, wall_ms / 1000) != newest->open) {
         struct config *next = config_apply_config_at(newest, wall_ms);
-        struct config_diff diff;
 
         tell_turn(c, newest, next);
-        config_diff(now, next, &diff);
-        log_changes(c, &diff);
-        BUG_ON(c->waiting == NULL && any(&diff, CONFIG_RELOAD_RESTART)); /* no window can say such a key */
-        relist = take_in(c, next, c->waiting != NULL || any(&diff, CONFIG_RELOAD_RELIST), false);
-        config_diff_fini(&diff);
+        relist = change_to(c, next, false);
     }
     config_free(now);
-    unlock(c);
+    mutex_unlock(&c->lock);
     if (relist) {
         relist_all(c);
     }
@@ -334,10 +327,10 @@ void config_apply_refuse(struct config_apply *c, const char *hash, const struct 
 
     snprintf(a.hash, sizeof(a.hash), "%s", hash);
     memcpy(a.error, why->msg, sizeof(a.error));
-    lock(c);
+    mutex_lock(&c->lock);
     c->waiting_is_last = false;
     record(c, &a);
-    unlock(c);
+    mutex_unlock(&c->lock);
     LOG_ERROR(c->o.log, "The configuration file is not valid; the old configuration stays", LOG_CSTR("err", why->msg),
               LOG_CSTR("advice", "fgpu check-config FILE shows all of it"));
 }
@@ -346,8 +339,8 @@ void config_apply_listed(struct config_apply *c, enum kube_resource resource, co
 {
     bool stale = false;
 
-    lock(c);
-    switch (policy_set_listed(c->o.book, resource, by)) {
+    mutex_lock(&c->lock);
+    switch (policy_set_listed(c->o.policies, resource, by)) {
     case POLICY_SET_STALE:
         stale = true;
         break;
@@ -365,7 +358,7 @@ void config_apply_listed(struct config_apply *c, enum kube_resource resource, co
     case POLICY_SET_PARTIAL:
         break;
     }
-    unlock(c);
+    mutex_unlock(&c->lock);
     if (stale) {
         c->o.relist(c->o.ctx, resource);
     }

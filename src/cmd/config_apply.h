@@ -29,8 +29,7 @@ struct config *config_apply_config_at(const struct config *c, int64_t wall_ms);
 
 /* Borrowed for its life. */
 struct config_apply_options {
-    struct policy_set *book;
-    struct store *store;
+    struct policy_set *policies;
     struct events *events; /* NULL: nobody is told */
     struct config_slot *slot;
     struct metrics *metrics;

@@ -118,23 +118,3 @@ int listeners_start(struct listeners *s, const struct runtime_options *o,
     allow_descriptors(o);
     return start_http(s, o, routes, telemetry, reterr);
 }
-
-void listeners_reload_tls(struct listeners *s)
-{
-    if (s->tls != NULL && httpd_tls_reload(s->tls, NULL) != 0) {
-        return; /* logged and counted there */
-    }
-}
-
-void listeners_stop(struct listeners *s, int64_t drain_ms)
-{
-    if (s->http != NULL) {
-        httpd_server_stop(s->http, drain_ms);
-    }
-}
-
-void listeners_fini(struct listeners *s)
-{
-    httpd_server_free(s->http);
-    httpd_tls_free(s->tls);
-}

@@ -23,13 +23,9 @@ struct listeners_routes {
 const char *serving_listener_name(enum runtime_listener l);
 
 /* Begins to serve. `routes` is indexed by enum runtime_listener; the tables must outlive the serving.
- * On failure what was begun is left for listeners_fini. */
+ * What was begun, also before a failure, is the caller's to stop and to free. */
 WARN_UNUSED int listeners_start(struct listeners *s, const struct runtime_options *o,
                                 const struct listeners_routes routes[RUNTIME_LISTENER__MAX],
                                 struct telemetry *telemetry, struct err *reterr);
-/* Reads certificate, key and client CA again; a failure is logged and counted by who reads them. */
-void listeners_reload_tls(struct listeners *s);
-void listeners_stop(struct listeners *s, int64_t drain_ms); /* nothing happens when it never began */
-void listeners_fini(struct listeners *s);
 
 #endif

@@ -11,7 +11,7 @@ static const struct command commands[] = {
     {"check-config", "validate a configuration file", cmd_check_config},
     {"whatif", "show what another configuration would change in the cluster", cmd_whatif},
     {"state", "show nodes, GPUs and the pods that hold them, of a running extender", cmd_state},
-    {"frag", "show show fragmentation and what still fits, of a running extender", cmd_frag},
+    {"frag", "show fragmentation and what still fits, of a running extender", cmd_frag},
     {"signing-key", "make the key that signs records", cmd_signing_key},
     {"apiserver", CMD_APISERVER_SUMMARY, cmd_start_fgpu_demo},
     {"version", CMD_VERSION_SUMMARY, cmd_version},

@@ -26,7 +26,6 @@ struct reload_options {
     const char *path;
     const char *hash; /* of the content that is in effect */
     struct config_apply *config_apply;
-    const struct log *log;
     /* Puts the command line's values into a configuration just read; they win. */
     void (*override)(void *ctx, struct config *c);
     void *ctx;

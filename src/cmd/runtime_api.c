@@ -77,7 +77,7 @@ int runtime_start_binder(struct runtime *s, struct err *reterr)
 {
     const struct binder_options o = binder_options(s->options.config);
 
-    return binder_new(s->book, s->client, s->options.clock, s->options.log, &o, &s->binder, reterr);
+    return binder_new(s->policies, s->client, s->options.clock, s->options.log, &o, &s->binder, reterr);
 }
 
 void runtime_stop_binder(struct runtime *s)
@@ -97,18 +97,19 @@ void runtime_free_binder(struct runtime *s)
 int runtime_start_requeue_trigger(struct runtime *s, struct err *reterr)
 {
     const struct str object = s->options.config->client.wake_object;
+    int rc;
 
     if (object.n == 0) {
         return 0;
     }
     s->requeue_trigger_patch = xcalloc(1, sizeof(*s->requeue_trigger_patch));
     *s->requeue_trigger_patch = (struct requeue_trigger_patch){s->client, s->options.clock, object};
-    if (requeue_trigger_new(s->store, s->options.clock, s->options.log, requeue_trigger_patch_send,
-                            s->requeue_trigger_patch, &s->requeue_trigger, reterr) != 0) {
-        return -1;
+    rc = requeue_trigger_new(s->store, s->options.clock, s->options.log, requeue_trigger_patch_send,
+                             s->requeue_trigger_patch, &s->requeue_trigger, reterr);
+    if (rc == 0) {
+        requeue_trigger_follows(s->requeue_trigger, s->options.holdoff_ms);
     }
-    requeue_trigger_follows(s->requeue_trigger, s->options.holdoff_ms);
-    return 0;
+    return rc;
 }
 
 void runtime_stop_requeue_trigger(struct runtime *s)

@@ -53,7 +53,7 @@ int runtime_start_audit(struct runtime *s, struct err *reterr)
                                           .interruptions = audit_interruptions,
                                           .ctx = s};
 
-    return audit_new(s->book, s->client, s->options.clock, s->options.log, &options, &s->audit, reterr);
+    return audit_new(s->policies, s->client, s->options.clock, s->options.log, &options, &s->audit, reterr);
 }
 
 void runtime_audit(struct runtime *s)

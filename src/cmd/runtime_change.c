@@ -21,7 +21,7 @@ static void keys_changed(void *ctx)
 int runtime_start_verifier(struct runtime *s, struct err *reterr)
 {
     const struct verifier_options o = {
-        .book = s->book, .signing = s->options.signing, .keys_changed = keys_changed, .ctx = s};
+        .policies = s->policies, .signing = s->options.signing, .keys_changed = keys_changed, .ctx = s};
 
     return o.signing == NULL ? 0 : verifier_start(&o, &s->verifier, reterr);
 }

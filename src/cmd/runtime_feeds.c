@@ -89,7 +89,7 @@ int runtime_start_feeds(struct runtime *s, struct err *reterr)
         enum kube_resource resource = (enum kube_resource)i;
         struct reflector_handler handler;
 
-        feed_init(&s->feeds[i], s->book, resource);
+        feed_init(&s->feeds[i], s->policies, resource);
         s->feeds[i].unreadable = s->unreadable;
         s->feeds[i].clock = s->options.clock;
         s->feeds[i].synced = synced;
@@ -109,7 +109,7 @@ void runtime_stop_feeds(struct runtime *s)
     kube_watcher_stop(s->slices_watcher);
     for (size_t i = 0; s->feeds != NULL && i < KUBE_RESOURCE__MAX; i++) {
         kube_watcher_stop(s->watchers[i]);
-        if (s->feeds[i].book != NULL) {
+        if (s->feeds[i].policies != NULL) {
             feed_fini(&s->feeds[i]);
         }
     }

@@ -27,7 +27,7 @@ struct runtime {
     struct unreadable *unreadable;
     /* runtime_rules.c */
     struct config_slot *slot;
-    struct policy_set *book;
+    struct policy_set *policies;
     struct capacity_reporter *capacity_reporter;
     struct shadow *shadow;
     struct config_apply *config_apply;

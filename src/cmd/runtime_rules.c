@@ -31,8 +31,7 @@ static void set_up_config_apply(struct runtime *s)
 {
     const struct config *c = s->options.config;
     struct config_apply_options o = {
-        .book = s->book,
-        .store = s->store,
+        .policies = s->policies,
         .events = s->events,
         .metrics = s->telemetry->metrics,
         .clock = s->options.clock,
@@ -76,8 +75,8 @@ int runtime_start_rules(struct runtime *s, struct err *reterr)
         }
     }
     if (rc == 0) {
-        s->book = policy_set_new(rules);
-        s->capacity_reporter = capacity_reporter_new(s->store, s->book, s->options.clock);
+        s->policies = policy_set_new(rules);
+        s->capacity_reporter = capacity_reporter_new(s->store, s->policies, s->options.clock);
         set_up_config_apply(s);
     }
     return rc;
@@ -88,6 +87,6 @@ void runtime_free_rules(struct runtime *s)
     config_apply_free(s->config_apply);
     shadow_free(s->shadow);
     capacity_reporter_free(s->capacity_reporter);
-    policy_set_free(s->book);
+    policy_set_free(s->policies);
     config_slot_free(s->slot);
 }

@@ -108,7 +108,7 @@ static void set_up_routes(struct runtime *s)
     struct surface *f = s->surface;
 
     f->verbs = (struct verbs){
-        .book = s->book,
+        .policies = s->policies,
         .binder = s->binder,
         .requeue_trigger = s->requeue_trigger,
         .shadow = s->shadow,
@@ -155,6 +155,9 @@ static void set_up_metrics(struct runtime *s)
     metrics_add_collector(m, telemetry_contact, s->contact);
     metrics_add_collector(m, ops_collect_tenants, &s->surface->ops);
     metrics_add_collector(m, ops_collect_capacity, &s->surface->ops);
+    if (s->options.sink != NULL) {
+        metrics_add_collector(m, telemetry_log_losses, s->options.sink);
+    }
 }
 
 /* ---- listeners ---- */
@@ -177,15 +180,16 @@ int runtime_start_http(struct runtime *s, struct err *reterr)
 
 void runtime_stop_http(struct runtime *s)
 {
-    if (s->surface != NULL) {
-        listeners_stop(&s->surface->serving, s->drain_ms);
+    if (s->surface != NULL && s->surface->serving.http != NULL) {
+        httpd_server_stop(s->surface->serving.http, s->drain_ms);
     }
 }
 
 void runtime_free_http(struct runtime *s)
 {
     if (s->surface != NULL) {
-        listeners_fini(&s->surface->serving);
+        httpd_server_free(s->surface->serving.http);
+        httpd_tls_free(s->surface->serving.tls);
         free(s->surface);
     }
 }
@@ -197,7 +201,11 @@ void runtime_set_body_limits(struct runtime *s, const struct config_limits *l)
 
 void runtime_reload_tls(struct runtime *s)
 {
-    listeners_reload_tls(&s->surface->serving);
+    struct httpd_tls *tls = s->surface->serving.tls;
+
+    if (tls != NULL && httpd_tls_reload(tls, NULL) != 0) {
+        return; /* logged and counted there; the old ones stay */
+    }
 }
 
 uint16_t runtime_port(const struct runtime *s, enum runtime_listener l)

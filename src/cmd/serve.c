@@ -51,13 +51,12 @@ static void override_again(void *ctx, struct config *c)
 }
 
 static int start_reload(const struct serve_options *o, const struct config *config, struct runtime *runtime,
-                        const struct log *log, struct reload **ret, struct err *reterr)
+                        struct reload **ret, struct err *reterr)
 {
     const struct reload_options ro = {
         .path = o->config,
         .hash = config->hash,
         .config_apply = runtime_config_apply(runtime),
-        .log = log,
         .override = override_again,
         .ctx = (void *)(uintptr_t)o,
     };
@@ -127,7 +126,7 @@ static int serve_until_signal(const struct serve_options *o, const struct runtim
     int rc = runtime_start(so, &runtime, &err), code;
 
     if (rc == 0) {
-        rc = start_reload(o, so->config, runtime, so->log, &reload, &err);
+        rc = start_reload(o, so->config, runtime, &reload, &err);
     }
     if (rc != 0) {
         LOG_ERROR(so->log, "Cannot start", LOG_CSTR("err", err.msg));

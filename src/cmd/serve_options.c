@@ -1,21 +1,14 @@
 #include "cmd/serve_options.h"
 
 #include "cmd/commands.h"
+#include "cmd/options.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    OPT_WAIT = 256,
-    OPT_WALL_CLOCK,
-    OPT_TEXT = 1024, /* and more: where in the options its text goes */
-};
+enum { OPT_WAIT = 256, OPT_WALL_CLOCK };
 
-#define TEXT(name_, member_)                                                                                           \
-    {                                                                                                                  \
-        (name_), required_argument, NULL, OPT_TEXT + (int)offsetof(struct serve_options, member_)                      \
-    }
+#define TEXT(name_, member_) OPTION_TEXT(name_, struct serve_options, member_)
 
 static const struct option long_options[] = {
     TEXT("config", config),
@@ -90,40 +83,26 @@ static int parse_wait(const char *text, bool *ret)
     return *ret || strcmp(text, "false") == 0 ? EXIT_OK : cmd_usage_error("serve", "--wait takes true or false");
 }
 
+static int take_option(void *ret, int option, const char *value)
+{
+    struct serve_options *o = ret;
+
+    switch (option) {
+    case OPT_WAIT:
+        return parse_wait(value, &o->wait);
+    case OPT_WALL_CLOCK:
+        return parse_wall_clock(value, o);
+    default:
+        return parse_verbosity(value, &o->verbosity);
+    }
+}
+
 int serve_options_read(int argc, char **argv, struct serve_options *o)
 {
-    int c, code = EXIT_OK;
+    static const struct command_line line = {"serve", long_options, ":v:h", print_help, take_option};
 
     *o = (struct serve_options){.verbosity = -1, .wait = true};
-    optind = 1;
-    opterr = 0;
-    while (code == EXIT_OK && (c = getopt_long(argc, argv, ":v:h", long_options, NULL)) != -1) {
-        switch (c) {
-        case OPT_WAIT:
-            code = parse_wait(optarg, &o->wait);
-            break;
-        case OPT_WALL_CLOCK:
-            code = parse_wall_clock(optarg, o);
-            break;
-        case 'v':
-            code = parse_verbosity(optarg, &o->verbosity);
-            break;
-        case 'h':
-            print_help();
-            return -1;
-        case ':':
-            return cmd_usage_error("serve", "%s needs a value", argv[optind - 1]);
-        case '?':
-            return cmd_usage_error("serve", "unknown option %s", argv[optind - 1]);
-        default:
-            memcpy((char *)o + (c - OPT_TEXT), &optarg, sizeof(optarg));
-            break;
-        }
-    }
-    if (code == EXIT_OK && optind < argc) {
-        code = cmd_usage_error("serve", "unexpected \"%s\"", argv[optind]);
-    }
-    return code;
+    return options_read(&line, argc, argv, o);
 }
 
 /* ---- over the configuration ---- */

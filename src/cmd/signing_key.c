@@ -1,10 +1,9 @@
 /* fgpu signing-key: makes the key pair that records of decisions are signed with. */
 #include "cmd/commands.h"
+#include "cmd/options.h"
 #include "sign/key.h"
 
-#include <getopt.h>
 #include <stdio.h>
-#include <string.h>
 
 static void print_help(void)
 {
@@ -47,31 +46,23 @@ static int make(const char *path)
     return rc == 0 ? EXIT_OK : EXIT_RUNTIME;
 }
 
+static int take_path(void *ret, int option, const char *value)
+{
+    (void)option;
+    *(const char **)ret = value;
+    return EXIT_OK;
+}
+
 int cmd_signing_key(int argc, char **argv)
 {
     static const struct option options[] = {
         {"out", required_argument, NULL, 'o'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    static const struct command_line line = {"signing-key", options, ":o:h", print_help, take_path};
     const char *path = NULL;
-    int c;
+    int code = options_read(&line, argc, argv, &path);
 
-    optind = 1;
-    opterr = 0;
-    while ((c = getopt_long(argc, argv, ":o:h", options, NULL)) != -1) {
-        switch (c) {
-        case 'o':
-            path = optarg;
-            break;
-        case 'h':
-            print_help();
-            return EXIT_OK;
-        case ':':
-            return cmd_usage_error("signing-key", "%s needs a value", argv[optind - 1]);
-        default:
-            return cmd_usage_error("signing-key", "unknown option %s", argv[optind - 1]);
-        }
-    }
-    if (optind < argc) {
-        return cmd_usage_error("signing-key", "unexpected \"%s\"", argv[optind]);
+    if (code != EXIT_OK) {
+        return code == -1 ? EXIT_OK : code;
     }
     if (path == NULL || path[0] == '\0') {
         return cmd_usage_error("signing-key", "--out is missing; it says where to write the key");

@@ -1,8 +1,8 @@
 #include "cmd/sim_options.h"
 
 #include "cmd/commands.h"
+#include "cmd/options.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +14,9 @@ enum {
     OPT_LOAD,
     OPT_SEED,
     OPT_MIX,
-    OPT_TEXT = 1024, /* and more: where in the options its text goes */
 };
 
-#define TEXT(name_, member_)                                                                                           \
-    {                                                                                                                  \
-        (name_), required_argument, NULL, OPT_TEXT + (int)offsetof(struct sim_options, member_)                        \
-    }
+#define TEXT(name_, member_) OPTION_TEXT(name_, struct sim_options, member_)
 
 static const struct option long_options[] = {
     TEXT("nodes", nodes),
@@ -121,47 +117,45 @@ static bool parse_load(const char *text, double *ret)
 }
 
 /* One word of two; *ret: the second. */
-static int choose(const char *option, const char *first, const char *second, bool *ret)
+static int choose(const char *option, const char *value, const char *first, const char *second, bool *ret)
 {
-    *ret = strcmp(optarg, second) == 0;
-    return *ret || strcmp(optarg, first) == 0
+    *ret = strcmp(value, second) == 0;
+    return *ret || strcmp(value, first) == 0
                ? EXIT_OK
-               : cmd_usage_error("sim", "%s \"%s\" is neither %s nor %s", option, optarg, first, second);
+               : cmd_usage_error("sim", "%s \"%s\" is neither %s nor %s", option, value, first, second);
 }
 
-static int set_option(int c, struct sim_options *o)
+static int take_option(void *ret, int option, const char *value)
 {
+    struct sim_options *o = ret;
     bool second = false;
     int code;
 
-    switch (c) {
+    switch (option) {
     case OPT_ARRIVALS:
         if (o->arrivals_n == SIM_ARRIVALS_MAX) {
             return cmd_usage_error("sim", "more than %d files of arrivals", SIM_ARRIVALS_MAX);
         }
-        o->arrivals[o->arrivals_n++] = optarg;
+        o->arrivals[o->arrivals_n++] = value;
         return EXIT_OK;
     case OPT_STRATEGY:
-        return add_strategies(optarg, o);
+        return add_strategies(value, o);
     case OPT_MODE:
-        code = choose("--mode", "fill", "steady", &second);
+        code = choose("--mode", value, "fill", "steady", &second);
         o->mode = second ? REPLAY_STEADY : REPLAY_FILL;
         return code;
     case OPT_LOAD:
-        return parse_load(optarg, &o->load)
+        return parse_load(value, &o->load)
                    ? EXIT_OK
-                   : cmd_usage_error("sim", "--load \"%s\" is not a number from 0.01 to 10", optarg);
+                   : cmd_usage_error("sim", "--load \"%s\" is not a number from 0.01 to 10", value);
     case OPT_SEED:
-        return add_seeds(optarg, o);
+        return add_seeds(value, o);
     case OPT_MIX:
-        code = choose("--mix", "given", "learned", &second);
+        code = choose("--mix", value, "given", "learned", &second);
         o->mix = second ? TESTBED_MIX_LEARNED : TESTBED_MIX_GIVEN;
         return code;
-    case 'o':
-        return choose("-o", "table", "json", &o->json);
     default:
-        memcpy((char *)o + (c - OPT_TEXT), &optarg, sizeof(optarg));
-        return EXIT_OK;
+        return choose("-o", value, "table", "json", &o->json);
     }
 }
 
@@ -181,24 +175,11 @@ static int check_complete(const struct sim_options *o)
 
 int sim_options_read(int argc, char **argv, struct sim_options *o)
 {
-    int c, code = EXIT_OK;
+    static const struct command_line line = {"sim", long_options, ":ho:", print_help, take_option};
+    int code;
 
     *o = (struct sim_options){.load = 0.93};
-    optind = 1;
-    opterr = 0;
-    while (code == EXIT_OK && (c = getopt_long(argc, argv, ":ho:", long_options, NULL)) != -1) {
-        if (c == 'h') {
-            print_help();
-            return -1;
-        }
-        if (c == ':' || c == '?') {
-            return cmd_usage_error("sim", c == ':' ? "%s needs a value" : "unknown option %s", argv[optind - 1]);
-        }
-        code = set_option(c, o);
-    }
-    if (code == EXIT_OK && optind < argc) {
-        code = cmd_usage_error("sim", "unexpected \"%s\"", argv[optind]);
-    }
+    code = options_read(&line, argc, argv, o);
     if (code == EXIT_OK) {
         code = check_complete(o);
     }

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MESSAGE_BYTES_MAX (2 * PATH_MAX)
@@ -34,6 +35,15 @@ static bool path_beside_us(char ret[PATH_MAX])
     return true;
 }
 
+/* A link or a copy under that name would start itself, for ever. A copy is found by the copy. */
+static bool is_us(const char *path)
+{
+    struct stat us, there;
+
+    return stat("/proc/self/exe", &us) == 0 && stat(path, &there) == 0 && us.st_dev == there.st_dev &&
+           us.st_ino == there.st_ino;
+}
+
 /* Returns only if it fails: errno says why. */
 static void become(char *path, int argc, char **argv)
 {
@@ -54,6 +64,10 @@ int cmd_start_fgpu_demo(int argc, char **argv)
     strbuf_init(&message, MESSAGE_BYTES_MAX);
     if (!path_beside_us(path)) {
         strbuf_addf(&message, "cannot read /proc/self/exe to find fgpu-demo beside it: %s", strerror(errno));
+    } else if (is_us(path)) {
+        strbuf_addf(&message,
+                    "%s is fgpu itself, not the demonstration; scripts/build makes the program that belongs there",
+                    path);
     } else {
         become(path, argc, argv);
         if (errno == ENOENT) {

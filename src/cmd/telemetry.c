@@ -1,6 +1,7 @@
 #include "cmd/telemetry.h"
 
 #include "base/bug.h"
+#include "obs/logsink.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,11 @@ void telemetry_contact(void *ctx, struct metrics *m)
         metric_set(METRIC(m, FGPU_WATCH_LAST_CONTACT_SECONDS, kube_resource_name((enum kube_resource)i)),
                    contact_age_ms(ctx, (enum kube_resource)i));
     }
+}
+
+void telemetry_log_losses(void *ctx, struct metrics *m)
+{
+    metric_set(METRIC(m, FGPU_LOG_DROPPED_TOTAL), (int64_t)logsink_dropped(ctx));
 }
 
 /* Of fgpu_events_total; NULL: counted as repeated when it was recorded. */

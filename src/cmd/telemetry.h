@@ -37,6 +37,9 @@ void telemetry_signing(struct telemetry *t, struct signing *signing, struct stor
 /* A collector; `ctx` is struct contact. */
 void telemetry_contact(void *ctx, struct metrics *m);
 
+/* A collector; `ctx` is struct logsink. */
+void telemetry_log_losses(void *ctx, struct metrics *m);
+
 /* `ctx` of all of these is the telemetry. */
 void telemetry_verb(void *ctx, const struct verb_observation *o);
 void telemetry_verdicts(void *ctx, enum verdict v, uint64_t count);

@@ -64,7 +64,7 @@ static void write_changes(struct json_writer *w, const struct whatif *x)
 
 static void write_side(struct json_writer *w, const struct whatif *x, int side)
 {
-    const struct capacity_survey *s = &x->capacity_survey[side];
+    const struct capacity_totals *s = &x->capacity_totals[side];
 
     json_write_key(w, sides[side]);
     json_write_object_begin(w);

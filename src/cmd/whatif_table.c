@@ -107,7 +107,7 @@ static void table_sizes(const struct whatif *x, struct strbuf *out)
 
 static void table_numbers(const struct whatif *x, struct strbuf *out)
 {
-    const struct capacity_survey *b = &x->capacity_survey[BEFORE], *a = &x->capacity_survey[AFTER];
+    const struct capacity_totals *b = &x->capacity_totals[BEFORE], *a = &x->capacity_totals[AFTER];
     size_t pod_n = x->pod_n[AFTER] > x->pod_n[BEFORE] ? x->pod_n[AFTER] : x->pod_n[BEFORE];
 
     strbuf_addf(out,

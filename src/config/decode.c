@@ -29,9 +29,10 @@ static void path_pop(struct decode *c, size_t old)
     c->path[old] = '\0';
 }
 
+/* What is wrong so far, and what was refused before anybody here could read it (aliases, tagged values). */
 static size_t found_n(const struct decode *c)
 {
-    return c->d->n + c->d->dropped;
+    return c->d->n + c->d->dropped + c->refused_n;
 }
 
 static const struct schema_field *find_field(const struct schema_field *section, struct str name)
@@ -181,11 +182,36 @@ static void decode_items(struct decode *c, const struct schema_field *f, const s
     memcpy((char *)base + f->offset2, &n->child_n, sizeof(n->child_n));
 }
 
+static void check_clashes(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n,
+                          const void *base)
+{
+    const struct schema_items items = schema_items(f, base);
+    const struct yaml_doc_node *child = n->first, *at;
+
+    for (size_t i = 0; i < items.n; i++, child = child->next) {
+        size_t before = 0;
+
+        while (before < i && !f->clash->is(items.p + before * f->item_size, items.p + i * f->item_size)) {
+            before++;
+        }
+        if (before == i) {
+            continue;
+        }
+        at = f->clash->at != NULL ? yaml_doc_find(child, str_of(f->clash->at)) : child;
+        if (f->clash->never != NULL) {
+            config_decode_error(c, at, "never used: element %zu %s", before, f->clash->never);
+        } else {
+            config_decode_error(c, at, "element %zu has the same %s as element %zu", i, f->clash->same, before);
+        }
+    }
+}
+
 void config_decode_value(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
 {
     size_t found_before = found_n(c);
 
     if (n->type == YAML_DOC_REFUSED) {
+        c->refused_n++;
         return;
     }
     if (f->type == SCHEMA_SECTION || f->type == SCHEMA_LIST || f->type == SCHEMA_MAP) {
@@ -206,7 +232,13 @@ void config_decode_value(struct decode *c, const struct schema_field *f, const s
     } else {
         scalar_decode(c, f, n, base);
     }
-    if (f->check != NULL && found_n(c) == found_before) {
+    if (found_n(c) > found_before) {
+        return;
+    }
+    if (f->clash != NULL) {
+        check_clashes(c, f, n, base);
+    }
+    if (f->check != NULL) {
         f->check(c, n, base);
     }
 }

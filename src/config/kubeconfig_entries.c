@@ -5,21 +5,6 @@ const struct kubeconfig_section kubeconfig_clusters = {"clusters", "cluster"};
 const struct kubeconfig_section kubeconfig_users = {"users", "user"};
 const struct kubeconfig_section kubeconfig_contexts = {"contexts", "context"};
 
-static const struct yaml_doc_node *list_of(struct kubeconfig *k, const struct yaml_doc_node *root,
-                                           const struct kubeconfig_section *s)
-{
-    const struct yaml_doc_node *list = yaml_doc_find(root, str_of(s->list));
-
-    if (list == NULL || yaml_doc_is_null(list)) {
-        return NULL;
-    }
-    if (list->type != YAML_DOC_LIST) {
-        diagnostics_add(k->d, list->pos, "%s must be a list, not %s", s->list, yaml_doc_type_name(list));
-        return NULL;
-    }
-    return list;
-}
-
 struct str kubeconfig_names(struct kubeconfig *k, const struct yaml_doc_node *root, const struct kubeconfig_section *s)
 {
     const struct yaml_doc_node *list = yaml_doc_find(root, str_of(s->list));
@@ -45,7 +30,7 @@ const struct yaml_doc_node *kubeconfig_entry(struct kubeconfig *k, const struct 
                                              const struct kubeconfig_section *s, struct str name, struct text_pos at)
 {
     size_t findings = k->d->n;
-    const struct yaml_doc_node *list = list_of(k, root, s), *found = NULL;
+    const struct yaml_doc_node *list = kubeconfig_list(k, root, s->list), *found = NULL;
 
     for (const struct yaml_doc_node *item = list != NULL ? list->first : NULL; item != NULL; item = item->next) {
         if (item->type != YAML_DOC_MAP) {

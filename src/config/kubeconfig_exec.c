@@ -22,62 +22,39 @@
 
 /* ---- args and env ---- */
 
-static const struct yaml_doc_node *list_of(struct kubeconfig *k, const struct yaml_doc_node *exec, const char *key)
+static struct str take_arg(struct kubeconfig *k, const struct yaml_doc_node *item)
 {
-    const struct yaml_doc_node *list = yaml_doc_find(exec, str_of(key));
+    if (item->type != YAML_DOC_TEXT) {
+        diagnostics_add(k->d, item->pos, "an element of args must be text, not %s", yaml_doc_type_name(item));
+    }
+    return item->text;
+}
 
-    if (list == NULL || yaml_doc_is_null(list)) {
-        return NULL;
+static struct str take_variable(struct kubeconfig *k, const struct yaml_doc_node *item)
+{
+    struct str name = kubeconfig_text(k, item, "name", NULL), value = kubeconfig_text(k, item, "value", NULL);
+
+    if (name.n == 0 || memchr(name.p, '=', name.n) != NULL) {
+        diagnostics_add(k->d, item->pos, "an element of env must have a name without '='");
     }
-    if (list->type != YAML_DOC_LIST) {
-        diagnostics_add(k->d, list->pos, "%s must be a list, not %s", key, yaml_doc_type_name(list));
-        return NULL;
-    }
-    if (list->child_n > WORDS_MAX) {
+    return arena_printf(k->arena, "%.*s=%.*s", STR_ARG(name), STR_ARG(value));
+}
+
+/* A NULL-terminated list of what `take` makes of each element; it says what is wrong with one. NULL: there is none. */
+static char **take_list(struct kubeconfig *k, const struct yaml_doc_node *exec, const char *key,
+                        struct str (*take)(struct kubeconfig *k, const struct yaml_doc_node *item))
+{
+    const struct yaml_doc_node *list = kubeconfig_list(k, exec, key);
+    char **ret;
+    size_t n = 0;
+
+    if (list != NULL && list->child_n > WORDS_MAX) {
         diagnostics_add(k->d, list->pos, "%s has more than %d entries", key, WORDS_MAX);
-        return NULL;
+        list = NULL;
     }
-    return list;
-}
-
-static char **take_args(struct kubeconfig *k, const struct yaml_doc_node *exec)
-{
-    const struct yaml_doc_node *list = list_of(k, exec, "args");
-    char **ret = list != NULL ? xcalloc(list->child_n + 1, sizeof(*ret)) : NULL;
-    size_t n = 0;
-
+    ret = list != NULL ? xcalloc(list->child_n + 1, sizeof(*ret)) : NULL;
     for (const struct yaml_doc_node *item = list != NULL ? list->first : NULL; item != NULL; item = item->next) {
-        if (item->type != YAML_DOC_TEXT) {
-            diagnostics_add(k->d, item->pos, "an element of args must be text, not %s", yaml_doc_type_name(item));
-            continue;
-        }
-        ret[n++] = str_dup(item->text);
-    }
-    return ret;
-}
-
-static char **take_env(struct kubeconfig *k, const struct yaml_doc_node *exec)
-{
-    const struct yaml_doc_node *list = list_of(k, exec, "env");
-    char **ret = list != NULL ? xcalloc(list->child_n + 1, sizeof(*ret)) : NULL;
-    size_t n = 0;
-
-    for (const struct yaml_doc_node *item = list != NULL ? list->first : NULL; item != NULL; item = item->next) {
-        struct str name = kubeconfig_text(k, item, "name", NULL);
-        struct str value = kubeconfig_text(k, item, "value", NULL);
-        if (name.n == 0 || memchr(name.p, '=', name.n) != NULL) {
-            diagnostics_add(k->d, item->pos, "an element of env must have a name without '='");
-            continue;
-        }
-        size_t size = name.n + 1 + value.n + 1;
-        char *entry = xmalloc(size);
-        memcpy(entry, name.p, name.n);
-        entry[name.n] = '=';
-        if (value.n > 0) {
-            memcpy(entry + name.n + 1, value.p, value.n);
-        }
-        entry[size - 1] = '\0';
-        ret[n++] = entry;
+        ret[n++] = str_dup(take(k, item));
     }
     return ret;
 }
@@ -87,20 +64,15 @@ static char **take_env(struct kubeconfig *k, const struct yaml_doc_node *exec)
 /* What YAML's core schema and JSON both call a number, without exponents. */
 static bool is_number(struct str s)
 {
-    size_t digits = 0, dots = 0;
+    s = str_starts(s, STR("-")) ? str_drop(s, 1) : s;
 
-    if (s.n > 0 && s.p[0] == '-') {
-        s = str_drop(s, 1);
-    }
-    if (s.n > 1 && s.p[0] == '0' && s.p[1] != '.') {
+    size_t whole = str_span(s, STR_DIGITS);
+    struct str rest = str_drop(s, whole);
+
+    if (whole == 0 || (whole > 1 && s.p[0] == '0')) {
         return false;
     }
-    for (size_t i = 0; i < s.n; i++) {
-        bool is_dot = s.p[i] == '.';
-        dots += is_dot ? 1 : 0;
-        digits += s.p[i] >= '0' && s.p[i] <= '9' ? 1 : 0;
-    }
-    return digits > 0 && digits + dots == s.n && dots <= 1 && s.p[0] != '.' && s.p[s.n - 1] != '.';
+    return rest.n == 0 || (rest.p[0] == '.' && rest.n > 1 && str_span(str_drop(rest, 1), STR_DIGITS) == rest.n - 1);
 }
 
 static void write_scalar(struct json_writer *w, const struct yaml_doc_node *n)
@@ -116,25 +88,20 @@ static void write_scalar(struct json_writer *w, const struct yaml_doc_node *n)
 
 static void write_node(struct json_writer *w, const struct yaml_doc_node *n)
 {
-    if (n->type == YAML_DOC_MAP) {
-        json_write_object_begin(w);
-    } else if (n->type == YAML_DOC_LIST) {
-        json_write_array_begin(w);
-    } else {
+    bool is_map = n->type == YAML_DOC_MAP;
+
+    if (!is_map && n->type != YAML_DOC_LIST) {
         write_scalar(w, n);
         return;
     }
+    (is_map ? json_write_object_begin : json_write_array_begin)(w);
     for (const struct yaml_doc_node *c = n->first; c != NULL; c = c->next) {
-        if (n->type == YAML_DOC_MAP) {
+        if (is_map) {
             json_write_key_str(w, c->key->text);
         }
         write_node(w, c);
     }
-    if (n->type == YAML_DOC_MAP) {
-        json_write_object_end(w);
-    } else {
-        json_write_array_end(w);
-    }
+    (is_map ? json_write_object_end : json_write_array_end)(w);
 }
 
 static size_t depth_of(const struct yaml_doc_node *n)
@@ -171,6 +138,20 @@ static const struct yaml_doc_node *find_extension(struct kubeconfig *k, const st
     return NULL;
 }
 
+static void write_given(struct json_writer *w, const char *key, const char *value)
+{
+    if (value != NULL) {
+        json_write_kv_cstr(w, key, value);
+    }
+}
+
+static void write_flag(struct json_writer *w, const char *key, bool value)
+{
+    if (value) {
+        json_write_kv_bool(w, key, true);
+    }
+}
+
 static void write_cluster(struct kubeconfig *k, struct json_writer *w, const struct yaml_doc_node *cluster,
                           const struct credentials *c)
 {
@@ -179,15 +160,9 @@ static void write_cluster(struct kubeconfig *k, struct json_writer *w, const str
     json_write_key(w, "cluster");
     json_write_object_begin(w);
     json_write_kv_cstr(w, "server", c->server != NULL ? c->server : "");
-    if (c->tls_server_name != NULL) {
-        json_write_kv_cstr(w, "tls-server-name", c->tls_server_name);
-    }
-    if (c->insecure_skip_tls_verify) {
-        json_write_kv_bool(w, "insecure-skip-tls-verify", true);
-    }
-    if (c->disable_compression) {
-        json_write_kv_bool(w, "disable-compression", true);
-    }
+    write_given(w, "tls-server-name", c->tls_server_name);
+    write_flag(w, "insecure-skip-tls-verify", c->insecure_skip_tls_verify);
+    write_flag(w, "disable-compression", c->disable_compression);
     if (c->ca_pem != NULL) {
         struct strbuf text;
         strbuf_init(&text, INFO_BYTES_MAX);
@@ -195,9 +170,7 @@ static void write_cluster(struct kubeconfig *k, struct json_writer *w, const str
         json_write_kv_str(w, "certificate-authority-data", strbuf_view(&text));
         strbuf_fini(&text);
     }
-    if (c->proxy_url != NULL) {
-        json_write_kv_cstr(w, "proxy-url", c->proxy_url);
-    }
+    write_given(w, "proxy-url", c->proxy_url);
     if (config != NULL) {
         json_write_key(w, "config");
         write_node(w, config);
@@ -281,7 +254,7 @@ void kubeconfig_take_exec(struct kubeconfig *k, const struct yaml_doc_node *exec
     check_mode(k, exec, version);
     kubeconfig_set(&e->api_version, version);
     kubeconfig_set(&e->install_hint, kubeconfig_text(k, exec, "installHint", NULL));
-    e->args = take_args(k, exec);
-    e->env = take_env(k, exec);
+    e->args = take_list(k, exec, "args", take_arg);
+    e->env = take_list(k, exec, "env", take_variable);
     e->info = make_info(k, version, kubeconfig_flag(k, exec, "provideClusterInfo") ? cluster : NULL, ret);
 }

@@ -20,6 +20,8 @@ struct kubeconfig {
  * empty. */
 struct str kubeconfig_text(struct kubeconfig *k, const struct yaml_doc_node *map, const char *key,
                            const struct yaml_doc_node **ret_n);
+/* NULL when absent, null or, which is told, no list. */
+const struct yaml_doc_node *kubeconfig_list(struct kubeconfig *k, const struct yaml_doc_node *map, const char *key);
 /* False when absent. */
 bool kubeconfig_flag(struct kubeconfig *k, const struct yaml_doc_node *map, const char *key);
 

@@ -17,6 +17,20 @@ struct str kubeconfig_text(struct kubeconfig *k, const struct yaml_doc_node *map
     return text;
 }
 
+const struct yaml_doc_node *kubeconfig_list(struct kubeconfig *k, const struct yaml_doc_node *map, const char *key)
+{
+    const struct yaml_doc_node *list = yaml_doc_find(map, str_of(key));
+
+    if (list == NULL || yaml_doc_is_null(list)) {
+        return NULL;
+    }
+    if (list->type != YAML_DOC_LIST) {
+        diagnostics_add(k->d, list->pos, "%s must be a list, not %s", key, yaml_doc_type_name(list));
+        return NULL;
+    }
+    return list;
+}
+
 void kubeconfig_set(char **slot, struct str s)
 {
     if (s.n > 0) {

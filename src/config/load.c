@@ -11,7 +11,6 @@
 
 /* 256 KiB of YAML make at most 130,000 nodes of about 100 bytes. */
 #define TREE_BYTES_MAX (64 * 1024 * 1024)
-#define EXIT_INVALID_CONFIG 3
 
 int64_t config_accept_unsigned_before_ms(const struct config_signing *s)
 {
@@ -117,16 +116,4 @@ int config_load(const char *path, const struct config_names *names, struct confi
     }
     strbuf_fini(&text);
     return rc;
-}
-
-int config_check_file(const char *path, const struct config_names *names, struct strbuf *out)
-{
-    struct config *config = NULL;
-
-    if (config_load(path, names, &config, out, NULL) < 0) {
-        return EXIT_INVALID_CONFIG;
-    }
-    strbuf_addf(out, "%s: valid, hash %s\n", path, config->hash);
-    config_free(config);
-    return 0;
 }

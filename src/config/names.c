@@ -3,55 +3,9 @@
 #include "config/scalar_internal.h"
 
 #include "base/clock.h"
+#include "model/names.h"
 
 #include <string.h>
-
-#define NAME_MAX_LEN 63
-#define SUBDOMAIN_MAX_LEN 253
-
-static bool is_lower_alnum(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
-
-static bool is_alnum(char c)
-{
-    return is_lower_alnum(c) || (c >= 'A' && c <= 'Z');
-}
-
-/* Letters and digits at both ends, also '-', '_', '.' between. */
-static bool is_name(struct str s)
-{
-    if (s.n == 0 || s.n > NAME_MAX_LEN || !is_alnum(s.p[0]) || !is_alnum(s.p[s.n - 1])) {
-        return false;
-    }
-    for (size_t i = 0; i < s.n; i++) {
-        if (!is_alnum(s.p[i]) && strchr("-_.", s.p[i]) == NULL) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool is_subdomain(struct str s)
-{
-    struct str part;
-
-    if (s.n == 0 || s.n > SUBDOMAIN_MAX_LEN) {
-        return false;
-    }
-    while (str_split(&s, '.', &part)) {
-        if (part.n == 0 || !is_lower_alnum(part.p[0]) || !is_lower_alnum(part.p[part.n - 1])) {
-            return false;
-        }
-        for (size_t i = 0; i < part.n; i++) {
-            if (!is_lower_alnum(part.p[i]) && part.p[i] != '-') {
-                return false;
-            }
-        }
-    }
-    return true;
-}
 
 /* Cuts "prefix/" off; the prefix is empty when there is no slash. */
 static struct str take_prefix(struct str *s)
@@ -80,10 +34,10 @@ const char *resource_name_error(struct str s)
         return "an extended resource name must not start with 'requests.'";
     }
     /* Quotas spell it "requests.<name>", which must be a valid name too. */
-    if (!is_subdomain(domain) || domain.n > SUBDOMAIN_MAX_LEN - strlen("requests.")) {
+    if (!kube_name_is_subdomain(domain) || domain.n > KUBE_SUBDOMAIN_MAX - strlen("requests.")) {
         return "the part before '/' is not a lower-case domain name";
     }
-    if (!is_name(name)) {
+    if (!kube_name_is_qualified(name)) {
         return "the part after '/' must be 1 to 63 letters, digits, '-', '_', '.', "
                "with a letter or digit at both ends";
     }
@@ -95,15 +49,15 @@ const char *label_key_error(struct str s)
     struct str name = s;
     struct str domain = take_prefix(&name);
 
-    if (name.n != s.n && !is_subdomain(domain)) {
+    if (name.n != s.n && !kube_name_is_subdomain(domain)) {
         return "the part before '/' is not a lower-case domain name";
     }
-    return is_name(name) ? NULL : "the label key is not valid";
+    return kube_name_is_qualified(name) ? NULL : "the label key is not valid";
 }
 
 const char *label_value_error(struct str s)
 {
-    return s.n == 0 || is_name(s) ? NULL : "the label value is not valid";
+    return s.n == 0 || kube_name_is_qualified(s) ? NULL : "the label value is not valid";
 }
 
 const char *object_name_error(struct str s)
@@ -114,8 +68,7 @@ const char *object_name_error(struct str s)
     if (s.n == 0) {
         return NULL;
     }
-    if (name.n == s.n || !is_subdomain(name) || !is_subdomain(namespace_) || namespace_.n > NAME_MAX_LEN ||
-        memchr(namespace_.p, '.', namespace_.n) != NULL) {
+    if (name.n == s.n || !kube_name_is_subdomain(name) || !kube_name_is_label(namespace_)) {
         return "an object is named NAMESPACE/NAME, in lower-case letters, digits and '-'";
     }
     return NULL;
@@ -137,7 +90,7 @@ const char *instant_error(struct str s)
 
 const char *name_error(struct str s)
 {
-    if (s.n > NAME_MAX_LEN || !is_subdomain(s)) {
+    if (s.n > KUBE_LABEL_MAX || !kube_name_is_subdomain(s)) {
         return "a name has at most 63 lower-case letters, digits, '-' and '.', "
                "with a letter or digit at both ends";
     }
@@ -146,12 +99,7 @@ const char *name_error(struct str s)
 
 const char *namespace_error(struct str s)
 {
-    for (size_t i = 0; i < s.n; i++) {
-        if (!is_lower_alnum(s.p[i]) && s.p[i] != '-' && s.p[i] != '*') {
-            s.n = 0;
-        }
-    }
-    return s.n == 0 || s.n > NAME_MAX_LEN
+    return s.n == 0 || s.n > KUBE_LABEL_MAX || str_span(s, STR_LOWER STR_DIGITS "-*") < s.n
                ? "a namespace has at most 63 lower-case letters, digits and '-'; '*' stands for any text"
                : NULL;
 }

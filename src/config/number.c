@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define MIB INT64_C(1048576)
-#define PERCENT_RANGE "0%..100%"
+#define NANO_PER_PERMILLE INT64_C(100000000)
 
 static const struct {
     const char *unit;
@@ -96,49 +96,35 @@ void number_range(const struct schema_field *f, struct strbuf *out)
     f->scalar->add_number(out, f->max);
 }
 
-static int32_t load_percent(const void *base, size_t offset)
-{
-    int32_t permille;
-
-    memcpy(&permille, (const char *)base + offset, sizeof(permille));
-    return permille;
-}
-
-static void add_percent(struct strbuf *out, int32_t permille)
+void add_percent(struct strbuf *out, int64_t permille)
 {
     strbuf_add_i64(out, permille / 10);
     if (permille % 10 != 0) {
-        strbuf_addf(out, ".%d", permille % 10);
+        strbuf_addf(out, ".%" PRId64, permille % 10);
     }
     strbuf_add_char(out, '%');
 }
 
-void percent_format(const struct schema_field *f, const void *base, struct strbuf *out)
+/* What is made of a percentage in a row that takes an amount, too. */
+static struct schema_field percent_row(const struct schema_field *f)
 {
-    add_percent(out, load_percent(base, f->offset));
-}
-
-void percent_range(const struct schema_field *f, struct strbuf *out)
-{
-    (void)f;
-    strbuf_add_cstr(out, PERCENT_RANGE);
+    return (struct schema_field){SCALAR(SCHEMA_PERCENT), .offset = f->offset2, .max = PERMILLE_MAX, .help = f->help};
 }
 
 void mib_or_percent_format(const struct schema_field *f, const void *base, struct strbuf *out)
 {
-    int32_t permille = load_percent(base, f->offset2);
+    const struct schema_field percent = percent_row(f);
 
-    if (permille >= 0) {
-        add_percent(out, permille);
-    } else {
-        number_format(f, base, out);
-    }
+    number_format(load_number(&percent, base) >= 0 ? &percent : f, base, out);
 }
 
 void mib_or_percent_range(const struct schema_field *f, struct strbuf *out)
 {
+    const struct schema_field percent = percent_row(f);
+
     number_range(f, out);
-    strbuf_add_cstr(out, " or " PERCENT_RANGE);
+    strbuf_add_cstr(out, " or ");
+    number_range(&percent, out);
 }
 
 /* ---- reading ---- */
@@ -166,12 +152,7 @@ void int_decode(struct decode *c, const struct schema_field *f, const struct yam
     struct str digits = str_drop(n->text, negative ? 1 : 0);
     uint64_t v = 0;
 
-    for (size_t i = 0; i < digits.n; i++) {
-        if (digits.p[i] < '0' || digits.p[i] > '9') {
-            digits.n = 0;
-        }
-    }
-    if (digits.n == 0) {
+    if (digits.n == 0 || str_span(digits, STR_DIGITS) < digits.n) {
         config_decode_error(c, n, "'%.*s' is not a whole number (%s)", STR_ARG(word), f->help);
     } else if (!n->plain) {
         config_decode_error(c, n, "'%.*s' is text here; write the number without quotes", STR_ARG(word));
@@ -195,14 +176,8 @@ static bool parse_duration(struct str s, int64_t *ret_ms)
         return true;
     }
     while (s.n > 0) {
-        size_t digits = 0, letters = 0, unit = 0;
+        size_t digits = str_span(s, STR_DIGITS), letters = str_span(str_drop(s, digits), STR_LOWER), unit = 0;
         uint64_t v;
-        while (digits < s.n && s.p[digits] >= '0' && s.p[digits] <= '9') {
-            digits++;
-        }
-        while (digits + letters < s.n && s.p[digits + letters] >= 'a' && s.p[digits + letters] <= 'z') {
-            letters++;
-        }
         while (unit < ARRAY_LEN(duration_units) &&
                !str_eq_cstr((struct str){s.p + digits, letters}, duration_units[unit].unit)) {
             unit++;
@@ -258,23 +233,14 @@ static struct str meant_quantity(struct decode *c, struct str s)
     return STR_NULL;
 }
 
-static bool has_digit(struct str s)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        if (s.p[i] >= '0' && s.p[i] <= '9') {
-            return true;
-        }
-    }
-    return false;
-}
-
 void bytes_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
 {
     struct str word = diagnostics_word(c->d, n->text);
     struct quantity q = {0};
     enum quantity_error error = quantity_parse(n->text, &q);
 
-    if (!has_digit(n->text)) { /* Kubernetes reads a bare "Mi" as 0; a person meant something */
+    if (str_span(str_drop(n->text, str_span(n->text, "+-.")), STR_DIGITS) == 0) {
+        /* Kubernetes reads a bare "Mi" as 0; a person meant something. */
         error = QUANTITY_MALFORMED;
     }
     switch (error) {
@@ -311,13 +277,7 @@ void factor_decode(struct decode *c, const struct schema_field *f, const struct 
     struct quantity q;
     int64_t milli;
 
-    for (size_t i = 0; i < n->text.n; i++) {
-        if ((n->text.p[i] < '0' || n->text.p[i] > '9') && n->text.p[i] != '.' && n->text.p[i] != '-') {
-            config_decode_error(c, n, "'%.*s' is not a factor such as 1.0 or 1.25", STR_ARG(word));
-            return;
-        }
-    }
-    if (quantity_parse(n->text, &q) != QUANTITY_OK) {
+    if (str_span(n->text, STR_DIGITS ".-") < n->text.n || quantity_parse(n->text, &q) != QUANTITY_OK) {
         config_decode_error(c, n, "'%.*s' is not a factor such as 1.0 or 1.25", STR_ARG(word));
     } else if (q.nano % 1000000 != 0) {
         config_decode_error(c, n, "%.*s has more than three decimals", STR_ARG(word));
@@ -326,43 +286,32 @@ void factor_decode(struct decode *c, const struct schema_field *f, const struct 
     }
 }
 
-static void decode_percent(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, size_t offset,
-                           void *base)
+void percent_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
 {
     struct str word = diagnostics_word(c->d, n->text), number = n->text;
     bool has_sign = str_ends(number, STR("%"));
     struct quantity q;
-    int32_t permille;
 
     number.n -= has_sign;
-    for (size_t i = 0; i < number.n; i++) {
-        if ((number.p[i] < '0' || number.p[i] > '9') && number.p[i] != '.') {
-            number.n = 0;
-        }
-    }
-    if (number.n == 0 || quantity_parse(number, &q) != QUANTITY_OK) {
+    if (number.n == 0 || str_span(number, STR_DIGITS ".") < number.n || quantity_parse(number, &q) != QUANTITY_OK) {
         config_decode_error(c, n, "'%.*s' is not a percentage such as 40%% or 12.5%%", STR_ARG(word));
     } else if (!has_sign) {
         config_decode_error(c, n, "%.*s has no unit; write %.*s%%", STR_ARG(word), STR_ARG(word));
-    } else if (q.nano > INT64_C(100000000000)) {
-        config_decode_error(c, n, "%.*s is out of range %s (%s)", STR_ARG(word), PERCENT_RANGE, f->help);
-    } else if (q.nano % 100000000 != 0) {
+    } else if (q.nano > f->max * NANO_PER_PERMILLE) {
+        take_number(c, f, n, INT64_MAX, base);
+    } else if (q.nano % NANO_PER_PERMILLE != 0) {
         config_decode_error(c, n, "%.*s has more than one decimal", STR_ARG(word));
     } else {
-        permille = (int32_t)(q.nano / 100000000);
-        memcpy((char *)base + offset, &permille, sizeof(permille));
+        take_number(c, f, n, (int64_t)(q.nano / NANO_PER_PERMILLE), base);
     }
-}
-
-void percent_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
-{
-    decode_percent(c, f, n, f->offset, base);
 }
 
 void mib_or_percent_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
 {
+    const struct schema_field percent = percent_row(f);
+
     if (str_ends(n->text, STR("%"))) {
-        decode_percent(c, f, n, f->offset2, base);
+        percent_decode(c, &percent, n, base);
     } else {
         bytes_decode(c, f, n, base);
     }

@@ -77,6 +77,11 @@ void scalar_form(const struct schema_field *f, const struct generator *g)
         return;
     }
     BUG_ON(t->pattern == NULL);
-    json_write_kv_cstr(g->w, "type", "string");
+    if (t->number == NULL) {
+        json_write_kv_cstr(g->w, "type", "string");
+    } else { /* no number that a grammar accepts is negative */
+        json_schema_types(g->w, (const char *const[]){"string", t->number, "boolean", NULL});
+        json_write_kv_i64(g->w, "minimum", 0);
+    }
     json_write_kv_cstr(g->w, "pattern", t->pattern);
 }

@@ -178,34 +178,10 @@ void duration_form(const struct schema_field *f, const struct generator *g)
 
 /* ---- text ---- */
 
-/* Any scalar is text: an unquoted 100 is the model "100". `number`: which ones. */
-static void write_any_scalar(struct json_writer *w, const char *number)
-{
-    json_schema_types(w, (const char *const[]){"string", number, "boolean", NULL});
-}
-
 void length_form(const struct schema_field *f, const struct generator *g)
 {
-    write_any_scalar(g->w, "number");
+    json_schema_types(g->w, (const char *const[]){"string", f->scalar->number, "boolean", NULL});
     json_write_kv_i64(g->w, "maxLength", f->max);
-}
-
-/* The same where the text has a grammar, in which no number is negative. */
-static void write_word_or_number(const struct schema_field *f, const char *number, struct json_writer *w)
-{
-    write_any_scalar(w, number);
-    json_write_kv_i64(w, "minimum", 0);
-    json_write_kv_cstr(w, "pattern", f->scalar->pattern);
-}
-
-void name_form(const struct schema_field *f, const struct generator *g)
-{
-    write_word_or_number(f, "number", g->w);
-}
-
-void namespace_form(const struct schema_field *f, const struct generator *g)
-{
-    write_word_or_number(f, "integer", g->w);
 }
 
 void time_form(const struct schema_field *f, const struct generator *g)

@@ -30,12 +30,13 @@ struct scalar_type {
     size_t size, size2; /* of what is stored at `offset` and at `offset2`; 0: nothing */
     scalar_decode_fn *decode;
     bool decodes_any;       /* lists and mappings too, not text alone */
-    scalar_error_fn *error; /* the grammar of text_decode() */
+    scalar_error_fn *error; /* the grammar of text_decode(); NULL: any text of `max` bytes */
     scalar_format_fn *format;
     scalar_describe_fn *describe; /* as JSON; NULL: what `format` writes, as text */
     const char *accepts;          /* or, if it depends on the row, the next one */
     scalar_accepts_fn *accepts_of;
     const char *pattern;                               /* of its text */
+    const char *number;                                /* text that may be one: which ("number"); 100 is "100" then */
     scalar_form_fn *form;                              /* NULL: text with the pattern */
     void (*add_number)(struct strbuf *out, int64_t v); /* a number in its notation */
     int64_t unit;                                      /* of numbers of bytes: what a stored one means */
@@ -50,8 +51,7 @@ void scalar_load(const struct schema_field *f, const void *base, void *ret);
 void scalar_store(const struct schema_field *f, void *base, const void *value);
 
 /* scalar_text.c: words, text and addresses. */
-scalar_decode_fn const_decode, word_decode, flag_decode, length_decode, text_decode, strategy_decode, label_decode,
-    address_decode;
+scalar_decode_fn const_decode, word_decode, flag_decode, text_decode, strategy_decode, label_decode, address_decode;
 scalar_format_fn const_format, word_format, flag_format, text_format, label_format, address_format;
 scalar_describe_fn flag_describe;
 scalar_accepts_fn words_accepts, strategy_accepts;
@@ -60,13 +60,15 @@ bool strategy_name_check(struct decode *c, const struct yaml_doc_node *n);
 
 /* number.c: numbers with their units, and their ranges. */
 scalar_decode_fn int_decode, duration_decode, bytes_decode, factor_decode, percent_decode, mib_or_percent_decode;
-scalar_format_fn number_format, percent_format, mib_or_percent_format;
+scalar_format_fn number_format, mib_or_percent_format;
 scalar_describe_fn int_describe;
-scalar_accepts_fn number_range, percent_range, mib_or_percent_range;
+scalar_accepts_fn number_range, mib_or_percent_range;
 void add_duration(struct strbuf *out, int64_t ms);
 void add_factor(struct strbuf *out, int64_t milli);
 void add_bytes(struct strbuf *out, int64_t bytes);
 void add_mib(struct strbuf *out, int64_t mib);
+void add_percent(struct strbuf *out, int64_t permille);
+#define PERMILLE_MAX 1000
 
 /* daytime.c: times of day, days of the week, time zones. */
 scalar_decode_fn time_decode, days_decode, zone_decode;
@@ -80,7 +82,7 @@ scalar_describe_fn criteria_describe;
 
 /* scalar_form.c: what the JSON Schema says of it. */
 scalar_form_fn const_form, words_form, flag_form, int_form, number_form, factor_form, duration_form, length_form,
-    name_form, namespace_form, strategy_form, criteria_form, time_form;
+    strategy_form, criteria_form, time_form;
 void scalar_form(const struct schema_field *f, const struct generator *g);
 
 /* "type": one of several; NULL-terminated. */

@@ -165,26 +165,17 @@ void strategy_accepts(const struct schema_field *f, struct strbuf *out)
 
 /* ---- text ---- */
 
-static void store_unless(const char *why, struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n,
-                         void *base)
+void text_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
 {
     struct str word = diagnostics_word(c->d, n->text);
+    const char *why = n->text.n > (size_t)f->max ? "too long" : NULL;
 
+    why = f->scalar->error != NULL ? f->scalar->error(n->text) : why;
     if (why != NULL) {
         config_decode_error(c, n, "'%.*s': %s", STR_ARG(word), why);
     } else {
         store_str(c, f->offset, n->text, base);
     }
-}
-
-void length_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
-{
-    store_unless(n->text.n > (size_t)f->max ? "too long" : NULL, c, f, n, base);
-}
-
-void text_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
-{
-    store_unless(f->scalar->error(n->text), c, f, n, base);
 }
 
 void text_format(const struct schema_field *f, const void *base, struct strbuf *out)

@@ -4,6 +4,8 @@
 #include "base/compiler.h"
 #include "model/device.h"
 
+#include <string.h>
+
 void schema_check_compute(struct decode *c, const struct yaml_doc_node *n, const void *base)
 {
     const struct compute_resource *r = base;
@@ -103,21 +105,13 @@ void schema_check_template(struct decode *c, const struct yaml_doc_node *n, cons
     }
 }
 
-void schema_check_templates(struct decode *c, const struct yaml_doc_node *n, const void *base)
+static bool same_label(const void *before, const void *item)
 {
-    const struct policy *p = &((const struct config *)base)->policy;
-    const struct yaml_doc_node *item = n->first;
+    const struct node_template *a = before, *b = item;
 
-    for (size_t i = 0; i < p->template_n; i++, item = item->next) {
-        for (size_t j = 0; j < i; j++) {
-            if (str_eq(p->templates[i].label, p->templates[j].label) &&
-                str_eq(p->templates[i].value, p->templates[j].value)) {
-                config_decode_error(c, item, "element %zu has the same label as element %zu", i, j);
-                break;
-            }
-        }
-    }
+    return str_eq(a->label, b->label) && str_eq(a->value, b->value);
 }
+const struct schema_clash schema_clash_templates = {same_label, .same = "label"};
 
 void schema_check_rule(struct decode *c, const struct yaml_doc_node *n, const void *base)
 {
@@ -129,8 +123,10 @@ void schema_check_rule(struct decode *c, const struct yaml_doc_node *n, const vo
 }
 
 /* Does the rule hold for every pod and node for which `other` holds, as far as their texts tell? */
-static bool rule_covers(const struct packing_rule *rule, const struct packing_rule *other)
+static bool rule_covers(const void *before, const void *item)
 {
+    const struct packing_rule *rule = before, *other = item;
+
     for (size_t i = 0; rule->namespace_n > 0 && i < other->namespace_n; i++) {
         if (!policy_names_namespace(rule->namespaces, rule->namespace_n, other->namespaces[i])) {
             return false;
@@ -140,20 +136,7 @@ static bool rule_covers(const struct packing_rule *rule, const struct packing_ru
            kv_has_all(other->node_selector, rule->node_selector);
 }
 
-void schema_check_rules(struct decode *c, const struct yaml_doc_node *n, const void *base)
-{
-    const struct policy *p = &((const struct config *)base)->policy;
-    const struct yaml_doc_node *item = n->first;
-
-    for (size_t i = 0; i < p->rule_n; i++, item = item->next) {
-        for (size_t j = 0; j < i; j++) {
-            if (rule_covers(&p->rules[j], &p->rules[i])) {
-                config_decode_error(c, item, "never used: element %zu applies wherever this one would", j);
-                break;
-            }
-        }
-    }
-}
+const struct schema_clash schema_clash_rules = {rule_covers, .never = "applies wherever this one would"};
 
 void schema_check_override(struct decode *c, const struct yaml_doc_node *n, const void *base)
 {
@@ -168,20 +151,13 @@ void schema_check_override(struct decode *c, const struct yaml_doc_node *n, cons
 }
 
 /* With labels that an earlier element asks for already, all of them, no node is left for this one. */
-void schema_check_overrides(struct decode *c, const struct yaml_doc_node *n, const void *base)
+static bool override_covers(const void *before, const void *item)
 {
-    const struct policy *p = &((const struct config *)base)->policy;
-    const struct yaml_doc_node *item = n->first;
+    const struct device_override *a = before, *b = item;
 
-    for (size_t i = 0; i < p->override_n; i++, item = item->next) {
-        for (size_t j = 0; j < i; j++) {
-            if (kv_has_all(p->overrides[i].node_selector, p->overrides[j].node_selector)) {
-                config_decode_error(c, item, "never used: element %zu selects all of these nodes", j);
-                break;
-            }
-        }
-    }
+    return kv_has_all(b->node_selector, a->node_selector);
 }
+const struct schema_clash schema_clash_overrides = {override_covers, .never = "selects all of these nodes"};
 
 void schema_check_tenant(struct decode *c, const struct yaml_doc_node *n, const void *base)
 {
@@ -193,22 +169,22 @@ void schema_check_tenant(struct decode *c, const struct yaml_doc_node *n, const 
     }
 }
 
-/* Who comes second with the very same name or namespace would never be looked at. */
+/* Who comes second with the very same name would never be looked at. */
+static bool same_name(const void *before, const void *item)
+{
+    _Static_assert(offsetof(struct tenant, name) == 0 && offsetof(struct config_window, name) == 0, "names come first");
+
+    return str_eq(*(const struct str *)before, *(const struct str *)item);
+}
+const struct schema_clash schema_clash_names = {same_name, .same = "name", .at = "name"};
+
+/* The same is true of a namespace. */
 void schema_check_tenants(struct decode *c, const struct yaml_doc_node *n, const void *base)
 {
     const struct policy *p = &((const struct config *)base)->policy;
     const struct yaml_doc_node *item = n->first;
 
     for (size_t i = 0; i < p->tenant_n; i++, item = item->next) {
-        const struct tenant *t = &p->tenants[i];
-
-        for (size_t j = 0; j < i; j++) {
-            if (str_eq(t->name, p->tenants[j].name)) {
-                config_decode_error(c, yaml_doc_find(item, STR("name")), "element %zu has the same name as element %zu",
-                                    i, j);
-                break;
-            }
-        }
         check_namespaces(c, p, i, yaml_doc_find(item, STR("namespaces")));
     }
 }
@@ -231,27 +207,28 @@ static const struct yaml_doc_node *find_text(const struct yaml_doc_node *n, stru
 void schema_check_resources(struct decode *c, const struct yaml_doc_node *n, const void *base)
 {
     const struct policy *p = &((const struct config *)base)->policy;
+    const struct {
+        const char *name;
+        const void *first;
+        size_t n, item_size;
+    } lists[] = {
+        {"compute", p->compute_resources, p->compute_resource_n, sizeof(p->compute_resources[0])},
+        {"memory", p->memory_resources, p->memory_resource_n, sizeof(struct str)},
+        {"count", p->count_resources, p->count_resource_n, sizeof(struct str)},
+        {"whole", p->whole_resources, p->whole_resource_n, sizeof(struct str)},
+    };
     struct {
         struct str name;
         const char *list;
-    } all[4 * SCHEMA_RESOURCES_MAX];
+    } all[ARRAY_LEN(lists) * SCHEMA_RESOURCES_MAX];
     size_t all_n = 0;
 
-    for (size_t i = 0; i < p->compute_resource_n; i++, all_n++) {
-        all[all_n].name = p->compute_resources[i].name;
-        all[all_n].list = "compute";
-    }
-    for (size_t i = 0; i < p->memory_resource_n; i++, all_n++) {
-        all[all_n].name = p->memory_resources[i];
-        all[all_n].list = "memory";
-    }
-    for (size_t i = 0; i < p->count_resource_n; i++, all_n++) {
-        all[all_n].name = p->count_resources[i];
-        all[all_n].list = "count";
-    }
-    for (size_t i = 0; i < p->whole_resource_n; i++, all_n++) {
-        all[all_n].name = p->whole_resources[i];
-        all[all_n].list = "whole";
+    _Static_assert(offsetof(struct compute_resource, name) == 0, "each element begins with its name");
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+        for (size_t k = 0; k < lists[i].n; k++, all_n++) {
+            memcpy(&all[all_n].name, (const char *)lists[i].first + k * lists[i].item_size, sizeof(struct str));
+            all[all_n].list = lists[i].name;
+        }
     }
     for (size_t i = 0; i < all_n; i++) {
         for (size_t j = 0; j < i; j++) {
@@ -324,21 +301,5 @@ void schema_check_window(struct decode *c, const struct yaml_doc_node *n, const 
 
     if (days != NULL && w->day_n == 0) {
         config_decode_error(c, days, "no days; leave the key out for every day");
-    }
-}
-
-void schema_check_windows(struct decode *c, const struct yaml_doc_node *n, const void *base)
-{
-    const struct config *config = base;
-    const struct yaml_doc_node *item = n->first;
-
-    for (size_t i = 0; i < config->window_n; i++, item = item->next) {
-        for (size_t j = 0; j < i; j++) {
-            if (str_eq(config->windows[i].name, config->windows[j].name)) {
-                config_decode_error(c, yaml_doc_find(item, STR("name")), "element %zu has the same name as element %zu",
-                                    i, j);
-                break;
-            }
-        }
     }
 }

@@ -58,6 +58,14 @@ enum schema_type {
 struct decode;
 struct scalar_type;
 
+/* Two elements of a list of which the later one has no effect. */
+struct schema_clash {
+    bool (*is)(const void *before, const void *item);
+    const char *same;  /* what both have; or: */
+    const char *never; /* how the earlier one keeps the later one from being used */
+    const char *at;    /* the key that is pointed at; NULL: the element */
+};
+
 struct schema_field {
     const char *name;
     enum schema_type type;
@@ -75,8 +83,9 @@ struct schema_field {
     /* Of an element's row: a T in which nothing is given. NULL: all zero. Then a key of the element that is not
      * there stays so when it is written. */
     const void *item_absent;
-    bool alone;    /* of a section: one word in its place is the value of its first row */
-    bool appended; /* what a time window says of a list comes behind it, instead of replacing it */
+    bool alone;                       /* of a section: one word in its place is the value of its first row */
+    bool appended;                    /* what a time window says of a list comes behind it, instead of replacing it */
+    const struct schema_clash *clash; /* of the elements of a list; NULL: they all go together */
     /* Called when the value itself is fine; `base` is the struct it was stored in. */
     void (*check)(struct decode *c, const struct yaml_doc_node *n, const void *base);
     enum config_reload reload; /* RESTART unless the row says more: the safe side for a new key */
@@ -95,6 +104,7 @@ struct decode {
     const struct config_names *names;
     struct config_origin *origins; /* one for each value of the file */
     size_t origin_n, origin_max;
+    size_t refused_n;               /* values that the YAML reader refused; no check looks at what holds one */
     uint32_t item_depth;            /* elements of lists and maps around the value: their origin is the list's */
     struct config_overlay *overlay; /* being read; NULL: none */
     uint32_t overlay_depth;
@@ -132,23 +142,20 @@ void config_decode_value(struct decode *c, const struct schema_field *f, const s
 /* "path: message" at the node. */
 void config_decode_error(struct decode *c, const struct yaml_doc_node *n, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* schema_check.c: the `check` column. */
+/* schema_check.c: the columns `check` and `clash`. */
+extern const struct schema_clash schema_clash_templates, schema_clash_rules, schema_clash_overrides, schema_clash_names;
 void schema_check_size(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_compute(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_variant(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_template(struct decode *c, const struct yaml_doc_node *n, const void *base);
-void schema_check_templates(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_rule(struct decode *c, const struct yaml_doc_node *n, const void *base);
-void schema_check_rules(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_override(struct decode *c, const struct yaml_doc_node *n, const void *base);
-void schema_check_overrides(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_tenant(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_tenants(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_resources(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_serving(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_pool(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_window(struct decode *c, const struct yaml_doc_node *n, const void *base);
-void schema_check_windows(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_limits(struct decode *c, const struct yaml_doc_node *n, const void *base);
 
 /* scalar.c: text to value and back, for the types of one value. */

@@ -100,7 +100,7 @@ static const struct schema_field tenant_rows[] = {
     KEY("name", SCHEMA_NAME, IN(struct tenant, name), .required = true,
         HELP("name of the tenant in /state and metrics")),
     NAMESPACES(struct tenant, .required = true, HELP("its namespaces, '*' for any text")),
-    KEY("gpuShare", SCHEMA_PERCENT, IN(struct tenant, gpu_permille),
+    KEY("gpuShare", SCHEMA_PERCENT, IN(struct tenant, gpu_permille), RANGE(0, PERMILLE_MAX),
         HELP("part of the compute of all GPUs that the tenant may hold")),
     KEY("milli", SCHEMA_INT, IN(struct tenant, milli), RANGE(0, 1000000000),
         HELP("compute that the tenant may hold, in thousandths of a GPU")),

@@ -27,16 +27,6 @@ const char *config_outcome_name(enum config_outcome o)
     return names[o];
 }
 
-static void lock(struct config_slot *s)
-{
-    mutex_lock(&s->lock);
-}
-
-static void unlock(struct config_slot *s)
-{
-    mutex_unlock(&s->lock);
-}
-
 static void show(struct config_slot *s, const struct config *c, int64_t at_ms)
 {
     s->config = c;
@@ -68,9 +58,9 @@ const struct config *config_slot_take(struct config_slot *s)
 {
     const struct config *c;
 
-    lock(s);
+    mutex_lock(&s->lock);
     c = config_ref(s->config);
-    unlock(s);
+    mutex_unlock(&s->lock);
     return c;
 }
 
@@ -78,26 +68,26 @@ void config_slot_set(struct config_slot *s, const struct config *next, int64_t a
 {
     const struct config *before;
 
-    lock(s);
+    mutex_lock(&s->lock);
     before = s->config;
     show(s, next, at_ms);
-    unlock(s);
+    mutex_unlock(&s->lock);
     config_free(before);
 }
 
 void config_slot_record(struct config_slot *s, const struct config_attempt *a)
 {
-    lock(s);
+    mutex_lock(&s->lock);
     s->status.attempted = true;
     s->status.last = *a;
-    unlock(s);
+    mutex_unlock(&s->lock);
 }
 
 void config_slot_status(struct config_slot *s, struct config_status *ret)
 {
-    lock(s);
+    mutex_lock(&s->lock);
     *ret = s->status;
-    unlock(s);
+    mutex_unlock(&s->lock);
 }
 
 /* ---- /configz ---- */
@@ -144,10 +134,10 @@ void config_slot_write(struct config_slot *s, struct json_writer *w)
     struct config_status status;
     struct origins origins = {.w = w};
 
-    lock(s); /* both of one moment */
+    mutex_lock(&s->lock); /* both of one moment */
     origins.config = config_ref(s->config);
     status = s->status;
-    unlock(s);
+    mutex_unlock(&s->lock);
     json_write_object_begin(w);
     json_write_key(w, "componentconfig");
     config_describe(origins.config, w);

@@ -15,10 +15,6 @@ struct header {
     uint32_t is_utc_n, is_standard_n, leap_n, time_n, type_n, char_n;
 };
 
-struct reader {
-    struct str rest;
-};
-
 static uint64_t number_at(const char *p, size_t bytes)
 {
     uint64_t v = 0;
@@ -30,20 +26,20 @@ static uint64_t number_at(const char *p, size_t bytes)
 }
 
 /* NULL: the file ends before. */
-static const char *take_bytes(struct reader *r, size_t n)
+static const char *take_bytes(struct str *rest, size_t n)
 {
-    const char *p = r->rest.p;
+    const char *p = rest->p;
 
-    if (r->rest.n < n) {
+    if (rest->n < n) {
         return NULL;
     }
-    r->rest = str_drop(r->rest, n);
+    *rest = str_drop(*rest, n);
     return p;
 }
 
-static const char *read_header(struct reader *r, struct header *ret, char *ret_version)
+static const char *read_header(struct str *rest, struct header *ret, char *ret_version)
 {
-    const char *p = take_bytes(r, HEADER_BYTES);
+    const char *p = take_bytes(rest, HEADER_BYTES);
     uint32_t v[6];
 
     if (p == NULL || memcmp(p, "TZif", 4) != 0) {
@@ -79,9 +75,9 @@ struct table {
     int32_t first_offset_s;
 };
 
-static const char *read_body(struct reader *r, const struct header *h, struct table *ret)
+static const char *read_body(struct str *rest, const struct header *h, struct table *ret)
 {
-    const char *body = take_bytes(r, body_bytes(h, 8));
+    const char *body = take_bytes(rest, body_bytes(h, 8));
     const char *indexes, *types;
 
     if (body == NULL) {
@@ -146,16 +142,16 @@ static void write_out(struct table *t, const struct zone_rule *r)
     }
 }
 
-static const char *read_footer(struct reader *r, struct table *t)
+static const char *read_footer(struct str *rest, struct table *t)
 {
-    const char *end = r->rest.n > 1 ? memchr(r->rest.p + 1, '\n', r->rest.n - 1) : NULL;
+    const char *end = rest->n > 1 ? memchr(rest->p + 1, '\n', rest->n - 1) : NULL;
     struct zone_rule rule;
     struct str text;
 
-    if (end == NULL || r->rest.p[0] != '\n') {
+    if (end == NULL || rest->p[0] != '\n') {
         return "its footer is missing";
     }
-    text = (struct str){r->rest.p + 1, (size_t)(end - r->rest.p) - 1};
+    text = (struct str){rest->p + 1, (size_t)(end - rest->p) - 1};
     if (text.n == 0) {
         return NULL; /* nobody knows: the last offset stays */
     }
@@ -166,11 +162,11 @@ static const char *read_footer(struct reader *r, struct table *t)
     return NULL;
 }
 
-static const char *read_file(struct reader *r, struct arena *a, struct table *ret)
+static const char *read_file(struct str *rest, struct arena *a, struct table *ret)
 {
     struct header h;
     char version;
-    const char *wrong = read_header(r, &h, &version);
+    const char *wrong = read_header(rest, &h, &version);
 
     if (wrong != NULL) {
         return wrong;
@@ -178,10 +174,10 @@ static const char *read_file(struct reader *r, struct arena *a, struct table *re
     if (version < '2') {
         return "it has version 1, whose times end in 2037; install a newer tz database";
     }
-    if (take_bytes(r, body_bytes(&h, 4)) == NULL) {
+    if (take_bytes(rest, body_bytes(&h, 4)) == NULL) {
         return "it ends too early";
     }
-    wrong = read_header(r, &h, &version);
+    wrong = read_header(rest, &h, &version);
     if (wrong != NULL) {
         return wrong;
     }
@@ -190,15 +186,14 @@ static const char *read_file(struct reader *r, struct arena *a, struct table *re
     if (ret->out == NULL) {
         return "it does not fit the memory of the configuration";
     }
-    wrong = read_body(r, &h, ret);
-    return wrong != NULL ? wrong : read_footer(r, ret);
+    wrong = read_body(rest, &h, ret);
+    return wrong != NULL ? wrong : read_footer(rest, ret);
 }
 
 int zone_parse(struct str name, struct str bytes, struct arena *a, struct time_zone *ret, struct err *reterr)
 {
-    struct reader r = {bytes};
     struct table t;
-    const char *wrong = read_file(&r, a, &t);
+    const char *wrong = read_file(&bytes, a, &t);
 
     if (wrong != NULL) {
         return err_set(reterr, ERR_PARSE, "time zone %.*s: %s", STR_ARG(name), wrong);
@@ -230,7 +225,7 @@ int zone_load(const char *dir, struct str name, struct arena *a, struct time_zon
     struct strbuf bytes;
     char path[512];
     struct err err;
-    int n, r;
+    int n, rc;
 
     if (str_eq(name, STR("UTC"))) {
         *ret = (struct time_zone){.name = STR("UTC")};
@@ -244,14 +239,14 @@ int zone_load(const char *dir, struct str name, struct arena *a, struct time_zon
         return err_set(reterr, ERR_LIMIT, "the path of the time zone database is too long");
     }
     strbuf_init(&bytes, 2 * ZONE_FILE_BYTES_MAX);
-    r = config_file_read(path, ZONE_FILE_BYTES_MAX, &bytes, &err);
-    if (r == 0) {
-        r = zone_parse(name, strbuf_view(&bytes), a, ret, reterr);
+    rc = config_file_read(path, ZONE_FILE_BYTES_MAX, &bytes, &err);
+    if (rc == 0) {
+        rc = zone_parse(name, strbuf_view(&bytes), a, ret, reterr);
     } else if (err.code == ERR_NOT_FOUND) {
-        r = err_set(reterr, ERR_NOT_FOUND, "no time zone of this name in %s (Debian package tzdata)", dir);
+        rc = err_set(reterr, ERR_NOT_FOUND, "no time zone of this name in %s (Debian package tzdata)", dir);
     } else {
         err_set(reterr, err.code, "%s", err.msg);
     }
     strbuf_fini(&bytes);
-    return r;
+    return rc;
 }

@@ -3,6 +3,7 @@
 #include "model/timetable.h"
 
 #include <stddef.h>
+#include <time.h>
 
 /* What is left of the text; every reader takes its part off the front. */
 static bool take_char(struct str *s, char c)
@@ -14,19 +15,11 @@ static bool take_char(struct str *s, char c)
     return true;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool take_number(struct str *s, int32_t min, int32_t max, int32_t *ret)
 {
+    size_t n = str_span(*s, STR_DIGITS);
     uint64_t v;
-    size_t n = 0;
 
-    while (n < s->n && is_digit(s->p[n])) {
-        n++;
-    }
     if (!str_to_u64((struct str){s->p, n}, (uint64_t)max, &v) || (int32_t)v < min) {
         return false;
     }
@@ -129,46 +122,30 @@ bool zone_rule_parse(struct str text, struct zone_rule *ret)
     return true;
 }
 
-static bool is_leap(int32_t year)
+/* Since 1970-01-01. The 32nd of a month is a day of the next one, month 13 is in the next year. */
+static int64_t day_of(int32_t year, int32_t month, int32_t day)
 {
-    return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    struct tm tm = {.tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day};
+
+    return timegm(&tm) / DAY_S;
 }
 
-/* Since 1970-01-01; years from 1970. */
-static int64_t days_before_year(int32_t year)
-{
-    int64_t y = year - 1;
-
-    return (int64_t)(year - 1970) * 365 + (y / 4 - y / 100 + y / 400) - (1969 / 4 - 1969 / 100 + 1969 / 400);
-}
-
-static int32_t days_of_month(int32_t year, int32_t month)
-{
-    static const int32_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-
-    return days[month - 1] + (month == 2 && is_leap(year));
-}
-
-/* The day since 1970-01-01. */
 static int64_t day_in(const struct zone_rule_day *d, int32_t year)
 {
-    int64_t day = days_before_year(year);
-    int32_t first;
+    int64_t first, day;
 
     switch (d->kind) {
     case ZONE_DAY_JULIAN:
-        return day + d->day - 1 + (is_leap(year) && d->day >= 60);
+        return d->day < 60 ? day_of(year, 1, d->day) : day_of(year, 3, d->day - 59);
     case ZONE_DAY_OF_YEAR:
-        return day + d->day;
+        return day_of(year, 1, d->day + 1);
     case ZONE_DAY_MONTH_WEEK:
         break;
     }
-    for (int32_t m = 1; m < d->month; m++) {
-        day += days_of_month(year, m);
-    }
+    first = day_of(year, d->month, 1);
     /* 1970-01-01 was a Thursday, 4 from Sunday. */
-    first = (int32_t)(((d->weekday - (day + 4)) % 7 + 7) % 7) + 7 * (d->week - 1);
-    return day + (first < days_of_month(year, d->month) ? first : first - 7);
+    day = first + ((d->weekday - (first + 4)) % 7 + 7) % 7 + 7 * (d->week - 1);
+    return day < day_of(year, d->month + 1, 1) ? day : day - 7;
 }
 
 void zone_rule_year(const struct zone_rule *r, int32_t year, int64_t *ret_begin_s, int64_t *ret_end_s)

@@ -160,14 +160,14 @@ static void audit_fini(struct audit *a)
     free(a);
 }
 
-int audit_new(struct policy_set *book, struct kube_client *client, const struct clock *clock, const struct log *log,
+int audit_new(struct policy_set *policies, struct kube_client *client, const struct clock *clock, const struct log *log,
               const struct audit_options *options, struct audit **ret, struct err *reterr)
 {
     struct audit *a = xcalloc(1, sizeof(*a));
     uint64_t seed = 0;
     int rc;
 
-    a->book = book;
+    a->policies = policies;
     a->log = log;
     a->clock = clock;
     a->options = *options;

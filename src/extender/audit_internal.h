@@ -26,7 +26,7 @@ struct audit_waiter {
 };
 
 struct audit {
-    struct policy_set *book;
+    struct policy_set *policies;
     const struct log *log;
     const struct clock *clock;
     struct audit_options options;

@@ -36,7 +36,7 @@ static enum ledger_drift repair(struct audit *a, const struct suspect *s, struct
         return DRIFT_NONE;
     }
     if (drift != DRIFT_NONE && op->kind == LEDGER_POD_GONE) {
-        store_unhold(a->ingest.store, op->name);
+        store_tentative_end(a->ingest.store, op->name);
     }
     return drift;
 }
@@ -155,7 +155,7 @@ static uint64_t interruptions(struct audit *a, enum kube_resource resource, bool
 
 static bool rules_are_newest(struct audit *a)
 {
-    const struct rules *newest = policy_set_take_newest(a->book);
+    const struct rules *newest = policy_set_take_newest(a->policies);
     bool same = newest == a->rules;
 
     rules_put(newest);

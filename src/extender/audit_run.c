@@ -202,7 +202,7 @@ static int run_audit(struct audit *a, struct err *reterr)
     if (!store_is_synced(a->ingest.store)) {
         return err_set(reterr, ERR_UNAVAILABLE, "%s", TEXT_NOT_SYNCED);
     }
-    if (policy_set_is_waiting(a->book)) {
+    if (policy_set_is_waiting(a->policies)) {
         return err_set(reterr, ERR_UNAVAILABLE, "%s", TEXT_RULES);
     }
     rc = compare(a, KUBE_NODES, &a->report->node_n, reterr);
@@ -280,7 +280,7 @@ void audit_run(struct audit *a, struct audit_report *ret)
     *ret = (struct audit_report){.started_ms = clock_wall_ms(a->clock)};
     a->report = ret;
     a->give_up_ns = begun_ns + AUDIT_RUN_MAX_MS * NS_PER_MS;
-    a->rules = policy_set_take_newest(a->book);
+    a->rules = policy_set_take_newest(a->policies);
     a->ingest = a->rules->ingest;
     a->ingest.log = NULL;
     a->scratch = store_audit_scratch(a->ingest.store);

@@ -40,7 +40,7 @@ struct bind *bind_new(struct binder *binder, const struct bind_request *r)
     char *at;
 
     b->binder = binder;
-    b->rules = policy_set_take(binder->book);
+    b->rules = policy_set_take(binder->policies);
     b->text = xmalloc(r->pod_name.n + r->pod_namespace.n + r->pod_uid.n + r->node_name.n);
     at = b->text;
     b->request.pod_name = put(&at, r->pod_name);
@@ -133,7 +133,7 @@ static void bind_end(struct bind *b, struct bind_answer_due *due)
     if (b->reserved && b->machine.resolution != BIND_SUPERSEDED) {
         (void)apply_reservation_op(b, bound ? LEDGER_CONFIRM : LEDGER_RELEASE);
     }
-    store_unhold(b->binder->store, b->request.pod_uid);
+    store_tentative_end(b->binder->store, b->request.pod_uid);
     if (bind_machine_take_answer(&b->machine, &error)) {
         bind_answer(b, bound ? BIND_OUTCOME_BOUND : BIND_OUTCOME_REFUSED, error, due);
     } else if (b->told_unknown) {

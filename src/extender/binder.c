@@ -186,8 +186,8 @@ static void *timer_main(void *arg)
     return NULL;
 }
 
-int binder_new(struct policy_set *book, struct kube_client *client, const struct clock *clock, const struct log *log,
-               const struct binder_options *options, struct binder **ret, struct err *reterr)
+int binder_new(struct policy_set *policies, struct kube_client *client, const struct clock *clock,
+               const struct log *log, const struct binder_options *options, struct binder **ret, struct err *reterr)
 {
     struct binder *b = xcalloc(1, sizeof(*b));
     uint64_t seed;
@@ -198,8 +198,8 @@ int binder_new(struct policy_set *book, struct kube_client *client, const struct
         free(b);
         return rc;
     }
-    rules = policy_set_take(book);
-    b->book = book;
+    rules = policy_set_take(policies);
+    b->policies = policies;
     b->store = rules->placement.store;
     rules_put(rules);
     b->client = client;

@@ -171,7 +171,7 @@ static const char *take_in(struct bind *b, struct arena *a, const struct got_pod
     if (!got->has_pod || (b->reserved && !store_knows_pod(b->binder->store, b->request.pod_uid))) {
         return NULL;
     }
-    if (policy_set_observe(b->binder->book, a, &got->pod, &why) != 0) {
+    if (policy_set_observe(b->binder->policies, a, &got->pod, &why) != 0) {
         LOG_WARNING(b->binder->log, "Cannot take in a pod", LOG_STR("namespace", b->request.pod_namespace),
                     LOG_STR("pod", b->request.pod_name), LOG_CSTR("err", why.msg));
         return TEXT_UNREADABLE;

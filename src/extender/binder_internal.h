@@ -53,7 +53,7 @@ struct binder_server {
 };
 
 struct binder {
-    struct policy_set *book;
+    struct policy_set *policies;
     struct store *store;
     struct kube_client *client;
     const struct clock *clock;

@@ -4,7 +4,7 @@
 #include "base/sync.h"
 #include "core/forecast/forecast.h"
 #include "core/ledger/mirror.h"
-#include "core/report/capacity_survey.h"
+#include "core/report/capacity_totals.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 struct capacity_reporter {
     struct store *store;
-    struct policy_set *book;
+    struct policy_set *policies;
     const struct clock *clock;
     struct mutex lock; /* all below; taken before the store's */
     struct mirror mirror;
@@ -22,12 +22,13 @@ struct capacity_reporter {
     struct capacity_report report;
 };
 
-struct capacity_reporter *capacity_reporter_new(struct store *store, struct policy_set *book, const struct clock *clock)
+struct capacity_reporter *capacity_reporter_new(struct store *store, struct policy_set *policies,
+                                                const struct clock *clock)
 {
     struct capacity_reporter *v = xcalloc(1, sizeof(*v));
 
     v->store = store;
-    v->book = book;
+    v->policies = policies;
     v->clock = clock;
     mutex_init(&v->lock, "capacity reporter");
     mirror_init(&v->mirror);
@@ -78,11 +79,11 @@ static bool is_fresh(const struct capacity_reporter *v, const struct rules *rule
 static void make(struct capacity_reporter *v, const struct rules *rules)
 {
     struct capacity_report report = {.known = true, .at_ms = clock_wall_ms(v->clock)};
-    struct capacity_survey found;
+    struct capacity_totals found;
 
     store_mirror(v->store, &v->mirror);
     store_forecast(v->store, v->forecast, strategy_find(STR("fgd"))); /* its typical pods */
-    capacity_survey_take(&v->mirror, v->forecast, &found);
+    capacity_totals_take(&v->mirror, v->forecast, &found);
     report.generation = v->mirror.generation;
     report.node_n = found.node_n;
     report.idle_milli = found.idle_milli;
@@ -103,7 +104,7 @@ void capacity_reporter_read(struct capacity_reporter *v, struct capacity_report 
     const struct rules *rules;
 
     mutex_lock(&v->lock);
-    rules = policy_set_take(v->book);
+    rules = policy_set_take(v->policies);
     if (store_is_synced(v->store) && !is_fresh(v, rules)) {
         make(v, rules);
     }

@@ -7,9 +7,9 @@
 
 static const char TEXT_CLOSED[] = "an object of the cluster could not be counted; see the log";
 
-void feed_init(struct feed *f, struct policy_set *book, enum kube_resource resource)
+void feed_init(struct feed *f, struct policy_set *policies, enum kube_resource resource)
 {
-    *f = (struct feed){.book = book, .rules = policy_set_take_newest(book), .resource = resource};
+    *f = (struct feed){.policies = policies, .rules = policy_set_take_newest(policies), .resource = resource};
     arena_init(&f->arena, FEED_ARENA_BYTES_MAX);
 }
 
@@ -34,7 +34,7 @@ static void list_begin(void *ctx)
     struct feed *f = ctx;
     const struct rules *before = f->rules;
 
-    f->rules = policy_set_take_newest(f->book);
+    f->rules = policy_set_take_newest(f->policies);
     f->rereads = f->rereads || f->rules != before; /* until a list is complete */
     rules_put(before);
     unreadable_list_begin(f->unreadable, f->resource);

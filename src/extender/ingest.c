@@ -198,7 +198,7 @@ static int apply_fact(const struct ingest *in, struct ingest_fact *f, struct err
     int rc;
 
     if (f->op.kind == LEDGER_POD_GONE) {
-        store_unhold(in->store, f->op.name);
+        store_tentative_end(in->store, f->op.name);
     }
     rc = notices_apply(in->store, in->events, &f->op, reterr);
     if (is_provisional) {

@@ -64,8 +64,8 @@ static void pod_changed(struct events *events, const struct ledger_pod_fact *f, 
         post_notice(events, EVENT_ASSIGNMENT_MISSING, &pod, f->node_name,
                     "%s. Bind pods that use GPUs through the scheduler that asks fgpu",
                     after->conflict == NULL ? "bound without a known assignment" : after->conflict);
-    } else if (became(before, after, LEDGER_BOUND) && after->steered && !after->decided_here && !was_open(before) &&
-               store_is_ready(s)) {
+    } else if (became(before, after, LEDGER_BOUND) && after->devices_known && !after->decided_here &&
+               !was_open(before) && store_is_ready(s)) {
         post_notice(
             events, EVENT_ASSIGNMENT_FOREIGN, &pod, f->node_name,
             "Bound with an assignment that this fgpu did not decide; /state shows its charge. Make sure that only "

@@ -51,7 +51,7 @@ static uint64_t shadow_key(const struct policy *p)
     return h;
 }
 
-/* The policy as it would be with the candidate's strategies in the packing section. One of the two is enough; the other
+/* The policy as it would be with the shadow strategies in the packing section. One of the two is enough; the other
  * is then that in use. Rules stay, and what they leave out follows. */
 static int shadow_init(struct placement_context *c, struct err *reterr)
 {
@@ -65,7 +65,7 @@ static int shadow_init(struct placement_context *c, struct err *reterr)
         with.node_criteria.n = 0;
     }
     with.device_strategy = is_shadow(device) ? device : with.device_strategy;
-    return c->has_shadow ? pack_plans_init(&c->candidate, &with, reterr) : 0;
+    return c->has_shadow ? pack_plans_init(&c->shadow, &with, reterr) : 0;
 }
 
 int placement_context_init(struct placement_context *c, struct store *store, const struct policy *policy,
@@ -95,13 +95,13 @@ static bool read_pod(const struct placement_context *c, struct arena *a, const s
            dialect_label_hashes(pod, a, &ret->label_hashes, &ret->label_n);
 }
 
-/* One decision: demand, holds, a verdict and a score per name. Leaves ret->results NULL when the pod asks for
+/* One decision: demand, tentatives, a verdict and a score per name. Leaves ret->results NULL when the pod asks for
  * nothing or is malformed. */
 static int decide(const struct placement_context *c, struct arena *a, const struct pod *pod, const struct str *names,
                   size_t name_n, struct view_pod *ret_pod, struct store_pack_answer *ret, struct err *reterr)
 {
-    const struct pack_tentative *holds;
-    size_t hold_n;
+    const struct pack_tentative *tentatives;
+    size_t tentative_n;
     const char *not_ready;
     int rc;
 
@@ -116,14 +116,16 @@ static int decide(const struct placement_context *c, struct arena *a, const stru
     if (demand_is_empty(ret_pod->demand) || ret_pod->demand->defect != DEMAND_OK) {
         return 0;
     }
-    rc = store_tentatives(c->store, a, pod->uid, &holds, &hold_n, reterr);
-    return rc != 0 ? rc : store_pack(c->store, a, ret_pod, &c->plans, holds, hold_n, names, name_n, ret, reterr);
+    rc = store_tentatives(c->store, a, pod->uid, &tentatives, &tentative_n, reterr);
+    return rc != 0 ? rc
+                   : store_pack(c->store, a, ret_pod, &c->plans, tentatives, tentative_n, names, name_n, ret, reterr);
 }
 
-static void hold(const struct placement_context *c, const struct pod *pod, struct str node_name, const struct demand *d)
+static void make_tentative(const struct placement_context *c, const struct pod *pod, struct str node_name,
+                           const struct demand *d)
 {
-    if (c->policy->hold_ms > 0) {
-        store_tentative(c->store, pod->uid, node_name, d, c->policy->hold_ms);
+    if (c->policy->tentative_ms > 0) {
+        store_tentative(c->store, pod->uid, node_name, d, c->policy->tentative_ms);
     }
 }
 
@@ -188,7 +190,7 @@ int placement_filter(const struct placement_context *c, struct arena *a, const s
         return rc;
     }
     /* A new filter call for this pod proves that its previous attempt is over (contract.md 3.1). */
-    store_unhold(c->store, pod->uid);
+    store_tentative_end(c->store, pod->uid);
     *ret = (struct filter_result){
         .outcome = FILTER_NOT_OURS, .pod = asking, .defect = asking.demand->defect, .generation = answer.generation};
     if (answer.results == NULL) {
@@ -204,7 +206,7 @@ int placement_filter(const struct placement_context *c, struct arena *a, const s
     ret->outcome = ret->fit_n > 0 ? FILTER_SOME_FIT : FILTER_NONE_FITS;
     if (ret->fit_n == 1) {
         /* kube-scheduler skips prioritize when one node is left (contract.md 2.3). */
-        hold(c, pod, answer.results[0].name, asking.demand);
+        make_tentative(c, pod, answer.results[0].name, asking.demand);
     }
     return 0;
 }
@@ -247,7 +249,7 @@ int placement_prioritize(const struct placement_context *c, struct arena *a, con
     }
     pack_points(answer.results, answer.n, points);
     if (answer.n > 0 && answer.results[0].verdict == VERDICT_FITS) {
-        hold(c, pod, answer.results[0].name, asking.demand);
+        make_tentative(c, pod, answer.results[0].name, asking.demand);
     }
     *ret = (struct prioritize_result){answer.results, points, answer.n};
     return 0;

@@ -70,23 +70,23 @@ void requeue_trigger_follows(struct requeue_trigger *w, int64_t settle_ms)
 void requeue_trigger_refused(struct requeue_trigger *w, uint64_t generation)
 {
     /* Read after the refusal was computed: room that appeared in between was not seen by it. */
-    bool room = store_capacity_generation(w->store) > generation;
+    bool grew = store_capacity_generation(w->store) > generation;
 
     lock(w);
     w->refused = true;
-    if (room && !w->due) {
+    if (grew && !w->due) {
         make_due(w);
     }
     unlock(w);
 }
 
-void requeue_trigger_refused_by(struct requeue_trigger *w, uint64_t generation, struct policy_set *book,
+void requeue_trigger_refused_by(struct requeue_trigger *w, uint64_t generation, struct policy_set *policies,
                                 uint64_t rules_generation)
 {
     const struct rules *now;
 
     requeue_trigger_refused(w, generation);
-    now = policy_set_take(book);
+    now = policy_set_take(policies);
     if (now->generation != rules_generation) {
         requeue_trigger_capacity(w);
     }

@@ -19,7 +19,7 @@
 /* A decision on its way to the thread. Everything is the job's own. */
 struct job {
     uint64_t key;
-    struct resolved_plan live, candidate; /* their plans are in: */
+    struct resolved_plan live, shadow; /* their plans are in: */
     struct pack_plan *plans;
     bool ruled;
     struct demand *demand;
@@ -77,8 +77,8 @@ static bool take_turn(struct shadow *s, const struct placement_context *c)
 
     lock(s);
     if (!s->report.on || s->report.key != c->shadow_key) {
-        s->report = (struct shadow_report){
-            .on = true, .key = c->shadow_key, .live = c->plans.rest, .candidate = c->candidate.rest};
+        s->report =
+            (struct shadow_report){.on = true, .key = c->shadow_key, .live = c->plans.rest, .shadow = c->shadow.rest};
     }
     s->report.decision_n++;
     mine = !s->busy && !s->stopping;
@@ -132,12 +132,12 @@ static struct job *job_new(const struct placement_context *c, const struct view_
     struct job *j = xcalloc(1, sizeof(*j));
 
     resolved_plan_make(&j->live, &c->plans, pod->namespace_, pod->label_hashes, pod->label_n);
-    resolved_plan_make(&j->candidate, &c->candidate, pod->namespace_, pod->label_hashes, pod->label_n);
+    resolved_plan_make(&j->shadow, &c->shadow, pod->namespace_, pod->label_hashes, pod->label_n);
     j->key = c->shadow_key;
     j->ruled = j->live.n > 1 || j->live.steps[0].plan != &c->plans.rest;
-    j->plans = xcalloc(j->live.n + j->candidate.n, sizeof(*j->plans));
+    j->plans = xcalloc(j->live.n + j->shadow.n, sizeof(*j->plans));
     own_plans(&j->live, j->plans);
-    own_plans(&j->candidate, j->plans + j->live.n);
+    own_plans(&j->shadow, j->plans + j->live.n);
     j->demand = demand_copy(pod->demand);
     j->priority = pod->priority;
     copy_names(j, pod, names, name_n);
@@ -221,7 +221,7 @@ static bool compare(struct shadow *s, struct job *j, struct arena *a, struct sha
         .uid = j->uid, .namespace_ = j->namespace_, .priority = j->priority, .demand = j->demand};
     struct shadow_decision t = {.mirror = &s->mirror, .demand = j->demand};
     struct store_shadow from;
-    struct shadow_choice live, candidate;
+    struct shadow_choice live, shadow;
     uint32_t *nodes = ARENA_ARRAY(a, j->name_n, uint32_t);
 
     if (nodes == NULL || store_shadow(s->store, a, &pod, &s->mirror, &from, NULL) != 0 || !from.plain) {
@@ -229,18 +229,18 @@ static bool compare(struct shadow *s, struct job *j, struct arena *a, struct sha
     }
     follow_names(s);
     look_ahead(s, &j->live);
-    look_ahead(s, &j->candidate);
+    look_ahead(s, &j->shadow);
     store_forecast(s->store, s->forecast, strategy_find(STR("fgd"))); /* the typical pods, for F */
     t.allowed_models = from.allowed_models;
     t.tenant_residual = from.limits_tenant ? &from.tenant_residual : NULL;
     t.nodes = nodes;
     t.node_n = find_nodes(s, j, nodes);
     live = shadow_choose(&t, &j->live, s->forecast, a);
-    candidate = shadow_choose(&t, &j->candidate, s->forecast, a);
-    if (!live.fits || !candidate.fits) {
+    shadow = shadow_choose(&t, &j->shadow, s->forecast, a);
+    if (!live.fits || !shadow.fits) {
         return false; /* the place is gone by now */
     }
-    *ret = shadow_compare(&t, s->forecast, &live, &candidate);
+    *ret = shadow_compare(&t, s->forecast, &live, &shadow);
     return true;
 }
 

@@ -33,7 +33,7 @@ void store_free(struct store *s)
         return;
     }
     for (size_t i = 0; i < STORE_TENTATIVES_MAX; i++) {
-        store_tentative_clear(&s->holds[i]);
+        store_tentative_clear(&s->tentatives[i]);
     }
     ledger_free(s->ledger);
     score_cache_free(s->scores);
@@ -59,7 +59,7 @@ void store_stamp(struct store *s, struct ledger_op *op)
 int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_status *ret_before,
                        struct ledger_status *ret_after, struct err *reterr)
 {
-    uint64_t room;
+    uint64_t capacity_before;
     bool reserved;
     int rc;
 
@@ -69,12 +69,12 @@ int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_stat
     if (ret_before != NULL) {
         ledger_status(s->ledger, op, ret_before);
     }
-    room = ledger_capacity_generation(s->ledger);
+    capacity_before = ledger_capacity_generation(s->ledger);
     rc = ledger_apply(s->ledger, op, reterr);
     if (ret_after != NULL) {
         ledger_status(s->ledger, op, ret_after);
     }
-    store_unlock_and_tell(s, room);
+    store_unlock_and_tell(s, capacity_before);
     if (reserved) {
         store_tell_reserved(s, op->pod.uid);
     }

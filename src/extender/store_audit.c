@@ -24,19 +24,19 @@ enum ledger_drift store_drift(struct store *s, struct ledger *scratch, const str
 int store_repair(struct store *s, struct ledger *scratch, struct ledger_op *op, uint64_t touched,
                  enum ledger_drift *ret, struct err *reterr)
 {
-    uint64_t now, room;
+    uint64_t now, capacity_before;
     int rc = 0;
 
     store_lock(s);
     store_stamp(s, op);
-    room = ledger_capacity_generation(s->ledger);
+    capacity_before = ledger_capacity_generation(s->ledger);
     *ret = ledger_drift(s->ledger, scratch, op, &now);
     if (now != touched) {
         *ret = DRIFT_NONE;
     } else if (*ret != DRIFT_NONE) {
         rc = ledger_repair(s->ledger, op, *ret, reterr);
     }
-    store_unlock_and_tell(s, room);
+    store_unlock_and_tell(s, capacity_before);
     return rc;
 }
 

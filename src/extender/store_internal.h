@@ -9,7 +9,7 @@
 #include "core/placement/score_cache.h"
 #include "extender/store.h"
 
-struct hold {
+struct tentative {
     char *text; /* uid and node name in one block; NULL: free */
     struct str uid, node_name;
     struct demand *demand;
@@ -22,8 +22,8 @@ struct store {
     struct ledger *ledger;
     struct score_cache *scores; /* under the lock, as the ledger */
     struct forecast *forecast;  /* likewise */
-    struct hold holds[STORE_TENTATIVES_MAX];
-    uint32_t hold_next; /* the oldest, overwritten next */
+    struct tentative tentatives[STORE_TENTATIVES_MAX];
+    uint32_t tentative_next; /* the oldest, overwritten next */
     int64_t not_before_ns;
     const char *closed;         /* NULL: open */
     struct contact *contact;    /* NULL: taken for granted */
@@ -55,9 +55,9 @@ static inline void store_unlock(struct store *s)
 /* Under the lock: what the store knows about the moment of an op. */
 void store_stamp(struct store *s, struct ledger_op *op);
 
-/* The end of a section that applied something: gives the lock back, then tells who wants to hear. `room` is
+/* The end of a section that applied something: gives the lock back, then tells who wants to hear. `capacity_before` is
  * ledger_capacity_generation() from before. More news than fit into one telling wait for the next op. */
-void store_unlock_and_tell(struct store *s, uint64_t room);
+void store_unlock_and_tell(struct store *s, uint64_t capacity_before);
 
 /* Under the lock: is it an observation of a pod whose Binding is under way? */
 bool store_is_about_reserved(struct store *s, const struct ledger_op *op);
@@ -71,6 +71,6 @@ void store_head_locked(struct store *s, struct arena *a, struct store_head *ret)
  * there is more. */
 bool store_look_ahead(struct store *s, const struct pack_params *params);
 
-void store_tentative_clear(struct hold *h);
+void store_tentative_clear(struct tentative *h);
 
 #endif

@@ -7,41 +7,41 @@
 
 struct store_iterator {
     struct store *store;
-    struct snapshot_iterator *walk;
+    struct snapshot_iterator *snapshot;
 };
 
 struct store_iterator *store_iterator_open(struct store *s, const struct snapshot_iterator_filter *filter,
                                            size_t max_bytes, struct arena *a, struct store_head *ret_head)
 {
-    struct store_iterator *w = xcalloc(1, sizeof(*w));
+    struct store_iterator *it = xcalloc(1, sizeof(*it));
 
-    w->store = s;
+    it->store = s;
     store_lock(s);
-    w->walk = snapshot_iterator_open(s->ledger, filter, max_bytes, &ret_head->totals);
+    it->snapshot = snapshot_iterator_open(s->ledger, filter, max_bytes, &ret_head->totals);
     store_head_locked(s, a, ret_head);
     ret_head->incidents = ledger_incidents(s->ledger, STORE_INCIDENTS_MAX);
     store_unlock(s);
-    return w;
+    return it;
 }
 
-enum snapshot_iterator_step store_iterator_next(struct store_iterator *w, struct arena *a, struct snapshot *ret)
+enum snapshot_iterator_step store_iterator_next(struct store_iterator *it, struct arena *a, struct snapshot *ret)
 {
     enum snapshot_iterator_step step;
 
-    store_lock(w->store);
-    step = snapshot_iterator_next(w->store->ledger, w->walk, STORE_ITERATOR_SECTION, a, ret);
-    store_unlock(w->store);
+    store_lock(it->store);
+    step = snapshot_iterator_next(it->store->ledger, it->snapshot, STORE_ITERATOR_SECTION, a, ret);
+    store_unlock(it->store);
     return step;
 }
 
-void store_iterator_close(struct store_iterator *w)
+void store_iterator_close(struct store_iterator *it)
 {
-    if (w == NULL) {
+    if (it == NULL) {
         return;
     }
-    store_lock(w->store);
-    snapshot_iterator_close(w->store->ledger, w->walk);
-    store_unlock(w->store);
-    snapshot_iterator_free(w->walk);
-    free(w);
+    store_lock(it->store);
+    snapshot_iterator_close(it->store->ledger, it->snapshot);
+    store_unlock(it->store);
+    snapshot_iterator_free(it->snapshot);
+    free(it);
 }

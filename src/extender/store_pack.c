@@ -22,7 +22,7 @@ static void begin_pack_call(struct store_sections *d, const struct ledger_view *
 {
     struct plain *p = (struct plain *)d;
 
-    pack_query_init(&p->query, v, &p->params, d->question->holds, d->question->hold_n);
+    pack_query_init(&p->query, v, &p->params, d->question->tentatives, d->question->tentative_n);
     p->query.seen = seen;
 }
 
@@ -95,10 +95,10 @@ static int pack_plain(struct store *s, struct arena *a, const struct store_quest
 }
 
 int store_pack(struct store *s, struct arena *a, const struct view_pod *pod, const struct pack_plans *plans,
-               const struct pack_tentative *holds, size_t hold_n, const struct str *names, size_t name_n,
+               const struct pack_tentative *tentatives, size_t tentative_n, const struct str *names, size_t name_n,
                struct store_pack_answer *ret, struct err *reterr)
 {
-    const struct store_question q = {pod, holds, hold_n, names, name_n};
+    const struct store_question q = {pod, tentatives, tentative_n, names, name_n};
     struct resolved_plan resolved_plan;
 
     /* Not cleared: each result is written whole. */

@@ -24,7 +24,7 @@ static void begin_plan(struct store_sections *d, const struct ledger_view *v, ui
     struct planned *p = (struct planned *)d;
 
     for (size_t i = 0; i < p->resolved_plan->n; i++) {
-        pack_query_init(&p->queries[i], v, &p->params[i], d->question->holds, d->question->hold_n);
+        pack_query_init(&p->queries[i], v, &p->params[i], d->question->tentatives, d->question->tentative_n);
         p->queries[i].seen = seen; /* of all of them: a node belongs to one step */
     }
 }

@@ -79,12 +79,12 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
 
     do { /* mostly once: filter has been here before, and there is nothing left to look at */
         struct ledger_pod pod;
-        uint64_t room;
+        uint64_t capacity_before;
 
         r = STORE_UNKNOWN_POD;
         looked_ahead = true;
         store_lock(s);
-        room = ledger_capacity_generation(s->ledger);
+        capacity_before = ledger_capacity_generation(s->ledger);
         if (ledger_find_pod(s->ledger, uid, &pod) && str_eq(pod.namespace_, namespace_) && str_eq(pod.name, name)) {
             r = not_ready != NULL ? STORE_NOT_READY : result_of_state(&pod, node_name);
             ret->not_ready = not_ready;
@@ -103,7 +103,7 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
             looked_ahead = store_look_ahead(s, &params);
             r = looked_ahead ? reserve(s, a, &op, &params, ret, reterr) : r;
         }
-        store_unlock_and_tell(s, room); /* a nomination may have ended */
+        store_unlock_and_tell(s, capacity_before); /* a nomination may have ended */
     } while (!looked_ahead);
     return r;
 }

@@ -31,8 +31,8 @@ static inline bool store_sight_holds(const struct store_sight *sight, const stru
 /* What one call of store_pack() is about. */
 struct store_question {
     const struct view_pod *pod;
-    const struct pack_tentative *holds;
-    size_t hold_n;
+    const struct pack_tentative *tentatives;
+    size_t tentative_n;
     const struct str *names;
     size_t name_n;
 };

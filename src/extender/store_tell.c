@@ -29,12 +29,12 @@ static void say_incidents(struct store *s, struct incident *news)
     incidents_free(news);
 }
 
-void store_unlock_and_tell(struct store *s, uint64_t room)
+void store_unlock_and_tell(struct store *s, uint64_t capacity_before)
 {
     struct incident *incidents = ledger_take_incidents(s->ledger);
     struct ledger_overcommit news[16];
     size_t n = ledger_take_overcommits(s->ledger, news, sizeof(news) / sizeof(news[0]));
-    bool capacity_grew = ledger_capacity_generation(s->ledger) != room;
+    bool capacity_grew = ledger_capacity_generation(s->ledger) != capacity_before;
 
     store_unlock(s);
     if (n > 0) {

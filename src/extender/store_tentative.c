@@ -7,29 +7,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-void store_tentative_clear(struct hold *h)
+void store_tentative_clear(struct tentative *h)
 {
     free(h->text);
     free(h->demand);
-    *h = (struct hold){0};
+    *h = (struct tentative){0};
 }
 
-static struct hold *hold_find(struct store *s, struct str uid)
+static struct tentative *tentative_find(struct store *s, struct str uid)
 {
     for (size_t i = 0; i < STORE_TENTATIVES_MAX; i++) {
-        if (s->holds[i].text != NULL && str_eq(s->holds[i].uid, uid)) {
-            return &s->holds[i];
+        if (s->tentatives[i].text != NULL && str_eq(s->tentatives[i].uid, uid)) {
+            return &s->tentatives[i];
         }
     }
     return NULL;
 }
 
-void store_tentative(struct store *s, struct str uid, struct str node_name, const struct demand *d, int64_t hold_ms)
+void store_tentative(struct store *s, struct str uid, struct str node_name, const struct demand *d,
+                     int64_t tentative_ms)
 {
-    struct hold fresh = {.text = xmalloc(uid.n + node_name.n),
-                         .demand = demand_copy(d),
-                         .until_ns = clock_mono_ns(s->clock) + hold_ms * 1000000};
-    struct hold *h;
+    struct tentative fresh = {.text = xmalloc(uid.n + node_name.n),
+                              .demand = demand_copy(d),
+                              .until_ns = clock_mono_ns(s->clock) + tentative_ms * 1000000};
+    struct tentative *h;
 
     if (uid.n > 0) { /* a caller may send a pod without one */
         memcpy(fresh.text, uid.p, uid.n);
@@ -38,22 +39,22 @@ void store_tentative(struct store *s, struct str uid, struct str node_name, cons
     fresh.uid = (struct str){fresh.text, uid.n};
     fresh.node_name = (struct str){fresh.text + uid.n, node_name.n};
     store_lock(s);
-    h = hold_find(s, uid);
+    h = tentative_find(s, uid);
     if (h == NULL) {
-        h = &s->holds[s->hold_next];
-        s->hold_next = (s->hold_next + 1) % STORE_TENTATIVES_MAX;
+        h = &s->tentatives[s->tentative_next];
+        s->tentative_next = (s->tentative_next + 1) % STORE_TENTATIVES_MAX;
     }
     store_tentative_clear(h);
     *h = fresh;
     store_unlock(s);
 }
 
-void store_unhold(struct store *s, struct str uid)
+void store_tentative_end(struct store *s, struct str uid)
 {
-    struct hold *h;
+    struct tentative *h;
 
     store_lock(s);
-    h = hold_find(s, uid);
+    h = tentative_find(s, uid);
     if (h != NULL) {
         store_tentative_clear(h);
     }
@@ -63,14 +64,14 @@ void store_unhold(struct store *s, struct str uid)
 int store_tentatives(struct store *s, struct arena *a, struct str except_uid, const struct pack_tentative **ret,
                      size_t *ret_n, struct err *reterr)
 {
-    struct pack_tentative *holds = ARENA_ARRAY(a, STORE_TENTATIVES_MAX, struct pack_tentative);
+    struct pack_tentative *tentatives = ARENA_ARRAY(a, STORE_TENTATIVES_MAX, struct pack_tentative);
     int64_t now = clock_mono_ns(s->clock);
     size_t n = 0;
-    bool ok = holds != NULL;
+    bool ok = tentatives != NULL;
 
     store_lock(s);
     for (size_t i = 0; ok && i < STORE_TENTATIVES_MAX; i++) {
-        struct hold *h = &s->holds[i];
+        struct tentative *h = &s->tentatives[i];
 
         if (h->text != NULL && h->until_ns <= now) {
             store_tentative_clear(h);
@@ -78,15 +79,15 @@ int store_tentatives(struct store *s, struct arena *a, struct str except_uid, co
         if (h->text == NULL || str_eq(h->uid, except_uid)) {
             continue;
         }
-        holds[n].demand = demand_amounts(h->demand, a);
-        ok = holds[n].demand != NULL;
-        holds[n++].node_name = arena_str(a, h->node_name);
+        tentatives[n].demand = demand_amounts(h->demand, a);
+        ok = tentatives[n].demand != NULL;
+        tentatives[n++].node_name = arena_str(a, h->node_name);
     }
     store_unlock(s);
     if (!ok || a->overflowed) {
         return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
     }
-    *ret = holds;
+    *ret = tentatives;
     *ret_n = n;
     return 0;
 }

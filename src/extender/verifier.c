@@ -111,7 +111,7 @@ void verifier_look(struct verifier *v)
 /* A batch at a time, so that the end is never far. */
 static bool verify_some(struct verifier *v, struct arena *a)
 {
-    const struct rules *rules = policy_set_take_newest(v->o.book);
+    const struct rules *rules = policy_set_take_newest(v->o.policies);
     struct batch_result result;
 
     arena_reset(a);

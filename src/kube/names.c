@@ -1,97 +1,20 @@
 #include "kube/names.h"
 
-static bool is_lower_alnum(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
-
-static bool is_upper(char c)
-{
-    return c >= 'A' && c <= 'Z';
-}
-
-static bool is_alnum(char c)
-{
-    return is_lower_alnum(c) || is_upper(c);
-}
-
-static bool is_label(struct str s, bool any_case)
-{
-    if (s.n == 0 || s.n > KUBE_LABEL_MAX || s.p[0] == '-' || s.p[s.n - 1] == '-') {
-        return false;
-    }
-    for (size_t i = 0; i < s.n; i++) {
-        char c = s.p[i];
-        if (!is_lower_alnum(c) && c != '-' && !(any_case && is_upper(c))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Upstream bounds the whole subdomain only, not each of its labels. */
-static bool is_subdomain(struct str s, bool any_case)
-{
-    if (s.n == 0 || s.n > KUBE_SUBDOMAIN_MAX) {
-        return false;
-    }
-    bool at_edge = true; /* a label begins here */
-    for (size_t i = 0; i < s.n; i++) {
-        char c = s.p[i];
-        bool alnum = is_lower_alnum(c) || (any_case && is_upper(c));
-        if (!alnum && (at_edge || (c != '-' && c != '.') || (c == '.' && s.p[i - 1] == '-'))) {
-            return false;
-        }
-        at_edge = c == '.';
-    }
-    return is_alnum(s.p[s.n - 1]);
-}
-
-bool kube_name_is_subdomain(struct str s)
-{
-    return is_subdomain(s, false);
-}
-
-bool kube_name_is_label(struct str s)
-{
-    return is_label(s, false);
-}
-
-static bool is_qualified_part(struct str s)
-{
-    if (s.n == 0 || s.n > KUBE_LABEL_MAX || !is_alnum(s.p[0]) || !is_alnum(s.p[s.n - 1])) {
-        return false;
-    }
-    for (size_t i = 0; i < s.n; i++) {
-        char c = s.p[i];
-        if (!is_alnum(c) && c != '-' && c != '_' && c != '.') {
-            return false;
-        }
-    }
-    return true;
-}
-
-bool kube_name_is_annotation_key(struct str s)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        if (s.p[i] == '/') {
-            return is_subdomain((struct str){s.p, i}, true) && is_qualified_part(str_drop(s, i + 1));
-        }
-    }
-    return is_qualified_part(s);
-}
+#include <string.h>
 
 void kube_url_escape(struct strbuf *out, struct str s)
 {
+    static const char unreserved[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
     static const char digits[] = "0123456789ABCDEF";
+
     for (size_t i = 0; i < s.n; i++) {
-        char c = s.p[i];
-        if (is_alnum(c) || c == '-' || c == '.' || c == '_' || c == '~') {
-            strbuf_add_char(out, c);
-            continue;
-        }
-        unsigned char byte = (unsigned char)c;
+        unsigned char byte = (unsigned char)s.p[i];
         const char code[3] = {'%', digits[byte >> 4], digits[byte & 15]};
-        strbuf_add(out, code, sizeof(code));
+
+        if (memchr(unreserved, byte, sizeof(unreserved) - 1) != NULL) {
+            strbuf_add_char(out, s.p[i]);
+        } else {
+            strbuf_add(out, code, sizeof(code));
+        }
     }
 }

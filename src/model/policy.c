@@ -35,7 +35,7 @@ static const struct policy defaults = {
     .shadow_node_strategy = {POLICY_NO_SHADOW, 4},
     .shadow_device_strategy = {POLICY_NO_SHADOW, 4},
     .candidates = 100,
-    .hold_ms = 3000,
+    .tentative_ms = 3000,
 };
 
 const struct policy *policy_defaults(void)
@@ -72,7 +72,7 @@ struct device_settings policy_devices_of(const struct policy *p, struct kv_list 
 }
 
 const struct named_size *policy_size_of(const struct policy *p, struct str name, struct str namespace_,
-                                        struct named_size *room, bool *ret_elsewhere)
+                                        struct named_size *buffer, bool *ret_elsewhere)
 {
     const struct named_size *s = NULL;
 
@@ -87,8 +87,8 @@ const struct named_size *policy_size_of(const struct policy *p, struct str name,
         const struct size_variant *v = &s->variants[i];
 
         if (policy_names_namespace(v->namespaces, v->namespace_n, namespace_)) {
-            *room = (struct named_size){.name = name, .milli = v->milli, .mem_mib = v->mem_mib, .count = v->count};
-            return room;
+            *buffer = (struct named_size){.name = name, .milli = v->milli, .mem_mib = v->mem_mib, .count = v->count};
+            return buffer;
         }
     }
     if (s == NULL || s->namespace_n == 0 || policy_names_namespace(s->namespaces, s->namespace_n, namespace_)) {

@@ -2,6 +2,7 @@
 #include "obs/health.h"
 
 #include "base/bug.h"
+#include "obs/log_format_internal.h"
 
 void health_init(struct health *h)
 {
@@ -42,11 +43,6 @@ static const char *endpoint_name(enum health_endpoint endpoint)
     BUG("health endpoint out of range");
 }
 
-static const char *probe(const struct health_check *c)
-{
-    return c->probe(c->ctx);
-}
-
 static bool is_excluded(const struct health_query *query, const char *name)
 {
     for (size_t i = 0; i < query->exclude_n; i++) {
@@ -65,24 +61,6 @@ static const struct health_check *find_check(const struct health *h, enum health
         }
     }
     return NULL;
-}
-
-/* Go's %q for what can be in a query; a name of ours never needs it. */
-static void add_quoted(struct strbuf *out, struct str s)
-{
-    strbuf_add_char(out, '"');
-    for (size_t i = 0; i < s.n; i++) {
-        const unsigned char c = (unsigned char)s.p[i];
-        if (c == '"' || c == '\\') {
-            strbuf_add_char(out, '\\');
-            strbuf_add_char(out, (char)c);
-        } else if (c < 0x20 || c >= 0x7f) {
-            strbuf_addf(out, "\\x%02x", (unsigned)c);
-        } else {
-            strbuf_add_char(out, (char)c);
-        }
-    }
-    strbuf_add_char(out, '"');
 }
 
 /* The smallest unknown exclusion above `after` (p == NULL: above nothing): sorted and without
@@ -109,7 +87,7 @@ static void warn_unknown(const struct health *h, enum health_endpoint endpoint, 
     bool any = false;
     while (next_unknown(h, endpoint, query, name, &name)) {
         strbuf_add_cstr(out, any ? "," : "warn: some health checks cannot be excluded: no matches for ");
-        add_quoted(out, name);
+        log_add_quoted(out, name, SIZE_MAX);
         any = true;
         if (name.p == NULL) {
             name = STR(""); /* an empty value sorts first; go on behind it */
@@ -132,7 +110,7 @@ static size_t add_lines(const struct health *h, enum health_endpoint endpoint, c
         }
         if (is_excluded(query, c->name)) {
             strbuf_addf(out, "[+]%s excluded: ok\n", c->name);
-        } else if (probe(c) != NULL) {
+        } else if (c->probe(c->ctx) != NULL) {
             strbuf_addf(out, "[-]%s failed: reason withheld\n", c->name);
             failed++;
         } else {
@@ -166,24 +144,11 @@ int health_render_check(const struct health *h, enum health_endpoint endpoint, s
         strbuf_add_cstr(out, "no such check");
         return 404;
     }
-    const char *reason = probe(c);
+    const char *reason = c->probe(c->ctx);
     if (reason == NULL) {
         strbuf_add_cstr(out, "ok");
         return 200;
     }
     strbuf_addf(out, "internal server error: %s\n", reason);
     return 500;
-}
-
-bool health_first_failure(const struct health *h, enum health_endpoint endpoint, struct strbuf *out)
-{
-    for (size_t i = 0; i < h->check_n; i++) {
-        const struct health_check *c = &h->checks[i];
-        const char *reason = (c->endpoints & endpoint) != 0 ? probe(c) : NULL;
-        if (reason != NULL) {
-            strbuf_addf(out, "%s: %s", c->name, reason);
-            return true;
-        }
-    }
-    return false;
 }

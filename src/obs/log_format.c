@@ -18,34 +18,6 @@ static struct str base_name(const char *path)
     return str_of(slash != NULL ? slash + 1 : path);
 }
 
-/* The length of a valid UTF-8 sequence at p, 0 when there is none. Overlong forms, surrogates
- * and values above U+10FFFF are not valid. */
-static size_t utf8_length(const unsigned char *p, size_t n)
-{
-    static const struct {
-        unsigned char mask, lead, length;
-        uint32_t min;
-    } forms[] = {{0xe0, 0xc0, 2, 0x80}, {0xf0, 0xe0, 3, 0x800}, {0xf8, 0xf0, 4, 0x10000}};
-    if (p[0] < 0x80) {
-        return 1;
-    }
-    for (size_t f = 0; f < ARRAY_LEN(forms); f++) {
-        if ((p[0] & forms[f].mask) != forms[f].lead || n < forms[f].length) {
-            continue;
-        }
-        uint32_t rune = p[0] & (uint32_t)(unsigned char)~forms[f].mask;
-        for (size_t i = 1; i < forms[f].length; i++) {
-            if ((p[i] & 0xc0) != 0x80) {
-                return 0;
-            }
-            rune = rune << 6 | (p[i] & 0x3fU);
-        }
-        const bool surrogate = rune >= 0xd800 && rune <= 0xdfff;
-        return rune >= forms[f].min && rune <= 0x10ffff && !surrogate ? forms[f].length : 0;
-    }
-    return 0;
-}
-
 /* At most `max` bytes, not through the middle of a character. */
 static struct str cut(struct str s, size_t max)
 {
@@ -59,35 +31,28 @@ static struct str cut(struct str s, size_t max)
     return (struct str){s.p, n > 0 ? n : max};
 }
 
-/* Quoted as Go's %q does for what matters here: the line stays one line and prints without side
- * effects. */
-static void add_quoted(struct strbuf *out, struct str s, size_t max)
+void log_add_quoted(struct strbuf *out, struct str s, size_t max_bytes)
 {
-    const struct str shown = cut(s, max);
+    static const char from[] = "\"\\\n\t\r", to[] = "\"\\ntr";
+    struct str rest = cut(s, max_bytes);
+    const char *dots = rest.n < s.n ? "...\"" : "\"";
+
     strbuf_add_char(out, '"');
-    for (size_t i = 0; i < shown.n;) {
-        const unsigned char *p = (const unsigned char *)shown.p + i;
-        const size_t n = utf8_length(p, shown.n - i);
-        const struct str c = {shown.p + i, n};
-        if (*p == '"' || *p == '\\') {
+    while (rest.n > 0) {
+        const struct str c = {rest.p, printable_char_len(rest)};
+        const char *short_form = *c.p != '\0' ? strchr(from, *c.p) : NULL;
+
+        if (short_form != NULL) {
             strbuf_add_char(out, '\\');
-            strbuf_add_char(out, (char)*p);
-        } else if (*p == '\n') {
-            strbuf_add_cstr(out, "\\n");
-        } else if (*p == '\t') {
-            strbuf_add_cstr(out, "\\t");
-        } else if (*p == '\r') {
-            strbuf_add_cstr(out, "\\r");
-        } else if (n > 1 && printable_disturbs(c)) {
-            strbuf_addf(out, "\\u%04x", (unsigned)printable_code(c));
-        } else if (n == 0 || *p < 0x20 || *p == 0x7f) {
-            strbuf_addf(out, "\\x%02x", (unsigned)*p);
+            strbuf_add_char(out, to[short_form - from]);
+        } else if (printable_disturbs(c)) {
+            strbuf_addf(out, c.n > 1 ? "\\u%04x" : "\\x%02x", (unsigned)printable_code(c));
         } else {
-            strbuf_add(out, p, n);
+            strbuf_add_str(out, c);
         }
-        i += n > 0 ? n : 1;
+        rest = str_drop(rest, c.n);
     }
-    strbuf_add_cstr(out, shown.n < s.n ? "...\"" : "\"");
+    strbuf_add_cstr(out, dots);
 }
 
 static char level_letter(enum log_level level)
@@ -113,7 +78,7 @@ static void add_text(struct strbuf *out, const struct log_record *rec, struct lo
     strbuf_addf(out, "%c%02d%02d %02d:%02d:%02d.%03d000 %7d %.*s:%d] ", level_letter(rec->level), tm.tm_mon + 1,
                 tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(stamp.wall_ms % 1000), stamp.thread_id,
                 STR_ARG(base_name(rec->file)), rec->line);
-    add_quoted(out, str_of(rec->msg), value_max);
+    log_add_quoted(out, str_of(rec->msg), value_max);
     for (size_t i = 0; i < rec->field_n; i++) {
         const struct log_field *f = &rec->fields[i];
         strbuf_add_char(out, ' ');
@@ -121,7 +86,7 @@ static void add_text(struct strbuf *out, const struct log_record *rec, struct lo
         strbuf_add_char(out, '=');
         switch (f->type) {
         case LOG_FIELD_STR:
-            add_quoted(out, f->s, value_max);
+            log_add_quoted(out, f->s, value_max);
             break;
         case LOG_FIELD_I64:
             strbuf_add_i64(out, f->i);

@@ -15,4 +15,8 @@ struct log_stamp {
  * initialised with that maximum, is emptied first. */
 void log_format(struct strbuf *out, enum logsink_format format, const struct log_record *rec, struct log_stamp stamp);
 
+/* `s` in quotes, cut after max_bytes and then marked with "..."; as Go's %q does for what matters here: the line stays
+ * one line and prints without side effects. */
+void log_add_quoted(struct strbuf *out, struct str s, size_t max_bytes);
+
 #endif

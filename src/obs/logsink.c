@@ -25,7 +25,7 @@ struct logsink {
     uint64_t reported; /* of `dropped` */
 };
 
-static bool has_buffer(const struct logsink *s, int patience_ms)
+static bool is_writable(const struct logsink *s, int patience_ms)
 {
     struct pollfd p = {.fd = s->fd, .events = POLLOUT};
     const int rc = poll(&p, 1, patience_ms);
@@ -41,7 +41,7 @@ static bool send_record(const struct logsink *s, struct str text)
     return n == (ssize_t)text.n; /* a part of a record is a lost record */
 }
 
-/* Under the lock, with room in the descriptor. */
+/* Under the lock, when the descriptor can be written to. */
 static void report_losses(struct logsink *s)
 {
     const uint64_t dropped = atomic_load(&s->dropped);
@@ -73,10 +73,10 @@ static void sink_write(void *ctx, const struct log_record *rec)
 
     mutex_lock(&s->lock);
     bool sent = false;
-    if (has_buffer(s, s->stuck ? 0 : LOGSINK_PATIENCE_MS)) {
+    if (is_writable(s, s->stuck ? 0 : LOGSINK_PATIENCE_MS)) {
         report_losses(s);
-        /* the report may have taken the room that was there */
-        sent = has_buffer(s, 0) && send_record(s, strbuf_view(&text));
+        /* the report may have filled the pipe */
+        sent = is_writable(s, 0) && send_record(s, strbuf_view(&text));
     }
     s->stuck = !sent;
     if (!sent) {

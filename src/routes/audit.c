@@ -1,25 +1,17 @@
 #include "routes/audit.h"
 
-#include "base/bug.h"
+#include "routes/state_internal.h"
 
 #define REPORT_BYTES_MAX ((size_t)64 * 1024)
-
-static void write_time(struct json_writer *w, const char *key, int64_t wall_ms)
-{
-    char text[CLOCK_RFC3339_MAX];
-
-    json_write_kv_cstr(w, key, wall_ms == 0 ? "" : clock_rfc3339(wall_ms, text));
-}
 
 static void write_incidents(struct json_writer *w, const struct audit_report *r)
 {
     json_write_kv_i64(w, "incidentCount", (int64_t)r->incident_n);
-    json_write_key(w, "incidents");
-    json_write_array_begin(w);
+    json_write_kv_array_begin(w, "incidents");
     for (size_t i = 0; i < r->described_n; i++) {
         json_write_object_begin(w);
         json_write_kv_cstr(w, "kind", incident_kind_name(r->incidents[i].kind));
-        write_time(w, "since", r->incidents[i].since_ms);
+        state_write_time(w, "since", r->incidents[i].since_ms);
         json_write_kv_cstr(w, "text", r->incidents[i].what);
         json_write_object_end(w);
     }
@@ -28,8 +20,7 @@ static void write_incidents(struct json_writer *w, const struct audit_report *r)
 
 static void write_excess(struct json_writer *w, const struct audit_report *r)
 {
-    json_write_key(w, "overCommittedByCause");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "overCommittedByCause");
     for (unsigned i = 0; i < EXCESS_CAUSE_N; i++) {
         if (r->excess[i] > 0) {
             json_write_kv_i64(w, excess_cause_name((enum excess_cause)(1U << i)), (int64_t)r->excess[i]);
@@ -43,17 +34,16 @@ void audit_write(struct json_writer *w, const struct audit_report *r)
     json_write_object_begin(w);
     json_write_kv_i64(w, "runs", (int64_t)r->run_n);
     json_write_kv_cstr(w, "result", audit_result_name(r->result));
-    write_time(w, "startedAt", r->started_ms);
-    write_time(w, "endedAt", r->ended_ms);
-    write_time(w, "lastSuccessAt", r->success_ms);
+    state_write_time(w, "startedAt", r->started_ms);
+    state_write_time(w, "endedAt", r->ended_ms);
+    state_write_time(w, "lastSuccessAt", r->success_ms);
     json_write_kv_i64(w, "durationMs", r->duration_ns / 1000000);
     json_write_kv_i64(w, "pods", (int64_t)r->pod_n);
     json_write_kv_i64(w, "nodes", (int64_t)r->node_n);
     json_write_kv_i64(w, "lookedAtAgain", (int64_t)r->suspect_n);
     json_write_kv_i64(w, "undecided", (int64_t)r->unsettled_n);
     json_write_kv_i64(w, "drift", (int64_t)r->drift_n);
-    json_write_key(w, "driftByCause");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "driftByCause");
     for (int i = DRIFT_NONE + 1; i < DRIFT__MAX; i++) {
         if (r->drift[i] > 0) {
             json_write_kv_i64(w, ledger_drift_name((enum ledger_drift)i), (int64_t)r->drift[i]);

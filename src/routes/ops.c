@@ -16,12 +16,6 @@
 #define FGPU_GIT_TREE_STATE ""
 #endif
 
-#ifdef __clang__
-#define COMPILER __VERSION__
-#else
-#define COMPILER "gcc " __VERSION__
-#endif
-
 /* As Go names machines, because that is what readers of /version know. */
 #if defined(__x86_64__)
 #define MACHINE "amd64"
@@ -42,15 +36,17 @@
 /* ---- /version ---- */
 
 /* With the keys of kube-apiserver's: what the build did not say is "". */
-static void write_version(struct strbuf *out)
+static enum httpd_action handle_version(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     struct str rest = str_drop(STR(FGPU_VERSION), 1); /* without the "v" */
     struct str major = STR_NULL, minor = STR_NULL;
     struct json_writer w;
 
+    (void)ctx;
+    (void)req;
     str_split(&rest, '.', &major);
     str_split(&rest, '.', &minor);
-    json_writer_init(&w, out);
+    json_writer_init(&w, &resp->body);
     json_write_object_begin(&w);
     json_write_kv_str(&w, "major", major);
     json_write_kv_str(&w, "minor", minor);
@@ -58,16 +54,9 @@ static void write_version(struct strbuf *out)
     json_write_kv_cstr(&w, "gitCommit", build_commit);
     json_write_kv_cstr(&w, "gitTreeState", FGPU_GIT_TREE_STATE);
     json_write_kv_cstr(&w, "buildDate", FGPU_BUILD_DATE);
-    json_write_kv_cstr(&w, "compiler", COMPILER);
+    json_write_kv_cstr(&w, "compiler", BUILD_COMPILER);
     json_write_kv_cstr(&w, "platform", "linux/" MACHINE);
     json_write_object_end(&w);
-}
-
-static enum httpd_action handle_version(void *ctx, struct httpd_request *req, struct httpd_response *resp)
-{
-    (void)ctx;
-    (void)req;
-    write_version(&resp->body);
     return HTTPD_REPLY;
 }
 
@@ -163,7 +152,7 @@ static void collect_shadow(struct shadow *s, struct metrics *m)
 void ops_collect_capacity(void *ops, struct metrics *m)
 {
     struct ops *o = ops;
-    struct capacity_report *r = &o->capacity_reporter;
+    struct capacity_report *r = &o->capacity;
 
     for (size_t i = 0; i < r->size_n; i++) { /* a size may be gone from the configuration */
         metric_set(METRIC(m, FGPU_MORE_FIT, r->sizes[i].name), 0);

@@ -4,6 +4,8 @@
 #include "base/bug.h"
 #include "httpd/stream.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,37 +61,27 @@ static int query_read(const struct httpd_request *req, struct query *ret, struct
 
 /* ---- headers ---- */
 
-struct etag {
-    char text[32];
-};
+enum { ETAG_BYTES = 24 };
 
-static struct str etag_of(uint64_t generation, struct etag *buf)
+static struct str etag_of(uint64_t generation, char buf[ETAG_BYTES])
 {
-    struct strbuf b;
-
-    strbuf_init(&b, sizeof(buf->text) - 1);
-    strbuf_add_char(&b, '"');
-    strbuf_add_u64(&b, generation);
-    strbuf_add_char(&b, '"');
-    BUG_ON(b.overflowed);
-    memcpy(buf->text, b.p, b.n + 1);
-    strbuf_fini(&b);
-    return str_of(buf->text);
+    (void)snprintf(buf, ETAG_BYTES, "\"%" PRIu64 "\"", generation);
+    return str_of(buf);
 }
 
 static void add_headers(struct httpd_response *resp, uint64_t generation)
 {
-    struct etag etag;
+    char etag[ETAG_BYTES];
 
-    BUG_ON(!httpd_response_header(resp, "ETag", etag_of(generation, &etag)));
+    BUG_ON(!httpd_response_header(resp, "ETag", etag_of(generation, etag)));
     BUG_ON(!httpd_response_header(resp, "Cache-Control", STR("no-cache")));
 }
 
 /* If-None-Match: "*", or a list of tags; W/ makes no difference here (RFC 9110, 13.1.2). */
 static bool is_unchanged(const struct httpd_request *req, uint64_t generation)
 {
-    struct etag etag;
-    struct str wanted = etag_of(generation, &etag);
+    char etag[ETAG_BYTES];
+    struct str wanted = etag_of(generation, etag);
     struct str rest = httpd_request_header(req, "If-None-Match"), tag;
 
     if (rest.n == 0) {

@@ -3,14 +3,11 @@
 
 static void write_more(struct json_writer *w, const struct capacity_report *r)
 {
-    json_write_key(w, "moreFit");
-    json_write_array_begin(w);
+    json_write_kv_array_begin(w, "moreFit");
     for (size_t i = 0; i < r->size_n; i++) {
         json_write_object_begin(w);
         json_write_kv_cstr(w, "size", r->sizes[i].name);
-        if (r->sizes[i].whole_gpu_n > 0) {
-            json_write_kv_i64(w, "wholeGpus", r->sizes[i].whole_gpu_n);
-        }
+        state_write_positive(w, "wholeGpus", r->sizes[i].whole_gpu_n);
         json_write_kv_i64(w, "more", (int64_t)r->sizes[i].more_n);
         json_write_object_end(w);
     }
@@ -19,32 +16,27 @@ static void write_more(struct json_writer *w, const struct capacity_report *r)
 
 void state_write_capacity(struct json_writer *w, struct capacity_reporter *v)
 {
-    char as_of[CLOCK_RFC3339_MAX];
-    struct capacity_report r;
+    struct capacity_report r = {0};
 
-    if (v == NULL) {
-        return;
+    if (v != NULL) {
+        capacity_reporter_read(v, &r);
     }
-    capacity_reporter_read(v, &r);
     if (!r.known) {
         return;
     }
-    json_write_key(w, "fragmentation");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "fragmentation");
     json_write_kv_i64(w, "generation", (int64_t)r.generation);
-    json_write_kv_cstr(w, "asOf", clock_rfc3339(r.at_ms, as_of));
+    state_write_time(w, "asOf", r.at_ms);
     json_write_kv_i64(w, "nodes", r.node_n);
     json_write_kv_i64(w, "idleMilli", r.idle_milli);
     json_write_kv_i64(w, "fragmentedMilli", r.fragmented_milli);
     json_write_kv_i64(w, "permille", capacity_permille(&r));
     json_write_kv_i64(w, "typicalPods", (int64_t)r.typical_n);
-    json_write_key(w, "largestHole");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "largestHole");
     json_write_kv_i64(w, "milli", r.largest_milli);
     json_write_kv_i64(w, "memMib", r.largest_mem_mib);
     json_write_object_end(w);
-    json_write_key(w, "mostEmpty");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "mostEmpty");
     json_write_kv_cstr(w, "node", r.empty_node);
     json_write_kv_i64(w, "gpus", r.empty_gpu_n);
     json_write_object_end(w);
@@ -83,31 +75,33 @@ static int64_t mean_milli(const struct shadow_report *r)
     return n == 0 ? 0 : sum / (2 * n) - (sum < 0 && sum % (2 * n) != 0);
 }
 
+static void write_shadow(struct json_writer *w, const char *key, const struct shadow_report *r)
+{
+    json_write_kv_object_begin(w, key);
+    write_strategies(w, &r->shadow);
+    json_write_kv_object_begin(w, "against");
+    write_strategies(w, &r->live);
+    json_write_object_end(w);
+    json_write_kv_i64(w, "decisions", (int64_t)r->decision_n);
+    json_write_kv_i64(w, "compared", (int64_t)r->compared_n);
+    json_write_kv_bool(w, "sampled", r->compared_n < r->decision_n);
+    json_write_kv_i64(w, "byRules", (int64_t)r->ruled_n);
+    json_write_kv_i64(w, "otherNode", (int64_t)r->other_node_n);
+    json_write_kv_i64(w, "otherGpus", (int64_t)r->other_device_n);
+    json_write_kv_i64(w, "fragmentationMilli", (r->frag_umilli + (r->frag_umilli < 0 ? -500 : 500)) / 1000);
+    json_write_kv_i64(w, "meanFragmentationMilli", mean_milli(r));
+    json_write_object_end(w);
+}
+
 void state_write_shadow(struct json_writer *w, struct shadow *s)
 {
-    struct shadow_report r;
+    struct shadow_report r = {0};
 
-    if (s == NULL) {
-        return;
+    if (s != NULL) {
+        shadow_read(s, &r);
     }
-    shadow_read(s, &r);
-    if (!r.on) {
-        return;
+    if (r.on) {
+        write_shadow(w, "shadow", &r);
+        write_shadow(w, "candidate", &r); /* the older name (decision 0047) */
     }
-    json_write_key(w, "candidate");
-    json_write_object_begin(w);
-    write_strategies(w, &r.candidate);
-    json_write_key(w, "against");
-    json_write_object_begin(w);
-    write_strategies(w, &r.live);
-    json_write_object_end(w);
-    json_write_kv_i64(w, "decisions", (int64_t)r.decision_n);
-    json_write_kv_i64(w, "compared", (int64_t)r.compared_n);
-    json_write_kv_bool(w, "sampled", r.compared_n < r.decision_n);
-    json_write_kv_i64(w, "byRules", (int64_t)r.ruled_n);
-    json_write_kv_i64(w, "otherNode", (int64_t)r.other_node_n);
-    json_write_kv_i64(w, "otherGpus", (int64_t)r.other_device_n);
-    json_write_kv_i64(w, "fragmentationMilli", (r.frag_umilli + (r.frag_umilli < 0 ? -500 : 500)) / 1000);
-    json_write_kv_i64(w, "meanFragmentationMilli", mean_milli(&r));
-    json_write_object_end(w);
 }

@@ -1,4 +1,4 @@
-/* The document of /state: a walk over the ledger, what of it is shown, the order of its text. */
+/* The document of /state: an iterator over the ledger, what of it is shown, the order of its text. */
 #include "routes/state_internal.h"
 
 #include "base/bug.h"
@@ -138,7 +138,7 @@ static const struct snapshot_pod **pods_beside_gpus(struct state_document *d, co
     return beside;
 }
 
-/* The walk has the pods of the asked namespace only; a node is shown when it holds one of them. */
+/* The iterator has the pods of the asked namespace only; a node is shown when it holds one of them. */
 static bool node_is_shown(const struct state_document *d, const struct node_item *item)
 {
     bool shown = !d->by_namespace || item->beside_n > 0;
@@ -175,7 +175,7 @@ struct state_document *state_document_new(struct state_context *c, struct str no
         d->effective = config_slot_take(c->config);
     }
     d->by_namespace = namespace_.n > 0;
-    d->walk = store_iterator_open(c->store, &filter, STATE_KEPT_BYTES_MAX, &d->list_arena, &d->head);
+    d->iterator = store_iterator_open(c->store, &filter, STATE_KEPT_BYTES_MAX, &d->list_arena, &d->head);
     d->head.incidents = state_incidents_of(d->head.incidents, node, namespace_);
     d->incident = d->head.incidents;
     return d;
@@ -184,7 +184,7 @@ struct state_document *state_document_new(struct state_context *c, struct str no
 void state_document_free(struct state_document *d)
 {
     if (d != NULL) {
-        store_iterator_close(d->walk);
+        store_iterator_close(d->iterator);
         config_free(d->effective);
         arena_fini(&d->arena);
         arena_fini(&d->list_arena);
@@ -209,8 +209,7 @@ static void begin_list(struct state_document *d, enum state_phase phase, const c
     d->phase = phase;
     d->at = 0;
     if (key != NULL) {
-        json_write_key(&d->w, key);
-        json_write_array_begin(&d->w);
+        json_write_kv_array_begin(&d->w, key);
     }
 }
 
@@ -253,7 +252,7 @@ static enum state_step next_node(struct state_document *d)
     }
     arena_reset(&d->arena);
     d->section_at = 0;
-    step = store_iterator_next(d->walk, &d->arena, &d->section);
+    step = store_iterator_next(d->iterator, &d->arena, &d->section);
     if (step == SNAPSHOT_ITERATOR_TORN) {
         return STATE_TORN;
     }

@@ -17,8 +17,7 @@ static void write_keys(struct json_writer *w, struct signing *signing)
     const size_t n = keys == NULL ? 0 : sign_keyring_publics(keys, &publics);
 
     json_write_kv_cstr(w, "signsWith", private_ == NULL ? "" : private_->public_.id);
-    json_write_key(w, "publicKeys");
-    json_write_array_begin(w);
+    json_write_kv_array_begin(w, "publicKeys");
     for (size_t i = 0; i < n; i++) {
         json_write_cstr(w, publics[i].id);
     }
@@ -33,8 +32,7 @@ static void write_signing(struct json_writer *w, const struct state_context *c)
     if (c->signing != NULL) {
         signing_stats(c->signing, &stats);
     }
-    json_write_key(w, "signing");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "signing");
     json_write_kv_cstr(w, "mode", c->signing == NULL ? "off" : "on");
     write_keys(w, c->signing);
     json_write_kv_i64(w, "unverified", (int64_t)store_unverified_n(c->store));
@@ -47,16 +45,14 @@ static void write_metadata(struct json_writer *w, const struct state_document *d
 {
     const struct state_context *c = d->context;
 
-    json_write_key(w, "metadata");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "metadata");
     json_write_kv_i64(w, "generation", (int64_t)d->head.totals.generation);
     state_write_time(w, "asOf", d->as_of_ms);
     state_write_text(w, "podsResourceVersion", d->cursors.pods);
     state_write_text(w, "nodesResourceVersion", d->cursors.nodes);
     json_write_kv_bool(w, "ready", d->ready);
     json_write_kv_bool(w, "leader", d->leader);
-    json_write_key(w, "config");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "config");
     state_write_text(w, "hash", d->config.hash);
     json_write_kv_i64(w, "generation", (int64_t)d->config.generation);
     json_write_object_end(w);
@@ -67,8 +63,7 @@ static void write_metadata(struct json_writer *w, const struct state_document *d
 
 static void write_limited(struct json_writer *w, const char *key, int64_t held, int64_t limit)
 {
-    json_write_key(w, key);
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, key);
     json_write_kv_i64(w, "charged", held);
     if (limit != INT64_MAX) {
         json_write_kv_i64(w, "limit", limit);
@@ -78,8 +73,7 @@ static void write_limited(struct json_writer *w, const char *key, int64_t held, 
 
 static void write_tenants(struct json_writer *w, const struct state_document *d)
 {
-    json_write_key(w, "tenants");
-    json_write_array_begin(w);
+    json_write_kv_array_begin(w, "tenants");
     for (size_t i = 0; i < d->head.tenant_n; i++) {
         const struct ledger_tenant *t = &d->head.tenants[i];
 
@@ -96,8 +90,7 @@ static void write_tenants(struct json_writer *w, const struct state_document *d)
 
 static void write_window_names(struct json_writer *w, const char *key, const struct timetable *tt, uint32_t open)
 {
-    json_write_key(w, key);
-    json_write_array_begin(w);
+    json_write_kv_array_begin(w, key);
     for (size_t i = 0; i < tt->window_n; i++) {
         if ((open >> i & 1) != 0) {
             json_write_str(w, tt->windows[i].name);
@@ -113,15 +106,10 @@ static void write_time_windows(struct json_writer *w, const struct state_documen
     struct timetable_change next = {.open = c->open};
     bool any = timetable_next(&c->timetable, d->as_of_ms / 1000, &next);
 
-    json_write_key(w, "timeWindows");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "timeWindows");
     write_window_names(w, "active", &c->timetable, c->open);
     write_window_names(w, "next", &c->timetable, next.open);
-    if (any) {
-        state_write_time(w, "at", next.at_s * 1000);
-    } else {
-        state_write_text(w, "at", NULL);
-    }
+    state_write_time(w, "at", any ? next.at_s * 1000 : 0);
     json_write_object_end(w);
     config_free(c);
 }
@@ -134,8 +122,7 @@ static void write_pool_commands(struct json_writer *w, const struct state_docume
 
     arena_init(&a, POOL_COMMANDS_BYTES_MAX);
     n = pool_commands_list(d->context->pool_commands, &a, &all);
-    json_write_key(w, "poolCommands");
-    json_write_array_begin(w);
+    json_write_kv_array_begin(w, "poolCommands");
     for (size_t i = 0; i < n; i++) {
         const struct pool_command_status *p = &all[i];
 
@@ -144,11 +131,7 @@ static void write_pool_commands(struct json_writer *w, const struct state_docume
         json_write_kv_cstr(w, "state", p->state == NODE_POOL_OPEN ? "open" : "closed");
         json_write_kv_cstr(w, "result", pool_command_result_name(p->result));
         json_write_kv_i64(w, "tries", p->tries);
-        if (p->at_ms > 0) {
-            state_write_time(w, "at", p->at_ms);
-        } else {
-            state_write_text(w, "at", NULL);
-        }
+        state_write_time(w, "at", p->at_ms);
         state_write_text(w, "error", p->error);
         json_write_object_end(w);
     }
@@ -162,12 +145,10 @@ static void write_unreadable(struct json_writer *w, struct unreadable *u)
     size_t n;
     struct unreadable_object *all = unreadable_copy(u, &n, &more);
 
-    json_write_key(w, "unreadable");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "unreadable");
     json_write_kv_i64(w, "count", (int64_t)n);
     json_write_kv_bool(w, "more", more);
-    json_write_key(w, "objects");
-    json_write_array_begin(w);
+    json_write_kv_array_begin(w, "objects");
     for (size_t i = 0; i < n; i++) {
         json_write_object_begin(w);
         json_write_kv_cstr(w, "resource", kube_resource_name(all[i].resource));
@@ -189,8 +170,7 @@ static void write_slices(struct json_writer *w, struct slices *slices)
 
     if (slices != NULL) {
         slices_status(slices, &status);
-        json_write_key(w, "resourceSlices");
-        json_write_object_begin(w);
+        json_write_kv_object_begin(w, "resourceSlices");
         json_write_kv_cstr(w, "state", slices_state_name(status.state));
         json_write_kv_i64(w, "nodes", status.node_n);
         state_write_text(w, "note", status.note);
@@ -202,8 +182,7 @@ static void write_summary(struct json_writer *w, const struct state_document *d)
 {
     const struct snapshot *s = &d->head.totals;
 
-    json_write_key(w, "summary");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "summary");
     json_write_kv_i64(w, "nodes", (int64_t)s->node_n);
     json_write_kv_i64(w, "gpus", (int64_t)s->device_n);
     json_write_kv_i64(w, "overCommittedGpus", (int64_t)s->overcommitted_n);
@@ -217,8 +196,7 @@ static void write_summary(struct json_writer *w, const struct state_document *d)
     json_write_kv_i64(w, "elsewhereNodes", (int64_t)s->elsewhere_n);
     state_write_amount(w, "milli", s->milli_cap, s->milli_charged);
     state_write_amount(w, "memMib", s->mem_cap_mib, s->mem_charged_mib);
-    json_write_key(w, "pods");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "pods");
     for (int i = 0; i < LEDGER_POD_STATE__MAX; i++) {
         json_write_kv_i64(w, ledger_pod_state_name((enum ledger_pod_state)i), (int64_t)s->pods_by_state[i]);
     }

@@ -34,8 +34,7 @@ struct incident *state_incidents_of(struct incident *list, struct str node, stru
 
 static void write_pods(struct json_writer *w, const struct incident *in)
 {
-    json_write_key(w, "pods");
-    json_write_array_begin(w);
+    json_write_kv_array_begin(w, "pods");
     for (size_t i = 0; i < in->pod_n; i++) {
         const struct incident_pod *p = &in->pods[i];
 

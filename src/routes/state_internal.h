@@ -1,4 +1,4 @@
-/* routes/state_internal.h - the document behind /state, shared by state*.c only. */
+/* routes/state_internal.h - the document behind /state, shared by state*.c and audit.c only. */
 #ifndef ROUTES_STATE_INTERNAL_H
 #define ROUTES_STATE_INTERNAL_H
 
@@ -44,10 +44,10 @@ enum state_phase {
 
 struct state_document {
     const struct state_context *context;
-    struct store_iterator *walk; /* NULL: a summary */
+    struct store_iterator *iterator; /* NULL: a summary */
     struct store_head head;
     struct arena arena;      /* of the section */
-    struct snapshot section; /* nodes and pods that the walk brought last */
+    struct snapshot section; /* nodes and pods that the iterator brought last */
     size_t section_at;
     bool by_namespace;       /* nodes without pods of it are left out */
     struct arena list_arena; /* text of the head and of the lists */
@@ -88,15 +88,18 @@ void state_write_pending(struct json_writer *w, const struct snapshot_pod *p);
 
 /* "fragmentation" of the summary (state_capacity.c); nothing for NULL. */
 void state_write_capacity(struct json_writer *w, struct capacity_reporter *v);
-/* "mix" of the summary (state_mix.c). */
+/* "demandHistogram" of the summary (state_demand_histogram.c). */
 void state_write_demand_histogram(struct json_writer *w, const struct store_head *h);
-/* "candidate" of the summary (state_capacity.c); nothing while there is none. */
+/* "shadow" of the summary (state_capacity.c); nothing while there are no shadow strategies. */
 void state_write_shadow(struct json_writer *w, struct shadow *s);
 
-/* Members: {capacity, charged, free}; a time; a text, where NULL is "". */
+/* Members: {capacity, charged, free}; a time, where 0 is ""; a text, where NULL is ""; a number, left out if not above
+ * 0; true, left out if not so. */
 void state_write_amount(struct json_writer *w, const char *key, int64_t capacity, int64_t charged);
 void state_write_time(struct json_writer *w, const char *key, int64_t wall_ms);
 void state_write_text(struct json_writer *w, const char *key, const char *text);
+void state_write_positive(struct json_writer *w, const char *key, int64_t v);
+void state_write_if(struct json_writer *w, const char *key, bool yes);
 
 /* namespace, pod, uid; state, since, decision, dialect */
 void state_write_pod_name(struct json_writer *w, const struct snapshot_pod *p);

@@ -8,8 +8,7 @@ void state_write_node_mig(struct json_writer *w, const struct snapshot_node *n)
     if (!n->mig_changing && !n->mig_counted && !n->mig_single) {
         return;
     }
-    json_write_key(w, "mig");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "mig");
     json_write_kv_bool(w, "changing", n->mig_changing);
     json_write_kv_cstr(w, "strategy", n->mig_single ? "single" : n->mig_counted ? "mixed" : "none");
     json_write_kv_cstr(w, "picks", n->mig_single || n->mig_counted ? "kubelet" : "fgpu");
@@ -18,8 +17,7 @@ void state_write_node_mig(struct json_writer *w, const struct snapshot_node *n)
 
 static void write_occupied(struct json_writer *w, uint16_t occupied)
 {
-    json_write_key(w, "occupied");
-    json_write_array_begin(w);
+    json_write_kv_array_begin(w, "occupied");
     for (unsigned slot = 0; slot < MIG_SLOTS_MAX; slot++) {
         if ((occupied >> slot & 1) != 0) {
             json_write_i64(w, slot);
@@ -29,10 +27,9 @@ static void write_occupied(struct json_writer *w, uint16_t occupied)
 }
 
 /* Instances that somebody could still make, each number by itself. */
-static void write_room(struct json_writer *w, const struct mig_family *f, uint16_t occupied)
+static void write_residual(struct json_writer *w, const char *key, const struct mig_family *f, uint16_t occupied)
 {
-    json_write_key(w, "room");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, key);
     for (size_t i = 0; i < f->shape_n; i++) {
         unsigned n = mig_count_free(&f->shapes[i], occupied);
         char text[MIG_PROFILE_BYTES_MAX];
@@ -51,8 +48,7 @@ void state_write_gpu_mig(struct json_writer *w, const struct snapshot_device *d)
     if (d->profile == 0) {
         return;
     }
-    json_write_key(w, "mig");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "mig");
     if (d->profile != DEVICE_IN_MIG_MODE) {
         json_write_kv_cstr(w, "profile", mig_profile_text(d->profile, text));
         json_write_kv_bool(w, "counted", d->counted);
@@ -64,7 +60,8 @@ void state_write_gpu_mig(struct json_writer *w, const struct snapshot_device *d)
         json_write_kv_cstr(w, "family", d->mig_family->name);
         json_write_kv_i64(w, "slots", d->mig_family->slot_n);
         write_occupied(w, d->mig_occupied);
-        write_room(w, d->mig_family, d->mig_occupied);
+        write_residual(w, "residual", d->mig_family, d->mig_occupied);
+        write_residual(w, "room", d->mig_family, d->mig_occupied); /* the older name (decision 0047) */
     }
     json_write_object_end(w);
 }

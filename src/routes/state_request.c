@@ -31,13 +31,21 @@ static void write_gpu_request(struct json_writer *w, const struct gpu_request *g
     json_write_object_end(w);
 }
 
+static void write_gpu_requests(struct json_writer *w, const char *key, const struct demand *d)
+{
+    json_write_kv_array_begin(w, key);
+    for (size_t i = 0; i < d->gpu_request_n; i++) {
+        write_gpu_request(w, &d->gpu_requests[i]);
+    }
+    json_write_array_end(w);
+}
+
 static void write_patterns(struct json_writer *w, const char *key, const struct device_pattern *p, size_t n)
 {
     if (n == 0) {
         return;
     }
-    json_write_key(w, key);
-    json_write_array_begin(w);
+    json_write_kv_array_begin(w, key);
     for (size_t i = 0; i < n; i++) {
         json_write_object_begin(w);
         json_write_kv_str(w, "text", p[i].text);
@@ -49,8 +57,7 @@ static void write_patterns(struct json_writer *w, const char *key, const struct 
 
 void state_write_request(struct json_writer *w, const struct demand *d)
 {
-    json_write_key(w, "request");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "request");
     json_write_kv_bool(w, "editable", d->source == DEMAND_FROM_ANNOTATIONS);
     if (d->defect != DEMAND_OK) {
         json_write_kv_cstr(w, "defect", demand_defect_name(d->defect));
@@ -64,23 +71,13 @@ void state_write_request(struct json_writer *w, const struct demand *d)
             json_write_kv_i64(w, "mostInAContainer", d->plugin_managed_most);
         }
     }
-    json_write_key(w, "wishes");
-    json_write_array_begin(w);
-    for (size_t i = 0; i < d->gpu_request_n; i++) {
-        write_gpu_request(w, &d->gpu_requests[i]);
-    }
-    json_write_array_end(w);
+    write_gpu_requests(w, "gpuRequests", d);
+    write_gpu_requests(w, "wishes", d); /* the older name (decision 0047) */
     write_patterns(w, "models", d->models, d->model_n);
     write_patterns(w, "uuids", d->uuids, d->uuid_n);
-    if (d->host.cpu_milli > 0) {
-        json_write_kv_i64(w, "cpuMilli", d->host.cpu_milli);
-    }
-    if (d->host.mem_mib > 0) {
-        json_write_kv_i64(w, "memMib", d->host.mem_mib);
-    }
-    if (d->isolate_n > 0) {
-        json_write_kv_bool(w, "isolated", true);
-    }
+    state_write_positive(w, "cpuMilli", d->host.cpu_milli);
+    state_write_positive(w, "memMib", d->host.mem_mib);
+    state_write_if(w, "isolated", d->isolate_n > 0);
     json_write_object_end(w);
 }
 
@@ -97,8 +94,7 @@ void state_write_unplaced(struct json_writer *w, const struct node_item *item)
             continue;
         }
         if (!open) {
-            json_write_key(w, "unplaced");
-            json_write_array_begin(w);
+            json_write_kv_array_begin(w, "unplaced");
             open = true;
         }
         json_write_object_begin(w);
@@ -135,8 +131,7 @@ void state_write_raised(struct json_writer *w, const struct snapshot_pod *pods, 
         all[i] = (struct raised){&pods[gpu->raised[i].pod], &gpu->raised[i].charge};
     }
     qsort(all, gpu->raised_n, sizeof(*all), raised_by_name);
-    json_write_key(w, "raised");
-    json_write_array_begin(w);
+    json_write_kv_array_begin(w, "raised");
     for (size_t i = 0; i < gpu->raised_n; i++) {
         json_write_object_begin(w);
         json_write_kv_str(w, "uid", all[i].pod->uid);

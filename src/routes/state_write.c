@@ -49,8 +49,7 @@ static void write_amount_parts(struct json_writer *w, int64_t capacity, int64_t 
 
 void state_write_amount(struct json_writer *w, const char *key, int64_t capacity, int64_t charged)
 {
-    json_write_key(w, key);
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, key);
     write_amount_parts(w, capacity, charged);
     json_write_object_end(w);
 }
@@ -59,12 +58,26 @@ void state_write_time(struct json_writer *w, const char *key, int64_t wall_ms)
 {
     char text[CLOCK_RFC3339_MAX];
 
-    json_write_kv_cstr(w, key, clock_rfc3339(wall_ms, text));
+    json_write_kv_cstr(w, key, wall_ms == 0 ? "" : clock_rfc3339(wall_ms, text));
 }
 
 void state_write_text(struct json_writer *w, const char *key, const char *text)
 {
     json_write_kv_str(w, key, str_of(text)); /* NULL is "" */
+}
+
+void state_write_positive(struct json_writer *w, const char *key, int64_t v)
+{
+    if (v > 0) {
+        json_write_kv_i64(w, key, v);
+    }
+}
+
+void state_write_if(struct json_writer *w, const char *key, bool yes)
+{
+    if (yes) {
+        json_write_kv_bool(w, key, true);
+    }
 }
 
 /* Most have the default, and allocations are many. */
@@ -124,12 +137,8 @@ static void write_allocation(struct json_writer *w, const struct held *h)
     json_write_kv_bool(w, "init", h->allocation->init);
     json_write_kv_i64(w, "milli", h->allocation->milli);
     json_write_kv_i64(w, "memMib", h->allocation->mem_mib);
-    if (h->allocation->asked_milli > 0) {
-        json_write_kv_i64(w, "askedMilli", h->allocation->asked_milli);
-    }
-    if (h->allocation->asked_mem_mib > 0) {
-        json_write_kv_i64(w, "askedMemMib", h->allocation->asked_mem_mib);
-    }
+    state_write_positive(w, "askedMilli", h->allocation->asked_milli);
+    state_write_positive(w, "askedMemMib", h->allocation->asked_mem_mib);
     if (h->allocation->kind != GPU_REQUEST_KIND__MAX) {
         json_write_kv_cstr(w, "kind", gpu_request_kind_name(h->allocation->kind));
     }
@@ -137,9 +146,7 @@ static void write_allocation(struct json_writer *w, const struct held *h)
     if (h->allocation->phases > 1) {
         json_write_kv_i64(w, "phases", (int64_t)h->allocation->phases);
     }
-    if (h->pod->source == DEMAND_FROM_ANNOTATIONS) {
-        json_write_kv_bool(w, "editable", true);
-    }
+    state_write_if(w, "editable", h->pod->source == DEMAND_FROM_ANNOTATIONS);
     if (h->pod->granted) {
         json_write_kv_cstr(w, "record", record_trust_name(h->pod->record));
     }
@@ -156,8 +163,7 @@ static void write_allocations(struct json_writer *w, const struct snapshot_pod *
         all[i] = (struct held){&pods[gpu->allocations[i].pod], &gpu->allocations[i]};
     }
     qsort(all, gpu->allocation_n, sizeof(*all), held_by_name);
-    json_write_key(w, "allocations");
-    json_write_array_begin(w);
+    json_write_kv_array_begin(w, "allocations");
     for (size_t i = 0; i < gpu->allocation_n; i++) {
         write_allocation(w, &all[i]);
     }
@@ -181,9 +187,7 @@ static void write_gpu(struct json_writer *w, const struct snapshot_pod *pods, co
     state_write_amount(w, "memMib", gpu->mem_cap_mib, gpu->mem_charged_mib);
     state_write_amount(w, "slots", gpu->slot_cap, gpu->slot_charged);
     json_write_kv_i64(w, "baseMemMib", gpu->mem_base_mib);
-    if (gpu->slice) {
-        json_write_kv_bool(w, "slice", true);
-    }
+    state_write_if(w, "slice", gpu->slice);
     state_write_gpu_mig(w, gpu);
     write_allocations(w, pods, gpu);
     state_write_raised(w, pods, gpu);
@@ -200,8 +204,7 @@ static void write_unit(struct json_writer *w, const struct snapshot_node *n)
         return;
     }
     json_write_kv_i64(w, "unitsPerGpu", n->plugin_managed_per_gpu);
-    json_write_key(w, "unit");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "unit");
     json_write_kv_i64(w, "milli", DEVICE_MILLI / n->plugin_managed_per_gpu);
     for (size_t i = 0; i < n->device_n; i++) {
         mem_mib = n->devices[i].mem_base_mib < mem_mib ? n->devices[i].mem_base_mib : mem_mib;
@@ -210,9 +213,7 @@ static void write_unit(struct json_writer *w, const struct snapshot_node *n)
         json_write_kv_i64(w, "memMib", mem_mib / n->plugin_managed_per_gpu);
     }
     json_write_object_end(w);
-    if (n->plugin_managed_one) {
-        json_write_kv_bool(w, "oneToAContainer", true);
-    }
+    state_write_if(w, "oneToAContainer", n->plugin_managed_one);
 }
 
 /* GPUs, replicas or units that the node's own plugin hands out, and the pods that are charged for them. */
@@ -223,13 +224,11 @@ static void write_whole(struct json_writer *w, const struct node_item *item)
     if (n->plugin_managed_cap == 0 && n->plugin_managed_used == 0) {
         return;
     }
-    json_write_key(w, "wholeGpus");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "wholeGpus");
     write_amount_parts(w, n->plugin_managed_cap, n->plugin_managed_used);
     json_write_kv_cstr(w, "picks", "kubelet");
     write_unit(w, n);
-    json_write_key(w, "allocations");
-    json_write_array_begin(w);
+    json_write_kv_array_begin(w, "allocations");
     for (size_t i = 0; i < item->beside_n; i++) {
         const struct snapshot_pod *p = item->beside[i];
 
@@ -248,8 +247,7 @@ static void write_whole(struct json_writer *w, const struct node_item *item)
 static void write_host_amount(struct json_writer *w, const char *key, int32_t capacity, int32_t free)
 {
     if (capacity > 0) {
-        json_write_key(w, key);
-        json_write_object_begin(w);
+        json_write_kv_object_begin(w, key);
         json_write_kv_i64(w, "capacity", capacity);
         json_write_kv_i64(w, "free", free);
         json_write_object_end(w);
@@ -262,8 +260,7 @@ static void write_host(struct json_writer *w, const struct host_state *h)
     if (h->cpu_cap_milli == 0 && h->mem_cap_mib == 0) {
         return;
     }
-    json_write_key(w, "host");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "host");
     write_host_amount(w, "cpuMilli", h->cpu_cap_milli, h->cpu_free_milli);
     write_host_amount(w, "memMib", h->mem_cap_mib, h->mem_free_mib);
     json_write_object_end(w);
@@ -279,14 +276,9 @@ void state_write_node(struct json_writer *w, const struct node_item *item)
     json_write_kv_bool(w, "described", n->described);
     json_write_kv_bool(w, "schedulable", n->schedulable);
     json_write_kv_bool(w, "closed", n->closed);
-    if (n->elsewhere) {
-        json_write_kv_bool(w, "elsewhere", true);
-    }
-    if (n->unmeasured) {
-        json_write_kv_bool(w, "unmeasured", true);
-    }
-    json_write_key(w, "dialects");
-    json_write_array_begin(w);
+    state_write_if(w, "elsewhere", n->elsewhere);
+    state_write_if(w, "unmeasured", n->unmeasured);
+    json_write_kv_array_begin(w, "dialects");
     if (n->source != INVENTORY_NONE) {
         /* whichever dialect read it: other programs know it by this name */
         json_write_cstr(w, dialect_native.name);
@@ -294,8 +286,7 @@ void state_write_node(struct json_writer *w, const struct node_item *item)
     json_write_array_end(w);
     state_write_text(w, "source", inventory_source_name(n->source));
     state_write_text(w, "note", n->note);
-    json_write_key(w, "overCommitMilli");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "overCommitMilli");
     json_write_kv_i64(w, "compute", n->overcommit_milli);
     json_write_kv_i64(w, "memory", n->overcommit_mem_milli);
     json_write_object_end(w);
@@ -307,8 +298,7 @@ void state_write_node(struct json_writer *w, const struct node_item *item)
     state_write_node_mig(w, n);
     write_host(w, &n->host);
     write_whole(w, item);
-    json_write_key(w, "gpus");
-    json_write_array_begin(w);
+    json_write_kv_array_begin(w, "gpus");
     for (size_t i = 0; i < n->device_n; i++) {
         write_gpu(w, item->pods, &n->devices[i]);
     }

@@ -2,7 +2,6 @@
 
 #include "base/bug.h"
 #include "routes/wire.h"
-#include "routes/wire_preempt.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +15,9 @@ const char *verb_name(enum verb v)
     return names[v];
 }
 
-static void observe(const struct verbs *v, enum verb verb, const char *outcome, int64_t start_ns)
+static void observe(const struct verbs *v, enum verb verb, const char *outcome, const struct httpd_request *req)
 {
-    struct verb_observation o = {verb, outcome, clock_mono_ns(v->clock) - start_ns};
+    struct verb_observation o = {verb, outcome, clock_mono_ns(v->clock) - httpd_request_start_ns(req)};
 
     if (v->observe != NULL) {
         v->observe(v->observe_ctx, &o);
@@ -40,11 +39,18 @@ static int check_body(const struct httpd_request *req, struct err *reterr)
 }
 
 /* What the server has no room for is no fault of the request. */
-static int why_not(struct httpd_request *req, int r, struct err *reterr)
+static int why_not(struct httpd_request *req, int rc, struct err *reterr)
 {
     return httpd_request_arena(req)->refused
                ? err_set(reterr, ERR_UNAVAILABLE, "too many bytes of requests are in flight; try again")
-               : r;
+               : rc;
+}
+
+static int read_args(struct httpd_request *req, struct extender_args *ret, struct err *reterr)
+{
+    int rc = check_body(req, reterr);
+
+    return rc != 0 ? rc : wire_read_args(httpd_request_body(req), httpd_request_arena(req), ret, reterr);
 }
 
 static const char *outcome_of_error(const struct err *e)
@@ -103,15 +109,12 @@ static int answer_filter(const struct verbs *v, struct httpd_request *req, struc
     struct arena *a = httpd_request_arena(req);
     const struct rules *rules;
     uint64_t rules_generation;
-    int rc = check_body(req, reterr);
+    int rc = read_args(req, &args, reterr);
 
-    if (rc == 0) {
-        rc = wire_read_args(httpd_request_body(req), a, &args, reterr);
-    }
     if (rc != 0) {
         return why_not(req, rc, reterr);
     }
-    rules = policy_set_take(v->book);
+    rules = policy_set_take(v->policies);
     rules_generation = rules->generation;
     rc = placement_filter(&rules->placement, a, &args.pod, args.names, args.name_n, &result, reterr);
     if (rc == 0) {
@@ -123,14 +126,14 @@ static int answer_filter(const struct verbs *v, struct httpd_request *req, struc
         return why_not(req, rc, reterr);
     }
     if (v->requeue_trigger != NULL && result.outcome == FILTER_NONE_FITS) {
-        requeue_trigger_refused_by(v->requeue_trigger, result.generation, v->book, rules_generation);
+        requeue_trigger_refused_by(v->requeue_trigger, result.generation, v->policies, rules_generation);
     }
     if (resp->body.overflowed) {
         strbuf_reset(&resp->body);
         return err_set(reterr, ERR_LIMIT, "the answer is too large; use nodeCacheCapable: true");
     }
     observe_verdicts(v, &result);
-    observe(v, VERB_FILTER, outcome_of_filter(result.outcome), httpd_request_start_ns(req));
+    observe(v, VERB_FILTER, outcome_of_filter(result.outcome), req);
     LOG_V(v->log, 4, "Filtered", LOG_STR("namespace", args.pod.namespace_), LOG_STR("pod", args.pod.name),
           LOG_STR("uid", args.pod.uid), LOG_I64("nodes", (int64_t)args.name_n),
           LOG_I64("candidates", (int64_t)result.fit_n), LOG_CSTR("outcome", outcome_of_filter(result.outcome)));
@@ -144,7 +147,7 @@ static enum httpd_action handle_filter(void *ctx, struct httpd_request *req, str
 
     if (answer_filter(v, req, resp, &err) != 0) {
         wire_write_filter_error(&resp->body, str_of(err.msg));
-        observe(v, VERB_FILTER, outcome_of_error(&err), httpd_request_start_ns(req));
+        observe(v, VERB_FILTER, outcome_of_error(&err), req);
     }
     return HTTPD_REPLY;
 }
@@ -155,17 +158,13 @@ static enum httpd_action handle_prioritize(void *ctx, struct httpd_request *req,
 {
     const struct verbs *v = ctx;
     struct arena *a = httpd_request_arena(req);
-    int64_t start_ns = httpd_request_start_ns(req);
     struct extender_args args;
     struct prioritize_result result;
     struct err err;
-    int rc = check_body(req, &err);
+    int rc = read_args(req, &args, &err);
 
     if (rc == 0) {
-        rc = wire_read_args(httpd_request_body(req), a, &args, &err);
-    }
-    if (rc == 0) {
-        const struct rules *rules = policy_set_take(v->book);
+        const struct rules *rules = policy_set_take(v->policies);
 
         rc = placement_prioritize(&rules->placement, a, &args.pod, args.names, args.name_n, &result, &err);
         rules_put(rules);
@@ -175,12 +174,12 @@ static enum httpd_action handle_prioritize(void *ctx, struct httpd_request *req,
         /* The reply is a bare list, without room for an error, and kube-scheduler ignores one anyway: no
          * scores, and the reason in our log. */
         strbuf_add_cstr(&resp->body, "[]");
-        observe(v, VERB_PRIORITIZE, outcome_of_error(&err), start_ns);
+        observe(v, VERB_PRIORITIZE, outcome_of_error(&err), req);
         LOG_V(v->log, 2, "Gave no scores", LOG_CSTR("err", err.msg));
         return HTTPD_REPLY;
     }
     wire_write_priorities(&resp->body, &result);
-    observe(v, VERB_PRIORITIZE, "scored", start_ns);
+    observe(v, VERB_PRIORITIZE, "scored", req);
     return HTTPD_REPLY;
 }
 
@@ -198,7 +197,7 @@ static int answer_preempt(const struct verbs *v, struct httpd_request *req, stru
         rc = wire_read_preemption(httpd_request_body(req), a, &args, reterr);
     }
     if (rc == 0 && !str_eq(args.pod.preemption_policy, STR("Never"))) {
-        const struct rules *rules = policy_set_take(v->book);
+        const struct rules *rules = policy_set_take(v->policies);
 
         rc = placement_preempt(&rules->placement, a, &args.pod, args.nodes, args.node_n, &kept, reterr);
         rules_put(rules);
@@ -223,7 +222,7 @@ static enum httpd_action handle_preempt(void *ctx, struct httpd_request *req, st
         wire_write_preemption(&resp->body, NULL, 0);
         LOG_V(v->log, 2, "Allowed no preemption", LOG_CSTR("err", err.msg));
     }
-    observe(v, VERB_PREEMPT, outcome, httpd_request_start_ns(req));
+    observe(v, VERB_PREEMPT, outcome, req);
     return HTTPD_REPLY;
 }
 
@@ -232,28 +231,22 @@ static enum httpd_action handle_preempt(void *ctx, struct httpd_request *req, st
 struct bind_call {
     const struct verbs *verbs;
     struct httpd_request *req;
-    int64_t start_ns;
     char *text; /* "namespace/pod", uid, node and caller: for the binder, and for the log */
     struct str pod, node;
     struct str caller; /* the name in its certificate; of a plain connection: its address */
 };
-
-static void write_bind(struct httpd_response *resp, const char *error)
-{
-    wire_write_bind(&resp->body, error);
-}
 
 static void bind_done(void *ctx, enum bind_outcome outcome, const char *error)
 {
     struct bind_call *call = ctx;
     struct httpd_response resp;
 
-    observe(call->verbs, VERB_BIND, bind_outcome_name(outcome), call->start_ns);
+    observe(call->verbs, VERB_BIND, bind_outcome_name(outcome), call->req);
     LOG_V(call->verbs->log, 2, error == NULL ? "Bound pod" : "Did not bind pod", LOG_STR("pod", call->pod),
           LOG_STR("node", call->node), LOG_STR("caller", call->caller), LOG_CSTR("outcome", bind_outcome_name(outcome)),
           LOG_CSTR("reason", error));
     httpd_response_init(&resp, 4096);
-    write_bind(&resp, error);
+    wire_write_bind(&resp.body, error);
     httpd_resume(call->req, &resp);
     free(call->text);
     free(call);
@@ -282,7 +275,6 @@ static struct bind_call *call_new(const struct verbs *v, struct httpd_request *r
     }
     call->verbs = v;
     call->req = req;
-    call->start_ns = httpd_request_start_ns(req);
     call->text = at =
         xmalloc(bind->pod_namespace.n + 1 + bind->pod_name.n + bind->pod_uid.n + bind->node_name.n + caller.n);
     bind->pod_namespace = put_text(&at, bind->pod_namespace);
@@ -309,8 +301,8 @@ static enum httpd_action handle_bind(void *ctx, struct httpd_request *req, struc
     }
     if (rc != 0) {
         (void)why_not(req, rc, &err);
-        write_bind(resp, err.msg);
-        observe(v, VERB_BIND, "error", httpd_request_start_ns(req));
+        wire_write_bind(&resp->body, err.msg);
+        observe(v, VERB_BIND, "error", req);
         return HTTPD_REPLY;
     }
     call = call_new(v, req, &bind);
@@ -323,7 +315,7 @@ static enum httpd_action bind_stopping(void *ctx, struct httpd_request *req, str
 {
     (void)ctx;
     (void)req;
-    write_bind(resp, "fgpu is stopping; the outcome is read again at the next start");
+    wire_write_bind(&resp->body, "fgpu is stopping; the outcome is read again at the next start");
     return HTTPD_REPLY;
 }
 

@@ -1,4 +1,4 @@
-/* summary.mix of /state: what the process had learned of what pods ask for. */
+/* summary.demandHistogram of /state: what the process had learned of what pods ask for. */
 #include "sim/state_file_internal.h"
 
 #include "core/request/demand_histogram.h"
@@ -109,7 +109,8 @@ void state_file_decode_summary(struct file_reader *f)
     f->section = "summary";
     json_object_begin(&f->json);
     while (json_object_next(&f->json, &key)) {
-        if (str_eq_cstr(key, "mix")) {
+        if (str_eq_cstr(key, "demandHistogram") ||
+            (str_eq_cstr(key, "mix") && f->file->mix == NULL)) { /* the older name (decision 0047) */
             read_mix(f);
         } else {
             json_skip(&f->json);

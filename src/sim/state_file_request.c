@@ -47,7 +47,7 @@ static void read_gpu_request(struct file_reader *f, struct gpu_request *w)
         }
     }
     if (!json_failed(r) && (count == 0 || w->kind == GPU_REQUEST_KIND__MAX || phases == 0)) {
-        json_fail(r, ERR_INVALID, "a wish without count, kind or phases");
+        json_fail(r, ERR_INVALID, "a GPU request without count, kind or phases");
     }
     w->count = (uint16_t)count;
     w->milli = w->kind == GPU_REQUEST_WHOLE ? DEVICE_MILLI : (int32_t)milli;
@@ -73,7 +73,7 @@ static void read_gpu_requests(struct file_reader *f, struct demand *d)
     json_array_begin(&f->json);
     while (json_array_next(&f->json)) {
         if (d->gpu_request_n == DEMAND_GPU_REQUESTS_MAX) {
-            json_fail(&f->json, ERR_LIMIT, "more than 64 wishes of one pod");
+            json_fail(&f->json, ERR_LIMIT, "more than 64 GPU requests of one pod");
             return;
         }
         read_gpu_request(f, &gpu_requests[d->gpu_request_n++]);
@@ -128,7 +128,8 @@ static void read_request_key(struct file_reader *f, struct str key, struct deman
     } else if (str_eq_cstr(key, "mostInAContainer")) {
         state_file_i64(r, 2, DEMAND_PLUGIN_MANAGED_MAX, &n);
         d->plugin_managed_most = (int32_t)n;
-    } else if (str_eq_cstr(key, "wishes")) {
+    } else if (str_eq_cstr(key, "gpuRequests") ||
+               (str_eq_cstr(key, "wishes") && d->gpu_request_n == 0)) { /* the older name (decision 0047) */
         read_gpu_requests(f, d);
     } else if (str_eq_cstr(key, "models")) {
         d->models = read_patterns(f, &d->model_n);

@@ -111,8 +111,8 @@ static int compare(const struct whatif_question *q, struct whatif_side *sides, s
     whatif_compare_pods(sides, w);
     whatif_compare_tenants(sides, w);
     for (int i = 0; i < 2; i++) {
-        capacity_survey_take(&sides[i].mirror, sides[i].forecast, &w->capacity_survey[i]);
-        w->capacity_survey[i].empty_node = arena_str(&w->arena, w->capacity_survey[i].empty_node);
+        capacity_totals_take(&sides[i].mirror, sides[i].forecast, &w->capacity_totals[i]);
+        w->capacity_totals[i].empty_node = arena_str(&w->arena, w->capacity_totals[i].empty_node);
         count_sizes(w, &sides[i], i == AFTER);
     }
     rc = whatif_compare_pending(sides, w, reterr);

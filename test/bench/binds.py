@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT / "test/integration"))
 from objects import milli, pod_object  # noqa: E402
 from processes import HEADERS, Cluster, Connection, eventually  # noqa: E402
 
-CROWD, NODES, DELAY_MS, CONNECTIONS = 1000, 500, 200, 64
+PODS, NODES, DELAY_MS, CONNECTIONS = 1000, 500, 200, 64
 
 
 def rss_mb(c):
@@ -92,8 +92,8 @@ def main():
         c = Cluster(pathlib.Path(directory), "clientConnection: {bindDeadline: 9s}\n").ready()
         try:
             nodes = [c.api.node(gpus=8) for _ in range(NODES)]
-            pods = [c.api.pod(milli(100)) for _ in range(CROWD)]
-            eventually(lambda: summary(c)["pods"]["pending"] == CROWD and summary(c)["nodes"] == NODES)
+            pods = [c.api.pod(milli(100)) for _ in range(PODS)]
+            eventually(lambda: summary(c)["pods"]["pending"] == PODS and summary(c)["nodes"] == NODES)
             alone = Filters(c, nodes)
             alone.start()
             time.sleep(3)
@@ -108,11 +108,11 @@ def main():
             eventually(lambda: summary(c)["pods"]["bound"] == errors.count(""), "the watch")
         finally:
             c.stop()
-    least_ms = math.ceil(CROWD / CONNECTIONS) * DELAY_MS
-    print(f"{CROWD} binds at once, {NODES} nodes, {DELAY_MS} ms for each Binding, load average {os.getloadavg()[0]:.0f}")
+    least_ms = math.ceil(PODS / CONNECTIONS) * DELAY_MS
+    print(f"{PODS} binds at once, {NODES} nodes, {DELAY_MS} ms for each Binding, load average {os.getloadavg()[0]:.0f}")
     print(f"answered {len(errors)}, bound {errors.count('')}, others {sorted(set(errors) - {''})}")
-    print(f"last answer after {max(took):.0f} ms of at least {least_ms}: {(max(took) - least_ms) / CROWD:.2f} ms a bind")
-    print(f"CPU {1000 * cpu / CROWD:.2f} ms a bind, the filters beside it included")
+    print(f"last answer after {max(took):.0f} ms of at least {least_ms}: {(max(took) - least_ms) / PODS:.2f} ms a bind")
+    print(f"CPU {1000 * cpu / PODS:.2f} ms a bind, the filters beside it included")
     print(f"RSS {before['VmRSS']:.1f} MB before, {after['VmHWM']:.1f} MB at most")
     for name, ms in (("alone", alone_ms), ("beside", beside_ms)):
         print(f"filter {name}: p50 {quantile(ms, 0.5):.2f} ms, p99 {quantile(ms, 0.99):.2f} ms of {len(ms)}")

@@ -226,19 +226,19 @@ static void part_event(struct micro *m)
 }
 
 /* A pod without GPUs comes; beyond those there are, it is seen again. */
-static void part_event_light(struct micro *m)
+static void part_event_cpu_only(struct micro *m)
 {
-    enum { LIGHT_PODS = 100000 };
+    enum { CPU_ONLY_PODS = 100000 };
 
     strbuf_reset(&m->event);
-    bench_write_light(&m->event, &m->cluster, m->round * 7919 % LIGHT_PODS, m->round + 2);
+    bench_write_cpu_only(&m->event, &m->cluster, m->round * 7919 % CPU_ONLY_PODS, m->round + 2);
     feed_pod(m);
 }
 
-static void part_write_light(struct micro *m)
+static void part_write_cpu_only(struct micro *m)
 {
     strbuf_reset(&m->event);
-    bench_write_light(&m->event, &m->cluster, m->round, m->round + 2);
+    bench_write_cpu_only(&m->event, &m->cluster, m->round, m->round + 2);
 }
 
 static void part_write_event(struct micro *m)
@@ -268,7 +268,7 @@ static void part_check(struct micro *m)
 }
 
 /* All of the ledger as /state reads it. */
-static void part_walk(struct micro *m)
+static void part_iterator(struct micro *m)
 {
     const struct snapshot_iterator_filter all = {0};
     struct arena a;
@@ -298,10 +298,10 @@ static const struct part {
     {"reserve", part_reserve},
     {"event", part_event},
     {"write-event", part_write_event},
-    {"event-light", part_event_light},
-    {"write-light", part_write_light},
+    {"event-cpu-only", part_event_cpu_only},
+    {"write-cpu-only", part_write_cpu_only},
     {"snapshot", part_snapshot},
-    {"walk", part_walk},
+    {"iterator", part_iterator},
     {"check", part_check},
 };
 

@@ -85,7 +85,7 @@ func TestFourTwoSliceInstancesOfAnA100AreImpossible(t *testing.T) {
 	c.sound()
 }
 
-func TestAWishInMemoryGetsTheSmallestInstanceAndSharesGetNone(t *testing.T) {
+func TestARequestForMemoryGetsTheSmallestInstanceAndSharesGetNone(t *testing.T) {
 	c := newCluster(t, migNode("memory", "3g.20gb@4 2g.10gb@2 1g.5gb@0", "-"))
 	c.install(annotationsOnly)
 	for _, x := range []struct{ name, memory, want string }{

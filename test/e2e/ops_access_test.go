@@ -70,12 +70,12 @@ func TestOpsAreReadByThoseWhomTheClusterAllows(t *testing.T) {
 	} {
 		t.Run(v.folder, func(t *testing.T) {
 			t.Parallel()
-			opsStory(t, v.folder, v.reader, v.kubeconfig)
+			opsAccess(t, v.folder, v.reader, v.kubeconfig)
 		})
 	}
 }
 
-func opsStory(t *testing.T, folder, reader string, makeKubeconfig func() (string, error)) {
+func opsAccess(t *testing.T, folder, reader string, makeKubeconfig func() (string, error)) {
 	ctx := context.Background()
 	kubeconfig, err := makeKubeconfig()
 	if err != nil {

@@ -44,7 +44,7 @@ static void check_gpu_request(const struct notation *n, const struct gpu_request
     case GPU_REQUEST_KIND__MAX:
         break;
     }
-    fuzz_fail(__FILE__, __LINE__, "not a kind of request");
+    fuzz_fail(__FILE__, __LINE__, "not a kind of gpu_request");
 }
 
 static void check_charge(const struct gpu_request *w)

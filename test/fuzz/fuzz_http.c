@@ -35,7 +35,7 @@ static struct cluster_model {
     struct canned cluster;
     struct store *empty; /* never synced: for the binder */
     struct kube_client *client;
-    struct policy_set *empty_book;
+    struct policy_set *empty_policies;
     struct verbs verbs;
     struct ops ops;
     struct health health;
@@ -45,7 +45,7 @@ static struct cluster_model {
     struct httpd_server *server;
 } w;
 
-static struct policy_set *book_of(const struct ingest *facts)
+static struct policy_set *policies_of(const struct ingest *facts)
 {
     const struct rules *rules;
 
@@ -73,10 +73,10 @@ static void cluster_model_start(void)
     signal(SIGPIPE, SIG_IGN);
     canned_init(&w.cluster);
     w.empty = store_new(&limits, clock_system());
-    w.empty_book = book_of(&(struct ingest){.store = w.empty, .policy = policy_defaults()});
+    w.empty_policies = policies_of(&(struct ingest){.store = w.empty, .policy = policy_defaults()});
     FUZZ_CHECK(kube_client_new(&nobody, &(struct kube_client_options){0}, &w.client, NULL) == 0);
-    FUZZ_CHECK(binder_new(w.empty_book, w.client, clock_system(), NULL, &options, &w.verbs.binder, NULL) == 0);
-    w.verbs.book = book_of(&w.cluster.ingest);
+    FUZZ_CHECK(binder_new(w.empty_policies, w.client, clock_system(), NULL, &options, &w.verbs.binder, NULL) == 0);
+    w.verbs.policies = policies_of(&w.cluster.ingest);
     w.verbs.clock = clock_system();
     verbs_routes(&w.verbs, w.verb_routes);
     w.slot = config_slot_new(config_defaults(), "fgpu.yaml", 0);

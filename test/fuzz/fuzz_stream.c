@@ -22,7 +22,7 @@ enum cut { WHOLE, BYTES, RANDOM };
 
 struct run {
     struct store *store;
-    struct policy_set *book;
+    struct policy_set *policies;
     struct feed feed;
     struct reflector_handler to_store;
     struct reflector *reflector;
@@ -147,8 +147,8 @@ static void run_init(struct run *r, enum kube_resource resource, uint64_t cut_se
     rng_init(&r->rng, 1);
     rng_init(&r->cut_rng, cut_seed);
     FUZZ_CHECK(rules_new(&facts, 1, NULL, NULL, &rules, NULL) == 0);
-    r->book = policy_set_new(rules);
-    feed_init(&r->feed, r->book, resource);
+    r->policies = policy_set_new(rules);
+    feed_init(&r->feed, r->policies, resource);
     r->to_store = feed_handler(&r->feed);
     r->reflector = reflector_new(resource, &handler, &r->rng);
 }
@@ -157,7 +157,7 @@ static void run_fini(struct run *r)
 {
     reflector_free(r->reflector);
     feed_fini(&r->feed);
-    policy_set_free(r->book);
+    policy_set_free(r->policies);
     store_free(r->store);
     strbuf_fini(&r->scenario);
 }

@@ -5,7 +5,6 @@
 #include "fuzz.h"
 
 #include "routes/wire.h"
-#include "routes/wire_preempt.h"
 #include "support/canned.h"
 #include "support/read_json.h"
 
@@ -167,7 +166,7 @@ static void prioritize(const struct extender_args *args, struct arena *a)
     }
     FUZZ_CHECK(n == distinct_names(args));
     cJSON_Delete(c);
-    store_unhold(cluster.store, args->pod.uid);
+    store_tentative_end(cluster.store, args->pod.uid);
     strbuf_fini(&reply);
 }
 

@@ -331,8 +331,8 @@ class Fgpu(Process):
         """/state without what may differ between two readings, or two processes, that know the same."""
         s = self.state()
         text = json.dumps({k: s[k] for k in ("summary", "nodes", "conflicts", "pending")})
-        # the fragmentation is of an earlier moment, which it names; the mix is what this process has seen
-        history = ("since", "fragmentation", "mix", "doubleBookedGpus", "foreignDecisions")
+        # the fragmentation is of an earlier moment, which it names; the histogram is what this process has seen
+        history = ("since", "fragmentation", "demandHistogram", "mix", "doubleBookedGpus", "foreignDecisions")
         return json.loads(text, object_hook=lambda d: {k: v for k, v in d.items() if k not in history})
 
     def node_state(self, name):

@@ -36,7 +36,7 @@ def server_pair(ca):
     return ca.issue("server", SAN)
 
 
-class Fronted:
+class Fixture:
     def __init__(self, api, directory):
         self.api, self.directory, self.stops = api, directory, []
 
@@ -66,8 +66,8 @@ class Fronted:
 
 
 @pytest.fixture
-def fronted(api, tmp_path):
-    r = Fronted(api, tmp_path)
+def fixture(api, tmp_path):
+    r = Fixture(api, tmp_path)
     yield r
     r.stop()
 
@@ -86,17 +86,17 @@ def events(f, event):
     return f.metrics()[f'fgpu_credentials_events_total{{event="{event}"}}']
 
 
-def test_token__file_replaced_then_401__read_again_at_once_without_a_pause(fronted, ca, server_pair, tmp_path):
+def test_token__file_replaced_then_401__read_again_at_once_without_a_pause(fixture, ca, server_pair, tmp_path):
     token = tmp_path / "token"
     token.write_text("one")
-    front = fronted.front(server_pair, tokens={"one"})
-    f = fronted.fgpu({"tokenFile": str(token)}, **{"certificate-authority": str(ca.cert)})
-    fronted.sees_news(f)
+    front = fixture.front(server_pair, tokens={"one"})
+    f = fixture.fgpu({"tokenFile": str(token)}, **{"certificate-authority": str(ca.cert)})
+    fixture.sees_news(f)
     replace(token, "two")
     front.tokens = {"two"}
     before = len(front.requests)
     front.drop()
-    fronted.sees_news(f)
+    fixture.sees_news(f)
     after = front.requests[before:]
     assert [r["token"] for r in after if r["status"] is None][0] == "Bearer two"
     assert 1 <= front.rejected <= 3, "one try for each of the three watches"
@@ -105,12 +105,12 @@ def test_token__file_replaced_then_401__read_again_at_once_without_a_pause(front
     assert f.metrics()["fgpu_relists_total{resource=\"nodes\"}"] <= 1, "a 401 is no reason to list again"
 
 
-def test_token__rejected_for_good__not_ready_few_requests_then_well_again(fronted, ca, server_pair, tmp_path):
+def test_token__rejected_for_good__not_ready_few_requests_then_well_again(fixture, ca, server_pair, tmp_path):
     token = tmp_path / "token"
     token.write_text("one")
-    front = fronted.front(server_pair, tokens={"one"})
-    f = fronted.fgpu({"tokenFile": str(token)}, **{"certificate-authority": str(ca.cert)})
-    fronted.sees_news(f)
+    front = fixture.front(server_pair, tokens={"one"})
+    f = fixture.fgpu({"tokenFile": str(token)}, **{"certificate-authority": str(ca.cert)})
+    fixture.sees_news(f)
     front.tokens = set()
     front.drop()
     eventually(lambda: credentials_check(f) == 500, "/readyz/credentials to fail")
@@ -122,11 +122,11 @@ def test_token__rejected_for_good__not_ready_few_requests_then_well_again(fronte
     assert front.rejected - before <= time.monotonic() - begun + 1
     front.tokens = {"one"}
     eventually(lambda: credentials_check(f) == 200, "the credentials to work again")
-    fronted.sees_news(f)
+    fixture.sees_news(f)
     assert f.metrics()["fgpu_credentials_usable"] == 1
 
 
-def test_certificates__rotated_by_a_swapped_link__used_without_a_restart(fronted, ca, server_pair, tmp_path):
+def test_certificates__rotated_by_a_swapped_link__used_without_a_restart(fixture, ca, server_pair, tmp_path):
     """Both sides get new authorities, by the way in which ConfigMaps and Secrets change."""
     other = Authority(tmp_path / "other", "other")
 
@@ -142,54 +142,54 @@ def test_certificates__rotated_by_a_swapped_link__used_without_a_restart(fronted
     publish("1", ca)
     for name in ("ca.crt", "tls.crt", "tls.key"):
         (tmp_path / name).symlink_to(f"..data/{name}")
-    front = fronted.front(server_pair, client_ca=ca.cert)
-    f = fronted.fgpu({"client-certificate": "tls.crt", "client-key": "tls.key"}, **{"certificate-authority": "ca.crt"})
-    fronted.sees_news(f)
+    front = fixture.front(server_pair, client_ca=ca.cert)
+    f = fixture.fgpu({"client-certificate": "tls.crt", "client-key": "tls.key"}, **{"certificate-authority": "ca.crt"})
+    fixture.sees_news(f)
     assert set(front.subjects()) == {"ca-client-1"}
     publish("2", other)
     front.present(other.issue("server", SAN), other.cert)
     front.drop()
-    fronted.sees_news(f)
+    fixture.sees_news(f)
     subjects = front.subjects()  # the old certificate may come until the connections are dropped, and never after
     turn = subjects.index("other-client-2")
     assert set(subjects[:turn]) == {"ca-client-1"} and set(subjects[turn:]) == {"other-client-2"}
     assert events(f, "renewed") == 1
 
 
-def test_kubeconfig__everything_as_data_and_another_server_name__works(fronted, ca):
+def test_kubeconfig__everything_as_data_and_another_server_name__works(fixture, ca):
     cert, key = ca.issue("data-client")
-    front = fronted.front(ca.issue("named", "subjectAltName=DNS:kube.example"), client_ca=ca.cert, tokens={"literal"})
-    f = fronted.fgpu({"client-certificate-data": base64_of(cert), "client-key-data": base64_of(key), "token": "literal"},
+    front = fixture.front(ca.issue("named", "subjectAltName=DNS:kube.example"), client_ca=ca.cert, tokens={"literal"})
+    f = fixture.fgpu({"client-certificate-data": base64_of(cert), "client-key-data": base64_of(key), "token": "literal"},
                  **{"certificate-authority-data": base64_of(ca.cert), "tls-server-name": "kube.example"})
-    fronted.sees_news(f)
+    fixture.sees_news(f)
     assert set(front.subjects()) == {"ca-data-client"}
 
 
-def test_server__not_of_the_given_authority__nothing_is_sent_to_it(fronted, server_pair, tmp_path):
+def test_server__not_of_the_given_authority__nothing_is_sent_to_it(fixture, server_pair, tmp_path):
     other = Authority(tmp_path / "other", "other")
-    front = fronted.front(server_pair, tokens={"one"})
-    f = fronted.fgpu({"token": "one"}, **{"certificate-authority": str(other.cert)})
+    front = fixture.front(server_pair, tokens={"one"})
+    f = fixture.fgpu({"token": "one"}, **{"certificate-authority": str(other.cert)})
     eventually(lambda: sum(n for series, n in f.metrics().items() if series.startswith("fgpu_api_requests_total{")
                            and 'resource="nodes"' in series and 'code="0"' in series) >= 2, "two tries")
     assert front.requests == []
     assert "INSECURE" not in f.log()
 
 
-def test_server__insecure_skip_tls_verify__works_and_says_so_loudly(fronted, server_pair):
-    fronted.front(server_pair, tokens={"one"})
-    f = fronted.fgpu({"token": "one"}, **{"insecure-skip-tls-verify": True})
-    fronted.sees_news(f)
+def test_server__insecure_skip_tls_verify__works_and_says_so_loudly(fixture, server_pair):
+    fixture.front(server_pair, tokens={"one"})
+    f = fixture.fgpu({"token": "one"}, **{"insecure-skip-tls-verify": True})
+    fixture.sees_news(f)
     assert "INSECURE: the kubeconfig has insecure-skip-tls-verify" in f.log()
 
 
-def test_proxy__of_the_kubeconfig__is_used_and_the_environments_is_not(fronted, ca, server_pair, monkeypatch):
+def test_proxy__of_the_kubeconfig__is_used_and_the_environments_is_not(fixture, ca, server_pair, monkeypatch):
     proxy = Proxy()
-    fronted.stops.append(proxy.stop)
-    fronted.front(server_pair, tokens={"one"})
+    fixture.stops.append(proxy.stop)
+    fixture.front(server_pair, tokens={"one"})
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:1")
-    f = fronted.fgpu({"token": "one"}, **{"certificate-authority": str(ca.cert),
+    f = fixture.fgpu({"token": "one"}, **{"certificate-authority": str(ca.cert),
                                       "proxy-url": f"http://user:hush@127.0.0.1:{proxy.port}"})
-    fronted.sees_news(f)
+    fixture.sees_news(f)
     assert proxy.connects and all(m == "CONNECT" for m, _, _ in proxy.connects)
     assert all("Proxy-Authorization: Basic" in head and "Bearer" not in head for _, _, head in proxy.connects)
     assert "hush" not in f.log()
@@ -221,12 +221,12 @@ sed "s/%d/$(grep -c . runs)/" status
                          "env": [{"name": "PLUGIN_ENV", "value": "canary-env"}], **more}}
 
 
-def test_exec__token__run_once_and_again_after_a_401(fronted, ca, server_pair, tmp_path):
+def test_exec__token__run_once_and_again_after_a_401(fixture, ca, server_pair, tmp_path):
     plugin = Plugin(tmp_path)
     plugin.answer(token="token-%d")
-    front = fronted.front(server_pair, tokens={"token-1"})
-    f = fronted.fgpu(plugin.user(provideClusterInfo=True), **{"certificate-authority": str(ca.cert)})
-    fronted.sees_news(f)
+    front = fixture.front(server_pair, tokens={"token-1"})
+    f = fixture.fgpu(plugin.user(provideClusterInfo=True), **{"certificate-authority": str(ca.cert)})
+    fixture.sees_news(f)
     first, = plugin.runs()
     argument, env, info = first.split("canary-env")[0].strip(), "canary-env", first.split("canary-env")[1]
     assert argument == "an argument" and env == "canary-env"
@@ -234,33 +234,33 @@ def test_exec__token__run_once_and_again_after_a_401(fronted, ca, server_pair, t
         "cluster": {"server": front.url, "certificate-authority-data": base64_of(ca.cert)}, "interactive": False}}
     front.tokens = {"token-2"}
     front.drop()
-    fronted.sees_news(f)
+    fixture.sees_news(f)
     assert len(plugin.runs()) == 2
     assert events(f, "plugin_run") == 2 and events(f, "plugin_failed") == 0
 
 
-def test_exec__certificate_that_expires__renewed_before_its_end(fronted, ca, server_pair, tmp_path):
+def test_exec__certificate_that_expires__renewed_before_its_end(fixture, ca, server_pair, tmp_path):
     plugin = Plugin(tmp_path)
     (cert, key), (cert2, key2) = ca.issue("exec-1"), ca.issue("exec-2")
     soon = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 4))
     plugin.answer(clientCertificateData=cert.read_text(), clientKeyData=key.read_text(), expirationTimestamp=soon)
-    front = fronted.front(server_pair, client_ca=ca.cert)
-    f = fronted.fgpu(plugin.user(), **{"certificate-authority": str(ca.cert)})
-    fronted.sees_news(f)
+    front = fixture.front(server_pair, client_ca=ca.cert)
+    f = fixture.fgpu(plugin.user(), **{"certificate-authority": str(ca.cert)})
+    fixture.sees_news(f)
     plugin.answer(clientCertificateData=cert2.read_text(), clientKeyData=key2.read_text())
     eventually(lambda: len(plugin.runs()) == 2, "the second run")
     eventually(lambda: events(f, "renewed") == 1, "the new certificate")
     front.drop()
-    fronted.sees_news(f)
+    fixture.sees_news(f)
     assert front.subjects()[0] == "ca-exec-1" and front.subjects()[-1] == "ca-exec-2"
     assert credentials_check(f) == 200
 
 
-def test_exec__slow_then_failing__verbs_and_health_answer_all_the_while(fronted, ca, server_pair, tmp_path):
+def test_exec__slow_then_failing__verbs_and_health_answer_all_the_while(fixture, ca, server_pair, tmp_path):
     plugin = Plugin(tmp_path)
     (tmp_path / "hold").touch()
-    fronted.front(server_pair, tokens={"token-2"})
-    f = fronted.fgpu(plugin.user(installHint="ask the platform team"), **{"certificate-authority": str(ca.cert)})
+    fixture.front(server_pair, tokens={"token-2"})
+    f = fixture.fgpu(plugin.user(installHint="ask the platform team"), **{"certificate-authority": str(ca.cert)})
     eventually(lambda: len(plugin.runs()) == 1, "the plugin to run")
     answer = f.post("filter", {"Pod": {"metadata": {"name": "p", "namespace": "n", "uid": "u"}, "spec": {}},
                                "NodeNames": ["a"]})
@@ -271,14 +271,14 @@ def test_exec__slow_then_failing__verbs_and_health_answer_all_the_while(fronted,
     eventually(lambda: credentials_check(f) == 500, "/readyz/credentials to fail")
     assert "No credentials for the API server" in f.log()
     plugin.answer(token="token-2")
-    fronted.sees_news(f)
+    fixture.sees_news(f)
 
 
-def test_exec__slow_at_the_end__fgpu_stops_and_leaves_no_child(fronted, ca, server_pair, tmp_path):
+def test_exec__slow_at_the_end__fgpu_stops_and_leaves_no_child(fixture, ca, server_pair, tmp_path):
     plugin = Plugin(tmp_path)
     (tmp_path / "hold").touch()
-    fronted.front(server_pair)
-    f = fronted.fgpu(plugin.user(), **{"certificate-authority": str(ca.cert)})
+    fixture.front(server_pair)
+    f = fixture.fgpu(plugin.user(), **{"certificate-authority": str(ca.cert)})
     eventually(lambda: len(plugin.runs()) == 1, "the plugin to run")
     f.stop()
     eventually(lambda: str(plugin.path) not in commands(), "the plugin to be gone")
@@ -296,14 +296,14 @@ def commands():
     return text
 
 
-def test_secrets__whatever_happens__never_in_log_state_configz_or_metrics(fronted, ca, server_pair, tmp_path):
+def test_secrets__whatever_happens__never_in_log_state_configz_or_metrics(fixture, ca, server_pair, tmp_path):
     plugin = Plugin(tmp_path)
     secret = unique("canary-token")
     cert, key = ca.issue("canary")
     plugin.answer(token=secret, clientCertificateData=cert.read_text(), clientKeyData=key.read_text())
-    front = fronted.front(server_pair, client_ca=ca.cert, tokens={secret})
-    f = fronted.fgpu(plugin.user(), config="logging:\n  verbosity: 10\n", **{"certificate-authority": str(ca.cert)})
-    fronted.sees_news(f)
+    front = fixture.front(server_pair, client_ca=ca.cert, tokens={secret})
+    f = fixture.fgpu(plugin.user(), config="logging:\n  verbosity: 10\n", **{"certificate-authority": str(ca.cert)})
+    fixture.sees_news(f)
     front.tokens = set()
     front.drop()
     eventually(lambda: credentials_check(f) == 500, "the credentials to be rejected")

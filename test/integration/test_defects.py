@@ -62,11 +62,11 @@ def test_B2_pod_without_a_gpu_request__not_failed_at_bind(tmp_path):
 
 def test_B3_unequal_shapes_on_a_full_node__equal_answers(cluster, api, fgpu):
     node = cluster.node(gpus=1)
-    for asked in (600, 610):
-        assert fgpu.fits(pod_object("p", limits=milli(asked)), [node]) == [node]
+    for milli_each in (600, 610):
+        assert fgpu.fits(pod_object("p", limits=milli(milli_each)), [node]) == [node]
     assert fgpu.schedule(api.pod(milli(500)), [node]) == node
-    for asked in (600, 610):
-        assert fgpu.fits(pod_object("p", limits=milli(asked)), [node]) == []
+    for milli_each in (600, 610):
+        assert fgpu.fits(pod_object("p", limits=milli(milli_each)), [node]) == []
 
 
 def test_B4_pods_with_impossible_indexes_at_start__no_crash_and_counted_everywhere(own):

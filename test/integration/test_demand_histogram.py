@@ -3,8 +3,8 @@ from objects import milli
 from processes import eventually
 
 
-def mix(fgpu):
-    whole, summary = fgpu.state()["summary"]["mix"], fgpu.summary()["mix"]
+def histogram(fgpu):
+    whole, summary = fgpu.state()["summary"]["demandHistogram"], fgpu.summary()["demandHistogram"]
     assert whole == summary
     return whole
 
@@ -13,15 +13,15 @@ def kinds(m):
     return {(s["count"], s.get("kind"), s.get("milli"), s.get("models")): s["weight"] for s in m["shapes"]}
 
 
-def test_mix__pods_come_and_fgpu_restarts__what_runs_is_learned_again(own):
+def test_demand_histogram__pods_come_and_fgpu_restarts__what_runs_is_learned_again(own):
     nodes = [own.node(gpus=4) for _ in range(2)]
-    assert mix(own.fgpu) == {"arrived": 0, "departed": 0, "churnPermille": 0, "kinds": 0, "weight": 0, "shapes": []}
+    assert histogram(own.fgpu) == {"arrived": 0, "departed": 0, "churnPermille": 0, "kinds": 0, "weight": 0, "shapes": []}
     for _ in range(6):
         assert own.fgpu.schedule(own.api.pod(milli(300)), nodes)
     assert own.fgpu.schedule(own.api.pod({"fgpu.io/gpu-count": 2}), nodes)
     assert own.fgpu.schedule(own.api.pod(milli(700), {"fgpu.io/gpu-model": "!T4"}), nodes)
     eventually(lambda: own.fgpu.summary()["pods"]["bound"] == 8, "the watch to catch up")
-    before = mix(own.fgpu)
+    before = histogram(own.fgpu)
     assert (before["arrived"], before["departed"]) == (8, 0)
     prices = before.pop("prices")
     assert {s["good"] for s in prices["scarce"]} <= {"hosts", "places", "size"} and prices["unseenPermille"] <= 30
@@ -30,11 +30,11 @@ def test_mix__pods_come_and_fgpu_restarts__what_runs_is_learned_again(own):
     assert [s["permille"] for s in before["shapes"]] == [750, 125, 125] and before["weight"] == 8 * 1024
 
     waits = own.api.pod(milli(900))
-    eventually(lambda: mix(own.fgpu)["arrived"] == 9, "the pod that waits to be counted")
+    eventually(lambda: histogram(own.fgpu)["arrived"] == 9, "the pod that waits to be counted")
     own.api.delete_pod(waits)
     own.fgpu.kill()
     own.restarted()
     own.fgpu.ready()
-    after = mix(own.fgpu)
+    after = histogram(own.fgpu)
     assert "prices" not in after  # nothing has been decided yet
     assert after == before        # the pod that never ran is forgotten

@@ -1,4 +1,4 @@
-"""The stories of `fgpu demo --scenario`: every claim of every scene must come true, quickly too; and how fgpu finds
+"""The scenarios of `fgpu demo --scenario`: every claim of every scene must come true, quickly too; and how fgpu finds
 fgpu-demo, the program that tells them."""
 import os
 import re
@@ -63,6 +63,17 @@ def test_fgpu_demo__cannot_be_run__says_why(tmp_path):
     p = run(alone, "demo", "--help")
     assert p.returncode == 1 and p.stdout == ""
     assert p.stderr.startswith(f"fgpu demo: cannot run {tmp_path}/fgpu-demo: Permission denied"), p.stderr
+
+
+@pytest.mark.parametrize("put", [os.symlink, os.link, shutil.copy])
+def test_fgpu_demo__is_fgpu_itself__refused(tmp_path, put):
+    """fgpu would start itself, for ever."""
+    alone = shutil.copy(BINARY, tmp_path / "fgpu")
+    put(alone, tmp_path / "fgpu-demo")
+    p = subprocess.run([alone, "demo", "--help"], capture_output=True, text=True, timeout=PATIENCE_S, preexec_fn=die_with_parent)
+    assert p.returncode == 1 and p.stdout == ""
+    assert p.stderr == (f"fgpu demo: {tmp_path}/fgpu-demo is fgpu itself, not the demonstration; scripts/build makes the "
+                        "program that belongs there\n")
 
 
 def test_fgpu_demo__fgpu_called_through_a_link__found_beside_the_file_itself(tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import json
 import random
 
 from configured import START, Configured
-from judge import Load, gpu_request
+from judge import Load, gpu_request as request_of
 from objects import assignment, device, node_name, node_object, unique
 from processes import Cluster, eventually
 from test_windows import CLOSED, window
@@ -79,7 +79,7 @@ def limit(pod, name):
 
 def load_of(pod, capacity):
     load = FORMS[pod["metadata"]["annotations"]["form"]][1]
-    return load(capacity) if load else gpu_request(pod)[1](capacity)
+    return load(capacity) if load else request_of(pod)[1](capacity)
 
 
 def judged(made, pods):

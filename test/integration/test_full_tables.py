@@ -61,3 +61,12 @@ def fill_and_go_on(c):
     check_no_overcommit(api)
     assert fgpu.audit()["result"] == "clean", "who is turned away is missed by nobody"
     c.check()
+
+    # A restart meets all of it at once, in whatever order the two first lists arrive.
+    fgpu.kill()
+    fgpu = c.restarted().ready()
+    eventually(lambda: on_node(fgpu, late) and uid(hidden) in on_node(fgpu, late), "the hidden pod in the first lists")
+    assert fgpu.fits(api.pod(whole(1)), [late, empty]) == [], "both GPUs are in use"
+    eventually(lambda: fgpu.schedule(api.pod(milli(100)), [known]) == known, "a known node to take pods")
+    check_no_overcommit(api)
+    c.check()

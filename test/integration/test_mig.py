@@ -69,7 +69,7 @@ def test_seven_1g__resource_and_annotation__seven_pods_with_an_instance_each(clu
     eventually(lambda: len(held(fgpu.node_state(node))) == 7, "the watch")
     check_state(fgpu)
     gpu = fgpu.node_state(node)["gpus"][0]
-    assert gpu["mig"] == {"family": "a100-40gb", "slots": 8, "occupied": list(range(7)), "room": {}}
+    assert gpu["mig"] == {"family": "a100-40gb", "slots": 8, "occupied": list(range(7)), "residual": {}, "room": {}}
     assert gpu["milli"]["capacity"] == gpu["memMib"]["capacity"] == 0
     api.delete_pod(pods[3])
     eventually(lambda: fgpu.fits(pod_object("p", limits=mig("1g.5gb")), [node]), "room")
@@ -105,7 +105,7 @@ def test_parts_of_gpus_and_whole_ones__never_on_an_instance(cluster, api, fgpu):
         assert refused(fgpu, node, limits) == "GPUs are cut into MIG instances"
         assert refused(fgpu, empty, limits) == "GPUs are in MIG mode and nobody has made instances"
     assert refused(fgpu, empty, mig("1g.5gb")) == "GPUs are in MIG mode and nobody has made instances"
-    assert fgpu.node_state(empty)["gpus"][0]["mig"]["room"] == {
+    assert fgpu.node_state(empty)["gpus"][0]["mig"]["residual"] == {
         "1g.5gb": 7, "1g.5gb+me": 1, "1g.10gb": 4, "2g.10gb": 3, "3g.20gb": 2, "4g.20gb": 1, "7g.40gb": 1}
     check_state(fgpu)
 

@@ -10,7 +10,7 @@ from judge import check_no_overcommit, loads, loads_in_state
 from objects import device, inventory, mem, milli, node_name, whole
 from processes import eventually
 
-GPU_REQUESTS = [milli(100), milli(300), milli(600), milli(1000), mem(8192), mem(65536), whole(1),
+LIMITS = [milli(100), milli(300), milli(600), milli(1000), mem(8192), mem(65536), whole(1),
           {"fgpu.io/gpu-milli": 400, "fgpu.io/gpu-count": 2}, {"fgpu.io/gpu-milli": 100, "fgpu.io/gpu-memory-mib": 40000}]
 
 
@@ -28,14 +28,14 @@ def machine(own):
         def nodes(self, gpus):
             self.nodes = [own.node(gpus=gpus) for _ in range(2)]
 
-        @rule(gpu_request=st.sampled_from(GPU_REQUESTS))
-        def create(self, gpu_request):
-            self.pending.append(api.pod(gpu_request))
+        @rule(limits=st.sampled_from(LIMITS))
+        def create(self, limits):
+            self.pending.append(api.pod(limits))
 
-        @rule(gpu_request=st.sampled_from(GPU_REQUESTS), data=st.data())
-        def bypass(self, gpu_request, data):
+        @rule(limits=st.sampled_from(LIMITS), data=st.data())
+        def bypass(self, limits, data):
             """Somebody else puts a pod on a node; its devices are unknown."""
-            self.bound.append(api.pod(gpu_request, nodeName=data.draw(st.sampled_from(self.nodes))))
+            self.bound.append(api.pod(limits, nodeName=data.draw(st.sampled_from(self.nodes))))
 
         @precondition(lambda self: self.pending)
         @rule(data=st.data(), fault=st.sampled_from([None, None, None, "close-after", "fail-after"]))
@@ -80,13 +80,13 @@ def machine(own):
             api.patch(f"/api/v1/nodes/{node}", {"metadata": {"annotations": inventory(gpus)}})
 
         @precondition(lambda self: self.bound)
-        @rule(data=st.data(), compact=st.booleans(), gpu_request=st.sampled_from(GPU_REQUESTS))
-        def change_while_not_watched(self, data, compact, gpu_request):
+        @rule(data=st.data(), compact=st.booleans(), limits=st.sampled_from(LIMITS))
+        def change_while_not_watched(self, data, compact, limits):
             api.faults(dropWatches=True)
             gone = data.draw(st.sampled_from(self.bound))
             self.bound.remove(gone)
             api.delete_pod(gone)
-            self.pending.append(api.pod(gpu_request))
+            self.pending.append(api.pod(limits))
             if compact:
                 api.faults(compact=True)
             # Both watches deliver something before they are cut again: one that ends at once counts as an error,

@@ -1,11 +1,19 @@
 """Health, /state, metrics, configuration, version; the demonstration; what the command line refuses."""
 import json
+import re
+import subprocess
 
 import pytest
 
 from judge import loads, loads_in_state
 from objects import mem, milli, pod_object, whole
-from processes import BINARY, ROOT, Connection, Process, eventually, request, run
+from processes import (BINARY, HEAD, ROOT, Connection, Process, die_with_parent, eventually, parse_metrics, request, run)
+
+
+KUBECONFIG = ("apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+              "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n"
+              "users: [{name: u, user: {}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n")
+ANY_ADDRESSES = [x for name in ("verbs", "ops", "health") for x in (f"--{name}-address", "127.0.0.1:0")]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -13,15 +21,34 @@ def lonely(tmp_path_factory):
     """fgpu serve --wait=false without an API server. It gives up after a while, during which the others run."""
     directory = tmp_path_factory.mktemp("lonely")
     kubeconfig = directory / "kubeconfig"
-    kubeconfig.write_text("apiVersion: v1\nkind: Config\ncurrent-context: c\n"
-                          "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n"
-                          "users: [{name: u, user: {}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n")
-    addresses = [x for name in ("verbs", "ops", "health") for x in (f"--{name}-address", "127.0.0.1:0")]
-    p = Process([str(BINARY), "serve", "--kubeconfig", str(kubeconfig), "--wait=false", "--signing-key", "off", *addresses],
+    kubeconfig.write_text(KUBECONFIG)
+    p = Process([str(BINARY), "serve", "--kubeconfig", str(kubeconfig), "--wait=false", "--signing-key", "off", *ANY_ADDRESSES],
                 directory / "serve.log")
     yield p
     if p.alive():
         p.process.kill()
+
+
+def test_log__nobody_reads_it__losses_are_counted(tmp_path):
+    """Who has the other end of stderr reads to the last listener, and then no more."""
+    kubeconfig, config = tmp_path / "kubeconfig", tmp_path / "fgpu.yaml"
+    kubeconfig.write_text(KUBECONFIG)
+    config.write_text(HEAD + "logging: {verbosity: 10}\n")
+    p = subprocess.Popen([str(BINARY), "serve", "--kubeconfig", str(kubeconfig), "--config", str(config), "--wait=false",
+                          "--signing-key", "off", *ANY_ADDRESSES], stderr=subprocess.PIPE, preexec_fn=die_with_parent)
+    try:
+        ports = {}
+        while len(ports) < 3:
+            found = re.search(rb'"Listening" listener="(\w+)" port=(\d+)', p.stderr.readline())
+            ports.update({found[1].decode(): int(found[2])} if found else {})
+
+        for _ in range(1000):  # a pipe takes 64 KiB
+            request(("127.0.0.1", ports["verbs"]), "POST", "/v1/prioritize", {"Pod": {}, "NodeNames": []})
+        text = request(("127.0.0.1", ports["ops"]), "GET", "/metrics").body.decode()
+        assert parse_metrics(text)["fgpu_log_dropped_total"] > 0
+    finally:
+        p.kill()
+        p.wait()
 
 
 def test_health__ready__kube_format(fgpu):

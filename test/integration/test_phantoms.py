@@ -127,7 +127,7 @@ def drop_slice(api, name):
     api.call("DELETE", f"{SLICES}/{name}")
 
 
-def standing(fgpu):
+def slices(fgpu):
     return fgpu.summary()["resourceSlices"]
 
 
@@ -142,7 +142,7 @@ def test_item_15_slices_before_the_start__closed_from_the_first_answer(lab):
     add_slice(lab.api, other, driver="compute-domain.nvidia.com")
     fgpu = ready(lab.start())
     assert (share(fgpu, lab.node), share(fgpu, other)) == (ELSEWHERE, "")
-    assert standing(fgpu) == {"state": "served", "nodes": 1, "note": ""}
+    assert slices(fgpu) == {"state": "served", "nodes": 1, "note": ""}
     assert "ResourceSlices publish" in fgpu.node_state(lab.node)["note"]
 
 
@@ -191,7 +191,7 @@ def test_item_15_older_api_server__the_version_it_has(lab, versions):
 def test_item_15_no_slices_served__means_none(lab):
     fgpu = ready(lab.start({"path": ANY_VERSION, "action": "fail", "status": 404, "times": 1000}))
     assert share(fgpu, lab.node) == ""
-    assert standing(fgpu) == {"state": "absent", "nodes": 0, "note": ""}
+    assert slices(fgpu) == {"state": "absent", "nodes": 0, "note": ""}
     lab.api.faults(clear=True)
     add_slice(lab.api, lab.node)
     fgpu.audit()  # asks again
@@ -202,13 +202,13 @@ def test_item_15_slices_forbidden__a_warning_and_nothing_closed(lab):
     add_slice(lab.api, lab.node)
     fgpu = ready(lab.start({"path": ANY_VERSION, "action": "fail", "status": 403, "times": 1000}))
     assert share(fgpu, lab.node) == ""
-    s = standing(fgpu)
+    s = slices(fgpu)
     assert s["state"] == "forbidden" and "list and watch" in s["note"]
     assert "may not list resourceslices" in fgpu.log()
     lab.api.faults(clear=True)
     fgpu.audit()  # asks again
     eventually(lambda: share(fgpu, lab.node) == ELSEWHERE, "shares to be refused, now that we may look")
-    assert standing(fgpu) == {"state": "served", "nodes": 1, "note": ""}
+    assert slices(fgpu) == {"state": "served", "nodes": 1, "note": ""}
 
 
 def test_item_15_slices_not_known_yet__not_ready(lab):

@@ -24,7 +24,7 @@ def answers(cluster, pods, names):
     return [(verb, body(verb, pod)) for pod in pods for verb in ("filter", "prioritize")]
 
 
-def test_candidate__answers__bit_identical_with_and_without(cluster_of_module):
+def test_shadow__answers__bit_identical_with_and_without(cluster_of_module):
     fgpu, api = cluster_of_module.fgpu, cluster_of_module.api
     names = [cluster_of_module.node(gpus=g) for g in (1, 2, 4, 4, 8)]
     for n in (100, 600, 300, 1000, 450):
@@ -32,10 +32,10 @@ def test_candidate__answers__bit_identical_with_and_without(cluster_of_module):
     pods = [pod_object(f"p{i}", limits=limits) for i, limits in enumerate(
         [milli(n) for n in (1, 50, 333, 500, 700, 1000, 2000, 1500)] + [mem(n) for n in (1, 4096, 70000)] + [whole(1)])]
     without = answers(cluster_of_module, pods, names)
-    assert "candidate" not in fgpu.summary()
+    assert "shadow" not in fgpu.summary()
     reconfigure(cluster_of_module, BASE % SHADOW)
     assert answers(cluster_of_module, pods, names) == without
-    report = eventually(lambda: (lambda s: s.get("candidate") if s.get("candidate", {}).get("compared") else None)(
+    report = eventually(lambda: (lambda s: s["shadow"] if s.get("shadow", {}).get("compared") and s["candidate"] == s["shadow"] else None)(
         fgpu.summary()), "a comparison")
     assert (report["nodeStrategy"], report["deviceStrategy"]) == ("spread", "spread")
     assert report["against"] == {"nodeStrategy": "binpack", "deviceStrategy": "binpack"}
@@ -48,14 +48,14 @@ def test_candidate__answers__bit_identical_with_and_without(cluster_of_module):
                for r in ("same", "other_gpus", "other_node", "not_compared")) == report["decisions"]
 
 
-def test_candidate__unknown_strategy__refused(cluster_of_module):
+def test_shadow__unknown_strategy__refused(cluster_of_module):
     (cluster_of_module.directory / "fgpu.yaml").write_text(HEAD + "packing: {candidate: {nodeStrategy: best}}\n")
     before = cluster_of_module.fgpu.metrics()['fgpu_config_reloads_total{outcome="invalid"}']
     cluster_of_module.fgpu.process.send_signal(signal.SIGHUP)
     eventually(lambda: cluster_of_module.fgpu.metrics()['fgpu_config_reloads_total{outcome="invalid"}'] > before, "a refusal")
 
 
-def test_candidate__rules_and_criteria__hold_on_both_sides(cluster_of_module):
+def test_shadow__rules_and_criteria__hold_on_both_sides(cluster_of_module):
     fgpu, api = cluster_of_module.fgpu, cluster_of_module.api
     names = [cluster_of_module.node(gpus=2, labels={"pool": "x"}) for _ in range(2)]
     assert fgpu.schedule(api.pod(milli(300)), names[:1])
@@ -68,7 +68,7 @@ def test_candidate__rules_and_criteria__hold_on_both_sides(cluster_of_module):
         def offered():
             assert fgpu.fits(pod_object("p", namespace=namespace, limits=milli(100)), names)
             return eventually(lambda: (lambda c: c["compared"] == n and c)(
-                fgpu.summary()["candidate"]), "a comparison", timeout_s=2)
+                fgpu.summary()["shadow"]), "a comparison", timeout_s=2)
         return eventually(offered, "a decision that is compared")
 
     def numbers(c):

@@ -105,10 +105,10 @@ class TlsFgpu(Fgpu):
 
 
 @pytest.fixture(scope="module")
-def tls(tmp_path_factory):
-    class Served:
+def cluster(tmp_path_factory):
+    class TlsCluster:
         pass
-    w = Served()
+    w = TlsCluster()
     w.directory = tmp_path_factory.mktemp("tls")
     w.ca, w.other = Authority(w.directory, "ca"), Authority(w.directory, "other")
     w.server = w.ca.issue("fgpu", "serverAuth")
@@ -123,11 +123,11 @@ def tls(tmp_path_factory):
     w.api.stop()
 
 
-def refused(tls, pair, address=None):
+def refused(cluster, pair, address=None):
     """A call that must not be answered; the exception it ended with."""
     with pytest.raises((ssl.SSLError, http.client.HTTPException, ConnectionError)) as e:
-        c = http.client.HTTPSConnection("127.0.0.1", (address or tls.fgpu.verbs)[1], timeout=60,
-                                        context=tls.fgpu.context(pair, tls.ca.cert))
+        c = http.client.HTTPSConnection("127.0.0.1", (address or cluster.fgpu.verbs)[1], timeout=60,
+                                        context=cluster.fgpu.context(pair, cluster.ca.cert))
         with contextlib.closing(c):
             c.request("POST", "/v1/filter", json.dumps({"Pod": pod_object("p"), "NodeNames": ["a"]}), HEADERS)
             c.getresponse()
@@ -136,12 +136,12 @@ def refused(tls, pair, address=None):
     return said.replace("tlsv13 alert ", "") if "alert" in said else None
 
 
-def test_scheduler__with_its_certificate__schedules(tls):
-    node = tls.api.node(gpus=2)
-    eventually(lambda: tls.fgpu.node_state(node), "the node")
-    pod = tls.api.pod(milli(300))
-    assert tls.fgpu.schedule(pod, [node]) == node
-    assert tls.api.get_pod(pod)["spec"]["nodeName"] == node
+def test_scheduler__with_its_certificate__schedules(cluster):
+    node = cluster.api.node(gpus=2)
+    eventually(lambda: cluster.fgpu.node_state(node), "the node")
+    pod = cluster.api.pod(milli(300))
+    assert cluster.fgpu.schedule(pod, [node]) == node
+    assert cluster.api.get_pod(pod)["spec"]["nodeName"] == node
 
 
 def test_item17_bind__log_line__has_the_name_in_the_callers_certificate(tmp_path):
@@ -164,73 +164,73 @@ def test_item17_bind__log_line__has_the_name_in_the_callers_certificate(tmp_path
 
 
 @pytest.mark.parametrize("listener", ["verbs", "ops"])
-def test_caller__without_the_right_certificate__never_answered(tls, listener):
+def test_caller__without_the_right_certificate__never_answered(cluster, listener):
     """The eight kinds are tried in the unit tests; openssl's client sees a word of each group."""
-    address = getattr(tls.fgpu, listener)
-    before = tls.fgpu.metrics()
+    address = getattr(cluster.fgpu, listener)
+    before = cluster.fgpu.metrics()
     for pair, alert, reason in [
             (None, "certificate required", "no-certificate"),
-            (tls.other.issue(NAME, "clientAuth"), "unknown ca", "bad-certificate"),
-            (tls.ca.issue(NAME, "serverAuth"), "bad certificate", "bad-certificate"),
-            (tls.ca.issue("kubelet", "clientAuth"), "access denied", "name-not-allowed")]:
-        said = refused(tls, pair, address)
+            (cluster.other.issue(NAME, "clientAuth"), "unknown ca", "bad-certificate"),
+            (cluster.ca.issue(NAME, "serverAuth"), "bad certificate", "bad-certificate"),
+            (cluster.ca.issue("kubelet", "clientAuth"), "access denied", "name-not-allowed")]:
+        said = refused(cluster, pair, address)
         assert said is None or alert in said
         series = f'fgpu_http_connections_dropped_total{{listener="{listener}",reason="{reason}"}}'
-        eventually(lambda series=series: tls.fgpu.metrics()[series] > before[series], series)
+        eventually(lambda series=series: cluster.fgpu.metrics()[series] > before[series], series)
     series = 'fgpu_requests_total{verb="filter",outcome="not_ours"}'
-    assert tls.fgpu.metrics().get(series, 0) == before.get(series, 0)
-    assert re.search(rf'"Refused a TLS client" listener="{listener}" peer="127\.0\.0\.1:\d+" reason="', tls.fgpu.log())
+    assert cluster.fgpu.metrics().get(series, 0) == before.get(series, 0)
+    assert re.search(rf'"Refused a TLS client" listener="{listener}" peer="127\.0\.0\.1:\d+" reason="', cluster.fgpu.log())
 
 
-def test_ops__with_tokens__certificate_optional_but_not_a_wrong_one(tls, tmp_path):
+def test_ops__with_tokens__certificate_optional_but_not_a_wrong_one(cluster, tmp_path):
     """As off loopback: the token decides, and TLS hides it."""
-    fgpu = TlsFgpu(tls.api.url, tmp_path, tls.files.config() + "  opsAuthorization: always\n")
-    tls.api.call("POST", "/_reviews", {"tokens": {"t": {"username": "u"}},
+    fgpu = TlsFgpu(cluster.api.url, tmp_path, cluster.files.config() + "  opsAuthorization: always\n")
+    cluster.api.call("POST", "/_reviews", {"tokens": {"t": {"username": "u"}},
                                          "allow": [{"user": "u", "verb": "get", "path": "/version"}]})
 
     def version(pair, token):
         with contextlib.closing(http.client.HTTPSConnection(
-                "127.0.0.1", fgpu.ops[1], timeout=60, context=fgpu.context(pair, tls.ca.cert))) as c:
+                "127.0.0.1", fgpu.ops[1], timeout=60, context=fgpu.context(pair, cluster.ca.cert))) as c:
             c.request("GET", "/version", headers={"Authorization": f"Bearer {token}"} if token else {})
             return c.getresponse().status
     try:
         assert version(None, "t") == 200
         assert version(None, None) == 401
-        assert version(tls.scheduler, None) == 401
-        assert version(tls.ca.issue("prometheus", "clientAuth"), "t") == 200
-        refused(tls, tls.other.issue(NAME, "clientAuth"), fgpu.ops)
-        refused(tls, None, fgpu.verbs)
+        assert version(cluster.scheduler, None) == 401
+        assert version(cluster.ca.issue("prometheus", "clientAuth"), "t") == 200
+        refused(cluster, cluster.other.issue(NAME, "clientAuth"), fgpu.ops)
+        refused(cluster, None, fgpu.verbs)
     finally:
         fgpu.stop()
 
 
-def test_plain_http__to_tls__not_answered_but_health_is(tls):
-    for address in (tls.fgpu.verbs, tls.fgpu.ops):
+def test_plain_http__to_tls__not_answered_but_health_is(cluster):
+    for address in (cluster.fgpu.verbs, cluster.fgpu.ops):
         with pytest.raises((http.client.HTTPException, ConnectionError)):
             request(address, "GET", "/version")
-    assert request(tls.fgpu.health, "GET", "/readyz").status == 200
+    assert request(cluster.fgpu.health, "GET", "/readyz").status == 200
 
 
-def test_protocol__tls_1_1__refused_and_1_2_served(tls):
-    c = tls.fgpu.context(tls.scheduler, tls.ca.cert)
+def test_protocol__tls_1_1__refused_and_1_2_served(cluster):
+    c = cluster.fgpu.context(cluster.scheduler, cluster.ca.cert)
     c.maximum_version = ssl.TLSVersion.TLSv1_2
-    conn = http.client.HTTPSConnection("127.0.0.1", tls.fgpu.ops[1], timeout=60, context=c)
+    conn = http.client.HTTPSConnection("127.0.0.1", cluster.fgpu.ops[1], timeout=60, context=c)
     conn.request("GET", "/version")
     assert conn.getresponse().status == 200
     session = conn.sock.session
     conn.close()
-    with socket.create_connection(tls.fgpu.ops, timeout=60) as s, c.wrap_socket(
+    with socket.create_connection(cluster.fgpu.ops, timeout=60) as s, c.wrap_socket(
             s, server_hostname="localhost", session=session) as again:
         assert not again.session_reused  # a resumed session would not be verified
-    old = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{tls.fgpu.verbs[1]}", "-tls1_1", "-cipher",
+    old = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{cluster.fgpu.verbs[1]}", "-tls1_1", "-cipher",
                           "DEFAULT@SECLEVEL=0"], stdin=subprocess.DEVNULL, capture_output=True)
     assert old.returncode != 0
 
 
-def shown(tls, ca):
+def shown(cluster, ca):
     """Serial number of the certificate a new connection sees."""
-    conn = http.client.HTTPSConnection("127.0.0.1", tls.fgpu.verbs[1], timeout=60,
-                                       context=tls.fgpu.context(tls.scheduler, ca))
+    conn = http.client.HTTPSConnection("127.0.0.1", cluster.fgpu.verbs[1], timeout=60,
+                                       context=cluster.fgpu.context(cluster.scheduler, ca))
     conn.connect()
     number = int(conn.sock.getpeercert()["serialNumber"], 16)
     conn.close()
@@ -242,58 +242,58 @@ def number_of(pair):
 
 
 @pytest.mark.parametrize("how", ["swap", "swap and SIGHUP"])
-def test_reload__new_pair__kept_connection_stays_and_new_ones_see_it(tls, how):
+def test_reload__new_pair__kept_connection_stays_and_new_ones_see_it(cluster, how):
     body = {"Pod": pod_object("p"), "NodeNames": ["a"]}
-    context = tls.fgpu.context(tls.scheduler, tls.ca.cert)
-    with contextlib.closing(http.client.HTTPSConnection("127.0.0.1", tls.fgpu.verbs[1], timeout=60,
+    context = cluster.fgpu.context(cluster.scheduler, cluster.ca.cert)
+    with contextlib.closing(http.client.HTTPSConnection("127.0.0.1", cluster.fgpu.verbs[1], timeout=60,
                                                         context=context)) as kept:
         kept.request("POST", "/v1/filter", json.dumps(body), HEADERS)
         checked(Reply(kept.getresponse()))
         sock = kept.sock
-        fresh = tls.ca.issue("fgpu", "serverAuth")
-        before = tls.fgpu.metrics()['fgpu_tls_reloads_total{outcome="ok"}']
-        tls.files.publish(fresh, tls.ca.cert)
+        fresh = cluster.ca.issue("fgpu", "serverAuth")
+        before = cluster.fgpu.metrics()['fgpu_tls_reloads_total{outcome="ok"}']
+        cluster.files.publish(fresh, cluster.ca.cert)
         if how == "swap and SIGHUP":
-            tls.fgpu.process.send_signal(signal.SIGHUP)
-        eventually(lambda: shown(tls, tls.ca.cert) == number_of(fresh), "the new certificate")
+            cluster.fgpu.process.send_signal(signal.SIGHUP)
+        eventually(lambda: shown(cluster, cluster.ca.cert) == number_of(fresh), "the new certificate")
         for _ in range(10):
             kept.request("POST", "/v1/filter", json.dumps(body), HEADERS)
             checked(Reply(kept.getresponse()))
         assert kept.sock is sock, "the connection was dropped"
-        assert tls.fgpu.metrics()['fgpu_tls_reloads_total{outcome="ok"}'] > before
+        assert cluster.fgpu.metrics()['fgpu_tls_reloads_total{outcome="ok"}'] > before
 
 
-def test_reload__key_of_another_certificate__old_pair_stays_logged_and_counted(tls):
-    first, second = tls.ca.issue("fgpu", "serverAuth"), tls.ca.issue("fgpu", "serverAuth")
-    tls.files.publish(first, tls.ca.cert)
-    eventually(lambda: shown(tls, tls.ca.cert) == number_of(first), "the new certificate")
-    before = tls.fgpu.metrics()['fgpu_tls_reloads_total{outcome="error"}']
-    tls.files.publish((second[0], first[1]), tls.ca.cert)
-    eventually(lambda: tls.fgpu.metrics()['fgpu_tls_reloads_total{outcome="error"}'] == before + 1, "the count")
-    assert shown(tls, tls.ca.cert) == number_of(first)
-    assert "tls.key is not the key of" in tls.fgpu.log()
-    tls.files.publish(second, tls.ca.cert)
-    eventually(lambda: shown(tls, tls.ca.cert) == number_of(second), "the mended pair")
+def test_reload__key_of_another_certificate__old_pair_stays_logged_and_counted(cluster):
+    first, second = cluster.ca.issue("fgpu", "serverAuth"), cluster.ca.issue("fgpu", "serverAuth")
+    cluster.files.publish(first, cluster.ca.cert)
+    eventually(lambda: shown(cluster, cluster.ca.cert) == number_of(first), "the new certificate")
+    before = cluster.fgpu.metrics()['fgpu_tls_reloads_total{outcome="error"}']
+    cluster.files.publish((second[0], first[1]), cluster.ca.cert)
+    eventually(lambda: cluster.fgpu.metrics()['fgpu_tls_reloads_total{outcome="error"}'] == before + 1, "the count")
+    assert shown(cluster, cluster.ca.cert) == number_of(first)
+    assert "tls.key is not the key of" in cluster.fgpu.log()
+    cluster.files.publish(second, cluster.ca.cert)
+    eventually(lambda: shown(cluster, cluster.ca.cert) == number_of(second), "the mended pair")
 
 
-def test_reload__new_client_ca__old_clients_refused(tls):
-    theirs = tls.other.issue(NAME, "clientAuth")
-    both = tls.directory / "both.crt"
-    both.write_bytes(tls.ca.cert.read_bytes() + tls.other.cert.read_bytes())
+def test_reload__new_client_ca__old_clients_refused(cluster):
+    theirs = cluster.other.issue(NAME, "clientAuth")
+    both = cluster.directory / "both.crt"
+    both.write_bytes(cluster.ca.cert.read_bytes() + cluster.other.cert.read_bytes())
 
     def served(pair):
         try:
-            return tls.fgpu.call(tls.fgpu.verbs, "POST", "/v1/filter",
+            return cluster.fgpu.call(cluster.fgpu.verbs, "POST", "/v1/filter",
                                    {"Pod": pod_object("p"), "NodeNames": ["a"]}, pair=pair).status == 200
         except (ssl.SSLError, ConnectionError, http.client.HTTPException):
             return False
     assert not served(theirs)
-    tls.files.publish(tls.server, both)  # the way to rotate: both, then the new one alone
+    cluster.files.publish(cluster.server, both)  # the way to rotate: both, then the new one alone
     eventually(lambda: served(theirs), "the second CA")
-    assert served(tls.scheduler)
-    tls.files.publish(tls.server, tls.ca.cert)
+    assert served(cluster.scheduler)
+    cluster.files.publish(cluster.server, cluster.ca.cert)
     eventually(lambda: not served(theirs), "the second CA to be gone")
-    assert served(tls.scheduler)
+    assert served(cluster.scheduler)
 
 
 @pytest.mark.parametrize("flags, code, said", [
@@ -302,8 +302,8 @@ def test_reload__new_client_ca__old_clients_refused(tls):
     (["--tls-cert-file", "/nothing"], 2, "serving.tls.keyFile: a certificate needs its key"),
     (["--verbs-address", "0.0.0.0:0", "--tls-cert-file", "/nothing", "--tls-private-key-file", "/nothing",
       "--client-ca-file", "/nothing"], 1, "/nothing: cannot be read")])
-def test_start__without_what_tls_needs__says_what(tls, flags, code, said):
-    r = subprocess.run([str(BINARY), "serve", "--kubeconfig", str(tls.directory / "kubeconfig"),
+def test_start__without_what_tls_needs__says_what(cluster, flags, code, said):
+    r = subprocess.run([str(BINARY), "serve", "--kubeconfig", str(cluster.directory / "kubeconfig"),
                         "--signing-key", "off", "--ops-address", "127.0.0.1:0", "--health-address", "127.0.0.1:0", *flags],
                        capture_output=True, text=True, timeout=60)
     assert r.returncode == code and said in r.stderr, r.stderr

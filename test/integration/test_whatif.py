@@ -128,7 +128,7 @@ def test_literal__same_configuration__nothing_differs(labelled, judged):
     assert x["before"] == x["after"] and x["before"]["pods"] == 2 and x["nodes"] == 4
     seen = eventually(lambda: (lambda f: f["idleMilli"] == x["before"]["idleMilli"] and f)(
         labelled.fgpu.summary()["fragmentation"]), "fragmentation of this moment")
-    # by the mix that the running fgpu has learned
+    # by the histogram that the running fgpu has learned
     assert (x["before"]["typicalPods"], x["before"]["fragmentedMilli"]) == (seen["typicalPods"], seen["fragmentedMilli"])
     assert pending(x, "gold") == [labelled.x[0]] * 2
     assert labelled.fgpu.state()["metadata"]["generation"] == before

@@ -23,7 +23,7 @@ enum device_flag {
     DEVICE_DENIED = 1 << 3,     /* fgpu.io/gpu-uuid of the demand this view was made for excludes it */
     DEVICE_LOST = 1 << 4,       /* gone from the inventory, kept because a pod still holds it */
     DEVICE_ISOLATED = 1 << 5,   /* holds a pod that must not share with the demand of this view */
-    DEVICE_COUNTED = 1 << 6,    /* a MIG instance of which kubelet picks one: they are counted, not steered */
+    DEVICE_COUNTED = 1 << 6,    /* a MIG instance of which kubelet picks one: fgpu counts them only */
     DEVICE_BLOCKED = 1 << 7,    /* the same GPU is held in its other form, whole or as an instance */
     DEVICE_EQUAL = 1 << 8,      /* pods that do not say otherwise share it in equal parts (model/qos.h) */
     DEVICE_SLICE = 1 << 9,      /* a virtual GPU of a fixed profile (core/inventory/vgpu_profile.h) */

@@ -15,8 +15,8 @@
  *   reserved   a reservation of this process took what was not free
  *
  * The last is a broken invariant, and so is a device that is too small for nothing but what was granted here:
- * ledger_check() says so, because only a fault of fgpu can bring it about. All others are the world's, are no reason to
- * stop, and are never clean: who judges the ledger (audits, /state) asks here.
+ * ledger_check() says so, because only a fault of fgpu can bring it about. All others come from outside, are no reason
+ * to stop, and are never clean: who judges the ledger (audits, /state) asks here.
  *
  * The devices first granted are remembered beside those of the record: a pod that was placed here keeps them while it
  * lives on that node, whatever its annotations say later.

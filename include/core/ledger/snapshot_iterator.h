@@ -39,14 +39,14 @@ enum snapshot_iterator_step {
 /* The next nodes, at most `max_nodes` or as many as have 4 * max_nodes pods, with their pods (nodes, pods,
  * first_pod of struct snapshot, no totals); after the last node the pending pods, in no order, without nodes, 64 *
  * max_nodes slots at a time. What *ret shows lives as long as the iterator and `a`. */
-enum snapshot_iterator_step snapshot_iterator_next(struct ledger *l, struct snapshot_iterator *w, size_t max_nodes,
+enum snapshot_iterator_step snapshot_iterator_next(struct ledger *l, struct snapshot_iterator *it, size_t max_nodes,
                                                    struct arena *a, struct snapshot *ret);
 
 /* Bytes copied before changes so far, of `max_bytes`. */
-size_t snapshot_iterator_kept_bytes(const struct snapshot_iterator *w);
+size_t snapshot_iterator_kept_bytes(const struct snapshot_iterator *it);
 
 /* Takes the iterator off the ledger; snapshot_iterator_free() then releases it and needs no lock. */
-void snapshot_iterator_close(struct ledger *l, struct snapshot_iterator *w);
-void snapshot_iterator_free(struct snapshot_iterator *w); /* NULL is fine */
+void snapshot_iterator_close(struct ledger *l, struct snapshot_iterator *it);
+void snapshot_iterator_free(struct snapshot_iterator *it); /* NULL is fine */
 
 #endif

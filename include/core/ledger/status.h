@@ -16,7 +16,7 @@ struct ledger_pod_status {
     bool known;
     bool claims_record; /* carries an assignment although it is not bound */
     bool decided_here;  /* holds devices that this process chose */
-    bool steered;       /* its devices are known */
+    bool devices_known; /* its devices are known */
     enum ledger_pod_state state;
     enum demand_defect defect;
     const char *conflict; /* static sentence; NULL: none */

@@ -95,8 +95,8 @@ static inline uint32_t ledger_view_index_near(const struct ledger_view *v, const
 /* Bits of the packing rules that select the node (core/placement/plan.h). */
 uint64_t ledger_view_rules(const struct ledger_view *v, uint32_t node);
 
-/* The node's devices with the flags for this demand: the ledger's own, or a copy in `room`. */
+/* The node's devices with the flags for this demand: the ledger's own, or a copy in `buffer`. */
 const struct device_state *ledger_view_devices(const struct ledger_view *v, const struct node_state *n,
-                                               struct device_state residual[DEVICES_PER_NODE_MAX]);
+                                               struct device_state buffer[DEVICES_PER_NODE_MAX]);
 
 #endif

@@ -43,8 +43,8 @@ enum verdict pack_node(const struct ledger_view *v, const struct node_state *n, 
 /* One decision, answered in one go or in several over views of the same demand. */
 struct pack_query {
     const struct pack_params *params;
-    const struct pack_tentative *holds;
-    size_t hold_n;
+    const struct pack_tentative *tentatives;
+    size_t tentative_n;
     struct score_row known; /* of this demand (core/placement/score_cache.h), added to; empty: everything is computed */
     uint64_t *seen;         /* a bit for each of the view's nodes, all clear before the first call: a name that comes
                                again is left out. NULL: it is answered again */
@@ -56,7 +56,7 @@ struct pack_query {
 
 /* Once, and again whenever names_version of the view has changed. */
 void pack_query_init(struct pack_query *q, const struct ledger_view *v, const struct pack_params *p,
-                     const struct pack_tentative *holds, size_t hold_n);
+                     const struct pack_tentative *tentatives, size_t tentative_n);
 
 /* Answers names in order into `ret` (room for name_n) and returns how many. A name that the ledger does not know
  * gets VERDICT_NODE_UNKNOWN each time. With work_max it may stop before the end, but not before the first name. */
@@ -64,8 +64,8 @@ size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct
                  struct pack_result *ret);
 
 /* All names at once, nothing remembered and none left out. */
-void pack_nodes(const struct ledger_view *v, const struct pack_params *p, const struct pack_tentative *holds,
-                size_t hold_n, const struct str *names, size_t name_n, struct pack_result *ret);
+void pack_nodes(const struct ledger_view *v, const struct pack_params *p, const struct pack_tentative *tentatives,
+                size_t tentative_n, const struct str *names, size_t name_n, struct pack_result *ret);
 
 /* A result while it is ranked. */
 typedef unsigned __int128 pack_merit; /* smaller is better */
@@ -76,9 +76,9 @@ struct pack_key {
 
 /* Puts what fits in front, best first: not demoted before demoted, then the lower group, less slack, the higher score,
  * the smaller name. Returns how many fit. With limit > 0 only the first `limit` are in order, the others in none.
- * `room` has space for as many keys as are wanted: `limit`, or n where that is less or there is none.
+ * `buffer` has space for as many keys as are wanted: `limit`, or n where that is less or there is none.
  * O(n log keys). */
-size_t pack_rank(struct pack_result *results, size_t n, size_t limit, struct pack_key *residual);
+size_t pack_rank(struct pack_result *results, size_t n, size_t limit, struct pack_key *buffer);
 
 /* Points for prioritize, 0..10, from results in rank order: the best alone gets 10, the rest are spread over 9..0 in
  * order, equal scores get equal points, what does not fit gets 0 (contract.md 2.3; design.md 4). */

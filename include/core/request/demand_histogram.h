@@ -1,12 +1,12 @@
-/* core/request/demand_histogram.h - what pods ask for, counted: the demand mix that strategies which look ahead expect
+/* core/request/demand_histogram.h - what pods ask for, counted: the demand that strategies which look ahead expect
  * to go on.
  *
  * Learned online by the ledger: a pod counts once, when it is first observed asking for GPUs, bound
  * or not (after a restart the running pods teach the demand histogram anew), or, asking for none, when it is
  * first seen bound to a node. A departure is counted when a pod that held something ends. Given
- * mixes (fgpu sim --mix given) have the same form.
+ * histograms (fgpu sim --mix given) have the same form.
  *
- * A pure fold of those events, so replicas that saw the same events have the same mix.
+ * A pure fold of those events, so replicas that saw the same events have the same histogram.
  *
  * Pods count by shape: what decides where such a pod can run and what it leaves. Each arrival adds
  * DEMAND_HISTOGRAM_POD to its shape; whenever the sum reaches that of DEMAND_HISTOGRAM_PODS_MAX pods, all weights are
@@ -62,7 +62,7 @@ void demand_histogram_departed(struct demand_histogram *m, const struct demand *
 
 /* Settles what has been counted so far: after a demand histogram was given as a whole. */
 void demand_histogram_settle(struct demand_histogram *m);
-/* Counts the settlements; equal versions of one mix mean equal shapes and weights. 0: nothing is
+/* Counts the settlements; equal versions of one histogram mean equal shapes and weights. 0: nothing is
  * known. */
 uint64_t demand_histogram_version(const struct demand_histogram *m);
 

@@ -91,10 +91,11 @@ struct holding tenancy_limit(const struct tenancy *t, uint32_t tenant);
 /* What it may hold beside what it holds; negative above the limit. Everything for TENANCY_NONE. */
 struct holding tenancy_residual(const struct tenancy *t, uint32_t tenant);
 
-/* Does it fit into the room? What asks for nothing in a dimension may pass there. */
-static inline bool holding_fits(struct holding wanted, struct holding room)
+/* Does it fit into what is left? What asks for nothing in a dimension may pass there. */
+static inline bool holding_fits(struct holding wanted, struct holding residual)
 {
-    return (wanted.milli == 0 || wanted.milli <= room.milli) && (wanted.mem_mib == 0 || wanted.mem_mib <= room.mem_mib);
+    return (wanted.milli == 0 || wanted.milli <= residual.milli) &&
+           (wanted.mem_mib == 0 || wanted.mem_mib <= residual.mem_mib);
 }
 
 /* What one whole GPU of a plugin counts for on a node with these devices. */

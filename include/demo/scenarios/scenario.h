@@ -39,7 +39,7 @@ struct scenario_node {
 
 struct scenario_pod {
     const char *limits, *annotations, *labels, *selector;
-    const char *namespace_; /* NULL: "story" */
+    const char *namespace_; /* NULL: "scenario" */
 };
 
 enum scenario_act {

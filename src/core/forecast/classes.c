@@ -25,7 +25,7 @@
 _Static_assert(FORECAST_CLASSES_MAX <= 64, "node_shape.class_set");
 
 enum {
-    PRIOR_DEVICES_MIN = 4, /* with the next three: packing.md 5.1, "Phantom prior" */
+    PRIOR_DEVICES_MIN = 4, /* with the next three: packing.md 5.1, "Prior" */
     PRIOR_PODS = 4,        /* of each shape of nodes */
     PRIOR_CPU_PERCENT = 90,
     PRIOR_MEM_PERCENT = 70,

@@ -211,7 +211,7 @@ static const char *check_host_of_node(const struct ledger *l, uint32_t node, con
         return "cores and memory left are not what the node has less what its pods ask for";
     }
     if (ledger_is_synced(l) && ledger_node_has_gpus(l, node) && n->cpu_only_uncounted_n > 0) {
-        return "a pod without GPUs on a node with GPUs is not in the mix";
+        return "a pod without GPUs on a node with GPUs is not in the demand histogram";
     }
     return NULL;
 }

@@ -54,7 +54,7 @@ void ledger_host_changed(struct ledger *l, uint32_t node)
     if (left.cpu_free_milli == row->host.cpu_free_milli && left.mem_free_mib == row->host.mem_free_mib) {
         return;
     }
-    ledger_walks_node_changes(l, node);
+    ledger_iterators_node_changes(l, node);
     row->host = left;
     if (ledger_node_has_gpus(l, node)) { /* of others no score is remembered */
         row->version = ++l->version;

@@ -45,7 +45,7 @@ void ledger_free(struct ledger *l)
     if (l == NULL) {
         return;
     }
-    BUG_ON(l->walks != NULL);
+    BUG_ON(l->iterators != NULL);
     for (uint32_t i = 0; i < l->pod_n; i++) {
         if (l->pods[i].used) {
             l->pods[i].node = LEDGER_NONE; /* the nodes go too: no need to recompute them */
@@ -92,7 +92,7 @@ static void pods_end(struct ledger *l)
         if (p->state == LEDGER_RESERVED) {
             p->missed = true;
         } else {
-            ledger_walks_pod_changes(l, i);
+            ledger_iterators_pod_changes(l, i);
             ledger_pod_end(l, i);
             ledger_change_follow(l, LEDGER_PODS_END);
         }
@@ -108,7 +108,7 @@ static void nodes_end(struct ledger *l)
 {
     for (uint32_t i = 0; i < l->node_n; i++) {
         if (l->nodes[i].used && l->nodes[i].described && l->nodes[i].epoch != l->node_epoch) {
-            ledger_walks_node_changes(l, i);
+            ledger_iterators_node_changes(l, i);
             ledger_node_gone(l, i);
             ledger_change_follow(l, LEDGER_NODES_END);
         }
@@ -180,7 +180,7 @@ int ledger_apply(struct ledger *l, const struct ledger_op *op, struct err *reter
     bool open = ledger_decision_is_open(l, op);
     int rc;
 
-    ledger_walks_op_comes(l, op);
+    ledger_iterators_op_comes(l, op);
     rc = apply_op(l, op, reterr);
     ledger_decision_observed(l, op, open);
     ledger_change_follow(l, op->kind);

@@ -39,16 +39,16 @@ void ledger_order_add(struct ledger *l, uint32_t node)
     uint32_t n = l->node_used_n, at = place_of(l, n, l->names[node]);
     uint32_t before = at > 0 ? l->rows[l->by_name[at - 1]].name_order : 0;
     uint32_t after = at < n ? l->rows[l->by_name[at]].name_order : UINT32_MAX;
-    uint32_t room = (after - before) / 2;
+    uint32_t gap = (after - before) / 2;
 
     memmove(l->by_name + at + 1, l->by_name + at, (n - at) * sizeof(*l->by_name));
     l->by_name[at] = node;
-    if (room == 0 || n == 0) {
+    if (gap == 0 || n == 0) {
         number_all(l, n + 1);
     } else if (at == 0) {
-        l->rows[node].name_order = after - (room < STEP ? room : STEP);
+        l->rows[node].name_order = after - (gap < STEP ? gap : STEP);
     } else {
-        l->rows[node].name_order = before + (room < STEP ? room : STEP);
+        l->rows[node].name_order = before + (gap < STEP ? gap : STEP);
     }
 }
 

@@ -68,7 +68,7 @@ uint32_t ledger_pod_add(struct ledger *l, const struct ledger_pod_fact *f, const
     l->isolating_n += p->demand->isolate_n > 0;
     l->pod_used_n++;
     l->pods_by_state[p->state]++;
-    ledger_walks_pod_born(l, i);
+    ledger_iterators_pod_born(l, i);
     hashmap_insert(&l->pod_index, hash_str(l->limits.hash_key, f->uid), i);
     return i;
 }

@@ -25,7 +25,7 @@ static void slices_anywhere(struct ledger *l, const char *note)
         bool before = ledger_is_elsewhere(n);
 
         if (n->used) {
-            ledger_walks_node_changes(l, i);
+            ledger_iterators_node_changes(l, i);
             n->slices_anywhere = note != NULL;
             elsewhere_changed(l, i, before);
         }

@@ -8,9 +8,9 @@
 struct ledger;
 struct ledger_op;
 
-void ledger_walks_op_comes(struct ledger *l, const struct ledger_op *op);
-void ledger_walks_node_changes(struct ledger *l, uint32_t node);
-void ledger_walks_pod_changes(struct ledger *l, uint32_t pod); /* and the node it is attached to */
-void ledger_walks_pod_born(struct ledger *l, uint32_t pod);    /* its slot was free */
+void ledger_iterators_op_comes(struct ledger *l, const struct ledger_op *op);
+void ledger_iterators_node_changes(struct ledger *l, uint32_t node);
+void ledger_iterators_pod_changes(struct ledger *l, uint32_t pod); /* and the node it is attached to */
+void ledger_iterators_pod_born(struct ledger *l, uint32_t pod);    /* its slot was free */
 
 #endif

@@ -80,7 +80,7 @@ struct ledger {
     uint32_t nominated_n; /* pending pods with a nominated node */
     uint32_t isolating_n; /* pods with an isolate-from selector, attached or not */
 
-    struct snapshot_iterator *walks; /* open */
+    struct snapshot_iterator *iterators; /* open */
 
     uint32_t pod_epoch;
     uint32_t node_epoch;

@@ -17,7 +17,7 @@ static void pod_status(const struct ledger *l, struct str uid, struct ledger_pod
         .known = true,
         .claims_record = p->claims_record,
         .decided_here = p->reserved_here,
-        .steered = p->ref_n > 0,
+        .devices_known = p->ref_n > 0,
         .state = p->state,
         .defect = p->demand->defect,
         .conflict = p->conflict,

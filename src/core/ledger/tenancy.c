@@ -57,9 +57,9 @@ struct holding ledger_tenant_residual(const struct ledger *l, struct str namespa
     return tenancy_residual(&l->tenancy, tenancy_find(&l->tenancy, namespace_));
 }
 
-bool ledger_may_pass_tenant(const struct ledger *l, const struct demand *d, struct holding room)
+bool ledger_may_pass_tenant(const struct ledger *l, const struct demand *d, struct holding residual)
 {
-    return !holding_fits(tenancy_wanted_at_most(d, l->largest, l->charges_more), room);
+    return !holding_fits(tenancy_wanted_at_most(d, l->largest, l->charges_more), residual);
 }
 
 size_t ledger_tenants(const struct ledger *l, struct ledger_tenant *ret, size_t max)

@@ -12,8 +12,8 @@ void ledger_count_node(struct ledger *l, uint32_t node); /* before its pods */
 
 struct holding ledger_tenant_residual(const struct ledger *l, struct str namespace_);
 
-/* May some placement of this demand be too much for the room? If not, none need be looked at. */
-bool ledger_may_pass_tenant(const struct ledger *l, const struct demand *d, struct holding room);
+/* May some placement of this demand be too much for what is left? If not, none need be looked at. */
+bool ledger_may_pass_tenant(const struct ledger *l, const struct demand *d, struct holding residual);
 const char *ledger_check_tenancy(const struct ledger *l); /* as ledger_check() */
 
 #endif

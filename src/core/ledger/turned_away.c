@@ -51,7 +51,7 @@ static void set_shut(struct ledger *l, uint32_t node, bool shut)
     if (n->shut == shut) {
         return;
     }
-    ledger_walks_node_changes(l, node);
+    ledger_iterators_node_changes(l, node);
     ledger_change_begin(l, node);
     n->shut = shut;
     l->shut_n += shut;

@@ -122,17 +122,17 @@ const struct node_state *ledger_view_find(const struct ledger_view *v, struct st
 }
 
 const struct device_state *ledger_view_devices(const struct ledger_view *v, const struct node_state *n,
-                                               struct device_state residual[DEVICES_PER_NODE_MAX])
+                                               struct device_state buffer[DEVICES_PER_NODE_MAX])
 {
     const struct device_state *live = &v->devices[n->first_device];
 
     if (!v->flags_devices || n->device_n == 0) {
         return live;
     }
-    memcpy(residual, live, n->device_n * sizeof(*residual));
-    ledger_mark_denied(v->ledger, (uint32_t)(n - v->nodes), residual, v->pod.namespace_, v->pod.uid, v->pod.demand,
+    memcpy(buffer, live, n->device_n * sizeof(*buffer));
+    ledger_mark_denied(v->ledger, (uint32_t)(n - v->nodes), buffer, v->pod.namespace_, v->pod.uid, v->pod.demand,
                        v->pod.label_hashes, v->pod.label_n, NULL, NULL);
-    return residual;
+    return buffer;
 }
 
 uint64_t ledger_view_rules(const struct ledger_view *v, uint32_t node)

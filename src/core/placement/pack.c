@@ -27,10 +27,10 @@
 enum verdict pack_node(const struct ledger_view *v, const struct node_state *n, const struct pack_params *p,
                        int64_t *ret_score, struct placement *placement)
 {
-    struct device_state residual[DEVICES_PER_NODE_MAX];
+    struct device_state buffer[DEVICES_PER_NODE_MAX];
     struct placement local;
 
-    return choice_make(p, n, ledger_view_devices(v, n, residual), v->allowed_models, v->pod.demand,
+    return choice_make(p, n, ledger_view_devices(v, n, buffer), v->allowed_models, v->pod.demand,
                        placement != NULL ? placement : &local, ret_score);
 }
 
@@ -54,8 +54,8 @@ static bool place_other(const struct node_state *n, const struct device_state *d
 
 static bool is_held(const struct pack_query *q, struct str name)
 {
-    for (size_t i = 0; i < q->hold_n; i++) {
-        if (str_eq(q->holds[i].node_name, name)) {
+    for (size_t i = 0; i < q->tentative_n; i++) {
+        if (str_eq(q->tentatives[i].node_name, name)) {
             return true;
         }
     }
@@ -75,10 +75,10 @@ static bool fits_beside_holds(const struct ledger_view *v, const struct node_sta
     if (live != devices && n->device_n > 0) {
         memcpy(devices, live, n->device_n * sizeof(devices[0]));
     }
-    for (size_t i = 0; i < q->hold_n; i++) {
-        const struct demand *held = q->holds[i].demand;
+    for (size_t i = 0; i < q->tentative_n; i++) {
+        const struct demand *held = q->tentatives[i].demand;
 
-        if (!str_eq(q->holds[i].node_name, name) || !place_other(&node, devices, held, q->params, &at)) {
+        if (!str_eq(q->tentatives[i].node_name, name) || !place_other(&node, devices, held, q->params, &at)) {
             continue;
         }
         node.plugin_managed_used += held->plugin_managed_n;
@@ -97,11 +97,11 @@ static uint64_t bit(size_t i)
 }
 
 void pack_query_init(struct pack_query *q, const struct ledger_view *v, const struct pack_params *p,
-                     const struct pack_tentative *holds, size_t hold_n)
+                     const struct pack_tentative *tentatives, size_t tentative_n)
 {
-    *q = (struct pack_query){.params = p, .holds = holds, .hold_n = hold_n};
-    for (size_t i = 0; i < hold_n; i++) {
-        uint32_t node = ledger_view_index(v, &holds[i].node_name);
+    *q = (struct pack_query){.params = p, .tentatives = tentatives, .tentative_n = tentative_n};
+    for (size_t i = 0; i < tentative_n; i++) {
+        uint32_t node = ledger_view_index(v, &tentatives[i].node_name);
 
         if (node != LEDGER_VIEW_NONE) {
             q->held[node % PACK_HELD_BITS / 64] |= bit(node);
@@ -215,10 +215,10 @@ static bool passes_tenant(const struct ledger_view *v, const struct pack_query *
 /* Not remembered: nodes with slices are few, and looking at them is cheap. */
 static __attribute__((noinline)) uint16_t slack_of(const struct ledger_view *v, uint32_t node)
 {
-    struct device_state residual[DEVICES_PER_NODE_MAX];
+    struct device_state buffer[DEVICES_PER_NODE_MAX];
     const struct node_state *n = &v->nodes[node];
 
-    return slack_on(n, ledger_view_devices(v, n, residual), v->allowed_models, v->pod.demand);
+    return slack_on(n, ledger_view_devices(v, n, buffer), v->allowed_models, v->pod.demand);
 }
 
 /* What stays the same for all names of one call. */
@@ -243,20 +243,20 @@ static void begin_pass(struct pass *p, const struct ledger_view *v, struct pack_
     }
     p->prices = p->known.terms != NULL ? q->params->prices->version : 0;
     p->work_end = q->work_max > 0 && o != NULL ? forecast_work(o) + q->work_max : UINT64_MAX;
-    p->is_special = v->limits_tenant || v->slack_matters || v->nomination_n > 0 || q->hold_n > 0;
+    p->is_special = v->limits_tenant || v->slack_matters || v->nomination_n > 0 || q->tentative_n > 0;
 }
 
 static void judge(const struct pass *p, uint32_t node, struct pack_result *r)
 {
-    struct device_state residual[DEVICES_PER_NODE_MAX];
+    struct device_state buffer[DEVICES_PER_NODE_MAX];
     const struct ledger_view *v = p->v;
     const struct node_state *n = &v->nodes[node];
     const struct pack_params *params = p->q->params;
     struct forecast_terms terms = {.node = node};
     struct placement at;
 
-    r->verdict = choice_make_terms(params, n, ledger_view_devices(v, n, residual), v->allowed_models, v->pod.demand,
-                                   &at, &r->score, p->known.terms != NULL && pack_keeps_terms(params) ? &terms : NULL);
+    r->verdict = choice_make_terms(params, n, ledger_view_devices(v, n, buffer), v->allowed_models, v->pod.demand, &at,
+                                   &r->score, p->known.terms != NULL && pack_keeps_terms(params) ? &terms : NULL);
     if (p->known.terms != NULL) {
         score_terms_keep(p->known.terms, node, &terms);
     }
@@ -315,7 +315,7 @@ static __attribute__((noinline)) void judge_others(const struct ledger_view *v, 
     if (v->nomination_n > 0 && r->verdict == VERDICT_FITS && stands_in_the_way(v, q, node)) {
         r->verdict = VERDICT_NOMINATED;
     }
-    if (q->hold_n > 0 && r->verdict == VERDICT_FITS && may_be_held(q, node) && is_held(q, r->name)) {
+    if (q->tentative_n > 0 && r->verdict == VERDICT_FITS && may_be_held(q, node) && is_held(q, r->name)) {
         r->demoted = !fits_beside_holds(v, &v->nodes[node], r->name, q);
     }
 }
@@ -366,12 +366,12 @@ size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct
     return (size_t)(r - ret);
 }
 
-void pack_nodes(const struct ledger_view *v, const struct pack_params *p, const struct pack_tentative *holds,
-                size_t hold_n, const struct str *names, size_t name_n, struct pack_result *ret)
+void pack_nodes(const struct ledger_view *v, const struct pack_params *p, const struct pack_tentative *tentatives,
+                size_t tentative_n, const struct str *names, size_t name_n, struct pack_result *ret)
 {
     struct pack_query q;
 
-    pack_query_init(&q, v, p, holds, hold_n);
+    pack_query_init(&q, v, p, tentatives, tentative_n);
     name_n = pack_some(v, &q, names, name_n, ret);
     if (p->node_strategy->normalise != NULL) {
         p->node_strategy->normalise(ret, name_n);

@@ -15,10 +15,10 @@
  * lies across the two halves. No branch, because who comes first is for nobody to foresee. */
 static inline pack_merit merit_of(const struct pack_result *r)
 {
-    uint32_t status = (uint32_t)r->demoted << 24 | (uint32_t)r->group << 16 | r->slack;
+    uint32_t order = (uint32_t)r->demoted << 24 | (uint32_t)r->group << 16 | r->slack;
     uint64_t shortfall = (uint64_t)INT64_MAX - (uint64_t)r->score;
 
-    return (pack_merit)((uint64_t)status << 32 | shortfall >> 32) << 64 | (shortfall << 32 | r->name_order);
+    return (pack_merit)((uint64_t)order << 32 | shortfall >> 32) << 64 | (shortfall << 32 | r->name_order);
 }
 
 /* ---- a heap with the worst on top ---- */
@@ -103,14 +103,14 @@ static void bring_to_front(struct pack_result *results, struct pack_key *keys, s
     }
 }
 
-size_t pack_rank(struct pack_result *results, size_t n, size_t limit, struct pack_key *residual)
+size_t pack_rank(struct pack_result *results, size_t n, size_t limit, struct pack_key *buffer)
 {
     size_t max = limit > 0 && limit < n ? limit : n;
-    size_t fit = choose(results, n, residual, max);
+    size_t fit = choose(results, n, buffer, max);
     size_t chosen = fit < max ? fit : max;
 
-    sort(residual, chosen);
-    bring_to_front(results, residual, chosen);
+    sort(buffer, chosen);
+    bring_to_front(results, buffer, chosen);
     return fit;
 }
 

@@ -132,14 +132,14 @@ static struct shape *oldest(struct score_cache *c, const struct shape *but, bool
  * of nodes is seen to grow. */
 static void shape_grow(struct shape *s, uint32_t node_n, bool priced)
 {
-    uint32_t buffer = (node_n + (s->node_n > 0 ? node_n / 8 : 0)) / CAPACITY_STEP * CAPACITY_STEP + CAPACITY_STEP;
+    uint32_t capacity = (node_n + (s->node_n > 0 ? node_n / 8 : 0)) / CAPACITY_STEP * CAPACITY_STEP + CAPACITY_STEP;
 
-    s->scores = xreallocarray(s->scores, buffer, sizeof(*s->scores));
-    memset(s->scores + s->node_n, 0, (buffer - s->node_n) * sizeof(*s->scores));
+    s->scores = xreallocarray(s->scores, capacity, sizeof(*s->scores));
+    memset(s->scores + s->node_n, 0, (capacity - s->node_n) * sizeof(*s->scores));
     if (priced) {
-        score_terms_grow(&s->terms, buffer);
+        score_terms_grow(&s->terms, capacity);
     }
-    s->node_n = buffer;
+    s->node_n = capacity;
 }
 
 /* Counts what the shape takes by now, and drops others until it has room. */

@@ -7,7 +7,7 @@
 
 #include <cjson/cJSON.h>
 
-#define SCENARIO_NAMESPACE "story"
+#define SCENARIO_NAMESPACE "scenario"
 #define SCENARIO_SCHEDULER "fgpu-demo" /* the player's */
 
 /* ---- rows of the tables ---- */

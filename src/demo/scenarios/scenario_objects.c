@@ -161,7 +161,7 @@ cJSON *scenario_pod_object(const char *name, const struct scenario_pod *p)
         doc_set(spec, "nodeSelector", pairs(p->selector));
     }
     doc_set_text(c, "name", "main");
-    doc_set_text(c, "image", "example.com/story");
+    doc_set_text(c, "image", "example.com/scenario");
     doc_set(doc_object(c, "resources"), "limits", pairs(p->limits));
     BUG_ON(!cJSON_AddItemToArray(containers, c));
     doc_set(spec, "containers", containers);

@@ -243,7 +243,7 @@ void bench_write_bound(struct strbuf *out, const struct bench_cluster *c, uint32
     write_pod_rest(out, str_of(limits), str_of(bench_node_name(node, name)));
 }
 
-void bench_write_light(struct strbuf *out, const struct bench_cluster *c, uint32_t pod, uint64_t version)
+void bench_write_cpu_only(struct strbuf *out, const struct bench_cluster *c, uint32_t pod, uint64_t version)
 {
     char name[BENCH_NAME_MAX];
 

@@ -40,7 +40,7 @@ void bench_write_node(struct strbuf *out, const struct bench_cluster *c, uint32_
 void bench_write_bound(struct strbuf *out, const struct bench_cluster *c, uint32_t pod, uint64_t version);
 
 /* A bound pod without GPUs, on the nodes in turn. */
-void bench_write_light(struct strbuf *out, const struct bench_cluster *c, uint32_t pod, uint64_t version);
+void bench_write_cpu_only(struct strbuf *out, const struct bench_cluster *c, uint32_t pod, uint64_t version);
 
 /* A waiting pod. Odd shapes never repeat within some thousand pods; else every pod asks for the
  * same. With `node` it is bound there with these annotations, as the API server shows it after a

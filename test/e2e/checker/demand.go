@@ -212,7 +212,7 @@ func DemandOf(p *corev1.Pod, s Settings) (Demand, error) {
 	index := map[int][]int{} // running number of a container -> requests
 	all := 0
 	add := func(c corev1.Container, init bool, position int) error {
-		ws, n, err := containerRequests(c, s)
+		ws, n, err := containerRequest(c, s)
 		if err != nil {
 			return fmt.Errorf("container %s: %w", c.Name, err)
 		}
@@ -308,7 +308,7 @@ func (g given) request() (*Request, error) {
 	return w, nil
 }
 
-func containerRequests(c corev1.Container, s Settings) (ws []*Request, plugin int64, err error) {
+func containerRequest(c corev1.Container, s Settings) (ws []*Request, plugin int64, err error) {
 	g, any, spans := given{-1, -1, -1}, false, false
 	read := func(name corev1.ResourceName, into *int64, numerator, denominator int64) error {
 		q, ok := c.Resources.Limits[name]

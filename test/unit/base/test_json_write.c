@@ -37,8 +37,7 @@ static void json_write__document__commas_and_nesting(void **state)
     json_write_kv_cstr(&w, "c", "y");
     json_write_kv_i64(&w, "d", INT64_MIN);
     json_write_kv_bool(&w, "e", true);
-    json_write_key(&w, "f");
-    json_write_array_begin(&w);
+    json_write_kv_array_begin(&w, "f");
     json_write_i64(&w, 1);
     json_write_array_begin(&w);
     json_write_array_end(&w);
@@ -50,12 +49,14 @@ static void json_write__document__commas_and_nesting(void **state)
     json_write_array_end(&w);
     json_write_key_str(&w, STR("g\""));
     json_write_object_begin(&w);
-    json_write_kv_i64(&w, "h", 0);
+    json_write_kv_object_begin(&w, "h");
+    json_write_kv_i64(&w, "i", 0);
+    json_write_object_end(&w);
     json_write_object_end(&w);
     json_write_object_end(&w);
     expect_text(strbuf_view(&out),
                 "{\"a\":\"x\",\"b\":null,\"c\":\"y\",\"d\":-9223372036854775808,\"e\":true,"
-                "\"f\":[1,[],{},false,null,{\"raw\":1}],\"g\\\"\":{\"h\":0}}",
+                "\"f\":[1,[],{},false,null,{\"raw\":1}],\"g\\\"\":{\"h\":{\"i\":0}}}",
                 NULL);
 }
 

@@ -247,6 +247,20 @@ static void str_match_glob__long_repetitive_text__found(void **state)
     free(pattern);
 }
 
+static void str_span__table__as_strspn(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t wanted;
+    } rows[] = {{"", 0}, {"12a3", 2}, {"123", 3}, {"a1", 0}};
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        assert_int_equal(str_span(str_of(rows[i].text), STR_DIGITS), rows[i].wanted);
+    }
+    assert_int_equal(str_span(STR_NULL, STR_LOWER), 0);
+    assert_int_equal(str_span((struct str){"a\0a", 3}, "a"), 1); /* the 0 byte that ends `chars` is none of them */
+}
+
 static void str_dup__empty_null_and_text__a_copy_of_its_own(void **state)
 {
     static const char text[] = "abc";
@@ -276,6 +290,7 @@ int main(void)
         cmocka_unit_test(str_match_glob__table__as_stated),
         cmocka_unit_test(str_match_glob__random_texts__as_the_definition),
         cmocka_unit_test(str_match_glob__long_repetitive_text__found),
+        cmocka_unit_test(str_span__table__as_strspn),
         cmocka_unit_test(str_dup__empty_null_and_text__a_copy_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

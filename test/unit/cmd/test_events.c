@@ -23,7 +23,7 @@ static struct {
     struct credentials credentials;
     struct kube_client *client;
     struct events *events;
-    atomic_uint fates[EVENT_OUTCOME__MAX];
+    atomic_uint outcomes[EVENT_OUTCOME__MAX];
     atomic_uint warnings;
     struct log log;
 } t;
@@ -32,7 +32,7 @@ static void count_outcome(void *ctx, enum event_reason reason, enum event_outcom
 {
     (void)ctx;
     (void)reason;
-    atomic_fetch_add(&t.fates[outcome], 1);
+    atomic_fetch_add(&t.outcomes[outcome], 1);
 }
 
 static void count_warning(void *ctx, const struct log_record *rec)
@@ -50,7 +50,7 @@ static int setup(void **state)
     };
 
     signal(SIGPIPE, SIG_IGN);
-    memset(t.fates, 0, sizeof(t.fates));
+    memset(t.outcomes, 0, sizeof(t.outcomes));
     atomic_store(&t.warnings, 0);
     t.log = (struct log){.write = count_warning};
     assert_int_equal(apiserver_start(NULL, &t.api, NULL), 0);
@@ -101,12 +101,12 @@ static unsigned kept(void)
     return n;
 }
 
-static unsigned fates(void)
+static unsigned outcomes(void)
 {
     unsigned n = 0;
 
     for (int f = 0; f < EVENT_OUTCOME__MAX; f++) {
-        n += f == EVENT_COUNTED ? 0 : atomic_load(&t.fates[f]);
+        n += f == EVENT_COUNTED ? 0 : atomic_load(&t.outcomes[f]);
     }
     return n;
 }
@@ -135,9 +135,9 @@ static void events__many_recorders_then_stop__everything_accounted_for(void **st
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     }
     events_stop(t.events, LONG_MS);
-    assert_int_equal(fates(), RECORDERS * RECORDS);
-    assert_int_equal(atomic_load(&t.fates[EVENT_POSTED]), RECORDERS * RECORDS / 2);
-    assert_int_equal(atomic_load(&t.fates[EVENT_REPEATED]), RECORDERS * RECORDS / 2);
+    assert_int_equal(outcomes(), RECORDERS * RECORDS);
+    assert_int_equal(atomic_load(&t.outcomes[EVENT_POSTED]), RECORDERS * RECORDS / 2);
+    assert_int_equal(atomic_load(&t.outcomes[EVENT_REPEATED]), RECORDERS * RECORDS / 2);
     assert_int_equal(kept(), RECORDERS * RECORDS / 2);
 }
 
@@ -150,9 +150,9 @@ static void events__stopped_while_recording__late_ones_are_dropped(void **state)
     events_stop(t.events, LONG_MS);
     assert_int_equal(pthread_join(thread, NULL), 0);
     record("late", "note");
-    assert_int_equal(fates(), RECORDS + 1);
-    assert_true(atomic_load(&t.fates[EVENT_SILENCED]) > 0);
-    assert_int_equal(kept(), atomic_load(&t.fates[EVENT_POSTED]));
+    assert_int_equal(outcomes(), RECORDS + 1);
+    assert_true(atomic_load(&t.outcomes[EVENT_SILENCED]) > 0);
+    assert_int_equal(kept(), atomic_load(&t.outcomes[EVENT_POSTED]));
 }
 
 /* The call in flight outlives the thread; the client ends it. */
@@ -168,8 +168,8 @@ static void events__stopped_with_a_call_in_flight__ends_all_the_same(void **stat
         apiserver_stats(t.api, &s);
     } while (s.requests == 0);
     events_stop(t.events, 1);
-    assert_int_equal(fates(), 1);
-    assert_int_equal(atomic_load(&t.fates[EVENT_GAVE_UP]), 1);
+    assert_int_equal(outcomes(), 1);
+    assert_int_equal(atomic_load(&t.outcomes[EVENT_GAVE_UP]), 1);
 }
 
 static void events__about_fgpu_itself__on_its_pod(void **state)
@@ -179,7 +179,7 @@ static void events__about_fgpu_itself__on_its_pod(void **state)
 
     events_record(t.events, &e);
     events_stop(t.events, LONG_MS);
-    assert_int_equal(atomic_load(&t.fates[EVENT_POSTED]), 1);
+    assert_int_equal(atomic_load(&t.outcomes[EVENT_POSTED]), 1);
     assert_int_equal(kept(), 1);
 }
 
@@ -193,7 +193,7 @@ static void events__about_fgpu_itself_elsewhere__counted_only(void **state)
     events_record(other, &e);
     events_free(other);
     events_record(NULL, &e);
-    assert_int_equal(atomic_load(&t.fates[EVENT_NOWHERE]), 1);
+    assert_int_equal(atomic_load(&t.outcomes[EVENT_NOWHERE]), 1);
     assert_int_equal(kept(), 0);
 }
 
@@ -207,9 +207,9 @@ static void events__forbidden__one_warning(void **state)
         record(node, "note");
     }
     events_stop(t.events, LONG_MS);
-    assert_int_equal(fates(), 50);
-    assert_int_equal(atomic_load(&t.fates[EVENT_FORBIDDEN]), 1);
-    assert_int_equal(atomic_load(&t.fates[EVENT_SILENCED]), 49);
+    assert_int_equal(outcomes(), 50);
+    assert_int_equal(atomic_load(&t.outcomes[EVENT_FORBIDDEN]), 1);
+    assert_int_equal(atomic_load(&t.outcomes[EVENT_SILENCED]), 49);
     assert_int_equal(atomic_load(&t.warnings), 1);
 }
 
@@ -219,7 +219,7 @@ static void events__api_server_fails_at_the_end__given_up(void **state)
     record("n", "a");
     record("n", "b");
     events_stop(t.events, LONG_MS);
-    assert_int_equal(atomic_load(&t.fates[EVENT_GAVE_UP]), 2);
+    assert_int_equal(atomic_load(&t.outcomes[EVENT_GAVE_UP]), 2);
     assert_int_equal(atomic_load(&t.warnings), 0);
 }
 

@@ -95,6 +95,7 @@ static cJSON *essence(const char *text)
     }
     forget_states(cJSON_GetObjectItem(doc, "pending"));
     /* learned anew from the pods that hold GPUs */
+    forget(cJSON_GetObjectItem(doc, "summary"), "demandHistogram");
     forget(cJSON_GetObjectItem(doc, "summary"), "mix");
     p = cJSON_GetObjectItem(cJSON_GetObjectItem(doc, "summary"), "pods"); /* reserved, confirmed and bound are one */
     forget(p, "reserved");
@@ -150,6 +151,80 @@ static void state__read_back__same_charges_and_free_amounts(void **state)
         free(after);
         full_state_fini(&a);
         full_state_fini(&b);
+    }
+}
+
+/* ---- names that /state had before (decision 0047) ---- */
+
+static const struct {
+    const char *now, *before;
+} renamed[] = {{"demandHistogram", "mix"}, {"gpuRequests", "wishes"}, {"residual", "room"}};
+
+/* Both names are there and say the same; counts them. */
+static void expect_both_names(const cJSON *at, unsigned seen[static ARRAY_LEN(renamed)])
+{
+    const cJSON *below;
+
+    for (size_t i = 0; i < ARRAY_LEN(renamed) && cJSON_IsObject(at); i++) {
+        const cJSON *now = cJSON_GetObjectItem(at, renamed[i].now);
+        const cJSON *before = cJSON_GetObjectItem(at, renamed[i].before);
+
+        if ((now != NULL || before != NULL) && !cJSON_Compare(now, before, true)) {
+            fail_msg("%s is not %s: %s", renamed[i].before, renamed[i].now, cJSON_PrintUnformatted(at));
+        }
+        seen[i] += now != NULL;
+    }
+    cJSON_ArrayForEach(below, at)
+    {
+        expect_both_names(below, seen);
+    }
+}
+
+static void forget_present_names(cJSON *at)
+{
+    cJSON *below;
+
+    for (size_t i = 0; i < ARRAY_LEN(renamed); i++) {
+        forget(at, renamed[i].now);
+    }
+    cJSON_ArrayForEach(below, at)
+    {
+        forget_present_names(below);
+    }
+}
+
+static void state__renamed_keys__both_names_with_one_value_and_either_is_read(void **state)
+{
+    unsigned seen[ARRAY_LEN(renamed)] = {0};
+
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        struct full_state a, b;
+        struct state_file f;
+        char *text, *older, *after;
+        cJSON *doc;
+
+        full_state_init(&a, seed, "");
+        full_state_fill(&a);
+        text = full_state_state(&a);
+        doc = cJSON_Parse(text);
+        expect_both_names(doc, seen);
+        forget_present_names(doc); /* as an older fgpu writes it */
+        older = cJSON_PrintUnformatted(doc);
+        f = parse(older);
+        assert_non_null(f.mix);
+        rebuild(&b, older, "");
+        after = full_state_state(&b);
+        assert_same(text, after, seed);
+        cJSON_Delete(doc);
+        cJSON_free(older);
+        free(text);
+        free(after);
+        state_file_fini(&f);
+        full_state_fini(&a);
+        full_state_fini(&b);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(renamed); i++) {
+        assert_true(seen[i] > 0);
     }
 }
 
@@ -291,7 +366,7 @@ static bool take_shape(struct demand_histogram_report *r, const cJSON *s)
 }
 
 /* What fgpu had learned is known again: kinds of pods, and how many of each. */
-static void parse__learned_mix__the_same_kinds_as_often(void **state)
+static void parse__learned_demand_histogram__the_same_kinds_as_often(void **state)
 {
     size_t seen = 0;
 
@@ -309,7 +384,8 @@ static void parse__learned_mix__the_same_kinds_as_often(void **state)
         full_state_fini(&c);
         f = parse(text);
         doc = cJSON_Parse(text);
-        shapes = cJSON_GetObjectItem(cJSON_GetObjectItem(cJSON_GetObjectItem(doc, "summary"), "mix"), "shapes");
+        shapes =
+            cJSON_GetObjectItem(cJSON_GetObjectItem(cJSON_GetObjectItem(doc, "summary"), "demandHistogram"), "shapes");
         assert_non_null(f.mix);
         demand_histogram_report_take(f.mix, &report);
         assert_int_equal(report.top_n, cJSON_GetArraySize(shapes));
@@ -338,10 +414,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(state__read_back__same_charges_and_free_amounts),
+        cmocka_unit_test(state__renamed_keys__both_names_with_one_value_and_either_is_read),
         cmocka_unit_test(full_state__sixty_seeds__have_everything),
         cmocka_unit_test(parse__head__is_there),
         cmocka_unit_test(parse__nonsense__refused_with_its_place),
-        cmocka_unit_test(parse__learned_mix__the_same_kinds_as_often),
+        cmocka_unit_test(parse__learned_demand_histogram__the_same_kinds_as_often),
         cmocka_unit_test(read__no_file__says_so),
     };
 

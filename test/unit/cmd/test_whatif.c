@@ -15,7 +15,7 @@
 static struct state_file state;
 static char *text;
 
-/* The state of a random cluster under `before`; ended by end(). */
+/* The state of a cluster under `before`; ended by end(). */
 static void begin_with(uint64_t seed, const char *before, unsigned pod_n)
 {
     struct config_names names;
@@ -76,8 +76,8 @@ static void run__the_same_configuration__nothing_differs(void **unused)
         assert_false(whatif_is_worse(&w));
         assert_int_equal(w.overcommitted_n[0], w.overcommitted_n[1]);
         assert_int_equal(w.gpu_n, 0);
-        assert_int_equal(w.capacity_survey[0].idle_milli, w.capacity_survey[1].idle_milli);
-        assert_int_equal(w.capacity_survey[0].fragmented_milli, w.capacity_survey[1].fragmented_milli);
+        assert_int_equal(w.capacity_totals[0].idle_milli, w.capacity_totals[1].idle_milli);
+        assert_int_equal(w.capacity_totals[0].fragmented_milli, w.capacity_totals[1].fragmented_milli);
         assert_int_equal(w.size_n, 2 + 4);
         for (size_t i = 0; i < w.size_n; i++) {
             assert_int_equal(w.sizes[i].before, w.sizes[i].after);
@@ -109,7 +109,7 @@ static void run__a_larger_reserve__nodes_read_otherwise_and_gpus_over_committed(
     assert_true(whatif_is_worse(&w));
     assert_int_equal(w.changed_n, w.reread_n);
     assert_true(w.gpus[0].node.n > 0);
-    assert_true(w.capacity_survey[0].largest_mem_mib >= w.capacity_survey[1].largest_mem_mib);
+    assert_true(w.capacity_totals[0].largest_mem_mib >= w.capacity_totals[1].largest_mem_mib);
     end(&w);
 }
 
@@ -125,7 +125,7 @@ static void run__memory_alone_takes_no_compute__pods_charged_otherwise(void **un
     assert_true(w.charges[0].held[1].milli < w.charges[0].held[0].milli);
     assert_int_equal(w.charges[0].held[1].mem_mib, w.charges[0].held[0].mem_mib);
     assert_int_equal(w.reread_n, 0);
-    assert_true(w.capacity_survey[1].idle_milli > w.capacity_survey[0].idle_milli);
+    assert_true(w.capacity_totals[1].idle_milli > w.capacity_totals[0].idle_milli);
     end(&w);
 }
 

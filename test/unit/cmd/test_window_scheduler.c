@@ -28,7 +28,7 @@ static struct cluster_model {
     struct clock_manual clock;
     struct log log;
     struct store *store;
-    struct policy_set *book;
+    struct policy_set *policies;
     struct config_slot *slot;
     struct metrics *metrics;
     struct config_apply *config_apply;
@@ -36,7 +36,7 @@ static struct cluster_model {
     struct config *first;
     unsigned relists; /* asked for and not read yet, a bit per resource */
     bool api_down;
-    unsigned rooms;
+    unsigned grown_n;
     int64_t announced_ms; /* when, the last time */
     unsigned announced_n, changed_n;
     char last_change[256];
@@ -82,7 +82,7 @@ static void relist(void *ctx, enum kube_resource resource)
 static void capacity_grew(void *ctx)
 {
     (void)ctx;
-    w.rooms++;
+    w.grown_n++;
 }
 
 static void list_nodes(const struct rules *rules)
@@ -109,7 +109,7 @@ static void serve_relists(void)
 {
     while (w.relists != 0 && !w.api_down) {
         enum kube_resource resource = (w.relists & 1U << KUBE_NODES) != 0 ? KUBE_NODES : KUBE_PODS;
-        const struct rules *rules = policy_set_take_newest(w.book);
+        const struct rules *rules = policy_set_take_newest(w.policies);
 
         w.relists &= ~(1U << resource);
         if (resource == KUBE_NODES) {
@@ -144,11 +144,10 @@ static void start(const char *text, const char *at)
     config_free(file);
     assert_int_equal(rules_new(&(struct ingest){w.store, &w.first->policy, &w.log, NULL}, 1, NULL, NULL, &rules, NULL),
                      0);
-    w.book = policy_set_new(rules);
+    w.policies = policy_set_new(rules);
     w.slot = config_slot_new(config_ref(w.first), NULL, wall_ms);
     w.metrics = catalog_metrics_new();
-    w.config_apply = config_apply_new(&(struct config_apply_options){.book = w.book,
-                                                                     .store = w.store,
+    w.config_apply = config_apply_new(&(struct config_apply_options){.policies = w.policies,
                                                                      .slot = w.slot,
                                                                      .metrics = w.metrics,
                                                                      .clock = &w.clock.clock,
@@ -169,7 +168,7 @@ static void end(void)
     assert_null(store_check(w.store));
     window_scheduler_free(w.window_scheduler);
     config_apply_free(w.config_apply);
-    policy_set_free(w.book);
+    policy_set_free(w.policies);
     config_slot_free(w.slot);
     config_free(w.first);
     store_watch_capacity(w.store, NULL, NULL);
@@ -193,7 +192,7 @@ static unsigned open_nodes(void)
     static const struct container container = {.name = STR("main"), .limits = {&limit, 1}};
     const struct pod pod = {
         .namespace_ = STR("ns"), .name = STR("p"), .uid = STR("u"), .containers = &container, .container_n = 1};
-    const struct rules *rules = policy_set_take(w.book);
+    const struct rules *rules = policy_set_take(w.policies);
     struct filter_result r;
     struct arena a;
     unsigned open = 0;
@@ -242,7 +241,7 @@ static void week__of_either_jump__minute_by_minute_as_the_wall_says(void **state
         start(DAY_AND_NIGHT, weeks[i]);
         night = is_night_by_libc(w.clock.wall_ms);
         for (int minute = 0; minute < 7 * 24 * 60; minute++) {
-            unsigned rooms = w.rooms;
+            unsigned grown_n = w.grown_n;
             int64_t now_ms = w.clock.wall_ms + 60000;
 
             tick_at(now_ms);
@@ -251,7 +250,7 @@ static void week__of_either_jump__minute_by_minute_as_the_wall_says(void **state
                 changes++;
                 assert_string_equal(w.last_change, night ? "opens night" : "closes night");
                 assert_int_equal(now_ms - w.announced_ms, 600000);
-                assert_true(w.rooms > rooms); /* who was refused is tried again */
+                assert_true(w.grown_n > grown_n); /* who was refused is tried again */
             }
             assert_int_equal(open_nodes(), night ? BY_NIGHT : BY_DAY);
             assert_int_equal(spreads(), night);
@@ -317,7 +316,7 @@ static void change__while_the_api_server_is_down__waits_and_the_latest_one_wins(
     w.api_down = false;
     serve_relists();
     assert_int_equal(open_nodes(), BY_DAY);
-    assert_false(policy_set_is_waiting(w.book));
+    assert_false(policy_set_is_waiting(w.policies));
     end();
 }
 

@@ -130,7 +130,7 @@ static void describe__read_back__same_configuration(void **state)
         describe(again, &twice);
         expect_text(strbuf_view(&twice), once.p, rows[i].name);
         assert_int_equal(c->policy.size_n, again->policy.size_n);
-        assert_int_equal(c->policy.hold_ms, again->policy.hold_ms);
+        assert_int_equal(c->policy.tentative_ms, again->policy.tentative_ms);
         assert_int_equal(c->policy.overcommit_milli, again->policy.overcommit_milli);
         assert_int_equal(c->limits.body_bytes, again->limits.body_bytes);
         config_free(c);
@@ -162,7 +162,7 @@ static void sample_file__loaded__equals_the_defaults(void **state)
     assert_true(str_eq(p->node_strategy, d->node_strategy));
     assert_true(str_eq(p->device_strategy, d->device_strategy));
     assert_int_equal(p->candidates, d->candidates);
-    assert_int_equal(p->hold_ms, d->hold_ms);
+    assert_int_equal(p->tentative_ms, d->tentative_ms);
     strbuf_fini(&got);
     strbuf_fini(&want);
     config_free(sample);

@@ -100,8 +100,8 @@ static void config_at__of_one_made_for_other_windows__starts_from_the_file(void 
     config_free(file);
     config_free(first);
     assert_int_equal(second->policy.candidates, 100);
-    assert_int_equal(second->policy.hold_ms, 1000);
-    assert_int_equal(third->policy.hold_ms, 3000);
+    assert_int_equal(second->policy.tentative_ms, 1000);
+    assert_int_equal(third->policy.tentative_ms, 3000);
     assert_int_equal(second->open, 2);
     config_free(second);
     config_free(third);

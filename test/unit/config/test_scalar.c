@@ -23,7 +23,7 @@ static void types__every_one__has_a_whole_row(void **state)
         if (is_one && t->form == NULL && t->pattern == NULL) {
             fail_msg("type %d: no JSON Schema", i);
         }
-        if (t->decode == text_decode && t->error == NULL) {
+        if (t->decode == text_decode && t->error == NULL && i != SCHEMA_TEXT) {
             fail_msg("type %d: text_decode wants a grammar", i);
         }
         if (t->format == number_format && t->add_number == NULL) {

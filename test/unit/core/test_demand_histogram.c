@@ -1,4 +1,4 @@
-/* The demand mix: counting, forgetting, settling, churn. */
+/* The demand histogram: counting, forgetting, settling, churn. */
 #include "core/request/demand_histogram.h"
 #include "support/cmocka.h"
 

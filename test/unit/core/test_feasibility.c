@@ -330,7 +330,7 @@ static void place__named_cases__as_expected(void **state)
         }
         for (size_t w = 0; v == VERDICT_FITS && w < row->gpu_request_n; w++) {
             if (p.gpu_request_devices[w] != row->placed[w]) {
-                fail_msg("%s: request %zu on %#lx", row->name, w, (unsigned long)p.gpu_request_devices[w]);
+                fail_msg("%s: gpu_request %zu on %#lx", row->name, w, (unsigned long)p.gpu_request_devices[w]);
             }
         }
     }

@@ -1,5 +1,5 @@
 /* The truth of every verdict: what it claims is recomputed, and taking the blamed thing out of the
- * world must change the answer. */
+ * cluster must change the answer. */
 #include "base/compiler.h"
 #include "base/rng.h"
 #include "core/fit/feasibility.h"
@@ -165,7 +165,7 @@ static bool is_true(const struct random_case *c, enum verdict v)
     return v == VERDICT_NO_COMBINATION;
 }
 
-/* Takes what the verdict blames out of the world. False: no device can cure it. */
+/* Takes what the verdict blames out of the cluster. False: no device can cure it. */
 static bool cure(struct random_case *c, enum verdict v)
 {
     bool memory = v == VERDICT_NO_MEMORY || v == VERDICT_GPU_TOO_SMALL;

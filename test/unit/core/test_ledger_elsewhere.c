@@ -40,16 +40,16 @@ static enum verdict place_share(const char *node)
 static void ledger__item_15_agent_of_another_system__no_shares_and_its_own_pods_as_before(void **state)
 {
     const struct demand whole = {.dialect = "native", .plugin_managed_n = 1, .plugin_managed_most = 1};
-    uint64_t room;
+    uint64_t capacity;
 
     describe("n", true);
     assert_int_equal(place_share("n"), VERDICT_ELSEWHERE);
     assert_int_equal(place("n", &whole), VERDICT_FITS);
     assert_true(fixture_state(&fx, "n")->elsewhere);
-    room = ledger_capacity_generation(fx.l);
+    capacity = ledger_capacity_generation(fx.l);
     describe("n", false);
     assert_int_equal(place_share("n"), VERDICT_FITS);
-    assert_true(ledger_capacity_generation(fx.l) > room); /* who waits is told */
+    assert_true(ledger_capacity_generation(fx.l) > capacity); /* who waits is told */
 }
 
 static void ledger__item_15_agent_comes_later__what_runs_stays_charged(void **state)
@@ -67,7 +67,7 @@ static void ledger__item_15_agent_comes_later__what_runs_stays_charged(void **st
 
 static void ledger__item_15_resource_slices__close_a_node_seen_or_not(void **state)
 {
-    uint64_t room;
+    uint64_t capacity;
 
     slices("early", "slices");
     describe("early", false);
@@ -83,12 +83,12 @@ static void ledger__item_15_resource_slices__close_a_node_seen_or_not(void **sta
     fixture_name_op(&fx, LEDGER_NODE_GONE, "early");
     describe("early", false); /* nor does the node's coming back */
     assert_int_equal(place_share("early"), VERDICT_ELSEWHERE);
-    room = ledger_capacity_generation(fx.l);
+    capacity = ledger_capacity_generation(fx.l);
     slices("late", NULL);
     slices("never", NULL);
     assert_int_equal(place_share("late"), VERDICT_FITS);
     assert_null(fixture_state(&fx, "late")->note);
-    assert_true(ledger_capacity_generation(fx.l) > room);
+    assert_true(ledger_capacity_generation(fx.l) > capacity);
 }
 
 static void ledger__item_15_resource_slices_of_nobody_knows_which_node__close_all(void **state)

@@ -91,10 +91,10 @@ static void ledger__pods_without_gpus__take_of_their_node(void **state)
 static void ledger__pods_without_gpus__are_seen_nowhere_else(void **state)
 {
     struct ledger_pod pod;
-    uint64_t room;
+    uint64_t capacity;
 
     fixture_node(&fx, "n1", 2, 1024);
-    room = ledger_capacity_generation(fx.l);
+    capacity = ledger_capacity_generation(fx.l);
     cpu_only("a", "n1", 1000, 2000);
     cpu_only("b", "n2", 1000, 2000);
     assert_false(ledger_find_pod(fx.l, STR("a"), &pod));
@@ -104,7 +104,7 @@ static void ledger__pods_without_gpus__are_seen_nowhere_else(void **state)
     assert_int_equal(fx.snapshot.node_n, 1); /* n2 is a name in a pod, not a node */
     assert_int_equal(fx.snapshot.nodes[0].host.cpu_free_milli, 63000);
     assert_int_equal(fixture_name_op(&fx, LEDGER_POD_GONE, "a"), 0);
-    assert_int_equal(ledger_capacity_generation(fx.l), room);
+    assert_int_equal(ledger_capacity_generation(fx.l), capacity);
 }
 
 static void ledger__lists__end_pods_that_are_not_in_them(void **state)

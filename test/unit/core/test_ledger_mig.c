@@ -98,7 +98,7 @@ static const char *device_of(const char *uid, struct assignment *ret)
     return text;
 }
 
-static void steered__seven_1g_of_an_a100__seven_pods_and_no_eighth(void **state)
+static void fgpu_picks__seven_1g_of_an_a100__seven_pods_and_no_eighth(void **state)
 {
     struct spec s = {.gpus = {SEVEN}, .gpu_n = 1};
     struct gpu_request w;
@@ -124,7 +124,7 @@ static void steered__seven_1g_of_an_a100__seven_pods_and_no_eighth(void **state)
     assert_string_equal(device_of("p7", &record), seen[3]);
 }
 
-static void steered__four_2g_of_one_gpu__impossible_three_are_not(void **state)
+static void fgpu_picks__four_2g_of_one_gpu__impossible_three_are_not(void **state)
 {
     struct spec s = {.gpus = {"2g.10gb@0 2g.10gb@2 2g.10gb@4 1g.5gb@6"}, .gpu_n = 1};
     struct gpu_request w;
@@ -140,7 +140,7 @@ static void steered__four_2g_of_one_gpu__impossible_three_are_not(void **state)
     assert_int_equal(reserve("three", &three, "n"), 0);
 }
 
-static void steered__parts_and_whole_gpus__never_on_an_instance(void **state)
+static void fgpu_picks__parts_and_whole_gpus__never_on_an_instance(void **state)
 {
     struct spec only = {.gpus = {SEVEN}, .gpu_n = 1};
     struct spec both = {.gpus = {SEVEN, NULL}, .gpu_n = 2};
@@ -170,7 +170,7 @@ static void steered__parts_and_whole_gpus__never_on_an_instance(void **state)
     assert_string_equal(device_of("d", &record), "MIG-0-0");
 }
 
-static void steered__memory_alone__smallest_instance_that_fits_then_gpus(void **state)
+static void fgpu_picks__memory_alone__smallest_instance_that_fits_then_gpus(void **state)
 {
     struct spec s = {.gpus = {"3g.20gb@4 2g.10gb@2 1g.5gb+me@0 1g.5gb@1", NULL}, .gpu_n = 2};
     static const struct {
@@ -207,7 +207,7 @@ static void steered__memory_alone__smallest_instance_that_fits_then_gpus(void **
     assert_string_equal(device_of("h", &record), "GPU-1");
 }
 
-static void steered__read_back__the_same_instance_whatever_order_facts_come_in(void **state)
+static void fgpu_picks__read_back__the_same_instance_whatever_order_facts_come_in(void **state)
 {
     struct spec s = {.gpus = {SEVEN}, .gpu_n = 1};
     struct gpu_request w;
@@ -243,7 +243,7 @@ static void steered__read_back__the_same_instance_whatever_order_facts_come_in(v
     }
 }
 
-static void steered__instance_vanishes_under_its_pod__stays_until_the_pod_is_gone(void **state)
+static void fgpu_picks__instance_vanishes_under_its_pod__stays_until_the_pod_is_gone(void **state)
 {
     struct spec s = {.gpus = {SEVEN}, .gpu_n = 1}, now = {.gpus = {"3g.20gb@4"}, .gpu_n = 1},
                 whole = {.gpus = {NULL}, .gpu_n = 1};
@@ -269,7 +269,7 @@ static void steered__instance_vanishes_under_its_pod__stays_until_the_pod_is_gon
     assert_int_equal(fixture_reserve(&fx, "d", "n"), 0);
 }
 
-static void steered__bound_by_somebody_else__counts_on_every_instance(void **state)
+static void fgpu_picks__bound_by_somebody_else__counts_on_every_instance(void **state)
 {
     struct spec s = {.gpus = {"3g.20gb@0 3g.20gb@4", NULL}, .gpu_n = 2};
     struct gpu_request w;
@@ -436,13 +436,13 @@ int main(void)
 {
 #define TEST(f) EMPTY_LEDGER_TEST(f)
     const struct CMUnitTest tests[] = {
-        TEST(steered__seven_1g_of_an_a100__seven_pods_and_no_eighth),
-        TEST(steered__four_2g_of_one_gpu__impossible_three_are_not),
-        TEST(steered__parts_and_whole_gpus__never_on_an_instance),
-        TEST(steered__memory_alone__smallest_instance_that_fits_then_gpus),
-        TEST(steered__read_back__the_same_instance_whatever_order_facts_come_in),
-        TEST(steered__instance_vanishes_under_its_pod__stays_until_the_pod_is_gone),
-        TEST(steered__bound_by_somebody_else__counts_on_every_instance),
+        TEST(fgpu_picks__seven_1g_of_an_a100__seven_pods_and_no_eighth),
+        TEST(fgpu_picks__four_2g_of_one_gpu__impossible_three_are_not),
+        TEST(fgpu_picks__parts_and_whole_gpus__never_on_an_instance),
+        TEST(fgpu_picks__memory_alone__smallest_instance_that_fits_then_gpus),
+        TEST(fgpu_picks__read_back__the_same_instance_whatever_order_facts_come_in),
+        TEST(fgpu_picks__instance_vanishes_under_its_pod__stays_until_the_pod_is_gone),
+        TEST(fgpu_picks__bound_by_somebody_else__counts_on_every_instance),
         TEST(changing__any_pod__refused_until_the_layout_is_done),
         TEST(counted__a_plugin_by_profile__exact_numbers_and_no_record),
         TEST(counted__init_and_app_containers__as_kubelet_counts),

@@ -91,7 +91,7 @@ static void device_that_is_held__keeps_its_names_until_the_pod_goes(void **state
 
 /* ---- readers that go on when the name has gone ---- */
 
-static void snapshot_walk_mirror_and_news__read_after_their_node_has_gone(void **state)
+static void snapshot_iterator_mirror_and_news__read_after_their_node_has_gone(void **state)
 {
     struct demand large = SHARE_OF(700);
     struct ledger_overcommit news[2];
@@ -226,7 +226,7 @@ int main(void)
         TEST(node_with_a_new_uuid_and_model__a_million_times__tables_as_small_as_before),
         TEST(nodes_that_come_and_go__a_million_names__tables_as_small_as_before),
         TEST(device_that_is_held__keeps_its_names_until_the_pod_goes),
-        TEST(snapshot_walk_mirror_and_news__read_after_their_node_has_gone),
+        TEST(snapshot_iterator_mirror_and_news__read_after_their_node_has_gone),
         TEST(model_in_the_place_of_another__patterns_judge_the_new_one),
         TEST(pods_without_gpus_on_nodes_that_do_not_exist__real_nodes_find_room),
         TEST(pods_with_gpus_on_nodes_that_do_not_exist__real_nodes_find_room),

@@ -274,7 +274,7 @@ static void memory_only_of_a_node__changed_under_its_pods__charges_follow_but_no
         .container = STR("main"), .count = 1, .kind = GPU_REQUEST_MEMORY, .mem_mib = 20 * GIB, .phases = 1};
     struct demand firm = {.dialect = "native", .gpu_request_n = 1, .gpu_requests = &w}, editable = firm;
     const struct snapshot_node *n;
-    uint64_t room;
+    uint64_t capacity;
 
     editable.source = DEMAND_FROM_ANNOTATIONS;
     describe_memory_only("f", MEMORY_ONLY_FREE);
@@ -293,16 +293,16 @@ static void memory_only_of_a_node__changed_under_its_pods__charges_follow_but_no
     assert_int_equal(fixture_milli_free(&fx, "s", 0), 750);
     n = fixture_state(&fx, "s");
     assert_int_equal(n->memory_only, MEMORY_ONLY_FREE);
-    room = ledger_capacity_generation(fx.l);
+    capacity = ledger_capacity_generation(fx.l);
     describe_memory_only("f", MEMORY_ONLY_FREE);
-    assert_true(ledger_capacity_generation(fx.l) > room);
+    assert_true(ledger_capacity_generation(fx.l) > capacity);
     assert_int_equal(fixture_milli_free(&fx, "f", 0), 750);
 }
 
 static void factors_of_a_node__lowered_under_its_pods__closed_until_raised(void **state)
 {
     struct demand d = SHARE_AND_MEMORY_OF(700, 50 * GIB);
-    uint64_t room;
+    uint64_t capacity;
 
     assert_int_equal(fixture_pod(&fx, "a", &d, NULL, NULL), 0);
     assert_int_equal(fixture_pod(&fx, "b", &d, NULL, NULL), 0);
@@ -319,10 +319,10 @@ static void factors_of_a_node__lowered_under_its_pods__closed_until_raised(void 
     assert_null(ledger_check(fx.l)); /* nobody's fault */
     assert_int_equal(take(), 1);
     assert_true(news[0].begins);
-    room = ledger_capacity_generation(fx.l);
+    capacity = ledger_capacity_generation(fx.l);
     describe_with_factors(1400, 1500);
     assert_int_equal(fixture_milli_free(&fx, "f", 0), 0);
-    assert_true(ledger_capacity_generation(fx.l) > room);
+    assert_true(ledger_capacity_generation(fx.l) > capacity);
     assert_int_equal(take(), 1);
     assert_false(news[0].begins);
 }

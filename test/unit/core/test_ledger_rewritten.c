@@ -93,15 +93,15 @@ static void record_that_holds_comes_after_one_that_was_refused__granted_and_room
     struct demand d = SHARE_OF(300);
     struct assignment forged = RECORD_OF("a", "GPU-n1-1", 1, 1000, GIB);
     struct assignment good = RECORD_OF("a", "GPU-n1-1", 1, 300, 24 * GIB);
-    uint64_t room;
+    uint64_t capacity;
 
     observe("a", &d, &forged, RECORD_PROVISIONAL, "forged");
     fixture_judge(&fx, "a", "forged", false);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
-    room = ledger_capacity_generation(fx.l);
+    capacity = ledger_capacity_generation(fx.l);
     assert_true(must_verify("a", &d, &good, "good"));
     observe("a", &d, &good, RECORD_VERIFIED, "");
-    assert_true(ledger_capacity_generation(fx.l) > room);
+    assert_true(ledger_capacity_generation(fx.l) > capacity);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 1000);
     assert_int_equal(fixture_milli_free(&fx, "n1", 1), 700);
     assert_null(conflict_of("a"));

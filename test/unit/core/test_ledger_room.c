@@ -69,7 +69,7 @@ static struct run {
     struct probe probes[PROBES];
     struct tenant tenant;
     struct str tenant_spaces[1];
-    uint64_t room;
+    uint64_t capacity;
     unsigned appeared; /* how often a refused pod came to fit */
     const char *doing;
     uint64_t seed;
@@ -530,21 +530,21 @@ static void list_pods(void)
 
 static void look(void)
 {
-    uint64_t room = ledger_capacity_generation(r.l);
+    uint64_t capacity = ledger_capacity_generation(r.l);
 
     for (size_t i = 0; i < PROBES; i++) {
         bool fits = fits_somewhere(&r.probes[i]);
 
         if (fits && !r.probes[i].fitted) {
             r.appeared++;
-            if (room == r.room) {
+            if (capacity == r.capacity) {
                 fail_msg("seed %llu, step %u: %s made room for the pod \"%s\", and nobody is woken",
                          (unsigned long long)r.seed, r.step, r.doing, r.probes[i].what);
             }
         }
         r.probes[i].fitted = fits;
     }
-    r.room = room;
+    r.capacity = capacity;
 }
 
 static void random__room_for_a_refused_pod_from_any_cause__a_wake_follows(void **state)
@@ -559,7 +559,7 @@ static void random__room_for_a_refused_pod_from_any_cause__a_wake_follows(void *
         memset(&r.probes, 0, sizeof(r.probes));
         rng_init(&r.rng, seed);
         r.l = ledger_new(&limits);
-        r.room = 0;
+        r.capacity = 0;
         r.seed = seed;
         make_probes();
         for (unsigned i = 0; i < STEPS; i++) {
@@ -636,49 +636,49 @@ static void expect_woken(const char *what, uint64_t residual_before)
 
 static void label_that_others_keep_away_from__removed__a_wake_follows(void **state)
 {
-    uint64_t room = begin_without_room_for("keeps away");
+    uint64_t capacity = begin_without_room_for("keeps away");
 
     r.pods[0].labels[0] = 0;
     tell_pod(0, "labels");
-    expect_woken("keeps away", room);
+    expect_woken("keeps away", capacity);
 }
 
 static void isolate_from_of_a_running_pod__removed__a_wake_follows(void **state)
 {
-    uint64_t room = begin_without_room_for("kept away");
+    uint64_t capacity = begin_without_room_for("kept away");
 
     r.pods[0].isolate[0] = 0;
     tell_pod(0, "isolate-from");
-    expect_woken("kept away", room);
+    expect_woken("kept away", capacity);
 }
 
 static void model_of_a_device__changed__a_wake_follows(void **state)
 {
-    uint64_t room = begin_without_room_for("of a model");
+    uint64_t capacity = begin_without_room_for("of a model");
 
     r.nodes[0].devices[0].model = STR("B");
     tell_node(0, "a model");
-    expect_woken("of a model", room);
+    expect_woken("of a model", capacity);
 }
 
 static void uuid_of_a_device__replaced__a_wake_follows(void **state)
 {
-    uint64_t room = begin_without_room_for("of a UUID");
+    uint64_t capacity = begin_without_room_for("of a UUID");
 
     r.nodes[0].devices[0].uuid = STR("GPU-c");
     tell_node(0, "a UUID");
-    expect_woken("of a UUID", room);
+    expect_woken("of a UUID", capacity);
 }
 
 static void facts_said_again__nobody_is_woken(void **state)
 {
-    uint64_t room;
+    uint64_t capacity;
 
     begin();
-    room = ledger_capacity_generation(r.l);
+    capacity = ledger_capacity_generation(r.l);
     tell_node(0, "the same again");
     tell_pod(0, "the same again");
-    assert_int_equal(ledger_capacity_generation(r.l), room);
+    assert_int_equal(ledger_capacity_generation(r.l), capacity);
     ledger_free(r.l);
 }
 

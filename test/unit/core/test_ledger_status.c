@@ -51,9 +51,9 @@ static void standing__of_a_pod__follows_its_life(void **state)
 
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_true(of_pod("a").known && of_pod("a").state == LEDGER_PENDING);
-    assert_false(of_pod("a").decided_here || of_pod("a").steered);
+    assert_false(of_pod("a").decided_here || of_pod("a").devices_known);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
-    assert_true(of_pod("a").decided_here && of_pod("a").steered);
+    assert_true(of_pod("a").decided_here && of_pod("a").devices_known);
     assert_int_equal(fixture_name_op(&fx, LEDGER_CONFIRM, "a"), 0);
     fixture_pod(&fx, "a", &d, "n1", NULL); /* its record was removed */
     assert_int_equal(of_pod("a").state, LEDGER_BOUND);
@@ -69,7 +69,7 @@ static void standing__of_a_pod_bound_by_others__is_not_decided_here(void **state
     fixture_pod(&fx, "a", &d, "n1", NULL);
     assert_true(of_pod("a").state == LEDGER_FOREIGN && of_pod("a").conflict != NULL);
     fixture_pod(&fx, "b", &d, "n1", &as);
-    assert_true(of_pod("b").state == LEDGER_BOUND && of_pod("b").steered);
+    assert_true(of_pod("b").state == LEDGER_BOUND && of_pod("b").devices_known);
     assert_false(of_pod("b").decided_here);
     assert_null(of_pod("b").conflict);
 }

@@ -325,14 +325,14 @@ static void annotated_pod_that_was_pending__charged_when_there_is_room(void **st
 static void node_opens__room_appears_and_nobody_sees_the_old_numbers(void **state)
 {
     struct mirror m;
-    uint64_t room, version;
+    uint64_t capacity, version;
     uint32_t late;
 
     mirror_init(&m);
     fill_names();
     seen("evil-3", "made-up-3");
     fixture_node(&fx, "late", 1, 80 * GIB);
-    room = ledger_capacity_generation(fx.l);
+    capacity = ledger_capacity_generation(fx.l);
     while (!mirror_follow(&m, fx.l)) {
         mirror_grow(&m);
     }
@@ -341,16 +341,16 @@ static void node_opens__room_appears_and_nobody_sees_the_old_numbers(void **stat
     assert_false(m.open[late]);
     version = m.nodes[late].version;
     list(LEDGER_PODS_BEGIN, LEDGER_PODS_END);
-    assert_true(ledger_capacity_generation(fx.l) > room);
+    assert_true(ledger_capacity_generation(fx.l) > capacity);
     assert_true(mirror_follow(&m, fx.l));
     assert_true(m.open[late] && m.nodes[late].version != version);
-    room = ledger_capacity_generation(fx.l);
+    capacity = ledger_capacity_generation(fx.l);
     list(LEDGER_PODS_BEGIN, LEDGER_PODS_END);
-    assert_int_equal(ledger_capacity_generation(fx.l), room);
+    assert_int_equal(ledger_capacity_generation(fx.l), capacity);
     mirror_fini(&m);
 }
 
-static void open_walk__shows_the_node_as_it_was(void **state)
+static void open_iterator__shows_the_node_as_it_was(void **state)
 {
     const struct snapshot_iterator_filter all = {0};
     struct snapshot totals, part;
@@ -438,7 +438,7 @@ int main(void)
         TEST(annotated_pod_of_the_first_list__charged_when_there_is_room),
         TEST(annotated_pod_that_was_pending__charged_when_there_is_room),
         TEST(node_opens__room_appears_and_nobody_sees_the_old_numbers),
-        TEST(open_walk__shows_the_node_as_it_was),
+        TEST(open_iterator__shows_the_node_as_it_was),
         TEST(totals__say_how_many),
         TEST(audit__misses_no_pod_that_no_repair_could_enter),
     };

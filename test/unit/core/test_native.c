@@ -307,8 +307,8 @@ static void native__configured_names_and_units__serve_other_vocabularies(void **
         {"second name for memory", "c: x/mem=7", "c 1xmemory(0,7)@1"},
         {"two names for a count", "c: gpu-count=1 x/count=1", "defect twice"},
         {"second name for a count", "c: x/count=2", "c 2xwhole(1000,0)@1"},
-        {"two plugins", "c: nvidia.com/gpu=1 x/gpu=2", "unsteered 3"},
-        {"units that kubelet picks", "init i: x/units=300; c: x/units=150; d: x/units=100", "unsteered 300"},
+        {"two plugins", "c: nvidia.com/gpu=1 x/gpu=2", "plugin-managed 3"},
+        {"units that kubelet picks", "init i: x/units=300; c: x/units=150; d: x/units=100", "plugin-managed 300"},
         {"units that kubelet picks beside a share", "c: x/units=150; d: gpu-milli=100", "defect mixed_kinds"},
     };
     static const struct str memory[] = {STR("fgpu.io/gpu-memory-mib"), STR("x/mem")};

@@ -18,7 +18,7 @@ static void native__constraints__read_or_refused(void **state)
         {"do not change the source", "c: gpu-milli=5; @qos=best-effort", "c 1xmilli(5,0)@1 best-effort"},
         {"fixed share", "c: gpu-milli=5; @qos=fixed-share", "c 1xmilli(5,0)@1 fixed-share"},
         {"equal share", "c:; @gpu-count=1; @qos=equal-share", "c 1xwhole(1000,0)@1 equal-share annotated"},
-        {"with whole GPUs of a plugin", "c: nvidia.com/gpu=1; @gpu-model=a", "unsteered 1 models a"},
+        {"with whole GPUs of a plugin", "c: nvidia.com/gpu=1; @gpu-model=a", "plugin-managed 1 models a"},
         {"without a request nobody reads them", "c:; @gpu-model=,; @qos=x", "none"},
         {"empty list", "c: gpu-milli=5; @gpu-model=", "defect constraint"},
         {"empty item", "c: gpu-milli=5; @gpu-model=a,,b", "defect constraint"},
@@ -107,8 +107,7 @@ static void native__phases__sidecars_run_beside_what_starts_after_them(void **st
          "i 1xmilli(1,0)@2 s 1xmilli(2,0)@5 j 1xmilli(3,0)@4 c 1xmilli(4,0)@1"},
         {"two sidecars", "sidecar s: gpu-milli=1; init i: gpu-milli=2; sidecar t: gpu-milli=3; init j: gpu-milli=4",
          "s 1xmilli(1,0)@7 i 1xmilli(2,0)@2 t 1xmilli(3,0)@5 j 1xmilli(4,0)@4"},
-        {"annotation is a request of the app", "init i:; sidecar s:; c:; @gpu-count=1",
-         "c 1xwhole(1000,0)@1 annotated"},
+        {"annotation is an app request", "init i:; sidecar s:; c:; @gpu-count=1", "c 1xwhole(1000,0)@1 annotated"},
     };
     check_demands(policy_defaults(), rows, ARRAY_LEN(rows));
 }
@@ -150,15 +149,15 @@ static void native__mig__one_profile_per_container(void **state)
 static void native__whole_gpus__effective_request(void **state)
 {
     static const struct demand_row rows[] = {
-        {"apps add up", "c: nvidia.com/gpu=1; d: nvidia.com/gpu=2", "unsteered 3"},
-        {"init is a peak", "init i: nvidia.com/gpu=4; c: nvidia.com/gpu=1; d: nvidia.com/gpu=2", "unsteered 4"},
+        {"apps add up", "c: nvidia.com/gpu=1; d: nvidia.com/gpu=2", "plugin-managed 3"},
+        {"init is a peak", "init i: nvidia.com/gpu=4; c: nvidia.com/gpu=1; d: nvidia.com/gpu=2", "plugin-managed 4"},
         {"inits do not add up", "init i: nvidia.com/gpu=2; init j: nvidia.com/gpu=2; c: nvidia.com/gpu=3",
-         "unsteered 3"},
-        {"sidecar beside apps", "sidecar s: nvidia.com/gpu=1; c: nvidia.com/gpu=2", "unsteered 3"},
-        {"sidecar beside a later init", "sidecar s: nvidia.com/gpu=1; init i: nvidia.com/gpu=4", "unsteered 5"},
-        {"sidecar after an init", "init i: nvidia.com/gpu=4; sidecar s: nvidia.com/gpu=1", "unsteered 4"},
+         "plugin-managed 3"},
+        {"sidecar beside apps", "sidecar s: nvidia.com/gpu=1; c: nvidia.com/gpu=2", "plugin-managed 3"},
+        {"sidecar beside a later init", "sidecar s: nvidia.com/gpu=1; init i: nvidia.com/gpu=4", "plugin-managed 5"},
+        {"sidecar after an init", "init i: nvidia.com/gpu=4; sidecar s: nvidia.com/gpu=1", "plugin-managed 4"},
         {"zero", "c: nvidia.com/gpu=0", "none"},
-        {"most", "c: nvidia.com/gpu=65536", "unsteered 65536"},
+        {"most", "c: nvidia.com/gpu=65536", "plugin-managed 65536"},
     };
     check_demands(policy_defaults(), rows, ARRAY_LEN(rows));
 }

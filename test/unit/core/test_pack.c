@@ -1,4 +1,4 @@
-/* Order, points and holds, over views of a real ledger. */
+/* Order, points and tentatives, over views of a real ledger. */
 #include "base/rng.h"
 #include "core/placement/pack.h"
 #include "core/support/tested_ledger.h"
@@ -56,13 +56,13 @@ static struct ledger_view view_for(const struct demand *d)
     return v;
 }
 
-static size_t rank_all(const struct demand *d, const struct pack_tentative *holds, size_t hold_n, size_t limit,
-                       const struct str *order, size_t n, struct pack_result *ret)
+static size_t rank_all(const struct demand *d, const struct pack_tentative *tentatives, size_t tentative_n,
+                       size_t limit, const struct str *order, size_t n, struct pack_result *ret)
 {
     struct ledger_view v = view_for(d);
     struct pack_key keys[NODES];
 
-    pack_nodes(&v, params_of("tight-fit", "tight-fit"), holds, hold_n, order, n, ret);
+    pack_nodes(&v, params_of("tight-fit", "tight-fit"), tentatives, tentative_n, order, n, ret);
     return pack_rank(ret, n, limit, keys);
 }
 
@@ -198,10 +198,10 @@ static void pack_holds__demote_and_never_refuse(void **state)
     struct demand d = SHARE_OF(960), held = SHARE_OF(960);
     struct pack_result free_r[NODES], held_r[NODES];
     size_t fit = rank_all(&d, NULL, 0, 0, names, NODES, free_r);
-    struct pack_tentative hold = {free_r[0].name, &held};
+    struct pack_tentative tentative = {free_r[0].name, &held};
 
     assert_int_equal(fit, NODES);
-    assert_int_equal(rank_all(&d, &hold, 1, 0, names, NODES, held_r), fit);
+    assert_int_equal(rank_all(&d, &tentative, 1, 0, names, NODES, held_r), fit);
     assert_true(str_eq(held_r[NODES - 1].name, free_r[0].name)); /* room for one of the two only */
     assert_true(held_r[NODES - 1].demoted);
     assert_true(str_eq(held_r[0].name, free_r[1].name));
@@ -211,11 +211,11 @@ static void pack_holds__room_for_both__change_nothing(void **state)
 {
     struct demand d = SHARE_OF(300), held = SHARE_OF(300);
     struct pack_result free_r[NODES], held_r[NODES];
-    struct pack_tentative hold;
+    struct pack_tentative tentative;
 
     rank_all(&d, NULL, 0, 0, names, NODES, free_r);
-    hold = (struct pack_tentative){free_r[0].name, &held};
-    rank_all(&d, &hold, 1, 0, names, NODES, held_r);
+    tentative = (struct pack_tentative){free_r[0].name, &held};
+    rank_all(&d, &tentative, 1, 0, names, NODES, held_r);
     assert_true(str_eq(held_r[0].name, free_r[0].name));
 }
 
@@ -297,14 +297,14 @@ static void view__uuid_list__denies_the_other_devices(void **state)
 {
     struct demand d = SHARE_OF(100);
     struct device_pattern only = {STR("GPU-n05-1"), false};
-    struct device_state room[DEVICES_PER_NODE_MAX];
+    struct device_state buffer[DEVICES_PER_NODE_MAX];
     struct ledger_view v;
     struct pack_result r[NODES];
 
     d.uuids = &only;
     d.uuid_n = 1;
     v = view_for(&d);
-    assert_true((ledger_view_devices(&v, ledger_view_find(&v, names[5]), room)->flags & DEVICE_DENIED) != 0);
+    assert_true((ledger_view_devices(&v, ledger_view_find(&v, names[5]), buffer)->flags & DEVICE_DENIED) != 0);
     assert_int_equal(rank_all(&d, NULL, 0, 0, names, NODES, r), 1);
     assert_true(str_eq(r[0].name, names[5]));
 }

@@ -187,7 +187,7 @@ static void check(bool memory, uint64_t seed)
     assert_true(filled > 0);
 }
 
-static void rollout__any_residual__is_what_a_naive_walk_fills(void **state)
+static void rollout__any_residual__is_what_a_naive_pass_fills(void **state)
 {
     check(false, 1);
     check(true, 2);
@@ -200,7 +200,7 @@ static bool is_free(struct rng *r)
 
 /* Other cores and memory every time, often close to those before: what a pass remembers is put to the test at its
  * bounds. */
-static void rollout_recall__residuals_with_the_same_devices__is_what_a_new_walk_fills(void **state)
+static void rollout_recall__residuals_with_the_same_devices__is_what_a_new_pass_fills(void **state)
 {
     static struct lists l;
     struct rollout_memo *m = rollout_memo_new();
@@ -272,8 +272,8 @@ static void rollout__nothing_expected__fills_nothing_and_leaves_all_cores(void *
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rollout__any_residual__is_what_a_naive_walk_fills),
-        cmocka_unit_test(rollout_recall__residuals_with_the_same_devices__is_what_a_new_walk_fills),
+        cmocka_unit_test(rollout__any_residual__is_what_a_naive_pass_fills),
+        cmocka_unit_test(rollout_recall__residuals_with_the_same_devices__is_what_a_new_pass_fills),
         cmocka_unit_test(rollout__memory_used_up__leaves_compute_unfilled),
         cmocka_unit_test(rollout__nothing_expected__fills_nothing_and_leaves_all_cores),
     };

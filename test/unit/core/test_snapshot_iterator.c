@@ -1,4 +1,4 @@
-/* Walks show the ledger of one generation, whatever is applied while they are read. */
+/* Iterators show the ledger of one generation, whatever is applied while they are read. */
 #include "core/ledger/snapshot_iterator.h"
 #include "core/support/tested_ledger.h"
 #include "core/support/simulation_checks.h"
@@ -235,7 +235,7 @@ static void read_on(struct simulation *s)
     }
 }
 
-static void random__walks_beside_everything__show_the_generation_of_their_opening(void **state)
+static void random__iterators_beside_everything__show_the_generation_of_their_opening(void **state)
 {
     enum { SEEDS = 100, STEPS = 300 };
 
@@ -277,7 +277,7 @@ static void finish(struct reader *r)
     }
 }
 
-static void walk__pods_go_through_all_states__shown_as_they_were(void **state)
+static void iterator__pods_go_through_all_states__shown_as_they_were(void **state)
 {
     struct demand third = SHARE_AND_MEMORY_OF(300, 4 * GIB), half = SHARE_OF(500);
     struct reader r = {0};
@@ -301,7 +301,7 @@ static void walk__pods_go_through_all_states__shown_as_they_were(void **state)
     finish(&r);
 }
 
-static void walk__lists_sweep_everything_away__shown_as_it_was(void **state)
+static void iterator__lists_sweep_everything_away__shown_as_it_was(void **state)
 {
     struct demand half = SHARE_OF(500);
     struct reader r = {0};
@@ -318,7 +318,7 @@ static void walk__lists_sweep_everything_away__shown_as_it_was(void **state)
     finish(&r);
 }
 
-static void walk__nothing_changes__nothing_is_kept(void **state)
+static void iterator__nothing_changes__nothing_is_kept(void **state)
 {
     struct demand half = SHARE_OF(500);
     struct reader r = {0};
@@ -333,23 +333,23 @@ static void walk__nothing_changes__nothing_is_kept(void **state)
     finish(&r);
 }
 
-static void walk__keeps_more_than_it_may__torn_until_it_is_closed(void **state)
+static void iterator__keeps_more_than_it_may__torn_until_it_is_closed(void **state)
 {
     const struct snapshot_iterator_filter all = {0};
     struct snapshot totals, s;
-    struct snapshot_iterator *w = snapshot_iterator_open(fx.l, &all, 256, &totals);
+    struct snapshot_iterator *iterator = snapshot_iterator_open(fx.l, &all, 256, &totals);
 
-    assert_int_equal(snapshot_iterator_next(fx.l, w, 1, &fx.arena, &s), SNAPSHOT_ITERATOR_MORE);
+    assert_int_equal(snapshot_iterator_next(fx.l, iterator, 1, &fx.arena, &s), SNAPSHOT_ITERATOR_MORE);
     fixture_node(&fx, "n3", 1, 1 * GIB);
-    assert_int_equal(snapshot_iterator_next(fx.l, w, 1, &fx.arena, &s), SNAPSHOT_ITERATOR_TORN);
+    assert_int_equal(snapshot_iterator_next(fx.l, iterator, 1, &fx.arena, &s), SNAPSHOT_ITERATOR_TORN);
     fixture_node(&fx, "n2", 1, 1 * GIB);
-    assert_int_equal(snapshot_iterator_next(fx.l, w, 1, &fx.arena, &s), SNAPSHOT_ITERATOR_TORN);
+    assert_int_equal(snapshot_iterator_next(fx.l, iterator, 1, &fx.arena, &s), SNAPSHOT_ITERATOR_TORN);
     assert_int_equal(s.node_n, 0);
-    snapshot_iterator_close(fx.l, w);
-    snapshot_iterator_free(w);
+    snapshot_iterator_close(fx.l, iterator);
+    snapshot_iterator_free(iterator);
 }
 
-static void walk__pending_pods_beyond_its_bound__torn(void **state)
+static void iterator__pending_pods_beyond_its_bound__torn(void **state)
 {
     const struct snapshot_iterator_filter all = {0};
     struct demand half = SHARE_OF(500);
@@ -371,7 +371,7 @@ static void walk__pending_pods_beyond_its_bound__torn(void **state)
     snapshot_iterator_free(iterator);
 }
 
-static void walk__several_at_different_generations__each_its_own(void **state)
+static void iterator__several_at_different_generations__each_its_own(void **state)
 {
     struct demand half = SHARE_OF(500);
     struct reader r[3] = {0};
@@ -385,7 +385,7 @@ static void walk__several_at_different_generations__each_its_own(void **state)
     finish(&r[0]);
 }
 
-static void walk__one_node_or_namespace__no_more(void **state)
+static void iterator__one_node_or_namespace__no_more(void **state)
 {
     struct demand half = SHARE_OF(500);
     struct reader r = {0};
@@ -405,14 +405,14 @@ static void walk__one_node_or_namespace__no_more(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(walk__pods_go_through_all_states__shown_as_they_were),
-        T(walk__lists_sweep_everything_away__shown_as_it_was),
-        T(walk__nothing_changes__nothing_is_kept),
-        T(walk__keeps_more_than_it_may__torn_until_it_is_closed),
-        T(walk__pending_pods_beyond_its_bound__torn),
-        T(walk__several_at_different_generations__each_its_own),
-        T(walk__one_node_or_namespace__no_more),
-        cmocka_unit_test(random__walks_beside_everything__show_the_generation_of_their_opening),
+        T(iterator__pods_go_through_all_states__shown_as_they_were),
+        T(iterator__lists_sweep_everything_away__shown_as_it_was),
+        T(iterator__nothing_changes__nothing_is_kept),
+        T(iterator__keeps_more_than_it_may__torn_until_it_is_closed),
+        T(iterator__pending_pods_beyond_its_bound__torn),
+        T(iterator__several_at_different_generations__each_its_own),
+        T(iterator__one_node_or_namespace__no_more),
+        cmocka_unit_test(random__iterators_beside_everything__show_the_generation_of_their_opening),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,7 @@
 
 #include <string.h>
 
-enum { TOWNS = 12, STEPS = 40, NODES = 5, PAIRS_MAX = 64 };
+enum { CLUSTERS = 12, STEPS = 40, NODES = 5, PAIRS_MAX = 64 };
 
 struct pair {
     const struct strategy *node, *device;
@@ -118,7 +118,7 @@ static void check_placement(const struct node_state *n, const struct device_stat
 
 static void check_against_oracle(struct growing_cluster *t, int seed, int step, const struct growing_cluster_pod *pod)
 {
-    struct device_state room[DEVICES_PER_NODE_MAX];
+    struct device_state buffer[DEVICES_PER_NODE_MAX];
     bool possible[GROWING_CLUSTER_NODES_MAX];
     struct ledger_view v;
 
@@ -127,7 +127,7 @@ static void check_against_oracle(struct growing_cluster *t, int seed, int step, 
     for (size_t i = 0; i < t->node_n; i++) {
         const struct node_state *n = ledger_view_find(&v, t->names[i]);
 
-        possible[i] = oracle_fits(n, ledger_view_devices(&v, n, room), &v, &pod->demand);
+        possible[i] = oracle_fits(n, ledger_view_devices(&v, n, buffer), &v, &pod->demand);
     }
     for (size_t k = 0; k < pair_n; k++) {
         struct pack_params p = growing_cluster_params(t, pairs[k].node, pairs[k].device);
@@ -144,7 +144,7 @@ static void check_against_oracle(struct growing_cluster *t, int seed, int step, 
                         fits ? "fits, the oracle says" : "the oracle knows a way");
             }
             if (fits && pod->demand.gpu_request_n > 0) {
-                check_placement(n, ledger_view_devices(&v, n, room), &v, &at, &why);
+                check_placement(n, ledger_view_devices(&v, n, buffer), &v, &at, &why);
             }
             if (why != NULL) {
                 FAIL_AT(seed, step, &pairs[k], t->nodes[i].name, why);
@@ -206,7 +206,7 @@ static void table__histories__never_more_than_there_is(void **state)
 
 static void table__any_state__fits_what_the_oracle_says(void **state)
 {
-    for (int seed = 1; seed <= TOWNS; seed++) {
+    for (int seed = 1; seed <= CLUSTERS; seed++) {
         struct growing_cluster *t = growing_cluster_new((uint64_t)seed, NODES);
 
         for (int step = 0; step < STEPS; step++) {
@@ -234,11 +234,11 @@ static bool same_answer(const struct growing_cluster *t, const struct answer *a,
     return a->fit_n == b->fit_n;
 }
 
-/* Two towns of one seed live the same life. One is asked at every step, the other at the end only.
+/* Two clusters of one seed live the same life. One is asked at every step, the other at the end only.
  */
 static void table__same_history__same_answers(void **state)
 {
-    for (int seed = 1; seed <= TOWNS; seed++) {
+    for (int seed = 1; seed <= CLUSTERS; seed++) {
         struct growing_cluster *t = growing_cluster_new((uint64_t)seed, NODES),
                                *twin = growing_cluster_new((uint64_t)seed, NODES);
         const struct pair *lives = &pairs[(size_t)seed % pair_n];
@@ -347,7 +347,7 @@ static void table__more_room__what_fitted_still_fits(void **state)
     static struct before b;
     unsigned ended = 0, came = 0, grew[GROWING_CLUSTER_GROWTH__MAX] = {0};
 
-    for (int seed = 101; seed <= 100 + TOWNS; seed++) {
+    for (int seed = 101; seed <= 100 + CLUSTERS; seed++) {
         struct growing_cluster *t = growing_cluster_new((uint64_t)seed, NODES);
         enum growing_cluster_growth how = (enum growing_cluster_growth)(seed % GROWING_CLUSTER_GROWTH__MAX);
         size_t node = rng_below(&t->rng, NODES);

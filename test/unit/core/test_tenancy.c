@@ -260,17 +260,17 @@ static void foreign_pod__counts_on_every_gpu_until_its_devices_are_known(void **
 {
     struct assignment as = RECORD_OF("d", "GPU-n-0", 0, 400, 4000);
     struct demand d = SHARE_OF(400);
-    uint64_t room;
+    uint64_t capacity;
 
     fixture_node(&fx, "n", 4, 10000);
     limit(1000, NO);
     assert_int_equal(fixture_pod(&fx, "foreign", &d, "n", NULL), 0);
     expect_held(0, 1600, 16000, 1);
-    room = ledger_capacity_generation(fx.l);
+    capacity = ledger_capacity_generation(fx.l);
     assert_int_equal(fixture_pod(&fx, "foreign", &d, "n", &as), 0);
     expect_held(0, 400, 4000, 1);
     assert_int_equal(ledger_capacity_generation(fx.l), ledger_generation(fx.l));
-    assert_true(ledger_capacity_generation(fx.l) > room);
+    assert_true(ledger_capacity_generation(fx.l) > capacity);
 }
 
 /* ---- room ---- */
@@ -278,38 +278,38 @@ static void foreign_pod__counts_on_every_gpu_until_its_devices_are_known(void **
 static void room__of_a_tenant__said_when_it_grows_and_only_then(void **state)
 {
     struct demand d = SHARE_OF(400);
-    uint64_t room;
+    uint64_t capacity;
 
     fixture_node(&fx, "n", 2, 10000);
     limit(400, NO);
     share_pods(2, 400);
     assert_int_equal(fixture_reserve(&fx, "p0", "n"), 0);
-    room = ledger_capacity_generation(fx.l);
+    capacity = ledger_capacity_generation(fx.l);
     assert_int_equal(fixture_reserve(&fx, "p1", "n"), VERDICT_TENANT_LIMIT);
     assert_int_equal(fixture_name_op(&fx, LEDGER_CONFIRM, "p0"), 0);
     assert_int_equal(fixture_pod(&fx, "p1", &d, NULL, NULL), 0);
-    assert_int_equal(ledger_capacity_generation(fx.l), room);
+    assert_int_equal(ledger_capacity_generation(fx.l), capacity);
     limit(800, NO);
     assert_int_equal(ledger_capacity_generation(fx.l), ledger_generation(fx.l));
     assert_int_equal(fixture_reserve(&fx, "p1", "n"), 0);
-    room = ledger_capacity_generation(fx.l);
+    capacity = ledger_capacity_generation(fx.l);
     assert_int_equal(fixture_name_op(&fx, LEDGER_POD_GONE, "p1"), 0);
-    assert_true(ledger_capacity_generation(fx.l) > room);
+    assert_true(ledger_capacity_generation(fx.l) > capacity);
 }
 
 /* Half of a GPU that has half the memory is less memory: the tenant has room, though the node has none more. */
 static void room__gpus_became_smaller__the_tenants_grew(void **state)
 {
-    uint64_t room;
+    uint64_t capacity;
 
     fixture_node(&fx, "n", 1, 10000);
     limit(NO, 5000);
     share_pods(1, 500);
     assert_int_equal(fixture_reserve(&fx, "p0", "n"), 0);
-    room = ledger_capacity_generation(fx.l);
+    capacity = ledger_capacity_generation(fx.l);
     fixture_node(&fx, "n", 1, 5000);
     expect_held(0, 500, 2500, 1);
-    assert_true(ledger_capacity_generation(fx.l) > room);
+    assert_true(ledger_capacity_generation(fx.l) > capacity);
 }
 
 /* ---- a demand's bound ---- */

@@ -64,13 +64,13 @@ static void units__claims__by_keys_only(void **state)
 static void units__beside_others__refused(void **state)
 {
     static const struct demand_row rows[] = {
-        {"alone", "c: nvidia.com/gpu=1 x/units=2", "unsteered 3"},
+        {"alone", "c: nvidia.com/gpu=1 x/units=2", "plugin-managed 3"},
         {"a share", "c: nvidia.com/gpu=1; d: gpu-milli=5", "defect mixed_kinds"},
         {"units that fgpu picks", "c: x/units=50; d: x/metagpu=50", "defect mixed_kinds"},
         {"a share in annotations", "c: nvidia.com/gpu=1; @gpu-fraction=0.5", "defect mixed_kinds annotated"},
         {"a share that cannot be read", "c: nvidia.com/gpu=1; d: gpu-milli=x", "defect mixed_kinds"},
         {"units that cannot be read", "c: nvidia.com/gpu=x; d: gpu-milli=5", "defect mixed_kinds"},
-        {"a share of 0", "c: nvidia.com/gpu=1 gpu-milli=0", "unsteered 1"},
+        {"a share of 0", "c: nvidia.com/gpu=1 gpu-milli=0", "plugin-managed 1"},
         {"units of 0", "c: nvidia.com/gpu=0 gpu-milli=5", "c 1xmilli(5,0)@1"},
         {"KAI", "c: nvidia.com/gpu=1; @/gpu-fraction=0.5", "defect vocabularies annotated"},
         {"all three", "c: nvidia.com/gpu=1 gpu-milli=5; @/gpu-fraction=0.5", "defect vocabularies annotated"},

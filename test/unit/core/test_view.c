@@ -45,7 +45,7 @@ static void bound_pod(const char *uid, const char *namespace_, int32_t index, co
 /* The devices of n1 that carry `flag` in the view for pod default/`uid`, a bit each. */
 static unsigned flagged(const char *uid, const struct demand *d, const uint64_t *label, enum device_flag flag)
 {
-    struct device_state room[DEVICES_PER_NODE_MAX];
+    struct device_state buffer[DEVICES_PER_NODE_MAX];
     const struct device_state *devices;
     struct ledger_view v;
     const struct node_state *n;
@@ -61,7 +61,7 @@ static unsigned flagged(const char *uid, const struct demand *d, const uint64_t 
                      0);
     n = ledger_view_find(&v, STR("n1"));
     assert_non_null(n);
-    devices = ledger_view_devices(&v, n, room);
+    devices = ledger_view_devices(&v, n, buffer);
     for (unsigned i = 0; i < n->device_n; i++) {
         bits |= (unsigned)((devices[i].flags & flag) != 0) << i;
     }

@@ -256,7 +256,7 @@ static void scenario_runner__steps__taken_in_order(void **state)
     assert_true(r.finished && atomic_load(&stop));
     assert_int_equal(r.scene_n, 2);
     assert_int_equal(r.claim_n, 1);
-    assert_false(apiserver_find(server, APISERVER_PODS, "story", "a-1", nobody, NULL));
+    assert_false(apiserver_find(server, APISERVER_PODS, "scenario", "a-1", nobody, NULL));
     clock_rfc3339(clock_wall_ms(&shifted.clock), when);
     assert_memory_equal(when, "2026-03-28T18:5", 15);
     scenario_runner_free(t);

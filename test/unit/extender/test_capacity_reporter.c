@@ -12,7 +12,7 @@ static const struct named_size sizes[] = {
 };
 
 static struct clock_manual now;
-static struct policy_set *book;
+static struct policy_set *policies;
 static struct capacity_reporter *capacity_reporter;
 static struct policy policy;
 
@@ -42,15 +42,15 @@ static int setup(void **state)
     policy.size_n = 2;
     clock_manual_init(&now, 1000000000, 1795161600123);
     store_open(&now.clock);
-    book = policy_set_new(rules_of(&policy, 1));
-    capacity_reporter = capacity_reporter_new(store, book, &now.clock);
+    policies = policy_set_new(rules_of(&policy, 1));
+    capacity_reporter = capacity_reporter_new(store, policies, &now.clock);
     return 0;
 }
 
 static int teardown(void **state)
 {
     capacity_reporter_free(capacity_reporter);
-    policy_set_free(book);
+    policy_set_free(policies);
     store_check_and_free();
     return 0;
 }
@@ -150,7 +150,7 @@ static void read__again__computed_when_changed_and_not_too_often(void **state)
     clock_manual_advance_ms(&now, CAPACITY_INTERVAL_MS);
     assert_int_equal(read_now().at_ms, r.at_ms); /* nothing has changed */
     policy.size_n = 1;
-    policy_set_publish(book, rules_of(&policy, 2));
+    policy_set_publish(policies, rules_of(&policy, 2));
     assert_int_equal(read_now().size_n, 1 + CAPACITY_WHOLE_N);
 }
 

@@ -16,7 +16,7 @@ static struct {
     struct event_machine *machine;
     struct strbuf path, body;
     int64_t now_ns;
-    uint64_t fates[EVENT_OUTCOME__MAX];
+    uint64_t outcomes[EVENT_OUTCOME__MAX];
     int64_t wake_ns;
 } t;
 
@@ -24,7 +24,7 @@ static void count(void *ctx, enum event_reason reason, enum event_outcome outcom
 {
     (void)ctx;
     (void)reason;
-    t.fates[outcome]++;
+    t.outcomes[outcome]++;
 }
 
 static int setup(void **state)
@@ -100,7 +100,7 @@ static void machine__one_event__is_posted_once(void **state)
     expect_accepted(EVENT_CALL_POST);
     assert_false(said("series"));
     assert_int_equal(next(), EVENT_CALL_NONE);
-    assert_int_equal(t.fates[EVENT_POSTED], 1);
+    assert_int_equal(t.outcomes[EVENT_POSTED], 1);
 }
 
 static void series__second_occurrence__is_told_at_once(void **state)
@@ -116,8 +116,8 @@ static void series__second_occurrence__is_told_at_once(void **state)
     expect_accepted(EVENT_CALL_PATCH);
     assert_true(said("\"count\":2,"));
     assert_non_null(strstr(t.path.p, name));
-    assert_int_equal(t.fates[EVENT_REPEATED], 1);
-    assert_int_equal(t.fates[EVENT_COUNTED], 1);
+    assert_int_equal(t.outcomes[EVENT_REPEATED], 1);
+    assert_int_equal(t.outcomes[EVENT_COUNTED], 1);
 }
 
 static void series__more_occurrences__are_told_every_six_minutes(void **state)
@@ -179,7 +179,7 @@ static void series__event_expired__is_posted_anew_with_its_count(void **state)
     assert_true(said("\"series\":{\"count\":2,"));
     assert_false(said(first));
     assert_int_equal(next(), EVENT_CALL_NONE);
-    assert_int_equal(t.fates[EVENT_POSTED], 2);
+    assert_int_equal(t.outcomes[EVENT_POSTED], 2);
 }
 
 static void series__anything_differs__are_two(void **state)
@@ -199,7 +199,7 @@ static void series__anything_differs__are_two(void **state)
     for (int i = 0; i < 5; i++) {
         expect_accepted(EVENT_CALL_POST);
     }
-    assert_int_equal(t.fates[EVENT_REPEATED], 0);
+    assert_int_equal(t.outcomes[EVENT_REPEATED], 0);
 }
 
 static void limits__one_object__gets_its_burst_then_one_in_five_minutes(void **state)
@@ -211,7 +211,7 @@ static void limits__one_object__gets_its_burst_then_one_in_five_minutes(void **s
         snprintf(note, sizeof(note), "%d", i);
         record_noted("ns", "p", note);
     }
-    assert_int_equal(t.fates[EVENT_LIMITED], 1000 - EVENT_OBJECT_BURST);
+    assert_int_equal(t.outcomes[EVENT_LIMITED], 1000 - EVENT_OBJECT_BURST);
     for (; next() == EVENT_CALL_POST; posted++) {
         reply(EVENT_REPLY_ACCEPTED);
     }
@@ -219,7 +219,7 @@ static void limits__one_object__gets_its_burst_then_one_in_five_minutes(void **s
     t.now_ns += EVENT_OBJECT_REFILL_MS * MS;
     record_noted("ns", "p", "a");
     record_noted("ns", "p", "b");
-    assert_int_equal(t.fates[EVENT_LIMITED], 1000 - EVENT_OBJECT_BURST + 1);
+    assert_int_equal(t.outcomes[EVENT_LIMITED], 1000 - EVENT_OBJECT_BURST + 1);
 }
 
 static void limits__one_namespace__does_not_silence_another(void **state)
@@ -231,10 +231,10 @@ static void limits__one_namespace__does_not_silence_another(void **state)
         snprintf(pod, sizeof(pod), "p-%d", i);
         record_noted("noisy", pod, "note");
     }
-    limited = t.fates[EVENT_LIMITED];
+    limited = t.outcomes[EVENT_LIMITED];
     assert_int_equal(limited, 1000 - EVENT_NAMESPACE_BURST);
     record_noted("quiet", "p", "note");
-    assert_int_equal(t.fates[EVENT_LIMITED], limited);
+    assert_int_equal(t.outcomes[EVENT_LIMITED], limited);
 }
 
 static void limits__all_calls__wait_for_their_tokens(void **state)
@@ -250,7 +250,7 @@ static void limits__all_calls__wait_for_their_tokens(void **state)
         e.regarding = (struct event_object){EVENT_OBJECT_NODE, STR_NULL, str_of(node), STR_NULL};
         event_machine_record(t.machine, &e, t.now_ns, 0);
     }
-    assert_int_equal(t.fates[EVENT_QUEUE_FULL], 5000 - EVENT_PENDING_MAX);
+    assert_int_equal(t.outcomes[EVENT_QUEUE_FULL], 5000 - EVENT_PENDING_MAX);
     while (!event_machine_is_idle(t.machine)) {
         if (next() == EVENT_CALL_NONE) {
             assert_true(t.wake_ns > t.now_ns);
@@ -281,8 +281,8 @@ static void limits__many_series__the_quietest_gives_way(void **state)
             reply(EVENT_REPLY_ACCEPTED);
         }
     }
-    assert_int_equal(t.fates[EVENT_POSTED], EVENT_SERIES_MAX + 1);
-    assert_int_equal(t.fates[EVENT_REPEATED], EVENT_SERIES_MAX + 1);
+    assert_int_equal(t.outcomes[EVENT_POSTED], EVENT_SERIES_MAX + 1);
+    assert_int_equal(t.outcomes[EVENT_REPEATED], EVENT_SERIES_MAX + 1);
 }
 
 static void trouble__no_answer__pauses_grow_and_end(void **state)
@@ -301,7 +301,7 @@ static void trouble__no_answer__pauses_grow_and_end(void **state)
         reply(EVENT_REPLY_RETRY);
     }
     assert_int_equal(tries, EVENT_TRIES_MAX);
-    assert_int_equal(t.fates[EVENT_GAVE_UP], 1);
+    assert_int_equal(t.outcomes[EVENT_GAVE_UP], 1);
     for (int i = 1; i < tries; i++) {
         int64_t base = EVENT_PAUSE_MIN_MS << (i - 1 < 5 ? i - 1 : 5);
 
@@ -335,8 +335,8 @@ static void trouble__forbidden__one_line_then_silence_then_one_try(void **state)
     assert_int_equal(reply(EVENT_REPLY_FORBIDDEN), EVENT_NEWS_FORBIDDEN);
     record("c");
     assert_int_equal(next(), EVENT_CALL_NONE);
-    assert_int_equal(t.fates[EVENT_FORBIDDEN], 1);
-    assert_int_equal(t.fates[EVENT_SILENCED], 2);
+    assert_int_equal(t.outcomes[EVENT_FORBIDDEN], 1);
+    assert_int_equal(t.outcomes[EVENT_SILENCED], 2);
     t.now_ns += EVENT_SILENCE_MS * MS;
     record("d");
     assert_int_equal(next(), EVENT_CALL_POST);
@@ -358,7 +358,7 @@ static void trouble__only_patch_forbidden__posts_go_on(void **state)
     record("b");
     expect_accepted(EVENT_CALL_POST);
     assert_int_equal(next(), EVENT_CALL_NONE);
-    assert_int_equal(t.fates[EVENT_POSTED], 2);
+    assert_int_equal(t.outcomes[EVENT_POSTED], 2);
 }
 
 static void trouble__rejected__others_go_on(void **state)
@@ -371,7 +371,7 @@ static void trouble__rejected__others_go_on(void **state)
     assert_int_equal(next(), EVENT_CALL_POST);
     assert_int_equal(reply(EVENT_REPLY_GONE), EVENT_NEWS_NONE); /* its namespace */
     expect_accepted(EVENT_CALL_POST);
-    assert_int_equal(t.fates[EVENT_REJECTED], 2);
+    assert_int_equal(t.outcomes[EVENT_REJECTED], 2);
 }
 
 static void record__impossible_object__is_rejected(void **state)
@@ -384,7 +384,7 @@ static void record__impossible_object__is_rejected(void **state)
     e.regarding.name = STR("n");
     e.regarding.uid = (struct str){uid, sizeof(uid)};
     event_machine_record(t.machine, &e, t.now_ns, 0);
-    assert_int_equal(t.fates[EVENT_REJECTED], 2);
+    assert_int_equal(t.outcomes[EVENT_REJECTED], 2);
     assert_true(event_machine_is_idle(t.machine));
 }
 
@@ -412,7 +412,7 @@ static void hurry__no_answer__everything_is_given_up(void **state)
     assert_int_equal(next(), EVENT_CALL_POST);
     reply(EVENT_REPLY_RETRY);
     assert_true(event_machine_is_idle(t.machine));
-    assert_int_equal(t.fates[EVENT_GAVE_UP], 2);
+    assert_int_equal(t.outcomes[EVENT_GAVE_UP], 2);
 }
 
 /* Whatever is recorded, and however late the answers: every record ends in one outcome, the calls keep
@@ -420,7 +420,7 @@ static void hurry__no_answer__everything_is_given_up(void **state)
 static void machine__random_load__accounts_for_every_record(void **state)
 {
     const int64_t start_ns = t.now_ns;
-    uint64_t records = 0, calls = 0, fates = 0;
+    uint64_t records = 0, calls = 0, outcomes = 0;
     struct rng rng;
 
     rng_init(&rng, 7);
@@ -446,11 +446,11 @@ static void machine__random_load__accounts_for_every_record(void **state)
     }
     assert_true(event_machine_is_idle(t.machine));
     for (int f = 0; f < EVENT_OUTCOME__MAX; f++) {
-        fates += f == EVENT_COUNTED ? 0 : t.fates[f];
+        outcomes += f == EVENT_COUNTED ? 0 : t.outcomes[f];
     }
-    assert_int_equal(fates, records);
-    assert_true(t.fates[EVENT_POSTED] > 1000 && t.fates[EVENT_REPEATED] > 1000);
-    assert_true(t.fates[EVENT_LIMITED] > 0 && t.fates[EVENT_COUNTED] > 0);
+    assert_int_equal(outcomes, records);
+    assert_true(t.outcomes[EVENT_POSTED] > 1000 && t.outcomes[EVENT_REPEATED] > 1000);
+    assert_true(t.outcomes[EVENT_LIMITED] > 0 && t.outcomes[EVENT_COUNTED] > 0);
 }
 
 int main(void)

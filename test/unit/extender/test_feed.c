@@ -13,7 +13,7 @@
 
 static struct clock_manual the_clock;
 static struct store *store;
-static struct policy_set *book;
+static struct policy_set *policies;
 static struct unreadable *unreadable;
 static struct feed feeds[KUBE_RESOURCE__MAX];
 static struct reflector *reflectors[KUBE_RESOURCE__MAX];
@@ -29,11 +29,11 @@ static int setup_with(uint32_t nodes_max)
     clock_manual_init(&the_clock, 1000000000, 1795161600123);
     facts.store = store = store_new(&limits, &the_clock.clock);
     assert_int_equal(rules_new(&facts, 1, NULL, NULL, &rules, NULL), 0);
-    book = policy_set_new(rules);
+    policies = policy_set_new(rules);
     unreadable = unreadable_new();
     rng_init(&rng, 1);
     for (size_t i = 0; i < KUBE_RESOURCE__MAX; i++) {
-        feed_init(&feeds[i], book, (enum kube_resource)i);
+        feed_init(&feeds[i], policies, (enum kube_resource)i);
         feeds[i].unreadable = unreadable;
         feeds[i].clock = &the_clock.clock;
         struct reflector_handler h = feed_handler(&feeds[i]);
@@ -59,7 +59,7 @@ static int teardown(void **state)
         reflector_free(reflectors[i]);
         feed_fini(&feeds[i]);
     }
-    policy_set_free(book);
+    policy_set_free(policies);
     unreadable_free(unreadable);
     store_free(store);
     return 0;

@@ -406,7 +406,7 @@ static void filter__nothing_fits__every_name_once_with_its_verdict(void **state)
     assert_int_equal(f.fit_n, 0);
 }
 
-static size_t hold_n(void)
+static size_t tentative_n(void)
 {
     const struct pack_tentative *h;
     size_t n;
@@ -435,12 +435,12 @@ static void filter__one_node_left__is_held_until_the_next_filter(void **state)
 
     make_pod(&p, "p", "fgpu.io/gpu-milli", "300");
     (void)filter(&p.pod);
-    assert_int_equal(hold_n(), 0);
+    assert_int_equal(tentative_n(), 0);
     assert_int_equal(placement_filter(&context, &arena, &p.pod, names, 1, &f, NULL), 0);
     assert_int_equal(f.fit_n, 1);
-    assert_int_equal(hold_n(), 1);
+    assert_int_equal(tentative_n(), 1);
     (void)filter(&p.pod);
-    assert_int_equal(hold_n(), 0);
+    assert_int_equal(tentative_n(), 0);
 }
 
 static void prioritize__pod_without_gpu_or_with_a_defect__all_zero(void **state)
@@ -459,7 +459,7 @@ static void prioritize__pod_without_gpu_or_with_a_defect__all_zero(void **state)
         }
         assert_int_equal(placement_prioritize(&context, &arena, &p.pod, names, 0, &r, NULL), 0);
     }
-    assert_int_equal(hold_n(), 0);
+    assert_int_equal(tentative_n(), 0);
 }
 
 static void request_larger_than_its_memory__is_an_error(void **state)

@@ -51,7 +51,7 @@ static int setup(void **state)
     policy = *policy_defaults();
     policy.candidates = 0;
     policy.node_strategy = policy.device_strategy = STR("tight-fit");
-    policy.hold_ms = 0;
+    policy.tentative_ms = 0;
     ingest = (struct ingest){store, &policy, NULL, NULL};
     for (size_t i = 0; i < NODES; i++) {
         snprintf(name_text[i], sizeof(name_text[i]), "n%03zu", i);

@@ -5,7 +5,7 @@
 #include "extender/policy_set.h"
 #include "support/cmocka.h"
 
-static struct policy_set *book;
+static struct policy_set *policies;
 static unsigned released[8];
 
 static void count_release(void *owner)
@@ -24,7 +24,7 @@ static const struct rules *rules(uint64_t generation)
 
 static uint64_t current(void)
 {
-    const struct rules *r = policy_set_take(book);
+    const struct rules *r = policy_set_take(policies);
     uint64_t generation = r->generation;
 
     rules_put(r);
@@ -33,7 +33,7 @@ static uint64_t current(void)
 
 static uint64_t newest(void)
 {
-    const struct rules *r = policy_set_take_newest(book);
+    const struct rules *r = policy_set_take_newest(policies);
     uint64_t generation = r->generation;
 
     rules_put(r);
@@ -46,13 +46,13 @@ static int setup(void **state)
         released[i] = 0;
     }
     store_open(clock_system());
-    book = policy_set_new(rules(1));
+    policies = policy_set_new(rules(1));
     return 0;
 }
 
 static int teardown(void **state)
 {
-    policy_set_free(book);
+    policy_set_free(policies);
     for (size_t i = 0; i < ARRAY_LEN(released); i++) {
         assert_true(released[i] <= 1);
     }
@@ -63,9 +63,9 @@ static int teardown(void **state)
 
 static void publish__somebody_still_goes_by_the_old__released_when_done(void **state)
 {
-    const struct rules *old = policy_set_take(book);
+    const struct rules *old = policy_set_take(policies);
 
-    policy_set_publish(book, rules(2));
+    policy_set_publish(policies, rules(2));
     assert_int_equal(current(), 2);
     assert_int_equal(newest(), 2);
     assert_int_equal(released[1], 0);
@@ -78,38 +78,38 @@ static void announce__current_only_after_both_lists(void **state)
 {
     const struct rules *by;
 
-    policy_set_announce(book, rules(2));
-    assert_true(policy_set_is_waiting(book));
+    policy_set_announce(policies, rules(2));
+    assert_true(policy_set_is_waiting(policies));
     assert_int_equal(current(), 1);
     assert_int_equal(newest(), 2);
-    by = policy_set_take_newest(book);
-    assert_int_equal(policy_set_listed(book, KUBE_PODS, by), POLICY_SET_PARTIAL);
-    assert_int_equal(policy_set_listed(book, KUBE_PODS, by), POLICY_SET_PARTIAL); /* the same twice */
+    by = policy_set_take_newest(policies);
+    assert_int_equal(policy_set_listed(policies, KUBE_PODS, by), POLICY_SET_PARTIAL);
+    assert_int_equal(policy_set_listed(policies, KUBE_PODS, by), POLICY_SET_PARTIAL); /* the same twice */
     assert_int_equal(current(), 1);
-    assert_int_equal(policy_set_listed(book, KUBE_NODES, by), POLICY_SET_CURRENT);
+    assert_int_equal(policy_set_listed(policies, KUBE_NODES, by), POLICY_SET_CURRENT);
     assert_int_equal(current(), 2);
-    assert_false(policy_set_is_waiting(book));
-    assert_int_equal(policy_set_listed(book, KUBE_NODES, by), POLICY_SET_IDLE);
+    assert_false(policy_set_is_waiting(policies));
+    assert_int_equal(policy_set_listed(policies, KUBE_NODES, by), POLICY_SET_IDLE);
     rules_put(by);
 }
 
 static void announce__list_read_by_older_rules__does_not_count(void **state)
 {
-    const struct rules *first = policy_set_take_newest(book), *second;
+    const struct rules *first = policy_set_take_newest(policies), *second;
 
-    policy_set_announce(book, rules(2));
-    assert_int_equal(policy_set_listed(book, KUBE_PODS, first), POLICY_SET_STALE);
-    second = policy_set_take_newest(book);
-    assert_int_equal(policy_set_listed(book, KUBE_PODS, second), POLICY_SET_PARTIAL);
-    policy_set_announce(book, rules(3)); /* what was listed for 2 says nothing about 3 */
-    assert_int_equal(policy_set_listed(book, KUBE_NODES, second), POLICY_SET_STALE);
+    policy_set_announce(policies, rules(2));
+    assert_int_equal(policy_set_listed(policies, KUBE_PODS, first), POLICY_SET_STALE);
+    second = policy_set_take_newest(policies);
+    assert_int_equal(policy_set_listed(policies, KUBE_PODS, second), POLICY_SET_PARTIAL);
+    policy_set_announce(policies, rules(3)); /* what was listed for 2 says nothing about 3 */
+    assert_int_equal(policy_set_listed(policies, KUBE_NODES, second), POLICY_SET_STALE);
     assert_int_equal(released[2], 0);
     rules_put(second);
     assert_int_equal(released[2], 1);
-    second = policy_set_take_newest(book);
-    assert_int_equal(policy_set_listed(book, KUBE_NODES, second), POLICY_SET_PARTIAL);
+    second = policy_set_take_newest(policies);
+    assert_int_equal(policy_set_listed(policies, KUBE_NODES, second), POLICY_SET_PARTIAL);
     assert_int_equal(current(), 1);
-    assert_int_equal(policy_set_listed(book, KUBE_PODS, second), POLICY_SET_CURRENT);
+    assert_int_equal(policy_set_listed(policies, KUBE_PODS, second), POLICY_SET_CURRENT);
     assert_int_equal(current(), 3);
     rules_put(first);
     rules_put(second);
@@ -117,9 +117,9 @@ static void announce__list_read_by_older_rules__does_not_count(void **state)
 
 static void publish__while_one_waits__it_is_forgotten(void **state)
 {
-    policy_set_announce(book, rules(2));
-    policy_set_publish(book, rules(3));
-    assert_false(policy_set_is_waiting(book));
+    policy_set_announce(policies, rules(2));
+    policy_set_publish(policies, rules(3));
+    assert_false(policy_set_is_waiting(policies));
     assert_int_equal(released[2], 1);
     assert_int_equal(newest(), 3);
 }
@@ -151,11 +151,11 @@ static void feed__announced_during_a_list__taken_with_the_next_one(void **state)
     struct feed feed;
     struct reflector_handler handler;
 
-    feed_init(&feed, book, KUBE_PODS);
+    feed_init(&feed, policies, KUBE_PODS);
     feed.listed = note_rules;
     handler = feed_handler(&feed);
     handler.list_begin(&feed);
-    policy_set_announce(book, rules(2));
+    policy_set_announce(policies, rules(2));
     handler.list_end(&feed, true, STR("5"));
     assert_int_equal(listed_by, 1);
     handler.list_begin(&feed);

@@ -258,15 +258,15 @@ static void wake__refused_for_a_nomination_and_the_pod_is_reserved_elsewhere__wa
 /* The other policy was current, and said to make room, before the refusal by the old one was known. */
 static void wake__refused_by_rules_that_hold_no_longer__wakes(void **state)
 {
-    struct policy_set *book = policy_set_new(rules_of(policy_defaults(), 1));
+    struct policy_set *policies = policy_set_new(rules_of(policy_defaults(), 1));
 
-    policy_set_publish(book, rules_of(policy_defaults(), 2));
+    policy_set_publish(policies, rules_of(policy_defaults(), 2));
     requeue_trigger_capacity(requeue_trigger);
-    requeue_trigger_refused_by(requeue_trigger, store_generation(store), book, 2);
+    requeue_trigger_refused_by(requeue_trigger, store_generation(store), policies, 2);
     assert_stays(0);
-    requeue_trigger_refused_by(requeue_trigger, store_generation(store), book, 1);
+    requeue_trigger_refused_by(requeue_trigger, store_generation(store), policies, 1);
     wait_sent(1);
-    policy_set_free(book);
+    policy_set_free(policies);
 }
 
 /* What a reload does to the ledger, or a window that opens: each makes room by itself. */

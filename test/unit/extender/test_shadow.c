@@ -19,11 +19,11 @@ static struct str names[NODES];
 static char texts[NODES][16];
 
 /* In use on both levels, and in the shadow on both. */
-static void strategies_are(const char *live, const char *candidate)
+static void strategies_are(const char *live, const char *others)
 {
     policy = *policy_defaults();
     policy.node_strategy = policy.device_strategy = str_of(live);
-    policy.shadow_node_strategy = policy.shadow_device_strategy = str_of(candidate);
+    policy.shadow_node_strategy = policy.shadow_device_strategy = str_of(others);
     assert_int_equal(placement_context_init(&context, store, &policy, NULL), 0);
 }
 
@@ -124,7 +124,7 @@ static struct shadow_report play(uint64_t seed)
     return report;
 }
 
-static void offer__no_candidate__nothing_happens(void **state)
+static void offer__no_shadow__nothing_happens(void **state)
 {
     struct shadow_report report;
 
@@ -176,7 +176,7 @@ static void offer__same_node__other_gpus(void **state)
     bind(&first, names[3]);
     policy.shadow_device_strategy = STR("spread");
     assert_int_equal(placement_context_init(&context, store, &policy, NULL), 0);
-    assert_ptr_equal(context.candidate.rest.criteria[0], context.plans.rest.criteria[0]);
+    assert_ptr_equal(context.shadow.rest.criteria[0], context.plans.rest.criteria[0]);
     request(&second, 2, 300);
     observe(&second);
     assert_true(str_eq(decide(&second), names[3]));
@@ -207,7 +207,7 @@ static void offer__strategies_change__counts_anew(void **state)
     shadow_drain(shadow);
     shadow_read(shadow, &report);
     assert_int_equal(report.decision_n, 1);
-    assert_string_equal(report.candidate.criteria[0]->name, "binpack");
+    assert_string_equal(report.shadow.criteria[0]->name, "binpack");
 }
 
 static struct shadow_report play_alone(unsigned number, const char *namespace_)
@@ -224,7 +224,8 @@ static struct shadow_report play_alone(unsigned number, const char *namespace_)
     return report;
 }
 
-/* A rule that says everything holds on both sides; what it leaves out is the candidate's on one. The full node is n3.
+/* A rule that says everything holds on both sides; what it leaves out is that of the shadow strategies on one. The full
+ * node is n3.
  */
 static void offer__pods_of_rules__differ_only_where_the_rule_leaves_it_open(void **state)
 {
@@ -261,7 +262,7 @@ static void offer__pods_of_rules__differ_only_where_the_rule_leaves_it_open(void
     assert_int_equal(report.decision_n, 1);
 }
 
-/* All equal to the first criterion: the second decides. The candidate takes the place of both. */
+/* All equal to the first criterion: the second decides. The shadow strategies take the place of both. */
 static void offer__several_criteria__all_of_them_count(void **state)
 {
     struct shadow_report report;
@@ -281,7 +282,7 @@ static void offer__several_criteria__all_of_them_count(void **state)
     assert_int_equal(placement_context_init(&context, store, &policy, NULL), 0);
     report = play_alone(3, "ns");
     assert_int_equal(report.live.criterion_n, 2);
-    assert_int_equal(report.candidate.criterion_n, 1);
+    assert_int_equal(report.shadow.criterion_n, 1);
     assert_int_equal(report.decision_n, 1);
     assert_int_equal(report.other_node_n, 1);
 }
@@ -306,7 +307,7 @@ static void offer__other_pods_labels_decide__not_compared(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(offer__no_candidate__nothing_happens, setup, teardown),
+        cmocka_unit_test_setup_teardown(offer__no_shadow__nothing_happens, setup, teardown),
         cmocka_unit_test_setup_teardown(offer__the_same_strategies__never_differ, setup, teardown),
         cmocka_unit_test_setup_teardown(offer__the_opposite__differs_and_fragments_more, setup, teardown),
         cmocka_unit_test_setup_teardown(offer__same_node__other_gpus, setup, teardown),

@@ -148,11 +148,11 @@ static void unhold__ends_it_and_does_not_mind_when_there_is_none(void **state)
 {
     const struct pack_tentative *h;
 
-    store_unhold(store, STR("a"));
+    store_tentative_end(store, STR("a"));
     store_tentative(store, STR("a"), STR("n1"), &demand, 3000);
     store_tentative(store, STR("b"), STR("n1"), &demand, 3000);
-    store_unhold(store, STR("a"));
-    store_unhold(store, STR("a"));
+    store_tentative_end(store, STR("a"));
+    store_tentative_end(store, STR("a"));
     assert_int_equal(holds("x", &h), 1);
 }
 
@@ -215,7 +215,7 @@ static void *everything(void *arg)
         BUG_ON(answer.n != 1);
         BUG_ON(store_snapshot(store, &a, STR_NULL, STR_NULL, &s, NULL) != 0);
         store_totals(store, &s);
-        store_unhold(store, str_of(uid));
+        store_tentative_end(store, str_of(uid));
         arena_reset(&a);
     }
     arena_fini(&a);

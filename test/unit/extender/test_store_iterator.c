@@ -1,4 +1,4 @@
-/* Walks from several threads beside writers: each shows one moment. */
+/* Iterators from several threads beside writers: each shows one moment. */
 #include "base/bug.h"
 #include "extender/support/tested_store.h"
 #include "support/cmocka.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NODES = 40, DEVICES = 4, PODS = 60, WRITERS = 3, READERS = 3, WALKS = 40 };
+enum { NODES = 40, DEVICES = 4, PODS = 60, WRITERS = 3, READERS = 3, ITERATORS = 40 };
 
 static struct clock_manual now;
 static atomic_bool over;
@@ -125,7 +125,7 @@ static void *read_on(void *arg)
     struct arena a;
 
     arena_init(&a, 4U << 20);
-    for (int i = 0; i < WALKS; i++) {
+    for (int i = 0; i < ITERATORS; i++) {
         struct store_head head;
         const struct snapshot *totals = &head.totals;
         struct snapshot s;
@@ -149,7 +149,7 @@ static void *read_on(void *arg)
     return NULL;
 }
 
-static void walks__beside_writers__sums_are_those_of_the_opening(void **state)
+static void iterators__beside_writers__sums_are_those_of_the_opening(void **state)
 {
     uint32_t seeds[WRITERS];
     size_t ended[READERS] = {0};
@@ -165,7 +165,7 @@ static void walks__beside_writers__sums_are_those_of_the_opening(void **state)
     }
     for (int i = 0; i < READERS; i++) {
         pthread_join(readers[i], NULL);
-        assert_int_equal(ended[i], WALKS);
+        assert_int_equal(ended[i], ITERATORS);
     }
     atomic_store(&over, true);
     for (int i = 0; i < WRITERS; i++) {
@@ -177,7 +177,8 @@ static void walks__beside_writers__sums_are_those_of_the_opening(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(walks__beside_writers__sums_are_those_of_the_opening, setup, store_teardown),
+        cmocka_unit_test_setup_teardown(iterators__beside_writers__sums_are_those_of_the_opening, setup,
+                                        store_teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

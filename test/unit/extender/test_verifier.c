@@ -298,12 +298,12 @@ static void no_keys_changed(void *ctx)
 static void verifier__records_that_come_meanwhile__are_verified_by_its_thread(void **state)
 {
     const struct rules *rules;
-    struct policy_set *book;
+    struct policy_set *policies;
     struct verifier *v;
 
     assert_int_equal(rules_new(&in, 1, NULL, NULL, &rules, NULL), 0);
-    book = policy_set_new(rules);
-    assert_int_equal(verifier_start(&(struct verifier_options){book, signing, no_keys_changed, NULL}, &v, NULL), 0);
+    policies = policy_set_new(rules);
+    assert_int_equal(verifier_start(&(struct verifier_options){policies, signing, no_keys_changed, NULL}, &v, NULL), 0);
     for (int i = 0; i < 100; i++) {
         char uid[16];
 
@@ -316,7 +316,7 @@ static void verifier__records_that_come_meanwhile__are_verified_by_its_thread(vo
     }
     verifier_stop(v);
     assert_int_equal(milli_charged(), 99 * 300 + 2 * 300);
-    policy_set_free(book);
+    policy_set_free(policies);
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

@@ -115,10 +115,10 @@ static void tls_server_begin(struct tls_server *w, bool optional)
 {
     static const char *const files[] = {"cert.pem", "key.pem", "ca.pem"};
     temp_dir_init(&w->dir);
-    cert_make(&w->ca, &(struct cert_spec){.cn = "ca", .ca = true});
+    cert_make(&w->ca, &(struct cert_options){.cn = "ca", .ca = true});
     cert_make(
         &w->server,
-        &(struct cert_spec){
+        &(struct cert_options){
             .cn = "fgpu", .dns = "localhost", .issuer = &w->ca, .purpose = GNUTLS_KP_TLS_WWW_SERVER, .serial = 10});
     new_version(w, "..1", &w->server, &w->server, &w->ca);
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
@@ -148,9 +148,9 @@ static int ask(const struct tls_server *w, const struct cert *cert, const struct
                const char *priorities, gnutls_alert_description_t *ret_alert)
 {
     struct tls_client c;
-    const struct tls_client_spec spec = {.cert = cert, .intermediate = intermediate, .priorities = priorities};
+    const struct tls_options options = {.cert = cert, .intermediate = intermediate, .priorities = priorities};
     int status = 0;
-    if (tls_client_open(&c, w->f.port, &spec)) {
+    if (tls_client_open(&c, w->f.port, &options)) {
         status = tls_client_get(&c, "/ok", ret_alert);
     } else {
         *ret_alert = gnutls_alert_get(c.session);
@@ -164,11 +164,11 @@ static void client__each_certificate__taken_or_told_why_not(void **state)
     struct tls_server w;
     struct cert other_ca, intermediate;
     tls_server_begin(&w, false);
-    cert_make(&other_ca, &(struct cert_spec){.cn = "ca", .ca = true});
-    cert_make(&intermediate, &(struct cert_spec){.cn = "intermediate", .ca = true, .issuer = &w.ca});
+    cert_make(&other_ca, &(struct cert_options){.cn = "ca", .ca = true});
+    cert_make(&intermediate, &(struct cert_options){.cn = "intermediate", .ca = true, .issuer = &w.ca});
     const struct {
         const char *name;
-        struct cert_spec spec; /* .serial 0: no certificate */
+        struct cert_options options; /* .serial 0: no certificate */
         bool taken;
         gnutls_alert_description_t alert;
         enum httpd_drop drop;
@@ -239,8 +239,8 @@ static void client__each_certificate__taken_or_told_why_not(void **state)
         const char *version = versions[i % 2];
         const size_t row = i / 2;
         struct cert cert = {.crt = NULL};
-        if (rows[row].spec.serial != 0) {
-            cert_make(&cert, &rows[row].spec);
+        if (rows[row].options.serial != 0) {
+            cert_make(&cert, &rows[row].options);
         }
         const uint64_t before = httpd_server_drops(w.f.server, 0, rows[row].drop);
         const int handled_before = atomic_load(&handled);
@@ -250,7 +250,7 @@ static void client__each_certificate__taken_or_told_why_not(void **state)
             want = GNUTLS_A_HANDSHAKE_FAILURE; /* the other one is new in TLS 1.3 */
         }
         const int status = ask(&w, cert.crt != NULL ? &cert : NULL,
-                               rows[row].spec.issuer == &intermediate ? &intermediate : NULL, version, &alert);
+                               rows[row].options.issuer == &intermediate ? &intermediate : NULL, version, &alert);
         const int times = atomic_load(&handled) - handled_before;
         if (rows[row].taken && (status != 200 || times != 1)) {
             fail_msg("%s, %s: refused with alert %s", rows[row].name, version, gnutls_alert_get_name(alert));
@@ -301,9 +301,9 @@ static void optional__without_or_unknown__served_namelessly_but_wrong_is_refused
     struct cert known, unknown, wrong;
     gnutls_alert_description_t alert;
     tls_server_begin(&w, true);
-    cert_make(&known, &(struct cert_spec){.cn = names[0].p, .issuer = &w.ca});
-    cert_make(&unknown, &(struct cert_spec){.cn = "prometheus", .issuer = &w.ca});
-    cert_make(&wrong, &(struct cert_spec){.cn = names[0].p});
+    cert_make(&known, &(struct cert_options){.cn = names[0].p, .issuer = &w.ca});
+    cert_make(&unknown, &(struct cert_options){.cn = "prometheus", .issuer = &w.ca});
+    cert_make(&wrong, &(struct cert_options){.cn = names[0].p});
     assert_int_equal(ask(&w, &known, NULL, NULL, &alert), 200);
     assert_string_equal(seen_client, names[0].p);
     assert_int_equal(ask(&w, &unknown, NULL, NULL, &alert), 200);
@@ -322,7 +322,7 @@ static unsigned char serial_now(const struct tls_server *w, const struct cert *c
 {
     struct tls_client c;
     gnutls_alert_description_t alert;
-    assert_true(tls_client_open(&c, w->f.port, &(struct tls_client_spec){.cert = client}));
+    assert_true(tls_client_open(&c, w->f.port, &(struct tls_options){.cert = client}));
     const unsigned char serial = tls_client_serial(&c);
     assert_int_equal(tls_client_get(&c, "/ok", &alert), 200);
     tls_client_close(&c);
@@ -342,10 +342,10 @@ static void reload__new_files__open_connections_stay_and_new_ones_see_them(void 
     struct httpd_tls_stats s;
     gnutls_alert_description_t alert;
     tls_server_begin(&w, false);
-    cert_make(&client, &(struct cert_spec){.cn = names[0].p, .issuer = &w.ca});
+    cert_make(&client, &(struct cert_options){.cn = names[0].p, .issuer = &w.ca});
     cert_make(&second,
-              &(struct cert_spec){.cn = "fgpu", .issuer = &w.ca, .serial = 20, .begins_s = -1, .ends_s = 9 * DAY_S});
-    assert_true(tls_client_open(&open, w.f.port, &(struct tls_client_spec){.cert = &client}));
+              &(struct cert_options){.cn = "fgpu", .issuer = &w.ca, .serial = 20, .begins_s = -1, .ends_s = 9 * DAY_S});
+    assert_true(tls_client_open(&open, w.f.port, &(struct tls_options){.cert = &client}));
     assert_int_equal(tls_client_get(&open, "/ok", &alert), 200);
     assert_int_equal(serial_now(&w, &client), 10);
     stats(&w, &s);
@@ -374,10 +374,10 @@ static void reload__new_ca__decides_about_new_connections_only(void **state)
     struct tls_client open;
     gnutls_alert_description_t alert;
     tls_server_begin(&w, false);
-    cert_make(&new_ca, &(struct cert_spec){.cn = "new", .ca = true});
-    cert_make(&old_client, &(struct cert_spec){.cn = names[0].p, .issuer = &w.ca});
-    cert_make(&new_client, &(struct cert_spec){.cn = names[0].p, .issuer = &new_ca});
-    assert_true(tls_client_open(&open, w.f.port, &(struct tls_client_spec){.cert = &old_client}));
+    cert_make(&new_ca, &(struct cert_options){.cn = "new", .ca = true});
+    cert_make(&old_client, &(struct cert_options){.cn = names[0].p, .issuer = &w.ca});
+    cert_make(&new_client, &(struct cert_options){.cn = names[0].p, .issuer = &new_ca});
+    assert_true(tls_client_open(&open, w.f.port, &(struct tls_options){.cert = &old_client}));
     assert_int_equal(tls_client_get(&open, "/ok", &alert), 200);
     assert_int_equal(ask(&w, &new_client, NULL, NULL, &alert), 0);
     new_version(&w, "..2", &w.server, &w.server, &new_ca);
@@ -401,8 +401,8 @@ static void reload__wrong_files__old_ones_stay_and_it_is_counted_once(void **sta
     struct err err;
     char path[128];
     tls_server_begin(&w, false);
-    cert_make(&client, &(struct cert_spec){.cn = names[0].p, .issuer = &w.ca});
-    cert_make(&second, &(struct cert_spec){.cn = "fgpu", .issuer = &w.ca, .serial = 20});
+    cert_make(&client, &(struct cert_options){.cn = names[0].p, .issuer = &w.ca});
+    cert_make(&second, &(struct cert_options){.cn = "fgpu", .issuer = &w.ca, .serial = 20});
 
     /* the certificate has come, its key has not yet */
     new_version(&w, "..2", &second, &w.server, &w.ca);
@@ -448,7 +448,7 @@ static void files__wrong_at_start__error_names_the_file(void **state)
     struct cert other;
     struct httpd_tls *tls = NULL;
     tls_server_begin(&w, false);
-    cert_make(&other, &(struct cert_spec){.cn = "other"});
+    cert_make(&other, &(struct cert_options){.cn = "other"});
     static const struct {
         const char *file, *text; /* NULL: the file is missing */
         const char *want;

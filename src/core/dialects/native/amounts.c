@@ -260,9 +260,9 @@ enum demand_defect native_check_unbound(const struct pod *pod)
 static enum demand_defect read_size(const struct policy *p, struct str name, struct str namespace_,
                                     struct native_ask *ret)
 {
-    struct named_size room;
+    struct named_size buffer;
     bool elsewhere;
-    const struct named_size *size = policy_size_of(p, name, namespace_, &room, &elsewhere);
+    const struct named_size *size = policy_size_of(p, name, namespace_, &buffer, &elsewhere);
 
     if (elsewhere) {
         return DEMAND_SIZE_ELSEWHERE;

@@ -32,7 +32,7 @@ struct apiserver *bind_fixture_api;
 static struct {
     struct credentials credentials;
     struct store *store;
-    struct policy_set *book;
+    struct policy_set *policies;
     struct kube_client *client;
     struct binder *binder;
     struct feed feeds[KUBE_RESOURCE__MAX];
@@ -141,14 +141,14 @@ void bind_fixture_start(const struct bind_fixture_options *o)
     bind_fixture.store = store_new(&limits, clock_system());
     facts.store = bind_fixture.store;
     assert_int_equal(rules_new(&facts, 1, NULL, NULL, &rules, NULL), 0);
-    bind_fixture.book = policy_set_new(rules);
+    bind_fixture.policies = policy_set_new(rules);
     assert_int_equal(kube_client_new(&bind_fixture.credentials, &client, &bind_fixture.client, NULL), 0);
-    assert_int_equal(
-        binder_new(bind_fixture.book, bind_fixture.client, clock_system(), NULL, &options, &bind_fixture.binder, NULL),
-        0);
+    assert_int_equal(binder_new(bind_fixture.policies, bind_fixture.client, clock_system(), NULL, &options,
+                                &bind_fixture.binder, NULL),
+                     0);
     bind_fixture_await_versions(1);
     for (int i = 0; i < KUBE_RESOURCE__MAX; i++) {
-        feed_init(&bind_fixture.feeds[i], bind_fixture.book, (enum kube_resource)i);
+        feed_init(&bind_fixture.feeds[i], bind_fixture.policies, (enum kube_resource)i);
     }
     if (!o->unsynced) {
         start_watchers();
@@ -195,7 +195,7 @@ void bind_fixture_end(void)
     bind_fixture_stop_binder();
     once = take_answers();
     kube_client_free(bind_fixture.client);
-    policy_set_free(bind_fixture.book);
+    policy_set_free(bind_fixture.policies);
     store_free(bind_fixture.store);
     checker_run(bind_fixture_api, &report);
     apiserver_free(bind_fixture_api);

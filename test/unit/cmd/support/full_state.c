@@ -138,7 +138,7 @@ static void describe_mig(struct full_state *c, unsigned kept)
                                .numa = -1,
                                .healthy = true};
     struct device devices[5] = {gpu, gpu}, counted[3];
-    struct inventory steered = {.source = INVENTORY_ANNOTATION, .devices = devices, .device_n = 2 + kept},
+    struct inventory described = {.source = INVENTORY_ANNOTATION, .devices = devices, .device_n = 2 + kept},
                      plugin = {.source = INVENTORY_GFD, .devices = counted, .device_n = 3};
 
     devices[0].profile = DEVICE_IN_MIG_MODE;
@@ -163,7 +163,7 @@ static void describe_mig(struct full_state *c, unsigned kept)
     full_state_apply(
         c, (struct ledger_op){
                .kind = LEDGER_NODE_DESCRIBED,
-               .node = {.name = STR("n7"), .uid = STR("uid-n7"), .schedulable = true, .inventory = &steered}});
+               .node = {.name = STR("n7"), .uid = STR("uid-n7"), .schedulable = true, .inventory = &described}});
     full_state_apply(c,
                      (struct ledger_op){
                          .kind = LEDGER_NODE_DESCRIBED,
@@ -318,7 +318,7 @@ void full_state_fill_with(struct full_state *c, unsigned pod_n)
         struct full_state_pod p = {.demand = {.dialect = "", .host = {100 * (int32_t)i, 64}}};
         char node[16];
 
-        snprintf(p.uid, sizeof(p.uid), "light-%u", i);
+        snprintf(p.uid, sizeof(p.uid), "cpu-only-%u", i);
         snprintf(node, sizeof(node), "n%u", i);
         observe(c, &p, node, NULL, false);
     }

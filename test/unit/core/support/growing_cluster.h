@@ -1,7 +1,7 @@
 /* core/support/growing_cluster.h - a small cluster in a ledger with a history, to ask every strategy about:
  * GPUs of several sizes, some whose memory is unknown, some cut into MIG instances, some handed out
  * by a plugin; pods that ask for parts, memory, whole GPUs, several of them, instances. All of it
- * drawn from a seed, from coarse grids, so that rooms are often equal and often just filled.
+ * drawn from a seed, from coarse grids, so that residuals are often equal and often just filled.
  */
 #ifndef CORE_SUPPORT_GROWING_CLUSTER_H
 #define CORE_SUPPORT_GROWING_CLUSTER_H

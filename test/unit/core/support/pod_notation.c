@@ -129,7 +129,7 @@ static void render(struct strbuf *b, const struct demand *d)
         strbuf_addf(b, "none");
     }
     if (d->plugin_managed_n != 0) {
-        strbuf_addf(b, "unsteered %d", d->plugin_managed_n);
+        strbuf_addf(b, "plugin-managed %d", d->plugin_managed_n);
     }
     for (size_t i = 0; i < d->gpu_request_n; i++) {
         const struct gpu_request *w = &d->gpu_requests[i];

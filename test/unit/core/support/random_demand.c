@@ -238,8 +238,8 @@ const char *random_case_text(const struct random_case *c)
     for (size_t w = 0; w < c->demand.gpu_request_n && at < sizeof(text); w++) {
         const struct gpu_request *x = &c->gpu_requests[w];
 
-        ADD("request %zu: %u x kind %d (%d, %" PRId64 ") phases %#" PRIx64 " profile %#x\n", w, x->count, (int)x->kind,
-            x->milli, x->mem_mib, x->phases, x->profile);
+        ADD("gpu_request %zu: %u x kind %d (%d, %" PRId64 ") phases %#" PRIx64 " profile %#x\n", w, x->count,
+            (int)x->kind, x->milli, x->mem_mib, x->phases, x->profile);
     }
     for (size_t i = 0; i < c->node.device_n && at < sizeof(text); i++) {
         const struct device_state *d = &c->devices[i];
@@ -249,7 +249,7 @@ const char *random_case_text(const struct random_case *c)
             d->flags, d->profile, d->memory_only, d->model_id,
             c->allowed_models != NULL && !c->allowed_models[d->model_id] ? " not allowed" : "");
     }
-    ADD("unsteered_used %d\n", c->node.plugin_managed_used);
+    ADD("plugin_managed_used %d\n", c->node.plugin_managed_used);
 #undef ADD
     return text;
 }

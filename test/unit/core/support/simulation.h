@@ -1,6 +1,6 @@
-/* A ledger that is fed from a cluster model (cluster_model.h) the way fgpu is: watches that lag, repeat themselves and
- * drop, lists in brackets, and Bindings whose replies come late or never. Every op that reaches the ledger is followed
- * by the invariants; a failure names seed, step and action.
+/* A ledger that is fed from a model (cluster_model.h) the way fgpu is: watches that lag, repeat themselves and drop,
+ * lists in brackets, and Bindings whose replies come late or never. Every op that reaches the ledger is
+ * followed by the invariants; a failure names seed, step and action.
  */
 #ifndef TEST_CORE_SIMULATION_H
 #define TEST_CORE_SIMULATION_H
@@ -81,7 +81,7 @@ void simulation_settle(struct simulation *s, bool relist);
 struct ledger_op simulation_op(const struct simulation_fact *f);
 /* Applies facts [from, to) of the journal to another ledger. */
 void simulation_replay(const struct simulation *s, struct ledger *l, size_t from, size_t to);
-/* A ledger that has listed the cluster as it is now, in random order. */
+/* A ledger that has listed the model as it is now, in random order. */
 struct ledger *simulation_fold(struct simulation *s);
 
 #endif

@@ -387,7 +387,7 @@ static void demand_histogram_is_that_of_the_pods(struct simulation *s, const str
     }
     if (demand_histogram_arrived_n(ledger_demand_histogram(fresh)) != n ||
         demand_histogram_departed_n(ledger_demand_histogram(fresh)) != 0) {
-        simulation_fail(s, "the mix is not that of the pods", STR_NULL);
+        simulation_fail(s, "the demand histogram is not that of the pods", STR_NULL);
     }
     if (demand_histogram_arrived_n(ledger_demand_histogram(s->l)) + late_n < n) {
         simulation_fail(s, "a pod was never counted", STR_NULL);

@@ -11,7 +11,7 @@
  * lives (design.md 3.1, rule 1). One simulation at a time. */
 void simulation_watch_charges(struct simulation *s);
 
-/* Settles; then the ledger equals one that lists the cluster afresh, and the oracle's numbers. */
+/* Settles; then the ledger equals one that lists the model afresh, and the oracle's numbers. */
 void simulation_quiet(struct simulation *s, bool relist);
 
 /* Both ledgers know the same, as far as the present facts determine it. `without_editable`: not of

@@ -38,7 +38,7 @@ static void print_facts(const struct simulation *s, struct str about)
         const struct cluster_model_pod *p = f->pod;
 
         if (p != NULL && (str_eq(p->uid, about) || str_eq(p->node_name, about))) {
-            print_error("%zu: %.*s op %d node \"%.*s\" record \"%.*s\" demand %s %zu requests%s%s%s\n", i,
+            print_error("%zu: %.*s op %d node \"%.*s\" record \"%.*s\" demand %s %zu gpu_requests%s%s%s\n", i,
                         STR_ARG(p->uid), (int)f->kind, STR_ARG(p->node_name),
                         STR_ARG(p->record == NULL ? STR_NULL : p->record->id), demand_defect_name(p->demand->defect),
                         p->demand->gpu_request_n, p->editable ? ", editable" : "", p->scarred ? ", scarred" : "",

@@ -22,7 +22,7 @@ enum { HOUR_S = 3600, PATIENCE_S = 60 };
         }                                                                                                              \
     } while (0)
 
-void cert_make(struct cert *ret, const struct cert_spec *w)
+void cert_make(struct cert *ret, const struct cert_options *w)
 {
     const time_t now = time(NULL);
     const bool usual = w->begins_s == 0 && w->ends_s == 0;
@@ -102,7 +102,7 @@ void cert_write_key(const struct cert *c, const char *path)
     assert_int_equal(fclose(f), 0);
 }
 
-bool tls_client_open(struct tls_client *c, uint16_t port, const struct tls_client_spec *w)
+bool tls_client_open(struct tls_client *c, uint16_t port, const struct tls_options *w)
 {
     const struct sockaddr_in in = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

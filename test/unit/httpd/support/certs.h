@@ -13,7 +13,7 @@ struct cert {
     gnutls_x509_privkey_t key;
 };
 
-struct cert_spec {
+struct cert_options {
     const char *cn;            /* NULL: no common name */
     size_t cn_n;               /* 0: strlen */
     const char *dns, *uri;     /* alternative names */
@@ -25,7 +25,7 @@ struct cert_spec {
     unsigned char serial;
 };
 
-void cert_make(struct cert *ret, const struct cert_spec *spec);
+void cert_make(struct cert *ret, const struct cert_options *options);
 void cert_free(struct cert *c);
 /* As PEM; `and` (may be NULL) behind it in the same file. */
 void cert_write(const struct cert *c, const struct cert *and, const char *path);
@@ -37,14 +37,14 @@ struct tls_client {
     gnutls_certificate_credentials_t credentials;
 };
 
-struct tls_client_spec {
+struct tls_options {
     const struct cert *cert;         /* NULL: none */
     const struct cert *intermediate; /* sent behind it; may be NULL */
     const char *priorities;          /* NULL: GnuTLS's own */
 };
 
 /* False when the handshake fails; with TLS 1.3 a refusal shows only in tls_client_get. */
-bool tls_client_open(struct tls_client *c, uint16_t port, const struct tls_client_spec *spec);
+bool tls_client_open(struct tls_client *c, uint16_t port, const struct tls_options *options);
 /* Sends a GET; the status of the answer, or 0 when there is none: then *ret_alert is what was
  * received instead, GNUTLS_A_CLOSE_NOTIFY for a mere end. */
 int tls_client_get(struct tls_client *c, const char *path, gnutls_alert_description_t *ret_alert);

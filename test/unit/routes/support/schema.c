@@ -97,10 +97,31 @@ static bool has_dependent(struct check *c, const cJSON *rule, const cJSON *v)
     return true;
 }
 
+/* A key that is deprecated because it has another name now: "Older name of NAME." Both are there, with one value. */
+static bool has_both_names(struct check *c, const cJSON *schema, const cJSON *v)
+{
+    const cJSON *text = cJSON_GetObjectItemCaseSensitive(schema, "description");
+    const cJSON *before = cJSON_GetObjectItemCaseSensitive(v, schema->string), *now;
+    char name[64];
+
+    if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(schema, "deprecated"))) {
+        return true;
+    }
+    assert_int_equal(sscanf(text->valuestring, "Older name of %63[^ .].", name), 1);
+    now = cJSON_GetObjectItemCaseSensitive(v, name);
+    return (now == NULL && before == NULL) || cJSON_Compare(now, before, true) || violate(c, schema->string);
+}
+
 static bool has_properties(struct check *c, const cJSON *rule, const cJSON *v)
 {
     const cJSON *item;
 
+    cJSON_ArrayForEach(item, rule)
+    {
+        if (!has_both_names(c, item, v)) {
+            return false;
+        }
+    }
     cJSON_ArrayForEach(item, v)
     {
         const cJSON *schema = cJSON_GetObjectItemCaseSensitive(rule, item->string);
@@ -225,6 +246,7 @@ static bool check_value(struct check *c, const cJSON *schema, const cJSON *v)
         {"$id", is_anything},
         {"$defs", is_anything},
         {"title", is_anything},
+        {"deprecated", is_anything},
         {"description", is_anything},
     };
     const cJSON *rule;

@@ -1,8 +1,8 @@
-/* core/report/capacity_survey.h - one look over all nodes of a mirror that take pods: what is idle, how fragmented
+/* core/report/capacity_totals.h - one look over all nodes of a mirror that take pods: what is idle, how fragmented
  * it is, the largest holes, and how many more pods of one kind would fit.
  */
-#ifndef CORE_REPORT_CAPACITY_SURVEY_H
-#define CORE_REPORT_CAPACITY_SURVEY_H
+#ifndef CORE_REPORT_CAPACITY_TOTALS_H
+#define CORE_REPORT_CAPACITY_TOTALS_H
 
 #include "core/forecast/forecast.h"
 #include "core/ledger/mirror.h"
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct capacity_survey {
+struct capacity_totals {
     uint32_t node_n; /* that take pods */
     int64_t idle_milli;
     int64_t fragmented_milli; /* core/forecast/fragmentation.h, for the typical pods of the forecast */
@@ -24,7 +24,7 @@ struct capacity_survey {
 };
 
 /* `o` is up to date for the strategy fgd. */
-void capacity_survey_take(const struct mirror *m, const struct forecast *o, struct capacity_survey *ret);
+void capacity_totals_take(const struct mirror *m, const struct forecast *o, struct capacity_totals *ret);
 
 /* How many more pods would fit that carry this one annotation of the native vocabulary
  * ("fgpu.io/size", a name): the same request that a pod would write, so it means what it means

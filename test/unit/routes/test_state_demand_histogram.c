@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* "mix" as text, of the summary and of the whole document, which must say the same and keep the
+/* "demandHistogram" as text, of the summary and of the whole document, which must say the same and keep the
  * schema. */
 static char *demand_histogram_text(void)
 {
@@ -25,8 +25,8 @@ static char *demand_histogram_text(void)
             fail_msg("%s", why);
         }
     }
-    text = cJSON_PrintUnformatted(json_at(all, "summary.mix"));
-    again = cJSON_PrintUnformatted(json_at(summary, "summary.mix"));
+    text = cJSON_PrintUnformatted(json_at(all, "summary.demandHistogram"));
+    again = cJSON_PrintUnformatted(json_at(summary, "summary.demandHistogram"));
     assert_string_equal(text, again);
     cJSON_free(again);
     cJSON_Delete(all);

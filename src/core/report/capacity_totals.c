@@ -1,11 +1,11 @@
-#include "core/report/capacity_survey.h"
+#include "core/report/capacity_totals.h"
 
 #include "base/bug.h"
 #include "core/dialects/dialect.h"
 #include "core/forecast/fragmentation.h"
 #include "core/report/capacity.h"
 
-static void look_for_holes(const struct mirror *m, uint32_t node, struct capacity_survey *ret)
+static void look_for_holes(const struct mirror *m, uint32_t node, struct capacity_totals *ret)
 {
     struct capacity_hole h = capacity_hole(&m->nodes[node], mirror_devices(m, node));
 
@@ -20,11 +20,11 @@ static void look_for_holes(const struct mirror *m, uint32_t node, struct capacit
     }
 }
 
-void capacity_survey_take(const struct mirror *m, const struct forecast *o, struct capacity_survey *ret)
+void capacity_totals_take(const struct mirror *m, const struct forecast *o, struct capacity_totals *ret)
 {
     double sum = 0;
 
-    *ret = (struct capacity_survey){.typical_n = forecast_typical_n(o)};
+    *ret = (struct capacity_totals){.typical_n = forecast_typical_n(o)};
     for (uint32_t i = 0; i < m->node_n; i++) {
         const struct node_state *n = &m->nodes[i];
         const struct fragmentation_node f = {.devices = mirror_devices(m, i),

@@ -1,0 +1,28 @@
+/* cmd/options.h - reads a command line of options alone, whose values go into a struct. */
+#ifndef CMD_OPTIONS_H
+#define CMD_OPTIONS_H
+
+#include <getopt.h>
+#include <stddef.h>
+
+#define OPTION_TEXT_VALUE 1024 /* and more: where in the struct the text goes */
+
+/* A row of command_line.options: the text is kept in a const char * and belongs to argv. */
+#define OPTION_TEXT(name_, struct_, member_)                                                                           \
+    {                                                                                                                  \
+        (name_), required_argument, NULL, OPTION_TEXT_VALUE + (int)offsetof(struct_, member_)                          \
+    }
+
+struct command_line {
+    const char *command;
+    const struct option *options; /* --help has the value 'h', others of their own are below OPTION_TEXT_VALUE */
+    const char *letters;          /* as of getopt_long, with ':' in front and 'h' */
+    void (*print_help)(void);
+    /* Takes an option of its own: EXIT_OK, or EXIT_USAGE with the reason on stderr. */
+    int (*take)(void *ret, int option, const char *value);
+};
+
+/* EXIT_OK, EXIT_USAGE with the reason on stderr, or -1: help was printed. */
+int options_read(const struct command_line *l, int argc, char **argv, void *ret);
+
+#endif
