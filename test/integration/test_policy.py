@@ -1,7 +1,7 @@
 """Policy: limits of tenants, settings of single nodes, rules of packing, while the configuration changes and room comes and goes."""
 import pytest
 
-from configured import START, Configured
+from configured import BINPACK, START, Configured
 from objects import MEM_MIB, mem, milli, pod_object, whole
 from processes import eventually
 
@@ -175,11 +175,6 @@ def test_overcommit__raised_for_all__after_a_relist(configured, api, fgpu):
 
 
 # ---- rules of packing ----
-
-# What is compared with the rules: a strategy that learns nothing, because the tests of this module share one fgpu, and
-# the default one looks at the pods that all of them asked for.
-BINPACK = "nodeStrategy: binpack, deviceStrategy: binpack"
-
 
 def rules(*rows):
     return START + f"packing: {{{BINPACK}, rules: [{', '.join(f'{{{r}}}' for r in rows)}]}}\n"
