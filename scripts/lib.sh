@@ -43,17 +43,20 @@ progress() {
 FAILED_STAGES=()
 STAGE_N=0
 stage() {
-    local name=$1 start end
+    local name=$1 start=$SECONDS result=ok
     shift
     STAGE_N=$((STAGE_N + 1))
     echo "==> $name"
-    start=$(date +%s)
-    if "$@"; then
-        end=$(date +%s)
-        echo "    ok: $name, $((end - start)) s"
-    else
-        end=$(date +%s)
-        echo "    FAILED: $name, $((end - start)) s"
-        FAILED_STAGES+=("$name")
-    fi
+    "$@" || { result=FAILED; FAILED_STAGES+=("$name"); }
+    echo "    $result: $name, $((SECONDS - start)) s"
+}
+
+# stages_end WHAT: "WHAT: N passed, M failed", and which; false if one has.
+stages_end() {
+    local name
+    for name in "${FAILED_STAGES[@]}"; do
+        echo "failed: $name"
+    done
+    echo "$1: $((STAGE_N - ${#FAILED_STAGES[@]})) passed, ${#FAILED_STAGES[@]} failed"
+    [ ${#FAILED_STAGES[@]} -eq 0 ]
 }

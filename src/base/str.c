@@ -174,9 +174,9 @@ static size_t find_end(struct str s, struct str needle)
 
 size_t str_span(struct str s, const char *chars)
 {
-    size_t n = 0, char_n = strlen(chars);
+    size_t n = 0;
 
-    while (n < s.n && memchr(chars, s.p[n], char_n) != NULL) {
+    while (n < s.n && s.p[n] != '\0' && strchr(chars, s.p[n]) != NULL) {
         n++;
     }
     return n;

@@ -20,6 +20,14 @@ struct schema_items schema_items(const struct schema_field *f, const void *base)
     return items;
 }
 
+struct str schema_item_name(const struct schema_field *f, const void *item)
+{
+    struct str name;
+
+    memcpy(&name, (const char *)item + f->key->offset, sizeof(name));
+    return name;
+}
+
 static bool differs(const struct schema_field *f, const void *item, const void *absent)
 {
     struct strbuf a, b;
@@ -97,9 +105,7 @@ static void describe_items(const struct schema_field *f, const void *base, struc
     for (size_t i = 0; i < items.n; i++) {
         const char *item = items.p + i * f->item_size;
         if (f->key != NULL) {
-            struct str name;
-            memcpy(&name, item + f->key->offset, sizeof(name));
-            json_write_key_str(w, name);
+            json_write_key_str(w, schema_item_name(f, item));
         }
         describe_item(f->sub, item, w);
     }

@@ -108,19 +108,11 @@ void overlay_make_timetable(struct config *c)
 
 /* ---- putting over ---- */
 
-static struct str name_of(const struct schema_field *f, const char *item)
-{
-    struct str name;
-
-    memcpy(&name, item + f->key->offset, sizeof(name));
-    return name;
-}
-
 /* Where in items[0..n) an element goes: over the one of its name in a map, else behind them. */
 static size_t place_of(const struct schema_field *f, const char *items, size_t n, const char *item)
 {
     for (size_t i = 0; f->type == SCHEMA_MAP && i < n; i++) {
-        if (str_eq(name_of(f, items + i * f->item_size), name_of(f, item))) {
+        if (str_eq(schema_item_name(f, items + i * f->item_size), schema_item_name(f, item))) {
             return i;
         }
     }

@@ -125,6 +125,8 @@ struct schema_items {
     size_t n;
 };
 struct schema_items schema_items(const struct schema_field *f, const void *base);
+/* The name of an element of a map; `f` is the map's row. */
+struct str schema_item_name(const struct schema_field *f, const void *item);
 
 /* Instead of what was said about the same key before. */
 void config_set_origin(struct config *c, const struct config_origin *from);

@@ -4,8 +4,6 @@
 #include "config/describe.h"
 #include "config/schema_internal.h"
 
-#include <string.h>
-
 static void write_value(const struct schema_field *f, const void *base, struct strbuf *out)
 {
     struct json_writer w;
@@ -42,11 +40,8 @@ static void write_items(const struct schema_field *f, const void *base, size_t d
 
         indent(out, depth);
         if (f->type == SCHEMA_MAP) {
-            struct str name;
-
-            memcpy(&name, item + f->key->offset, sizeof(name));
             json_writer_init(&w, out);
-            json_write_str(&w, name);
+            json_write_str(&w, schema_item_name(f, item));
             strbuf_add_cstr(out, ": ");
         } else {
             strbuf_add_cstr(out, "- ");

@@ -2,7 +2,7 @@
 
 #define NS_PER_MS INT64_C(1000000)
 
-static void tell(struct reopener *r, const struct store_turned_away *t, int64_t now_ns)
+static void report_turned_away(struct reopener *r, const struct store_turned_away *t, int64_t now_ns)
 {
     if (t->total_n == r->told_n || now_ns < r->tell_at_ns) {
         return;
@@ -25,7 +25,7 @@ void reopener_tick(struct reopener *r)
     struct store_turned_away t;
 
     store_turned_away(r->store, &t);
-    tell(r, &t, now_ns);
+    report_turned_away(r, &t, now_ns);
     if (t.node_n == 0) {
         r->pause_ms = 0;
     } else if (now_ns >= r->relist_at_ns && r->relist(r->ctx)) {

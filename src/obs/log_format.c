@@ -19,7 +19,7 @@ static struct str base_name(const char *path)
 }
 
 /* At most `max` bytes, not through the middle of a character. */
-static struct str cut(struct str s, size_t max)
+static struct str cut_text(struct str s, size_t max)
 {
     if (s.n <= max) {
         return s;
@@ -34,7 +34,7 @@ static struct str cut(struct str s, size_t max)
 void log_add_quoted(struct strbuf *out, struct str s, size_t max_bytes)
 {
     static const char from[] = "\"\\\n\t\r", to[] = "\"\\ntr";
-    struct str rest = cut(s, max_bytes);
+    struct str rest = cut_text(s, max_bytes);
     const char *dots = rest.n < s.n ? "...\"" : "\"";
 
     strbuf_add_char(out, '"');
@@ -97,7 +97,7 @@ static void add_text(struct strbuf *out, const struct log_record *rec, struct lo
 
 static void write_value(struct json_writer *w, struct str s, size_t max)
 {
-    const struct str shown = cut(s, max);
+    const struct str shown = cut_text(s, max);
     if (shown.n == s.n) {
         json_write_str(w, s);
         return;

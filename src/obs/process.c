@@ -41,7 +41,7 @@ static int64_t boot_time_ms(void)
     return (int64_t)(wall.tv_sec - boot.tv_sec) * 1000 + (wall.tv_nsec - boot.tv_nsec) / 1000000;
 }
 
-static void set(struct metrics *m, uint32_t id, uint64_t value)
+static void set_u64(struct metrics *m, uint32_t id, uint64_t value)
 {
     metric_set(METRIC(m, id), (int64_t)value);
 }
@@ -70,9 +70,9 @@ static void collect_stat(struct metrics *m)
     if (metric_value(start) == 0) { /* once: the wall clock may be corrected later */
         metric_set(start, boot_time_ms() + (int64_t)(fields[FIELD_START] * 1000 / ticks));
     }
-    set(m, PROCESS_CPU_SECONDS_TOTAL, (fields[FIELD_UTIME] + fields[FIELD_STIME]) * 1000 / ticks);
-    set(m, PROCESS_VIRTUAL_MEMORY_BYTES, fields[FIELD_VSIZE]);
-    set(m, PROCESS_RESIDENT_MEMORY_BYTES, fields[FIELD_RSS] * (uint64_t)sysconf(_SC_PAGESIZE));
+    set_u64(m, PROCESS_CPU_SECONDS_TOTAL, (fields[FIELD_UTIME] + fields[FIELD_STIME]) * 1000 / ticks);
+    set_u64(m, PROCESS_VIRTUAL_MEMORY_BYTES, fields[FIELD_VSIZE]);
+    set_u64(m, PROCESS_RESIDENT_MEMORY_BYTES, fields[FIELD_RSS] * (uint64_t)sysconf(_SC_PAGESIZE));
 }
 
 static void collect_fds(struct metrics *m)
@@ -84,11 +84,11 @@ static void collect_fds(struct metrics *m)
             n += e->d_name[0] != '.';
         }
         closedir(dir);
-        set(m, PROCESS_OPEN_FDS, n - 1); /* without the one used for looking */
+        set_u64(m, PROCESS_OPEN_FDS, n - 1); /* without the one used for looking */
     }
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        set(m, PROCESS_MAX_FDS, limit.rlim_cur < INT64_MAX ? limit.rlim_cur : INT64_MAX);
+        set_u64(m, PROCESS_MAX_FDS, limit.rlim_cur < INT64_MAX ? limit.rlim_cur : INT64_MAX);
     }
 }
 

@@ -56,7 +56,7 @@ void audit_write(struct json_writer *w, const struct audit_report *r)
     json_write_object_end(w);
 }
 
-static void done(void *ctx, const struct audit_report *r, bool stopped)
+static void answer_audit(void *ctx, const struct audit_report *r, bool stopped)
 {
     struct httpd_request *req = ctx;
     struct httpd_response resp;
@@ -75,6 +75,6 @@ static void done(void *ctx, const struct audit_report *r, bool stopped)
 enum httpd_action audit_handle(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     (void)resp;
-    audit_request(ctx, done, req);
+    audit_request(ctx, answer_audit, req);
     return HTTPD_SUSPENDED;
 }

@@ -2,7 +2,7 @@
 
 #include "base/bug.h"
 
-static enum httpd_action finish(struct httpd_response *resp, int status)
+static enum httpd_action finish_health(struct httpd_response *resp, int status)
 {
     resp->status = status;
     resp->content_type = HEALTH_CONTENT_TYPE;
@@ -25,12 +25,12 @@ static enum httpd_action handle_all(void *ctx, struct httpd_request *req, struct
         } else if (str_eq(name, STR("exclude"))) {
             if (query.exclude_n == HEALTH_EXCLUDES_MAX) {
                 strbuf_add_cstr(&resp->body, "more than 32 exclude parameters\n");
-                return finish(resp, 400);
+                return finish_health(resp, 400);
             }
             exclude[query.exclude_n++] = value;
         }
     }
-    return finish(resp, health_render(h->health, h->endpoint, &query, &resp->body));
+    return finish_health(resp, health_render(h->health, h->endpoint, &query, &resp->body));
 }
 
 static enum httpd_action handle_one(void *ctx, struct httpd_request *req, struct httpd_response *resp)
@@ -38,7 +38,7 @@ static enum httpd_action handle_one(void *ctx, struct httpd_request *req, struct
     const struct health_handler *h = ctx;
     struct str name = str_drop(httpd_request_path(req), h->prefix.n);
 
-    return finish(resp, health_render_check(h->health, h->endpoint, name, &resp->body));
+    return finish_health(resp, health_render_check(h->health, h->endpoint, name, &resp->body));
 }
 
 void health_routes(struct health_handlers *h, const struct health *health, struct httpd_route routes[HEALTH_ROUTES])

@@ -9,16 +9,16 @@ struct question {
 };
 
 /* `name` NULL: no further header. */
-static enum httpd_action refuse(struct httpd_response *resp, int status, const char *text, const char *name,
-                                const char *value)
+static enum httpd_action refuse_access(struct httpd_response *resp, int status, const char *text, const char *name,
+                                       const char *value)
 {
     httpd_response_text(resp, status, text);
     BUG_ON(name != NULL && !httpd_response_header(resp, name, str_of(value)));
     return HTTPD_REPLY;
 }
 
-static enum httpd_action answer(const struct ops_guard *g, enum access_verdict v, struct httpd_request *req,
-                                struct httpd_response *resp)
+static enum httpd_action answer_access(const struct ops_guard *g, enum access_verdict v, struct httpd_request *req,
+                                       struct httpd_response *resp)
 {
     const struct ops_auth *a = g->auth;
 
@@ -29,20 +29,21 @@ static enum httpd_action answer(const struct ops_guard *g, enum access_verdict v
     case ACCESS_ALLOWED:
         return g->handle(g->ctx, req, resp);
     case ACCESS_UNAUTHENTICATED:
-        return refuse(resp, 401, "a bearer token of this cluster is needed: Authorization: Bearer TOKEN\n",
-                      "WWW-Authenticate", "Bearer");
+        return refuse_access(resp, 401, "a bearer token of this cluster is needed: Authorization: Bearer TOKEN\n",
+                             "WWW-Authenticate", "Bearer");
     case ACCESS_FORBIDDEN:
-        return refuse(resp, 403,
-                      "this user is not allowed to do this: it needs a ClusterRole with this path in nonResourceURLs "
-                      "and this method, in lower case, in verbs\n",
-                      NULL, NULL);
+        return refuse_access(
+            resp, 403,
+            "this user is not allowed to do this: it needs a ClusterRole with this path in nonResourceURLs "
+            "and this method, in lower case, in verbs\n",
+            NULL, NULL);
     case ACCESS_OVERLOADED:
-        return refuse(resp, 503, "fgpu is asking the API server about too many callers; try again\n", "Retry-After",
-                      "1");
+        return refuse_access(resp, 503, "fgpu is asking the API server about too many callers; try again\n",
+                             "Retry-After", "1");
     case ACCESS_FAILED:
-        return refuse(resp, 503,
-                      "the API server did not say who the caller is and what it may do; fgpu's log says why\n", NULL,
-                      NULL);
+        return refuse_access(resp, 503,
+                             "the API server did not say who the caller is and what it may do; fgpu's log says why\n",
+                             NULL, NULL);
     case ACCESS_VERDICT__MAX:
         break;
     }
@@ -80,7 +81,7 @@ static bool verb_of(struct str method, char verb[ACCESS_VERB_BYTES_MAX])
     return true;
 }
 
-static void decided(void *ctx, enum access_verdict v)
+static void access_decided(void *ctx, enum access_verdict v)
 {
     struct question *q = ctx;
 
@@ -88,7 +89,7 @@ static void decided(void *ctx, enum access_verdict v)
     httpd_again(q->req, q);
 }
 
-static enum httpd_action ask(const struct ops_guard *g, struct httpd_request *req, struct httpd_response *resp)
+static enum httpd_action ask_access(const struct ops_guard *g, struct httpd_request *req, struct httpd_response *resp)
 {
     struct str token = bearer_token(req);
     struct question *q = ARENA_NEW(httpd_request_arena(req), struct question);
@@ -96,23 +97,23 @@ static enum httpd_action ask(const struct ops_guard *g, struct httpd_request *re
     enum access_verdict v;
 
     if (token.n == 0) {
-        return answer(g, ACCESS_UNAUTHENTICATED, req, resp);
+        return answer_access(g, ACCESS_UNAUTHENTICATED, req, resp);
     }
     if (q == NULL || !verb_of(httpd_request_method(req), verb)) {
-        return answer(g, ACCESS_FORBIDDEN, req, resp);
+        return answer_access(g, ACCESS_FORBIDDEN, req, resp);
     }
     q->req = req;
-    return access_check(g->auth->access, token, str_of(verb), httpd_request_path(req), decided, q, &v)
-               ? answer(g, v, req, resp)
+    return access_check(g->auth->access, token, str_of(verb), httpd_request_path(req), access_decided, q, &v)
+               ? answer_access(g, v, req, resp)
                : HTTPD_SUSPENDED;
 }
 
-static enum httpd_action handle(void *ctx, struct httpd_request *req, struct httpd_response *resp)
+static enum httpd_action handle_guarded(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     const struct ops_guard *g = ctx;
     const struct question *asked = httpd_request_note(req);
 
-    return asked == NULL ? ask(g, req, resp) : answer(g, asked->verdict, req, resp);
+    return asked == NULL ? ask_access(g, req, resp) : answer_access(g, asked->verdict, req, resp);
 }
 
 void ops_auth_guard(struct ops_auth *a, struct httpd_route *routes, size_t n)
@@ -123,7 +124,7 @@ void ops_auth_guard(struct ops_auth *a, struct httpd_route *routes, size_t n)
 
         BUG_ON(routes[i].stopping != NULL); /* it would be given the guard as its ctx */
         *g = (struct ops_guard){a, routes[i].handle, routes[i].ctx};
-        routes[i].handle = handle;
+        routes[i].handle = handle_guarded;
         routes[i].ctx = g;
     }
 }

@@ -15,7 +15,7 @@ const char *verb_name(enum verb v)
     return names[v];
 }
 
-static void observe(const struct verbs *v, enum verb verb, const char *outcome, const struct httpd_request *req)
+static void observe_call(const struct verbs *v, enum verb verb, const char *outcome, const struct httpd_request *req)
 {
     struct verb_observation o = {verb, outcome, clock_mono_ns(v->clock) - httpd_request_start_ns(req)};
 
@@ -133,7 +133,7 @@ static int answer_filter(const struct verbs *v, struct httpd_request *req, struc
         return err_set(reterr, ERR_LIMIT, "the answer is too large; use nodeCacheCapable: true");
     }
     observe_verdicts(v, &result);
-    observe(v, VERB_FILTER, outcome_of_filter(result.outcome), req);
+    observe_call(v, VERB_FILTER, outcome_of_filter(result.outcome), req);
     LOG_V(v->log, 4, "Filtered", LOG_STR("namespace", args.pod.namespace_), LOG_STR("pod", args.pod.name),
           LOG_STR("uid", args.pod.uid), LOG_I64("nodes", (int64_t)args.name_n),
           LOG_I64("candidates", (int64_t)result.fit_n), LOG_CSTR("outcome", outcome_of_filter(result.outcome)));
@@ -147,7 +147,7 @@ static enum httpd_action handle_filter(void *ctx, struct httpd_request *req, str
 
     if (answer_filter(v, req, resp, &err) != 0) {
         wire_write_filter_error(&resp->body, str_of(err.msg));
-        observe(v, VERB_FILTER, outcome_of_error(&err), req);
+        observe_call(v, VERB_FILTER, outcome_of_error(&err), req);
     }
     return HTTPD_REPLY;
 }
@@ -174,12 +174,12 @@ static enum httpd_action handle_prioritize(void *ctx, struct httpd_request *req,
         /* The reply is a bare list, without room for an error, and kube-scheduler ignores one anyway: no
          * scores, and the reason in our log. */
         strbuf_add_cstr(&resp->body, "[]");
-        observe(v, VERB_PRIORITIZE, outcome_of_error(&err), req);
+        observe_call(v, VERB_PRIORITIZE, outcome_of_error(&err), req);
         LOG_V(v->log, 2, "Gave no scores", LOG_CSTR("err", err.msg));
         return HTTPD_REPLY;
     }
     wire_write_priorities(&resp->body, &result);
-    observe(v, VERB_PRIORITIZE, "scored", req);
+    observe_call(v, VERB_PRIORITIZE, "scored", req);
     return HTTPD_REPLY;
 }
 
@@ -222,7 +222,7 @@ static enum httpd_action handle_preempt(void *ctx, struct httpd_request *req, st
         wire_write_preemption(&resp->body, NULL, 0);
         LOG_V(v->log, 2, "Allowed no preemption", LOG_CSTR("err", err.msg));
     }
-    observe(v, VERB_PREEMPT, outcome, req);
+    observe_call(v, VERB_PREEMPT, outcome, req);
     return HTTPD_REPLY;
 }
 
@@ -241,7 +241,7 @@ static void bind_done(void *ctx, enum bind_outcome outcome, const char *error)
     struct bind_call *call = ctx;
     struct httpd_response resp;
 
-    observe(call->verbs, VERB_BIND, bind_outcome_name(outcome), call->req);
+    observe_call(call->verbs, VERB_BIND, bind_outcome_name(outcome), call->req);
     LOG_V(call->verbs->log, 2, error == NULL ? "Bound pod" : "Did not bind pod", LOG_STR("pod", call->pod),
           LOG_STR("node", call->node), LOG_STR("caller", call->caller), LOG_CSTR("outcome", bind_outcome_name(outcome)),
           LOG_CSTR("reason", error));
@@ -302,7 +302,7 @@ static enum httpd_action handle_bind(void *ctx, struct httpd_request *req, struc
     if (rc != 0) {
         (void)why_not(req, rc, &err);
         wire_write_bind(&resp->body, err.msg);
-        observe(v, VERB_BIND, "error", req);
+        observe_call(v, VERB_BIND, "error", req);
         return HTTPD_REPLY;
     }
     call = call_new(v, req, &bind);
