@@ -4,7 +4,7 @@ import pytest
 
 from lab import event
 from objects import milli, pod_object, unique
-from processes import eventually, request
+from processes import Cluster, eventually, request
 
 PODS = {"method": "GET", "path": "/api/v1/pods", "times": -1}
 WATCHES = {**PODS, "query": "*watch=true*"}
@@ -47,13 +47,15 @@ def blind(cluster, why):
     assert "No news from the API server" in fgpu.log()
 
 
-def test_watch_forbidden__not_ready_and_says_so(cluster):
-    cluster.api.faults({**WATCHES, "action": "fail", "status": 403, "message": "may not watch pods"}, dropWatches=True)
-    blind(cluster, "forbids")
-    assert "may not watch pods" in cluster.fgpu.log()
-    cluster.api.faults(clear=True)
-    sees(cluster.fgpu)
-    assert "Follows the cluster again" in cluster.fgpu.log()
+def test_watch_forbidden__not_ready_and_says_so(tmp_path):
+    """On a cluster of its own: warnings that repeat are limited, and others of this module have had theirs."""
+    with Cluster(tmp_path, CONFIG) as c:
+        c.api.faults({**WATCHES, "action": "fail", "status": 403, "message": "may not watch pods"}, dropWatches=True)
+        blind(c, "forbids")
+        assert "may not watch pods" in c.fgpu.log()
+        c.api.faults(clear=True)
+        sees(c.fgpu)
+        assert "Follows the cluster again" in c.fgpu.log()
 
 
 def test_bind_while_blind__refused_for_gpus_alone(cluster):
