@@ -46,7 +46,4 @@ int err_set(struct err *reterr, enum err_code code, const char *fmt, ...) PRINTF
 /* Puts "text: " before the message of `reterr`, keeps its code and returns `r` unchanged. */
 int err_wrap(struct err *reterr, int r, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* A short lower-case word per code, usable as a metric label: "not_found". */
-const char *err_code_name(enum err_code code);
-
 #endif

@@ -30,8 +30,9 @@ void intern_take_again(struct intern *t, uint32_t id); /* of an id in use */
 void intern_drop(struct intern *t, uint32_t id);
 /* Borrowed while the id is in use; of one that is not, empty. */
 struct str intern_text(const struct intern *t, uint32_t id);
-uint32_t intern_count(const struct intern *t); /* every id is below */
-uint32_t intern_used(const struct intern *t);  /* texts in use */
+uint32_t intern_users(const struct intern *t, uint32_t id); /* how often it was taken and not dropped */
+uint32_t intern_count(const struct intern *t);              /* every id is below */
+uint32_t intern_used(const struct intern *t);               /* texts in use */
 uint64_t intern_version(const struct intern *t);
 
 #endif

@@ -21,6 +21,12 @@ struct str {
 /* For printf: printf("%.*s", STR_ARG(s)). Views longer than INT_MAX are cut there. */
 #define STR_ARG(s) (int)((s).n > INT32_MAX ? INT32_MAX : (s).n), ((s).p ? (s).p : "")
 
+/* The small letter for a capital one of ASCII. The C library's tolower depends on the locale; our names do not. */
+static inline char str_fold(char c)
+{
+    return (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+}
+
 struct str str_of(const char *cstr); /* NULL gives STR_NULL */
 bool str_eq(struct str a, struct str b);
 bool str_eq_cstr(struct str a, const char *b);
@@ -38,6 +44,8 @@ size_t str_span(struct str s, const char *chars);
 
 /* A copy of its own with a 0 byte behind it, never NULL; free() it. */
 char *str_dup(struct str s);
+/* Copies `s` to *at, which moves behind it; returns the copy. For several texts in one block. */
+struct str str_put(char **at, struct str s);
 
 /* Cuts the text before the first `sep` off *rest into *ret_part. Returns false when *rest is exhausted
  * (p == NULL), so that "a,b" gives two parts, "a," gives "a" and "", and "" gives one empty part:
@@ -48,7 +56,8 @@ bool str_split(struct str *rest, char sep, struct str *ret_part);
 /* Decimal digits only, no sign, no blanks, at most `max`: returns false on anything else. */
 bool str_to_u64(struct str s, uint64_t max, uint64_t *ret);
 
-/* '*' matches any run of bytes (also none); nothing else is special. ASCII case ignored. Linear time. */
+/* '*' matches any run of bytes (also none); nothing else is special. ASCII case ignored. Never more steps than the
+ * product of the lengths. */
 bool str_match_glob(struct str pattern, struct str s);
 
 #endif

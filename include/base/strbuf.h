@@ -26,6 +26,7 @@ struct strbuf {
 void strbuf_init(struct strbuf *b, size_t max_bytes);
 void strbuf_fini(struct strbuf *b);
 void strbuf_reset(struct strbuf *b); /* empty again, memory kept, overflow forgotten */
+void strbuf_wipe(struct strbuf *b);  /* the same, and nothing of a secret is left in that memory */
 
 /* strbuf_add, strbuf_add_str, strbuf_add_char: below */
 void strbuf_add_cstr(struct strbuf *b, const char *s);

@@ -3,11 +3,11 @@
  * An I/O-free state machine behind extender/events.h; time is an argument (monotonic nanoseconds;
  * wall milliseconds only to be shown). Not thread-safe.
  *
- * Repeats. Events that agree in object, reason, related object and note are one series, as
- * client-go's broadcaster keeps them (contract.md 6.2): the first is a POST, the second a PATCH
- * with series.count 2, further ones are counted and told by one PATCH every EVENT_REFRESH_MS; after
- * EVENT_QUIET_MS without one the last count is told and the series forgotten. An Event that expired
- * meanwhile (404) is posted anew with its series.
+ * Repeats. Events that agree in object, reason, related object and note are one Event of the API
+ * server, as long as no EVENT_QUIET_MS pass without one: the first is a POST, the second a PATCH with
+ * series.count 2 (contract.md 6.2). Further ones are only counted; a repeat that comes EVENT_REFRESH_MS
+ * after the last PATCH, or the end of the process, has the count told. If the Event has expired
+ * meanwhile (404), the next repeat is a new one.
  *
  * Limits. New Events take a token of their object and of its namespace, or are dropped. So one
  * flapping node cannot fill the list of events, nor one tenant who creates and deletes pods keep

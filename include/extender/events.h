@@ -7,7 +7,7 @@
  * Record transitions, never states: "the inventory can no longer be read", once, and "it can be
  * read again", once. What repeats all the same (something flaps) becomes one Event with a series:
  * equal object, reason, related object and note are counted, told at the second occurrence and then
- * at most every six minutes. How that is done, and all limits: extender/event_machine.h.
+ * at most every six minutes, while it goes on. How that is done, and all limits: extender/event_machine.h.
  *
  * kube-scheduler writes FailedScheduling with our reasons and Scheduled; those are not said twice.
  *

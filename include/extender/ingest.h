@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "extender/store.h"
+#include "kube/reflector.h"
 #include "model/node.h"
 #include "model/pod.h"
 #include "model/policy.h"
@@ -38,23 +39,21 @@ struct ingest_fact {
     struct inventory inventory;
 };
 
-/* Interpreting only: what ingest_pod and the others below apply. They log to in->log what they put up with. A record
- * that nobody may believe before it is verified (ledger_must_verify) is verified here, in 0.1 ms. */
-WARN_UNUSED int ingest_read_pod(const struct ingest *in, struct arena *a, const struct pod *pod,
-                                struct ingest_fact *ret, struct err *reterr);
-WARN_UNUSED int ingest_read_node(const struct ingest *in, struct arena *a, const struct node *node,
-                                 struct ingest_fact *ret, struct err *reterr);
-WARN_UNUSED int ingest_read_pod_unusable(const struct pod *pod, struct ingest_fact *ret, struct err *reterr);
-WARN_UNUSED int ingest_read_node_unusable(const struct node *node, struct ingest_fact *ret, struct err *reterr);
+/* Interpreting only: what the functions below apply. Logs to in->log what it puts up with. A record that nobody may
+ * believe before it is verified (ledger_must_verify) is verified here, in 0.1 ms. An object that is not `usable`, or
+ * cannot be interpreted, is read as ingest_unusable() does. */
+WARN_UNUSED int ingest_read(const struct ingest *in, struct arena *a, const struct kube_object *o, bool usable,
+                            struct ingest_fact *ret, struct err *reterr);
 
 /* `a` is scratch, reset by the caller between objects. A terminal pod counts as gone. */
 WARN_UNUSED int ingest_pod(const struct ingest *in, struct arena *a, const struct pod *pod, struct err *reterr);
-WARN_UNUSED int ingest_pod_gone(const struct ingest *in, struct str uid, struct err *reterr);
 WARN_UNUSED int ingest_node(const struct ingest *in, struct arena *a, const struct node *node, struct err *reterr);
-/* Objects of which only the identity could be read (kube_salvage_pod). A bound pod counts as whole devices
- * until it can be read or is gone; a node offers nothing. ERR_INVALID without a UID or name. */
-WARN_UNUSED int ingest_pod_unusable(const struct ingest *in, const struct pod *pod, struct err *reterr);
-WARN_UNUSED int ingest_node_unusable(const struct ingest *in, const struct node *node, struct err *reterr);
-WARN_UNUSED int ingest_node_gone(const struct ingest *in, struct str name, struct err *reterr);
+/* One of the two. */
+WARN_UNUSED int ingest_object(const struct ingest *in, struct arena *a, const struct kube_object *o,
+                              struct err *reterr);
+/* An object of which only the identity could be read (kube_salvage_pod). A bound pod counts as whole devices until it
+ * can be read or is gone; a node offers nothing. ERR_INVALID without a UID or name. */
+WARN_UNUSED int ingest_unusable(const struct ingest *in, const struct kube_object *o, struct err *reterr);
+WARN_UNUSED int ingest_gone(const struct ingest *in, const struct kube_object *o, struct err *reterr);
 
 #endif

@@ -57,8 +57,11 @@ struct prioritize_result {
 };
 
 /* All zeroes for a pod that asks for no GPU. Leaves a tentative placement on the best node when one fits. */
-/* One node of a preemption: false when the pod does not fit there, whoever of lower priority leaves. `victims` as in
- * core/ledger/preempt.h. */
+WARN_UNUSED int placement_prioritize(const struct placement_context *c, struct arena *a, const struct pod *pod,
+                                     const struct str *names, size_t name_n, struct prioritize_result *ret,
+                                     struct err *reterr);
+
+/* One node of a preemption. `victims` as in core/ledger/preempt.h. */
 struct preempt_node {
     struct str name;
     const struct str *victims;
@@ -69,9 +72,5 @@ struct preempt_node {
  * is none of ours keeps all nodes as they are. Errors as placement_filter(). */
 WARN_UNUSED int placement_preempt(const struct placement_context *c, struct arena *a, const struct pod *pod,
                                   struct preempt_node *nodes, size_t n, size_t *ret_n, struct err *reterr);
-
-WARN_UNUSED int placement_prioritize(const struct placement_context *c, struct arena *a, const struct pod *pod,
-                                     const struct str *names, size_t name_n, struct prioritize_result *ret,
-                                     struct err *reterr);
 
 #endif

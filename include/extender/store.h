@@ -237,10 +237,11 @@ enum ledger_drift store_drift(struct store *s, struct ledger *scratch, const str
  * nobody knows which news are later, and *ret is DRIFT_NONE. Stamps the op like store_apply(). */
 WARN_UNUSED int store_repair(struct store *s, struct ledger *scratch, struct ledger_op *op, uint64_t touched,
                              enum ledger_drift *ret, struct err *reterr);
-/* The next entries of the ledger; false at the end. `fn` runs under the lock. */
+/* The next entries of the ledger, by ledger_audit_pods() or ledger_audit_nodes(); false at the end. `fn` runs under the
+ * lock. */
 typedef void store_audit_fn(void *ctx, const struct ledger_audit_entry *e);
-bool store_audit_pods(struct store *s, uint32_t *at, store_audit_fn *fn, void *ctx);
-bool store_audit_nodes(struct store *s, uint32_t *at, store_audit_fn *fn, void *ctx);
+typedef bool store_audit_next_fn(const struct ledger *l, uint32_t *at, uint32_t max, store_audit_fn *fn, void *ctx);
+bool store_audit_next(struct store *s, store_audit_next_fn *next, uint32_t *at, store_audit_fn *fn, void *ctx);
 /* How many over-committed devices have each cause (core/ledger/excess.h; bit i counts in ret[i]). */
 void store_excess_causes(struct store *s, uint64_t ret[EXCESS_CAUSE_N]);
 

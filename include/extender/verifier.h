@@ -13,14 +13,11 @@
 
 #include "extender/policy_set.h"
 
-#include <stddef.h>
-
 #define VERIFIER_LOOK_MS 2000
 
-/* Verifies every unverified record of the node (of all nodes, with an empty name), and says how many did not hold.
- * False: after several rounds there were still some, because they keep coming; whoever needs certainty waits. Nothing
- * to do with signing off. */
-WARN_UNUSED bool verify_records(const struct ingest *in, struct str node_name, size_t *ret_refuted_n);
+/* Verifies every unverified record of the node (of all nodes, with an empty name). False: after several rounds there
+ * were still some, because they keep coming; whoever needs certainty waits. Nothing to do with signing off. */
+WARN_UNUSED bool verify_records(const struct ingest *in, struct str node_name);
 
 struct verifier;
 

@@ -30,8 +30,6 @@ enum httpd_body {
 struct str httpd_request_method(const struct httpd_request *req);
 /* Percent-decoded, without the query; never contains a NUL. */
 struct str httpd_request_path(const struct httpd_request *req);
-/* The request target exactly as sent, "/a%20b?c=d". */
-struct str httpd_request_target(const struct httpd_request *req);
 
 /* Empty unless httpd_request_body_state() is HTTPD_BODY_COMPLETE. */
 struct str httpd_request_body(const struct httpd_request *req);
@@ -56,7 +54,7 @@ struct str httpd_request_client(struct httpd_request *req);
 /* Memory for decoding this request; its cap is httpd_config.arena_max_bytes. */
 struct arena *httpd_request_arena(struct httpd_request *req);
 
-/* Gives back what was decoded there, and the query, for a request that is to wait for long. Method, path and target
+/* Gives back what was decoded there, and the query, for a request that is to wait for long. Method and path
  * stay known. Within the handler only. */
 void httpd_request_forget(struct httpd_request *req);
 

@@ -43,7 +43,7 @@ struct httpd_tls_stats {
 
 struct httpd_tls;
 
-/* Reads the files. ERR_INVALID: names the file and what is wrong with it. */
+/* Reads the files. The error names the file and what is wrong with it. */
 WARN_UNUSED int httpd_tls_new(const struct httpd_tls_config *config, struct httpd_tls **ret, struct err *reterr);
 /* After the servers that use it. NULL is fine. */
 void httpd_tls_free(struct httpd_tls *t);

@@ -75,6 +75,4 @@ enum binding_preconditions binding_preconditions_of(struct str document);
 
 struct bind_answer bind_classify(const struct kube_outcome *outcome);
 
-const char *bind_reply_name(enum bind_reply reply); /* "retry_after", usable as a metric label */
-
 #endif

@@ -78,29 +78,20 @@ struct event {
     struct str note;             /* one or two sentences: what happened, what to do; cut at EVENT_NOTE_MAX */
 };
 
-/* Is anything wrong with the object a caller names? NULL, or the reason: a name or namespace that
- * no API server has. */
-const char *event_check_object(const struct event_object *o);
-
 /* "<name of the object>.<16 hex digits of id>", cut to EVENT_NAME_MAX. Returns buf. */
 char *event_name(struct str object_name, uint64_t id, char buf[EVENT_NAME_MAX + 1]);
 
-struct event_series {
-    uint32_t count;  /* occurrences so far, >= 2; 0: no series */
-    int64_t last_ms; /* wall time of the last one */
-};
-
 /* Appends path and body of the POST. `name` is of event_name, `at_ms` the wall time of the first
  * occurrence; `instance` is cut at EVENT_WORD_MAX bytes.
- *   ERR_INVALID  event_check_object says no
+ *   ERR_INVALID  an object has a name or a namespace that no API server has
  *   ERR_LIMIT    a buffer is too small */
 WARN_UNUSED int event_post(const struct event *e, const char *name, const char *instance, int64_t at_ms,
-                           struct event_series series, struct strbuf *path, struct strbuf *body, struct err *reterr);
+                           struct strbuf *path, struct strbuf *body, struct err *reterr);
 
-/* Appends path and body of the PATCH (EVENT_PATCH_TYPE) that tells count and last occurrence. */
+/* Appends the body of the PATCH (EVENT_PATCH_TYPE, to the path of the POST with "/" and the name) that tells the
+ * occurrences so far, at least 2, and the wall time of the last one. At most 128 bytes. */
 #define EVENT_PATCH_TYPE "application/merge-patch+json"
-WARN_UNUSED int event_patch(const struct event_object *regarding, const char *name, struct event_series series,
-                            struct strbuf *path, struct strbuf *body, struct err *reterr);
+void event_patch(uint32_t count, int64_t last_ms, struct strbuf *body);
 
 enum event_reply {
     EVENT_REPLY_ACCEPTED,

@@ -2,7 +2,7 @@
  *
  * {"kind":"PodList","metadata":{"resourceVersion":"7","continue":"..."},"items":[{...},{...}]} in
  * pieces that may end anywhere; keys may come in any order. Each item is handed out as soon as it
- * is complete, so memory is bounded by LIST_ITEM_MAX, whatever the length of the list. Of a larger item an excerpt is
+ * is complete, so memory is bounded by CUT_TEXT_MAX, whatever the length of the list. Of a larger item an excerpt is
  * handed out (kube/excerpt.h).
  *
  * The frame (everything but the items) is kept and checked by the strict reader at the end; items
@@ -17,7 +17,6 @@
 
 #include <stddef.h>
 
-#define LIST_ITEM_MAX (8U * 1024 * 1024)
 #define LIST_FRAME_MAX (64U * 1024)
 
 struct list_decoder;
@@ -25,12 +24,13 @@ struct list_decoder;
 /* `item` is the text of one item, until return. Negative stops the decoder with that code. */
 typedef int list_item_fn(void *ctx, struct str item, struct err *reterr);
 
-struct list_decoder *list_decoder_new(list_item_fn *item, void *ctx);
+/* `fields`: what is read of an item, for kube/excerpt.h. */
+struct list_decoder *list_decoder_new(const struct kube_field *fields, list_item_fn *item, void *ctx);
 void list_decoder_free(struct list_decoder *d);
 void list_decoder_reset(struct list_decoder *d); /* for the next document; memory is kept */
 
 /* From within the callback: how its item came. */
-struct excerpt_note list_decoder_note(const struct list_decoder *d);
+const struct cut_text *list_decoder_item(const struct list_decoder *d);
 
 /*   ERR_PARSE  not a list     ERR_LIMIT  the frame is too large
  *   or whatever the callback returned. After an error: reset before anything else. */

@@ -39,6 +39,8 @@ struct kube_outcome {
     char detail[KUBE_OUTCOME_DETAIL_MAX]; /* for people: the transport's own words; may be empty */
 };
 
+/* Without an answer. */
+struct kube_outcome kube_outcome_of(enum kube_outcome_kind kind, const char *detail);
 const char *kube_outcome_name(enum kube_outcome_kind kind); /* "not_sent", usable as a metric label */
 
 #endif

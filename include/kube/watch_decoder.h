@@ -2,7 +2,7 @@
  *
  * A stream is one JSON document per line, {"type":"ADDED","object":{...}}; the pieces fed here may
  * end anywhere (contract.md 5.4). A line that lies within one piece is read in place; the rest is
- * collected in a buffer that grows to WATCH_LINE_MAX; of a longer line an excerpt is read instead (kube/excerpt.h).
+ * collected in a buffer that grows to CUT_TEXT_MAX; of a longer line an excerpt is read instead (kube/excerpt.h).
  *
  * An event is applied only when its whole line was proved well-formed: `decode` looks at the object
  * while the line is being read, `event` says that it stands. The first error sticks.
@@ -15,8 +15,6 @@
 #include "kube/excerpt.h"
 
 #include <stddef.h>
-
-#define WATCH_LINE_MAX (8U * 1024 * 1024)
 
 enum watch_event_type {
     WATCH_ADDED,
@@ -48,15 +46,13 @@ struct watch_decoder {
     struct json_reader *reader; /* borrowed */
     struct arena *arena;        /* borrowed; reset before every line */
     struct watch_sink sink;
-    struct strbuf line;       /* the beginning of a line whose end has not come yet */
-    struct excerpt *excerpt;  /* of a line above WATCH_LINE_MAX */
-    bool line_is_cut;         /* the present line goes there */
-    struct excerpt_note note; /* how the present line came: for the sink */
-    uint64_t event_n;         /* lines decoded since the last reset, ERROR included */
+    struct cut_text line; /* its note: how the present line came, for the sink */
+    uint64_t event_n;     /* lines decoded since the last reset, ERROR included */
 };
 
+/* `fields`: what is read of an object, for kube/excerpt.h. */
 void watch_decoder_init(struct watch_decoder *d, struct json_reader *reader, struct arena *arena,
-                        const struct watch_sink *sink);
+                        const struct kube_field *fields, const struct watch_sink *sink);
 void watch_decoder_fini(struct watch_decoder *d);
 void watch_decoder_reset(struct watch_decoder *d); /* for the next stream; memory is kept */
 

@@ -11,9 +11,9 @@
 
 /* What keeps pods off a node, as in spec.taints. */
 enum taint_effect {
+    TAINT_OTHER, /* PreferNoSchedule, or a word we do not know, or none: keeps nobody off */
     TAINT_NO_SCHEDULE,
     TAINT_NO_EXECUTE,
-    TAINT_OTHER, /* PreferNoSchedule, or a word we do not know: keeps nobody off */
 };
 
 struct taint {

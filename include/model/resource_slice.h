@@ -6,7 +6,7 @@
 #ifndef MODEL_RESOURCE_SLICE_H
 #define MODEL_RESOURCE_SLICE_H
 
-#include "model/kv.h"
+#include "base/str.h"
 
 #include <stdbool.h>
 
@@ -15,7 +15,7 @@
 struct resource_slice {
     struct str name;
     struct str resource_version;
-    struct kv_list annotations; /* bookmarks have some */
+    struct str initial_events_end; /* an annotation of bookmarks, KEP-3157 */
     struct str driver;
     const struct str *nodes; /* spec.nodeName, or that of each of its devices; a name may come twice */
     size_t node_n;

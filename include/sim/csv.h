@@ -32,8 +32,13 @@ WARN_UNUSED int csv_begin(struct csv *c, const char *path, struct str text, stru
 
 /* The column of this name; CSV_NONE when there is none. */
 size_t csv_find(const struct csv *c, const char *name);
-/* The same; not having it is an error. */
-WARN_UNUSED int csv_column(const struct csv *c, const char *name, size_t *ret, struct err *reterr);
+
+struct csv_column {
+    const char *name;
+    size_t *ret;
+};
+/* Finds `n` columns; not having one is an error. */
+WARN_UNUSED int csv_columns(const struct csv *c, const struct csv_column *wanted, size_t n, struct err *reterr);
 
 /* The next line that is not empty: 1, 0 at the end, negative when its fields do not fit the header.
  */

@@ -5,6 +5,8 @@
  * steady: pods of the trace arrive at random (Poisson) and live for a random time (exponential,
  * mean 1), at a given load: offered GPU demand as a share of capacity. Three life times to warm up,
  * six measured.
+ * timed:  pods arrive and end at the times of a table (arrivals_read_stays); after the warm-up it is measured to the
+ * last arrival.
  *
  * Percentages are of the cluster's GPU capacity unless said otherwise. "Arrived" counts refused
  * pods, too.
@@ -31,11 +33,11 @@ struct replay_count {
 /* REPLAY_NEVER stands for what did not happen. */
 struct replay_result {
     double a100, a130;        /* fill: allocation %, mean of the records whose arrived %, rounded, is 100 or 130 */
-    double allocation_pct;    /* fill: at the end; steady: mean over the measured time */
+    double allocation_pct;    /* fill: at the end; steady, timed: mean over the measured time */
     double first_refusal_pct; /* fill: arrived % at the first refusal */
     double refused_1pp_pct;   /* fill: arrived % when 1 % of capacity had been refused */
-    double refused_pct;       /* of the GPU demand that arrived; steady: while measured */
-    struct replay_count classes[TRACE_CLASS__MAX]; /* steady: in the measured time */
+    double refused_pct;       /* of the GPU demand that arrived; steady, timed: while measured */
+    struct replay_count classes[TRACE_CLASS__MAX]; /* steady, timed: in the measured time */
     uint64_t decision_n;
     double ns_per_decision; /* CPU time, ledger and remembered scores included */
     /* fill, at [arrived %, rounded]; REPLAY_NEVER: no record */
@@ -44,7 +46,7 @@ struct replay_result {
                                                  first record; if the job asks for it */
 };
 
-enum replay_mode { REPLAY_FILL, REPLAY_STEADY };
+enum replay_mode { REPLAY_FILL, REPLAY_STEADY, REPLAY_TIMED };
 
 struct replay_job {
     enum replay_mode mode;
@@ -52,9 +54,11 @@ struct replay_job {
     const struct strategy *strategy;
     const struct arrivals *arrivals;
     enum testbed_mix mix;
-    bool fragmentation;       /* wanted: costs as much as some decisions */
-    double load;              /* steady: offered GPU demand as a share of capacity, above 0 */
-    atomic_int *progress_pct; /* of this job; NULL: nobody looks */
+    bool fragmentation;           /* wanted: costs as much as some decisions */
+    double load;                  /* steady: offered GPU demand as a share of capacity, above 0 */
+    int64_t warm_up_ms;           /* timed: what comes before is not measured */
+    struct testbed_place *places; /* timed: NULL, or where each arrival went, room for all */
+    atomic_int *progress_pct;     /* of this job; NULL: nobody looks */
 };
 
 void replay_run(const struct replay_job *job, struct replay_result *ret);

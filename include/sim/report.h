@@ -2,7 +2,8 @@
  *
  * JSON: {"strategies": {NAME: {...}}}. Of several orders of arrival the numbers are means over
  * those that have one (null: none has), "worst" has the worst of each, "runs" all. refused_by_class
- * counts pods, of all runs.
+ * counts pods, of all runs. allocation_curve and fragmentation_curve (fill mode) are percentages at 0, 1, 2 ... %
+ * arrived, means over the runs that have a record there; null: none has.
  */
 #ifndef SIM_REPORT_H
 #define SIM_REPORT_H
@@ -21,6 +22,7 @@ struct report {
     const struct arrivals *arrivals; /* of each run */
     const struct report_strategy *strategies;
     size_t strategy_n;
+    bool curves; /* in the JSON: they are long */
 };
 
 void report_json(const struct report *r, struct strbuf *out);

@@ -19,7 +19,6 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "base/strbuf.h"
 #include "config/load.h"
 #include "core/ledger/ledger.h"
 
@@ -37,11 +36,7 @@ struct state_file {
     struct config *config;            /* that was in effect */
     const struct config *file_config; /* the same with every time window closed */
     struct demand_histogram *mix; /* the most frequent kinds of pods that it had learned; NULL: the document has none */
-    uint64_t generation;
     int64_t as_of_ms;
-    size_t node_n, gpu_n; /* gpus: lost ones included */
-    size_t pod_n;         /* that hold something */
-    size_t pending_n;
     size_t isolated_n; /* pods whose isolation is not in the document */
 };
 
@@ -51,8 +46,6 @@ struct state_file {
  *   ERR_PARSE, ERR_INVALID  what is in it */
 WARN_UNUSED int state_file_read(const char *path, const struct config_names *names, struct state_file *ret,
                                 struct err *reterr);
-/* The text of such a file, unread, at the end of `out`. */
-WARN_UNUSED int state_file_text(const char *path, struct strbuf *out, struct err *reterr);
 /* The same for text in memory, which is borrowed; `name` is shown in messages. */
 WARN_UNUSED int state_file_parse(const char *name, struct str text, const struct config_names *names,
                                  struct state_file *ret, struct err *reterr);

@@ -29,9 +29,17 @@ struct testbed *testbed_new(const struct trace *t, const uint32_t *node_rank, co
                             enum testbed_mix mix);
 void testbed_free(struct testbed *b); /* NULL is fine */
 
+/* Where a pod went: the row of its node, and its devices there, a bit each in the order of trace_devices(). */
+struct testbed_place {
+    uint32_t node; /* TESTBED_NOWHERE: refused */
+    uint64_t devices;
+};
+
+#define TESTBED_NOWHERE UINT32_MAX
+
 /* Pod `row` of the trace arrives under the number `id`, which no living pod has. False: it fits
- * nowhere and is gone for good. */
-bool testbed_arrive(struct testbed *b, uint32_t id, uint32_t row);
+ * nowhere and is gone for good. `ret`: NULL, or where it went; not on a saved cluster, whose nodes have no rows. */
+bool testbed_arrive(struct testbed *b, uint32_t id, uint32_t row, struct testbed_place *ret);
 /* A pod that was placed ends. */
 void testbed_leave(struct testbed *b, uint32_t id);
 

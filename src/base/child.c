@@ -19,7 +19,8 @@
 extern char **environ;
 
 enum {
-    TICK_MS = 50, /* how soon an end without a last word, and a cancellation, are seen */
+    TICK_MS = 50,       /* how soon an end without a last word, and a cancellation, are seen */
+    PIECES_A_TURN = 64, /* of its error output; a pipe holds no more, so a program that never stops cannot hold us up */
     WORDS_TOLD = 200,
     WORD_TOLD = 40, /* tokens are longer */
 };
@@ -161,8 +162,11 @@ static void take_output(struct run *r)
 static void take_last_words(struct run *r)
 {
     char piece[1024];
-    ssize_t n;
-    while (r->err >= 0 && (n = read_some(&r->err, piece, sizeof(piece))) > 0) {
+    for (unsigned i = 0; r->err >= 0 && i < PIECES_A_TURN; i++) {
+        ssize_t n = read_some(&r->err, piece, sizeof(piece));
+        if (n <= 0) {
+            break;
+        }
         size_t more = (size_t)n, over = r->end->words_n + more;
         over = over > CHILD_WORDS_MAX ? over - CHILD_WORDS_MAX : 0;
         memmove(r->end->words, r->end->words + over, r->end->words_n - over);
@@ -274,9 +278,7 @@ static int wait_for_the_end(struct run *r, int64_t timeout_ms, const atomic_bool
 
 void child_end_fini(struct child_end *e)
 {
-    if (e->output.cap > 0) {
-        explicit_bzero(e->output.p, e->output.cap);
-    }
+    strbuf_wipe(&e->output);
     strbuf_fini(&e->output);
     explicit_bzero(e->words, sizeof(e->words));
 }

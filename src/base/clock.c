@@ -3,7 +3,7 @@
 
 #include "base/bug.h"
 
-#include <string.h>
+#include <stdio.h>
 #include <time.h>
 
 static int64_t read_clock_ns(clockid_t id)
@@ -77,63 +77,14 @@ void clock_shifted_set(struct clock_shifted *s, int64_t wall_ms)
     __atomic_store_n(&s->shift_ms, wall_ms - system_wall_ms(NULL), __ATOMIC_RELAXED);
 }
 
-enum { DAYS_PER_400_YEARS = 146097, DAYS_PER_100_YEARS = 36524, DAYS_PER_4_YEARS = 1461 };
-
-struct date {
-    unsigned year, month, day;
-};
-
-/* Years are counted from 1 March, so that the leap day is the last of its year and of every longer
- * period; each division below then needs only the correction for that last day. */
-static struct date date_of_days(unsigned days_since_1970)
-{
-    enum { DAYS_0000_03_01_TO_1970 = 719468 };
-    unsigned days = days_since_1970 + DAYS_0000_03_01_TO_1970;
-    unsigned q = days / DAYS_PER_400_YEARS;
-    days %= DAYS_PER_400_YEARS;
-    unsigned c = days / DAYS_PER_100_YEARS;
-    c = c < 4 ? c : 3;
-    days -= c * DAYS_PER_100_YEARS;
-    unsigned f = days / DAYS_PER_4_YEARS;
-    days %= DAYS_PER_4_YEARS;
-    unsigned y = days / 365;
-    y = y < 4 ? y : 3;
-    days -= y * 365;
-
-    static const unsigned char MONTH_DAYS[] = {31, 30, 31, 30, 31, 31, 30, 31, 30, 31, 31, 29};
-    unsigned m = 0;
-    while (days >= MONTH_DAYS[m]) {
-        days -= MONTH_DAYS[m];
-        m++;
-    }
-    return (struct date){
-        .year = 400 * q + 100 * c + 4 * f + y + (m >= 10), /* January and February */
-        .month = m < 10 ? m + 3 : m - 9,
-        .day = days + 1,
-    };
-}
-
-static void put_digits(char *to, size_t n, unsigned v)
-{
-    for (; n > 0; v /= 10) {
-        to[--n] = (char)('0' + v % 10);
-    }
-}
-
 char *clock_rfc3339(int64_t wall_ms, char buf[CLOCK_RFC3339_MAX])
 {
     const int64_t LAST_MS = 253402300799999; /* 9999-12-31T23:59:59.999Z */
-    const int64_t DAY_MS = 86400000;
     wall_ms = wall_ms < 0 ? 0 : wall_ms > LAST_MS ? LAST_MS : wall_ms;
-    struct date d = date_of_days((unsigned)(wall_ms / DAY_MS));
-    unsigned ms = (unsigned)(wall_ms % DAY_MS);
-    memcpy(buf, "0000-00-00T00:00:00.000Z", sizeof("0000-00-00T00:00:00.000Z"));
-    put_digits(buf, 4, d.year);
-    put_digits(buf + 5, 2, d.month);
-    put_digits(buf + 8, 2, d.day);
-    put_digits(buf + 11, 2, ms / 3600000);
-    put_digits(buf + 14, 2, ms / 60000 % 60);
-    put_digits(buf + 17, 2, ms / 1000 % 60);
-    put_digits(buf + 20, 3, ms % 1000);
+    const time_t s = (time_t)(wall_ms / 1000);
+    struct tm tm;
+    BUG_ON(gmtime_r(&s, &tm) == NULL);
+    const size_t n = strftime(buf, CLOCK_RFC3339_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
+    (void)snprintf(buf + n, CLOCK_RFC3339_MAX - n, ".%03dZ", (int)(wall_ms % 1000));
     return buf;
 }

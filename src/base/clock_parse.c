@@ -1,6 +1,8 @@
 /* base/clock_parse.c - RFC 3339 text to wall time. */
 #include "base/clock.h"
 
+#include <time.h>
+
 struct cursor {
     struct str rest;
     bool ok;
@@ -27,33 +29,18 @@ static char any_of(struct cursor *c, const char *chars)
     return '\0';
 }
 
-/* Days since 1970-01-01, in the Gregorian calendar. */
-static int64_t days_of(unsigned year, unsigned month, unsigned day)
-{
-    static const unsigned BEFORE[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
-    unsigned past = year - (month <= 2 ? 1 : 0); /* years whose leap day has passed */
-    int64_t leap_days = past / 4 - past / 100 + past / 400;
-    return (int64_t)(year - 1) * 365 + leap_days + BEFORE[month - 1] + day - 1 - 719162;
-}
-
-static bool is_leap(unsigned year)
-{
-    return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-}
-
 static int64_t date_ms(struct cursor *c)
 {
-    static const unsigned char DAYS[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    unsigned year = number(c, 4, 1970, 9999);
+    struct tm tm = {0};
+    tm.tm_year = (int)number(c, 4, 1970, 9999) - 1900;
     any_of(c, "-");
-    unsigned month = number(c, 2, 1, 12);
+    tm.tm_mon = (int)number(c, 2, 1, 12) - 1;
     any_of(c, "-");
-    unsigned day = number(c, 2, 1, 31);
-    if (!c->ok || day > DAYS[month - 1] + (month == 2 && is_leap(year) ? 1U : 0U)) {
-        c->ok = false;
-        return 0;
-    }
-    return days_of(year, month, day) * 86400000;
+    const int day = (int)number(c, 2, 1, 31);
+    tm.tm_mday = day;
+    const int64_t s = timegm(&tm);
+    c->ok = c->ok && tm.tm_mday == day; /* 30 February has become another day */
+    return s * 1000;
 }
 
 static int64_t fraction_ms(struct cursor *c)

@@ -61,36 +61,3 @@ int err_wrap(struct err *reterr, int r, const char *fmt, ...)
     store(reterr->msg, text, at + 2 + old_n);
     return r;
 }
-
-const char *err_code_name(enum err_code code)
-{
-    switch (code) {
-    case ERR_OK:
-        return "ok";
-    case ERR_INVALID:
-        return "invalid";
-    case ERR_PARSE:
-        return "parse";
-    case ERR_LIMIT:
-        return "limit";
-    case ERR_NOT_FOUND:
-        return "not_found";
-    case ERR_CONFLICT:
-        return "conflict";
-    case ERR_EXPIRED:
-        return "expired";
-    case ERR_DENIED:
-        return "denied";
-    case ERR_UNAVAILABLE:
-        return "unavailable";
-    case ERR_TIMEOUT:
-        return "timeout";
-    case ERR_CANCELLED:
-        return "cancelled";
-    case ERR_INTERNAL:
-        return "internal";
-    case ERR__MAX:
-        break;
-    }
-    BUG("not an error code");
-}

@@ -134,6 +134,12 @@ struct str intern_text(const struct intern *t, uint32_t id)
     return t->entries[id].text;
 }
 
+uint32_t intern_users(const struct intern *t, uint32_t id)
+{
+    BUG_ON(id >= t->count);
+    return t->entries[id].user_n;
+}
+
 uint32_t intern_count(const struct intern *t)
 {
     return t->count;

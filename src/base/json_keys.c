@@ -61,11 +61,6 @@ static NOINLINE uint64_t hash_escaped(struct key_hash k, struct str raw)
     return k.h;
 }
 
-static char fold(char c)
-{
-    return (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
-}
-
 static NOINLINE bool same_text(const struct json_reader *r, struct str a, struct str b)
 {
     bool any_escape = memchr(a.p, '\\', a.n) != NULL || memchr(b.p, '\\', b.n) != NULL;
@@ -88,7 +83,7 @@ static NOINLINE bool same_text(const struct json_reader *r, struct str a, struct
         }
         char x = a_bytes[a_at++];
         char y = b_bytes[b_at++];
-        if (r->fold_keys ? fold(x) != fold(y) : x != y) {
+        if (r->fold_keys ? str_fold(x) != str_fold(y) : x != y) {
             return false;
         }
     }

@@ -29,17 +29,6 @@ void json_fail(struct json_reader *r, enum err_code code, const char *why)
     json_fail_at(r, r->value_at, code, why);
 }
 
-static inline void skip_blanks(struct json_reader *r)
-{
-    while (r->at < r->len) {
-        char c = r->text[r->at];
-        if (c != ' ' && c != '\n' && c != '\r' && c != '\t') {
-            return;
-        }
-        r->at++;
-    }
-}
-
 /* By the first byte of a value; a table, because this is asked for every value that is skipped. */
 static inline enum json_type type_of(char c)
 {
@@ -60,7 +49,7 @@ static inline bool value_ahead(struct json_reader *r)
         return false;
     }
     BUG_ON(!r->want_value);
-    skip_blanks(r);
+    json_skip_blanks(r);
     r->value_at = r->at;
     if (r->at == r->len) {
         return json_fail_at(r, r->at, ERR_PARSE, "input ends where a value is expected");
@@ -125,7 +114,7 @@ bool json_array_begin(struct json_reader *r)
 static bool next_element(struct json_reader *r, char bracket, const char *no_comma)
 {
     struct json_level *level = &r->levels[r->depth];
-    skip_blanks(r);
+    json_skip_blanks(r);
     char c = r->at < r->len ? r->text[r->at] : '\0';
     if (c == bracket) {
         if (level->is_object) {
@@ -140,7 +129,7 @@ static bool next_element(struct json_reader *r, char bracket, const char *no_com
             return json_fail_at(r, r->at, ERR_PARSE, r->at < r->len ? no_comma : "input ends inside a container");
         }
         r->at++;
-        skip_blanks(r);
+        json_skip_blanks(r);
         if (r->at < r->len && r->text[r->at] == bracket) {
             return json_fail_at(r, r->at, ERR_PARSE, "trailing comma");
         }
@@ -169,7 +158,7 @@ static bool next_key(struct json_reader *r, struct json_raw_string *ret)
     if (!json_take_string(r, &key) || !json_keys_add(r, &key, key_at)) {
         return false;
     }
-    skip_blanks(r);
+    json_skip_blanks(r);
     if (r->at == r->len || r->text[r->at] != ':') {
         return json_fail_at(r, r->at, ERR_PARSE, "expected ':' after a key");
     }
@@ -305,12 +294,8 @@ bool json_i64(struct json_reader *r, int64_t *ret)
 
 static bool literal(struct json_reader *r, struct str word)
 {
-    if (!str_starts((struct str){r->text + r->at, r->len - r->at}, word)) {
-        return json_fail_at(r, r->at, ERR_PARSE, "not a JSON value");
-    }
-    r->at += word.n;
-    r->want_value = false;
-    return true;
+    r->want_value = !json_scan_word(r, word);
+    return !r->want_value;
 }
 
 bool json_bool(struct json_reader *r, bool *ret)
@@ -342,69 +327,13 @@ bool json_accept_null(struct json_reader *r)
     return json_peek(r) == JSON_NULL && json_null(r);
 }
 
-/* Consumes a value, of a container only its opening bracket. */
-static bool skip_head(struct json_reader *r)
-{
-    if (!value_ahead(r)) {
-        return false;
-    }
-    bool ignored;
-    struct json_raw_string string;
-    switch (type_of(r->text[r->at])) {
-    case JSON_NONE:
-        return wrong_type(r, NULL);
-    case JSON_NULL:
-        return literal(r, STR("null"));
-    case JSON_BOOL:
-        return json_bool(r, &ignored);
-    case JSON_NUMBER:
-        r->want_value = false;
-        return json_scan_number(r, &ignored);
-    case JSON_STRING:
-        r->want_value = false;
-        return json_take_string(r, &string);
-    case JSON_ARRAY:
-        return open_level(r, false);
-    case JSON_OBJECT:
-        return open_level(r, true);
-    }
-    BUG("not a JSON type");
-}
-
-static bool pass_over(struct json_reader *r)
+bool json_skip(struct json_reader *r)
 {
     if (!value_ahead(r) || !json_pass_value(r)) {
         return false;
     }
     r->want_value = false;
     return true;
-}
-
-bool json_skip(struct json_reader *r)
-{
-    if (r->as_stored) {
-        return pass_over(r);
-    }
-    uint32_t depth = r->depth;
-    size_t value_at;
-    bool ok = value_ahead(r);
-    value_at = r->value_at;
-    while (ok) {
-        ok = skip_head(r);
-        /* to the next element, out of every container that ends here */
-        while (ok && r->depth > depth) {
-            struct json_raw_string key;
-            if (r->levels[r->depth].is_object ? next_key(r, &key) : json_array_next(r)) {
-                break;
-            }
-            ok = r->why == NULL;
-        }
-        if (ok && r->depth == depth) {
-            r->value_at = value_at;
-            return true;
-        }
-    }
-    return false;
 }
 
 bool json_raw(struct json_reader *r, struct str *ret)
@@ -420,7 +349,7 @@ int json_read_end(struct json_reader *r, struct err *reterr)
 {
     if (r->why == NULL) {
         BUG_ON(r->depth > 0);
-        skip_blanks(r);
+        json_skip_blanks(r);
         if (r->want_value) {
             json_fail_at(r, r->at, ERR_PARSE, "no value");
         } else if (r->at < r->len) {

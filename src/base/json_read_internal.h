@@ -22,6 +22,17 @@ static inline unsigned json_not_plain_16(const char *p)
 }
 #endif
 
+static inline void json_skip_blanks(struct json_reader *r)
+{
+    while (r->at < r->len) {
+        char c = r->text[r->at];
+        if (c != ' ' && c != '\n' && c != '\r' && c != '\t') {
+            return;
+        }
+        r->at++;
+    }
+}
+
 struct json_raw_string {
     struct str raw; /* between the quotes */
     bool escaped;
@@ -38,8 +49,9 @@ static inline bool json_fail_at(struct json_reader *r, size_t at, enum err_code 
     return false;
 }
 
-/* Both start at r->at, which is the opening quote or the first byte of a number, and move it behind. What
+/* All start at r->at, which is the opening quote or the first byte of a number or word, and move it behind. What
  * they accept is well-formed: json_unescape need not check again. */
+bool json_scan_word(struct json_reader *r, struct str word); /* true, false, null */
 bool json_scan_string(struct json_reader *r, struct json_raw_string *ret);
 bool json_scan_number(struct json_reader *r, bool *ret_is_integer);
 
@@ -68,7 +80,8 @@ size_t json_unescape_one(struct str *raw, char out[4]);
 /* `out` has room for raw.n bytes, which is always enough. Returns the length. */
 size_t json_unescape(struct str raw, char *out);
 
-/* The value at r->at, which moves behind it: its grammar is checked, and nothing else (json_pass.c). */
+/* The value at r->at, which moves behind it (json_pass.c): its grammar is checked, and unless it is read as stored,
+ * keys and depth as if somebody read it. */
 bool json_pass_value(struct json_reader *r);
 
 /* Remembers a key of the innermost object; false (duplicate, too many) fails the reader at `at`. */

@@ -196,6 +196,15 @@ bool json_scan_string(struct json_reader *r, struct json_raw_string *ret)
     return true;
 }
 
+bool json_scan_word(struct json_reader *r, struct str word)
+{
+    if (!str_starts((struct str){r->text + r->at, r->len - r->at}, word)) {
+        return json_fail_at(r, r->at, ERR_PARSE, "not a JSON value");
+    }
+    r->at += word.n;
+    return true;
+}
+
 static size_t skip_digits(const struct json_reader *r, size_t at)
 {
     while (at < r->len && r->text[at] >= '0' && r->text[at] <= '9') {

@@ -6,12 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The C library's tolower depends on the locale; these names do not. */
-static unsigned char fold(char c)
-{
-    return (unsigned char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
-}
-
 struct str str_of(const char *cstr)
 {
     return cstr ? (struct str){cstr, strlen(cstr)} : STR_NULL;
@@ -33,7 +27,7 @@ bool str_ieq(struct str a, struct str b)
         return false;
     }
     for (size_t i = 0; i < a.n; i++) {
-        if (fold(a.p[i]) != fold(b.p[i])) {
+        if (str_fold(a.p[i]) != str_fold(b.p[i])) {
             return false;
         }
     }
@@ -95,6 +89,17 @@ char *str_dup(struct str s)
     return copy;
 }
 
+struct str str_put(char **at, struct str s)
+{
+    struct str copy = {*at, s.n};
+
+    if (s.n > 0) {
+        memcpy(*at, s.p, s.n);
+    }
+    *at += s.n;
+    return copy;
+}
+
 bool str_split(struct str *rest, char sep, struct str *ret_part)
 {
     if (rest->p == NULL) {
@@ -131,47 +136,6 @@ bool str_to_u64(struct str s, uint64_t max, uint64_t *ret)
     return true;
 }
 
-/* next[i]: length of the longest proper prefix of the pattern that ends at its byte i. */
-static void fill_failure_table(struct str needle, size_t *next)
-{
-    size_t k = 0;
-    next[0] = 0;
-    for (size_t i = 1; i < needle.n; i++) {
-        while (k > 0 && fold(needle.p[k]) != fold(needle.p[i])) {
-            k = next[k - 1];
-        }
-        if (fold(needle.p[k]) == fold(needle.p[i])) {
-            k++;
-        }
-        next[i] = k;
-    }
-}
-
-/* Knuth, Morris, Pratt: the offset just behind the first occurrence of `needle` (not empty), or
- * SIZE_MAX. Linear, so that a pattern such as "*aaaaab*" costs nothing special. */
-static size_t find_end(struct str s, struct str needle)
-{
-    size_t few[64];
-    size_t *next = needle.n <= sizeof(few) / sizeof(few[0]) ? few : xreallocarray(NULL, needle.n, sizeof(*next));
-    size_t found = SIZE_MAX;
-    fill_failure_table(needle, next);
-    for (size_t i = 0, k = 0; i < s.n && found == SIZE_MAX; i++) {
-        while (k > 0 && fold(needle.p[k]) != fold(s.p[i])) {
-            k = next[k - 1];
-        }
-        if (fold(needle.p[k]) == fold(s.p[i])) {
-            k++;
-        }
-        if (k == needle.n) {
-            found = i + 1;
-        }
-    }
-    if (next != few) {
-        free(next);
-    }
-    return found;
-}
-
 size_t str_span(struct str s, const char *chars)
 {
     size_t n = 0;
@@ -182,34 +146,28 @@ size_t str_span(struct str s, const char *chars)
     return n;
 }
 
+/* Where the text does not go on as the pattern does, the last star takes one byte more: what was matched in front of it
+ * stays matched, so no other star need be tried again. */
 bool str_match_glob(struct str pattern, struct str s)
 {
-    const char *star = pattern.n > 0 ? memchr(pattern.p, '*', pattern.n) : NULL;
-    if (star == NULL) {
-        return str_ieq(pattern, s);
-    }
+    size_t at = 0, i = 0, behind_star = SIZE_MAX, star_end = 0;
 
-    /* before the first star: anchored at the start */
-    struct str head = {pattern.p, (size_t)(star - pattern.p)};
-    if (s.n < head.n || !str_ieq(head, (struct str){s.p, head.n})) {
-        return false;
-    }
-    s = str_drop(s, head.n);
-    pattern = str_drop(pattern, head.n + 1);
-
-    /* between stars: the first place that fits leaves most room for the rest */
-    while ((star = pattern.n > 0 ? memchr(pattern.p, '*', pattern.n) : NULL) != NULL) {
-        struct str part = {pattern.p, (size_t)(star - pattern.p)};
-        if (part.n > 0) {
-            size_t end = find_end(s, part);
-            if (end == SIZE_MAX) {
-                return false;
-            }
-            s = str_drop(s, end);
+    while (i < s.n) {
+        if (at < pattern.n && pattern.p[at] == '*') {
+            behind_star = ++at;
+            star_end = i;
+        } else if (at < pattern.n && str_fold(pattern.p[at]) == str_fold(s.p[i])) {
+            at++;
+            i++;
+        } else if (behind_star != SIZE_MAX) {
+            at = behind_star;
+            i = ++star_end;
+        } else {
+            return false;
         }
-        pattern = str_drop(pattern, part.n + 1);
     }
-
-    /* behind the last star: anchored at the end */
-    return s.n >= pattern.n && str_ieq(str_drop(s, s.n - pattern.n), pattern);
+    while (at < pattern.n && pattern.p[at] == '*') {
+        at++;
+    }
+    return at == pattern.n;
 }

@@ -34,6 +34,14 @@ void strbuf_reset(struct strbuf *b)
     }
 }
 
+void strbuf_wipe(struct strbuf *b)
+{
+    if (b->cap > 0) {
+        explicit_bzero(b->p, b->cap);
+    }
+    strbuf_reset(b);
+}
+
 /* `cap` counts the byte of the NUL. */
 static void grow(struct strbuf *b, size_t need)
 {

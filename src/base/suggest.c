@@ -2,12 +2,6 @@
 
 #define WORD_MAX 48 /* longer words are not typing errors of ours */
 
-static unsigned char folded(struct str s, size_t i)
-{
-    char c = s.p[i];
-    return (unsigned char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-}
-
 static size_t min_size(size_t a, size_t b)
 {
     return a < b ? a : b;
@@ -27,9 +21,10 @@ static size_t edit_distance(struct str a, struct str b)
     for (size_t i = 1; i <= a.n; i++) {
         row[0] = i;
         for (size_t j = 1; j <= b.n; j++) {
-            size_t replace = prev[j - 1] + (folded(a, i - 1) != folded(b, j - 1));
+            size_t replace = prev[j - 1] + (str_fold(a.p[i - 1]) != str_fold(b.p[j - 1]));
             row[j] = min_size(replace, min_size(prev[j], row[j - 1]) + 1);
-            if (i > 1 && j > 1 && folded(a, i - 1) == folded(b, j - 2) && folded(a, i - 2) == folded(b, j - 1)) {
+            if (i > 1 && j > 1 && str_fold(a.p[i - 1]) == str_fold(b.p[j - 2]) &&
+                str_fold(a.p[i - 2]) == str_fold(b.p[j - 1])) {
                 row[j] = min_size(row[j], before[j - 2] + 1);
             }
         }

@@ -54,13 +54,7 @@ static void read_object(struct reading *r, const struct kube_object *o, bool usa
         const struct ingest in = {.policy = r->policies[side]};
         struct ingest_fact fact;
 
-        if (o->resource == KUBE_PODS) {
-            r->rc = usable ? ingest_read_pod(&in, &r->arena, o->pod, &fact, &r->err)
-                           : ingest_read_pod_unusable(o->pod, &fact, &r->err);
-        } else {
-            r->rc = usable ? ingest_read_node(&in, &r->arena, o->node, &fact, &r->err)
-                           : ingest_read_node_unusable(o->node, &fact, &r->err);
-        }
+        r->rc = ingest_read(&in, &r->arena, o, usable, &fact, &r->err);
         if (r->rc == 0) {
             apply_to_side(r, side, &fact.op);
         }

@@ -2,9 +2,12 @@
 #include "cmd/commands.h"
 
 #include <malloc.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static void prepare_process(void)
 {
@@ -37,6 +40,26 @@ static const struct command *find_command(const struct program *p, const char *n
     return NULL;
 }
 
+/* `fgpu state | head` is no failure. */
+static bool reader_is_gone(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+    return poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+/* The exit code, once everything that was printed has been written. */
+static int finish_output(const struct program *p, int code)
+{
+    bool complete = fflush(stdout) == 0 && !ferror(stdout);
+
+    if (complete || reader_is_gone()) {
+        return code;
+    }
+    fprintf(stderr, "%s: the output is not complete: it could not be written; is the disk full?\n", p->name);
+    return code == EXIT_OK ? EXIT_RUNTIME : code;
+}
+
 int dispatch(const struct program *p, int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : NULL;
@@ -56,5 +79,5 @@ int dispatch(const struct program *p, int argc, char **argv)
         fprintf(stderr, "%s: unknown command \"%s\"; %s --help lists them\n", p->name, name, p->name);
         return EXIT_USAGE;
     }
-    return command->run(argc - 1, argv + 1);
+    return finish_output(p, command->run(argc - 1, argv + 1));
 }

@@ -1,7 +1,7 @@
 /* fgpu frag: how much room there is and in which pieces, from the summary of /state. */
+#include "base/json_members.h"
 #include "cmd/commands.h"
 #include "cmd/inquiry.h"
-#include "cmd/json_members.h"
 #include "cmd/sizes_table.h"
 #include "cmd/terminal.h"
 #include "sim/state_file.h"
@@ -36,11 +36,11 @@ static void read_numbers(struct json_reader *r, struct numbers *ret)
 {
     json_members(r, JSON_MEMBERS({"idleMilli", .i64 = &ret->idle}, {"permille", .i64 = &ret->permille},
                                  {"typicalPods", .i64 = &ret->typical}, {"generation", .i64 = &ret->generation},
-                                 {"asOf", .text = &ret->as_of}, {"moreFit", .raw = &ret->more},
+                                 {"asOf", .shown = &ret->as_of}, {"moreFit", .raw = &ret->more},
                                  {"largestHole", .object = JSON_MEMBERS({"milli", .i64 = &ret->hole_milli},
                                                                         {"memMib", .i64 = &ret->hole_mem})},
-                                 {"mostEmpty",
-                                  .object = JSON_MEMBERS({"node", .text = &ret->node}, {"gpus", .i64 = &ret->empty})}));
+                                 {"mostEmpty", .object = JSON_MEMBERS({"node", .shown = &ret->node},
+                                                                      {"gpus", .i64 = &ret->empty})}));
 }
 
 /* The text of summary.fragmentation; empty: there is none. */
@@ -121,9 +121,9 @@ static int run_frag(const struct inquiry *q)
 
 int cmd_frag(int argc, char **argv)
 {
-    const struct inquiry_command command = {.name = "frag", .options = long_options, .print_help = print_help};
+    static const struct command_line line = {"frag", long_options, ":o:h", print_help, inquiry_take};
     struct inquiry q;
     int code;
 
-    return inquiry_read(&q, &command, argc, argv, &code) ? run_frag(&q) : code;
+    return inquiry_read(&line, argc, argv, &q, &code) ? run_frag(&q) : code;
 }

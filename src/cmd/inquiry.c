@@ -4,69 +4,34 @@
 #include "cmd/commands.h"
 #include "kube/transport.h"
 #include "sim/state_file.h"
+#include "sim/text_file.h"
 
 #include <string.h>
 
 #define SILENCE_MS 30000
 
-/* False: `c` is none of ours, or the value is wrong. */
-static bool take_option(struct inquiry *q, int c, const char *value)
+int inquiry_take(void *ret, int option, const char *value)
 {
-    switch (c) {
-    case INQUIRY_OPT_SERVER:
-        q->server = value;
-        return true;
-    case INQUIRY_OPT_TOKEN:
-        q->token_file = value;
-        return true;
-    case INQUIRY_OPT_CA:
-        q->ca_file = value;
-        return true;
-    case INQUIRY_OPT_STATE:
-        q->state_file = value;
-        return true;
-    case 'o':
-        q->json = strcmp(value, "json") == 0;
-        return q->json || strcmp(value, "table") == 0;
-    default:
-        return false;
-    }
+    struct inquiry *q = ret;
+
+    BUG_ON(option != 'o');
+    q->json = strcmp(value, "json") == 0;
+    return q->json || strcmp(value, "table") == 0
+               ? EXIT_OK
+               : cmd_usage_error(q->command, "cannot use \"%s\"; there are table and json", value);
 }
 
-static const char *problem_of(const struct inquiry *q)
+bool inquiry_read(const struct command_line *l, int argc, char **argv, struct inquiry *q, int *ret_code)
 {
-    if (q->state_file != NULL && (strcmp(q->server, INQUIRY_SERVER) != 0 || q->token_file != NULL)) {
-        return "give --state or --server, not both";
-    }
-    return NULL;
-}
+    int code;
 
-bool inquiry_read(struct inquiry *q, const struct inquiry_command *cmd, int argc, char **argv, int *ret_code)
-{
-    const char *problem;
-    int c;
-
-    *q = (struct inquiry){.server = INQUIRY_SERVER};
-    opterr = 0;
-    while ((c = getopt_long(argc, argv, ":o:h", cmd->options, NULL)) != -1) {
-        if (c == 'h') {
-            cmd->print_help();
-            *ret_code = EXIT_OK;
-            return false;
-        }
-        if (!take_option(q, c, optarg) && (cmd->own == NULL || !cmd->own(cmd->ctx, c, optarg))) {
-            *ret_code = cmd_usage_error(cmd->name, "cannot use %s", argv[optind - 1]);
-            return false;
-        }
+    *q = (struct inquiry){.command = l->command, .server = INQUIRY_SERVER};
+    code = options_read(l, argc, argv, q);
+    if (code == EXIT_OK && q->state_file != NULL && (strcmp(q->server, INQUIRY_SERVER) != 0 || q->token_file != NULL)) {
+        code = cmd_usage_error(l->command, "give --state or --server, not both");
     }
-    problem = optind == argc && cmd->problem != NULL ? cmd->problem(cmd->ctx) : NULL;
-    problem = problem != NULL ? problem : problem_of(q);
-    if (optind < argc) {
-        *ret_code = cmd_usage_error(cmd->name, "unexpected argument %s", argv[optind]);
-    } else if (problem != NULL) {
-        *ret_code = cmd_usage_error(cmd->name, "%s", problem);
-    }
-    return optind == argc && problem == NULL;
+    *ret_code = code == -1 ? EXIT_OK : code;
+    return code == EXIT_OK;
 }
 
 static int take_body(void *ctx, struct str bytes, struct err *reterr)
@@ -118,7 +83,7 @@ static int read_ca(const struct inquiry *q, struct credentials *creds, struct er
 
     if (q->ca_file != NULL) {
         strbuf_init(&pem, STATE_FILE_BYTES_MAX);
-        rc = state_file_text(q->ca_file, &pem, reterr);
+        rc = text_file_read(q->ca_file, &pem, reterr);
         creds->ca_pem = rc == 0 ? str_dup(strbuf_view(&pem)) : NULL;
         creds->ca_file = str_dup(str_of(q->ca_file));
         strbuf_fini(&pem);
@@ -153,7 +118,7 @@ static int ask(const struct inquiry *q, const char *path, struct strbuf *out, st
 int inquiry_state(const struct inquiry *q, bool summary, struct strbuf *out, struct err *reterr)
 {
     if (q->state_file != NULL) {
-        return state_file_text(q->state_file, out, reterr);
+        return text_file_read(q->state_file, out, reterr);
     }
     return ask(q, summary ? "/state?fields=summary" : "/state", out, reterr);
 }

@@ -10,13 +10,14 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/strbuf.h"
+#include "cmd/options.h"
 
-#include <getopt.h>
 #include <stdbool.h>
 
 #define INQUIRY_SERVER "http://127.0.0.1:9442"
 
 struct inquiry {
+    const char *command;
     const char *server;     /* without a trailing slash */
     const char *token_file; /* NULL: none */
     const char *ca_file;    /* NULL: the system's */
@@ -24,13 +25,10 @@ struct inquiry {
     bool json;
 };
 
-enum { INQUIRY_OPT_SERVER = 512, INQUIRY_OPT_TOKEN, INQUIRY_OPT_CA, INQUIRY_OPT_STATE };
-
-/* Rows of the long options, and their lines of help. */
+/* Rows of the long options, and their lines of help. Into a struct that begins with a struct inquiry. */
 #define INQUIRY_OPTIONS                                                                                                \
-    {"server", required_argument, NULL, INQUIRY_OPT_SERVER},                                                           \
-        {"token-file", required_argument, NULL, INQUIRY_OPT_TOKEN},                                                    \
-        {"ca-file", required_argument, NULL, INQUIRY_OPT_CA}, {"state", required_argument, NULL, INQUIRY_OPT_STATE},   \
+    OPTION_TEXT("server", struct inquiry, server), OPTION_TEXT("token-file", struct inquiry, token_file),              \
+        OPTION_TEXT("ca-file", struct inquiry, ca_file), OPTION_TEXT("state", struct inquiry, state_file),             \
     {                                                                                                                  \
         "output", required_argument, NULL, 'o'                                                                         \
     }
@@ -41,17 +39,11 @@ enum { INQUIRY_OPT_SERVER = 512, INQUIRY_OPT_TOKEN, INQUIRY_OPT_CA, INQUIRY_OPT_
     "  --state FILE      reads a saved /state instead (curl URL/state > FILE)\n"                                       \
     "  -o table|json\n"
 
-/* A command that asks. */
-struct inquiry_command {
-    const char *name;
-    const struct option *options; /* INQUIRY_OPTIONS, --help as 'h', its own */
-    void (*print_help)(void);
-    bool (*own)(void *ctx, int c, const char *value); /* takes one of its own; NULL: it has none */
-    const char *(*problem)(void *ctx);                /* NULL, or what is missing; NULL: nothing can be */
-    void *ctx;
-};
-/* Reads the command line. False: there is nothing to do, *ret_code is the exit code. */
-bool inquiry_read(struct inquiry *q, const struct inquiry_command *cmd, int argc, char **argv, int *ret_code);
+/* For struct command_line: takes -o. */
+int inquiry_take(void *ret, int option, const char *value);
+/* Reads a command line into a struct that begins with `q`. False: there is nothing to do, *ret_code is the exit code.
+ */
+bool inquiry_read(const struct command_line *l, int argc, char **argv, struct inquiry *q, int *ret_code);
 
 /* The document of /state, whole or, with `summary` and from a server, its summary only.
  *   ERR_UNAVAILABLE  nobody answers

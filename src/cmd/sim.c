@@ -4,7 +4,7 @@
 #include "cmd/terminal.h"
 
 #include "base/bug.h"
-#include "sim/plot.h"
+#include "sim/placements.h"
 #include "sim/report.h"
 #include "sim/state_file.h"
 
@@ -27,6 +27,18 @@ static bool trace_asks_gpus(const struct trace *t)
     return false;
 }
 
+static int read_stays(const struct sim_options *o, struct trace *t, const char *path, struct arrivals *ret,
+                      struct err *reterr)
+{
+    int rc = arrivals_read_stays(t, path, ret, reterr);
+
+    if (rc == 0 && ret->stays[ret->pod_n - 1].arrive_ms < o->warm_up_ms) {
+        rc = err_set(reterr, ERR_INVALID, "%s: the last pod arrives at %lld ms, so nothing is left after --warm-up",
+                     path, (long long)ret->stays[ret->pod_n - 1].arrive_ms);
+    }
+    return rc;
+}
+
 static int read_input(const struct sim_options *o, const struct state_file *saved, struct trace *t,
                       struct arrivals *all, size_t *ret_n, struct err *reterr)
 {
@@ -39,7 +51,8 @@ static int read_input(const struct sim_options *o, const struct state_file *save
     *ret_n = 0;
     for (size_t i = 0; i < o->arrivals_n && rc == 0; i++) {
         all[*ret_n].seed = o->seeds[i % o->seed_n];
-        rc = arrivals_read(t, o->arrivals[i], &all[(*ret_n)++], reterr);
+        rc = o->mode == REPLAY_TIMED ? read_stays(o, t, o->arrivals[i], &all[(*ret_n)++], reterr)
+                                     : arrivals_read(t, o->arrivals[i], &all[(*ret_n)++], reterr);
     }
     for (size_t i = 0; i < o->seed_n && o->arrivals_n == 0 && rc == 0; i++) {
         rc = arrivals_draw(t, o->seeds[i], &all[(*ret_n)++], reterr);
@@ -69,31 +82,60 @@ static void follow(struct jobs *jobs, size_t job_n)
     }
 }
 
-static int print_report(const struct sim_options *o, const struct arrivals *all, size_t n,
-                        const struct replay_result *results)
+static void print_report(const struct sim_options *o, const struct report *report)
+{
+    struct strbuf out;
+
+    strbuf_init(&out, REPORT_BYTES_MAX);
+    if (o->json || o->curves) {
+        report_json(report, &out);
+        terminal_print_json(strbuf_view(&out));
+    } else {
+        report_table(report, &out);
+        terminal_print(strbuf_view(&out));
+    }
+    strbuf_fini(&out);
+}
+
+/* Space for where each arrival of each job goes; NULL: nobody asked. */
+static struct testbed_place *add_places(const struct sim_options *o, struct replay_job *todo, size_t job_n)
+{
+    struct testbed_place *places, *next;
+    size_t sum = 0;
+
+    if (o->placements == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < job_n; i++) {
+        sum += todo[i].arrivals->pod_n;
+    }
+    next = places = xcalloc(sum, sizeof(*places));
+    for (size_t i = 0; i < job_n; i++) {
+        todo[i].places = next;
+        next += todo[i].arrivals->pod_n;
+    }
+    return places;
+}
+
+static int conclude(const struct sim_options *o, const struct arrivals *all, size_t n, const struct replay_job *todo,
+                    const struct replay_result *results)
 {
     struct report_strategy strategies_of[SIM_STRATEGIES_MAX];
-    const struct report report = {
-        .mode = o->mode, .arrivals = all, .strategies = strategies_of, .strategy_n = o->strategy_n};
-    struct strbuf out;
+    const struct report report = {.mode = o->mode,
+                                  .arrivals = all,
+                                  .strategies = strategies_of,
+                                  .strategy_n = o->strategy_n,
+                                  .curves = o->curves};
     struct err err;
 
     for (size_t i = 0; i < o->strategy_n; i++) {
         strategies_of[i] = (struct report_strategy){o->strategies[i]->name, &results[i * n], n};
     }
-    strbuf_init(&out, REPORT_BYTES_MAX);
-    if (o->json) {
-        report_json(&report, &out);
-        terminal_print_json(strbuf_view(&out));
-    } else {
-        report_table(&report, &out);
-        terminal_print(strbuf_view(&out));
-    }
-    strbuf_fini(&out);
-    if (o->svg != NULL && plot_write(&report, o->svg, &err) != 0) {
+    if (o->placements != NULL && placements_write(o->placements, todo, o->strategy_n * n, &err) != 0) {
         terminal_complain("sim", err.msg);
         return EXIT_RUNTIME;
     }
+    print_report(o, &report);
     return EXIT_OK;
 }
 
@@ -102,6 +144,7 @@ static int run_replays(const struct sim_options *o, const struct trace *t, const
     size_t job_n = o->strategy_n * n;
     struct replay_job *todo = xcalloc(job_n, sizeof(*todo));
     struct replay_result *results = xcalloc(job_n, sizeof(*results));
+    struct testbed_place *places;
     struct jobs *jobs;
     int code;
 
@@ -112,12 +155,15 @@ static int run_replays(const struct sim_options *o, const struct trace *t, const
                                       .arrivals = &all[i % n],
                                       .mix = o->mix,
                                       .load = o->load,
-                                      .fragmentation = o->svg != NULL};
+                                      .warm_up_ms = o->warm_up_ms,
+                                      .fragmentation = o->curves};
     }
-    jobs = jobs_start(todo, results, job_n, 0);
+    places = add_places(o, todo, job_n);
+    jobs = jobs_start(todo, results, job_n, o->job_n);
     follow(jobs, job_n);
     jobs_free(jobs);
-    code = print_report(o, all, n, results);
+    code = conclude(o, all, n, todo, results);
+    free(places);
     free(todo);
     free(results);
     return code;
@@ -129,7 +175,7 @@ static int replay_all(const struct sim_options *o, const struct state_file *save
     struct trace t;
     struct err err;
     size_t n = 0;
-    int code;
+    int code = EXIT_OK;
 
     trace_init(&t);
     if (read_input(o, saved, &t, all, &n, &err) != 0) {

@@ -14,6 +14,10 @@ enum {
     OPT_LOAD,
     OPT_SEED,
     OPT_MIX,
+    OPT_CURVES,
+    OPT_SVG,
+    OPT_WARM_UP,
+    OPT_JOBS,
 };
 
 #define TEXT(name_, member_) OPTION_TEXT(name_, struct sim_options, member_)
@@ -22,14 +26,17 @@ static const struct option long_options[] = {
     TEXT("nodes", nodes),
     TEXT("pods", pods),
     TEXT("state", state),
-    TEXT("svg", svg),
     {"arrivals", required_argument, NULL, OPT_ARRIVALS},
     {"strategy", required_argument, NULL, OPT_STRATEGY},
     {"mode", required_argument, NULL, OPT_MODE},
     {"load", required_argument, NULL, OPT_LOAD},
     {"seed", required_argument, NULL, OPT_SEED},
     {"mix", required_argument, NULL, OPT_MIX},
+    {"warm-up", required_argument, NULL, OPT_WARM_UP},
+    {"jobs", required_argument, NULL, OPT_JOBS},
     {"output", required_argument, NULL, 'o'},
+    {"curves", no_argument, NULL, OPT_CURVES},
+    {"svg", required_argument, NULL, OPT_SVG},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -45,14 +52,20 @@ static void print_help(void)
            "  --arrivals FILE      order of arrival and of nodes; may be given several times\n"
            "                       (without one: drawn from --seed, up to 130 %% of the GPUs)\n"
            "  --strategy NAMES     one or several strategies to compare; all: every strategy\n"
-           "  --mode fill|steady   pods never leave (default), or come and go at random\n"
+           "  --mode fill|steady|timed\n"
+           "                       pods never leave (default), or come and go at random, or at the times that the\n"
+           "                       files of --arrivals say: arrive_ms, depart_ms, pod_row\n"
+           "  --warm-up MS         timed: what comes before is not measured, default 0\n"
+           "  --placements FILE    timed: also writes where each pod went\n"
            "  --load X             steady: the part of all GPUs that pods ask for, default 0.93\n"
            "  --seed N[,N...]      seeds of random choices, default 1; one replay for each seed\n"
            "  --mix given|learned  what look-ahead strategies expect: the pods of the file "
            "(default), or\n"
            "                       what they have seen so far\n"
+           "  --jobs N             replays at once, default one for each core\n"
            "  -o table|json        default table\n"
-           "  --svg FOLDER         also draws pictures: allocation, fragmentation, refusals\n\n"
+           "  --curves             json with allocation and fragmentation against what has arrived, which\n"
+           "                       scripts/plot-packing FOLDER draws from its standard input\n\n"
            "Strategies:\n");
     for (size_t i = 0; strategies[i] != NULL; i++) {
         printf("  %-15s %s\n", strategies[i]->name, strategies[i]->summary);
@@ -116,6 +129,27 @@ static bool parse_load(const char *text, double *ret)
     return end != text && *end == '\0' && x >= 0.01 && x <= 10;
 }
 
+static int choose_mode(const char *value, struct sim_options *o)
+{
+    static const char *const names[] = {[REPLAY_FILL] = "fill", [REPLAY_STEADY] = "steady", [REPLAY_TIMED] = "timed"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(value, names[i]) == 0) {
+            o->mode = (enum replay_mode)i;
+            return EXIT_OK;
+        }
+    }
+    return cmd_usage_error("sim", "--mode \"%s\" is none of fill, steady and timed", value);
+}
+
+static int set_number(const char *option, const char *value, uint64_t max, uint64_t *ret)
+{
+    return str_to_u64(str_of(value), max, ret)
+               ? EXIT_OK
+               : cmd_usage_error("sim", "%s \"%s\" is not a whole number from 0 to %llu", option, value,
+                                 (unsigned long long)max);
+}
+
 /* One word of two; *ret: the second. */
 static int choose(const char *option, const char *value, const char *first, const char *second, bool *ret)
 {
@@ -129,6 +163,7 @@ static int take_option(void *ret, int option, const char *value)
 {
     struct sim_options *o = ret;
     bool second = false;
+    uint64_t number = 0;
     int code;
 
     switch (option) {
@@ -141,9 +176,7 @@ static int take_option(void *ret, int option, const char *value)
     case OPT_STRATEGY:
         return add_strategies(value, o);
     case OPT_MODE:
-        code = choose("--mode", value, "fill", "steady", &second);
-        o->mode = second ? REPLAY_STEADY : REPLAY_FILL;
-        return code;
+        return choose_mode(value, o);
     case OPT_LOAD:
         return parse_load(value, &o->load)
                    ? EXIT_OK
@@ -153,6 +186,20 @@ static int take_option(void *ret, int option, const char *value)
     case OPT_MIX:
         code = choose("--mix", value, "given", "learned", &second);
         o->mix = second ? TESTBED_MIX_LEARNED : TESTBED_MIX_GIVEN;
+        return code;
+    case OPT_CURVES:
+        o->curves = true;
+        return EXIT_OK;
+    case OPT_SVG:
+        return cmd_usage_error("sim", "--svg is gone; pipe `fgpu sim ... --curves` to `scripts/plot-packing %s`",
+                               value);
+    case OPT_WARM_UP:
+        code = set_number("--warm-up", value, STAY_MS_MAX, &number);
+        o->warm_up_ms = (int64_t)number;
+        return code;
+    case OPT_JOBS:
+        code = set_number("--jobs", value, SIM_JOBS_MAX, &number);
+        o->job_n = (unsigned)number;
         return code;
     default:
         return choose("-o", value, "table", "json", &o->json);
@@ -169,6 +216,12 @@ static int check_complete(const struct sim_options *o)
                                o->nodes == NULL && o->state == NULL ? "--nodes FILE"
                                : o->pods == NULL                    ? "--pods FILE"
                                                                     : "--strategy NAME");
+    }
+    if (o->mode == REPLAY_TIMED && o->arrivals_n == 0) {
+        return cmd_usage_error("sim", "--mode timed needs --arrivals FILE, which says when pods come and go");
+    }
+    if (o->mode != REPLAY_TIMED && (o->warm_up_ms > 0 || o->placements != NULL)) {
+        return cmd_usage_error("sim", "%s needs --mode timed", o->placements != NULL ? "--placements" : "--warm-up");
     }
     return EXIT_OK;
 }

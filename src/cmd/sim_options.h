@@ -7,11 +7,11 @@
 #define SIM_STRATEGIES_MAX 32
 #define SIM_ARRIVALS_MAX 1024
 #define SIM_SEEDS_MAX 1024
+#define SIM_JOBS_MAX 1024
 
 /* Text belongs to argv. */
 struct sim_options {
     const char *nodes, *pods, *state;
-    const char *svg; /* folder; NULL: no pictures */
     const char *arrivals[SIM_ARRIVALS_MAX];
     size_t arrivals_n;
     const struct strategy *strategies[SIM_STRATEGIES_MAX];
@@ -21,7 +21,11 @@ struct sim_options {
     uint64_t seeds[SIM_SEEDS_MAX];
     size_t seed_n;
     double load;
+    int64_t warm_up_ms;
+    const char *placements; /* file that says where each pod went; NULL: nobody asks */
+    unsigned job_n;         /* replays at once; 0: one for each core */
     bool json;
+    bool curves; /* in the JSON */
 };
 
 /* EXIT_OK, or the exit code, with the reason on stderr; -1: help was printed. What was accepted is complete. */

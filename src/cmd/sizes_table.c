@@ -1,6 +1,6 @@
 #include "cmd/sizes_table.h"
 
-#include "cmd/json_members.h"
+#include "base/json_members.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ int sizes_table_print(struct json_reader *r, struct str more, struct arena *a, s
     printf("\n%-24s %12s\n", "SIZE", "MORE FIT");
     json_array_begin(r);
     while (json_array_next(r)) {
-        json_members(r, JSON_MEMBERS({"size", .text = &size}, {"more", .i64 = &n}));
+        json_members(r, JSON_MEMBERS({"size", .shown = &size}, {"more", .i64 = &n}));
         if (!json_failed(r)) {
             printf("%-24.*s %12" PRId64 "\n", STR_ARG(size), n);
         }

@@ -1,8 +1,8 @@
 /* fgpu state: nodes, their GPUs and who holds what of them, as a table of /state; and how many more pods of each size
  * would fit. */
+#include "base/json_members.h"
 #include "cmd/commands.h"
 #include "cmd/inquiry.h"
-#include "cmd/json_members.h"
 #include "cmd/sizes_table.h"
 #include "cmd/terminal.h"
 #include "sim/state_file.h"
@@ -109,9 +109,10 @@ static void print_holders(struct listing *s, struct str allocations)
     while (json_array_next(r)) {
         struct holder h = {.count = 0};
 
-        json_members(r, JSON_MEMBERS({"namespace", .text = &h.namespace_}, {"pod", .text = &h.pod},
-                                     {"kind", .text = &h.kind}, {"state", .text = &h.state}, {"milli", .i64 = &h.milli},
-                                     {"memMib", .i64 = &h.mem_mib}, {"count", .i64 = &h.count}));
+        json_members(r,
+                     JSON_MEMBERS({"namespace", .shown = &h.namespace_}, {"pod", .shown = &h.pod},
+                                  {"kind", .shown = &h.kind}, {"state", .shown = &h.state}, {"milli", .i64 = &h.milli},
+                                  {"memMib", .i64 = &h.mem_mib}, {"count", .i64 = &h.count}));
         print_holder(&h, first);
         first = false;
     }
@@ -128,7 +129,7 @@ static void print_gpu(struct listing *s, struct json_reader *r, struct str node)
     bool healthy = true, lost = false, over = false;
     int64_t index = 0;
 
-    json_members(r, JSON_MEMBERS({"index", .i64 = &index}, {"model", .text = &model}, {"healthy", .flag = &healthy},
+    json_members(r, JSON_MEMBERS({"index", .i64 = &index}, {"model", .shown = &model}, {"healthy", .flag = &healthy},
                                  {"lost", .flag = &lost}, {"overCommitted", .flag = &over}, AMOUNT("milli", milli),
                                  AMOUNT("memMib", mem), AMOUNT("slots", slots), {"allocations", .raw = &allocations}));
     if (json_failed(r)) {
@@ -176,7 +177,7 @@ struct node_text {
 static void read_node(struct json_reader *r, struct node_text *ret)
 {
     *ret = (struct node_text){.schedulable = true};
-    json_members(r, JSON_MEMBERS({"name", .text = &ret->name}, {"note", .text = &ret->note},
+    json_members(r, JSON_MEMBERS({"name", .shown = &ret->name}, {"note", .shown = &ret->note},
                                  {"schedulable", .flag = &ret->schedulable}, {"closed", .flag = &ret->closed},
                                  {"unmeasured", .flag = &ret->unmeasured}, {"gpus", .raw = &ret->gpus},
                                  {"wholeGpus", .raw = &ret->plugin}));
@@ -312,9 +313,9 @@ static int run_state(const struct inquiry *q)
 
 int cmd_state(int argc, char **argv)
 {
-    const struct inquiry_command command = {.name = "state", .options = long_options, .print_help = print_help};
+    static const struct command_line line = {"state", long_options, ":o:h", print_help, inquiry_take};
     struct inquiry q;
     int code;
 
-    return inquiry_read(&q, &command, argc, argv, &code) ? run_state(&q) : code;
+    return inquiry_read(&line, argc, argv, &q, &code) ? run_state(&q) : code;
 }

@@ -1,20 +1,9 @@
 #include "cmd/terminal.h"
 
-#include "base/bug.h"
 #include "base/printable.h"
 
 #include <stdint.h>
 #include <stdio.h>
-
-bool terminal_string(struct json_reader *r, struct str *ret)
-{
-    BUG_ON(r->arena == NULL);
-    if (!json_string(r, ret)) {
-        return false;
-    }
-    *ret = printable(r->arena, *ret);
-    return ret->p != NULL;
-}
 
 static void print(FILE *to, struct strbuf *out)
 {

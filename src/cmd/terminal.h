@@ -2,11 +2,7 @@
 #ifndef CMD_TERMINAL_H
 #define CMD_TERMINAL_H
 
-#include "base/json_read.h"
 #include "base/strbuf.h"
-
-/* json_string(), made printable in the reader's arena, a line break included. */
-bool terminal_string(struct json_reader *r, struct str *ret);
 
 /* Lines on stdout, whose words have been made printable or are ours; what slipped through does no harm. */
 void terminal_print(struct str text);

@@ -15,13 +15,19 @@
 
 #define OUTPUT_BYTES_MAX ((size_t)64 << 20)
 
-enum { OPT_CONFIG = 256, OPT_AT, OPT_KUBECONFIG, OPT_CONTEXT };
+struct options {
+    struct inquiry in;
+    const char *config, *at, *kubeconfig, *context;
+    int64_t at_ms;
+};
+
+enum { OPT_AT = 256 };
 
 static const struct option long_options[] = {
-    {"config", required_argument, NULL, OPT_CONFIG},
+    OPTION_TEXT("config", struct options, config),
+    OPTION_TEXT("kubeconfig", struct options, kubeconfig),
+    OPTION_TEXT("context", struct options, context),
     {"at", required_argument, NULL, OPT_AT},
-    {"kubeconfig", required_argument, NULL, OPT_KUBECONFIG},
-    {"context", required_argument, NULL, OPT_CONTEXT},
     INQUIRY_OPTIONS,
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -44,40 +50,17 @@ static void print_help(void)
            "answer, 2 usage, 3 invalid configuration.\n");
 }
 
-struct options {
-    const char *config, *at, *kubeconfig, *context;
-    int64_t at_ms;
-};
-
-static bool take_option(void *ctx, int c, const char *value)
+static int take_option(void *ret, int option, const char *value)
 {
-    struct options *o = ctx;
+    struct options *o = ret;
 
-    switch (c) {
-    case OPT_CONFIG:
-        o->config = value;
-        return true;
-    case OPT_KUBECONFIG:
-        o->kubeconfig = value;
-        return true;
-    case OPT_CONTEXT:
-        o->context = value;
-        return true;
-    case OPT_AT:
-        o->at = value;
-        return clock_rfc3339_parse(str_of(value), &o->at_ms);
-    default:
-        return false;
+    if (option != OPT_AT) {
+        return inquiry_take(ret, option, value);
     }
-}
-
-static const char *problem_of(void *ctx)
-{
-    const struct options *o = ctx;
-
-    return o->config == NULL                             ? "--config is missing"
-           : o->context != NULL && o->kubeconfig == NULL ? "--context is of a --kubeconfig"
-                                                         : NULL;
+    o->at = value;
+    return clock_rfc3339_parse(str_of(value), &o->at_ms)
+               ? EXIT_OK
+               : cmd_usage_error("whatif", "cannot use %s; --at is a time like 2026-03-01T20:30:00Z", value);
 }
 
 /* ---- asking ---- */
@@ -113,8 +96,7 @@ static int read_cluster(const struct options *o, struct whatif_question *q, stru
     return rc;
 }
 
-static int judge(const struct options *o, const struct inquiry *in, struct whatif_question *q, int64_t at_ms,
-                 int *ret_code, struct err *reterr)
+static int judge(const struct options *o, struct whatif_question *q, int64_t at_ms, int *ret_code, struct err *reterr)
 {
     struct whatif x;
     int rc = o->kubeconfig == NULL ? 0 : read_cluster(o, q, reterr);
@@ -123,7 +105,7 @@ static int judge(const struct options *o, const struct inquiry *in, struct whati
     if (rc == 0) {
         const struct whatif_shown shown = {&x, at_ms, {q->before, q->after}};
 
-        *ret_code = show(in, &shown);
+        *ret_code = show(&o->in, &shown);
         whatif_fini(&x);
     }
     ledger_free(q->ledgers[0]);
@@ -137,9 +119,10 @@ static struct config *config_then(const struct config *c, int64_t at_ms)
     return config_at(c, timetable_open(&c->timetable, at_ms / 1000));
 }
 
-static int ask(const struct options *o, const struct inquiry *in, const struct config *next,
-               const struct config_names *names, int *ret_code, struct err *reterr)
+static int ask(const struct options *o, const struct config *next, const struct config_names *names, int *ret_code,
+               struct err *reterr)
 {
+    const struct inquiry *in = &o->in;
     struct strbuf document;
     struct state_file state;
     int rc;
@@ -155,7 +138,7 @@ static int ask(const struct options *o, const struct inquiry *in, const struct c
         struct config *before = config_then(state.file_config, at_ms), *after = config_then(next, at_ms);
         struct whatif_question q = {.before = before, .after = after, .state = &state, .mix = state.mix};
 
-        rc = judge(o, in, &q, at_ms, ret_code, reterr);
+        rc = judge(o, &q, at_ms, ret_code, reterr);
         config_free(before);
         config_free(after);
         state_file_fini(&state);
@@ -164,7 +147,7 @@ static int ask(const struct options *o, const struct inquiry *in, const struct c
     return rc;
 }
 
-static int run_whatif(const struct options *o, const struct inquiry *in)
+static int run_whatif(const struct options *o)
 {
     struct config_names names;
     struct config *next = NULL;
@@ -181,7 +164,7 @@ static int run_whatif(const struct options *o, const struct inquiry *in)
         return EXIT_CONFIG;
     }
     strbuf_fini(&report);
-    if (ask(o, in, next, &names, &code, &err) != 0) {
+    if (ask(o, next, &names, &code, &err) != 0) {
         terminal_complain("whatif", err.msg);
         code = EXIT_RUNTIME;
     }
@@ -191,15 +174,18 @@ static int run_whatif(const struct options *o, const struct inquiry *in)
 
 int cmd_whatif(int argc, char **argv)
 {
+    static const struct command_line line = {"whatif", long_options, ":o:h", print_help, take_option};
     struct options o = {.config = NULL};
-    const struct inquiry_command command = {.name = "whatif",
-                                            .options = long_options,
-                                            .print_help = print_help,
-                                            .own = take_option,
-                                            .problem = problem_of,
-                                            .ctx = &o};
-    struct inquiry q;
     int code;
 
-    return inquiry_read(&q, &command, argc, argv, &code) ? run_whatif(&o, &q) : code;
+    if (!inquiry_read(&line, argc, argv, &o.in, &code)) {
+        return code;
+    }
+    if (o.config == NULL) {
+        return cmd_usage_error("whatif", "--config is missing");
+    }
+    if (o.context != NULL && o.kubeconfig == NULL) {
+        return cmd_usage_error("whatif", "--context is of a --kubeconfig");
+    }
+    return run_whatif(&o);
 }

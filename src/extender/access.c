@@ -41,7 +41,7 @@ struct waiter {
 /* A question under way. */
 struct review {
     struct access *access;
-    struct review *next, *prev;
+    struct review *next;
     struct digest token, action;
     char *verb, *path;
     struct waiter *waiters; /* never none */
@@ -58,16 +58,6 @@ const char *access_verdict_name(enum access_verdict v)
     return names[v];
 }
 
-static void lock(struct access *a)
-{
-    mutex_lock(&a->lock);
-}
-
-static void unlock(struct access *a)
-{
-    mutex_unlock(&a->lock);
-}
-
 static int64_t until_ns(const struct access *a)
 {
     return clock_mono_ns(a->clock) + ACCESS_TTL_S * NS_PER_S;
@@ -79,12 +69,12 @@ static void complain(struct access *a, const char *review, int http_status, cons
     int64_t now_ns = clock_mono_ns(a->clock);
     bool silent;
 
-    lock(a);
+    mutex_lock(&a->lock);
     silent = a->complained_ns != 0 && now_ns - a->complained_ns < COMPLAINT_PAUSE_S * NS_PER_S;
     if (!silent) {
         a->complained_ns = now_ns;
     }
-    unlock(a);
+    mutex_unlock(&a->lock);
     if (!silent) {
         LOG_WARNING(a->log,
                     http_status == 403 ? "fgpu may not ask the API server who its callers are: its ClusterRole "
@@ -127,9 +117,6 @@ static struct review *review_begin(struct access *a, struct digest token, struct
                          .action = action,
                          .verb = str_dup(verb),
                          .path = str_dup(path)};
-    if (r->next != NULL) {
-        r->next->prev = r;
-    }
     a->reviews = r;
     a->review_n++;
     return r;
@@ -137,14 +124,12 @@ static struct review *review_begin(struct access *a, struct digest token, struct
 
 static void review_unlink(struct review *r)
 {
-    if (r->prev != NULL) {
-        r->prev->next = r->next;
-    } else {
-        r->access->reviews = r->next;
+    struct review **at = &r->access->reviews;
+
+    while (*at != r) {
+        at = &(*at)->next;
     }
-    if (r->next != NULL) {
-        r->next->prev = r->prev;
-    }
+    *at = r->next;
     r->access->review_n--;
     for (const struct waiter *w = r->waiters; w != NULL; w = w->next) {
         r->access->waiter_n--;
@@ -154,9 +139,9 @@ static void review_unlink(struct review *r)
 /* Nobody can join any more; then everybody who did is told. */
 static void finish(struct review *r, enum access_verdict v)
 {
-    lock(r->access);
+    mutex_lock(&r->access->lock);
     review_unlink(r);
-    unlock(r->access);
+    mutex_unlock(&r->access->lock);
     while (r->waiters != NULL) {
         struct waiter *w = r->waiters;
 
@@ -208,9 +193,9 @@ static void access_reviewed(void *ctx, const struct kube_response *response)
         finish(r, ACCESS_FAILED);
         return;
     }
-    lock(a);
+    mutex_lock(&a->lock);
     auth_cache_action(&a->cache, r->token, r->action, allowed, until_ns(a));
-    unlock(a);
+    mutex_unlock(&a->lock);
     finish(r, allowed ? ACCESS_ALLOWED : ACCESS_FORBIDDEN);
 }
 
@@ -239,14 +224,14 @@ static void token_reviewed(void *ctx, const struct kube_response *response)
                  err.code != ERR_OK ? err.msg : response->outcome.detail);
         finish(r, ACCESS_FAILED);
     } else if (!good) {
-        lock(a);
+        mutex_lock(&a->lock);
         auth_cache_bad(&a->cache, r->token, until_ns(a));
-        unlock(a);
+        mutex_unlock(&a->lock);
         finish(r, ACCESS_UNAUTHENTICATED);
     } else {
-        lock(a);
+        mutex_lock(&a->lock);
         auth_cache_good(&a->cache, r->token, strbuf_view(&subject), until_ns(a));
-        unlock(a);
+        mutex_unlock(&a->lock);
         if (!ask_access(r, strbuf_view(&subject))) {
             finish(r, ACCESS_FAILED);
         }
@@ -305,7 +290,7 @@ static bool find_or_begin(struct access *a, const struct question *q, enum acces
 
     *ret_review = NULL;
     *ret_subject = NULL;
-    lock(a);
+    mutex_lock(&a->lock);
     enum auth_known what = auth_cache_find(&a->cache, q->token, q->action, clock_mono_ns(a->clock), &subject);
     r = review_find(a, q->token, q->action);
     if (what != AUTH_UNKNOWN && what != AUTH_USER_KNOWN) {
@@ -320,7 +305,7 @@ static bool find_or_begin(struct access *a, const struct question *q, enum acces
         }
         review_join(r, q->done, q->ctx);
     }
-    unlock(a);
+    mutex_unlock(&a->lock);
     return known;
 }
 

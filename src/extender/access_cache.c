@@ -1,9 +1,8 @@
 #include "extender/access_cache_internal.h"
 
-#include "base/bug.h"
+#include "base/compiler.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct digest digest_of(const struct digest_keys *keys, struct str text)
 {
@@ -15,34 +14,45 @@ bool digest_equal(struct digest x, struct digest y)
     return x.a == y.a && x.b == y.b;
 }
 
-static struct auth_good *find_good(struct auth_cache *c, struct digest token)
+/* The entry with this key, else the one that ends first and gives way. */
+static void *place_for(void *entries, size_t n, size_t size, struct digest key)
 {
-    for (size_t i = 0; i < AUTH_GOOD_MAX; i++) {
-        if (c->good[i].until_ns > 0 && digest_equal(c->good[i].token, token)) {
-            return &c->good[i];
+    struct auth_entry *first = entries;
+
+    for (size_t i = 0; i < n; i++) {
+        struct auth_entry *e = (struct auth_entry *)(void *)((char *)entries + i * size);
+
+        if (digest_equal(e->key, key)) {
+            return e;
+        }
+        if (e->until_ns < first->until_ns) {
+            first = e;
         }
     }
-    return NULL;
+    return first;
+}
+
+#define PLACE_FOR(array, key) place_for((array), ARRAY_LEN(array), sizeof((array)[0]), (key))
+
+static bool is_valid(const struct auth_entry *e, struct digest key, int64_t now_ns)
+{
+    return e->until_ns > now_ns && digest_equal(e->key, key);
 }
 
 enum auth_known auth_cache_find(struct auth_cache *c, struct digest token, struct digest action, int64_t now_ns,
                                 struct str *ret_subject)
 {
-    const struct auth_good *g = find_good(c, token);
+    struct auth_good *g = PLACE_FOR(c->good, token);
+    const struct auth_action *x = PLACE_FOR(g->actions, action);
 
-    for (size_t i = 0; i < AUTH_BAD_MAX; i++) {
-        if (c->bad[i].until_ns > now_ns && digest_equal(c->bad[i].token, token)) {
-            return AUTH_BAD;
-        }
+    if (is_valid(PLACE_FOR(c->bad, token), token, now_ns)) {
+        return AUTH_BAD;
     }
-    if (g == NULL || g->until_ns <= now_ns) {
+    if (!is_valid(&g->entry, token, now_ns)) {
         return AUTH_UNKNOWN;
     }
-    for (size_t i = 0; i < AUTH_ACTIONS_MAX; i++) {
-        const struct auth_action *x = &g->actions[i];
-        if (x->until_ns > now_ns && digest_equal(x->what, action)) {
-            return x->allowed ? AUTH_ALLOWED : AUTH_FORBIDDEN;
-        }
+    if (is_valid(&x->entry, action, now_ns)) {
+        return x->allowed ? AUTH_ALLOWED : AUTH_FORBIDDEN;
     }
     *ret_subject = str_of(g->subject);
     return AUTH_USER_KNOWN;
@@ -51,61 +61,36 @@ enum auth_known auth_cache_find(struct auth_cache *c, struct digest token, struc
 static void forget(struct auth_good *g)
 {
     free(g->subject);
-    memset(g, 0, sizeof(*g));
+    *g = (struct auth_good){.subject = NULL};
 }
 
 void auth_cache_good(struct auth_cache *c, struct digest token, struct str subject, int64_t until_ns)
 {
-    struct auth_good *g = find_good(c, token);
+    struct auth_good *g = PLACE_FOR(c->good, token);
 
-    for (size_t i = 0; i < AUTH_GOOD_MAX && g == NULL; i++) {
-        if (c->good[i].until_ns == 0) {
-            g = &c->good[i];
-        }
-    }
-    if (g == NULL) {
-        g = &c->good[0];
-        for (size_t i = 1; i < AUTH_GOOD_MAX; i++) {
-            g = c->good[i].until_ns < g->until_ns ? &c->good[i] : g;
-        }
-    }
     forget(g);
-    g->token = token;
-    g->until_ns = until_ns;
-    g->subject = strndup(subject.p, subject.n);
-    BUG_ON(g->subject == NULL);
+    *g = (struct auth_good){.entry = {token, until_ns}, .subject = str_dup(subject)};
 }
 
 void auth_cache_bad(struct auth_cache *c, struct digest token, int64_t until_ns)
 {
-    struct auth_bad *b = &c->bad[0];
-    struct auth_good *g = find_good(c, token);
+    struct auth_entry *bad = PLACE_FOR(c->bad, token);
+    struct auth_good *g = PLACE_FOR(c->good, token);
 
-    for (size_t i = 1; i < AUTH_BAD_MAX && !digest_equal(b->token, token); i++) {
-        if (c->bad[i].until_ns < b->until_ns || digest_equal(c->bad[i].token, token)) {
-            b = &c->bad[i];
-        }
-    }
-    *b = (struct auth_bad){token, until_ns};
-    if (g != NULL) {
+    *bad = (struct auth_entry){token, until_ns};
+    if (digest_equal(g->entry.key, token)) {
         forget(g);
     }
 }
 
 void auth_cache_action(struct auth_cache *c, struct digest token, struct digest action, bool allowed, int64_t until_ns)
 {
-    struct auth_good *g = find_good(c, token);
+    struct auth_good *g = PLACE_FOR(c->good, token);
+    struct auth_action *x = PLACE_FOR(g->actions, action);
 
-    if (g == NULL) {
-        return;
+    if (digest_equal(g->entry.key, token)) {
+        *x = (struct auth_action){{action, until_ns}, allowed};
     }
-    struct auth_action *x = &g->actions[0];
-    for (size_t i = 1; i < AUTH_ACTIONS_MAX && !digest_equal(x->what, action); i++) {
-        if (g->actions[i].until_ns < x->until_ns || digest_equal(g->actions[i].what, action)) {
-            x = &g->actions[i];
-        }
-    }
-    *x = (struct auth_action){action, until_ns, allowed};
 }
 
 void auth_cache_fini(struct auth_cache *c)

@@ -24,27 +24,26 @@ bool digest_equal(struct digest x, struct digest y);
 
 enum { AUTH_GOOD_MAX = 64, AUTH_BAD_MAX = 256, AUTH_ACTIONS_MAX = 16 };
 
+/* What all entries begin with. */
+struct auth_entry {
+    struct digest key; /* of the token; of an action, of "get /metrics" */
+    int64_t until_ns;  /* 0: not in use */
+};
+
 struct auth_action {
-    struct digest what; /* "get /metrics" */
-    int64_t until_ns;   /* 0: not in use */
+    struct auth_entry entry;
     bool allowed;
 };
 
 struct auth_good {
-    struct digest token;
-    int64_t until_ns;
+    struct auth_entry entry;
     char *subject; /* JSON for access_review_write (kube/review.h); owned */
     struct auth_action actions[AUTH_ACTIONS_MAX];
 };
 
-struct auth_bad {
-    struct digest token;
-    int64_t until_ns;
-};
-
 struct auth_cache {
     struct auth_good good[AUTH_GOOD_MAX];
-    struct auth_bad bad[AUTH_BAD_MAX];
+    struct auth_entry bad[AUTH_BAD_MAX];
 };
 
 enum auth_known {

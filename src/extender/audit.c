@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define NS_PER_MS INT64_C(1000000)
-#define NS_PER_S INT64_C(1000000000)
 
 const char *audit_result_name(enum audit_result r)
 {
@@ -19,21 +18,11 @@ const char *audit_result_name(enum audit_result r)
     return names[r];
 }
 
-static void lock(struct audit *a)
-{
-    mutex_lock(&a->lock);
-}
-
-static void unlock(struct audit *a)
-{
-    mutex_unlock(&a->lock);
-}
-
 bool audit_wait(struct audit *a, int64_t until_ns)
 {
     bool go_on;
 
-    lock(a);
+    mutex_lock(&a->lock);
     while (!a->stopping) {
         int64_t now_ns = clock_mono_ns(a->clock);
 
@@ -44,7 +33,7 @@ bool audit_wait(struct audit *a, int64_t until_ns)
         (void)condvar_wait_until(&a->changed, &a->lock, sync_in_ns(until_ns - now_ns));
     }
     go_on = !a->stopping && until_ns <= a->give_up_ns;
-    unlock(a);
+    mutex_unlock(&a->lock);
     return go_on;
 }
 
@@ -76,11 +65,7 @@ static bool wait_for_work(struct audit *a, int64_t due_ns)
         if (now_ns >= due_ns) {
             break;
         }
-        if (due_ns == INT64_MAX) {
-            condvar_wait(&a->changed, &a->lock);
-        } else {
-            (void)condvar_wait_until(&a->changed, &a->lock, sync_in_ns(due_ns - now_ns));
-        }
+        (void)condvar_wait_until(&a->changed, &a->lock, sync_in_ns(due_ns - now_ns));
     }
     return !a->stopping;
 }
@@ -100,14 +85,14 @@ static void finish(struct audit *a, struct audit_report *r)
 {
     bool stopping;
 
-    lock(a);
+    mutex_lock(&a->lock);
     stopping = a->stopping;
     r->run_n = a->last.run_n + 1;
     r->success_ms = r->result == AUDIT_FAILED || r->result == AUDIT_BROKEN ? a->last.success_ms : r->ended_ms;
     if (!stopping) {
         a->last = *r;
     }
-    unlock(a);
+    mutex_unlock(&a->lock);
     if (!stopping && a->options.finished != NULL) {
         a->options.finished(a->options.ctx, r);
     }
@@ -123,31 +108,25 @@ static void *audit_main(void *arg)
         struct audit_report report;
         bool stopped;
 
-        lock(a);
+        mutex_lock(&a->lock);
         if (!wait_for_work(a, due_ns)) {
-            unlock(a);
+            mutex_unlock(&a->lock);
             return NULL;
         }
         waiters = a->waiters;
         a->waiters = NULL;
         a->asked = false;
-        unlock(a);
+        mutex_unlock(&a->lock);
         audit_run(a, &report);
         finish(a, &report);
-        lock(a);
+        mutex_lock(&a->lock);
         stopped = a->stopping;
-        unlock(a);
+        mutex_unlock(&a->lock);
         answer(waiters, &report, stopped);
     }
 }
 
 /* ---- life ---- */
-
-static void audit_init_locks(struct audit *a)
-{
-    mutex_init(&a->lock, "audit");
-    condvar_init(&a->changed, "audit changed");
-}
 
 static void audit_fini(struct audit *a)
 {
@@ -173,7 +152,8 @@ int audit_new(struct policy_set *policies, struct kube_client *client, const str
     a->options = *options;
     a->give_up_ns = INT64_MAX;
     arena_init(&a->arena, FEED_ARENA_BYTES_MAX);
-    audit_init_locks(a);
+    mutex_init(&a->lock, "audit");
+    condvar_init(&a->changed, "audit changed");
     rc = rng_os_bytes(&seed, sizeof(seed), reterr);
     rng_init(&a->rng, seed);
     a->hash_key = (struct hash_key){rng_u64(&a->rng), rng_u64(&a->rng)};
@@ -197,10 +177,10 @@ void audit_free(struct audit *a)
     if (a == NULL) {
         return;
     }
-    lock(a);
+    mutex_lock(&a->lock);
     a->stopping = true;
     condvar_broadcast(&a->changed);
-    unlock(a);
+    mutex_unlock(&a->lock);
     kube_stream_interrupt(a->stream);
     thread_join(&a->thread);
     answer(a->waiters, &a->last, true);
@@ -209,7 +189,7 @@ void audit_free(struct audit *a)
 
 void audit_request(struct audit *a, audit_done_fn *done, void *ctx)
 {
-    lock(a);
+    mutex_lock(&a->lock);
     if (done != NULL) {
         struct audit_waiter *w = xmalloc(sizeof(*w));
 
@@ -218,12 +198,12 @@ void audit_request(struct audit *a, audit_done_fn *done, void *ctx)
     }
     a->asked = true;
     condvar_broadcast(&a->changed);
-    unlock(a);
+    mutex_unlock(&a->lock);
 }
 
 void audit_last(struct audit *a, struct audit_report *ret)
 {
-    lock(a);
+    mutex_lock(&a->lock);
     *ret = a->last;
-    unlock(a);
+    mutex_unlock(&a->lock);
 }

@@ -68,9 +68,6 @@ bool audit_wait(struct audit *a, int64_t until_ns);
 /* The first thing that went wrong is what the report says. */
 void audit_fail(struct audit *a, const char *text);
 struct str audit_id_of(const struct kube_object *o); /* a pod's UID, a node's name */
-/* As the feed would take the object in, also one that cannot be read. */
-int audit_read_fact(struct audit *a, const struct kube_object *o, bool usable, struct ingest_fact *ret,
-                    struct err *reterr);
 /* Waits for the watches, then looks at all suspects again. */
 int audit_settle(struct audit *a, struct err *reterr);
 

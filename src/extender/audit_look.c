@@ -52,7 +52,7 @@ static void looked(struct audit *a, const struct kube_object *o, bool usable)
         return; /* another pod of the same name */
     }
     a->found = true;
-    if (audit_read_fact(a, o, usable, &fact, &why) != 0) {
+    if (ingest_read(&a->ingest, &a->arena, o, usable, &fact, &why) != 0) {
         a->report->unsettled_n++;
         audit_fail(a, why.msg);
     } else {

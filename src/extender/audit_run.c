@@ -24,17 +24,6 @@ void audit_fail(struct audit *a, const char *text)
 
 /* ---- suspects ---- */
 
-static struct str put(char **at, struct str s)
-{
-    struct str copy = {*at, s.n};
-
-    if (s.n > 0) {
-        memcpy(*at, s.p, s.n);
-    }
-    *at += s.n;
-    return copy;
-}
-
 static void suspect_add(struct audit *a, uint64_t touched, struct str id, struct str namespace_, struct str name)
 {
     struct suspect s = {.resource = a->resource, .touched = touched};
@@ -51,9 +40,9 @@ static void suspect_add(struct audit *a, uint64_t touched, struct str id, struct
         a->suspects = xreallocarray(a->suspects, a->suspect_cap, sizeof(*a->suspects));
     }
     at = s.text = xmalloc(id.n + namespace_.n + name.n);
-    s.id = put(&at, id);
-    s.namespace_ = put(&at, namespace_);
-    s.name = put(&at, name);
+    s.id = str_put(&at, id);
+    s.namespace_ = str_put(&at, namespace_);
+    s.name = str_put(&at, name);
     a->suspects[a->suspect_n++] = s;
 }
 
@@ -103,23 +92,6 @@ struct str audit_id_of(const struct kube_object *o)
     return o->pod != NULL ? o->pod->uid : o->node->name;
 }
 
-/* As the feed would take it in, the object that cannot be read included. */
-int audit_read_fact(struct audit *a, const struct kube_object *o, bool usable, struct ingest_fact *ret,
-                    struct err *reterr)
-{
-    int rc = -ERR_INVALID;
-
-    if (usable) {
-        rc = o->pod != NULL ? ingest_read_pod(&a->ingest, &a->arena, o->pod, ret, reterr)
-                            : ingest_read_node(&a->ingest, &a->arena, o->node, ret, reterr);
-    }
-    if (rc != 0) {
-        rc = o->pod != NULL ? ingest_read_pod_unusable(o->pod, ret, reterr)
-                            : ingest_read_node_unusable(o->node, ret, reterr);
-    }
-    return rc;
-}
-
 static void listed(struct audit *a, const struct kube_object *o, bool usable)
 {
     struct str name = o->pod != NULL ? o->pod->name : o->node->name;
@@ -129,7 +101,7 @@ static void listed(struct audit *a, const struct kube_object *o, bool usable)
     struct err why;
 
     note_seen(a, audit_id_of(o));
-    if (audit_read_fact(a, o, usable, &fact, &why) != 0) {
+    if (ingest_read(&a->ingest, &a->arena, o, usable, &fact, &why) != 0) {
         a->report->unsettled_n++;
         audit_fail(a, why.msg);
     } else {
@@ -186,8 +158,8 @@ static int compare(struct audit *a, enum kube_resource resource, uint64_t *ret_n
     }
     *ret_n = a->seen_n;
     qsort(a->seen, a->seen_n, sizeof(*a->seen), by_number);
-    while (resource == KUBE_PODS ? store_audit_pods(a->ingest.store, &at, on_entry, a)
-                                 : store_audit_nodes(a->ingest.store, &at, on_entry, a)) {
+    while (store_audit_next(a->ingest.store, resource == KUBE_PODS ? ledger_audit_pods : ledger_audit_nodes, &at,
+                            on_entry, a)) {
     }
     return 0;
 }

@@ -25,15 +25,6 @@ static const char TEXT_NOT_OURS[] =
     "the pod asks for no GPU; set serving.bindsAllPods if managedResources of the scheduler is empty";
 static const char TEXT_DELETING[] = "the pod is being deleted";
 
-static struct str put(char **at, struct str s)
-{
-    struct str copy = {*at, s.n};
-
-    memcpy(*at, s.p, s.n);
-    *at += s.n;
-    return copy;
-}
-
 struct bind *bind_new(struct binder *binder, const struct bind_request *r)
 {
     struct bind *b = xcalloc(1, sizeof(*b));
@@ -43,10 +34,10 @@ struct bind *bind_new(struct binder *binder, const struct bind_request *r)
     b->rules = policy_set_take(binder->policies);
     b->text = xmalloc(r->pod_name.n + r->pod_namespace.n + r->pod_uid.n + r->node_name.n);
     at = b->text;
-    b->request.pod_name = put(&at, r->pod_name);
-    b->request.pod_namespace = put(&at, r->pod_namespace);
-    b->request.pod_uid = put(&at, r->pod_uid);
-    b->request.node_name = put(&at, r->node_name);
+    b->request.pod_name = str_put(&at, r->pod_name);
+    b->request.pod_namespace = str_put(&at, r->pod_namespace);
+    b->request.pod_uid = str_put(&at, r->pod_uid);
+    b->request.node_name = str_put(&at, r->node_name);
     snprintf(b->decision_id, sizeof(b->decision_id), "%016" PRIx64, rng_u64(&binder->rng));
     strbuf_init(&b->path, BIND_PATH_BYTES_MAX);
     strbuf_init(&b->body, BINDING_BODY_MAX);
@@ -228,20 +219,19 @@ void bind_advance(struct bind *b, struct bind_answer_due *due)
 }
 
 /* The annotations of the Binding: the record, signed, and what the containers are to see. */
-static int write_record(struct bind *b, struct arena *a, const struct store_reservation *r, struct kv_list *ret,
-                        struct err *reterr)
+static int write_record(struct bind *b, const struct store_reservation *r, struct kv_list *ret, struct err *reterr)
 {
     struct assignment as = r->assignment;
-    int rc = record_sign(b->rules->ingest.signing, &as, b->request.pod_uid, b->request.node_name, a, reterr);
+    int rc = record_sign(b->rules->ingest.signing, &as, b->request.pod_uid, b->request.node_name, &b->record, reterr);
 
     if (rc == 0) {
-        rc = dialect_answer(&as, a, ret, reterr);
+        rc = dialect_answer(&as, &b->record, ret, reterr);
     }
-    return rc == 0 ? dialect_blank(ret, r->leftovers, a, reterr) : rc;
+    return rc == 0 ? dialect_blank(ret, r->leftovers, &b->record, reterr) : rc;
 }
 
 /* The Binding, and its first path and body; false when the record cannot be written. */
-static bool prepare(struct bind *b, struct arena *a, const struct store_reservation *r)
+static bool prepare(struct bind *b, const struct store_reservation *r)
 {
     struct err why;
 
@@ -251,8 +241,8 @@ static bool prepare(struct bind *b, struct arena *a, const struct store_reservat
                                   .pod_version = b->machine.version,
                                   .node_name = b->request.node_name};
     b->kept_bytes = r == NULL ? 0 : r->annotation_bytes;
-    if ((r == NULL ? dialect_blank(&b->binding.annotations, b->leftovers, a, &why)
-                   : write_record(b, a, r, &b->binding.annotations, &why)) == 0 &&
+    if ((r == NULL ? dialect_blank(&b->binding.annotations, b->leftovers, &b->record, &why)
+                   : write_record(b, r, &b->binding.annotations, &why)) == 0 &&
         binding_request(&b->binding, b->kept_bytes, &b->path, &b->body, &why) == 0) {
         return true;
     }
@@ -261,11 +251,10 @@ static bool prepare(struct bind *b, struct arena *a, const struct store_reservat
     return false;
 }
 
-static void begin_reserved(struct bind *b, struct arena *a, const struct store_reservation *r,
-                           struct bind_answer_due *due)
+static void begin_reserved(struct bind *b, const struct store_reservation *r, struct bind_answer_due *due)
 {
     b->machine.version = r->version;
-    if (prepare(b, a, r)) {
+    if (prepare(b, r)) {
         b->reserved = true;
         bind_advance(b, due);
         return;
@@ -281,7 +270,7 @@ static void begin_without_demand(struct bind *b, struct bind_answer_due *due)
         bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_NOT_OURS, due);
     } else if (!store_has_node(b->binder->store, b->request.node_name)) {
         bind_settle(b, BIND_OUTCOME_NO_FIT, TEXT_NODE, due);
-    } else if (prepare(b, &b->record, NULL)) {
+    } else if (prepare(b, NULL)) {
         bind_advance(b, due);
     } else {
         bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_RECORD, due);
@@ -295,29 +284,17 @@ void bind_fetch(struct bind *b, struct bind_answer_due *due)
     }
 }
 
-static void begin_unknown(struct bind *b, bool fetched, struct bind_answer_due *due)
-{
-    if (fetched) {
-        begin_without_demand(b, due);
-        return;
-    }
-    b->fetching = true;
-    bind_fetch(b, due);
-}
-
 /* store_reserve() by records of the node that have been verified. One that comes before the devices are chosen is
  * verified, too: it might be refuted afterwards, by whomever. */
-static enum store_reserve_result reserve_on_verified(struct bind *b, struct arena *a, struct store_reservation *r,
-                                                     struct err *why)
+static enum store_reserve_result reserve_on_verified(struct bind *b, struct store_reservation *r, struct err *why)
 {
     enum { TRIES = 8 };
     const struct bind_request *q = &b->request;
     const struct ingest *in = &b->rules->ingest;
-    size_t refuted_n;
 
-    for (int i = 0; i < TRIES && verify_records(in, q->node_name, &refuted_n); i++) {
+    for (int i = 0; i < TRIES && verify_records(in, q->node_name); i++) {
         const enum store_reserve_result result =
-            store_reserve(b->binder->store, a, q->pod_uid, q->pod_namespace, q->pod_name, q->node_name,
+            store_reserve(b->binder->store, &b->record, q->pod_uid, q->pod_namespace, q->pod_name, q->node_name,
                           str_of(b->decision_id), &b->rules->placement.plans, r, why);
 
         if (result != STORE_UNVERIFIED) {
@@ -334,16 +311,19 @@ void bind_begin(struct bind *b, struct bind_answer_due *due)
     struct store_reservation r = {0};
     struct err why = {0};
     bool fetched = b->fetching;
-    enum store_reserve_result result;
 
     b->fetching = false;
-    result = reserve_on_verified(b, &b->record, &r, &why);
-    switch (result) {
+    switch (reserve_on_verified(b, &r, &why)) {
     case STORE_RESERVED:
-        begin_reserved(b, &b->record, &r, due);
+        begin_reserved(b, &r, due);
         break;
     case STORE_UNKNOWN_POD:
-        begin_unknown(b, fetched, due);
+        if (fetched) {
+            begin_without_demand(b, due);
+        } else {
+            b->fetching = true;
+            bind_fetch(b, due);
+        }
         break;
     case STORE_NOT_READY:
         bind_settle(b, BIND_OUTCOME_NOT_READY, r.not_ready, due);

@@ -31,15 +31,8 @@ static struct bind *bind_find(struct binder *b, struct str uid)
     return NULL;
 }
 
-static void join(struct binder *b, struct bind *same, const struct bind_request *req, bind_done_fn *done, void *ctx,
-                 struct bind_answer_due *due)
+static void join(struct binder *b, struct bind *same, bind_done_fn *done, void *ctx)
 {
-    if (!str_eq(same->request.node_name, req->node_name)) {
-        *due = (struct bind_answer_due){NULL, BIND_OUTCOME_CONFLICT, BIND_TEXT_OTHER};
-        due->waiters = xmalloc(sizeof(*due->waiters));
-        *due->waiters = (struct bind_waiter){done, ctx, NULL};
-        return;
-    }
     if (same->waiters == NULL) { /* all who asked so far were told that it is not known */
         int64_t now_ns = clock_mono_ns(b->clock);
 
@@ -52,12 +45,13 @@ static void join(struct binder *b, struct bind *same, const struct bind_request 
 
 void binder_bind(struct binder *b, const struct bind_request *req, bind_done_fn *done, void *ctx)
 {
-    const char *not_ready = store_not_open(b->store); /* for GPUs store_reserve() asks for more */
+    const char *error = store_not_open(b->store); /* for GPUs store_reserve() asks for more */
+    enum bind_outcome outcome = BIND_OUTCOME_NOT_READY;
     struct bind_answer_due due = {0}, earlier = {0};
     struct bind *same;
 
-    if (not_ready != NULL) {
-        done(ctx, BIND_OUTCOME_NOT_READY, not_ready);
+    if (error != NULL) {
+        done(ctx, outcome, error);
         return;
     }
     mutex_lock(&b->lock);
@@ -66,13 +60,14 @@ void binder_bind(struct binder *b, const struct bind_request *req, bind_done_fn 
         bind_resolve_by_watch(same, &earlier);
         same = bind_find(b, req->pod_uid);
     }
-    if (same != NULL) {
-        join(b, same, req, done, ctx, &due);
+    if (same != NULL && str_eq(same->request.node_name, req->node_name)) {
+        join(b, same, done, ctx);
+    } else if (same != NULL) {
+        outcome = BIND_OUTCOME_CONFLICT;
+        error = BIND_TEXT_OTHER;
     } else if (b->stopping || b->bind_n >= b->options.max_in_flight) {
-        mutex_unlock(&b->lock);
-        bind_deliver(&earlier);
-        done(ctx, BIND_OUTCOME_OVERLOADED, BIND_TEXT_OVERLOADED);
-        return;
+        outcome = BIND_OUTCOME_OVERLOADED;
+        error = BIND_TEXT_OVERLOADED;
     } else {
         struct bind *fresh = bind_new(b, req);
 
@@ -82,6 +77,9 @@ void binder_bind(struct binder *b, const struct bind_request *req, bind_done_fn 
     mutex_unlock(&b->lock);
     bind_deliver(&earlier);
     bind_deliver(&due);
+    if (error != NULL) {
+        done(ctx, outcome, error);
+    }
 }
 
 uint32_t binder_in_flight(struct binder *b)
@@ -145,12 +143,10 @@ static bool advance_one(struct binder *b)
         struct bind_answer_due due = {0};
 
         if (!expired && due_at_ns(i) > now_ns) {
-            if (i->waiters != NULL && i->machine.deadline_ns < b->wake_ns) {
-                b->wake_ns = i->machine.deadline_ns;
+            if (i->waiters != NULL) {
+                bind_wake_at(b, i->machine.deadline_ns);
             }
-            if (due_at_ns(i) < b->wake_ns) {
-                b->wake_ns = due_at_ns(i);
-            }
+            bind_wake_at(b, due_at_ns(i));
             continue;
         }
         if (i->fetching) {
@@ -213,6 +209,8 @@ int binder_new(struct policy_set *policies, struct kube_client *client, const st
     condvar_init(&b->wake, "binder wake");
     rc = thread_start(&b->thread, "binder", timer_main, b, reterr);
     if (rc != 0) {
+        condvar_destroy(&b->wake);
+        mutex_destroy(&b->lock);
         free(b);
         return rc;
     }

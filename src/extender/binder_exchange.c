@@ -33,16 +33,6 @@ static uint32_t ms_left(const struct bind *b, int64_t max_ms)
     return (uint32_t)(ms < EXCHANGE_MS_MIN ? EXCHANGE_MS_MIN : ms);
 }
 
-static void lock(struct binder *b)
-{
-    mutex_lock(&b->lock);
-}
-
-static void unlock(struct binder *b)
-{
-    mutex_unlock(&b->lock);
-}
-
 /* ---- POST ---- */
 
 /* Path and body, for the version of the pod that is to be bound. */
@@ -64,7 +54,7 @@ static void posted(void *ctx, const struct kube_response *response)
     struct bind_answer answer = bind_classify(&response->outcome);
     struct bind_answer_due due = {0};
 
-    lock(binder);
+    mutex_lock(&binder->lock);
     b->busy = false;
     if (!binder->stopping && response->outcome.kind != KUBE_CANCELLED) {
         if (b->machine.resolution == BIND_OPEN) { /* else the watch was faster */
@@ -72,7 +62,7 @@ static void posted(void *ctx, const struct kube_response *response)
         }
         bind_advance(b, &due);
     }
-    unlock(binder);
+    mutex_unlock(&binder->lock);
     bind_deliver(&due);
 }
 
@@ -255,7 +245,7 @@ static void got(void *ctx, const struct kube_response *response)
     arena_init(&a, REPLY_ARENA_BYTES);
     read_reply(b, response, &a, &reply);
     not_taken_in = take_in(b, &a, &reply);
-    lock(binder);
+    mutex_lock(&binder->lock);
     b->busy = false;
     if (!binder->stopping && response->outcome.kind != KUBE_CANCELLED) {
         if (b->fetching) {
@@ -269,7 +259,7 @@ static void got(void *ctx, const struct kube_response *response)
             bind_advance(b, &due);
         }
     }
-    unlock(binder);
+    mutex_unlock(&binder->lock);
     bind_deliver(&due);
     arena_fini(&a);
 }

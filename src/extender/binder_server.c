@@ -75,7 +75,5 @@ void binder_ask_server(struct binder *b)
         s->asking = kube_client_submit(b->client, &request, told, b, NULL) == 0;
         s->ask_at_ns = s->asking ? INT64_MAX : now_ns + bind_calm_pause_ns(s->failed_n++);
     }
-    if (s->ask_at_ns < b->wake_ns) {
-        b->wake_ns = s->ask_at_ns;
-    }
+    bind_wake_at(b, s->ask_at_ns);
 }

@@ -1,24 +1,51 @@
-#include "extender/event_machine_internal.h"
+#include "extender/event_machine.h"
 
 #include "base/bug.h"
+#include "base/compiler.h"
+#include "base/hashmap.h"
+#include "base/rng.h"
+#include "extender/event_limits_internal.h"
 
 #include <stdlib.h>
 
-#define SWEEP_NS (10 * INT64_C(1000000000))
 #define MS INT64_C(1000000)
 
-const char *event_outcome_name(enum event_outcome f)
-{
-    static const char *const names[EVENT_OUTCOME__MAX] = {
-        [EVENT_POSTED] = "posted",       [EVENT_COUNTED] = "counted",       [EVENT_REPEATED] = "repeated",
-        [EVENT_LIMITED] = "limited",     [EVENT_QUEUE_FULL] = "queue_full", [EVENT_SILENCED] = "silenced",
-        [EVENT_FORBIDDEN] = "forbidden", [EVENT_REJECTED] = "rejected",     [EVENT_GAVE_UP] = "gave_up",
-        [EVENT_NOWHERE] = "nowhere",
-    };
+/* One Event of the API server, and what it has been told. */
+struct entry {
+    uint64_t hash;   /* of what makes two events equal */
+    char *path;      /* of the Event; NULL: the place is free */
+    size_t parent_n; /* bytes of `path` that it is posted to */
+    char *body;      /* of the POST, until that is accepted */
+    enum event_reason reason;
+    int64_t last_wall_ms, last_ns; /* last occurrence */
+    int64_t told_ns;
+    uint32_t count; /* occurrences */
+    uint32_t told;  /* of them the API server knows; 0: no object there */
+    uint8_t tries;
+    bool queued;
+};
 
-    BUG_ON((unsigned)f >= EVENT_OUTCOME__MAX);
-    return names[f];
-}
+struct event_machine {
+    struct event_machine_options options;
+    struct rng rng;
+    struct hashmap index;
+    struct entry *entries;
+    uint32_t entry_n;                  /* places ever used */
+    uint32_t queue[EVENT_PENDING_MAX]; /* a ring; the first may be in flight */
+    uint32_t first, queued_n;
+    bool flying;
+    bool hurry;
+    bool was_rejected;
+    uint32_t sent_count; /* of the call in flight */
+    enum event_call call;
+    uint32_t failures; /* in a row */
+    int64_t pause_until_ns;
+    struct {
+        int64_t until_ns; /* no such call before */
+        bool known;       /* the log has it */
+    } silence[EVENT_CALL_PATCH + 1];
+    struct event_limits limits;
+};
 
 struct event_machine *event_machine_new(const struct event_machine_options *o)
 {
@@ -28,18 +55,6 @@ struct event_machine *event_machine_new(const struct event_machine_options *o)
     rng_init(&m->rng, o->seed);
     hashmap_init(&m->index);
     m->entries = xcalloc(EVENT_SERIES_MAX, sizeof(*m->entries));
-    m->free = m->first = m->last = EVENT_NONE;
-    m->calls.empty_ns = INT64_MIN / 2;
-    for (size_t i = 0; i < EVENT_OBJECT_BUCKETS; i++) {
-        m->objects[i].empty_ns = INT64_MIN / 2;
-    }
-    for (size_t i = 0; i < EVENT_NAMESPACE_BUCKETS; i++) {
-        m->namespaces[i].empty_ns = INT64_MIN / 2;
-    }
-    for (size_t i = 0; i <= EVENT_CALL_PATCH; i++) {
-        m->silence[i].until_ns = INT64_MIN;
-    }
-    m->pause_until_ns = INT64_MIN;
     return m;
 }
 
@@ -49,7 +64,8 @@ void event_machine_free(struct event_machine *m)
         return;
     }
     for (uint32_t i = 0; i < m->entry_n; i++) {
-        free(m->entries[i].key);
+        free(m->entries[i].path);
+        free(m->entries[i].body);
     }
     hashmap_fini(&m->index);
     free(m->entries);
@@ -63,49 +79,89 @@ static void observe(const struct event_machine *m, enum event_reason reason, enu
     }
 }
 
-/* ---- buckets ---- */
-
-static int64_t token_at_ns(const struct bucket *b, int64_t refill_ms)
+static int64_t later(int64_t a, int64_t b)
 {
-    return b->empty_ns + refill_ms * MS;
+    return a > b ? a : b;
 }
 
-static void take_token(struct bucket *b, int64_t refill_ms, int64_t burst, int64_t now_ns)
-{
-    int64_t full_ns = now_ns - burst * refill_ms * MS;
+/* ---- entries and their queue ---- */
 
-    if (b->empty_ns < full_ns) {
-        b->empty_ns = full_ns;
+static uint64_t hash_of(const struct event_machine *m, const struct event *e)
+{
+    const struct str texts[] = {e->regarding.namespace_, e->regarding.name, e->regarding.uid, e->related.namespace_,
+                                e->related.name,         e->related.uid,    e->note};
+    uint64_t hash = (uint64_t)e->reason << 8 | (uint64_t)e->regarding.kind << 4 | e->related.kind;
+
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        hash = hash_str((struct hash_key){m->options.key.k0, m->options.key.k1 ^ hash}, texts[i]);
     }
-    b->empty_ns += refill_ms * MS;
+    return hash;
 }
 
-/* A token of the object and one of its namespace, or none. */
-static bool admit(struct event_machine *m, const struct event_object *o, int64_t now_ns)
+/* 64 bits under a secret key: what has the same hash is the same. */
+static bool is_same(const void *owner, uint32_t value, const void *key)
 {
-    uint64_t ns_hash = hash_str(m->options.key, o->namespace_);
-    uint64_t hash = hash_str(m->options.key, o->name) ^ (ns_hash * 31);
-    struct bucket *object = &m->objects[hash % EVENT_OBJECT_BUCKETS];
-    struct bucket *ns = &m->namespaces[ns_hash % EVENT_NAMESPACE_BUCKETS];
-    bool limited_ns = o->kind == EVENT_OBJECT_POD;
-
-    if (token_at_ns(object, EVENT_OBJECT_REFILL_MS) > now_ns ||
-        (limited_ns && token_at_ns(ns, EVENT_NAMESPACE_REFILL_MS) > now_ns)) {
-        return false;
-    }
-    take_token(object, EVENT_OBJECT_REFILL_MS, EVENT_OBJECT_BURST, now_ns);
-    if (limited_ns) {
-        take_token(ns, EVENT_NAMESPACE_REFILL_MS, EVENT_NAMESPACE_BURST, now_ns);
-    }
+    (void)owner;
+    (void)value;
+    (void)key;
     return true;
 }
 
-/* ---- recording ---- */
-
-static bool is_silent(const struct event_machine *m, enum event_call call, int64_t now_ns)
+static void drop_entry(struct event_machine *m, uint32_t i)
 {
-    return m->silence[call].until_ns > now_ns;
+    struct entry *e = &m->entries[i];
+
+    BUG_ON(e->queued);
+    hashmap_remove(&m->index, e->hash, i);
+    free(e->path);
+    free(e->body);
+    *e = (struct entry){.last_ns = INT64_MIN};
 }
+
+/* If all places are taken, the one that has been quiet longest gives way. */
+static uint32_t free_place(struct event_machine *m)
+{
+    uint32_t oldest = HASHMAP_NONE;
+
+    if (m->entry_n < EVENT_SERIES_MAX) {
+        return m->entry_n++;
+    }
+    for (uint32_t i = 0; i < m->entry_n; i++) {
+        if (!m->entries[i].queued && (oldest == HASHMAP_NONE || m->entries[i].last_ns < m->entries[oldest].last_ns)) {
+            oldest = i;
+        }
+    }
+    BUG_ON(oldest == HASHMAP_NONE); /* fewer can be queued than there are */
+    if (m->entries[oldest].path != NULL) {
+        drop_entry(m, oldest);
+    }
+    return oldest;
+}
+
+static void enqueue(struct event_machine *m, uint32_t i)
+{
+    BUG_ON(m->entries[i].queued || m->queued_n == EVENT_PENDING_MAX);
+    m->entries[i].queued = true;
+    m->entries[i].tries = 0;
+    m->queue[(m->first + m->queued_n++) % EVENT_PENDING_MAX] = i;
+}
+
+static struct entry *first_queued(const struct event_machine *m)
+{
+    return &m->entries[m->queue[m->first]];
+}
+
+static uint32_t dequeue(struct event_machine *m)
+{
+    uint32_t i = m->queue[m->first];
+
+    m->first = (m->first + 1) % EVENT_PENDING_MAX;
+    m->queued_n--;
+    m->entries[i].queued = false;
+    return i;
+}
+
+/* ---- recording ---- */
 
 static void repeat(struct event_machine *m, uint32_t i, int64_t now_ns, int64_t wall_ms)
 {
@@ -116,141 +172,124 @@ static void repeat(struct event_machine *m, uint32_t i, int64_t now_ns, int64_t 
     }
     e->last_ns = now_ns;
     e->last_wall_ms = wall_ms;
-    observe(m, e->event.reason, EVENT_REPEATED);
-    if (e->told == 1 && !e->queued && m->queued_n < EVENT_PENDING_MAX) {
-        event_enqueue(m, i);
+    observe(m, e->reason, EVENT_REPEATED);
+    if (!e->queued && (e->told == 1 || now_ns - e->told_ns >= EVENT_REFRESH_MS * MS) &&
+        m->queued_n < EVENT_PENDING_MAX) {
+        enqueue(m, i);
     }
 }
 
-static void add(struct event_machine *m, const struct event_key *k, uint64_t hash, int64_t now_ns, int64_t wall_ms)
+/* False: the API server would not have it. */
+static bool add(struct event_machine *m, const struct event *event, uint64_t hash, int64_t now_ns, int64_t wall_ms)
 {
-    uint32_t i = event_series_add(m, k, hash);
-    struct entry *e = &m->entries[i];
+    char name[EVENT_NAME_MAX + 1];
+    struct strbuf path, body;
+    bool good;
 
-    e->first_wall_ms = e->last_wall_ms = wall_ms;
-    e->last_ns = now_ns;
-    e->count = 1;
-    event_enqueue(m, i);
+    strbuf_init(&path, EVENT_PATH_MAX);
+    strbuf_init(&body, EVENT_BODY_MAX);
+    event_name(event->regarding.name, rng_u64(&m->rng), name);
+    good = event_post(event, name, m->options.instance, wall_ms, &path, &body, NULL) == 0;
+    if (good) {
+        uint32_t i = free_place(m);
+        size_t parent_n = path.n;
+
+        strbuf_add_char(&path, '/');
+        strbuf_add_cstr(&path, name);
+        m->entries[i] = (struct entry){.hash = hash,
+                                       .path = strbuf_take(&path, NULL),
+                                       .parent_n = parent_n,
+                                       .body = strbuf_take(&body, NULL),
+                                       .reason = event->reason,
+                                       .last_wall_ms = wall_ms,
+                                       .last_ns = now_ns,
+                                       .count = 1};
+        hashmap_insert(&m->index, hash, i);
+        enqueue(m, i);
+    }
+    strbuf_fini(&path);
+    strbuf_fini(&body);
+    return good;
 }
 
 void event_machine_record(struct event_machine *m, const struct event *event, int64_t now_ns, int64_t wall_ms)
 {
-    struct event_key key;
-    uint64_t hash;
-    uint32_t i;
+    uint64_t hash = hash_of(m, event);
+    uint32_t i = hashmap_find(&m->index, hash, is_same, NULL, NULL);
 
-    if (event_check_object(&event->regarding) != NULL ||
-        (event->related.kind != EVENT_OBJECT_NONE && event_check_object(&event->related) != NULL) ||
-        !event_key_make(&key, event)) {
-        observe(m, event->reason, EVENT_REJECTED);
+    if (i != HASHMAP_NONE && (m->entries[i].queued || now_ns - m->entries[i].last_ns < EVENT_QUIET_MS * MS)) {
+        repeat(m, i, now_ns, wall_ms);
         return;
     }
-    hash = hash_str(m->options.key, (struct str){key.bytes, key.n});
-    i = event_series_find(m, &key, hash);
-    if (i != EVENT_NONE) {
-        repeat(m, i, now_ns, wall_ms);
-    } else if (is_silent(m, EVENT_CALL_POST, now_ns)) {
+    if (i != HASHMAP_NONE) {
+        drop_entry(m, i); /* long ago: an Event of its own */
+    }
+    if (m->silence[EVENT_CALL_POST].until_ns > now_ns) {
         observe(m, event->reason, EVENT_SILENCED);
-    } else if (m->queued_n >= EVENT_PENDING_MAX) {
+    } else if (m->queued_n == EVENT_PENDING_MAX) {
         observe(m, event->reason, EVENT_QUEUE_FULL);
-    } else if (!admit(m, &event->regarding, now_ns)) {
+    } else if (!event_limits_admit(&m->limits, m->options.key, &event->regarding, now_ns)) {
         observe(m, event->reason, EVENT_LIMITED);
-    } else {
-        add(m, &key, hash, now_ns, wall_ms);
+    } else if (!add(m, event, hash, now_ns, wall_ms)) {
+        observe(m, event->reason, EVENT_REJECTED);
     }
 }
 
 /* ---- what to do ---- */
 
-/* Counts that are due to be told, series that are over. */
-static void sweep(struct event_machine *m, int64_t now_ns)
-{
-    for (uint32_t i = 0; i < m->entry_n; i++) {
-        struct entry *e = &m->entries[i];
-        bool news = e->count > e->told;
-        bool quiet = now_ns - e->last_ns >= EVENT_QUIET_MS * MS;
-
-        if (e->key == NULL || e->queued) {
-            continue;
-        }
-        if (news && (quiet || m->hurry || e->told == 1 || now_ns - e->told_ns >= EVENT_REFRESH_MS * MS)) {
-            if (m->queued_n < EVENT_PENDING_MAX) {
-                event_enqueue(m, i);
-            }
-        } else if (quiet && !news) {
-            event_series_drop(m, i);
-        }
-    }
-    m->sweep_ns = m->index.used_n > 0 ? now_ns + SWEEP_NS : INT64_MAX;
-}
-
-static enum event_call call_of(const struct entry *e)
-{
-    return e->told == 0 ? EVENT_CALL_POST : EVENT_CALL_PATCH;
-}
-
-/* Takes the first of the queue out for good. A series whose count cannot be told is kept, as if it
- * had been: to know a repeat. */
+/* Takes the first of the queue out for good. One whose count cannot be told is kept, as if it had been: to know a
+ * repeat. */
 static void lose_first(struct event_machine *m, enum event_outcome outcome, bool keep)
 {
-    uint32_t i = event_dequeue(m);
+    uint32_t i = dequeue(m);
     struct entry *e = &m->entries[i];
 
-    observe(m, e->event.reason, outcome);
+    observe(m, e->reason, outcome);
     if (e->told > 0 && keep) {
         e->told = e->count;
+        e->told_ns = e->last_ns;
     } else {
-        event_series_drop(m, i);
+        drop_entry(m, i);
     }
 }
 
-static bool encode(const struct event_machine *m, const struct entry *e, struct strbuf *path, struct strbuf *body)
+static void write_call(const struct event_machine *m, const struct entry *e, struct strbuf *path, struct strbuf *body)
 {
-    struct event_series series = {e->count >= 2 ? e->count : 0, e->last_wall_ms};
-
     strbuf_reset(path);
     strbuf_reset(body);
-    return (m->call == EVENT_CALL_POST
-                ? event_post(&e->event, e->name, m->options.instance, e->first_wall_ms, series, path, body, NULL)
-                : event_patch(&e->event.regarding, e->name, series, path, body, NULL)) == 0;
-}
-
-static int64_t later(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
+    if (m->call == EVENT_CALL_POST) {
+        strbuf_add_str(path, (struct str){e->path, e->parent_n});
+        strbuf_add_cstr(body, e->body);
+    } else {
+        strbuf_add_cstr(path, e->path);
+        event_patch(e->count, e->last_wall_ms, body);
+    }
 }
 
 enum event_call event_machine_next(struct event_machine *m, int64_t now_ns, struct strbuf *path, struct strbuf *body,
                                    int64_t *ret_wake_ns)
 {
     BUG_ON(m->flying);
-    if (m->sweep_ns <= now_ns || (m->sweep_ns == INT64_MAX && m->index.used_n > 0)) {
-        sweep(m, now_ns);
-    }
-    while (m->first != EVENT_NONE) {
-        struct entry *e = &m->entries[m->first];
-        int64_t ready_ns =
-            later(m->pause_until_ns, m->hurry ? INT64_MIN : token_at_ns(&m->calls, EVENT_CALLS_REFILL_MS));
+    *ret_wake_ns = INT64_MAX;
+    while (m->queued_n > 0) {
+        struct entry *e = first_queued(m);
+        int64_t ready_ns = m->hurry ? m->pause_until_ns : later(m->pause_until_ns, event_limits_call_at_ns(&m->limits));
 
-        m->call = call_of(e);
-        if (is_silent(m, m->call, now_ns)) {
+        m->call = e->told == 0 ? EVENT_CALL_POST : EVENT_CALL_PATCH;
+        if (m->silence[m->call].until_ns > now_ns) {
             lose_first(m, EVENT_SILENCED, true);
             continue;
         }
         if (ready_ns > now_ns) {
-            *ret_wake_ns = ready_ns < m->sweep_ns ? ready_ns : m->sweep_ns;
-            return EVENT_CALL_NONE;
+            *ret_wake_ns = ready_ns;
+            break;
         }
-        if (!encode(m, e, path, body)) {
-            lose_first(m, EVENT_REJECTED, false);
-            continue;
-        }
-        take_token(&m->calls, EVENT_CALLS_REFILL_MS, EVENT_CALLS_BURST, now_ns);
-        m->sent_count = e->count;
+        write_call(m, e, path, body);
+        event_limits_called(&m->limits, now_ns);
+        m->sent_count = m->call == EVENT_CALL_POST ? 1 : e->count;
         m->flying = true;
         return m->call;
     }
-    *ret_wake_ns = m->sweep_ns;
     return EVENT_CALL_NONE;
 }
 
@@ -258,17 +297,18 @@ enum event_call event_machine_next(struct event_machine *m, int64_t now_ns, stru
 
 static enum event_news accepted(struct event_machine *m, int64_t now_ns)
 {
-    uint32_t i = event_dequeue(m);
+    uint32_t i = dequeue(m);
     struct entry *e = &m->entries[i];
     bool was_silent = m->silence[m->call].known;
 
-    observe(m, e->event.reason, m->call == EVENT_CALL_POST ? EVENT_POSTED : EVENT_COUNTED);
-    m->failures = 0;
+    observe(m, e->reason, m->call == EVENT_CALL_POST ? EVENT_POSTED : EVENT_COUNTED);
     m->silence[m->call].known = false;
+    free(e->body);
+    e->body = NULL;
     e->told = m->sent_count;
     e->told_ns = now_ns;
-    if (e->told == 1 && e->count > 1) { /* happened again meanwhile */
-        event_enqueue(m, i);
+    if (e->count > e->told && (e->told == 1 || m->hurry)) { /* happened again meanwhile */
+        enqueue(m, i);
     }
     return was_silent ? EVENT_NEWS_ALLOWED : EVENT_NEWS_NONE;
 }
@@ -279,7 +319,6 @@ static enum event_news forbidden(struct event_machine *m, int64_t now_ns)
 
     m->silence[m->call].until_ns = now_ns + EVENT_SILENCE_MS * MS;
     m->silence[m->call].known = true;
-    m->failures = 0;
     lose_first(m, EVENT_FORBIDDEN, true);
     return was_known ? EVENT_NEWS_NONE : EVENT_NEWS_FORBIDDEN;
 }
@@ -289,25 +328,13 @@ static enum event_news rejected(struct event_machine *m)
     bool was_known = m->was_rejected;
 
     m->was_rejected = true;
-    m->failures = 0;
     lose_first(m, EVENT_REJECTED, false);
     return was_known ? EVENT_NEWS_NONE : EVENT_NEWS_REJECTED;
-}
-
-/* The Event has expired: a new one takes its place, with another name, because deleted names may
- * still be remembered by somebody who watches. */
-static void renew(struct event_machine *m)
-{
-    struct entry *e = &m->entries[m->first];
-
-    e->told = 0;
-    event_name(e->event.regarding.name, rng_u64(&m->rng), e->name);
 }
 
 static void unanswered(struct event_machine *m, const struct event_answer *a, int64_t now_ns)
 {
     int64_t pause_ms = EVENT_PAUSE_MAX_MS;
-    struct entry *e = &m->entries[m->first];
 
     if (m->hurry) {
         event_machine_abandon(m);
@@ -317,56 +344,56 @@ static void unanswered(struct event_machine *m, const struct event_answer *a, in
         pause_ms = EVENT_PAUSE_MIN_MS << m->failures;
         m->failures++;
     }
-    pause_ms = pause_ms > EVENT_PAUSE_MAX_MS ? EVENT_PAUSE_MAX_MS : pause_ms;
     pause_ms += (int64_t)rng_below(&m->rng, (uint64_t)pause_ms);
     pause_ms = later(pause_ms, a->retry_after_ms < EVENT_SILENCE_MS ? a->retry_after_ms : EVENT_SILENCE_MS);
     m->pause_until_ns = now_ns + pause_ms * MS;
-    if (++e->tries >= EVENT_TRIES_MAX) {
+    if (++first_queued(m)->tries >= EVENT_TRIES_MAX) {
         lose_first(m, EVENT_GAVE_UP, true);
     }
 }
 
 enum event_news event_machine_replied(struct event_machine *m, const struct event_answer *a, int64_t now_ns)
 {
-    BUG_ON(!m->flying || m->first == EVENT_NONE);
+    BUG_ON(!m->flying || m->queued_n == 0);
     m->flying = false;
-    switch (a->reply) {
-    case EVENT_REPLY_ACCEPTED:
-        return accepted(m, now_ns);
-    case EVENT_REPLY_GONE:
-        if (m->call == EVENT_CALL_PATCH) {
-            renew(m);
-            return EVENT_NEWS_NONE;
-        }
-        return rejected(m);
-    case EVENT_REPLY_FORBIDDEN:
-        return forbidden(m, now_ns);
-    case EVENT_REPLY_REJECTED:
-        return rejected(m);
-    case EVENT_REPLY_RETRY:
-    case EVENT_REPLY__MAX:
+    if (a->reply == EVENT_REPLY_RETRY) {
         unanswered(m, a, now_ns);
-        break;
+        return EVENT_NEWS_NONE;
     }
-    return EVENT_NEWS_NONE;
+    m->failures = 0;
+    if (a->reply == EVENT_REPLY_ACCEPTED) {
+        return accepted(m, now_ns);
+    }
+    if (a->reply == EVENT_REPLY_FORBIDDEN) {
+        return forbidden(m, now_ns);
+    }
+    if (a->reply == EVENT_REPLY_GONE && m->call == EVENT_CALL_PATCH) {
+        drop_entry(m, dequeue(m)); /* it has expired; if it happens again, that is a new Event */
+        return EVENT_NEWS_NONE;
+    }
+    return rejected(m);
 }
 
 void event_machine_hurry(struct event_machine *m)
 {
     m->hurry = true;
-    m->sweep_ns = INT64_MIN;
-    m->pause_until_ns = INT64_MIN;
+    m->pause_until_ns = 0;
+    for (uint32_t i = 0; i < m->entry_n && m->queued_n < EVENT_PENDING_MAX; i++) {
+        if (!m->entries[i].queued && m->entries[i].count > m->entries[i].told) {
+            enqueue(m, i);
+        }
+    }
 }
 
 bool event_machine_is_idle(const struct event_machine *m)
 {
-    return m->first == EVENT_NONE && !(m->hurry && m->sweep_ns == INT64_MIN);
+    return m->queued_n == 0;
 }
 
 void event_machine_abandon(struct event_machine *m)
 {
     m->flying = false;
-    while (m->first != EVENT_NONE) {
+    while (m->queued_n > 0) {
         lose_first(m, EVENT_GAVE_UP, true);
     }
 }

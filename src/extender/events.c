@@ -35,14 +35,17 @@ struct events {
     int http_status; /* of the answer; 0: none */
 };
 
-static void lock(struct events *e)
+const char *event_outcome_name(enum event_outcome f)
 {
-    mutex_lock(&e->lock);
-}
+    static const char *const names[EVENT_OUTCOME__MAX] = {
+        [EVENT_POSTED] = "posted",       [EVENT_COUNTED] = "counted",       [EVENT_REPEATED] = "repeated",
+        [EVENT_LIMITED] = "limited",     [EVENT_QUEUE_FULL] = "queue_full", [EVENT_SILENCED] = "silenced",
+        [EVENT_FORBIDDEN] = "forbidden", [EVENT_REJECTED] = "rejected",     [EVENT_GAVE_UP] = "gave_up",
+        [EVENT_NOWHERE] = "nowhere",
+    };
 
-static void unlock(struct events *e)
-{
-    mutex_unlock(&e->lock);
+    BUG_ON((unsigned)f >= EVENT_OUTCOME__MAX);
+    return names[f];
 }
 
 /* ---- recording ---- */
@@ -58,7 +61,7 @@ void events_record(struct events *e, const struct event *event)
     if (own.regarding.kind == EVENT_OBJECT_SELF) {
         own.regarding = e->options.self;
     }
-    lock(e);
+    mutex_lock(&e->lock);
     if (e->stopping) {
         lost = EVENT_SILENCED;
     } else if (own.regarding.kind == EVENT_OBJECT_NONE) {
@@ -67,7 +70,7 @@ void events_record(struct events *e, const struct event *event)
         event_machine_record(e->machine, &own, clock_mono_ns(e->clock), clock_wall_ms(e->clock));
         condvar_signal(&e->wake);
     }
-    unlock(e);
+    mutex_unlock(&e->lock);
     if (lost != EVENT_OUTCOME__MAX && e->options.observe != NULL) {
         e->options.observe(e->options.observe_ctx, own.reason, lost);
     }
@@ -75,21 +78,16 @@ void events_record(struct events *e, const struct event *event)
 
 /* ---- the thread ---- */
 
-static void wait_until(struct events *e, int64_t at_ns)
-{
-    (void)condvar_wait_until(&e->wake, &e->lock, at_ns); /* looks again either way */
-}
-
 static void answered(void *ctx, const struct kube_response *response)
 {
     struct events *e = ctx;
 
-    lock(e);
+    mutex_lock(&e->lock);
     e->busy = false;
     e->answer = event_classify(&response->outcome, response->body);
     e->http_status = response->outcome.http_status;
     condvar_signal(&e->wake);
-    unlock(e);
+    mutex_unlock(&e->lock);
 }
 
 static bool is_over(const struct events *e)
@@ -143,27 +141,28 @@ static void *post_main(void *arg)
 {
     struct events *e = arg;
 
-    lock(e);
+    mutex_lock(&e->lock);
     while (!is_over(e)) {
         int64_t wake_ns;
         enum event_call call = event_machine_next(e->machine, clock_mono_ns(e->clock), &e->path, &e->body, &wake_ns);
 
         if (call == EVENT_CALL_NONE) {
             if (!is_over(e)) {
-                wait_until(e, e->stopping && e->deadline_ns < wake_ns ? e->deadline_ns : wake_ns);
+                (void)condvar_wait_until(&e->wake, &e->lock,
+                                         e->stopping && e->deadline_ns < wake_ns ? e->deadline_ns : wake_ns);
             }
             continue;
         }
         submit(e, call);
         while (e->busy && !(e->stopping && clock_mono_ns(e->clock) >= e->deadline_ns)) {
-            wait_until(e, e->stopping ? e->deadline_ns : INT64_MAX);
+            (void)condvar_wait_until(&e->wake, &e->lock, e->stopping ? e->deadline_ns : INT64_MAX);
         }
         if (!e->busy) {
             notify_events(e, event_machine_replied(e->machine, &e->answer, clock_mono_ns(e->clock)));
         }
     }
     event_machine_abandon(e->machine);
-    unlock(e);
+    mutex_unlock(&e->lock);
     return NULL;
 }
 
@@ -181,12 +180,6 @@ static void copy_options(struct events *e, const struct events_options *o)
     self->namespace_ = arena_str(&e->texts, o->self.namespace_);
     self->name = arena_str(&e->texts, o->self.name);
     self->uid = arena_str(&e->texts, o->self.uid);
-}
-
-static void set_up_lock(struct events *e)
-{
-    mutex_init(&e->lock, "events");
-    condvar_init(&e->wake, "events wake");
 }
 
 static void dispose(struct events *e)
@@ -222,7 +215,8 @@ int events_new(struct kube_client *client, const struct clock *clock, const stru
     strbuf_init(&e->body, EVENT_BODY_MAX);
     machine.instance = e->options.instance;
     e->machine = event_machine_new(&machine);
-    set_up_lock(e);
+    mutex_init(&e->lock, "events");
+    condvar_init(&e->wake, "events wake");
     rc = thread_start(&e->thread, "events", post_main, e, reterr);
     if (rc != 0) {
         dispose(e);
@@ -237,12 +231,12 @@ void events_stop(struct events *e, int64_t deadline_ms)
     if (e == NULL || e->joined) {
         return;
     }
-    lock(e);
+    mutex_lock(&e->lock);
     e->stopping = true;
     e->deadline_ns = clock_mono_ns(e->clock) + deadline_ms * 1000000;
     event_machine_hurry(e->machine);
     condvar_signal(&e->wake);
-    unlock(e);
+    mutex_unlock(&e->lock);
     thread_join(&e->thread);
     e->joined = true;
 }

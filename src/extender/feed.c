@@ -85,8 +85,7 @@ static void name_it(struct feed *f, const struct kube_object *o, const char *how
 static int take_unusable(struct feed *f, const struct kube_object *o, const struct err *cause, struct err *reterr)
 {
     name_it(f, o, "An object of the cluster cannot be read; it counts for the most that it could be", cause->msg);
-    return o->pod != NULL ? ingest_pod_unusable(&f->rules->ingest, o->pod, reterr)
-                          : ingest_node_unusable(&f->rules->ingest, o->node, reterr);
+    return ingest_unusable(&f->rules->ingest, o, reterr);
 }
 
 static void take_note(struct feed *f, const struct kube_object *o)
@@ -105,10 +104,8 @@ static void object(void *ctx, const struct kube_object *o)
 {
     struct feed *f = ctx;
     struct err why, again;
-    int rc = o->pod != NULL ? ingest_pod(&f->rules->ingest, &f->arena, o->pod, &why)
-                            : ingest_node(&f->rules->ingest, &f->arena, o->node, &why);
 
-    if (rc == 0) {
+    if (ingest_object(&f->rules->ingest, &f->arena, o, &why) == 0) {
         take_note(f, o);
     } else if (take_unusable(f, o, &why, &again) != 0) {
         fail(f, o, &again);
@@ -116,21 +113,15 @@ static void object(void *ctx, const struct kube_object *o)
     arena_reset(&f->arena);
 }
 
-static void gone(struct feed *f, const struct kube_object *o)
-{
-    struct err why;
-    int rc = o->pod != NULL ? ingest_pod_gone(&f->rules->ingest, o->pod->uid, &why)
-                            : ingest_node_gone(&f->rules->ingest, o->node->name, &why);
-
-    unreadable_clear(f->unreadable, o);
-    if (rc != 0) {
-        fail(f, o, &why);
-    }
-}
-
 static void deleted(void *ctx, const struct kube_object *o)
 {
-    gone(ctx, o);
+    struct feed *f = ctx;
+    struct err why;
+
+    unreadable_clear(f->unreadable, o);
+    if (ingest_gone(&f->rules->ingest, o, &why) != 0) {
+        fail(f, o, &why);
+    }
 }
 
 static void unusable(void *ctx, const struct kube_object *o, bool is_gone, const struct err *why)
@@ -139,7 +130,7 @@ static void unusable(void *ctx, const struct kube_object *o, bool is_gone, const
     struct err again;
 
     if (is_gone) {
-        gone(f, o);
+        deleted(f, o);
     } else if (take_unusable(f, o, why, &again) != 0) {
         fail(f, o, &again);
     }

@@ -85,38 +85,47 @@ static bool read_record(const struct ingest *in, struct arena *a, const struct p
     return true;
 }
 
-int ingest_read_pod(const struct ingest *in, struct arena *a, const struct pod *pod, struct ingest_fact *ret,
-                    struct err *reterr)
+/* What is known of every pod that has a uid. */
+static struct ledger_op pod_op(const struct pod *pod, const struct demand *demand)
 {
-    const struct str *text = kv_find(pod->annotations, STR(ASSIGNMENT_KEY));
-    const struct str *record = text != NULL && text->n > 0 ? text : NULL; /* overwritten with nothing: none */
-
     if (pod_is_terminal(pod)) {
-        ret->op = (struct ledger_op){.kind = LEDGER_POD_GONE, .name = pod->uid};
-        return 0;
+        return (struct ledger_op){.kind = LEDGER_POD_GONE, .name = pod->uid};
     }
-    ret->op = (struct ledger_op){
+    return (struct ledger_op){
         .kind = LEDGER_POD_OBSERVED,
         .pod = {.uid = pod->uid,
                 .namespace_ = pod->namespace_,
                 .name = pod->name,
                 .node_name = pod->node_name,
-                .nominated_node = pod->nominated_node_name,
                 .version = pod_version(pod),
                 .deleting = pod->deleting,
                 .created_ms = pod->created_ms,
-                .priority = pod->priority,
-                .claims_record = record != NULL && pod->node_name.n == 0,
-                .annotation_bytes = binding_kept_bytes(pod->annotations, (struct kv_list){0}),
-                .init_containers = pod->init_containers,
-                .init_container_n = pod->init_container_n,
-                .tolerations = pod->tolerations,
-                .toleration_n = pod->toleration_n,
-                .demand = &ret->demand},
+                .demand = demand},
     };
+}
+
+static int read_pod(const struct ingest *in, struct arena *a, const struct pod *pod, struct ingest_fact *ret,
+                    struct err *reterr)
+{
+    const struct str *text = kv_find(pod->annotations, STR(ASSIGNMENT_KEY));
+    const struct str *record = text != NULL && text->n > 0 ? text : NULL; /* overwritten with nothing: none */
+    struct ledger_pod_fact *f = &ret->op.pod;
+
+    ret->op = pod_op(pod, &ret->demand);
+    if (ret->op.kind == LEDGER_POD_GONE) {
+        return 0;
+    }
+    f->nominated_node = pod->nominated_node_name;
+    f->priority = pod->priority;
+    f->claims_record = record != NULL && pod->node_name.n == 0;
+    f->annotation_bytes = binding_kept_bytes(pod->annotations, (struct kv_list){0});
+    f->init_containers = pod->init_containers;
+    f->init_container_n = pod->init_container_n;
+    f->tolerations = pod->tolerations;
+    f->toleration_n = pod->toleration_n;
     if (!dialect_demand(in->policy, pod, a, &ret->demand) ||
-        !dialect_label_hashes(pod, a, &ret->op.pod.label_hashes, &ret->op.pod.label_n) ||
-        (pod->node_name.n == 0 && !dialect_leftovers(pod->annotations, a, &ret->op.pod.leftovers))) {
+        !dialect_label_hashes(pod, a, &f->label_hashes, &f->label_n) ||
+        (pod->node_name.n == 0 && !dialect_leftovers(pod->annotations, a, &f->leftovers))) {
         return arena_full(reterr, "pod", pod->name);
     }
     /* A record on a pod that is not bound is somebody's text, not a decision. */
@@ -126,31 +135,17 @@ int ingest_read_pod(const struct ingest *in, struct arena *a, const struct pod *
     return 0;
 }
 
-int ingest_read_pod_unusable(const struct pod *pod, struct ingest_fact *ret, struct err *reterr)
+static int read_pod_unusable(const struct pod *pod, struct ingest_fact *ret, struct err *reterr)
 {
     if (pod->uid.n == 0) {
         return err_set(reterr, ERR_INVALID, "a pod without a readable uid");
     }
-    if (pod_is_terminal(pod)) {
-        ret->op = (struct ledger_op){.kind = LEDGER_POD_GONE, .name = pod->uid};
-        return 0;
-    }
     ret->demand = (struct demand){.defect = DEMAND_TOO_LARGE, .dialect = ""};
-    ret->op = (struct ledger_op){
-        .kind = LEDGER_POD_OBSERVED,
-        .pod = {.uid = pod->uid,
-                .namespace_ = pod->namespace_,
-                .name = pod->name,
-                .node_name = pod->node_name,
-                .version = pod_version(pod),
-                .deleting = pod->deleting,
-                .created_ms = pod->created_ms,
-                .demand = &ret->demand},
-    };
+    ret->op = pod_op(pod, &ret->demand);
     return 0;
 }
 
-int ingest_read_node(const struct ingest *in, struct arena *a, const struct node *node, struct ingest_fact *ret,
+static int read_node(const struct ingest *in, struct arena *a, const struct node *node, struct ingest_fact *ret,
                      struct err *reterr)
 {
     ret->op = (struct ledger_op){
@@ -174,7 +169,7 @@ int ingest_read_node(const struct ingest *in, struct arena *a, const struct node
     return 0;
 }
 
-int ingest_read_node_unusable(const struct node *node, struct ingest_fact *ret, struct err *reterr)
+static int read_node_unusable(const struct node *node, struct ingest_fact *ret, struct err *reterr)
 {
     if (node->name.n == 0) {
         return err_set(reterr, ERR_INVALID, "a node without a readable name");
@@ -188,6 +183,22 @@ int ingest_read_node_unusable(const struct node *node, struct ingest_fact *ret, 
                  .note = "the Node object cannot be read: see the log"},
     };
     return 0;
+}
+
+static int read_unusable(const struct kube_object *o, struct ingest_fact *ret, struct err *reterr)
+{
+    return o->pod != NULL ? read_pod_unusable(o->pod, ret, reterr) : read_node_unusable(o->node, ret, reterr);
+}
+
+int ingest_read(const struct ingest *in, struct arena *a, const struct kube_object *o, bool usable,
+                struct ingest_fact *ret, struct err *reterr)
+{
+    int rc = -ERR_INVALID;
+
+    if (usable) {
+        rc = o->pod != NULL ? read_pod(in, a, o->pod, ret, reterr) : read_node(in, a, o->node, ret, reterr);
+    }
+    return rc == 0 ? 0 : read_unusable(o, ret, reterr);
 }
 
 /* ---- reading and applying ---- */
@@ -210,45 +221,36 @@ static int apply_fact(const struct ingest *in, struct ingest_fact *f, struct err
 int ingest_pod(const struct ingest *in, struct arena *a, const struct pod *pod, struct err *reterr)
 {
     struct ingest_fact f;
-    int rc = ingest_read_pod(in, a, pod, &f, reterr);
+    int rc = read_pod(in, a, pod, &f, reterr);
 
     return rc == 0 ? apply_fact(in, &f, reterr) : rc;
-}
-
-int ingest_pod_gone(const struct ingest *in, struct str uid, struct err *reterr)
-{
-    struct ingest_fact f = {.op = {.kind = LEDGER_POD_GONE, .name = uid}};
-
-    return apply_fact(in, &f, reterr);
 }
 
 int ingest_node(const struct ingest *in, struct arena *a, const struct node *node, struct err *reterr)
 {
     struct ingest_fact f;
-    int rc = ingest_read_node(in, a, node, &f, reterr);
+    int rc = read_node(in, a, node, &f, reterr);
 
     return rc == 0 ? apply_fact(in, &f, reterr) : rc;
 }
 
-int ingest_node_gone(const struct ingest *in, struct str name, struct err *reterr)
+int ingest_object(const struct ingest *in, struct arena *a, const struct kube_object *o, struct err *reterr)
 {
-    struct ingest_fact f = {.op = {.kind = LEDGER_NODE_GONE, .name = name}};
+    return o->pod != NULL ? ingest_pod(in, a, o->pod, reterr) : ingest_node(in, a, o->node, reterr);
+}
+
+int ingest_unusable(const struct ingest *in, const struct kube_object *o, struct err *reterr)
+{
+    struct ingest_fact f;
+    int rc = read_unusable(o, &f, reterr);
+
+    return rc == 0 ? apply_fact(in, &f, reterr) : rc;
+}
+
+int ingest_gone(const struct ingest *in, const struct kube_object *o, struct err *reterr)
+{
+    struct ingest_fact f = {.op = o->pod != NULL ? (struct ledger_op){.kind = LEDGER_POD_GONE, .name = o->pod->uid}
+                                                 : (struct ledger_op){.kind = LEDGER_NODE_GONE, .name = o->node->name}};
 
     return apply_fact(in, &f, reterr);
-}
-
-int ingest_pod_unusable(const struct ingest *in, const struct pod *pod, struct err *reterr)
-{
-    struct ingest_fact f;
-    int rc = ingest_read_pod_unusable(pod, &f, reterr);
-
-    return rc == 0 ? apply_fact(in, &f, reterr) : rc;
-}
-
-int ingest_node_unusable(const struct ingest *in, const struct node *node, struct err *reterr)
-{
-    struct ingest_fact f;
-    int rc = ingest_read_node_unusable(node, &f, reterr);
-
-    return rc == 0 ? apply_fact(in, &f, reterr) : rc;
 }

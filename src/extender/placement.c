@@ -84,15 +84,21 @@ static int too_large(struct err *reterr)
     return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
 }
 
-/* The pod as decisions see it, read once for all of a call. */
-static bool read_pod(const struct placement_context *c, struct arena *a, const struct pod *pod, struct view_pod *ret)
+/* The pod as decisions see it, read once for all of a call; an error while it cannot be decided about. */
+static int read_pod(const struct placement_context *c, struct arena *a, const struct pod *pod, struct view_pod *ret,
+                    struct err *reterr)
 {
-    struct demand *demand = ARENA_ARRAY(a, 1, struct demand);
+    struct demand *demand = ARENA_NEW(a, struct demand);
+    const char *not_ready;
 
     *ret =
         (struct view_pod){.uid = pod->uid, .namespace_ = pod->namespace_, .priority = pod->priority, .demand = demand};
-    return demand != NULL && dialect_demand(c->policy, pod, a, demand) &&
-           dialect_label_hashes(pod, a, &ret->label_hashes, &ret->label_n);
+    if (demand == NULL || !dialect_demand(c->policy, pod, a, demand) ||
+        !dialect_label_hashes(pod, a, &ret->label_hashes, &ret->label_n)) {
+        return too_large(reterr);
+    }
+    not_ready = demand_is_empty(demand) ? store_not_open(c->store) : store_not_ready(c->store);
+    return not_ready != NULL ? err_set(reterr, ERR_UNAVAILABLE, "%s", not_ready) : 0;
 }
 
 /* One decision: demand, tentatives, a verdict and a score per name. Leaves ret->results NULL when the pod asks for
@@ -102,19 +108,11 @@ static int decide(const struct placement_context *c, struct arena *a, const stru
 {
     const struct pack_tentative *tentatives;
     size_t tentative_n;
-    const char *not_ready;
-    int rc;
+    int rc = read_pod(c, a, pod, ret_pod, reterr);
 
     *ret = (struct store_pack_answer){0};
-    if (!read_pod(c, a, pod, ret_pod)) {
-        return too_large(reterr);
-    }
-    not_ready = demand_is_empty(ret_pod->demand) ? store_not_open(c->store) : store_not_ready(c->store);
-    if (not_ready != NULL) {
-        return err_set(reterr, ERR_UNAVAILABLE, "%s", not_ready);
-    }
-    if (demand_is_empty(ret_pod->demand) || ret_pod->demand->defect != DEMAND_OK) {
-        return 0;
+    if (rc != 0 || demand_is_empty(ret_pod->demand) || ret_pod->demand->defect != DEMAND_OK) {
+        return rc;
     }
     rc = store_tentatives(c->store, a, pod->uid, &tentatives, &tentative_n, reterr);
     return rc != 0 ? rc
@@ -253,4 +251,35 @@ int placement_prioritize(const struct placement_context *c, struct arena *a, con
     }
     *ret = (struct prioritize_result){answer.results, points, answer.n};
     return 0;
+}
+
+int placement_preempt(const struct placement_context *c, struct arena *a, const struct pod *pod,
+                      struct preempt_node *nodes, size_t n, size_t *ret_n, struct err *reterr)
+{
+    struct view_pod asking;
+    int rc = read_pod(c, a, pod, &asking, reterr);
+    size_t kept = 0;
+
+    for (size_t i = 0; rc == 0 && i < n && asking.demand->defect == DEMAND_OK; i++) {
+        struct preempt_node node = nodes[i];
+        const struct preempt_request r = {.node_name = node.name,
+                                          .uid = asking.uid,
+                                          .namespace_ = asking.namespace_,
+                                          .priority = asking.priority,
+                                          .demand = asking.demand,
+                                          .label_hashes = asking.label_hashes,
+                                          .label_n = asking.label_n,
+                                          .device_strategy = c->plans.rest.params.device_strategy,
+                                          .victims = node.victims,
+                                          .victim_n = node.victim_n};
+
+        if (demand_is_empty(asking.demand) || store_preempt(c->store, a, &r, &node.victims, &node.victim_n)) {
+            nodes[kept++] = node;
+        }
+    }
+    if (rc == 0 && a->overflowed) {
+        return too_large(reterr);
+    }
+    *ret_n = kept;
+    return rc;
 }

@@ -85,24 +85,24 @@ void policy_set_free(struct policy_set *b)
     free(b);
 }
 
-const struct rules *policy_set_take(struct policy_set *b)
+static const struct rules *take(struct policy_set *b, bool newest)
 {
     const struct rules *r;
 
     mutex_lock(&b->lock);
-    r = rules_ref(b->current);
+    r = rules_ref(newest && b->announced != NULL ? b->announced : b->current);
     mutex_unlock(&b->lock);
     return r;
 }
 
+const struct rules *policy_set_take(struct policy_set *b)
+{
+    return take(b, false);
+}
+
 const struct rules *policy_set_take_newest(struct policy_set *b)
 {
-    const struct rules *r;
-
-    mutex_lock(&b->lock);
-    r = rules_ref(b->announced != NULL ? b->announced : b->current);
-    mutex_unlock(&b->lock);
-    return r;
+    return take(b, true);
 }
 
 void policy_set_publish(struct policy_set *b, const struct rules *next)

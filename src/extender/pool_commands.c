@@ -12,12 +12,10 @@
 #define NS_PER_MS INT64_C(1000000)
 
 struct pool {
-    char *name;
-    char **argv; /* the command, name, state, NULL; strings are its own */
-    size_t argc; /* without the two */
+    char **argv; /* make_argv() */
+    size_t argc;
     int32_t timeout_ms;
     enum node_pool_state wanted;
-    uint64_t turn; /* counts changes of `wanted` and of the command: a run belongs to one */
     enum pool_command_result result;
     uint32_t tries;
     int64_t at_ms;
@@ -34,6 +32,7 @@ struct pool_commands {
     atomic_bool stopping;
     struct pool *pools;
     size_t pool_n;
+    char **running; /* the argv that the thread uses without the lock; it frees what no pool has any more */
 };
 
 const char *pool_command_result_name(enum pool_command_result r)
@@ -45,16 +44,6 @@ const char *pool_command_result_name(enum pool_command_result r)
     return names[r];
 }
 
-static void lock(struct pool_commands *c)
-{
-    mutex_lock(&c->lock);
-}
-
-static void unlock(struct pool_commands *c)
-{
-    mutex_unlock(&c->lock);
-}
-
 /* Intervals are real, whatever the clock of the options shows: conditions wait by it. */
 static int64_t now_ns(void)
 {
@@ -63,34 +52,28 @@ static int64_t now_ns(void)
 
 /* ---- pools ---- */
 
-static void free_argv(char **argv)
+static const char *name_of(const struct pool *p)
 {
-    for (size_t i = 0; argv[i] != NULL; i++) {
-        free(argv[i]);
+    return p->argv[p->argc - 2];
+}
+
+/* The command, the name of its pool, the state, NULL: one block with the strings behind the pointers. */
+static char **make_argv(const struct node_pool *command, struct str state, size_t *ret_n)
+{
+    const size_t n = command->command_n + 2;
+    size_t bytes = (n + 1) * sizeof(char *) + command->name.n + 1 + state.n + 1;
+    char **argv, *at;
+
+    for (size_t i = 0; i < command->command_n; i++) {
+        bytes += command->command[i].n + 1;
     }
-    free(argv);
-}
-
-static void pool_fini(struct pool *p)
-{
-    free_argv(p->argv);
-    free(p->name);
-}
-
-static const char *state_name(enum node_pool_state s)
-{
-    return s == NODE_POOL_OPEN ? "open" : "closed";
-}
-
-static char **make_argv(const struct node_pool *pool, const char *state)
-{
-    char **argv = xcalloc(pool->command_n + 3, sizeof(*argv));
-
-    for (size_t i = 0; i < pool->command_n; i++) {
-        argv[i] = str_dup(pool->command[i]);
+    argv = xcalloc(1, bytes);
+    at = (char *)(argv + n + 1);
+    for (size_t i = 0; i < n; i++, at++) { /* a 0 is left behind each */
+        argv[i] = at;
+        (void)str_put(&at, i < command->command_n ? command->command[i] : i + 1 < n ? command->name : state);
     }
-    argv[pool->command_n] = str_dup(pool->name);
-    argv[pool->command_n + 1] = str_dup(str_of(state));
+    *ret_n = n;
     return argv;
 }
 
@@ -107,7 +90,7 @@ static bool same_argv(char **a, char **b)
 static struct pool *find_pool(struct pool_commands *c, struct str name)
 {
     for (size_t i = 0; i < c->pool_n; i++) {
-        if (str_eq_cstr(name, c->pools[i].name)) {
+        if (str_eq_cstr(name, name_of(&c->pools[i]))) {
             return &c->pools[i];
         }
     }
@@ -126,37 +109,39 @@ static const struct node_pool *last_with_command(const struct policy *p, struct 
     return last;
 }
 
+/* Under the lock. */
+static void drop_argv(struct pool_commands *c, char **argv)
+{
+    if (argv != c->running) {
+        free(argv);
+    }
+}
+
 /* `entry` is the last one of its name. */
 static void take_pool(struct pool_commands *c, const struct policy *p, const struct node_pool *entry)
 {
     const struct node_pool *command = last_with_command(p, entry->name);
     struct pool *pool = find_pool(c, entry->name);
+    size_t argc;
     char **argv;
 
     if (command == NULL) {
         return;
     }
-    argv = make_argv(command, state_name(entry->state));
+    argv = make_argv(command, entry->state == NODE_POOL_OPEN ? STR("open") : STR("closed"), &argc);
     if (pool == NULL) {
         c->pools = xreallocarray(c->pools, c->pool_n + 1, sizeof(*c->pools));
         pool = &c->pools[c->pool_n++];
-        *pool = (struct pool){.name = str_dup(entry->name), .argv = xcalloc(1, sizeof(*argv))};
+        *pool = (struct pool){.argv = NULL};
+    }
+    if (pool->argv != NULL && same_argv(pool->argv, argv)) {
+        free(argv);
+    } else {
+        drop_argv(c, pool->argv);
+        *pool = (struct pool){.argv = argv, .argc = argc, .wanted = entry->state};
     }
     pool->kept = true;
     pool->timeout_ms = command->timeout_ms;
-    if (same_argv(pool->argv, argv)) {
-        free_argv(argv);
-        return;
-    }
-    free_argv(pool->argv);
-    pool->argv = argv;
-    pool->wanted = entry->state;
-    pool->turn++;
-    pool->result = POOL_COMMAND_WAITING;
-    pool->tries = 0;
-    pool->at_ms = 0;
-    pool->not_before_ns = 0;
-    pool->error[0] = '\0';
 }
 
 static bool is_last_of_its_name(const struct policy *p, size_t i)
@@ -177,7 +162,7 @@ static void drop_others(struct pool_commands *c)
         if (c->pools[i].kept) {
             c->pools[kept++] = c->pools[i];
         } else {
-            pool_fini(&c->pools[i]);
+            drop_argv(c, c->pools[i].argv);
         }
     }
     c->pool_n = kept;
@@ -185,7 +170,7 @@ static void drop_others(struct pool_commands *c)
 
 void pool_commands_set(struct pool_commands *c, const struct policy *p)
 {
-    lock(c);
+    mutex_lock(&c->lock);
     for (size_t i = 0; i < c->pool_n; i++) {
         c->pools[i].kept = false;
     }
@@ -196,25 +181,17 @@ void pool_commands_set(struct pool_commands *c, const struct policy *p)
     }
     drop_others(c);
     condvar_signal(&c->changed);
-    unlock(c);
+    mutex_unlock(&c->lock);
 }
 
 /* ---- runs ---- */
 
-/* What a run needs, apart from the pools, which may change under it. */
-struct job {
-    char *name;
-    char **argv;
-    int32_t timeout_ms;
-    uint64_t turn;
-};
-
-/* The first pool that is due, or NULL and when the next one is (0: none). */
+/* The first pool that is due, or NULL and when the next one is (INT64_MAX: none). */
 static struct pool *next_due(struct pool_commands *c, int64_t *ret_at_ns)
 {
     int64_t now = now_ns();
 
-    *ret_at_ns = 0;
+    *ret_at_ns = INT64_MAX;
     for (size_t i = 0; i < c->pool_n; i++) {
         struct pool *p = &c->pools[i];
 
@@ -224,33 +201,18 @@ static struct pool *next_due(struct pool_commands *c, int64_t *ret_at_ns)
         if (p->not_before_ns <= now) {
             return p;
         }
-        if (*ret_at_ns == 0 || p->not_before_ns < *ret_at_ns) {
+        if (p->not_before_ns < *ret_at_ns) {
             *ret_at_ns = p->not_before_ns;
         }
     }
     return NULL;
 }
 
-static struct job make_job(const struct pool *p)
+static int run_command(struct pool_commands *c, char **argv, int32_t timeout_ms, struct err *reterr)
 {
-    size_t n = 0;
-    struct job j = {.name = str_dup(str_of(p->name)), .timeout_ms = p->timeout_ms, .turn = p->turn};
-
-    while (p->argv[n] != NULL) {
-        n++;
-    }
-    j.argv = xcalloc(n + 1, sizeof(*j.argv));
-    for (size_t i = 0; i < n; i++) {
-        j.argv[i] = str_dup(str_of(p->argv[i]));
-    }
-    return j;
-}
-
-static int run_command(struct pool_commands *c, const struct job *j, struct err *reterr)
-{
-    const struct child child = {.argv = j->argv, .output_max = POOL_OUTPUT_MAX};
+    const struct child child = {.argv = argv, .output_max = POOL_OUTPUT_MAX};
     struct child_end end;
-    int rc = child_run(&child, j->timeout_ms, &c->stopping, &end, reterr);
+    int rc = child_run(&child, timeout_ms, &c->stopping, &end, reterr);
 
     if (rc == 0) {
         rc = child_end_judge(&end, reterr);
@@ -270,68 +232,67 @@ static int64_t pause_ns(const struct pool_commands *c, uint32_t tries)
 }
 
 /* Under the lock. Of a pool that has changed meanwhile the outcome says nothing. */
-static void note(struct pool_commands *c, const struct job *j, int r, const struct err *err)
+static void note(struct pool_commands *c, char **argv, int rc, const struct err *err)
 {
-    struct pool *p = find_pool(c, str_of(j->name));
+    c->running = NULL;
+    for (size_t i = 0; i < c->pool_n; i++) {
+        struct pool *p = &c->pools[i];
 
-    if (p == NULL || p->turn != j->turn) {
-        return;
+        if (p->argv == argv) {
+            p->tries++;
+            p->at_ms = clock_wall_ms(c->o.clock);
+            p->result = rc == 0 ? POOL_COMMAND_OK : POOL_COMMAND_FAILED;
+            p->not_before_ns = now_ns() + pause_ns(c, p->tries);
+            snprintf(p->error, sizeof(p->error), "%s", rc == 0 ? "" : err->msg);
+            return;
+        }
     }
-    p->tries++;
-    p->at_ms = clock_wall_ms(c->o.clock);
-    p->result = r == 0 ? POOL_COMMAND_OK : POOL_COMMAND_FAILED;
-    p->not_before_ns = now_ns() + pause_ns(c, p->tries);
-    snprintf(p->error, sizeof(p->error), "%s", r == 0 ? "" : err->msg);
+    free(argv);
 }
 
-static void work(struct pool_commands *c, struct pool *p)
+static void work(struct pool_commands *c, const struct pool *p)
 {
-    struct job j = make_job(p);
+    const char *name = name_of(p), *state = p->argv[p->argc - 1];
+    char **argv = p->argv;
+    const int32_t timeout_ms = p->timeout_ms;
     struct err err = {.code = ERR_OK};
-    size_t state = 0;
     int rc;
 
-    while (j.argv[state + 1] != NULL) {
-        state++;
-    }
-    unlock(c);
-    LOG_INFO(c->o.log, "Running the command of a node pool", LOG_CSTR("pool", j.name), LOG_CSTR("state", j.argv[state]),
-             LOG_CSTR("command", j.argv[0]));
-    rc = run_command(c, &j, &err);
+    c->running = argv;
+    mutex_unlock(&c->lock);
+    LOG_INFO(c->o.log, "Running the command of a node pool", LOG_CSTR("pool", name), LOG_CSTR("state", state),
+             LOG_CSTR("command", argv[0]));
+    rc = run_command(c, argv, timeout_ms, &err);
     if (rc == 0) {
-        LOG_INFO(c->o.log, "The command of a node pool has succeeded", LOG_CSTR("pool", j.name),
-                 LOG_CSTR("state", j.argv[state]));
+        LOG_INFO(c->o.log, "The command of a node pool has succeeded", LOG_CSTR("pool", name),
+                 LOG_CSTR("state", state));
     } else if (!atomic_load(&c->stopping)) {
-        LOG_WARNING(c->o.log, "The command of a node pool failed; it will be tried again", LOG_CSTR("pool", j.name),
-                    LOG_CSTR("state", j.argv[state]), LOG_CSTR("err", err.msg));
+        LOG_WARNING(c->o.log, "The command of a node pool failed; it will be tried again", LOG_CSTR("pool", name),
+                    LOG_CSTR("state", state), LOG_CSTR("err", err.msg));
     }
     if (c->o.observe != NULL && rc != -ERR_CANCELLED) {
         c->o.observe(c->o.ctx, rc == 0 ? POOL_COMMAND_OK : POOL_COMMAND_FAILED);
     }
-    lock(c);
-    note(c, &j, rc, &err);
-    free_argv(j.argv);
-    free(j.name);
+    mutex_lock(&c->lock);
+    note(c, argv, rc, &err);
 }
 
 static void *pool_commands_main(void *arg)
 {
     struct pool_commands *c = arg;
 
-    lock(c);
+    mutex_lock(&c->lock);
     while (!atomic_load(&c->stopping)) {
         int64_t at_ns;
         struct pool *p = next_due(c, &at_ns);
 
         if (p != NULL) {
             work(c, p);
-        } else if (at_ns == 0) {
-            condvar_wait(&c->changed, &c->lock);
         } else {
             (void)condvar_wait_until(&c->changed, &c->lock, at_ns);
         }
     }
-    unlock(c);
+    mutex_unlock(&c->lock);
     return NULL;
 }
 
@@ -340,7 +301,7 @@ static void *pool_commands_main(void *arg)
 static void release(struct pool_commands *c)
 {
     for (size_t i = 0; i < c->pool_n; i++) {
-        pool_fini(&c->pools[i]);
+        free(c->pools[i].argv);
     }
     free(c->pools);
     condvar_destroy(&c->changed);
@@ -370,10 +331,10 @@ void pool_commands_free(struct pool_commands *c)
     if (c == NULL) {
         return;
     }
-    lock(c);
+    mutex_lock(&c->lock);
     atomic_store(&c->stopping, true);
     condvar_signal(&c->changed);
-    unlock(c);
+    mutex_unlock(&c->lock);
     thread_join(&c->thread);
     release(c);
 }
@@ -382,11 +343,11 @@ size_t pool_commands_failing(struct pool_commands *c)
 {
     size_t n = 0;
 
-    lock(c);
+    mutex_lock(&c->lock);
     for (size_t i = 0; i < c->pool_n; i++) {
         n += c->pools[i].result == POOL_COMMAND_FAILED;
     }
-    unlock(c);
+    mutex_unlock(&c->lock);
     return n;
 }
 
@@ -398,14 +359,14 @@ size_t pool_commands_list(struct pool_commands *c, struct arena *a, const struct
     if (c == NULL) {
         return 0;
     }
-    lock(c);
+    mutex_lock(&c->lock);
     n = c->pool_n;
     list = ARENA_ARRAY(a, n + 1, struct pool_command_status);
     for (size_t i = 0; list != NULL && i < n; i++) {
         const struct pool *p = &c->pools[i];
 
         list[i] = (struct pool_command_status){
-            .pool = arena_str(a, str_of(p->name)),
+            .pool = arena_str(a, str_of(name_of(p))),
             .state = p->wanted,
             .result = p->result,
             .tries = p->tries,
@@ -413,7 +374,7 @@ size_t pool_commands_list(struct pool_commands *c, struct arena *a, const struct
             .error = p->error[0] != '\0' ? arena_cstr(a, str_of(p->error)) : NULL,
         };
     }
-    unlock(c);
+    mutex_unlock(&c->lock);
     *ret = list;
     return list == NULL || a->overflowed ? 0 : n;
 }

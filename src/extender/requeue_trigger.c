@@ -25,16 +25,6 @@ struct requeue_trigger {
     int64_t pause_ms;
 };
 
-static void lock(struct requeue_trigger *w)
-{
-    mutex_lock(&w->lock);
-}
-
-static void unlock(struct requeue_trigger *w)
-{
-    mutex_unlock(&w->lock);
-}
-
 static void make_due(struct requeue_trigger *w)
 {
     w->due = true;
@@ -45,11 +35,11 @@ static void capacity_grew(void *ctx)
 {
     struct requeue_trigger *w = ctx;
 
-    lock(w);
+    mutex_lock(&w->lock);
     if (w->refused && !w->due) {
         make_due(w);
     }
-    unlock(w);
+    mutex_unlock(&w->lock);
 }
 
 void requeue_trigger_capacity(struct requeue_trigger *w)
@@ -61,10 +51,10 @@ void requeue_trigger_capacity(struct requeue_trigger *w)
 
 void requeue_trigger_follows(struct requeue_trigger *w, int64_t settle_ms)
 {
-    lock(w);
+    mutex_lock(&w->lock);
     w->refused = true;
     w->not_before_ns = clock_mono_ns(w->clock) + settle_ms * 1000000;
-    unlock(w);
+    mutex_unlock(&w->lock);
 }
 
 void requeue_trigger_refused(struct requeue_trigger *w, uint64_t generation)
@@ -72,12 +62,12 @@ void requeue_trigger_refused(struct requeue_trigger *w, uint64_t generation)
     /* Read after the refusal was computed: room that appeared in between was not seen by it. */
     bool grew = store_capacity_generation(w->store) > generation;
 
-    lock(w);
+    mutex_lock(&w->lock);
     w->refused = true;
     if (grew && !w->due) {
         make_due(w);
     }
-    unlock(w);
+    mutex_unlock(&w->lock);
 }
 
 void requeue_trigger_refused_by(struct requeue_trigger *w, uint64_t generation, struct policy_set *policies,
@@ -97,7 +87,7 @@ void requeue_trigger_sent(struct requeue_trigger *w, enum wake_result result, co
 {
     bool say_bad, say_good;
 
-    lock(w);
+    mutex_lock(&w->lock);
     w->sending = false;
     say_bad = result != WAKE_DONE && !w->failing && !w->stopping;
     say_good = result == WAKE_DONE && w->failing;
@@ -113,7 +103,7 @@ void requeue_trigger_sent(struct requeue_trigger *w, enum wake_result result, co
     }
     w->not_before_ns = clock_mono_ns(w->clock) + w->pause_ms * 1000000;
     condvar_signal(&w->changed);
-    unlock(w);
+    mutex_unlock(&w->lock);
     if (say_bad && result == WAKE_IMPOSSIBLE) {
         LOG_WARNING(w->log,
                     "Cannot notify kube-scheduler when room becomes free: a refused pod may wait up to five minutes. "
@@ -127,37 +117,27 @@ void requeue_trigger_sent(struct requeue_trigger *w, enum wake_result result, co
     }
 }
 
-/* Waits for work or, with `until_ns`, until then at the latest. */
-static void wait_changed(struct requeue_trigger *w, int64_t until_ns)
-{
-    if (until_ns == 0) {
-        condvar_wait(&w->changed, &w->lock);
-    } else {
-        (void)condvar_wait_until(&w->changed, &w->lock, until_ns);
-    }
-}
-
 static void *requeue_trigger_main(void *arg)
 {
     struct requeue_trigger *w = arg;
 
-    lock(w);
+    mutex_lock(&w->lock);
     while (!w->stopping) {
         if (!w->due || w->sending) {
-            wait_changed(w, 0);
+            condvar_wait(&w->changed, &w->lock);
         } else if (clock_mono_ns(w->clock) < w->not_before_ns) {
-            wait_changed(w, w->not_before_ns);
+            (void)condvar_wait_until(&w->changed, &w->lock, w->not_before_ns);
         } else {
             /* Before the event: who is refused from now on may have been asked because of it. */
             w->due = false;
             w->refused = false;
             w->sending = true;
-            unlock(w);
+            mutex_unlock(&w->lock);
             w->send(w->send_ctx, w);
-            lock(w);
+            mutex_lock(&w->lock);
         }
     }
-    unlock(w);
+    mutex_unlock(&w->lock);
     return NULL;
 }
 
@@ -177,6 +157,8 @@ int requeue_trigger_new(struct store *store, const struct clock *clock, const st
     condvar_init(&w->changed, "requeue trigger changed");
     rc = thread_start(&w->thread, "requeue", requeue_trigger_main, w, reterr);
     if (rc != 0) {
+        condvar_destroy(&w->changed);
+        mutex_destroy(&w->lock);
         free(w);
         return rc;
     }
@@ -193,11 +175,11 @@ void requeue_trigger_stop(struct requeue_trigger *w)
         return;
     }
     store_watch_capacity(w->store, NULL, NULL);
-    lock(w);
+    mutex_lock(&w->lock);
     stopping = w->stopping;
     w->stopping = true;
     condvar_signal(&w->changed);
-    unlock(w);
+    mutex_unlock(&w->lock);
     if (!stopping) {
         thread_join(&w->thread);
     }

@@ -22,10 +22,9 @@ struct job {
     struct resolved_plan live, shadow; /* their plans are in: */
     struct pack_plan *plans;
     bool ruled;
+    struct view_pod pod; /* without labels */
     struct demand *demand;
     char *text;
-    struct str uid, namespace_;
-    int32_t priority;
     struct str *names;
     size_t name_n;
 };
@@ -47,16 +46,6 @@ struct shadow {
     bool index_made;
 };
 
-static void lock(struct shadow *s)
-{
-    mutex_lock(&s->lock);
-}
-
-static void unlock(struct shadow *s)
-{
-    mutex_unlock(&s->lock);
-}
-
 static void job_free(struct job *j)
 {
     if (j != NULL) {
@@ -75,7 +64,7 @@ static bool take_turn(struct shadow *s, const struct placement_context *c)
 {
     bool mine;
 
-    lock(s);
+    mutex_lock(&s->lock);
     if (!s->report.on || s->report.key != c->shadow_key) {
         s->report =
             (struct shadow_report){.on = true, .key = c->shadow_key, .live = c->plans.rest, .shadow = c->shadow.rest};
@@ -83,19 +72,8 @@ static bool take_turn(struct shadow *s, const struct placement_context *c)
     s->report.decision_n++;
     mine = !s->busy && !s->stopping;
     s->busy = s->busy || mine;
-    unlock(s);
+    mutex_unlock(&s->lock);
     return mine;
-}
-
-static struct str put_text(char **at, struct str s)
-{
-    struct str copy = {*at, s.n};
-
-    if (s.n > 0) {
-        memcpy(*at, s.p, s.n);
-    }
-    *at += s.n;
-    return copy;
 }
 
 static void copy_names(struct job *j, const struct view_pod *pod, const struct str *names, size_t name_n)
@@ -110,10 +88,10 @@ static void copy_names(struct job *j, const struct view_pod *pod, const struct s
     j->names = xcalloc(name_n + 1, sizeof(*j->names));
     j->name_n = name_n;
     for (size_t i = 0; i < name_n; i++) {
-        j->names[i] = put_text(&at, names[i]);
+        j->names[i] = str_put(&at, names[i]);
     }
-    j->uid = put_text(&at, pod->uid);
-    j->namespace_ = put_text(&at, pod->namespace_);
+    j->pod.uid = str_put(&at, pod->uid);
+    j->pod.namespace_ = str_put(&at, pod->namespace_);
 }
 
 /* Plans of its own: those of the policy may be gone by then. */
@@ -138,8 +116,8 @@ static struct job *job_new(const struct placement_context *c, const struct view_
     j->plans = xcalloc(j->live.n + j->shadow.n, sizeof(*j->plans));
     own_plans(&j->live, j->plans);
     own_plans(&j->shadow, j->plans + j->live.n);
-    j->demand = demand_copy(pod->demand);
-    j->priority = pod->priority;
+    j->pod.demand = j->demand = demand_copy(pod->demand);
+    j->pod.priority = pod->priority;
     copy_names(j, pod, names, name_n);
     return j;
 }
@@ -153,10 +131,10 @@ void shadow_offer(struct shadow *s, const struct placement_context *c, const str
         return;
     }
     j = job_new(c, pod, names, name_n);
-    lock(s);
+    mutex_lock(&s->lock);
     s->job = j;
     condvar_broadcast(&s->changed);
-    unlock(s);
+    mutex_unlock(&s->lock);
 }
 
 /* ---- comparing ---- */
@@ -217,14 +195,12 @@ static void look_ahead(struct shadow *s, const struct resolved_plan *resolved_pl
 
 static bool compare(struct shadow *s, struct job *j, struct arena *a, struct shadow_difference *ret)
 {
-    const struct view_pod pod = {
-        .uid = j->uid, .namespace_ = j->namespace_, .priority = j->priority, .demand = j->demand};
     struct shadow_decision t = {.mirror = &s->mirror, .demand = j->demand};
     struct store_shadow from;
     struct shadow_choice live, shadow;
     uint32_t *nodes = ARENA_ARRAY(a, j->name_n, uint32_t);
 
-    if (nodes == NULL || store_shadow(s->store, a, &pod, &s->mirror, &from, NULL) != 0 || !from.plain) {
+    if (nodes == NULL || store_shadow(s->store, a, &j->pod, &s->mirror, &from, NULL) != 0 || !from.plain) {
         return false;
     }
     follow_names(s);
@@ -274,10 +250,10 @@ static void work(struct shadow *s, struct arena *a)
     bool done;
 
     s->job = NULL;
-    unlock(s);
+    mutex_unlock(&s->lock);
     done = compare(s, j, a, &d);
     arena_reset(a);
-    lock(s);
+    mutex_lock(&s->lock);
     if (done) {
         count(s, j, &d);
     }
@@ -293,7 +269,7 @@ static void *shadow_main(void *ctx)
     struct arena a;
 
     arena_init(&a, ARENA_BYTES_MAX);
-    lock(s);
+    mutex_lock(&s->lock);
     while (!s->stopping) {
         if (s->job != NULL) {
             work(s, &a);
@@ -301,7 +277,7 @@ static void *shadow_main(void *ctx)
             condvar_wait(&s->changed, &s->lock);
         }
     }
-    unlock(s);
+    mutex_unlock(&s->lock);
     arena_fini(&a);
     return NULL;
 }
@@ -333,10 +309,10 @@ void shadow_free(struct shadow *s)
         return;
     }
     if (s->started) {
-        lock(s);
+        mutex_lock(&s->lock);
         s->stopping = true;
         condvar_broadcast(&s->changed);
-        unlock(s);
+        mutex_unlock(&s->lock);
         thread_join(&s->thread);
     }
     job_free(s->job);
@@ -350,16 +326,16 @@ void shadow_free(struct shadow *s)
 
 void shadow_read(struct shadow *s, struct shadow_report *ret)
 {
-    lock(s);
+    mutex_lock(&s->lock);
     *ret = s->report;
-    unlock(s);
+    mutex_unlock(&s->lock);
 }
 
 void shadow_drain(struct shadow *s)
 {
-    lock(s);
+    mutex_lock(&s->lock);
     while (s->busy) {
         condvar_wait(&s->changed, &s->lock);
     }
-    unlock(s);
+    mutex_unlock(&s->lock);
 }

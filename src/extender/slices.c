@@ -1,7 +1,7 @@
 #include "extender/slices.h"
 
 #include "base/bug.h"
-#include "base/hashmap.h"
+#include "base/intern.h"
 #include "base/sync.h"
 
 #include <stdlib.h>
@@ -18,21 +18,13 @@ static const char NOTE_FORBIDDEN[] = "fgpu may not list resourceslices of resour
 static const char TEXT_AWAITED[] = "fgpu is not ready: it is still reading ResourceSlices from the API server";
 static const char TEXT_CLOSED[] = "a ResourceSlice could not be counted; see the log";
 
-/* A slice, with the nodes that it names (a name may come twice), or a node, with the number of times that slices do. */
-struct named {
-    char *name; /* NULL: not used */
-    uint32_t n;
-    uint32_t *nodes; /* of a slice: their places in the table of nodes */
-    bool anywhere;   /* of a slice */
-    bool listed;     /* of a slice: in the list that is being read, or later */
-};
-
-struct table {
-    struct hash_key key;
-    struct hashmap index;
-    struct named *items;
-    uint32_t item_n, item_cap;
-    uint32_t used_n;
+/* A slice that is not used is all zero. */
+struct slice {
+    uint32_t *nodes; /* that it names, by id; a name may come twice */
+    size_t node_n;
+    bool used;
+    bool anywhere;
+    bool listed; /* in the list that is being read, or later */
 };
 
 struct slices {
@@ -40,7 +32,11 @@ struct slices {
     const struct log *log;
     const struct str *drivers;
     size_t driver_n;
-    struct table slices, nodes; /* of the watching thread */
+    /* Of the watching thread: */
+    struct intern *names; /* of slices */
+    struct slice *slices; /* by id of the name */
+    uint32_t slice_cap;
+    struct intern *nodes; /* that slices name, each as often as they do */
     uint32_t anywhere_n;
 
     struct mutex lock; /* of the rest */
@@ -56,72 +52,6 @@ const char *slices_state_name(enum slices_state s)
 
     BUG_ON((unsigned)s >= SLICES_STATE__MAX);
     return names[s];
-}
-
-/* ---- tables ---- */
-
-static bool has_name(const void *owner, uint32_t value, const void *key)
-{
-    const struct table *t = owner;
-    const struct str *name = key;
-
-    return str_eq(str_of(t->items[value].name), *name);
-}
-
-static uint32_t table_find(const struct table *t, struct str name)
-{
-    return hashmap_find(&t->index, hash_str(t->key, name), has_name, t, &name);
-}
-
-static uint32_t free_place(struct table *t)
-{
-    uint32_t i = 0;
-
-    if (t->used_n < t->item_n) { /* something went: rare, as slices change with drivers and nodes */
-        while (t->items[i].name != NULL) {
-            i++;
-        }
-        return i;
-    }
-    if (t->item_n == t->item_cap) {
-        t->item_cap = t->item_cap == 0 ? 64 : t->item_cap * 2;
-        t->items = xreallocarray(t->items, t->item_cap, sizeof(*t->items));
-    }
-    return t->item_n++;
-}
-
-static uint32_t table_add(struct table *t, struct str name)
-{
-    uint32_t i = table_find(t, name);
-
-    if (i == HASHMAP_NONE) {
-        i = free_place(t);
-        t->items[i] = (struct named){.name = str_dup(name)};
-        hashmap_insert(&t->index, hash_str(t->key, name), i);
-        t->used_n++;
-    }
-    return i;
-}
-
-static void table_remove(struct table *t, uint32_t i)
-{
-    struct named *item = &t->items[i];
-
-    hashmap_remove(&t->index, hash_str(t->key, str_of(item->name)), i);
-    free(item->name);
-    free(item->nodes);
-    *item = (struct named){.name = NULL};
-    t->used_n--;
-}
-
-static void table_fini(struct table *t)
-{
-    for (uint32_t i = 0; i < t->item_n; i++) {
-        free(t->items[i].name);
-        free(t->items[i].nodes);
-    }
-    free(t->items);
-    hashmap_fini(&t->index);
 }
 
 /* ---- what the ledger hears ---- */
@@ -146,19 +76,22 @@ static void tell_store(struct slices *s, struct str node, const char *note)
     }
 }
 
-static void hold_node(struct slices *s, uint32_t node)
+static uint32_t hold_node(struct slices *s, struct str name)
 {
-    if (s->nodes.items[node].n++ == 0) {
-        tell_store(s, str_of(s->nodes.items[node].name), NOTE_NODE);
+    uint32_t node = intern_take(s->nodes, name);
+
+    if (intern_users(s->nodes, node) == 1) {
+        tell_store(s, name, NOTE_NODE);
     }
+    return node;
 }
 
 static void let_node_go(struct slices *s, uint32_t node)
 {
-    if (--s->nodes.items[node].n == 0) {
-        tell_store(s, str_of(s->nodes.items[node].name), NULL);
-        table_remove(&s->nodes, node);
+    if (intern_users(s->nodes, node) == 1) {
+        tell_store(s, intern_text(s->nodes, node), NULL);
     }
+    intern_drop(s->nodes, node);
 }
 
 static void hold_anywhere(struct slices *s)
@@ -178,14 +111,14 @@ static void let_anywhere_go(struct slices *s)
 static void set_state(struct slices *s, enum slices_state state, const char *note)
 {
     mutex_lock(&s->lock);
-    s->status = (struct slices_status){state, s->nodes.used_n, note};
+    s->status = (struct slices_status){state, intern_used(s->nodes), note};
     mutex_unlock(&s->lock);
 }
 
 static void nodes_changed(struct slices *s)
 {
     mutex_lock(&s->lock);
-    s->status.node_n = s->nodes.used_n;
+    s->status.node_n = intern_used(s->nodes);
     mutex_unlock(&s->lock);
 }
 
@@ -201,48 +134,67 @@ static bool is_of_gpus(const struct slices *s, struct str driver)
     return ours;
 }
 
-static void let_nodes_go(struct slices *s, const struct named *was)
+static void let_nodes_go(struct slices *s, struct slice *was)
 {
-    for (uint32_t i = 0; i < was->n; i++) {
+    for (size_t i = 0; i < was->node_n; i++) {
         let_node_go(s, was->nodes[i]);
     }
     if (was->anywhere) {
         let_anywhere_go(s);
     }
+    free(was->nodes);
 }
 
-static void forget(struct slices *s, uint32_t at)
+static struct slice *slice_of(struct slices *s, struct str name)
 {
-    let_nodes_go(s, &s->slices.items[at]);
-    table_remove(&s->slices, at);
+    uint32_t id = intern_find(s->names, name);
+
+    if (id == INTERN_NONE) {
+        id = intern_take(s->names, name);
+    }
+    if (id >= s->slice_cap) {
+        const uint32_t cap = s->slice_cap == 0 ? 64 : s->slice_cap * 2; /* ids are given in order */
+
+        s->slices = xreallocarray(s->slices, cap, sizeof(*s->slices));
+        memset(s->slices + s->slice_cap, 0, (cap - s->slice_cap) * sizeof(*s->slices));
+        s->slice_cap = cap;
+    }
+    return &s->slices[id];
+}
+
+static void forget(struct slices *s, uint32_t id)
+{
+    let_nodes_go(s, &s->slices[id]);
+    s->slices[id] = (struct slice){.used = false};
+    intern_drop(s->names, id);
 }
 
 /* The new nodes before the old ones go, so that one that is in both is never open. */
 static void take_slice(struct slices *s, const struct resource_slice *slice)
 {
-    uint32_t at = table_add(&s->slices, slice->name);
-    struct named was = s->slices.items[at];
-    uint32_t *nodes = xcalloc(slice->node_n + 1, sizeof(*nodes));
+    struct slice *at = slice_of(s, slice->name), was = *at;
 
+    *at = (struct slice){.nodes = xcalloc(slice->node_n, sizeof(*at->nodes)),
+                         .node_n = slice->node_n,
+                         .used = true,
+                         .anywhere = slice->anywhere,
+                         .listed = true};
     for (size_t i = 0; i < slice->node_n; i++) {
-        nodes[i] = table_add(&s->nodes, slice->nodes[i]);
-        hold_node(s, nodes[i]);
+        at->nodes[i] = hold_node(s, slice->nodes[i]);
     }
     if (slice->anywhere) {
         hold_anywhere(s);
     }
-    s->slices.items[at] = (struct named){was.name, (uint32_t)slice->node_n, nodes, slice->anywhere, true};
     let_nodes_go(s, &was);
-    free(was.nodes);
     nodes_changed(s);
 }
 
 static void gone(struct slices *s, struct str name)
 {
-    uint32_t at = table_find(&s->slices, name);
+    uint32_t id = intern_find(s->names, name);
 
-    if (at != HASHMAP_NONE) {
-        forget(s, at);
+    if (id != INTERN_NONE) {
+        forget(s, id);
         nodes_changed(s);
     }
 }
@@ -253,8 +205,8 @@ static void list_begin(void *ctx)
 {
     struct slices *s = ctx;
 
-    for (uint32_t i = 0; i < s->slices.item_n; i++) {
-        s->slices.items[i].listed = false;
+    for (uint32_t i = 0; i < intern_count(s->names); i++) {
+        s->slices[i].listed = false;
     }
 }
 
@@ -289,8 +241,8 @@ static void unusable(void *ctx, const struct kube_object *o, bool is_gone, const
 
 static void forget_unlisted(struct slices *s)
 {
-    for (uint32_t i = 0; i < s->slices.item_n; i++) {
-        if (s->slices.items[i].name != NULL && !s->slices.items[i].listed) {
+    for (uint32_t i = 0; i < intern_count(s->names); i++) {
+        if (s->slices[i].used && !s->slices[i].listed) {
             forget(s, i);
         }
     }
@@ -304,7 +256,7 @@ static void list_end(void *ctx, bool complete, struct str resource_version)
         forget_unlisted(s);
         set_state(s, SLICES_SERVED, NULL);
         LOG_V(s->log, 2, "Listed", LOG_CSTR("resource", "resourceslices"), LOG_STR("resourceVersion", resource_version),
-              LOG_I64("nodesWithGPUs", s->nodes.used_n));
+              LOG_I64("nodesWithGPUs", intern_used(s->nodes)));
         store_await(s->store, NULL);
     }
 }
@@ -350,9 +302,8 @@ struct slices *slices_new(struct store *store, const struct log *log, const stru
 
     *s = (struct slices){
         .store = store, .log = log, .drivers = drivers, .driver_n = driver_n, .status = {.state = SLICES_READING}};
-    s->slices.key = s->nodes.key = key;
-    hashmap_init(&s->slices.index);
-    hashmap_init(&s->nodes.index);
+    s->names = intern_new(key, UINT32_MAX);
+    s->nodes = intern_new(key, UINT32_MAX);
     mutex_init(&s->lock, "slices");
     store_await(store, TEXT_AWAITED);
     return s;
@@ -361,8 +312,12 @@ struct slices *slices_new(struct store *store, const struct log *log, const stru
 void slices_free(struct slices *s)
 {
     if (s != NULL) {
-        table_fini(&s->slices);
-        table_fini(&s->nodes);
+        for (uint32_t i = 0; i < intern_count(s->names); i++) {
+            free(s->slices[i].nodes);
+        }
+        free(s->slices);
+        intern_free(s->names);
+        intern_free(s->nodes);
         mutex_destroy(&s->lock);
         free(s);
     }

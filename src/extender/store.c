@@ -63,7 +63,7 @@ int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_stat
     bool reserved;
     int rc;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     store_stamp(s, op);
     reserved = store_is_about_reserved(s, op);
     if (ret_before != NULL) {
@@ -91,12 +91,12 @@ struct incident *store_incidents(struct store *s, size_t max, uint64_t *ret_n)
     struct incident *list;
 
     *ret_n = 0;
-    store_lock(s);
+    mutex_lock(&s->lock);
     list = ledger_incidents(s->ledger, max);
     for (size_t i = 0; i < INCIDENT_KIND__MAX; i++) {
         *ret_n += ledger_incident_count(s->ledger, (enum incident_kind)i).now_n;
     }
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     return list;
 }
 
@@ -104,9 +104,9 @@ uint64_t store_capacity_generation(struct store *s)
 {
     uint64_t generation;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     generation = ledger_capacity_generation(s->ledger);
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     return generation;
 }
 
@@ -114,33 +114,33 @@ bool store_is_synced(struct store *s)
 {
     bool synced;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     synced = ledger_is_synced(s->ledger);
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     return synced;
 }
 
 void store_hold_off(struct store *s, int64_t until_ns)
 {
-    store_lock(s);
+    mutex_lock(&s->lock);
     s->not_before_ns = until_ns;
-    store_unlock(s);
+    mutex_unlock(&s->lock);
 }
 
 void store_close(struct store *s, const char *why)
 {
-    store_lock(s);
+    mutex_lock(&s->lock);
     s->closed = s->closed != NULL ? s->closed : why;
-    store_unlock(s);
+    mutex_unlock(&s->lock);
 }
 
 const char *store_lost_inventory(struct store *s)
 {
     const char *why;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     why = ledger_lost_inventory(s->ledger);
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     return why;
 }
 
@@ -148,11 +148,11 @@ void store_turned_away(struct store *s, struct store_turned_away *ret)
 {
     struct ledger_turned_away t;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     ledger_turned_away(s->ledger, &t);
     snprintf(ret->last, sizeof(ret->last), "%.*s/%.*s%s%.*s", STR_ARG(t.namespace_), STR_ARG(t.name),
              t.node_name.n > 0 ? " on " : "", STR_ARG(t.node_name));
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     ret->pod_n = t.pod_n;
     ret->total_n = t.total_n;
     ret->node_n = t.node_n;
@@ -162,30 +162,30 @@ size_t store_unmeasured(struct store *s, struct arena *a, struct str *ret, size_
 {
     size_t n, kept = 0;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     n = snapshot_unmeasured(s->ledger, ret, max);
     while (kept < n && !a->overflowed) {
         ret[kept] = arena_str(a, ret[kept]);
         kept += !a->overflowed;
     }
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     return kept;
 }
 
 void store_await(struct store *s, const char *why)
 {
-    store_lock(s);
+    mutex_lock(&s->lock);
     s->awaited = why;
-    store_unlock(s);
+    mutex_unlock(&s->lock);
 }
 
 const char *store_closed(struct store *s)
 {
     const char *why;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     why = s->closed;
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     return why;
 }
 
@@ -208,9 +208,9 @@ const char *store_not_open(struct store *s)
 {
     const char *why;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     why = not_open(s);
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     return why;
 }
 
@@ -219,14 +219,14 @@ const char *store_not_ready(struct store *s)
     int64_t now = clock_mono_ns(s->clock);
     const char *why;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     why = not_open(s);
     if (why == NULL && s->awaited != NULL) {
         why = s->awaited;
     } else if (why == NULL && now < s->not_before_ns) {
         why = "fgpu is not ready: it has just started and waits for earlier bindings to finish";
     }
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     return why != NULL ? why : contact_lost(s->contact);
 }
 
@@ -239,9 +239,9 @@ bool store_has_node(struct store *s, struct str node_name)
 {
     bool known;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     known = ledger_has_node(s->ledger, node_name);
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     return known;
 }
 
@@ -250,16 +250,10 @@ bool store_preempt(struct store *s, struct arena *a, const struct preempt_reques
 {
     bool possible;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     possible = ledger_preempt(s->ledger, a, r, ret_victims, ret_n);
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     return possible;
-}
-
-bool store_look_ahead(struct store *s, const struct pack_params *params)
-{
-    return forecast_follow(s->forecast, ledger_cluster_view(s->ledger), params->node_strategy) &&
-           forecast_follow(s->forecast, ledger_cluster_view(s->ledger), params->device_strategy);
 }
 
 int store_snapshot(struct store *s, struct arena *a, struct str node_name, struct str namespace_, struct snapshot *ret,
@@ -267,9 +261,9 @@ int store_snapshot(struct store *s, struct arena *a, struct str node_name, struc
 {
     int rc;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     rc = snapshot_take(s->ledger, a, node_name, namespace_, ret, reterr);
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     return rc;
 }
 
@@ -278,9 +272,9 @@ void store_mirror(struct store *s, struct mirror *m)
     bool done;
 
     do {
-        store_lock(s);
+        mutex_lock(&s->lock);
         done = mirror_follow(m, s->ledger);
-        store_unlock(s);
+        mutex_unlock(&s->lock);
         if (!done) {
             mirror_grow(m);
         }
@@ -295,13 +289,13 @@ int store_shadow(struct store *s, struct arena *a, const struct view_pod *pod, s
     int rc = 0;
 
     do {
-        store_lock(s);
+        mutex_lock(&s->lock);
         done = mirror_follow(m, s->ledger);
         if (done) {
             mirror_without(m, s->ledger, pod->uid);
             rc = ledger_view(s->ledger, a, pod, &v, reterr);
         }
-        store_unlock(s);
+        mutex_unlock(&s->lock);
         if (!done) {
             mirror_grow(m);
         }
@@ -318,17 +312,17 @@ void store_forecast(struct store *s, struct forecast *o, const struct strategy *
     bool done;
 
     do {
-        store_lock(s);
+        mutex_lock(&s->lock);
         done = forecast_follow(o, ledger_cluster_view(s->ledger), for_strategy);
-        store_unlock(s);
+        mutex_unlock(&s->lock);
     } while (!done);
 }
 
 void store_totals(struct store *s, struct snapshot *ret)
 {
-    store_lock(s);
+    mutex_lock(&s->lock);
     snapshot_totals(s->ledger, ret);
-    store_unlock(s);
+    mutex_unlock(&s->lock);
 }
 
 static size_t copy_tenants_locked(struct store *s, struct arena *a, struct ledger_tenant *ret)
@@ -345,9 +339,9 @@ size_t store_tenants(struct store *s, struct arena *a, struct ledger_tenant *ret
 {
     size_t n;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     n = copy_tenants_locked(s, a, ret);
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     return n;
 }
 
@@ -361,19 +355,19 @@ void store_head_locked(struct store *s, struct arena *a, struct store_head *ret)
 
 void store_head(struct store *s, struct arena *a, struct store_head *ret)
 {
-    store_lock(s);
+    mutex_lock(&s->lock);
     snapshot_totals(s->ledger, &ret->totals);
     store_head_locked(s, a, ret);
-    store_unlock(s);
+    mutex_unlock(&s->lock);
 }
 
 uint64_t store_generation(struct store *s)
 {
     uint64_t generation;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     generation = ledger_generation(s->ledger);
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     return generation;
 }
 
@@ -384,9 +378,9 @@ const char *store_check(struct store *s)
     bool more;
 
     do {
-        store_lock(s);
+        mutex_lock(&s->lock);
         more = ledger_check_some(s->ledger, &c, &why);
-        store_unlock(s);
+        mutex_unlock(&s->lock);
     } while (more);
     return why;
 }

@@ -15,9 +15,9 @@ enum ledger_drift store_drift(struct store *s, struct ledger *scratch, const str
 {
     enum ledger_drift d;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     d = ledger_drift(s->ledger, scratch, op, ret_touched);
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     return d;
 }
 
@@ -27,7 +27,7 @@ int store_repair(struct store *s, struct ledger *scratch, struct ledger_op *op, 
     uint64_t now, capacity_before;
     int rc = 0;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     store_stamp(s, op);
     capacity_before = ledger_capacity_generation(s->ledger);
     *ret = ledger_drift(s->ledger, scratch, op, &now);
@@ -40,23 +40,13 @@ int store_repair(struct store *s, struct ledger *scratch, struct ledger_op *op, 
     return rc;
 }
 
-bool store_audit_pods(struct store *s, uint32_t *at, store_audit_fn *fn, void *ctx)
+bool store_audit_next(struct store *s, store_audit_next_fn *next, uint32_t *at, store_audit_fn *fn, void *ctx)
 {
     bool more;
 
-    store_lock(s);
-    more = ledger_audit_pods(s->ledger, at, AUDIT_SLICE, fn, ctx);
-    store_unlock(s);
-    return more;
-}
-
-bool store_audit_nodes(struct store *s, uint32_t *at, store_audit_fn *fn, void *ctx)
-{
-    bool more;
-
-    store_lock(s);
-    more = ledger_audit_nodes(s->ledger, at, AUDIT_SLICE, fn, ctx);
-    store_unlock(s);
+    mutex_lock(&s->lock);
+    more = next(s->ledger, at, AUDIT_SLICE, fn, ctx);
+    mutex_unlock(&s->lock);
     return more;
 }
 
@@ -76,8 +66,8 @@ void store_excess_causes(struct store *s, uint64_t ret[EXCESS_CAUSE_N])
 
     memset(ret, 0, EXCESS_CAUSE_N * sizeof(*ret));
     while (more) {
-        store_lock(s);
+        mutex_lock(&s->lock);
         more = ledger_excesses(s->ledger, &at, AUDIT_SLICE, count_causes, ret);
-        store_unlock(s);
+        mutex_unlock(&s->lock);
     }
 }

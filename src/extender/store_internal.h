@@ -42,16 +42,6 @@ struct store {
     void *reserved_ctx;
 };
 
-static inline void store_lock(struct store *s)
-{
-    mutex_lock(&s->lock);
-}
-
-static inline void store_unlock(struct store *s)
-{
-    mutex_unlock(&s->lock);
-}
-
 /* Under the lock: what the store knows about the moment of an op. */
 void store_stamp(struct store *s, struct ledger_op *op);
 
@@ -66,10 +56,6 @@ void store_tell_reserved(struct store *s, struct str uid);
 
 /* All of store_head() but the totals, under the lock. */
 void store_head_locked(struct store *s, struct arena *a, struct store_head *ret);
-
-/* Under the lock: brings the forecast up to date for these strategies; false: a section's worth of work is done and
- * there is more. */
-bool store_look_ahead(struct store *s, const struct pack_params *params);
 
 void store_tentative_clear(struct tentative *h);
 

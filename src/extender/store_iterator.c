@@ -16,11 +16,11 @@ struct store_iterator *store_iterator_open(struct store *s, const struct snapsho
     struct store_iterator *it = xcalloc(1, sizeof(*it));
 
     it->store = s;
-    store_lock(s);
+    mutex_lock(&s->lock);
     it->snapshot = snapshot_iterator_open(s->ledger, filter, max_bytes, &ret_head->totals);
     store_head_locked(s, a, ret_head);
     ret_head->incidents = ledger_incidents(s->ledger, STORE_INCIDENTS_MAX);
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     return it;
 }
 
@@ -28,9 +28,9 @@ enum snapshot_iterator_step store_iterator_next(struct store_iterator *it, struc
 {
     enum snapshot_iterator_step step;
 
-    store_lock(it->store);
+    mutex_lock(&it->store->lock);
     step = snapshot_iterator_next(it->store->ledger, it->snapshot, STORE_ITERATOR_SECTION, a, ret);
-    store_unlock(it->store);
+    mutex_unlock(&it->store->lock);
     return step;
 }
 
@@ -39,9 +39,9 @@ void store_iterator_close(struct store_iterator *it)
     if (it == NULL) {
         return;
     }
-    store_lock(it->store);
+    mutex_lock(&it->store->lock);
     snapshot_iterator_close(it->store->ledger, it->snapshot);
-    store_unlock(it->store);
+    mutex_unlock(&it->store->lock);
     snapshot_iterator_free(it->snapshot);
     free(it);
 }

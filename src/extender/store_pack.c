@@ -1,44 +1,108 @@
-/* A decision over many nodes by one pair of strategies; those by rules: store_plan.c. */
-#include "extender/store_sections_internal.h"
+/* A decision over many nodes, in sections short enough for writers to wait. */
+#include "extender/store_pack_internal.h"
 
 #include "base/hash.h"
 #include "base/hashmap.h"
-#include "core/placement/pack.h"
 
-#include <string.h>
+/* A decision that had to begin again so often, because nodes come and go without end, takes one long section. */
+enum { BEGIN_AGAIN_MAX = 8 };
 
-struct plain {
-    struct store_sections sections;
-    struct pack_params params; /* as asked, with the forecast */
-    struct pack_query query;
-};
-
-static bool look_ahead(struct store_sections *d, struct store *s)
+static bool look_ahead(const struct store_decision *d, struct store *s)
 {
-    return store_look_ahead(s, &((struct plain *)d)->params);
-}
-
-static void begin_pack_call(struct store_sections *d, const struct ledger_view *v, uint64_t *seen)
-{
-    struct plain *p = (struct plain *)d;
-
-    pack_query_init(&p->query, v, &p->params, d->question->tentatives, d->question->tentative_n);
-    p->query.seen = seen;
-}
-
-static size_t judge(struct store_sections *d, struct store *s, const struct ledger_view *v, size_t n,
-                    struct store_pack_answer *ret)
-{
-    struct plain *p = (struct plain *)d;
-
-    p->query.known = (struct score_row){NULL, NULL};
-    if (!v->isolates) {
-        p->query.known = score_cache_find(s->scores, v->pod.demand, &p->params, v->node_n);
+    for (size_t i = 0; i < d->strategy_n; i++) {
+        if (!forecast_follow(s->forecast, ledger_cluster_view(s->ledger), d->strategies[i])) {
+            return false;
+        }
     }
-    p->query.work_max = d->at_once ? 0 : FORECAST_WORK_MAX;
-    ret->n += pack_some(v, &p->query, d->question->names + d->done, n, ret->results + ret->n);
-    return p->query.done;
+    return true;
 }
+
+/* The forecast is as it was when the decision began. */
+static bool sight_holds(const struct store_decision *d, const struct store *s)
+{
+    return forecast_prices(s->forecast)->basis == d->prices.basis &&
+           forecast_typical_version(s->forecast) == d->typical_version;
+}
+
+static int too_large(struct err *reterr)
+{
+    return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
+}
+
+static int begin_decision(struct store_decision *d, struct store *s, struct arena *a, const struct ledger_view *v,
+                          struct store_pack_answer *ret, struct err *reterr)
+{
+    uint64_t *seen = arena_calloc(a, v->node_n / 64 + 1, sizeof(*seen));
+
+    if (seen == NULL) {
+        return too_large(reterr);
+    }
+    d->prices = *forecast_prices(s->forecast);
+    d->typical_version = forecast_typical_version(s->forecast);
+    d->names_version = v->names_version;
+    d->done = 0;
+    d->begun_n++;
+    ret->n = 0;
+    ret->generation = v->generation;
+    for (size_t i = 0; i < d->plan->n; i++) {
+        pack_query_init(&d->queries[i], v, &d->params[i], d->tentatives, d->tentative_n);
+        d->queries[i].seen = seen; /* of all of them: a node belongs to one step */
+    }
+    return 0;
+}
+
+struct score_row store_remembered(struct store *s, const struct ledger_view *v, const struct pack_params *params)
+{
+    return v->isolates ? (struct score_row){NULL, NULL} : score_cache_find(s->scores, v->pod.demand, params, v->node_n);
+}
+
+static void judge_plain(struct store_decision *d, struct store *s, const struct ledger_view *v, size_t n,
+                        struct store_pack_answer *ret)
+{
+    struct pack_query *q = d->queries;
+
+    q->known = store_remembered(s, v, d->params);
+    q->work_max = d->at_once ? 0 : FORECAST_WORK_MAX;
+    ret->n += pack_some(v, q, d->names + d->done, n, ret->results + ret->n);
+    d->done += q->done;
+}
+
+/* Under the lock: the next names. A node that came or went since the first ones means to begin anew: the indexes stand
+ * for other names, and one of them could be answered twice or not at all. So does another forecast. */
+static int judge_section(struct store_decision *d, struct store *s, struct arena *a, struct store_pack_answer *ret,
+                         struct err *reterr)
+{
+    struct ledger_view v;
+    size_t n;
+    int rc;
+
+    if (!look_ahead(d, s)) {
+        return 0;
+    }
+    rc = ledger_view(s->ledger, a, d->pod, &v, reterr);
+    if (rc == 0 && (d->done == 0 || v.names_version != d->names_version || !sight_holds(d, s))) {
+        rc = begin_decision(d, s, a, &v, ret, reterr);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    d->at_once = d->begun_n > BEGIN_AGAIN_MAX || v.nomination_n > 0;
+    n = d->name_n - d->done;
+    if (n > d->section_n && !d->at_once) {
+        n = d->section_n;
+    }
+    if (n == 0) { /* a caller may ask about no node at all: then there is no array either */
+        return 0;
+    }
+    if (d->by_rules == NULL) {
+        judge_plain(d, s, &v, n, ret);
+    } else {
+        store_plan_judge(d, s, &v, n, ret);
+    }
+    return 0;
+}
+
+/* ---- when all are judged ---- */
 
 static bool result_has_name(const void *owner, uint32_t value, const void *key)
 {
@@ -48,9 +112,9 @@ static bool result_has_name(const void *owner, uint32_t value, const void *key)
     return str_eq(results[value].name, *name);
 }
 
-/* Names of known nodes are told apart by their node; of unknown ones, which are few, by their text.
- */
-size_t store_drop_unknown_repeats(struct pack_result *results, size_t n)
+/* Names of known nodes are told apart by their node; of unknown ones, which are few, by their text. Returns how many
+ * results stay. */
+static size_t drop_unknown_repeats(struct pack_result *results, size_t n)
 {
     const struct hash_key key = {0x66677075, 0x6e6f6465}; /* one call long: nobody can learn it and profit */
     struct hashmap seen;
@@ -75,39 +139,68 @@ size_t store_drop_unknown_repeats(struct pack_result *results, size_t n)
     return kept;
 }
 
-static int pack_plain(struct store *s, struct arena *a, const struct store_question *q,
-                      const struct pack_params *params, struct store_pack_answer *ret, struct err *reterr)
+static void finish(struct store_decision *d, struct store_pack_answer *ret)
 {
-    static const struct store_sections_ops ops = {look_ahead, begin_pack_call, judge};
-    struct plain p = {.sections = {.ops = &ops, .question = q, .section_n = STORE_PACK_SECTION}, .params = *params};
-    int rc;
+    const struct strategy *strategy = d->params[0].node_strategy;
+    size_t unknown_n = 0;
 
-    p.params.forecast = s->forecast;
-    p.params.prices = &p.sections.sight.prices;
-    rc = store_answer_in_sections(s, a, &p.sections, ret, reterr);
-    if (rc == 0 && params->node_strategy->normalise != NULL) {
-        params->node_strategy->normalise(ret->results, ret->n);
+    if (d->by_rules != NULL) {
+        store_plan_combine(d, ret);
+    } else if (strategy->normalise != NULL) {
+        strategy->normalise(ret->results, ret->n);
     }
-    if (rc == 0 && p.query.unknown_n > 1) {
-        ret->n = store_drop_unknown_repeats(ret->results, ret->n);
+    for (size_t i = 0; i < d->plan->n; i++) {
+        unknown_n += d->queries[i].unknown_n;
     }
-    return rc;
+    if (unknown_n > 1) {
+        ret->n = drop_unknown_repeats(ret->results, ret->n);
+    }
+}
+
+/* False: the arena is full. */
+static bool prepare(struct store_decision *d, struct store *s, struct arena *a)
+{
+    d->queries = ARENA_ARRAY(a, d->plan->n, struct pack_query);
+    d->params = ARENA_ARRAY(a, d->plan->n, struct pack_params);
+    if (d->queries == NULL || d->params == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < d->plan->n; i++) {
+        d->params[i] = d->plan->steps[i].plan->params;
+        d->params[i].forecast = s->forecast;
+        d->params[i].prices = &d->prices;
+    }
+    d->strategy_n = resolved_plan_strategies(d->plan, d->strategies);
+    return resolved_plan_is_plain(d->plan) || store_plan_prepare(d, a);
 }
 
 int store_pack(struct store *s, struct arena *a, const struct view_pod *pod, const struct pack_plans *plans,
                const struct pack_tentative *tentatives, size_t tentative_n, const struct str *names, size_t name_n,
                struct store_pack_answer *ret, struct err *reterr)
 {
-    const struct store_question q = {pod, tentatives, tentative_n, names, name_n};
-    struct resolved_plan resolved_plan;
+    struct resolved_plan plan;
+    struct store_decision d = {.pod = pod,
+                               .tentatives = tentatives,
+                               .tentative_n = tentative_n,
+                               .names = names,
+                               .name_n = name_n,
+                               .plan = &plan,
+                               .section_n = STORE_PACK_SECTION};
+    int rc;
 
+    resolved_plan_make(&plan, plans, pod->namespace_, pod->label_hashes, pod->label_n);
     /* Not cleared: each result is written whole. */
     *ret = (struct store_pack_answer){.results = arena_alloc(a, name_n * sizeof(struct pack_result))};
-    if (ret->results == NULL) {
-        return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
+    if (ret->results == NULL || !prepare(&d, s, a)) {
+        return too_large(reterr);
     }
-    resolved_plan_make(&resolved_plan, plans, pod->namespace_, pod->label_hashes, pod->label_n);
-    return resolved_plan_is_plain(&resolved_plan)
-               ? pack_plain(s, a, &q, &resolved_plan.steps[0].plan->params, ret, reterr)
-               : store_pack_planned(s, a, &q, &resolved_plan, ret, reterr);
+    do {
+        mutex_lock(&s->lock);
+        rc = judge_section(&d, s, a, ret, reterr);
+        mutex_unlock(&s->lock);
+    } while (rc == 0 && (d.begun_n == 0 || d.done < name_n));
+    if (rc == 0) {
+        finish(&d, ret);
+    }
+    return rc;
 }

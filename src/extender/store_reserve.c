@@ -37,6 +37,13 @@ static struct pack_params params_on(const struct store *s, const struct ledger_p
         .plan->params;
 }
 
+/* Brings the forecast up to date for these; false: a section's worth of work is done and there is more. */
+static bool look_ahead(struct store *s, const struct pack_params *params)
+{
+    return forecast_follow(s->forecast, ledger_cluster_view(s->ledger), params->node_strategy) &&
+           forecast_follow(s->forecast, ledger_cluster_view(s->ledger), params->device_strategy);
+}
+
 static enum store_reserve_result reserve(struct store *s, struct arena *a, const struct ledger_op *asked,
                                          const struct pack_params *params, struct store_reservation *ret,
                                          struct err *reterr)
@@ -83,7 +90,7 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
 
         r = STORE_UNKNOWN_POD;
         looked_ahead = true;
-        store_lock(s);
+        mutex_lock(&s->lock);
         capacity_before = ledger_capacity_generation(s->ledger);
         if (ledger_find_pod(s->ledger, uid, &pod) && str_eq(pod.namespace_, namespace_) && str_eq(pod.name, name)) {
             r = not_ready != NULL ? STORE_NOT_READY : result_of_state(&pod, node_name);
@@ -100,7 +107,7 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
             struct pack_params params = params_on(s, &pod, node_name, plans);
 
             params.forecast = s->forecast;
-            looked_ahead = store_look_ahead(s, &params);
+            looked_ahead = look_ahead(s, &params);
             r = looked_ahead ? reserve(s, a, &op, &params, ret, reterr) : r;
         }
         store_unlock_and_tell(s, capacity_before); /* a nomination may have ended */
@@ -114,7 +121,7 @@ enum store_seen store_binding_seen(struct store *s, struct str uid, struct str n
     enum store_seen seen = STORE_SEEN_NOTHING;
     struct ledger_pod pod;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     if (!ledger_find_pod(s->ledger, uid, &pod)) {
         seen = STORE_SEEN_NOTHING;
     } else if (pod.state == LEDGER_RESERVED) {
@@ -125,7 +132,7 @@ enum store_seen store_binding_seen(struct store *s, struct str uid, struct str n
                    ? STORE_SEEN_BOUND
                    : STORE_SEEN_OTHER;
     }
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     return seen;
 }
 
@@ -134,12 +141,12 @@ bool store_reservation_holds(struct store *s, struct str uid, uint64_t version, 
     struct ledger_pod pod;
     bool holds;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     holds = ledger_find_pod(s->ledger, uid, &pod) && pod.as_reserved && !pod.deleting && pod.version == version;
     if (holds) {
         *ret_annotation_bytes = pod.annotation_bytes;
     }
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     return holds;
 }
 
@@ -148,9 +155,9 @@ bool store_knows_pod(struct store *s, struct str uid)
     struct ledger_pod pod;
     bool known;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     known = ledger_find_pod(s->ledger, uid, &pod);
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     return known;
 }
 

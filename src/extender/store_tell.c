@@ -36,7 +36,7 @@ void store_unlock_and_tell(struct store *s, uint64_t capacity_before)
     size_t n = ledger_take_overcommits(s->ledger, news, sizeof(news) / sizeof(news[0]));
     bool capacity_grew = ledger_capacity_generation(s->ledger) != capacity_before;
 
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     if (n > 0) {
         say_overcommits(s, news, n);
         ledger_drop_overcommits(news, n);

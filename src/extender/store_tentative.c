@@ -5,7 +5,6 @@
 #include "core/placement/pack.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 void store_tentative_clear(struct tentative *h)
 {
@@ -27,18 +26,14 @@ static struct tentative *tentative_find(struct store *s, struct str uid)
 void store_tentative(struct store *s, struct str uid, struct str node_name, const struct demand *d,
                      int64_t tentative_ms)
 {
-    struct tentative fresh = {.text = xmalloc(uid.n + node_name.n),
-                              .demand = demand_copy(d),
-                              .until_ns = clock_mono_ns(s->clock) + tentative_ms * 1000000};
+    char *at = xmalloc(uid.n + node_name.n);
+    struct tentative fresh = {
+        .text = at, .demand = demand_copy(d), .until_ns = clock_mono_ns(s->clock) + tentative_ms * 1000000};
     struct tentative *h;
 
-    if (uid.n > 0) { /* a caller may send a pod without one */
-        memcpy(fresh.text, uid.p, uid.n);
-    }
-    memcpy(fresh.text + uid.n, node_name.p, node_name.n);
-    fresh.uid = (struct str){fresh.text, uid.n};
-    fresh.node_name = (struct str){fresh.text + uid.n, node_name.n};
-    store_lock(s);
+    fresh.uid = str_put(&at, uid);
+    fresh.node_name = str_put(&at, node_name);
+    mutex_lock(&s->lock);
     h = tentative_find(s, uid);
     if (h == NULL) {
         h = &s->tentatives[s->tentative_next];
@@ -46,19 +41,19 @@ void store_tentative(struct store *s, struct str uid, struct str node_name, cons
     }
     store_tentative_clear(h);
     *h = fresh;
-    store_unlock(s);
+    mutex_unlock(&s->lock);
 }
 
 void store_tentative_end(struct store *s, struct str uid)
 {
     struct tentative *h;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     h = tentative_find(s, uid);
     if (h != NULL) {
         store_tentative_clear(h);
     }
-    store_unlock(s);
+    mutex_unlock(&s->lock);
 }
 
 int store_tentatives(struct store *s, struct arena *a, struct str except_uid, const struct pack_tentative **ret,
@@ -69,7 +64,7 @@ int store_tentatives(struct store *s, struct arena *a, struct str except_uid, co
     size_t n = 0;
     bool ok = tentatives != NULL;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     for (size_t i = 0; ok && i < STORE_TENTATIVES_MAX; i++) {
         struct tentative *h = &s->tentatives[i];
 
@@ -83,7 +78,7 @@ int store_tentatives(struct store *s, struct arena *a, struct str except_uid, co
         ok = tentatives[n].demand != NULL;
         tentatives[n++].node_name = arena_str(a, h->node_name);
     }
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     if (!ok || a->overflowed) {
         return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
     }

@@ -1,12 +1,7 @@
 /* Which records wait to be verified. */
 #include "extender/store_internal.h"
 
-#include <stdlib.h>
-
-enum {
-    SECTION = 64, /* copied under the lock at one time */
-    COUNT_BYTES = 16 * 1024 * 1024
-};
+enum { SECTION = 64 }; /* copied under the lock at one time */
 
 size_t store_unverified(struct store *s, struct str node_name, struct arena *a, struct store_unverified *ret,
                         size_t max)
@@ -14,7 +9,7 @@ size_t store_unverified(struct store *s, struct str node_name, struct arena *a, 
     struct ledger_unverified found[SECTION];
     size_t n;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     n = ledger_unverified(s->ledger, node_name, a, found, max < SECTION ? max : SECTION);
     for (size_t i = 0; i < n; i++) {
         struct ledger_pod pod = {.namespace_ = STR_NULL};
@@ -25,7 +20,7 @@ size_t store_unverified(struct store *s, struct str node_name, struct arena *a, 
                                            .name = arena_str(a, pod.name),
                                            .proof = found[i].proof};
     }
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     return a->overflowed && n > 0 ? n - 1 : n; /* the last one may be cut */
 }
 
@@ -33,23 +28,18 @@ bool store_must_verify(struct store *s, const struct ledger_pod_fact *f)
 {
     bool must;
 
-    store_lock(s);
+    mutex_lock(&s->lock);
     must = ledger_must_verify(s->ledger, f);
-    store_unlock(s);
+    mutex_unlock(&s->lock);
     return must;
 }
 
 size_t store_unverified_n(struct store *s)
 {
-    struct ledger_unverified *found = xcalloc(STORE_UNVERIFIED_COUNT_MAX, sizeof(*found));
-    struct arena a;
     size_t n;
 
-    arena_init(&a, COUNT_BYTES);
-    store_lock(s);
-    n = ledger_unverified(s->ledger, STR_NULL, &a, found, STORE_UNVERIFIED_COUNT_MAX);
-    store_unlock(s);
-    arena_fini(&a);
-    free(found);
+    mutex_lock(&s->lock);
+    n = ledger_unverified_n(s->ledger, STORE_UNVERIFIED_COUNT_MAX);
+    mutex_unlock(&s->lock);
     return n;
 }

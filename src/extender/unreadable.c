@@ -8,11 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct entry {
+    struct unreadable_object object;
+    bool listed; /* noted since the present list of its resource began */
+};
+
 struct unreadable {
     atomic_size_t n;   /* readable without the lock: nearly always 0 */
     struct mutex lock; /* of the rest */
-    struct unreadable_object *objects[UNREADABLE_MAX];
-    bool listed[UNREADABLE_MAX]; /* noted since the present list of their resource began */
+    struct entry entries[UNREADABLE_MAX];
     bool more[KUBE_RESOURCE__MAX];
     bool more_listed[KUBE_RESOURCE__MAX];
 };
@@ -27,24 +31,10 @@ struct unreadable *unreadable_new(void)
 
 void unreadable_free(struct unreadable *u)
 {
-    if (u == NULL) {
-        return;
+    if (u != NULL) {
+        mutex_destroy(&u->lock);
+        free(u);
     }
-    for (size_t i = 0; i < u->n; i++) {
-        free(u->objects[i]);
-    }
-    mutex_destroy(&u->lock);
-    free(u);
-}
-
-static struct str name_of(const struct kube_object *o)
-{
-    return o->pod != NULL ? o->pod->name : o->node->name;
-}
-
-static struct str uid_of(const struct kube_object *o)
-{
-    return o->pod != NULL ? o->pod->uid : o->node->uid;
 }
 
 /* Pods are told apart by uid, nodes by name, as in the ledger. */
@@ -52,10 +42,13 @@ static size_t find_object(const struct unreadable *u, const struct kube_object *
 {
     size_t i = 0;
 
-    while (i < u->n && (u->objects[i]->resource != o->resource ||
-                        !(o->pod != NULL ? str_eq_cstr(o->pod->uid, u->objects[i]->uid)
-                                         : str_eq_cstr(o->node->name, u->objects[i]->name)))) {
-        i++;
+    for (; i < u->n; i++) {
+        const struct unreadable_object *known = &u->entries[i].object;
+
+        if (known->resource == o->resource &&
+            (o->pod != NULL ? str_eq_cstr(o->pod->uid, known->uid) : str_eq_cstr(o->node->name, known->name))) {
+            break;
+        }
     }
     return i;
 }
@@ -64,14 +57,14 @@ static size_t find_object(const struct unreadable *u, const struct kube_object *
 
 static void add(struct unreadable *u, const struct kube_object *o, int64_t now_ms)
 {
-    struct unreadable_object *new = xcalloc(1, sizeof(*new));
+    struct unreadable_object *new = &u->entries[u->n].object;
 
     new->resource = o->resource;
     COPY(new->namespace_, o->pod != NULL ? o->pod->namespace_ : STR_NULL);
-    COPY(new->name, name_of(o));
-    COPY(new->uid, uid_of(o));
+    COPY(new->name, o->pod != NULL ? o->pod->name : o->node->name);
+    COPY(new->uid, o->pod != NULL ? o->pod->uid : o->node->uid);
     new->since_ms = now_ms;
-    u->objects[u->n++] = new;
+    u->n++;
 }
 
 void unreadable_note(struct unreadable *u, const struct kube_object *o, const char *why, int64_t now_ms)
@@ -87,8 +80,8 @@ void unreadable_note(struct unreadable *u, const struct kube_object *o, const ch
         add(u, o, now_ms);
     }
     if (i < u->n) {
-        u->listed[i] = true;
-        COPY(u->objects[i]->why, str_of(why));
+        u->entries[i].listed = true;
+        COPY(u->entries[i].object.why, str_of(why));
     } else {
         u->more[o->resource] = u->more_listed[o->resource] = true;
     }
@@ -97,10 +90,8 @@ void unreadable_note(struct unreadable *u, const struct kube_object *o, const ch
 
 static void drop(struct unreadable *u, size_t i)
 {
-    free(u->objects[i]);
     u->n--;
-    memmove(&u->objects[i], &u->objects[i + 1], (u->n - i) * sizeof(u->objects[0]));
-    memmove(&u->listed[i], &u->listed[i + 1], (u->n - i) * sizeof(u->listed[0]));
+    memmove(&u->entries[i], &u->entries[i + 1], (u->n - i) * sizeof(u->entries[0]));
 }
 
 void unreadable_clear(struct unreadable *u, const struct kube_object *o)
@@ -125,7 +116,7 @@ void unreadable_list_begin(struct unreadable *u, enum kube_resource resource)
     }
     mutex_lock(&u->lock);
     for (size_t i = 0; i < u->n; i++) {
-        u->listed[i] = u->listed[i] && u->objects[i]->resource != resource;
+        u->entries[i].listed = u->entries[i].listed && u->entries[i].object.resource != resource;
     }
     u->more_listed[resource] = false;
     mutex_unlock(&u->lock);
@@ -138,7 +129,7 @@ void unreadable_list_end(struct unreadable *u, enum kube_resource resource)
     }
     mutex_lock(&u->lock);
     for (size_t i = u->n; i > 0; i--) {
-        if (u->objects[i - 1]->resource == resource && !u->listed[i - 1]) {
+        if (u->entries[i - 1].object.resource == resource && !u->entries[i - 1].listed) {
             drop(u, i - 1);
         }
     }
@@ -159,7 +150,7 @@ struct unreadable_object *unreadable_copy(struct unreadable *u, size_t *ret_n, b
     *ret_n = u->n;
     copy = xreallocarray(NULL, *ret_n + 1, sizeof(*copy)); /* the last one may have gone meanwhile */
     for (size_t i = 0; i < *ret_n; i++) {
-        copy[i] = *u->objects[i];
+        copy[i] = u->entries[i].object;
     }
     for (size_t i = 0; i < KUBE_RESOURCE__MAX; i++) {
         *ret_more = *ret_more || u->more[i];

@@ -13,9 +13,8 @@
 enum { BATCH = 64, BATCH_BYTES = 4 * 1024 * 1024, ROUNDS_MAX = 32 };
 
 struct batch_result {
-    size_t n;         /* waited */
-    size_t told_n;    /* have their verdict now */
-    size_t refuted_n; /* of these */
+    size_t n;      /* waited */
+    size_t told_n; /* have their verdict now */
 };
 
 static void refuted(const struct ingest *in, const struct store_unverified *u)
@@ -60,21 +59,17 @@ static struct batch_result verify_batch(const struct ingest *in, struct str node
     for (size_t i = 0; i < result.n; i++) {
         const bool valid = record_proof_holds(keys, batch[i].proof);
 
-        if (tell_verdict(in, &batch[i], valid, !record_proof_has_key(keys, batch[i].proof))) {
-            result.told_n++;
-            result.refuted_n += !valid;
-        }
+        result.told_n += tell_verdict(in, &batch[i], valid, !record_proof_has_key(keys, batch[i].proof));
     }
     sign_keyring_put(keys);
     return result;
 }
 
-bool verify_records(const struct ingest *in, struct str node_name, size_t *ret_refuted_n)
+bool verify_records(const struct ingest *in, struct str node_name)
 {
-    struct batch_result result = {0, 1, 0};
+    struct batch_result result = {0, 1};
     struct arena a;
 
-    *ret_refuted_n = 0;
     if (in->signing == NULL) {
         return true;
     }
@@ -82,7 +77,6 @@ bool verify_records(const struct ingest *in, struct str node_name, size_t *ret_r
     for (int round = 0; result.told_n > 0 && round < ROUNDS_MAX; round++) {
         arena_reset(&a);
         result = verify_batch(in, node_name, &a);
-        *ret_refuted_n += result.refuted_n;
     }
     arena_fini(&a);
     return result.n == 0;
@@ -96,7 +90,7 @@ struct verifier {
     atomic_bool stopping;
 };
 
-static void verify_waiting(struct verifier *v, bool at_once)
+static void look_at_keys(struct verifier *v, bool at_once)
 {
     if (signing_look(v->o.signing, at_once)) {
         v->o.keys_changed(v->o.ctx);
@@ -105,7 +99,7 @@ static void verify_waiting(struct verifier *v, bool at_once)
 
 void verifier_look(struct verifier *v)
 {
-    verify_waiting(v, true);
+    look_at_keys(v, true);
 }
 
 /* A batch at a time, so that the end is never far. */
@@ -138,7 +132,7 @@ static void *verifier_main(void *arg)
             (void)signing_wait(v->o.signing, VERIFIER_LOOK_MS);
         }
         if (clock_mono_ns(clock_system()) >= look_at_ns) {
-            verify_waiting(v, false);
+            look_at_keys(v, false);
             look_at_ns = next_look_ns();
         }
     }

@@ -49,14 +49,15 @@ static bool is_of(const struct httpd_conn *c, const struct httpd_listener *l, co
 }
 
 /* Drops the one that can best be spared; false when nobody can. */
-static bool grow(struct httpd_listener *l, const struct in6_addr *peer)
+static bool make_room(struct httpd_listener *l, const struct in6_addr *peer)
 {
     const int64_t now_ns = clock_mono_ns(l->server->config.clock);
     struct httpd_conn *victim = NULL;
     enum rank best = RANK_NEVER;
     int64_t victim_state = 0;
     int64_t oldest_ns = 0;
-    for (struct httpd_conn *c = l->server->conns; c != NULL; c = c->next) {
+    struct httpd_conn *c;
+    LIST_FOREACH (c, &l->server->conns, link) {
         if (!is_of(c, l, peer)) {
             continue;
         }
@@ -89,7 +90,8 @@ static bool own_part_is_full(const struct httpd_listener *l, const struct in6_ad
     if (l->config.connection_max_per_address == 0 || is_loopback(peer)) {
         return false;
     }
-    for (const struct httpd_conn *c = l->server->conns; c != NULL; c = c->next) {
+    const struct httpd_conn *c;
+    LIST_FOREACH (c, &l->server->conns, link) {
         n += is_of(c, l, peer);
     }
     return n >= l->config.connection_max_per_address;
@@ -110,9 +112,9 @@ enum MHD_Result httpd_admit(void *cls, const struct sockaddr *sa, socklen_t len)
     struct in6_addr peer;
     bool admitted = true;
     mutex_lock(&s->conns_lock);
-    if (httpd_conn_peer(sa, &peer) && own_part_is_full(l, &peer) && !grow(l, &peer)) {
+    if (httpd_conn_peer(sa, &peer) && own_part_is_full(l, &peer) && !make_room(l, &peer)) {
         admitted = refuse(l, HTTPD_DROP_FULL_FOR_ADDRESS);
-    } else if (l->conn_n >= l->config.connection_max && !grow(l, NULL)) {
+    } else if (l->conn_n >= l->config.connection_max && !make_room(l, NULL)) {
         admitted = refuse(l, HTTPD_DROP_FULL);
     }
     mutex_unlock(&s->conns_lock);

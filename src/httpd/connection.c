@@ -147,11 +147,7 @@ static void conn_opened(struct httpd_listener *l, struct MHD_Connection *mhd, vo
         httpd_tls_begin(c, info->tls_session);
     }
     mutex_lock(&s->conns_lock);
-    c->next = s->conns;
-    if (c->next != NULL) {
-        c->next->prev = c;
-    }
-    s->conns = c;
+    LIST_INSERT_HEAD(&s->conns, c, link);
     l->conn_n++;
     mutex_unlock(&s->conns_lock);
     *socket_context = c;
@@ -164,14 +160,7 @@ static void conn_closed(struct httpd_server *s, struct MHD_Connection *mhd, void
     struct httpd_conn *c = *socket_context;
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
     mutex_lock(&s->conns_lock);
-    if (c->prev != NULL) {
-        c->prev->next = c->next;
-    } else {
-        s->conns = c->next;
-    }
-    if (c->next != NULL) {
-        c->next->prev = c->prev;
-    }
+    LIST_REMOVE(c, link);
     if (c->counted) {
         c->listener->conn_n--;
     }

@@ -21,6 +21,16 @@ static void fault(struct httpd_request *req, int status, const char *text)
     }
 }
 
+/* The target could not be decoded: because of what it says, or for want of memory. */
+static void undecodable(struct httpd_request *req, const char *text)
+{
+    if (req->arena.refused) {
+        fault(req, 503, "too many request bytes in flight, try again");
+    } else {
+        fault(req, 400, req->arena.overflowed ? "request head too large" : text);
+    }
+}
+
 struct head_scan {
     unsigned host_n, length_n, encoding_n;
     bool chunked, content_encoding, bad_expect, bad_name, control_bytes;
@@ -222,6 +232,9 @@ static void decode_query(struct httpd_request *req, struct str query)
 {
     req->query = ARENA_ARRAY(&req->arena, QUERY_PAIRS_MAX, struct query_pair);
     struct str part;
+    if (req->query == NULL) {
+        undecodable(req, "malformed query");
+    }
     while (req->query != NULL && str_split(&query, '&', &part)) {
         if (part.n == 0) {
             continue;
@@ -235,7 +248,7 @@ static void decode_query(struct httpd_request *req, struct str query)
         struct str value = part;
         str_split(&value, '=', &name);
         if (!unescape(req, name, true, &pair->name) || !unescape(req, value, true, &pair->value)) {
-            fault(req, 400, "malformed query");
+            undecodable(req, "malformed query");
             return;
         }
         req->query_n++;
@@ -248,7 +261,7 @@ static void decode_target(struct httpd_request *req)
     struct str path = STR_NULL;
     str_split(&rest, '?', &path);
     if (path.n == 0 || path.p[0] != '/' || !is_visible_ascii(req->target) || !unescape(req, path, false, &req->path)) {
-        fault(req, 400, "malformed request target");
+        undecodable(req, "malformed request target");
         return;
     }
     if (rest.n > 0) {
@@ -336,11 +349,6 @@ bool httpd_request_read_head(struct httpd_request *req, const char *method, cons
     }
     check_meaning(req, &scan, str_of(version));
     decode_target(req);
-    if (req->arena.refused) {
-        fault(req, 503, "too many request bytes in flight, try again");
-    } else if (req->arena.overflowed) {
-        fault(req, 400, "request head too large");
-    }
     if (req->fault_status != 0) {
         return true;
     }

@@ -26,9 +26,9 @@ static struct httpd_request *take_pooled(struct httpd_server *s)
 {
     mutex_lock(&s->lock);
     s->active_n++;
-    struct httpd_request *req = s->pool;
+    struct httpd_request *req = LIST_FIRST(&s->pool);
     if (req != NULL) {
-        s->pool = req->next;
+        LIST_REMOVE(req, link);
         s->pool_n--;
     }
     mutex_unlock(&s->lock);
@@ -79,8 +79,7 @@ static void request_unref(struct httpd_request *req)
     mutex_lock(&s->lock);
     const bool pooled = s->pool_n < POOL_MAX;
     if (pooled) {
-        req->next = s->pool;
-        s->pool = req;
+        LIST_INSERT_HEAD(&s->pool, req, link);
         s->pool_n++;
     }
     mutex_unlock(&s->lock);
@@ -100,7 +99,7 @@ void *httpd_request_on_target(void *cls, const char *target, struct MHD_Connecti
     req->conn = info->socket_context;
     req->mhd = mhd;
     req->start_ns = clock_mono_ns(l->server->config.clock);
-    req->target = arena_str(&req->arena, str_of(target));
+    req->target = arena_str(&req->arena, str_of(target)); /* libmicrohttpd cuts its own up */
     req->raw_target = str_of(target);
     httpd_conn_request_begins(req->conn);
     return req;
@@ -125,30 +124,6 @@ static enum MHD_Result answer_at_once(struct httpd_request *req)
     return answer_fault(req, req->fault_status, req->fault_text);
 }
 
-static void link_suspended(struct httpd_request *req)
-{
-    struct httpd_server *s = req->server;
-    req->prev = NULL;
-    req->next = s->suspended;
-    if (req->next != NULL) {
-        req->next->prev = req;
-    }
-    s->suspended = req;
-}
-
-static void unlink_suspended(struct httpd_request *req)
-{
-    if (req->prev != NULL) {
-        req->prev->next = req->next;
-    } else {
-        req->server->suspended = req->next;
-    }
-    if (req->next != NULL) {
-        req->next->prev = req->prev;
-    }
-    req->prev = req->next = NULL;
-}
-
 static void stopping_response(const struct httpd_route *route, size_t max, struct httpd_response *resp)
 {
     httpd_response_init(resp, max);
@@ -164,7 +139,7 @@ static void wake_locked(struct httpd_request *req)
 {
     if (req->phase == REQUEST_SUSPENDED) {
         req->phase = REQUEST_HANDLING;
-        unlink_suspended(req);
+        LIST_REMOVE(req, link);
         MHD_resume_connection(req->mhd);
     }
 }
@@ -212,9 +187,9 @@ void httpd_request_finish_suspended(struct httpd_server *s)
 {
     mutex_lock(&s->lock);
     for (;;) {
-        struct httpd_request *req = s->suspended;
+        struct httpd_request *req = LIST_FIRST(&s->suspended);
         while (req != NULL && req->answer_claimed) {
-            req = req->next;
+            req = LIST_NEXT(req, link);
         }
         if (req == NULL) {
             break;
@@ -249,7 +224,7 @@ static enum MHD_Result set_aside(struct httpd_request *req)
         stop = true;
     } else if (!answered) {
         req->phase = REQUEST_SUSPENDED;
-        link_suspended(req);
+        LIST_INSERT_HEAD(&s->suspended, req, link);
         MHD_suspend_connection(req->mhd);
         mutex_unlock(&s->lock);
         return MHD_YES;

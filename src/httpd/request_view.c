@@ -13,11 +13,6 @@ struct str httpd_request_path(const struct httpd_request *req)
     return req->path;
 }
 
-struct str httpd_request_target(const struct httpd_request *req)
-{
-    return req->target;
-}
-
 struct str httpd_request_body(const struct httpd_request *req)
 {
     return (struct str){req->body_n != 0 ? req->body : NULL, req->body_n};
@@ -74,7 +69,7 @@ struct arena *httpd_request_arena(struct httpd_request *req)
 
 void httpd_request_forget(struct httpd_request *req)
 {
-    struct str *const kept[] = {&req->method, &req->path, &req->target};
+    struct str *const kept[] = {&req->method, &req->path};
     char *copies[ARRAY_LEN(kept)];
     for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
         copies[i] = str_dup(*kept[i]);

@@ -358,9 +358,9 @@ void httpd_server_unref(struct httpd_server *s)
     if (atomic_fetch_sub(&s->refs, 1) != 1) {
         return;
     }
-    while (s->pool != NULL) {
-        struct httpd_request *req = s->pool;
-        s->pool = req->next;
+    struct httpd_request *req;
+    while ((req = LIST_FIRST(&s->pool)) != NULL) {
+        LIST_REMOVE(req, link);
         httpd_request_destroy(req);
     }
     mutex_destroy(&s->lock);

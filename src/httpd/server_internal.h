@@ -19,6 +19,7 @@
 #include <netinet/in.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/queue.h>
 
 /* What a connection is doing. The time beside it (httpd_conn_time_ns) is a deadline while bytes are
  * awaited from the peer or by it, and otherwise the moment since when it has been so. */
@@ -34,8 +35,8 @@ enum conn_phase {
 struct httpd_conn {
     struct httpd_server *server;
     struct httpd_listener *listener;
-    struct httpd_conn *prev, *next; /* server.conns_lock */
-    bool counted;                   /* in listener.conn_n; server.conns_lock */
+    LIST_ENTRY(httpd_conn) link; /* of server.conns */
+    bool counted;                /* in listener.conn_n; server.conns_lock */
     int fd;
     struct in6_addr peer;
     _Atomic int64_t state; /* httpd_conn_phase, httpd_conn_time_ns */
@@ -71,13 +72,14 @@ struct httpd_request {
     struct httpd_server *server;
     const struct httpd_listener *listener;
     struct httpd_conn *conn;
-    struct MHD_Connection *mhd;        /* not after REQUEST_OVER */
-    const struct httpd_route *route;   /* NULL: no handler will run */
-    atomic_uint refs;                  /* libmicrohttpd's, and the resumer's */
-    struct httpd_request *prev, *next; /* suspended list or pool, server.lock */
+    struct MHD_Connection *mhd;      /* not after REQUEST_OVER */
+    const struct httpd_route *route; /* NULL: no handler will run */
+    atomic_uint refs;                /* libmicrohttpd's, and the resumer's */
+    LIST_ENTRY(httpd_request) link;  /* of server.suspended or server.pool */
 
     struct arena arena;
-    struct str target, method, path;
+    struct str method, path;
+    struct str target;     /* as sent; until the head has been read */
     struct str raw_target; /* in libmicrohttpd's buffer; until the head has been checked */
     uintptr_t head_end;    /* where the body must begin; 0: not checked */
     bool body_begun;
@@ -136,15 +138,14 @@ struct httpd_server {
     struct condvar idle; /* active_n fell */
     bool closed;         /* nothing may be suspended any more */
     size_t active_n;     /* requests libmicrohttpd knows */
-    struct httpd_request *suspended;
-    struct httpd_stream *streams;
-    struct httpd_request *pool;
+    LIST_HEAD(, httpd_request) suspended, pool;
+    LIST_HEAD(, httpd_stream) streams;
     size_t pool_n;
 
     struct mutex conns_lock;
     struct condvar watchdog_wake;
     bool watchdog_stop;
-    struct httpd_conn *conns;
+    LIST_HEAD(, httpd_conn) conns;
     struct thread watchdog;
 };
 

@@ -27,8 +27,8 @@ struct httpd_stream {
     struct MHD_Connection *mhd; /* NULL before it is sent and after it is over */
     struct httpd_conn *conn;    /* as long as mhd */
 
-    struct httpd_server *server;      /* NULL before it is sent */
-    struct httpd_stream *prev, *next; /* server.streams, server.lock */
+    struct httpd_server *server;   /* NULL before it is sent */
+    LIST_ENTRY(httpd_stream) link; /* of server.streams, server.lock */
 };
 
 struct httpd_stream *httpd_stream_new(const struct httpd_stream_source *source)
@@ -139,14 +139,7 @@ static void pull_over(void *cls)
     struct httpd_stream *s = cls;
     struct httpd_server *server = s->server;
     mutex_lock(&server->lock);
-    if (s->prev != NULL) {
-        s->prev->next = s->next;
-    } else {
-        server->streams = s->next;
-    }
-    if (s->next != NULL) {
-        s->next->prev = s->prev;
-    }
+    LIST_REMOVE(s, link);
     mutex_unlock(&server->lock);
 
     mutex_lock(&s->lock);
@@ -177,19 +170,16 @@ struct MHD_Response *httpd_stream_response(struct httpd_request *req)
     s->abort_waits = atomic_load(&server->draining);
     s->aborted = server->closed;
     mutex_unlock(&s->lock);
-    s->next = server->streams;
-    if (s->next != NULL) {
-        s->next->prev = s;
-    }
-    server->streams = s;
+    LIST_INSERT_HEAD(&server->streams, s, link);
     mutex_unlock(&server->lock);
     return r;
 }
 
 void httpd_streams_check_hangup(struct httpd_server *server)
 {
+    struct httpd_stream *s;
     mutex_lock(&server->lock);
-    for (struct httpd_stream *s = server->streams; s != NULL; s = s->next) {
+    LIST_FOREACH (s, &server->streams, link) {
         mutex_lock(&s->lock);
         if (s->waiting) {
             /* A client that closed its sending side is taken as gone, as Go's server does. */
@@ -206,8 +196,9 @@ void httpd_streams_check_hangup(struct httpd_server *server)
 
 void httpd_streams_abort(struct httpd_server *server, bool only_waiting)
 {
+    struct httpd_stream *s;
     mutex_lock(&server->lock);
-    for (struct httpd_stream *s = server->streams; s != NULL; s = s->next) {
+    LIST_FOREACH (s, &server->streams, link) {
         mutex_lock(&s->lock);
         s->abort_waits = true;
         if (s->waiting || !only_waiting) {

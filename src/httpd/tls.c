@@ -2,6 +2,7 @@
 #include "httpd/tls.h"
 
 #include "base/bug.h"
+#include "base/file.h"
 #include "base/sync.h"
 #include "httpd/tls_internal.h"
 
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { POLL_DEFAULT_MS = 1000, FILES = 3 };
+enum { POLL_DEFAULT_MS = 1000, FILES = 3, FILE_BYTES_MAX = 1024 * 1024 };
 
 /* What tells one content of a file from another, without reading it. */
 struct file_mark {
@@ -48,7 +49,7 @@ void httpd_tls_identity_unref(struct tls_identity *id)
 }
 
 struct material {
-    gnutls_datum_t bytes[FILES];
+    struct strbuf texts[FILES];
     gnutls_x509_crt_t *chain;
     unsigned chain_n;
     gnutls_x509_privkey_t key;
@@ -57,10 +58,8 @@ struct material {
 static void material_fini(struct material *m)
 {
     for (size_t i = 0; i < FILES; i++) {
-        if (m->bytes[i].data != NULL) {
-            gnutls_memset(m->bytes[i].data, 0, m->bytes[i].size); /* one of them is the key */
-            gnutls_free(m->bytes[i].data);
-        }
+        strbuf_wipe(&m->texts[i]); /* one of them is the key */
+        strbuf_fini(&m->texts[i]);
     }
     for (unsigned i = 0; i < m->chain_n; i++) {
         gnutls_x509_crt_deinit(m->chain[i]);
@@ -74,20 +73,28 @@ static int wrong(const char *file, int r, struct err *reterr)
     return err_set(reterr, ERR_INVALID, "%s: %s", file, gnutls_strerror(r));
 }
 
+static gnutls_datum_t datum_of(const struct strbuf *text)
+{
+    return (gnutls_datum_t){(unsigned char *)text->p, (unsigned)text->n};
+}
+
 static int read_material(const struct httpd_tls *t, struct material *m, struct err *reterr)
 {
-    for (size_t i = 0; i < FILES; i++) {
-        if (gnutls_load_file(t->files[i], &m->bytes[i]) < 0) {
-            return err_set(reterr, ERR_INVALID, "%s: cannot be read", t->files[i]);
-        }
+    int rc = 0;
+    for (size_t i = 0; i < FILES && rc == 0; i++) {
+        rc = file_read(t->files[i], &m->texts[i], reterr);
     }
-    int rc = gnutls_x509_crt_list_import2(&m->chain, &m->chain_n, &m->bytes[0], GNUTLS_X509_FMT_PEM,
-                                          GNUTLS_X509_CRT_LIST_FAIL_IF_UNSORTED);
+    if (rc != 0) {
+        return rc;
+    }
+    const gnutls_datum_t chain = datum_of(&m->texts[0]), key = datum_of(&m->texts[1]);
+    rc = gnutls_x509_crt_list_import2(&m->chain, &m->chain_n, &chain, GNUTLS_X509_FMT_PEM,
+                                      GNUTLS_X509_CRT_LIST_FAIL_IF_UNSORTED);
     if (rc < 0) {
         return wrong(t->files[0], rc, reterr);
     }
     gnutls_x509_privkey_init(&m->key);
-    rc = gnutls_x509_privkey_import2(m->key, &m->bytes[1], GNUTLS_X509_FMT_PEM, NULL, 0);
+    rc = gnutls_x509_privkey_import2(m->key, &key, GNUTLS_X509_FMT_PEM, NULL, 0);
     return rc < 0 ? wrong(t->files[1], rc, reterr) : 0;
 }
 
@@ -101,7 +108,8 @@ static int use_material(const struct httpd_tls *t, const struct material *m, str
     if (rc < 0) {
         return wrong(t->files[0], rc, reterr);
     }
-    rc = gnutls_certificate_set_x509_trust_mem(id->credentials, &m->bytes[2], GNUTLS_X509_FMT_PEM);
+    const gnutls_datum_t ca = datum_of(&m->texts[2]);
+    rc = gnutls_certificate_set_x509_trust_mem(id->credentials, &ca, GNUTLS_X509_FMT_PEM);
     if (rc < 0) {
         return wrong(t->files[2], rc, reterr);
     }
@@ -115,6 +123,9 @@ static int use_material(const struct httpd_tls *t, const struct material *m, str
 static int identity_read(const struct httpd_tls *t, struct tls_identity **ret, struct err *reterr)
 {
     struct material m = {.chain = NULL};
+    for (size_t i = 0; i < FILES; i++) {
+        strbuf_init(&m.texts[i], FILE_BYTES_MAX);
+    }
     struct tls_identity *id = xcalloc(1, sizeof(*id));
     atomic_init(&id->refs, 1);
     int rc = gnutls_certificate_allocate_credentials(&id->credentials);

@@ -46,7 +46,8 @@ static void watch_connections(struct httpd_server *s)
                                               [CONN_BODY] = HTTPD_DROP_SLOW_BODY,
                                               [CONN_SENDING] = HTTPD_DROP_SLOW_READER};
     const int64_t now_ns = clock_mono_ns(s->config.clock);
-    for (struct httpd_conn *c = s->conns; c != NULL; c = c->next) {
+    struct httpd_conn *c;
+    LIST_FOREACH (c, &s->conns, link) {
         const int64_t state = atomic_load(&c->state);
         const enum conn_phase phase = httpd_conn_phase(state);
         if (phase == CONN_IDLE) {

@@ -1,11 +1,13 @@
 #include "kube/binding.h"
 
+#include "objects_internal.h"
+
 #include "base/arena.h"
-#include "base/json_read.h"
 #include "base/json_write.h"
 #include "kube/names.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -136,21 +138,6 @@ int kube_pod_path(struct str namespace_, struct str name, struct strbuf *path, s
 
 /* ---- replies ---- */
 
-static const char *const reply_names[BIND_REPLY__MAX] = {
-    [BIND_BOUND] = "bound",
-    [BIND_UNAUTHORIZED] = "unauthorized",
-    [BIND_RETRY_AFTER] = "retry_after",
-    [BIND_CONFLICT] = "conflict",
-    [BIND_LOST] = "lost",
-    [BIND_NOT_SENT] = "not_sent",
-    [BIND_REFUSED] = "refused",
-};
-
-const char *bind_reply_name(enum bind_reply reply)
-{
-    return reply_names[reply];
-}
-
 static const struct status_row {
     int http_status;
     struct bind_answer answer;
@@ -224,24 +211,24 @@ static uint64_t leading_number(struct str s)
 
 enum binding_preconditions binding_preconditions_of(struct str document)
 {
+    struct version {
+        struct str major, minor;
+    } v = {STR_NULL, STR_NULL};
+    static const struct kube_field fields[] = {
+        {STR("major"), kube_decode_text, offsetof(struct version, major)},
+        {STR("minor"), kube_decode_text, offsetof(struct version, minor)},
+        {STR_NULL},
+    };
     struct json_reader *r = xmalloc(sizeof(*r));
-    struct str key, text;
-    uint64_t major = 0, minor = 0;
     struct arena a;
     arena_init(&a, VERSION_BYTES_MAX);
     json_reader_init(r, document, &a);
-    json_object_begin(r);
-    while (json_object_next(r, &key)) {
-        if (!str_eq(key, STR("major")) && !str_eq(key, STR("minor"))) {
-            json_skip(r);
-        } else if (json_string(r, &text)) {
-            *(key.p[1] == 'a' ? &major : &minor) = leading_number(text);
-        }
-    }
-    bool read = json_read_end(r, NULL) == 0 && major > 0;
+    kube_decode_object(r, fields, &v);
+    bool read = json_read_end(r, NULL) == 0;
+    uint64_t major = read ? leading_number(v.major) : 0, minor = read ? leading_number(v.minor) : 0;
     arena_fini(&a);
     free(r);
-    if (!read) {
+    if (major == 0) {
         return BINDING_PRECONDITIONS_UNKNOWN;
     }
     return major > 1 || minor >= PRECONDITIONS_MINOR ? BINDING_PRECONDITIONS_CHECKED : BINDING_PRECONDITIONS_IGNORED;

@@ -3,7 +3,6 @@
 #include "base/bug.h"
 #include "base/sync.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 /* Lives until its owner and the call under way have both let go of it. */
@@ -77,9 +76,7 @@ void contact_check_begin(struct contact_check *c, const char *path, uint32_t dea
     mutex_lock(&c->lock);
     c->under_way = false;
     c->ended = true;
-    c->outcome = (struct kube_outcome){.kind = why.code == ERR_CANCELLED ? KUBE_CANCELLED : KUBE_NOT_SENT,
-                                       .retry_after_ms = KUBE_NO_RETRY_AFTER};
-    snprintf(c->outcome.detail, sizeof(c->outcome.detail), "%.*s", (int)sizeof(c->outcome.detail) - 1, why.msg);
+    c->outcome = kube_outcome_of(why.code == ERR_CANCELLED ? KUBE_CANCELLED : KUBE_NOT_SENT, why.msg);
     mutex_unlock(&c->lock);
 }
 

@@ -4,6 +4,7 @@
 #include "base/bug.h"
 #include "base/clock.h"
 #include "base/json_write.h"
+#include "base/printable.h"
 #include "kube/names.h"
 
 #include <inttypes.h>
@@ -43,7 +44,8 @@ const struct event_words *event_words(enum event_reason r)
     return &words[r];
 }
 
-const char *event_check_object(const struct event_object *o)
+/* NULL, or what is wrong with the object a caller names: no API server has such a name or namespace. */
+static const char *check_object(const struct event_object *o)
 {
     switch (o->kind) {
     case EVENT_OBJECT_POD:
@@ -93,51 +95,22 @@ static char *event_time(int64_t wall_ms, char buf[EVENT_TIME_MAX])
     return buf;
 }
 
-/* Bytes of the character at p, n > 0 bytes available; 0: no UTF-8, or of a lead byte after which
- * some continuations are not allowed. */
-static size_t plain_sequence_n(const char *p, size_t n)
-{
-    unsigned char lead = (unsigned char)p[0];
-    size_t want = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-
-    if (lead < 0x80) {
-        return 1;
-    }
-    if (lead < 0xc2 || lead == 0xe0 || lead == 0xed || lead == 0xf0 || lead > 0xf3 || want > n) {
-        return 0;
-    }
-    for (size_t i = 1; i < want; i++) {
-        if (((unsigned char)p[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-    }
-    return want;
-}
-
-/* The JSON writer puts U+FFFD, three bytes, for every byte that is no UTF-8: bytes of doubt count
- * threefold. */
+/* A byte that is not UTF-8 becomes U+FFFD in JSON, which has three. */
 static struct str cut(struct str s, size_t max_bytes)
 {
-    size_t at = 0, bytes = 0;
+    struct str rest = s;
+    size_t bytes = 0;
 
-    while (at < s.n) {
-        size_t n = plain_sequence_n(s.p + at, s.n - at);
-        size_t cost = n;
+    while (rest.n > 0) {
+        size_t n = printable_char_len(rest);
 
-        if (n == 0) {
-            n = 1;
-            while (at + n < s.n && ((unsigned char)s.p[at + n] & 0xc0) == 0x80) {
-                n++;
-            }
-            cost = 3 * n;
-        }
-        if (bytes + cost > max_bytes) {
+        bytes += n == 1 && (unsigned char)rest.p[0] >= 0x80 ? 3 : n;
+        if (bytes > max_bytes) {
             break;
         }
-        bytes += cost;
-        at += n;
+        rest = str_drop(rest, n);
     }
-    return (struct str){s.p, at};
+    return (struct str){s.p, s.n - rest.n};
 }
 
 static void write_object(struct json_writer *w, const char *key, const struct event_object *o)
@@ -156,41 +129,15 @@ static void write_object(struct json_writer *w, const char *key, const struct ev
     json_write_object_end(w);
 }
 
-static void write_series(struct json_writer *w, struct event_series series)
-{
-    char time[EVENT_TIME_MAX];
-
-    json_write_key(w, "series");
-    json_write_object_begin(w);
-    json_write_kv_i64(w, "count", series.count);
-    json_write_kv_cstr(w, "lastObservedTime", event_time(series.last_ms, time));
-    json_write_object_end(w);
-}
-
-static void add_path(struct strbuf *path, struct str namespace_)
-{
-    strbuf_add_cstr(path, "/apis/events.k8s.io/v1/namespaces/");
-    kube_url_escape(path, namespace_);
-    strbuf_add_cstr(path, "/events");
-}
-
-static int check_room(const struct strbuf *path, const struct strbuf *body, struct err *reterr)
-{
-    if (path->overflowed || body->overflowed) {
-        return err_set(reterr, ERR_LIMIT, "no room for an Event");
-    }
-    return 0;
-}
-
 static int check(const struct event_object *o, struct err *reterr)
 {
-    const char *why = event_check_object(o);
+    const char *why = check_object(o);
 
     return why == NULL ? 0 : err_set(reterr, ERR_INVALID, "%s: \"%.*s\"", why, STR_ARG(o->name));
 }
 
-int event_post(const struct event *e, const char *name, const char *instance, int64_t at_ms, struct event_series series,
-               struct strbuf *path, struct strbuf *body, struct err *reterr)
+int event_post(const struct event *e, const char *name, const char *instance, int64_t at_ms, struct strbuf *path,
+               struct strbuf *body, struct err *reterr)
 {
     const struct event_words *w = event_words(e->reason);
     struct str namespace_ = event_namespace(&e->regarding);
@@ -204,7 +151,9 @@ int event_post(const struct event *e, const char *name, const char *instance, in
     if (rc != 0) {
         return rc;
     }
-    add_path(path, namespace_);
+    strbuf_add_cstr(path, "/apis/events.k8s.io/v1/namespaces/");
+    kube_url_escape(path, namespace_);
+    strbuf_add_cstr(path, "/events");
     json_writer_init(&j, body);
     json_write_object_begin(&j);
     json_write_kv_cstr(&j, "apiVersion", "events.k8s.io/v1");
@@ -225,31 +174,24 @@ int event_post(const struct event *e, const char *name, const char *instance, in
     if (e->related.kind != EVENT_OBJECT_NONE) {
         write_object(&j, "related", &e->related);
     }
-    if (series.count >= 2) {
-        write_series(&j, series);
-    }
     json_write_object_end(&j);
-    return check_room(path, body, reterr);
+    return path->overflowed || body->overflowed ? err_set(reterr, ERR_LIMIT, "no room for an Event") : 0;
 }
 
-int event_patch(const struct event_object *regarding, const char *name, struct event_series series, struct strbuf *path,
-                struct strbuf *body, struct err *reterr)
+void event_patch(uint32_t count, int64_t last_ms, struct strbuf *body)
 {
+    char time[EVENT_TIME_MAX];
     struct json_writer j;
-    int rc = check(regarding, reterr);
 
-    if (rc != 0) {
-        return rc;
-    }
-    BUG_ON(series.count < 2);
-    add_path(path, event_namespace(regarding));
-    strbuf_add_char(path, '/');
-    kube_url_escape(path, str_of(name));
+    BUG_ON(count < 2);
     json_writer_init(&j, body);
     json_write_object_begin(&j);
-    write_series(&j, series);
+    json_write_key(&j, "series");
+    json_write_object_begin(&j);
+    json_write_kv_i64(&j, "count", count);
+    json_write_kv_cstr(&j, "lastObservedTime", event_time(last_ms, time));
     json_write_object_end(&j);
-    return check_room(path, body, reterr);
+    json_write_object_end(&j);
 }
 
 /* ---- replies ---- */

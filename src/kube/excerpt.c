@@ -1,5 +1,6 @@
 #include "kube/excerpt.h"
 
+#include "objects_internal.h"
 #include "scan_internal.h"
 
 #include "base/bug.h"
@@ -7,52 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One key that is read: all of its value, or of an object (or of each object in a list) the keys in `inner`. */
-struct keep {
-    struct str key;
-    const struct keep *inner;
-};
-
-static const struct keep of_containers[] = {
-    {STR("name"), NULL}, {STR("resources"), NULL}, {STR("restartPolicy"), NULL}, {STR_NULL, NULL}};
-
-static const struct keep of_metadata[] = {{STR("name"), NULL},
-                                          {STR("namespace"), NULL},
-                                          {STR("uid"), NULL},
-                                          {STR("resourceVersion"), NULL},
-                                          {STR("creationTimestamp"), NULL},
-                                          {STR("deletionTimestamp"), NULL},
-                                          {STR("labels"), NULL},
-                                          {STR("annotations"), NULL},
-                                          {STR_NULL, NULL}};
-
-/* of pods, then of nodes */
-static const struct keep of_spec[] = {{STR("containers"), of_containers},
-                                      {STR("initContainers"), of_containers},
-                                      {STR("nodeName"), NULL},
-                                      {STR("schedulerName"), NULL},
-                                      {STR("priority"), NULL},
-                                      {STR("preemptionPolicy"), NULL},
-                                      {STR("resources"), NULL},
-                                      {STR("overhead"), NULL},
-                                      {STR("tolerations"), NULL},
-                                      {STR("unschedulable"), NULL},
-                                      {STR("taints"), NULL},
-                                      {STR_NULL, NULL}};
-
-static const struct keep of_status[] = {{STR("phase"), NULL},
-                                        {STR("nominatedNodeName"), NULL},
-                                        {STR("allocatable"), NULL},
-                                        {STR("capacity"), NULL},
-                                        {STR_NULL, NULL}};
-
-static const struct keep of_object[] = {
-    {STR("kind"), NULL},    {STR("apiVersion"), NULL},  {STR("metadata"), of_metadata},
-    {STR("spec"), of_spec}, {STR("status"), of_status}, {STR_NULL, NULL}};
-
-static const struct keep of_event[] = {{STR("type"), NULL}, {STR("object"), of_object}, {STR_NULL, NULL}};
-
-/* object, spec, containers, container; and the event around them */
+/* object, spec, containers, container, resources; and the event around them */
 enum { LEVELS_MAX = 8, KEY_MAX = 63, STRUCTURE_MAX = 1024 * 1024 };
 
 enum place {
@@ -69,21 +25,22 @@ enum place {
 enum how { PASS, COPY, ENTER };
 
 struct level {
-    const struct keep *keys;
+    const struct kube_field *keys;
     bool is_list;
     bool any; /* something was written in it */
 };
 
 struct excerpt {
-    const struct keep *root;
+    const struct kube_field *root;
+    struct kube_field event[3]; /* the root of an event */
     enum place place;
     struct level levels[LEVELS_MAX];
     uint32_t level_n;
 
-    enum how how;             /* of the value that comes, or is being read */
-    const struct keep *inner; /* ENTER: its keys */
-    struct json_scan scan;    /* of the value that is being read */
-    bool is_word;             /* it is a number or literal, which ends before the next delimiter */
+    enum how how;                   /* of the value that comes, or is being read */
+    const struct kube_field *inner; /* ENTER: its keys */
+    struct json_scan scan;          /* of the value that is being read */
+    bool is_word;                   /* it is a number or literal, which ends before the next delimiter */
 
     char key[KEY_MAX + 1];
     size_t key_n;
@@ -96,10 +53,12 @@ struct excerpt {
     bool lost;
 };
 
-struct excerpt *excerpt_new(enum excerpt_kind kind)
+struct excerpt *excerpt_new(enum excerpt_kind kind, const struct kube_field *fields)
 {
     struct excerpt *e = xcalloc(1, sizeof(*e));
-    e->root = kind == EXCERPT_EVENT ? of_event : of_object;
+    e->event[0].key = STR("type");
+    e->event[1] = (struct kube_field){STR("object"), .inner = fields};
+    e->root = kind == EXCERPT_EVENT ? e->event : fields;
     strbuf_init(&e->text, (size_t)EXCERPT_TEXT_MAX + STRUCTURE_MAX);
     excerpt_reset(e);
     return e;
@@ -124,7 +83,7 @@ void excerpt_reset(struct excerpt *e)
     strbuf_reset(&e->text);
 }
 
-enum excerpt_state excerpt_state(const struct excerpt *e)
+static enum excerpt_state state_of(const struct excerpt *e)
 {
     return e->place == AT_END ? EXCERPT_DONE : e->place == NOWHERE ? EXCERPT_BROKEN : EXCERPT_MORE;
 }
@@ -152,7 +111,7 @@ static void write_comma(struct excerpt *e)
 /* What becomes of the value of the key just read. */
 static void choose(struct excerpt *e)
 {
-    const struct keep *k = e->levels[e->level_n - 1].keys;
+    const struct kube_field *k = e->levels[e->level_n - 1].keys;
     struct str key = {e->key, e->key_n};
     while (k->key.p != NULL && (e->key_is_odd || !str_eq(k->key, key))) {
         k++;
@@ -310,5 +269,5 @@ enum excerpt_state excerpt_feed(struct excerpt *e, struct str bytes)
     if (e->bytes > EXCERPT_OBJECT_MAX || e->text.overflowed) {
         e->place = NOWHERE;
     }
-    return excerpt_state(e);
+    return state_of(e);
 }

@@ -5,45 +5,31 @@
 #include "base/child.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-/* The configured variables and the information. Borrowed text. */
-static char **make_environment(const struct credentials_exec *e, char *info)
+/* `first` and `last` may be NULL: then there is none. Borrowed text. */
+static char **make_list(char *first, char *const *middle, char *last)
 {
     size_t n = 0;
-    while (e->env != NULL && e->env[n] != NULL) {
+    while (middle != NULL && middle[n] != NULL) {
         n++;
     }
-    char **ret = xcalloc(n + 2, sizeof(*ret));
+    char **ret = xcalloc(n + 3, sizeof(*ret)), **end = ret;
+    if (first != NULL) {
+        *end++ = first;
+    }
     for (size_t i = 0; i < n; i++) {
-        ret[i] = e->env[i];
+        *end++ = middle[i];
     }
-    ret[n] = info;
-    return ret;
-}
-
-static char **make_arguments(const struct credentials_exec *e)
-{
-    size_t n = 0;
-    while (e->args != NULL && e->args[n] != NULL) {
-        n++;
-    }
-    char **ret = xcalloc(n + 2, sizeof(*ret));
-    ret[0] = e->command;
-    for (size_t i = 0; i < n; i++) {
-        ret[i + 1] = e->args[i];
-    }
+    *end = last;
     return ret;
 }
 
 static char *make_info(const struct credentials_exec *e)
 {
-    static const char name[] = "KUBERNETES_EXEC_INFO=";
-    size_t n = strlen(e->info);
-    char *ret = xmalloc(sizeof(name) + n);
-    memcpy(ret, name, sizeof(name) - 1);
-    memcpy(ret + sizeof(name) - 1, e->info, n + 1);
-    return ret;
+    struct strbuf text;
+    strbuf_init(&text, SIZE_MAX);
+    strbuf_addf(&text, "KUBERNETES_EXEC_INFO=%s", e->info);
+    return strbuf_take(&text, NULL);
 }
 
 static int add_hint(const struct credentials_exec *e, int rc, struct err *reterr)
@@ -59,7 +45,7 @@ int exec_plugin_run(const struct credentials_exec *e, int64_t timeout_ms, const 
                     struct exec_credential *ret, struct err *reterr)
 {
     char *info = make_info(e);
-    char **env = make_environment(e, info), **argv = make_arguments(e);
+    char **env = make_list(NULL, e->env, info), **argv = make_list(e->command, e->args, NULL);
     const struct child child = {.argv = argv, .env = env, .output_max = EXEC_PLUGIN_OUTPUT_MAX};
     struct child_end end;
     int rc = add_hint(e, child_run(&child, timeout_ms, cancel, &end, reterr), reterr);

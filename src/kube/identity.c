@@ -141,7 +141,8 @@ static int plugin_not_ready(struct identity *id, struct err *reterr)
 static int may_send(struct identity *id, int64_t now_ns, struct err *reterr)
 {
     if (id->token_missing) {
-        return err_set(reterr, id->why.code, "%s", id->why.msg);
+        /* that we may not read a file is not the API server's word */
+        return err_set(reterr, id->why.code == ERR_DENIED ? ERR_INTERNAL : id->why.code, "%s", id->why.msg);
     }
     if (id->creds->exec != NULL) {
         bool has_answer = plugin_has_answer(id);

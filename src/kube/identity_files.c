@@ -1,23 +1,15 @@
 /* kube/identity_files.c - tokens and certificates from their files. */
 #include "identity_internal.h"
 
-#include "file_internal.h"
+#include "base/file.h"
 
 #include <string.h>
 
 enum { PEM_BYTES_MAX = 1024 * 1024, PAIR_TRIES = 5 };
 
-static void wipe(struct strbuf *b)
-{
-    if (b->cap > 0) {
-        explicit_bzero(b->p, b->cap);
-    }
-    strbuf_reset(b);
-}
-
 static void end(struct strbuf *b)
 {
-    wipe(b);
+    strbuf_wipe(b);
     strbuf_fini(b);
 }
 
@@ -61,13 +53,13 @@ bool material_is_token(struct str s)
 
 static int read_pem(const char *path, struct strbuf *ret, struct err *reterr)
 {
-    wipe(ret);
+    strbuf_wipe(ret);
     int rc = file_read(path, ret, reterr);
     if (rc == 0 && (ret->n == 0 || strlen(ret->p) != ret->n || strstr(ret->p, "-----BEGIN ") == NULL)) {
         rc = err_set(reterr, ERR_INVALID, "%s does not hold PEM", path);
     }
     if (rc != 0) {
-        wipe(ret);
+        strbuf_wipe(ret);
     }
     return rc;
 }
@@ -107,7 +99,7 @@ static int read_half(const char *path, const char *pem, struct strbuf *ret, stru
     if (path != NULL) {
         return read_pem(path, ret, reterr);
     }
-    wipe(ret);
+    strbuf_wipe(ret);
     strbuf_add_str(ret, str_of(pem));
     return 0;
 }
@@ -133,8 +125,8 @@ static int read_pair(const struct credentials *c, struct strbuf *cert, struct st
     }
     end(&again);
     if (rc != 0) {
-        wipe(cert);
-        wipe(key);
+        strbuf_wipe(cert);
+        strbuf_wipe(key);
     }
     return rc;
 }

@@ -71,8 +71,7 @@ static int pem_file_new(struct str pem, struct pem_file **ret, struct err *reter
 {
     struct pem_file *f = xcalloc(1, sizeof(*f));
     atomic_init(&f->refs, 1);
-    f->pem = strndup(pem.p, pem.n);
-    BUG_ON(f->pem == NULL);
+    f->pem = str_dup(pem);
     f->fd = memfd_create("fgpu-pem", MFD_CLOEXEC);
     if (f->fd < 0 || write(f->fd, pem.p, pem.n) != (ssize_t)pem.n) {
         int error = errno;
@@ -101,15 +100,13 @@ static int pem_file_for(struct str pem, struct pem_file *old, struct pem_file **
 
 static char *make_authorization(struct str token)
 {
-    static const char start[] = "Authorization: Bearer ";
+    struct strbuf line;
     if (token.n == 0) {
         return NULL;
     }
-    char *line = xmalloc(sizeof(start) + token.n);
-    memcpy(line, start, sizeof(start) - 1);
-    memcpy(line + sizeof(start) - 1, token.p, token.n);
-    line[sizeof(start) - 1 + token.n] = '\0';
-    return line;
+    strbuf_init(&line, SIZE_MAX);
+    strbuf_addf(&line, "Authorization: Bearer %.*s", STR_ARG(token)); /* at once: no copy is left behind */
+    return strbuf_take(&line, NULL);
 }
 
 static const char *path_of(const struct pem_file *f)

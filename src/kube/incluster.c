@@ -1,8 +1,7 @@
 #include "kube/incluster.h"
 
-#include "file_internal.h"
-
 #include "base/bug.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "base/strbuf.h"
 

@@ -1,9 +1,11 @@
 #include "kube/list_decoder.h"
 
+#include "objects_internal.h"
 #include "scan_internal.h"
 
 #include "base/bug.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,26 +21,22 @@ struct list_decoder {
     list_item_fn *item_fn;
     void *ctx;
     enum place place;
-    struct json_scan scan;    /* of the whole document */
-    struct strbuf frame;      /* the document with "items":[] emptied */
-    size_t string_at;         /* where in `frame` the last string began */
-    bool items_key;           /* the last complete string at depth 1 was "items" */
-    bool items_next;          /* "items": was read, its value comes */
-    struct strbuf item;       /* the beginning of an item whose end has not come yet */
-    struct excerpt *excerpt;  /* of an item above LIST_ITEM_MAX */
-    bool item_is_cut;         /* the present item goes there */
-    struct excerpt_note note; /* of the item that is being handed out */
+    struct json_scan scan; /* of the whole document */
+    struct strbuf frame;   /* the document with "items":[] emptied */
+    size_t string_at;      /* where in `frame` the last string began */
+    bool items_key;        /* the last complete string at depth 1 was "items" */
+    bool items_next;       /* "items": was read, its value comes */
+    struct cut_text item;
     uint64_t item_n;
 };
 
-struct list_decoder *list_decoder_new(list_item_fn *item, void *ctx)
+struct list_decoder *list_decoder_new(const struct kube_field *fields, list_item_fn *item, void *ctx)
 {
     struct list_decoder *d = xcalloc(1, sizeof(*d));
     d->item_fn = item;
     d->ctx = ctx;
     strbuf_init(&d->frame, LIST_FRAME_MAX);
-    strbuf_init(&d->item, LIST_ITEM_MAX);
-    d->excerpt = excerpt_new(EXCERPT_OBJECT);
+    cut_text_init(&d->item, EXCERPT_OBJECT, fields);
     return d;
 }
 
@@ -46,8 +44,7 @@ void list_decoder_free(struct list_decoder *d)
 {
     if (d != NULL) {
         strbuf_fini(&d->frame);
-        strbuf_fini(&d->item);
-        excerpt_free(d->excerpt);
+        cut_text_fini(&d->item);
         free(d);
     }
 }
@@ -59,14 +56,13 @@ void list_decoder_reset(struct list_decoder *d)
     d->items_key = false;
     d->items_next = false;
     d->item_n = 0;
-    d->item_is_cut = false;
     strbuf_reset(&d->frame);
-    strbuf_reset(&d->item);
+    cut_text_reset(&d->item);
 }
 
 size_t list_decoder_held_bytes(const struct list_decoder *d)
 {
-    return d->frame.cap + d->item.cap;
+    return d->frame.cap + d->item.begun.cap;
 }
 
 static void frame_string_byte(struct list_decoder *d, char c)
@@ -140,38 +136,9 @@ static bool between_byte(struct list_decoder *d, char c)
     return false;
 }
 
-struct excerpt_note list_decoder_note(const struct list_decoder *d)
+const struct cut_text *list_decoder_item(const struct list_decoder *d)
 {
-    return d->note;
-}
-
-/* Takes a part of an item, with which it `ends` or not. *ret: the text of the item, once it is complete. */
-static int take_part(struct list_decoder *d, struct str part, bool ends, struct str *ret, struct err *reterr)
-{
-    d->note = (struct excerpt_note){0};
-    *ret = part;
-    if (!d->item_is_cut && part.n <= LIST_ITEM_MAX - d->item.n) {
-        if (!ends || d->item.n > 0) {
-            strbuf_add_str(&d->item, part);
-            *ret = strbuf_view(&d->item);
-        }
-        return 0;
-    }
-    if (!d->item_is_cut) {
-        d->item_is_cut = true;
-        excerpt_reset(d->excerpt);
-        excerpt_feed(d->excerpt, strbuf_view(&d->item));
-        strbuf_reset(&d->item);
-    }
-    enum excerpt_state state = excerpt_feed(d->excerpt, part);
-    if (state == EXCERPT_BROKEN || ends != (state == EXCERPT_DONE)) {
-        return err_set(reterr, ERR_PARSE, "a list item of more than %u bytes that is no object", LIST_ITEM_MAX);
-    }
-    if (ends) {
-        *ret = excerpt_text(d->excerpt);
-        d->note = excerpt_note(d->excerpt);
-    }
-    return 0;
+    return &d->item;
 }
 
 /* Goes on inside an item from `at`; returns where it stopped, at the item's end or at n. */
@@ -181,15 +148,14 @@ static int item_bytes(struct list_decoder *d, struct str bytes, size_t *at, stru
     *at = scan_to_depth(&d->scan, bytes.p, from, bytes.n, 2);
     bool ends = d->scan.depth == 2 && !d->scan.in_string;
     struct str item;
-    int rc = take_part(d, (struct str){bytes.p + from, *at - from}, ends, &item, reterr);
+    int rc = cut_text_add(&d->item, (struct str){bytes.p + from, *at - from}, ends, "a list item", &item, reterr);
     if (rc != 0 || !ends) {
         return rc;
     }
     d->place = PLACE_ITEM_END;
     d->item_n++;
     rc = d->item_fn(d->ctx, item, reterr);
-    strbuf_reset(&d->item);
-    d->item_is_cut = false;
+    cut_text_reset(&d->item);
     return rc;
 }
 
@@ -219,64 +185,52 @@ int list_decoder_feed(struct list_decoder *d, struct str bytes, struct err *rete
     return 0;
 }
 
-static void read_list_metadata(struct json_reader *r, struct list_meta *meta)
-{
-    struct str key;
-    if (json_accept_null(r)) {
-        return;
-    }
-    json_object_begin(r);
-    while (json_object_next(r, &key)) {
-        if (str_eq(key, STR("resourceVersion"))) {
-            json_string(r, &meta->resource_version);
-        } else if (str_eq(key, STR("continue"))) {
-            json_string(r, &meta->continue_);
-        } else {
-            json_skip(r);
-        }
-    }
-}
+struct frame {
+    struct list_meta meta;
+    bool has_items;
+};
+
+static const struct kube_field metadata_fields[] = {
+    {STR("resourceVersion"), kube_decode_text, offsetof(struct frame, meta.resource_version)},
+    {STR("continue"), kube_decode_text, offsetof(struct frame, meta.continue_)},
+    {STR_NULL},
+};
 
 /* The items were cut out; items that are still here stood under a key the splitter did not
  * recognise. */
-static void read_emptied_items(struct json_reader *r)
+static bool decode_emptied_items(struct json_reader *r, void *at)
 {
+    *(bool *)at = true;
     if (!json_accept_null(r)) {
         json_array_begin(r);
         if (json_array_next(r)) {
             json_fail(r, ERR_PARSE, "list items where none are expected");
         }
     }
+    return !json_failed(r);
 }
 
 int list_decoder_end(struct list_decoder *d, struct json_reader *reader, struct arena *arena, struct list_meta *ret,
                      struct err *reterr)
 {
-    struct list_meta meta = {.item_n = d->item_n};
-    bool has_items = false;
-    struct str key;
+    static const struct kube_field fields[] = {
+        {STR("metadata"), .inner = metadata_fields},
+        {STR("items"), decode_emptied_items, offsetof(struct frame, has_items)},
+        {STR_NULL},
+    };
+    struct frame in = {.meta.item_n = d->item_n};
     if (d->place != PLACE_FRAME) {
         return err_set(reterr, ERR_PARSE, "list ended inside its items");
     }
     json_reader_init(reader, strbuf_view(&d->frame), arena);
-    json_object_begin(reader);
-    while (json_object_next(reader, &key)) {
-        if (str_eq(key, STR("metadata"))) {
-            read_list_metadata(reader, &meta);
-        } else if (str_eq(key, STR("items"))) {
-            read_emptied_items(reader);
-            has_items = true;
-        } else {
-            json_skip(reader);
-        }
-    }
+    kube_decode_object(reader, fields, &in);
     int rc = json_read_end(reader, reterr);
     if (rc != 0) {
         return err_wrap(reterr, rc, "list without its items");
     }
-    if (!has_items || meta.resource_version.n == 0) {
+    if (!in.has_items || in.meta.resource_version.n == 0) {
         return err_set(reterr, ERR_INVALID, "not a list: no items or no metadata.resourceVersion");
     }
-    *ret = meta;
+    *ret = in.meta;
     return 0;
 }

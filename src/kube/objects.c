@@ -11,14 +11,11 @@
 
 /* ---- containers ---- */
 
-static bool decode_resources(struct json_reader *r, void *at)
-{
-    static const struct kube_field fields[] = {
-        {STR("limits"), kube_decode_kv_list, offsetof(struct container, limits)},
-        {STR("requests"), kube_decode_kv_list, offsetof(struct container, requests)},
-    };
-    return kube_decode_object(r, fields, ARRAY_LEN(fields), at);
-}
+static const struct kube_field resources_fields[] = {
+    {STR("limits"), kube_decode_kv_list, offsetof(struct container, limits)},
+    {STR("requests"), kube_decode_kv_list, offsetof(struct container, requests)},
+    {STR_NULL},
+};
 
 static bool decode_always(struct json_reader *r, void *at)
 {
@@ -30,157 +27,108 @@ static bool decode_always(struct json_reader *r, void *at)
     return true;
 }
 
-static bool decode_container(struct json_reader *r, struct container *c)
-{
-    static const struct kube_field fields[] = {
-        {STR("name"), kube_decode_text, offsetof(struct container, name)},
-        {STR("resources"), decode_resources, 0},
-        {STR("restartPolicy"), decode_always, offsetof(struct container, sidecar)},
-    };
-    return kube_decode_object(r, fields, ARRAY_LEN(fields), c);
-}
+static const struct kube_field container_fields[] = {
+    {STR("name"), kube_decode_text, offsetof(struct container, name)},
+    {STR("resources"), .inner = resources_fields},
+    {STR("restartPolicy"), decode_always, offsetof(struct container, sidecar)},
+    {STR_NULL},
+};
 
-static bool decode_container_list(struct json_reader *r, bool is_init, const struct container **ret, size_t *ret_n)
+static struct container *decode_container_list(struct json_reader *r, size_t *ret_n)
 {
-    struct container *items = NULL;
-    size_t n = 0, cap = 0;
-    if (json_accept_null(r)) {
-        return true;
+    struct container *items = kube_decode_array(r, container_fields, sizeof(*items), ret_n);
+    if (*ret_n > KUBE_CONTAINERS_MAX) {
+        json_fail(r, ERR_LIMIT, "more containers than the API server can hold");
     }
-    json_array_begin(r);
-    while (json_array_next(r)) {
-        if (n == KUBE_CONTAINERS_MAX) {
-            json_fail(r, ERR_LIMIT, "more containers than the API server can hold");
-            return false;
-        }
-        struct container *buffer = kube_decode_grow(r, items, n, &cap, sizeof(*items));
-        if (buffer == NULL) {
-            return false;
-        }
-        items = buffer;
-        if (!decode_container(r, &items[n])) {
-            return false;
-        }
-        /* a restart policy makes a sidecar of an init container only (KEP-753, KEP-5307) */
-        items[n].sidecar = items[n].sidecar && is_init;
-        n++;
-    }
-    *ret = items;
-    *ret_n = n;
-    return !json_failed(r);
+    return items;
 }
 
 static bool decode_init_containers(struct json_reader *r, void *at)
 {
     struct pod *p = at;
-    return decode_container_list(r, true, &p->init_containers, &p->init_container_n);
+    p->init_containers = decode_container_list(r, &p->init_container_n);
+    return !json_failed(r);
 }
 
+/* A restart policy makes a sidecar of an init container only (KEP-753, KEP-5307). */
 static bool decode_containers(struct json_reader *r, void *at)
 {
     struct pod *p = at;
-    return decode_container_list(r, false, &p->containers, &p->container_n);
+    struct container *items = decode_container_list(r, &p->container_n);
+    for (size_t i = 0; i < p->container_n; i++) {
+        items[i].sidecar = false;
+    }
+    p->containers = items;
+    return !json_failed(r);
 }
 
 /* ---- pod ---- */
 
-static enum pod_phase phase_of(struct str word)
-{
-    static const struct {
-        struct str word;
-        enum pod_phase phase;
-    } phases[] = {
-        {STR(""), POD_PENDING}, /* not defaulted yet */
-        {STR("Pending"), POD_PENDING}, {STR("Running"), POD_RUNNING}, {STR("Succeeded"), POD_SUCCEEDED},
-        {STR("Failed"), POD_FAILED},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(phases); i++) {
-        if (str_eq(word, phases[i].word)) {
-            return phases[i].phase;
-        }
-    }
-    return POD_PHASE_UNKNOWN;
-}
+static const struct kube_word phases[] = {
+    {STR(""), POD_PENDING}, /* not defaulted yet */
+    {STR("Pending"), POD_PENDING}, {STR("Running"), POD_RUNNING}, {STR("Succeeded"), POD_SUCCEEDED},
+    {STR("Failed"), POD_FAILED},   {STR_NULL, POD_PHASE_UNKNOWN},
+};
 
-static bool decode_phase(struct json_reader *r, void *at)
-{
-    struct str word = STR_NULL;
-    if (!kube_decode_text(r, &word)) {
-        return false;
-    }
-    *(enum pod_phase *)at = phase_of(word);
-    return true;
-}
+static const struct kube_field pod_metadata_fields[] = {
+    {STR("name"), kube_decode_text, offsetof(struct pod, name)},
+    {STR("namespace"), kube_decode_text, offsetof(struct pod, namespace_)},
+    {STR("uid"), kube_decode_text, offsetof(struct pod, uid)},
+    {STR("resourceVersion"), kube_decode_text, offsetof(struct pod, resource_version)},
+    {STR("creationTimestamp"), kube_decode_moment, offsetof(struct pod, created_ms)},
+    {STR("deletionTimestamp"), kube_decode_presence, offsetof(struct pod, deleting)},
+    {STR("labels"), kube_decode_kv_list, offsetof(struct pod, labels)},
+    {STR("annotations"), kube_decode_kv_list, offsetof(struct pod, annotations)},
+    {STR_NULL},
+};
 
-static bool decode_pod_metadata(struct json_reader *r, void *at)
-{
-    static const struct kube_field fields[] = {
-        {STR("name"), kube_decode_text, offsetof(struct pod, name)},
-        {STR("namespace"), kube_decode_text, offsetof(struct pod, namespace_)},
-        {STR("uid"), kube_decode_text, offsetof(struct pod, uid)},
-        {STR("resourceVersion"), kube_decode_text, offsetof(struct pod, resource_version)},
-        {STR("creationTimestamp"), kube_decode_moment, offsetof(struct pod, created_ms)},
-        {STR("deletionTimestamp"), kube_decode_presence, offsetof(struct pod, deleting)},
-        {STR("labels"), kube_decode_kv_list, offsetof(struct pod, labels)},
-        {STR("annotations"), kube_decode_kv_list, offsetof(struct pod, annotations)},
-    };
-    return kube_decode_object(r, fields, ARRAY_LEN(fields), at);
-}
+static const struct kube_field pod_resources_fields[] = {
+    {STR("limits"), kube_decode_kv_list, offsetof(struct pod, limits)},
+    {STR("requests"), kube_decode_kv_list, offsetof(struct pod, requests)},
+    {STR_NULL},
+};
 
-static bool decode_pod_resources(struct json_reader *r, void *at)
-{
-    static const struct kube_field fields[] = {
-        {STR("limits"), kube_decode_kv_list, offsetof(struct pod, limits)},
-        {STR("requests"), kube_decode_kv_list, offsetof(struct pod, requests)},
-    };
-    return kube_decode_object(r, fields, ARRAY_LEN(fields), at);
-}
+static const struct kube_field pod_spec_fields[] = {
+    {STR("containers"), decode_containers, 0, container_fields},
+    {STR("initContainers"), decode_init_containers, 0, container_fields},
+    {STR("nodeName"), kube_decode_text, offsetof(struct pod, node_name)},
+    {STR("schedulerName"), kube_decode_text, offsetof(struct pod, scheduler_name)},
+    {STR("priority"), kube_decode_i32, offsetof(struct pod, priority)},
+    {STR("preemptionPolicy"), kube_decode_text, offsetof(struct pod, preemption_policy)},
+    {STR("resources"), .inner = pod_resources_fields},
+    {STR("overhead"), kube_decode_kv_list, offsetof(struct pod, overhead)},
+    {STR("tolerations"), kube_decode_tolerations, 0},
+    {STR_NULL},
+};
 
-static bool decode_pod_spec(struct json_reader *r, void *at)
-{
-    static const struct kube_field fields[] = {
-        {STR("containers"), decode_containers, 0},
-        {STR("initContainers"), decode_init_containers, 0},
-        {STR("nodeName"), kube_decode_text, offsetof(struct pod, node_name)},
-        {STR("schedulerName"), kube_decode_text, offsetof(struct pod, scheduler_name)},
-        {STR("priority"), kube_decode_i32, offsetof(struct pod, priority)},
-        {STR("preemptionPolicy"), kube_decode_text, offsetof(struct pod, preemption_policy)},
-        {STR("resources"), decode_pod_resources, 0},
-        {STR("overhead"), kube_decode_kv_list, offsetof(struct pod, overhead)},
-        {STR("tolerations"), kube_decode_tolerations, 0},
-    };
-    return kube_decode_object(r, fields, ARRAY_LEN(fields), at);
-}
-
-static bool decode_pod_status(struct json_reader *r, void *at)
-{
-    static const struct kube_field fields[] = {
-        {STR("phase"), decode_phase, offsetof(struct pod, phase)},
-        {STR("nominatedNodeName"), kube_decode_text, offsetof(struct pod, nominated_node_name)},
-    };
-    return kube_decode_object(r, fields, ARRAY_LEN(fields), at);
-}
+static const struct kube_field pod_status_fields[] = {
+    {STR("phase"), .offset = offsetof(struct pod, phase), .words = phases},
+    {STR("nominatedNodeName"), kube_decode_text, offsetof(struct pod, nominated_node_name)},
+    {STR_NULL},
+};
 
 /* What stands in an object that nobody reads is no reason to refuse it. */
-static bool decode_stored(struct json_reader *r, const struct kube_field *fields, size_t field_n, void *into)
+static bool decode_stored(struct json_reader *r, const struct kube_field *fields, void *into)
 {
     bool before = r->as_stored;
     BUG_ON(r->arena == NULL);
     r->as_stored = true;
-    bool ok = kube_decode_object(r, fields, field_n, into);
+    bool ok = kube_decode_object(r, fields, into);
     r->as_stored = before;
     return ok;
 }
 
+const struct kube_field kube_pod_fields[] = {
+    {STR("metadata"), .inner = pod_metadata_fields},
+    {STR("spec"), .inner = pod_spec_fields},
+    {STR("status"), .inner = pod_status_fields},
+    {STR_NULL},
+};
+
 bool kube_decode_pod(struct json_reader *r, struct pod *ret)
 {
-    static const struct kube_field fields[] = {
-        {STR("metadata"), decode_pod_metadata, 0},
-        {STR("spec"), decode_pod_spec, 0},
-        {STR("status"), decode_pod_status, 0},
-    };
     struct pod pod = {.phase = POD_PENDING};
-    if (!decode_stored(r, fields, ARRAY_LEN(fields), &pod)) {
+    if (!decode_stored(r, kube_pod_fields, &pod)) {
         return false;
     }
     *ret = pod;
@@ -189,45 +137,38 @@ bool kube_decode_pod(struct json_reader *r, struct pod *ret)
 
 /* ---- node ---- */
 
-static bool decode_node_metadata(struct json_reader *r, void *at)
-{
-    static const struct kube_field fields[] = {
-        {STR("name"), kube_decode_text, offsetof(struct node, name)},
-        {STR("uid"), kube_decode_text, offsetof(struct node, uid)},
-        {STR("resourceVersion"), kube_decode_text, offsetof(struct node, resource_version)},
-        {STR("deletionTimestamp"), kube_decode_presence, offsetof(struct node, deleting)},
-        {STR("labels"), kube_decode_kv_list, offsetof(struct node, labels)},
-        {STR("annotations"), kube_decode_kv_list, offsetof(struct node, annotations)},
-    };
-    return kube_decode_object(r, fields, ARRAY_LEN(fields), at);
-}
+static const struct kube_field node_metadata_fields[] = {
+    {STR("name"), kube_decode_text, offsetof(struct node, name)},
+    {STR("uid"), kube_decode_text, offsetof(struct node, uid)},
+    {STR("resourceVersion"), kube_decode_text, offsetof(struct node, resource_version)},
+    {STR("deletionTimestamp"), kube_decode_presence, offsetof(struct node, deleting)},
+    {STR("labels"), kube_decode_kv_list, offsetof(struct node, labels)},
+    {STR("annotations"), kube_decode_kv_list, offsetof(struct node, annotations)},
+    {STR_NULL},
+};
 
-static bool decode_node_spec(struct json_reader *r, void *at)
-{
-    static const struct kube_field fields[] = {
-        {STR("unschedulable"), kube_decode_flag, offsetof(struct node, unschedulable)},
-        {STR("taints"), kube_decode_taints, 0},
-    };
-    return kube_decode_object(r, fields, ARRAY_LEN(fields), at);
-}
+static const struct kube_field node_spec_fields[] = {
+    {STR("unschedulable"), kube_decode_flag, offsetof(struct node, unschedulable)},
+    {STR("taints"), kube_decode_taints, 0},
+    {STR_NULL},
+};
 
-static bool decode_node_status(struct json_reader *r, void *at)
-{
-    static const struct kube_field fields[] = {
-        {STR("allocatable"), kube_decode_kv_list, offsetof(struct node, allocatable)},
-    };
-    return kube_decode_object(r, fields, ARRAY_LEN(fields), at);
-}
+static const struct kube_field node_status_fields[] = {
+    {STR("allocatable"), kube_decode_kv_list, offsetof(struct node, allocatable)},
+    {STR_NULL},
+};
+
+const struct kube_field kube_node_fields[] = {
+    {STR("metadata"), .inner = node_metadata_fields},
+    {STR("spec"), .inner = node_spec_fields},
+    {STR("status"), .inner = node_status_fields},
+    {STR_NULL},
+};
 
 bool kube_decode_node(struct json_reader *r, struct node *ret)
 {
-    static const struct kube_field fields[] = {
-        {STR("metadata"), decode_node_metadata, 0},
-        {STR("spec"), decode_node_spec, 0},
-        {STR("status"), decode_node_status, 0},
-    };
     struct node node = {.unschedulable = false};
-    if (!decode_stored(r, fields, ARRAY_LEN(fields), &node)) {
+    if (!decode_stored(r, kube_node_fields, &node)) {
         return false;
     }
     *ret = node;
@@ -236,13 +177,10 @@ bool kube_decode_node(struct json_reader *r, struct node *ret)
 
 /* ---- status ---- */
 
-static bool decode_status_details(struct json_reader *r, void *at)
-{
-    static const struct kube_field fields[] = {
-        {STR("retryAfterSeconds"), kube_decode_i32, offsetof(struct kube_status, retry_after_s)},
-    };
-    return kube_decode_object(r, fields, ARRAY_LEN(fields), at);
-}
+static const struct kube_field status_details_fields[] = {
+    {STR("retryAfterSeconds"), kube_decode_i32, offsetof(struct kube_status, retry_after_s)},
+    {STR_NULL},
+};
 
 bool kube_decode_status(struct json_reader *r, struct kube_status *ret)
 {
@@ -250,11 +188,12 @@ bool kube_decode_status(struct json_reader *r, struct kube_status *ret)
         {STR("code"), kube_decode_i32, offsetof(struct kube_status, code)},
         {STR("reason"), kube_decode_text, offsetof(struct kube_status, reason)},
         {STR("message"), kube_decode_text, offsetof(struct kube_status, message)},
-        {STR("details"), decode_status_details, 0},
+        {STR("details"), .inner = status_details_fields},
+        {STR_NULL},
     };
     struct kube_status status = {.code = 0};
     BUG_ON(r->arena == NULL);
-    if (!kube_decode_object(r, fields, ARRAY_LEN(fields), &status)) {
+    if (!kube_decode_object(r, fields, &status)) {
         return false;
     }
     *ret = status;
@@ -312,7 +251,7 @@ void kube_salvage_pod(struct str text, struct pod *ret)
         .resource_version = scan_member_text(metadata, STR("resourceVersion")),
         .node_name = scan_member_text(spec, STR("nodeName")),
         .scheduler_name = scan_member_text(spec, STR("schedulerName")),
-        .phase = phase_of(scan_member_text(status, STR("phase"))),
+        .phase = kube_word_value(phases, scan_member_text(status, STR("phase"))),
     };
 }
 

@@ -5,8 +5,23 @@
 
 #include <string.h>
 
-/* Fills from the object that comes next; null is an object without fields. */
-bool kube_decode_object(struct json_reader *r, const struct kube_field *fields, size_t field_n, void *into)
+unsigned kube_word_value(const struct kube_word *words, struct str word)
+{
+    while (words->word.p != NULL && !str_eq(word, words->word)) {
+        words++;
+    }
+    return words->value;
+}
+
+static void decode_word(struct json_reader *r, const struct kube_word *words, void *at)
+{
+    struct str word = STR_NULL;
+    if (kube_decode_text(r, &word)) {
+        *(unsigned *)at = kube_word_value(words, word);
+    }
+}
+
+bool kube_decode_object(struct json_reader *r, const struct kube_field *fields, void *into)
 {
     if (json_accept_null(r)) {
         return true;
@@ -14,14 +29,18 @@ bool kube_decode_object(struct json_reader *r, const struct kube_field *fields, 
     struct str key;
     json_object_begin(r);
     while (json_object_next(r, &key)) {
-        size_t i = 0;
-        while (i < field_n && !str_eq(key, fields[i].key)) {
-            i++;
+        const struct kube_field *f = fields;
+        while (f->key.p != NULL && !str_eq(key, f->key)) {
+            f++;
         }
-        if (i == field_n) {
+        if (f->key.p == NULL) {
             json_skip(r);
+        } else if (f->words != NULL) {
+            decode_word(r, f->words, (char *)into + f->offset);
+        } else if (f->decode == NULL) {
+            kube_decode_object(r, f->inner, into);
         } else {
-            fields[i].decode(r, (char *)into + fields[i].offset);
+            f->decode(r, (char *)into + f->offset);
         }
     }
     return !json_failed(r);
@@ -30,6 +49,11 @@ bool kube_decode_object(struct json_reader *r, const struct kube_field *fields, 
 bool kube_decode_text(struct json_reader *r, void *at)
 {
     return json_accept_null(r) || json_string(r, at);
+}
+
+bool kube_decode_raw(struct json_reader *r, void *at)
+{
+    return json_accept_null(r) || json_raw(r, at);
 }
 
 bool kube_decode_flag(struct json_reader *r, void *at)
@@ -78,9 +102,9 @@ bool kube_decode_moment(struct json_reader *r, void *at)
     return true;
 }
 
-/* Room for one more element in an array that lives in the arena; what it grew out of stays there.
- */
-void *kube_decode_grow(struct json_reader *r, void *items, size_t n, size_t *cap, size_t size)
+/* Room for one more element in an array that lives in the arena, cleared; what it grew out of stays there. NULL: the
+ * reader has failed. */
+static void *grow(struct json_reader *r, void *items, size_t n, size_t *cap, size_t size)
 {
     if (n < *cap) {
         return items;
@@ -96,6 +120,27 @@ void *kube_decode_grow(struct json_reader *r, void *items, size_t n, size_t *cap
     }
     *cap = more;
     return bigger;
+}
+
+void *kube_decode_array(struct json_reader *r, const struct kube_field *fields, size_t size, size_t *ret_n)
+{
+    char *items = NULL;
+    size_t n = 0, cap = 0;
+    *ret_n = 0;
+    if (json_accept_null(r)) {
+        return NULL;
+    }
+    json_array_begin(r);
+    while (json_array_next(r)) {
+        char *more = grow(r, items, n, &cap, size);
+        if (more == NULL || !kube_decode_object(r, fields, more + n * size)) {
+            return NULL;
+        }
+        items = more;
+        n++;
+    }
+    *ret_n = n;
+    return items;
 }
 
 /* Kubernetes writes quantities as strings; its own decoders take a plain number as well. */
@@ -114,16 +159,12 @@ bool kube_decode_kv_list(struct json_reader *r, void *at)
     }
     json_object_begin(r);
     while (json_object_next(r, &key)) {
-        struct kv *buffer = kube_decode_grow(r, items, n, &cap, sizeof(*items));
-        if (buffer == NULL) {
+        struct kv *more = grow(r, items, n, &cap, sizeof(*items));
+        if (more == NULL || !decode_value(r, &more[n].value)) {
             return false;
         }
-        items = buffer;
-        items[n].key = key;
-        if (!decode_value(r, &items[n].value)) {
-            return false;
-        }
-        n++;
+        items = more;
+        items[n++].key = key;
     }
     *(struct kv_list *)at = (struct kv_list){items, n};
     return !json_failed(r);

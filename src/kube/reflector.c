@@ -1,4 +1,5 @@
 /* kube/reflector.c - what comes next: list, watch or wait. */
+#include "objects_internal.h"
 #include "reflector_internal.h"
 
 #include "base/bug.h"
@@ -30,9 +31,12 @@ struct reflector *reflector_new(enum kube_resource resource, const struct reflec
     strbuf_init(&r->path, PATH_MAX_BYTES);
     strbuf_init(&r->continue_, REFLECTOR_CONTINUE_MAX);
     arena_init(&r->arena, KUBE_OBJECT_ARENA_MAX);
-    r->list = list_decoder_new(reflector_list_item, r);
+    const struct kube_field *fields = resource == KUBE_PODS    ? kube_pod_fields
+                                      : resource == KUBE_NODES ? kube_node_fields
+                                                               : kube_slice_fields;
+    r->list = list_decoder_new(fields, reflector_list_item, r);
     struct watch_sink sink = reflector_watch_sink(r);
-    watch_decoder_init(&r->watch, &r->reader, &r->arena, &sink);
+    watch_decoder_init(&r->watch, &r->reader, &r->arena, fields, &sink);
     return r;
 }
 

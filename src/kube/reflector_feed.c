@@ -4,7 +4,6 @@
 
 #include "base/bug.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 static bool decode_object(struct reflector *r)
@@ -22,22 +21,26 @@ static struct kube_object object_of(const struct reflector *r, struct str raw)
         .node = r->resource == KUBE_NODES ? &r->node : NULL,
         .slice = r->resource >= KUBE_SLICES_V1 ? &r->slice : NULL,
         .raw = raw,
-        .cut_bytes = r->busy == BUSY_LISTING ? list_decoder_note(r->list).bytes : r->watch.note.bytes,
+        .cut_bytes = (r->busy == BUSY_LISTING ? list_decoder_item(r->list) : &r->watch.line)->note.bytes,
     };
 }
 
-static struct str version_of(const struct reflector *r)
+/* What every object has. */
+struct identity {
+    struct str name, version;
+};
+
+static struct identity identity_of(const struct reflector *r)
 {
-    return r->resource == KUBE_PODS    ? r->pod.resource_version
-           : r->resource == KUBE_NODES ? r->node.resource_version
-                                       : r->slice.resource_version;
+    return r->resource == KUBE_PODS    ? (struct identity){r->pod.name, r->pod.resource_version}
+           : r->resource == KUBE_NODES ? (struct identity){r->node.name, r->node.resource_version}
+                                       : (struct identity){r->slice.name, r->slice.resource_version};
 }
 
 static bool has_identity(const struct reflector *r)
 {
-    struct str name = r->resource == KUBE_PODS ? r->pod.name : r->resource == KUBE_NODES ? r->node.name : r->slice.name;
-    struct str version = version_of(r);
-    return name.n > 0 && version.n > 0 && version.n < RV_MAX;
+    struct identity id = identity_of(r);
+    return id.name.n > 0 && id.version.n > 0 && id.version.n < RV_MAX;
 }
 
 static int check_identity(const struct reflector *r, struct err *reterr)
@@ -49,7 +52,7 @@ static int check_identity(const struct reflector *r, struct err *reterr)
 
 static void set_cursor(struct reflector *r)
 {
-    struct str version = version_of(r);
+    struct str version = identity_of(r).version;
     memcpy(r->stats.resource_version, version.p, version.n);
     r->stats.resource_version[version.n] = '\0';
     r->relisted_at_once = false;
@@ -97,10 +100,7 @@ int reflector_list_item(void *ctx, struct str item, struct err *reterr)
     json_reader_init(&r->reader, item, &r->arena);
     decode_object(r);
     int rc = json_read_end(&r->reader, &why);
-    struct excerpt_note note = list_decoder_note(r->list);
-    if (rc == 0 && note.bytes > 0 && !note.whole) {
-        rc = err_set(&why, ERR_LIMIT, "%" PRIu64 " bytes, and what is read of them does not fit either", note.bytes);
-    }
+    rc = rc == 0 ? cut_text_judge(list_decoder_item(r->list), &why) : rc;
     if (rc != 0 && is_json(r, item)) {
         return deliver_unusable(r, item, false, &why, reterr);
     }
@@ -126,13 +126,13 @@ static bool on_decode(void *ctx, enum watch_event_type type, struct json_reader 
     return type == WATCH_ERROR ? kube_decode_status(reader, &r->status) : decode_object(r);
 }
 
-/* KEP-3157: "k8s.io/initial-events-end": "true" */
+/* KEP-3157: an annotation of the bookmark. */
 static bool ends_initial_events(const struct reflector *r)
 {
-    struct kv_list annotations = r->resource == KUBE_PODS    ? r->pod.annotations
-                                 : r->resource == KUBE_NODES ? r->node.annotations
-                                                             : r->slice.annotations;
-    const struct str *value = kv_find(annotations, STR("k8s.io/initial-events-end"));
+    const struct str key = STR("k8s.io/initial-events-end");
+    const struct str *value = r->resource == KUBE_PODS    ? kv_find(r->pod.annotations, key)
+                              : r->resource == KUBE_NODES ? kv_find(r->node.annotations, key)
+                                                          : &r->slice.initial_events_end;
     return value != NULL && str_eq(*value, STR("true"));
 }
 
@@ -157,7 +157,7 @@ static int end_fill(struct reflector *r, struct str version, struct err *reterr)
 
 static int on_bookmark(struct reflector *r, struct err *reterr)
 {
-    struct str version = version_of(r);
+    struct str version = identity_of(r).version;
     if (version.n == 0 || version.n >= RV_MAX) {
         return err_set(reterr, ERR_PARSE, "a bookmark without resourceVersion");
     }

@@ -1,154 +1,114 @@
 #include "kube/resource_slices.h"
 
+#include "objects_internal.h"
 #include "scan_internal.h"
 
 #include "base/bug.h"
 
-#include <string.h>
+#include <stddef.h>
 
-static bool read_text(struct json_reader *r, struct str *ret)
+struct reading {
+    struct resource_slice slice;
+    struct str nodes[RESOURCE_SLICE_DEVICES_MAX + 1]; /* slice.nodes */
+};
+
+static const struct kube_field annotations_fields[] = {
+    {STR("k8s.io/initial-events-end"), kube_decode_text, offsetof(struct reading, slice.initial_events_end)},
+    {STR_NULL},
+};
+
+static const struct kube_field metadata_fields[] = {
+    {STR("name"), kube_decode_text, offsetof(struct reading, slice.name)},
+    {STR("resourceVersion"), kube_decode_text, offsetof(struct reading, slice.resource_version)},
+    {STR("annotations"), .inner = annotations_fields},
+    {STR_NULL},
+};
+
+static bool decode_node_name(struct json_reader *r, void *at)
 {
-    return json_accept_null(r) || json_string(r, ret);
-}
-
-static void read_annotations(struct json_reader *r, struct resource_slice *s)
-{
-    struct str key;
-
-    if (json_accept_null(r)) {
-        return;
-    }
-    json_object_begin(r);
-    while (json_object_next(r, &key)) {
-        struct kv *one = str_eq(key, STR("k8s.io/initial-events-end")) ? ARENA_NEW(r->arena, struct kv) : NULL;
-
-        if (one == NULL) { /* nobody asks for others */
-            json_skip(r);
-        } else if (json_string(r, &one->value)) {
-            one->key = key;
-            s->annotations = (struct kv_list){one, 1};
-        }
-    }
-}
-
-static void read_metadata(struct json_reader *r, struct resource_slice *s)
-{
-    struct str key;
-
-    if (json_accept_null(r)) {
-        return;
-    }
-    json_object_begin(r);
-    while (json_object_next(r, &key)) {
-        if (str_eq(key, STR("name"))) {
-            read_text(r, &s->name);
-        } else if (str_eq(key, STR("resourceVersion"))) {
-            read_text(r, &s->resource_version);
-        } else if (str_eq(key, STR("annotations"))) {
-            read_annotations(r, s);
-        } else {
-            json_skip(r);
-        }
-    }
-}
-
-static void add_node(struct json_reader *r, struct resource_slice *s, struct str *nodes)
-{
+    struct reading *in = at;
     struct str name = STR_NULL;
 
-    if (!read_text(r, &name) || name.n == 0) {
-        return;
+    if (!kube_decode_text(r, &name) || name.n == 0) {
+        return !json_failed(r);
     }
-    if (s->node_n > RESOURCE_SLICE_DEVICES_MAX) {
-        s->anywhere = true;
-        return;
-    }
-    nodes[s->node_n++] = name;
-}
-
-/* Where the slice, or one of its devices, is to be used; false when `key` says nothing of it. */
-static bool read_place(struct json_reader *r, struct str key, struct resource_slice *s, struct str *nodes)
-{
-    bool all = false;
-
-    if (str_eq(key, STR("nodeName"))) {
-        add_node(r, s, nodes);
-    } else if (str_eq(key, STR("nodeSelector"))) {
-        s->anywhere = s->anywhere || json_peek(r) != JSON_NULL;
-        json_skip(r);
-    } else if (str_eq(key, STR("allNodes"))) {
-        if (!json_accept_null(r) && json_bool(r, &all) && all) {
-            s->anywhere = true;
-        }
+    if (in->slice.node_n == ARRAY_LEN(in->nodes)) {
+        in->slice.anywhere = true;
     } else {
-        return false;
+        in->nodes[in->slice.node_n++] = name;
     }
     return true;
 }
 
-static void read_devices(struct json_reader *r, struct resource_slice *s, struct str *nodes)
+static bool decode_selector(struct json_reader *r, void *at)
 {
-    struct str key;
+    struct reading *in = at;
 
+    in->slice.anywhere = in->slice.anywhere || json_peek(r) != JSON_NULL;
+    return json_skip(r);
+}
+
+static bool decode_all_nodes(struct json_reader *r, void *at)
+{
+    struct reading *in = at;
+    bool all = false;
+
+    if (!kube_decode_flag(r, &all)) {
+        return false;
+    }
+    in->slice.anywhere = in->slice.anywhere || all;
+    return true;
+}
+
+static const struct kube_field device_fields[] = {
+    {STR("nodeName"), decode_node_name},
+    {STR("nodeSelector"), decode_selector},
+    {STR("allNodes"), decode_all_nodes},
+    {STR_NULL},
+};
+
+static bool decode_devices(struct json_reader *r, void *at)
+{
     if (json_accept_null(r)) {
-        return;
+        return true;
     }
     json_array_begin(r);
     while (json_array_next(r)) {
-        json_object_begin(r);
-        while (json_object_next(r, &key)) {
-            if (!read_place(r, key, s, nodes)) {
-                json_skip(r);
-            }
-        }
+        kube_decode_object(r, device_fields, at);
     }
+    return !json_failed(r);
 }
 
-static void read_spec(struct json_reader *r, struct resource_slice *s, struct str *nodes)
-{
-    struct str key;
+static const struct kube_field spec_fields[] = {
+    {STR("driver"), kube_decode_text, offsetof(struct reading, slice.driver)},
+    {STR("devices"), decode_devices, 0, device_fields},
+    {STR("nodeName"), decode_node_name},
+    {STR("nodeSelector"), decode_selector},
+    {STR("allNodes"), decode_all_nodes},
+    {STR_NULL},
+};
 
-    if (json_accept_null(r)) {
-        return;
-    }
-    json_object_begin(r);
-    while (json_object_next(r, &key)) {
-        if (str_eq(key, STR("driver"))) {
-            read_text(r, &s->driver);
-        } else if (str_eq(key, STR("devices"))) {
-            read_devices(r, s, nodes);
-        } else if (!read_place(r, key, s, nodes)) {
-            json_skip(r);
-        }
-    }
-}
+const struct kube_field kube_slice_fields[] = {
+    {STR("metadata"), .inner = metadata_fields},
+    {STR("spec"), .inner = spec_fields},
+    {STR_NULL},
+};
 
 bool kube_decode_slice(struct json_reader *r, struct resource_slice *ret)
 {
-    struct resource_slice s = {.anywhere = false};
-    struct str *nodes, key;
+    struct reading *in;
 
     BUG_ON(r->arena == NULL);
-    nodes = ARENA_ARRAY(r->arena, RESOURCE_SLICE_DEVICES_MAX + 1, struct str);
-    if (nodes == NULL) {
+    in = ARENA_NEW(r->arena, struct reading);
+    if (in == NULL) {
         json_fail(r, ERR_LIMIT, "the object needs more memory than one object may use");
         return false;
     }
-    s.nodes = nodes;
-    json_object_begin(r);
-    while (json_object_next(r, &key)) {
-        if (str_eq(key, STR("metadata"))) {
-            read_metadata(r, &s);
-        } else if (str_eq(key, STR("spec"))) {
-            read_spec(r, &s, nodes);
-        } else {
-            json_skip(r);
-        }
-    }
-    if (json_failed(r)) {
+    in->slice.nodes = in->nodes;
+    if (!kube_decode_object(r, kube_slice_fields, in)) {
         return false;
     }
-    *ret = s;
+    *ret = in->slice;
     return true;
 }
 

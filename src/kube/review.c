@@ -1,10 +1,12 @@
 #include "kube/review.h"
 
+#include "objects_internal.h"
+
 #include "base/arena.h"
 #include "base/bug.h"
-#include "base/json_read.h"
 #include "base/json_write.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 #define ARENA_BYTES (1024U * 1024)
@@ -55,88 +57,31 @@ void access_review_write(struct str subject, struct str path, struct str verb, s
 /* ---- reading ---- */
 
 struct reply {
-    bool authenticated, allowed, denied;
+    struct str kind;
+    bool answered, authenticated, allowed, denied;
     struct str name, uid;
     struct str groups, extra; /* JSON */
 };
 
-static void read_text(struct json_reader *r, struct str *ret)
-{
-    if (!json_accept_null(r)) {
-        (void)json_string(r, ret);
-    }
-}
+static const struct kube_field user_fields[] = {
+    {STR("username"), kube_decode_text, offsetof(struct reply, name)},
+    {STR("uid"), kube_decode_text, offsetof(struct reply, uid)},
+    {STR("groups"), kube_decode_raw, offsetof(struct reply, groups)},
+    {STR("extra"), kube_decode_raw, offsetof(struct reply, extra)},
+    {STR_NULL},
+};
 
-static void read_raw(struct json_reader *r, struct str *ret)
+static bool decode_status(struct json_reader *r, void *at)
 {
-    if (!json_accept_null(r)) {
-        (void)json_raw(r, ret);
-    }
-}
-
-static void read_user(struct json_reader *r, struct reply *ret)
-{
-    struct str key;
-    if (json_accept_null(r)) {
-        return;
-    }
-    json_object_begin(r);
-    while (json_object_next(r, &key)) {
-        if (str_eq(key, STR("username"))) {
-            read_text(r, &ret->name);
-        } else if (str_eq(key, STR("uid"))) {
-            read_text(r, &ret->uid);
-        } else if (str_eq(key, STR("groups"))) {
-            read_raw(r, &ret->groups);
-        } else if (str_eq(key, STR("extra"))) {
-            read_raw(r, &ret->extra);
-        } else {
-            json_skip(r);
-        }
-    }
-}
-
-static void read_status(struct json_reader *r, struct reply *ret)
-{
-    struct str key;
-    if (json_accept_null(r)) {
-        return;
-    }
-    json_object_begin(r);
-    while (json_object_next(r, &key)) {
-        if (str_eq(key, STR("authenticated"))) {
-            json_bool(r, &ret->authenticated);
-        } else if (str_eq(key, STR("allowed"))) {
-            json_bool(r, &ret->allowed);
-        } else if (str_eq(key, STR("denied"))) {
-            json_bool(r, &ret->denied);
-        } else if (str_eq(key, STR("user"))) {
-            read_user(r, ret);
-        } else {
-            json_skip(r);
-        }
-    }
-}
-
-/* `kind` guards against a gateway that answers 200 with a page of its own. */
-static void read_object(struct json_reader *r, const char *kind, struct reply *ret)
-{
-    struct str key, text = STR_NULL;
-    bool has_status = false;
-    json_object_begin(r);
-    while (json_object_next(r, &key)) {
-        if (str_eq(key, STR("kind"))) {
-            read_text(r, &text);
-        } else if (str_eq(key, STR("status"))) {
-            has_status = true;
-            read_status(r, ret);
-        } else {
-            json_skip(r);
-        }
-    }
-    if (!json_failed(r) && (!str_eq_cstr(text, kind) || !has_status)) {
-        json_fail(r, ERR_INVALID, "not the requested review");
-    }
+    static const struct kube_field fields[] = {
+        {STR("authenticated"), kube_decode_flag, offsetof(struct reply, authenticated)},
+        {STR("allowed"), kube_decode_flag, offsetof(struct reply, allowed)},
+        {STR("denied"), kube_decode_flag, offsetof(struct reply, denied)},
+        {STR("user"), .inner = user_fields},
+        {STR_NULL},
+    };
+    ((struct reply *)at)->answered = true;
+    return kube_decode_object(r, fields, at);
 }
 
 static void write_subject(const struct reply *in, struct strbuf *out)
@@ -159,13 +104,22 @@ static void write_subject(const struct reply *in, struct strbuf *out)
     json_write_object_end(&w);
 }
 
+/* `kind` guards against a gateway that answers 200 with a page of its own. */
 static int read_reply(struct str body, const char *kind, struct reply *ret, struct arena *a, struct err *reterr)
 {
+    static const struct kube_field fields[] = {
+        {STR("kind"), kube_decode_text, offsetof(struct reply, kind)},
+        {STR("status"), decode_status},
+        {STR_NULL},
+    };
     struct json_reader *r = xmalloc(sizeof(*r));
     json_reader_init(r, body, a);
-    read_object(r, kind, ret);
+    kube_decode_object(r, fields, ret);
     int rc = json_read_end(r, reterr);
     free(r);
+    if (rc == 0 && (!str_eq_cstr(ret->kind, kind) || !ret->answered)) {
+        rc = err_set(reterr, ERR_INVALID, "not the requested review");
+    }
     return rc;
 }
 

@@ -24,8 +24,7 @@ static int context_init(struct easy_context *c, const struct credentials *creds,
     c->clock = options->clock != NULL ? options->clock : clock_system();
     c->observe = options->observe;
     c->observe_ctx = options->observe_ctx;
-    c->user_agent = strdup(options->user_agent != NULL ? options->user_agent : "fgpu/" FGPU_VERSION);
-    BUG_ON(c->user_agent == NULL);
+    c->user_agent = str_dup(str_of(options->user_agent != NULL ? options->user_agent : "fgpu/" FGPU_VERSION));
     int rc = endpoint_init(&c->endpoint, creds, reterr);
     return rc == 0 ? identity_new(creds, &identity, &c->identity, reterr) : rc;
 }

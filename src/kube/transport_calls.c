@@ -4,35 +4,15 @@
  * the thread alone. At most `slot_n` calls are with libcurl, the others wait in order with their
  * deadlines running: so a burst shares a bounded number of connections instead of opening one each.
  */
-#include "transport_internal.h"
+#include "transport_call_internal.h"
 
 #include "base/bug.h"
 #include "base/sync.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define NS_PER_MS INT64_C(1000000)
 enum { CONNECT_MS = 5000, IDLE_POLL_MS = 60 * 1000, IDENTITY_POLL_MS = 20 };
-
-struct call {
-    struct call *next;
-    char *method, *path, *content_type; /* content_type may be NULL */
-    char **headers;                     /* ends with NULL */
-    char *body;
-    size_t body_n;
-    const char *verb, *resource;
-    size_t response_max;
-    int64_t submitted_ns, deadline_ns;
-    bool sent_again; /* after a 401, with other credentials */
-    kube_done_fn *done;
-    void *ctx;
-};
-
-struct call_list {
-    struct call *first, **end;
-};
 
 struct slot {
     struct exchange exchange;
@@ -58,88 +38,7 @@ struct call_queue {
     bool no_identity; /* calls wait for the exec plugin */
 };
 
-static void list_init(struct call_list *l)
-{
-    l->first = NULL;
-    l->end = &l->first;
-}
-
-static void list_append(struct call_list *l, struct call *call)
-{
-    call->next = NULL;
-    *l->end = call;
-    l->end = &call->next;
-}
-
-static struct call *list_take(struct call_list *l)
-{
-    struct call *call = l->first;
-    if (call != NULL) {
-        l->first = call->next;
-        if (l->first == NULL) {
-            l->end = &l->first;
-        }
-    }
-    return call;
-}
-
 /* ---- calls ---- */
-
-static char *copy(const char *text)
-{
-    char *p = text != NULL ? strdup(text) : NULL;
-    BUG_ON(text != NULL && p == NULL);
-    return p;
-}
-
-static char **copy_headers(const char *const *headers)
-{
-    size_t n = 0;
-    while (headers != NULL && headers[n] != NULL) {
-        n++;
-    }
-    char **ret = xcalloc(n + 1, sizeof(*ret));
-    for (size_t i = 0; i < n; i++) {
-        ret[i] = copy(headers[i]);
-    }
-    return ret;
-}
-
-static struct call *call_new(const struct kube_request *r, int64_t now_ns, kube_done_fn *done, void *ctx)
-{
-    struct call *call = xcalloc(1, sizeof(*call));
-    call->method = copy(r->method);
-    call->path = copy(r->path);
-    call->content_type = copy(r->content_type);
-    call->headers = copy_headers(r->headers);
-    call->body = xmalloc(r->body.n);
-    call->body_n = r->body.n;
-    if (r->body.n > 0) {
-        memcpy(call->body, r->body.p, r->body.n);
-    }
-    call->verb = r->verb;
-    call->resource = r->resource;
-    call->response_max = r->response_bytes_max != 0 ? r->response_bytes_max : KUBE_RESPONSE_BYTES_MAX;
-    call->submitted_ns = now_ns;
-    call->deadline_ns = now_ns + r->deadline_ms * NS_PER_MS;
-    call->done = done;
-    call->ctx = ctx;
-    return call;
-}
-
-static void call_free(struct call *call)
-{
-    for (char **h = call->headers; *h != NULL; h++) {
-        free(*h);
-    }
-    free(call->headers);
-    free(call->method);
-    free(call->path);
-    free(call->content_type);
-    explicit_bzero(call->body, call->body_n); /* a TokenReview holds a token */
-    free(call->body);
-    free(call);
-}
 
 /* The one place where a call ends. */
 static void call_finish(struct call_queue *q, struct call *call, const struct kube_outcome *outcome, struct str body)
@@ -159,15 +58,13 @@ static void call_finish(struct call_queue *q, struct call *call, const struct ku
 /* There was no exchange, so the observer hears nothing. */
 static void call_refused(struct call_queue *q, struct call *call, const struct err *why)
 {
-    struct kube_outcome outcome;
-    exchange_refused(why, &outcome);
+    const struct kube_outcome outcome = exchange_refused(why);
     call_finish(q, call, &outcome, STR_NULL);
 }
 
 static void call_fail(struct call_queue *q, struct call *call, enum kube_outcome_kind kind, const char *detail)
 {
-    struct kube_outcome outcome = {.kind = kind, .retry_after_ms = KUBE_NO_RETRY_AFTER};
-    snprintf(outcome.detail, sizeof(outcome.detail), "%.*s", (int)sizeof(outcome.detail) - 1, detail);
+    const struct kube_outcome outcome = kube_outcome_of(kind, detail);
     if (q->context->observe != NULL) {
         q->context->observe(q->context->observe_ctx, call->verb, call->resource, 0,
                             clock_mono_ns(q->context->clock) - call->submitted_ns);
@@ -243,7 +140,7 @@ static void slot_end(struct call_queue *q, struct slot *slot, const struct kube_
     /* A 401 has changed nothing, whatever the method; unless it answers a second copy only. */
     if (again && !call->sent_again && !outcome->sent_again) {
         call->sent_again = true;
-        list_append(&q->waiting, call);
+        STAILQ_INSERT_TAIL(&q->waiting, call, link);
     } else {
         call_finish(q, call, outcome, strbuf_view(&response));
     }
@@ -273,11 +170,8 @@ static void take_results(struct call_queue *q)
 /* Returns whether to stop. */
 static bool take_incoming(struct call_queue *q)
 {
-    struct call *call;
     mutex_lock(&q->lock);
-    while ((call = list_take(&q->incoming)) != NULL) {
-        list_append(&q->waiting, call);
-    }
+    STAILQ_CONCAT(&q->waiting, &q->incoming);
     bool stopping = q->stopping;
     mutex_unlock(&q->lock);
     return stopping;
@@ -286,15 +180,13 @@ static bool take_incoming(struct call_queue *q)
 /* Begins what there is room for, ends what waited too long; the next deadline among the waiting. */
 static int64_t serve_waiting(struct call_queue *q, int64_t now_ns)
 {
-    struct call_list all = q->waiting;
+    struct call_list all = STAILQ_HEAD_INITIALIZER(all);
     int64_t next_ns = INT64_MAX;
     struct call *call;
-    if (all.first == NULL) {
-        all.end = &all.first;
-    }
-    list_init(&q->waiting);
+    STAILQ_CONCAT(&all, &q->waiting);
     q->no_identity = false;
-    while ((call = list_take(&all)) != NULL) {
+    while ((call = STAILQ_FIRST(&all)) != NULL) {
+        STAILQ_REMOVE_HEAD(&all, link);
         if (call->deadline_ns <= now_ns) {
             call_fail(q, call, KUBE_NOT_SENT, "no free connection before the deadline");
         } else if (q->used_n < q->slot_n && !q->no_identity && slot_begin(q, call, now_ns)) {
@@ -302,7 +194,7 @@ static int64_t serve_waiting(struct call_queue *q, int64_t now_ns)
         } else {
             q->no_identity = q->no_identity || q->used_n < q->slot_n;
             next_ns = call->deadline_ns < next_ns ? call->deadline_ns : next_ns;
-            list_append(&q->waiting, call);
+            STAILQ_INSERT_TAIL(&q->waiting, call, link);
         }
     }
     return next_ns;
@@ -320,7 +212,8 @@ static void cancel_all(struct call_queue *q)
             slot_end(q, slot, &outcome);
         }
     }
-    while ((call = list_take(&q->waiting)) != NULL) {
+    while ((call = STAILQ_FIRST(&q->waiting)) != NULL) {
+        STAILQ_REMOVE_HEAD(&q->waiting, link);
         call_fail(q, call, KUBE_CANCELLED, "stopping");
     }
 }
@@ -334,7 +227,7 @@ static void *client_main(void *ctx)
         int active, wait_ms = IDLE_POLL_MS;
         BUG_ON(curl_multi_perform(q->multi, &active) != CURLM_OK);
         take_results(q);
-        if (q->waiting.first != NULL && q->used_n < q->slot_n && !q->no_identity) {
+        if (!STAILQ_EMPTY(&q->waiting) && q->used_n < q->slot_n && !q->no_identity) {
             continue; /* a result made room */
         }
         if (q->no_identity && next_ns - now_ns > IDENTITY_POLL_MS * NS_PER_MS) {
@@ -358,8 +251,8 @@ int call_queue_new(const struct easy_context *context, uint32_t connections_max,
     q->context = context;
     q->slots = xcalloc(connections_max, sizeof(*q->slots));
     q->slot_n = connections_max;
-    list_init(&q->incoming);
-    list_init(&q->waiting);
+    STAILQ_INIT(&q->incoming);
+    STAILQ_INIT(&q->waiting);
     mutex_init(&q->lock, "call queue");
     q->multi = curl_multi_init();
     BUG_ON(q->multi == NULL);
@@ -412,7 +305,7 @@ int call_queue_submit(struct call_queue *q, const struct kube_request *request, 
     bool stopping = q->stopping;
     bool full = q->in_flight == KUBE_IN_FLIGHT_MAX;
     if (!stopping && !full) {
-        list_append(&q->incoming, call);
+        STAILQ_INSERT_TAIL(&q->incoming, call, link);
         q->in_flight++;
     }
     mutex_unlock(&q->lock);

@@ -214,17 +214,13 @@ void exchange_outcome(const struct exchange *x, CURLcode code, struct kube_outco
     long status = 0;
     bool sent = request_left(x->easy) || x->sent_n > 1;
     EASY_GET(x->easy, CURLINFO_RESPONSE_CODE, &status);
-    *ret = (struct kube_outcome){
-        .kind = kind_of(code, (int)status, sent),
-        .maybe_sent = sent,
-        .sent_again = x->sent_n > 1,
-        .http_status = (int)status,
-        .retry_after_ms = retry_after_ms(x->easy),
-    };
-    if (code != CURLE_OK) {
-        snprintf(ret->detail, sizeof(ret->detail), "%.*s", (int)sizeof(ret->detail) - 1,
-                 x->error[0] != '\0' ? x->error : curl_easy_strerror(code));
-    }
+    *ret = kube_outcome_of(kind_of(code, (int)status, sent), code == CURLE_OK      ? ""
+                                                             : x->error[0] != '\0' ? x->error
+                                                                                   : curl_easy_strerror(code));
+    ret->maybe_sent = sent;
+    ret->sent_again = x->sent_n > 1;
+    ret->http_status = (int)status;
+    ret->retry_after_ms = retry_after_ms(x->easy);
 }
 
 void exchange_progress(struct exchange *x, const struct easy_context *c)
@@ -239,14 +235,11 @@ void exchange_progress(struct exchange *x, const struct easy_context *c)
     }
 }
 
-void exchange_refused(const struct err *why, struct kube_outcome *ret)
+struct kube_outcome exchange_refused(const struct err *why)
 {
-    *ret = (struct kube_outcome){
-        .kind = KUBE_NOT_SENT,
-        .http_status = why->code == ERR_DENIED ? 401 : 0,
-        .retry_after_ms = KUBE_NO_RETRY_AFTER,
-    };
-    snprintf(ret->detail, sizeof(ret->detail), "%.*s", (int)sizeof(ret->detail) - 1, why->msg);
+    struct kube_outcome o = kube_outcome_of(KUBE_NOT_SENT, why->msg);
+    o.http_status = why->code == ERR_DENIED ? 401 : 0;
+    return o;
 }
 
 /* libcurl has copied header lines with our token: its copies are freed by itself, ours are wiped. */

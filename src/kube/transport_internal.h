@@ -72,7 +72,7 @@ void exchange_progress(struct exchange *x, const struct easy_context *c);
 
 /* What it means that the exchange could not begin: KUBE_NOT_SENT, and status 401 when it is because
  * the server rejects our credentials. */
-void exchange_refused(const struct err *why, struct kube_outcome *ret);
+struct kube_outcome exchange_refused(const struct err *why);
 
 /* After exchange_outcome: tells the identity and the observer, frees. Whether the same request is
  * to be sent once more at once, because it was answered 401 and there is something else to show. */

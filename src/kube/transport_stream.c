@@ -76,8 +76,8 @@ static size_t on_bytes(char *p, size_t size, size_t n, void *ctx)
     s->heard_ns = clock_mono_ns(s->context->clock);
     EASY_GET(s->exchange.easy, CURLINFO_RESPONSE_CODE, &status);
     if (status != 200) {
-        size_t buffer = ERROR_BODY_MAX - s->error_body.n;
-        strbuf_add(&s->error_body, p, bytes.n < buffer ? bytes.n : buffer);
+        size_t left = ERROR_BODY_MAX - s->error_body.n;
+        strbuf_add(&s->error_body, p, bytes.n < left ? bytes.n : left);
         return bytes.n;
     }
     /* a stopping process must not work through what is left in the socket */
@@ -159,7 +159,7 @@ static bool begin_request(struct kube_stream *s, const struct kube_stream_reques
         bool interrupted = __atomic_load_n(&s->interrupted, __ATOMIC_ACQUIRE);
         exchange_abandon(&s->exchange);
         if (rc != -ERR_UNAVAILABLE || interrupted || clock_mono_ns(s->context->clock) >= until_ns) {
-            exchange_refused(&err, ret);
+            *ret = exchange_refused(&err);
             ret->kind = interrupted ? KUBE_CANCELLED : KUBE_NOT_SENT;
             return false;
         }

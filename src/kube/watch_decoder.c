@@ -1,8 +1,9 @@
 #include "kube/watch_decoder.h"
 
+#include "objects_internal.h"
 #include "scan_internal.h"
 
-#include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 
 static const char *const type_names[WATCH_EVENT_TYPE__MAX] = {
@@ -25,28 +26,23 @@ static enum watch_event_type type_of(struct str name)
 }
 
 void watch_decoder_init(struct watch_decoder *d, struct json_reader *reader, struct arena *arena,
-                        const struct watch_sink *sink)
+                        const struct kube_field *fields, const struct watch_sink *sink)
 {
     d->reader = reader;
     d->arena = arena;
     d->sink = *sink;
     d->event_n = 0;
-    d->excerpt = excerpt_new(EXCERPT_EVENT);
-    d->line_is_cut = false;
-    d->note = (struct excerpt_note){0};
-    strbuf_init(&d->line, WATCH_LINE_MAX);
+    cut_text_init(&d->line, EXCERPT_EVENT, fields);
 }
 
 void watch_decoder_fini(struct watch_decoder *d)
 {
-    strbuf_fini(&d->line);
-    excerpt_free(d->excerpt);
+    cut_text_fini(&d->line);
 }
 
 void watch_decoder_reset(struct watch_decoder *d)
 {
-    strbuf_reset(&d->line);
-    d->line_is_cut = false;
+    cut_text_reset(&d->line);
     d->event_n = 0;
 }
 
@@ -56,15 +52,17 @@ struct line {
     bool decoded; /* the object went through sink.decode */
 };
 
-static void read_type(struct json_reader *r, struct line *line)
+static bool decode_type(struct json_reader *r, void *at)
 {
+    enum watch_event_type *type = at;
     struct str name;
     if (json_string(r, &name)) {
-        line->type = type_of(name);
-        if (line->type == WATCH_EVENT_TYPE__MAX) {
+        *type = type_of(name);
+        if (*type == WATCH_EVENT_TYPE__MAX) {
             json_fail(r, ERR_PARSE, "unknown type of watch event");
         }
     }
+    return !json_failed(r);
 }
 
 /* The API server writes "type" before "object"; then one pass over the line is enough. */
@@ -90,7 +88,7 @@ static int read_line(struct watch_decoder *d, struct str text, struct line *line
     json_object_begin(r);
     while (json_object_next(r, &key)) {
         if (str_eq(key, STR("type"))) {
-            read_type(r, line);
+            decode_type(r, &line->type);
         } else if (str_eq(key, STR("object"))) {
             read_object(d, line);
         } else {
@@ -112,26 +110,18 @@ static int read_line(struct watch_decoder *d, struct str text, struct line *line
     return 0;
 }
 
-/* Beside the object, whose grammar is checked and nothing else. */
+/* Type and object, of which the grammar is checked and nothing else. */
 static int read_envelope(struct watch_decoder *d, struct str text, struct line *line, struct err *reterr)
 {
-    struct json_reader *r = d->reader;
-    struct str key;
-    json_reader_init(r, text, d->arena);
-    json_object_begin(r);
-    while (json_object_next(r, &key)) {
-        if (str_eq(key, STR("type"))) {
-            read_type(r, line);
-            continue;
-        }
-        bool is_object = str_eq(key, STR("object"));
-        struct str value = STR_NULL;
-        r->as_stored = true;
-        json_raw(r, &value);
-        r->as_stored = false;
-        line->object = is_object ? value : line->object;
-    }
-    return json_read_end(r, reterr);
+    static const struct kube_field fields[] = {
+        {STR("type"), decode_type, offsetof(struct line, type)},
+        {STR("object"), kube_decode_raw, offsetof(struct line, object)},
+        {STR_NULL},
+    };
+    json_reader_init(d->reader, text, d->arena);
+    d->reader->as_stored = true;
+    kube_decode_object(d->reader, fields, line);
+    return json_read_end(d->reader, reterr);
 }
 
 /* Nested beyond all limits: told by brackets and quotes alone. */
@@ -171,42 +161,11 @@ static int take_line(struct watch_decoder *d, struct str text, struct err *reter
     d->event_n++;
     arena_reset(d->arena);
     int rc = read_line(d, text, &line, &why);
-    if (rc == 0 && d->note.bytes > 0 && !d->note.whole) {
-        rc = err_set(&why, ERR_LIMIT, "%" PRIu64 " bytes, and what is read of them does not fit either", d->note.bytes);
-    }
+    rc = rc == 0 ? cut_text_judge(&d->line, &why) : rc;
     if (rc == 0) {
         return d->sink.event(d->sink.ctx, line.type, line.object, reterr);
     }
     return take_unusable(d, text, &why, reterr);
-}
-
-/* Takes a part of a line, with which it `ends` or not. *ret: the line, once it is complete. */
-static int take_part(struct watch_decoder *d, struct str part, bool ends, struct str *ret, struct err *reterr)
-{
-    d->note = (struct excerpt_note){0};
-    *ret = part;
-    if (!d->line_is_cut && part.n <= WATCH_LINE_MAX - d->line.n) {
-        if (!ends || d->line.n > 0) {
-            strbuf_add_str(&d->line, part);
-            *ret = strbuf_view(&d->line);
-        }
-        return 0;
-    }
-    if (!d->line_is_cut) {
-        d->line_is_cut = true;
-        excerpt_reset(d->excerpt);
-        excerpt_feed(d->excerpt, strbuf_view(&d->line));
-        strbuf_reset(&d->line);
-    }
-    enum excerpt_state state = excerpt_feed(d->excerpt, part);
-    if (state == EXCERPT_BROKEN || (ends && state != EXCERPT_DONE)) {
-        return err_set(reterr, ERR_PARSE, "a line of more than %u bytes that is no watch event", WATCH_LINE_MAX);
-    }
-    if (ends) {
-        *ret = excerpt_text(d->excerpt);
-        d->note = excerpt_note(d->excerpt);
-    }
-    return 0;
 }
 
 int watch_decoder_feed(struct watch_decoder *d, struct str bytes, struct err *reterr)
@@ -215,7 +174,7 @@ int watch_decoder_feed(struct watch_decoder *d, struct str bytes, struct err *re
         const char *newline = memchr(bytes.p, '\n', bytes.n);
         struct str part = {bytes.p, newline != NULL ? (size_t)(newline - bytes.p) : bytes.n};
         struct str line;
-        int rc = take_part(d, part, newline != NULL, &line, reterr);
+        int rc = cut_text_add(&d->line, part, newline != NULL, "a watch event", &line, reterr);
         if (rc != 0 || newline == NULL) {
             return rc;
         }
@@ -223,8 +182,7 @@ int watch_decoder_feed(struct watch_decoder *d, struct str bytes, struct err *re
         if (rc != 0) {
             return rc;
         }
-        strbuf_reset(&d->line);
-        d->line_is_cut = false;
+        cut_text_reset(&d->line);
         bytes = str_drop(bytes, part.n + 1);
     }
     return 0;
@@ -232,5 +190,5 @@ int watch_decoder_feed(struct watch_decoder *d, struct str bytes, struct err *re
 
 int watch_decoder_end(struct watch_decoder *d, struct err *reterr)
 {
-    return d->line.n == 0 && !d->line_is_cut ? 0 : err_set(reterr, ERR_PARSE, "watch stream ended inside an event");
+    return cut_text_is_empty(&d->line) ? 0 : err_set(reterr, ERR_PARSE, "watch stream ended inside an event");
 }

@@ -7,11 +7,11 @@
 
 #include <stdlib.h>
 
-#define NS_PER_S INT64_C(1000000000)
 #define NS_PER_MS INT64_C(1000000)
 
 struct kube_watcher {
     const struct clock *clock;
+    struct kube_client *client;
     struct reflector *reflector;
     struct kube_stream *stream;
     struct contact_check *check;
@@ -91,6 +91,13 @@ static void wait_ns(struct kube_watcher *w, int64_t ns)
     mutex_unlock(&w->lock);
 }
 
+static void begin_reflector(struct kube_watcher *w)
+{
+    w->reflector = reflector_new(w->resource, &w->handler, &w->rng);
+    reflector_set_stale_after(w->reflector, w->options.stale_after_ms * NS_PER_MS);
+    w->check = contact_check_new(w->client, w->stream);
+}
+
 /* A resource that may not be there: is this how one is told? Then the next step is made here. */
 static bool take_refusal(struct kube_watcher *w, const struct kube_outcome *o)
 {
@@ -110,13 +117,14 @@ static bool take_refusal(struct kube_watcher *w, const struct kube_outcome *o)
         wait_ns(w, (int64_t)(absent ? KUBE_WATCHER_ABSENT_MS : KUBE_WATCHER_FORBIDDEN_MS) * 1000000);
     }
     reflector_free(w->reflector);
-    w->reflector = reflector_new(w->resource, &w->handler, &w->rng);
-    reflector_set_stale_after(w->reflector, w->options.stale_after_ms * NS_PER_MS);
+    contact_check_free(
+        w->check); /* one that is under way is of the old reflector, and the new one must not hear of it */
+    begin_reflector(w);
     return true;
 }
 
 /* Passes what other threads want on to the reflector; returns whether to go on. */
-static bool take_gpu_requests(struct kube_watcher *w)
+static bool take_orders(struct kube_watcher *w)
 {
     mutex_lock(&w->lock);
     bool stopping = w->stopping;
@@ -131,7 +139,7 @@ static bool take_gpu_requests(struct kube_watcher *w)
 static void *watcher_main(void *ctx)
 {
     struct kube_watcher *w = ctx;
-    while (take_gpu_requests(w)) {
+    while (take_orders(w)) {
         struct reflector_step step;
         (void)take_check(w); /* of a watch that is over */
         int64_t now_ns = clock_mono_ns(w->clock);
@@ -171,10 +179,14 @@ static void watcher_free(struct kube_watcher *w)
     free(w);
 }
 
-static struct kube_watcher *watcher_new(enum kube_resource resource, const struct kube_watcher_options *options)
+static struct kube_watcher *watcher_new(struct kube_client *client, enum kube_resource resource,
+                                        const struct reflector_handler *handler,
+                                        const struct kube_watcher_options *options)
 {
     struct kube_watcher *w = xcalloc(1, sizeof(*w));
+    w->client = client;
     w->resource = resource;
+    w->handler = *handler;
     w->options = options != NULL ? *options : (struct kube_watcher_options){0};
     w->clock = w->options.clock != NULL ? w->options.clock : clock_system();
     mutex_init(&w->lock, "watcher");
@@ -185,18 +197,15 @@ static struct kube_watcher *watcher_new(enum kube_resource resource, const struc
 int kube_watcher_start(struct kube_client *client, enum kube_resource resource, const struct reflector_handler *handler,
                        const struct kube_watcher_options *options, struct kube_watcher **ret, struct err *reterr)
 {
-    struct kube_watcher *w = watcher_new(resource, options);
+    struct kube_watcher *w = watcher_new(client, resource, handler, options);
     uint64_t seed;
     int rc = rng_os_bytes(&seed, sizeof(seed), reterr);
     if (rc == 0) {
         rng_init(&w->rng, seed);
-        w->handler = *handler;
-        w->reflector = reflector_new(resource, handler, &w->rng);
-        reflector_set_stale_after(w->reflector, w->options.stale_after_ms * NS_PER_MS);
         rc = kube_stream_new(client, &w->stream, reterr);
     }
     if (rc == 0) {
-        w->check = contact_check_new(client, w->stream);
+        begin_reflector(w);
         rc = thread_start(&w->thread,
                           resource == KUBE_PODS    ? "kube-pods"
                           : resource == KUBE_NODES ? "kube-nodes"
@@ -211,7 +220,7 @@ int kube_watcher_start(struct kube_client *client, enum kube_resource resource, 
     return 0;
 }
 
-static void gpu_request(struct kube_watcher *w, bool *what)
+static void order(struct kube_watcher *w, bool *what)
 {
     mutex_lock(&w->lock);
     *what = true;
@@ -223,7 +232,7 @@ static void gpu_request(struct kube_watcher *w, bool *what)
 void kube_watcher_stop(struct kube_watcher *w)
 {
     if (w != NULL) {
-        gpu_request(w, &w->stopping);
+        order(w, &w->stopping);
         thread_join(&w->thread);
         watcher_free(w);
     }
@@ -231,7 +240,7 @@ void kube_watcher_stop(struct kube_watcher *w)
 
 void kube_watcher_relist(struct kube_watcher *w)
 {
-    gpu_request(w, &w->relist);
+    order(w, &w->relist);
 }
 
 void kube_watcher_stats(struct kube_watcher *w, struct reflector_stats *ret)

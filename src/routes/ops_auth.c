@@ -74,8 +74,7 @@ static bool verb_of(struct str method, char verb[ACCESS_VERB_BYTES_MAX])
         return false;
     }
     for (size_t i = 0; i < method.n; i++) {
-        char c = method.p[i];
-        verb[i] = (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+        verb[i] = str_fold(method.p[i]);
     }
     verb[method.n] = '\0';
     return true;

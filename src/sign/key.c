@@ -153,14 +153,14 @@ static const char *reading_warning(const char *path)
 
 int sign_key_read(const char *path, struct sign_key *ret, const char **ret_warning, struct err *reterr)
 {
-    struct pem_text text;
+    struct strbuf text;
     struct sign_key key;
     int rc = pem_read(path, &text, reterr);
 
     if (rc != 0) {
         return rc;
     }
-    rc = parse_private(path, (struct str){text.p, text.n}, &key, reterr);
+    rc = parse_private(path, strbuf_view(&text), &key, reterr);
     pem_wipe(&text);
     if (rc == 0) {
         *ret = key;

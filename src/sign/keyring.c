@@ -72,11 +72,11 @@ static int add_blocks(struct sign_keyring *k, const char *path, struct str text,
 
 static int add_file(struct sign_keyring *k, const char *path, struct err *reterr)
 {
-    struct pem_text text;
+    struct strbuf text;
     int rc = pem_read(path, &text, reterr);
 
     if (rc == 0) {
-        rc = add_blocks(k, path, (struct str){text.p, text.n}, reterr);
+        rc = add_blocks(k, path, strbuf_view(&text), reterr);
         pem_wipe(&text);
     }
     return rc;

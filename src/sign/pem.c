@@ -2,89 +2,34 @@
 #define _GNU_SOURCE /* memmem */
 #include "sign/pem_internal.h"
 
-#include "base/bug.h"
+#include "base/file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define FILE_BYTES_MAX (256 * 1024)
 
-static int refuse_file(const char *path, struct err *reterr)
+int pem_read(const char *path, struct strbuf *ret, struct err *reterr)
 {
-    const int saved = errno;
-
-    if (saved == ENOENT || saved == ENOTDIR) {
-        return err_set(reterr, ERR_NOT_FOUND,
-                       "%s: there is no such file; `fgpu signing-key --out FILE` makes a key, and a Secret has to be "
-                       "mounted where the configuration looks for it",
-                       path);
-    }
-    if (saved == EACCES || saved == EPERM) {
-        return err_set(reterr, ERR_DENIED, "%s: permission denied; let the user that fgpu runs as read it", path);
-    }
-    return err_set(reterr, ERR_INTERNAL, "%s: cannot be read (errno %d)", path, saved);
-}
-
-static int read_open(int fd, const char *path, struct pem_text *ret, struct err *reterr)
-{
-    struct stat st;
-
-    if (fstat(fd, &st) != 0) {
-        return refuse_file(path, reterr);
-    }
-    if (!S_ISREG(st.st_mode)) {
-        return err_set(reterr, ERR_INVALID, "%s: is not a file", path);
-    }
-    if (st.st_size > FILE_BYTES_MAX) {
-        return err_set(reterr, ERR_LIMIT, "%s: larger than %d KiB; this is not a file of keys", path,
-                       FILE_BYTES_MAX / 1024);
-    }
-    ret->p = xcalloc(1, (size_t)st.st_size + 1);
-    while (ret->n < (size_t)st.st_size) {
-        const ssize_t n = read(fd, ret->p + ret->n, (size_t)st.st_size - ret->n);
-
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0) {
-            return refuse_file(path, reterr);
-        }
-        if (n == 0) {
-            break; /* it became shorter: what is there is judged */
-        }
-        ret->n += (size_t)n;
-    }
-    return 0;
-}
-
-int pem_read(const char *path, struct pem_text *ret, struct err *reterr)
-{
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not hold us up */
     int rc;
 
-    *ret = (struct pem_text){NULL, 0};
-    if (fd < 0) {
-        return refuse_file(path, reterr);
+    strbuf_init(ret, FILE_BYTES_MAX);
+    rc = file_read(path, ret, reterr);
+    if (rc == -ERR_NOT_FOUND) {
+        rc = err_set(reterr, ERR_NOT_FOUND,
+                     "%s: there is no such file; `fgpu signing-key --out FILE` makes a key, and a Secret has to be "
+                     "mounted where the configuration looks for it",
+                     path);
     }
-    rc = read_open(fd, path, ret, reterr);
-    (void)close(fd); /* read only: nothing can be lost */
     if (rc != 0) {
         pem_wipe(ret);
     }
     return rc;
 }
 
-void pem_wipe(struct pem_text *t)
+void pem_wipe(struct strbuf *text)
 {
-    if (t->p != NULL) {
-        gnutls_memset(t->p, 0, t->n);
-        free(t->p);
-    }
-    *t = (struct pem_text){NULL, 0};
+    strbuf_wipe(text);
+    strbuf_fini(text);
 }
 
 static struct str find_text(struct str in, struct str what)

@@ -2,19 +2,15 @@
 #ifndef SIGN_PEM_INTERNAL_H
 #define SIGN_PEM_INTERNAL_H
 
+#include "base/strbuf.h"
 #include "sign/key.h"
 
 #include <gnutls/gnutls.h>
 #include <stddef.h>
 
-/* The text of a file, with a NUL behind it. End it with pem_wipe: it may hold a secret. */
-struct pem_text {
-    char *p;
-    size_t n;
-};
-
-WARN_UNUSED int pem_read(const char *path, struct pem_text *ret, struct err *reterr);
-void pem_wipe(struct pem_text *t);
+/* The text of a file. End it with pem_wipe: it may hold a secret. After a failure there is nothing to end. */
+WARN_UNUSED int pem_read(const char *path, struct strbuf *ret, struct err *reterr);
+void pem_wipe(struct strbuf *text);
 
 /* Cuts the next block off *rest: "-----BEGIN LABEL-----" to its end. False: none is left. A block without an end has
  * an empty text. */

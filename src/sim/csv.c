@@ -1,10 +1,8 @@
 #include "sim/csv.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include "sim/text_file.h"
+
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* Cuts one field off; false when a quote is not closed. */
 static bool cut_field(struct str *rest, struct str *ret)
@@ -84,14 +82,14 @@ size_t csv_find(const struct csv *c, const char *name)
     return CSV_NONE;
 }
 
-int csv_column(const struct csv *c, const char *name, size_t *ret, struct err *reterr)
+int csv_columns(const struct csv *c, const struct csv_column *wanted, size_t n, struct err *reterr)
 {
-    size_t i = csv_find(c, name);
-
-    if (i == CSV_NONE) {
-        return err_set(reterr, ERR_PARSE, "%s:1: no column \"%s\" in the header; add it", c->path, name);
+    for (size_t i = 0; i < n; i++) {
+        *wanted[i].ret = csv_find(c, wanted[i].name);
+        if (*wanted[i].ret == CSV_NONE) {
+            return err_set(reterr, ERR_PARSE, "%s:1: no column \"%s\" in the header; add it", c->path, wanted[i].name);
+        }
     }
-    *ret = i;
     return 0;
 }
 
@@ -138,42 +136,17 @@ int csv_text(const struct csv *c, size_t column, const char *meaning, struct str
     return 0;
 }
 
-static int read_all(int fd, const char *path, char *p, size_t n, struct err *reterr)
-{
-    for (size_t done = 0; done < n;) {
-        ssize_t r = read(fd, p + done, n - done);
-
-        if (r < 0 && errno == EINTR) {
-            continue;
-        }
-        if (r <= 0) {
-            return err_set(reterr, ERR_INTERNAL, "%s: %s", path,
-                           r < 0 ? strerror(errno) : "it shrank while being read");
-        }
-        done += (size_t)r;
-    }
-    return 0;
-}
-
 int csv_read_file(const char *path, size_t max_bytes, struct arena *a, struct str *ret, struct err *reterr)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC), r;
-    struct stat st;
-    char *p;
+    struct strbuf text;
+    int rc;
 
-    if (fd < 0) {
-        return err_set(reterr, ERR_NOT_FOUND, "%s: %s", path, strerror(errno));
+    strbuf_init(&text, max_bytes);
+    rc = text_file_read(path, &text, reterr);
+    if (rc == 0) {
+        *ret = arena_str(a, strbuf_view(&text));
+        rc = ret->p == NULL ? err_set(reterr, ERR_LIMIT, "%s: larger than what may be kept", path) : 0;
     }
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-        close(fd);
-        return err_set(reterr, ERR_INVALID, "%s: not a regular file", path);
-    }
-    p = (uint64_t)st.st_size > max_bytes ? NULL : arena_alloc(a, (size_t)st.st_size + 1);
-    r = p == NULL ? err_set(reterr, ERR_LIMIT, "%s: larger than %zu bytes", path, max_bytes)
-                  : read_all(fd, path, p, (size_t)st.st_size, reterr);
-    close(fd);
-    if (r == 0) {
-        *ret = (struct str){p, (size_t)st.st_size};
-    }
-    return r;
+    strbuf_fini(&text);
+    return rc;
 }

@@ -77,7 +77,7 @@ void replay_fill(const struct replay_job *job, struct replay_result *ret)
     began_ns = replay_cpu_ns();
     for (size_t i = 0; i < a->pod_n; i++) {
         const struct trace_pod *p = &job->trace->pods[a->pods[i]];
-        bool placed = testbed_arrive(b, (uint32_t)i, a->pods[i]);
+        bool placed = testbed_arrive(b, (uint32_t)i, a->pods[i], NULL);
 
         f.arrived_milli += p->gpu_milli;
         f.placed_milli += placed ? p->gpu_milli : 0;

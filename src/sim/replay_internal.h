@@ -32,5 +32,8 @@ static inline void replay_progress(const struct replay_job *job, size_t done, si
 
 void replay_fill(const struct replay_job *job, struct replay_result *ret);
 void replay_steady(const struct replay_job *job, struct replay_result *ret);
+void replay_timed(const struct replay_job *job, struct replay_result *ret);
+/* Of the demand that arrived, in percent. */
+double replay_refused_pct(const struct replay_count classes[TRACE_CLASS__MAX]);
 
 #endif

@@ -13,7 +13,7 @@ struct metric {
     const char *heading; /* NULL: not in the table */
     size_t offset;
     bool low_is_worse;
-    bool fill, steady; /* in which mode it means something */
+    bool fill, in_use; /* in which modes it means something: pods never leave, or come and go */
 };
 
 static const struct metric metrics[] = {
@@ -29,24 +29,25 @@ enum { METRIC_N = sizeof(metrics) / sizeof(metrics[0]) };
 
 static bool applies(const struct metric *m, enum replay_mode mode)
 {
-    return mode == REPLAY_FILL ? m->fill : m->steady;
+    return mode == REPLAY_FILL ? m->fill : m->in_use;
 }
 
-static double value_of(const struct metric *m, const struct replay_result *r)
+static double value_at(size_t offset, const struct replay_result *r)
 {
     double v;
 
-    memcpy(&v, (const char *)r + m->offset, sizeof(v));
+    memcpy(&v, (const char *)r + offset, sizeof(v));
     return v;
 }
 
-static double mean_of(const struct metric *m, const struct report_strategy *s)
+/* Over the runs that have it. */
+static double mean_at(size_t offset, const struct report_strategy *s)
 {
     double sum = 0;
     size_t n = 0;
 
     for (size_t i = 0; i < s->run_n; i++) {
-        double v = value_of(m, &s->runs[i]);
+        double v = value_at(offset, &s->runs[i]);
 
         if (!isnan(v)) {
             sum += v;
@@ -61,7 +62,7 @@ static double worst_of(const struct metric *m, const struct report_strategy *s)
     double worst = REPLAY_NEVER;
 
     for (size_t i = 0; i < s->run_n; i++) {
-        double v = value_of(m, &s->runs[i]);
+        double v = value_at(m->offset, &s->runs[i]);
 
         if (!isnan(v) && (isnan(worst) || (m->low_is_worse ? v < worst : v > worst))) {
             worst = v;
@@ -72,17 +73,22 @@ static double worst_of(const struct metric *m, const struct report_strategy *s)
 
 /* ---- JSON ---- */
 
-static void number(struct json_writer *w, const char *key, double v, int digits)
+static void number_value(struct json_writer *w, double v, int digits)
 {
     char text[64];
     int n = snprintf(text, sizeof(text), "%.*f", digits, v);
 
-    json_write_key(w, key);
     if (isnan(v)) {
         json_write_null(w);
     } else {
         json_write_raw(w, (struct str){text, (size_t)n});
     }
+}
+
+static void number(struct json_writer *w, const char *key, double v, int digits)
+{
+    json_write_key(w, key);
+    number_value(w, v, digits);
 }
 
 static void count_classes(const struct report_strategy *s, struct replay_count *ret)
@@ -103,18 +109,15 @@ static void write_classes(struct json_writer *w, const struct report_strategy *s
     struct replay_count counts[TRACE_CLASS__MAX];
 
     count_classes(s, counts);
-    json_write_key(w, "refused_by_class");
-    json_write_object_begin(w);
-    for (int c = 0; c < TRACE_CLASS__MAX; c++) {
-        json_write_kv_i64(w, trace_class_name((enum trace_class)c), (int64_t)counts[c].refused_n);
+    for (int arrived = 0; arrived < 2; arrived++) {
+        json_write_key(w, arrived ? "arrived_by_class" : "refused_by_class");
+        json_write_object_begin(w);
+        for (int c = 0; c < TRACE_CLASS__MAX; c++) {
+            json_write_kv_i64(w, trace_class_name((enum trace_class)c),
+                              (int64_t)(arrived ? counts[c].arrived_n : counts[c].refused_n));
+        }
+        json_write_object_end(w);
     }
-    json_write_object_end(w);
-    json_write_key(w, "arrived_by_class");
-    json_write_object_begin(w);
-    for (int c = 0; c < TRACE_CLASS__MAX; c++) {
-        json_write_kv_i64(w, trace_class_name((enum trace_class)c), (int64_t)counts[c].arrived_n);
-    }
-    json_write_object_end(w);
     number(w, "refused_multi_pct",
            counts[TRACE_MULTI].arrived_milli > 0
                ? 100.0 * (double)counts[TRACE_MULTI].refused_milli / (double)counts[TRACE_MULTI].arrived_milli
@@ -139,11 +142,27 @@ static void write_run(struct json_writer *w, const struct report *r, const struc
 {
     for (size_t i = 0; i < METRIC_N; i++) {
         if (applies(&metrics[i], r->mode)) {
-            number(w, metrics[i].key, mean_of(&metrics[i], s), 4);
+            number(w, metrics[i].key, mean_at(metrics[i].offset, s), 4);
         }
     }
     write_classes(w, s);
     write_cost(w, s);
+}
+
+/* `offset`: of the array in struct replay_result. */
+static void write_curve(struct json_writer *w, const char *key, size_t offset, const struct report_strategy *s)
+{
+    int last = REPLAY_PCT_MAX;
+
+    while (last >= 0 && isnan(mean_at(offset + (size_t)last * sizeof(double), s))) {
+        last--;
+    }
+    json_write_key(w, key);
+    json_write_array_begin(w);
+    for (int x = 0; x <= last; x++) {
+        number_value(w, mean_at(offset + (size_t)x * sizeof(double), s), 4);
+    }
+    json_write_array_end(w);
 }
 
 static void write_runs(struct json_writer *w, const struct report *r, const struct report_strategy *s)
@@ -167,13 +186,21 @@ static void write_runs(struct json_writer *w, const struct report *r, const stru
     json_write_array_end(w);
 }
 
+static const char *mode_name(enum replay_mode m)
+{
+    static const char *const names[] = {"fill", "steady", "timed"};
+
+    BUG_ON(m >= sizeof(names) / sizeof(names[0]));
+    return names[m];
+}
+
 void report_json(const struct report *r, struct strbuf *out)
 {
     struct json_writer w;
 
     json_writer_init(&w, out);
     json_write_object_begin(&w);
-    json_write_kv_cstr(&w, "mode", r->mode == REPLAY_FILL ? "fill" : "steady");
+    json_write_kv_cstr(&w, "mode", mode_name(r->mode));
     json_write_key(&w, "strategies");
     json_write_object_begin(&w);
     for (size_t i = 0; i < r->strategy_n; i++) {
@@ -182,6 +209,10 @@ void report_json(const struct report *r, struct strbuf *out)
         json_write_key(&w, s->name);
         json_write_object_begin(&w);
         write_run(&w, r, s);
+        if (r->curves && r->mode == REPLAY_FILL) {
+            write_curve(&w, "allocation_curve", offsetof(struct replay_result, curve), s);
+            write_curve(&w, "fragmentation_curve", offsetof(struct replay_result, fragmentation), s);
+        }
         if (s->run_n > 1) {
             write_runs(&w, r, s);
         }
@@ -208,7 +239,7 @@ static void row(struct strbuf *out, const struct report *r, const struct report_
     strbuf_addf(out, "%-16s", worst ? "  worst" : s->name);
     for (size_t i = 0; i < METRIC_N; i++) {
         if (applies(&metrics[i], r->mode)) {
-            cell(out, worst ? worst_of(&metrics[i], s) : mean_of(&metrics[i], s));
+            cell(out, worst ? worst_of(&metrics[i], s) : mean_at(metrics[i].offset, s));
         }
     }
     if (!worst) {

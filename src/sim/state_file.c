@@ -4,12 +4,10 @@
 #include "base/strbuf.h"
 #include "core/request/demand_histogram.h"
 #include "sim/state_file_internal.h"
+#include "sim/text_file.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Everything that is made of a document, beside its text. */
 #define ARENA_BYTES_MAX ((size_t)2 << 30)
@@ -27,13 +25,11 @@ static void reader_fini(struct file_reader *f)
 /* "nodes[3].gpus[0]: " in front of what the reader says. */
 static int place(const struct file_reader *f, int r, struct err *reterr)
 {
-    if (f->section != NULL && f->node_at >= 0 && f->gpu_at >= 0) {
-        return err_wrap(reterr, r, "%s[%" PRId64 "].gpus[%" PRId64 "]", f->section, f->node_at, f->gpu_at);
+    if (f->section == NULL) {
+        return r;
     }
-    if (f->section != NULL && f->node_at >= 0) {
-        return err_wrap(reterr, r, "%s[%" PRId64 "]", f->section, f->node_at);
-    }
-    return r;
+    return f->gpu_at >= 0 ? err_wrap(reterr, r, "%s[%zu].gpus[%" PRId64 "]", f->section, f->at, f->gpu_at)
+                          : err_wrap(reterr, r, "%s[%zu]", f->section, f->at);
 }
 
 int state_file_parse(const char *name, struct str text, const struct config_names *names, struct state_file *ret,
@@ -59,49 +55,13 @@ int state_file_parse(const char *name, struct str text, const struct config_name
     return 0;
 }
 
-static int cannot_read(const char *path, struct err *reterr)
-{
-    enum err_code code = errno == ENOENT ? ERR_NOT_FOUND : errno == EACCES ? ERR_DENIED : ERR_INTERNAL;
-
-    return err_set(reterr, code, "%s: %s", path, strerror(errno));
-}
-
-static int read_all(FILE *in, const char *path, struct strbuf *out, struct err *reterr)
-{
-    size_t n;
-
-    do {
-        char *at = strbuf_reserve(out, 1 << 20);
-
-        if (at == NULL) {
-            return err_set(reterr, ERR_LIMIT, "%s: larger than %zu bytes", path, out->max_bytes);
-        }
-        n = fread(at, 1, 1 << 20, in);
-        strbuf_commit(out, n);
-    } while (n > 0);
-    return ferror(in) ? cannot_read(path, reterr) : 0;
-}
-
-int state_file_text(const char *path, struct strbuf *out, struct err *reterr)
-{
-    FILE *in = fopen(path, "re");
-    int rc;
-
-    if (in == NULL) {
-        return cannot_read(path, reterr);
-    }
-    rc = read_all(in, path, out, reterr);
-    fclose(in);
-    return rc;
-}
-
 int state_file_read(const char *path, const struct config_names *names, struct state_file *ret, struct err *reterr)
 {
     struct strbuf text;
     int rc;
 
     strbuf_init(&text, STATE_FILE_BYTES_MAX);
-    rc = state_file_text(path, &text, reterr);
+    rc = text_file_read(path, &text, reterr);
     if (rc == 0) {
         rc = state_file_parse(path, strbuf_view(&text), names, ret, reterr);
     }

@@ -1,10 +1,79 @@
-/* nodes[] of a document. */
+/* nodes[] of a document, and their gpus[]. */
 #include "sim/state_file_internal.h"
 
 #include "core/inventory/inventory.h"
+#include "model/mig.h"
 
-static void read_source(struct json_reader *r, enum inventory_source *ret)
+/* ---- GPUs ---- */
+
+/* With a profile it is an instance, without one a GPU that has instances. */
+static void read_gpu_mig(struct json_reader *r, void *to)
 {
+    struct device *d = to;
+    int32_t start = -1;
+
+    d->profile = DEVICE_IN_MIG_MODE;
+    d->gpu_index = -1;
+    json_members(r, JSON_MEMBERS({"profile", .read = state_file_profile, .to = &d->profile},
+                                 {"counted", .flag = &d->counted},
+                                 {"gpu", .i32 = &d->gpu_index, .max = INVENTORY_INDEX_MAX},
+                                 {"start", .i32 = &start, .max = MIG_SLOTS_MAX - 1}));
+    d->start = (int8_t)start;
+    if (d->profile == DEVICE_IN_MIG_MODE) {
+        d->gpu_index = 0;
+        d->start = 0;
+    }
+}
+
+/* The number under "capacity" of {"capacity", "charged", "free"}. */
+#define CAPACITY(key_, ...)                                                                                            \
+    {                                                                                                                  \
+        (key_), .object = JSON_MEMBERS({"capacity", __VA_ARGS__})                                                      \
+    }
+
+/* What its lists say is kept by its place: its name and number may come behind them. */
+static void read_gpu(struct json_reader *r, void *to)
+{
+    struct file_reader *f = to;
+    struct file_gpu *g;
+    struct device *d;
+
+    f->gpus = state_file_grow(f->gpus, &f->gpu_n, &f->gpu_cap, sizeof(*f->gpus));
+    g = &f->gpus[f->gpu_n - 1];
+    d = &g->device;
+    *g = (struct file_gpu){.device = {.index = -1, .minor = -1, .numa = -1, .mem_mib = -1}, .milli_cap = -1};
+    f->gpu_at++;
+    json_members(r, JSON_MEMBERS({"uuid", .text = &d->uuid},
+                                 {"index", .i32 = &d->index, .max = INVENTORY_DEVICE_INDEX_MAX},
+                                 {"mig", .read = read_gpu_mig, .to = d}, {"model", .text = &d->model},
+                                 {"healthy", .flag = &d->healthy}, {"slice", .flag = &d->slice},
+                                 {"lost", .flag = &g->lost}, CAPACITY("milli", .i64 = &g->milli_cap, .max = INT32_MAX),
+                                 CAPACITY("memMib", .i64 = &g->mem_cap_mib, .max = INT32_MAX),
+                                 CAPACITY("slots", .i32 = &d->slot_n, .max = INVENTORY_SLOTS_MAX),
+                                 {"baseMemMib", .i64 = &d->mem_mib, .max = DEMAND_MEM_MIB_MAX},
+                                 {"allocations", .element = state_file_allocation, .to = f},
+                                 {"raised", .element = state_file_raised, .to = f}));
+    state_file_require(r, d->index >= 0, "a GPU without index");
+    state_file_require(r, g->milli_cap >= 0, "a GPU without milli");
+    state_file_require(r, d->mem_mib >= 0,
+                       "a GPU without baseMemMib: the document is of a version that did not say it");
+}
+
+static void read_gpus(struct json_reader *r, void *to)
+{
+    struct file_reader *f = to;
+
+    for (json_array_begin(r); json_array_next(r);) {
+        read_gpu(r, f);
+    }
+    f->gpu_at = json_failed(r) ? f->gpu_at : -1;
+}
+
+/* ---- nodes ---- */
+
+static void read_source(struct json_reader *r, void *to)
+{
+    enum inventory_source *ret = to;
     struct str text = STR_NULL;
 
     json_string(r, &text);
@@ -17,180 +86,72 @@ static void read_source(struct json_reader *r, enum inventory_source *ret)
     json_fail(r, ERR_INVALID, "a source of GPUs that this version does not know");
 }
 
-static void read_node_mig(struct json_reader *r, struct file_node *n)
+static int32_t taken(int32_t capacity, int32_t free)
 {
-    struct str key, text = STR_NULL;
+    int64_t n = (int64_t)capacity - free;
 
-    json_object_begin(r);
-    while (json_object_next(r, &key)) {
-        if (str_eq_cstr(key, "changing")) {
-            json_bool(r, &n->mig_changing);
-        } else if (str_eq_cstr(key, "strategy")) {
-            json_string(r, &text);
-        } else {
-            json_skip(r);
-        }
-    }
-    n->mig_single = str_eq_cstr(text, "single");
+    return n < 0 ? 0 : n > INT32_MAX ? INT32_MAX : (int32_t)n;
 }
 
-static void read_whole(struct file_reader *f, struct file_node *n)
+static void read_host(struct json_reader *r, void *to)
 {
-    struct json_reader *r = &f->json;
-    struct str key;
+    struct file_node *n = to;
+    int32_t cpu_free = 0, mem_free = 0;
 
-    json_object_begin(r);
-    while (json_object_next(r, &key)) {
-        if (str_eq_cstr(key, "capacity")) {
-            state_file_i32(r, 0, DEMAND_PLUGIN_MANAGED_MAX, &n->plugin_managed_n);
-        } else if (str_eq_cstr(key, "unitsPerGpu")) {
-            state_file_i32(r, 2, 1000000, &n->plugin_managed_per_gpu);
-        } else if (str_eq_cstr(key, "oneToAContainer")) {
-            json_bool(r, &n->plugin_managed_one);
-        } else if (str_eq_cstr(key, "allocations")) {
-            for (json_array_begin(r); json_array_next(r);) {
-                state_file_decode_pod(f, (uint32_t)f->node_at);
-            }
-        } else {
-            json_skip(r);
-        }
-    }
+    json_members(
+        r, JSON_MEMBERS(
+               {"cpuMilli", .object = JSON_MEMBERS({"capacity", .i32 = &n->host.cpu_milli, .min = 1, .max = INT32_MAX},
+                                                   {"free", .i32 = &cpu_free})},
+               {"memMib", .object = JSON_MEMBERS({"capacity", .i32 = &n->host.mem_mib, .min = 1, .max = INT32_MAX},
+                                                 {"free", .i32 = &mem_free})}));
+    n->host_taken = (struct host_request){taken(n->host.cpu_milli, cpu_free), taken(n->host.mem_mib, mem_free)};
 }
 
-static void read_factors(struct file_reader *f, struct file_node *n)
+static void add_node(struct file_reader *f, const struct file_node *n)
 {
-    struct json_reader *r = &f->json;
-    struct str key;
-
-    json_object_begin(r);
-    while (json_object_next(r, &key)) {
-        if (str_eq_cstr(key, "compute")) {
-            state_file_i32(r, 1000, 10000, &n->overcommit_milli);
-        } else if (str_eq_cstr(key, "memory")) {
-            state_file_i32(r, 1000, 10000, &n->overcommit_mem_milli);
-        } else {
-            json_skip(r);
-        }
-    }
+    f->nodes = state_file_grow(f->nodes, &f->node_n, &f->node_cap, sizeof(*f->nodes));
+    f->nodes[f->node_n - 1] = *n;
+    f->nodes[f->node_n - 1].gpu_n = (uint32_t)f->gpu_n - n->first_gpu;
 }
 
-static void read_memory_only(struct json_reader *r, enum memory_only_mode *ret)
+void state_file_node(struct json_reader *r, void *to)
 {
-    struct str name = STR_NULL;
-
-    json_string(r, &name);
-    if (str_eq_cstr(name, "share") || str_eq_cstr(name, "free")) {
-        *ret = name.p[0] == 's' ? MEMORY_ONLY_SHARE : MEMORY_ONLY_FREE;
-    } else {
-        json_fail(r, ERR_INVALID, "memoryOnly is neither share nor free");
-    }
-}
-
-static void read_gpus(struct file_reader *f, struct file_node *n)
-{
-    n->first_gpu = (uint32_t)f->gpu_n;
-    json_array_begin(&f->json);
-    for (f->gpu_at = 0; json_array_next(&f->json); f->gpu_at += !json_failed(&f->json)) {
-        state_file_decode_gpu(f);
-    }
-    if (!json_failed(&f->json)) {
-        f->gpu_at = -1;
-    }
-    n->gpu_n = (uint32_t)f->gpu_n - n->first_gpu;
-    state_file_require(f, n->gpu_n <= DEVICES_PER_NODE_MAX, "a node with more than 64 GPUs");
-}
-
-static void read_host_amount(struct json_reader *r, int32_t *ret_cap, int32_t *ret_taken)
-{
-    int64_t capacity = 0, free = 0, taken;
-    struct str key;
-
-    json_object_begin(r);
-    while (json_object_next(r, &key)) {
-        if (str_eq_cstr(key, "capacity")) {
-            state_file_i64(r, 1, INT32_MAX, &capacity);
-        } else if (str_eq_cstr(key, "free")) {
-            state_file_i64(r, INT32_MIN, INT32_MAX, &free);
-        } else {
-            json_skip(r);
-        }
-    }
-    taken = capacity - free;
-    *ret_cap = (int32_t)capacity;
-    *ret_taken = taken < 0 ? 0 : taken > INT32_MAX ? INT32_MAX : (int32_t)taken;
-}
-
-static void read_host(struct file_reader *f, struct file_node *n)
-{
-    struct json_reader *r = &f->json;
-    struct str key;
-
-    json_object_begin(r);
-    while (json_object_next(r, &key)) {
-        if (str_eq_cstr(key, "cpuMilli")) {
-            read_host_amount(r, &n->host.cpu_milli, &n->host_taken.cpu_milli);
-        } else if (str_eq_cstr(key, "memMib")) {
-            read_host_amount(r, &n->host.mem_mib, &n->host_taken.mem_mib);
-        } else {
-            json_skip(r);
-        }
-    }
-}
-
-void state_file_decode_node(struct file_reader *f)
-{
-    struct file_node n = {.described = true, .schedulable = true, .memory_only = MEMORY_ONLY__MAX};
-    struct json_reader *r = &f->json;
-    struct str key, note = STR_NULL;
+    struct file_reader *f = to;
+    struct file_node n = {.described = true, .schedulable = true, .first_gpu = (uint32_t)f->gpu_n};
+    struct inventory *inv = &n.inventory;
+    struct str memory_only = STR_NULL, strategy = STR_NULL;
     bool lends = true;
 
-    json_object_begin(r);
-    while (json_object_next(r, &key)) {
-        if (str_eq_cstr(key, "name")) {
-            json_string(r, &n.name);
-        } else if (str_eq_cstr(key, "uid")) {
-            json_string(r, &n.uid);
-        } else if (str_eq_cstr(key, "described")) {
-            json_bool(r, &n.described);
-        } else if (str_eq_cstr(key, "schedulable")) {
-            json_bool(r, &n.schedulable);
-        } else if (str_eq_cstr(key, "closed")) {
-            json_bool(r, &n.closed);
-        } else if (str_eq_cstr(key, "elsewhere")) {
-            json_bool(r, &n.elsewhere);
-        } else if (str_eq_cstr(key, "unmeasured")) {
-            json_bool(r, &n.unmeasured);
-        } else if (str_eq_cstr(key, "source")) {
-            read_source(r, &n.source);
-        } else if (str_eq_cstr(key, "note")) {
-            json_string(r, &note);
-        } else if (str_eq_cstr(key, "overCommitMilli")) {
-            read_factors(f, &n);
-        } else if (str_eq_cstr(key, "memoryOnly")) {
-            read_memory_only(r, &n.memory_only);
-        } else if (str_eq_cstr(key, "qos")) {
-            state_file_qos(r, &n.qos);
-        } else if (str_eq_cstr(key, "lendsIdleCompute")) {
-            json_bool(r, &lends);
-        } else if (str_eq_cstr(key, "host")) {
-            read_host(f, &n);
-        } else if (str_eq_cstr(key, "wholeGpus")) {
-            read_whole(f, &n);
-        } else if (str_eq_cstr(key, "mig")) {
-            read_node_mig(r, &n);
-        } else if (str_eq_cstr(key, "gpus")) {
-            read_gpus(f, &n);
-        } else if (str_eq_cstr(key, "unplaced")) {
-            for (json_array_begin(r); json_array_next(r);) {
-                state_file_decode_pod(f, (uint32_t)f->node_at);
-            }
-        } else {
-            json_skip(r);
-        }
-    }
-    state_file_require(f, n.name.n > 0, "a node without name");
-    n.lending = lends ? LEND_ALLOW : LEND_FORBID;
-    n.note = note.n > 0 ? arena_cstr(f->arena, note) : NULL;
-    f->nodes = state_file_grow(f->nodes, &f->node_n, &f->node_cap, sizeof(*f->nodes));
-    f->nodes[f->node_n - 1] = n;
+    f->section = "nodes";
+    f->at = f->node_n;
+    json_members(
+        r,
+        JSON_MEMBERS(
+            {"name", .text = &n.name}, {"uid", .text = &n.uid}, {"described", .flag = &n.described},
+            {"schedulable", .flag = &n.schedulable}, {"closed", .flag = &n.closed},
+            {"elsewhere", .flag = &inv->elsewhere}, {"unmeasured", .flag = &inv->unmeasured},
+            {"source", .read = read_source, .to = &inv->source}, {"note", .text = &n.note},
+            {"overCommitMilli",
+             .object = JSON_MEMBERS({"compute", .i32 = &inv->overcommit_milli, .min = 1000, .max = 10000},
+                                    {"memory", .i32 = &inv->overcommit_mem_milli, .min = 1000, .max = 10000})},
+            {"memoryOnly", .text = &memory_only}, {"qos", .read = state_file_qos, .to = &inv->qos},
+            {"lendsIdleCompute", .flag = &lends}, {"host", .read = read_host, .to = &n},
+            {"wholeGpus",
+             .object = JSON_MEMBERS({"capacity", .i32 = &inv->plugin_managed_n, .max = DEMAND_PLUGIN_MANAGED_MAX},
+                                    {"unitsPerGpu", .i32 = &inv->plugin_managed_per_gpu, .min = 2, .max = 1000000},
+                                    {"oneToAContainer", .flag = &inv->plugin_managed_one},
+                                    {"allocations", .element = state_file_unplaced, .to = f})},
+            {"mig", .object = JSON_MEMBERS({"changing", .flag = &inv->mig_changing}, {"strategy", .text = &strategy})},
+            {"gpus", .read = read_gpus, .to = f}, {"unplaced", .element = state_file_unplaced, .to = f}));
+    state_file_require(r, n.name.n > 0, "a node without name");
+    state_file_require(r, f->gpu_n - n.first_gpu <= DEVICES_PER_NODE_MAX, "a node with more than 64 GPUs");
+    state_file_require(r, memory_only.n == 0 || str_eq_cstr(memory_only, "share") || str_eq_cstr(memory_only, "free"),
+                       "memoryOnly is neither share nor free");
+    inv->memory_only = memory_only.n == 0                 ? MEMORY_ONLY__MAX
+                       : str_eq_cstr(memory_only, "free") ? MEMORY_ONLY_FREE
+                                                          : MEMORY_ONLY_SHARE;
+    inv->lending = lends ? LEND_ALLOW : LEND_FORBID;
+    inv->mig_single = str_eq_cstr(strategy, "single");
+    add_node(f, &n);
+    f->section = json_failed(r) ? f->section : NULL;
 }

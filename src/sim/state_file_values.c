@@ -1,8 +1,9 @@
-/* Single values of a document, each within its range. */
+/* Single values of a document. */
 #include "sim/state_file_internal.h"
 
 #include "base/bug.h"
 #include "base/clock.h"
+#include "core/dialects/dialect.h"
 #include "model/mig.h"
 #include "model/qos.h"
 
@@ -18,59 +19,27 @@ void *state_file_grow(void *items, size_t *n, size_t *cap, size_t size)
     return items;
 }
 
-bool state_file_i64(struct json_reader *r, int64_t min, int64_t max, int64_t *ret)
+void state_file_require(struct json_reader *r, bool there, const char *why)
 {
-    int64_t v = 0;
-
-    if (!json_i64(r, &v)) {
-        return false;
-    }
-    if (v < min || v > max) {
-        json_fail(r, ERR_INVALID, "a number out of its range");
-        return false;
-    }
-    *ret = v;
-    return true;
-}
-
-void state_file_i32(struct json_reader *r, int64_t min, int64_t max, int32_t *ret)
-{
-    int64_t v = 0;
-
-    if (state_file_i64(r, min, max, &v)) {
-        *ret = (int32_t)v;
+    if (!there && !json_failed(r)) {
+        json_fail(r, ERR_INVALID, why);
     }
 }
 
-void state_file_profile(struct json_reader *r, uint16_t *ret)
+void state_file_profile(struct json_reader *r, void *to)
 {
+    uint16_t *ret = to;
     struct str text = STR_NULL;
 
     if (json_string(r, &text)) {
         *ret = mig_profile_parse(text);
-        if (*ret == MIG_NO_PROFILE) {
-            json_fail(r, ERR_INVALID, "a MIG profile that this version does not know");
-        }
+        state_file_require(r, *ret != MIG_NO_PROFILE, "a MIG profile that this version does not know");
     }
 }
 
-/* The number under `want` of {"capacity", "charged", "free"}. */
-void state_file_amount(struct json_reader *r, const char *want, int64_t max, int64_t *ret)
+void state_file_kind(struct json_reader *r, void *to)
 {
-    struct str key;
-
-    json_object_begin(r);
-    while (json_object_next(r, &key)) {
-        if (str_eq_cstr(key, want)) {
-            state_file_i64(r, 0, max, ret);
-        } else {
-            json_skip(r);
-        }
-    }
-}
-
-void state_file_kind(struct json_reader *r, enum gpu_request_kind *ret)
-{
+    enum gpu_request_kind *ret = to;
     struct str text = STR_NULL;
 
     json_string(r, &text);
@@ -83,27 +52,28 @@ void state_file_kind(struct json_reader *r, enum gpu_request_kind *ret)
     json_fail(r, ERR_INVALID, "a kind of request that this version does not know");
 }
 
-void state_file_qos(struct json_reader *r, enum qos *ret)
+void state_file_qos(struct json_reader *r, void *to)
 {
     struct str text = STR_NULL;
 
-    if (json_string(r, &text) && !qos_parse(text, ret)) {
-        json_fail(r, ERR_INVALID, "a quality of service that this version does not know");
+    if (json_string(r, &text)) {
+        state_file_require(r, qos_parse(text, to), "a quality of service that this version does not know");
     }
 }
 
-void state_file_time(struct json_reader *r, int64_t *ret)
+void state_file_time(struct json_reader *r, void *to)
 {
     struct str text = STR_NULL;
 
-    if (json_string(r, &text) && !clock_rfc3339_parse(text, ret)) {
-        json_fail(r, ERR_INVALID, "not a time");
+    if (json_string(r, &text)) {
+        state_file_require(r, clock_rfc3339_parse(text, to), "not a time");
     }
 }
 
-void state_file_require(struct file_reader *f, bool there, const char *why)
+const char *state_file_dialect(struct json_reader *r, struct str name)
 {
-    if (!there && !json_failed(&f->json)) {
-        json_fail(&f->json, ERR_INVALID, why);
-    }
+    const struct dialect *d = dialect_find(name);
+
+    state_file_require(r, d != NULL || name.n == 0, "a vocabulary that this version does not know");
+    return d == NULL ? "" : d->name;
 }

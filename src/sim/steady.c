@@ -102,7 +102,7 @@ static void arrive(struct steady *s, uint32_t id)
     uint32_t row = (uint32_t)rng_below(&s->rng, s->job->trace->pod_n);
     double life = exponential(&s->rng);
     const struct trace_pod *p = &s->job->trace->pods[row];
-    bool placed = testbed_arrive(s->testbed, id, row);
+    bool placed = testbed_arrive(s->testbed, id, row, NULL);
 
     if (placed) {
         s->placed_milli += p->gpu_milli;
@@ -129,13 +129,8 @@ static double arrivals_in_a_life(const struct replay_job *job)
 static void conclude(struct steady *s)
 {
     struct replay_result *r = s->result;
-    int64_t arrived = 0, refused = 0;
 
-    for (int c = 0; c < TRACE_CLASS__MAX; c++) {
-        arrived += r->classes[c].arrived_milli;
-        refused += r->classes[c].refused_milli;
-    }
-    r->refused_pct = arrived > 0 ? 100.0 * (double)refused / (double)arrived : 0;
+    r->refused_pct = replay_refused_pct(r->classes);
     r->allocation_pct = 100.0 * s->milli_time / MEASURED / (double)s->job->trace->capacity_milli;
 }
 

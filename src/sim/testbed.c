@@ -16,7 +16,6 @@
 
 #define DECISION_BYTES_MAX (1 << 20)
 #define NAME_BYTES 16
-#define SHARERS_MAX 32767 /* of a device: never what is short */
 
 struct name {
     char text[NAME_BYTES];
@@ -62,19 +61,29 @@ static void describe(struct testbed *b, uint32_t rank)
 {
     const struct trace_node *n = &b->trace->nodes[b->at[rank]];
     struct device devices[DEVICES_PER_NODE_MAX];
-    struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = devices, .device_n = (size_t)n->gpu_n};
+    struct inventory inventory = {.source = INVENTORY_ANNOTATION,
+                                  .devices = devices,
+                                  .device_n = trace_devices(n, devices),
+                                  .memory_only = n->memory_only};
     struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED};
 
-    for (int32_t i = 0; i < n->gpu_n; i++) {
-        devices[i] = (struct device){
-            .index = i, .minor = -1, .model = n->model, .slot_n = SHARERS_MAX, .numa = -1, .healthy = true};
-    }
     op.node.name = name_of(&b->node_names[rank], 'n', rank);
     op.node.uid = n->name;
     op.node.schedulable = true;
     op.node.inventory = &inventory;
     op.node.host = (struct host_capacity){n->cpu_milli, n->mem_mib};
     apply_op(b, &op);
+}
+
+static void describe_all(struct testbed *b, const uint32_t *node_rank)
+{
+    for (uint32_t i = 0; i < b->trace->node_n; i++) {
+        b->at[node_rank[i]] = i;
+        b->has_plain_nodes = b->has_plain_nodes || b->trace->nodes[i].gpu_n == 0;
+    }
+    for (uint32_t rank = 0; rank < b->trace->node_n; rank++) {
+        describe(b, rank);
+    }
 }
 
 static void give_mix(struct testbed *b)
@@ -117,15 +126,9 @@ struct testbed *testbed_new(const struct trace *t, const uint32_t *node_rank, co
     b->node_names = xcalloc(t->node_n, sizeof(*b->node_names));
     b->asked = xcalloc(t->node_n, sizeof(*b->asked));
     b->results = xcalloc(t->node_n, sizeof(*b->results));
-    for (size_t i = 0; i < t->node_n && t->state == NULL; i++) {
-        b->at[node_rank[i]] = (uint32_t)i;
-    }
-    for (uint32_t rank = 0; rank < t->node_n && t->state == NULL; rank++) {
-        describe(b, rank);
-    }
     b->has_plain_nodes = t->state != NULL;
-    for (size_t i = 0; i < t->node_n && t->state == NULL; i++) {
-        b->has_plain_nodes = b->has_plain_nodes || t->nodes[i].gpu_n == 0;
+    if (t->state == NULL) {
+        describe_all(b, node_rank);
     }
     b->forecast = forecast_new();
     if (mix == TESTBED_MIX_GIVEN) {
@@ -251,7 +254,17 @@ static void bind_pod(struct testbed *b, struct str uid, const struct demand *d, 
     observe(b, uid, d, node, &as);
 }
 
-bool testbed_arrive(struct testbed *b, uint32_t id, uint32_t row)
+/* Names of nodes end with their rank. */
+static struct testbed_place place_of(const struct testbed *b, const struct demand *d, struct str node,
+                                     const struct placement *at)
+{
+    uint64_t rank;
+
+    BUG_ON(!str_to_u64(str_drop(node, 1), b->trace->node_n - 1, &rank));
+    return (struct testbed_place){b->at[rank], placement_devices(at, d->gpu_request_n)};
+}
+
+bool testbed_arrive(struct testbed *b, uint32_t id, uint32_t row, struct testbed_place *ret)
 {
     const struct demand *d = b->trace->pods[row].demand;
     struct placement at;
@@ -261,12 +274,18 @@ bool testbed_arrive(struct testbed *b, uint32_t id, uint32_t row)
     observe(b, uid, d, STR_NULL, NULL); /* of a pod that wants no GPU nothing is kept yet */
     if (!decide(b, uid, d, &node, &at)) {
         end(b, uid);
+        if (ret != NULL) {
+            *ret = (struct testbed_place){.node = TESTBED_NOWHERE};
+        }
         return false;
     }
     if (demand_is_empty(d)) {
         observe(b, uid, d, node, NULL);
     } else {
         bind_pod(b, uid, d, node, &at);
+    }
+    if (ret != NULL) {
+        *ret = place_of(b, d, node, &at);
     }
     return true;
 }

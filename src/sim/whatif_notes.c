@@ -69,20 +69,11 @@ static bool differs(const struct config_diff *d, const char *section)
     return false;
 }
 
-static bool selects_nodes(const struct policy *p)
+/* Has a rule a nodeSelector, or else a podSelector? */
+static bool selects(const struct policy *p, bool nodes)
 {
     for (size_t i = 0; i < p->rule_n; i++) {
-        if (p->rules[i].node_selector.n > 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool selects_pods(const struct policy *p)
-{
-    for (size_t i = 0; i < p->rule_n; i++) {
-        if (p->rules[i].pod_selector.n > 0) {
+        if ((nodes ? p->rules[i].node_selector.n : p->rules[i].pod_selector.n) > 0) {
             return true;
         }
     }
@@ -203,9 +194,9 @@ void whatif_note_unjudged(const struct whatif_question *q, struct whatif *ret)
     note(ret, differs(&ret->diff, "nodeTemplates"), "nodeTemplates", LABELS);
     note_settings(q, ret);
     note(ret, differs(&ret->diff, "nodePools") && new->node_pool_n > 0, "nodePools", LABELS);
-    note(ret, selects_nodes(old) || selects_nodes(new), "packing.rules with nodeSelector",
+    note(ret, selects(old, true) || selects(new, true), "packing.rules with nodeSelector",
          "taken as if they selected no node, because " LABELS);
-    note(ret, selects_pods(old) || selects_pods(new), "packing.rules with podSelector",
+    note(ret, selects(old, false) || selects(new, false), "packing.rules with podSelector",
          "taken as if they selected no pod, because the state has no labels of pods; --kubeconfig "
          "reads them");
     note(ret, q->state->isolated_n > 0, "fgpu.io/isolate-from",

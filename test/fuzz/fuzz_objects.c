@@ -5,7 +5,7 @@
 
 #include "base/support/json_walk.h"
 #include "kube/excerpt.h"
-#include "kube/objects.h"
+#include "kube/objects_internal.h"
 #include "support/read_json.h"
 #include "kube/support/render.h"
 
@@ -51,7 +51,7 @@ static void render(enum kind kind, const struct object *o, struct strbuf *out)
 /* What is cut out of it as it streams past says the same. */
 static void check_excerpt(enum kind kind, struct str text, struct str rendered, struct arena *a)
 {
-    struct excerpt *e = excerpt_new(EXCERPT_OBJECT);
+    struct excerpt *e = excerpt_new(EXCERPT_OBJECT, kind == POD ? kube_pod_fields : kube_node_fields);
     struct strbuf cut;
     struct object again;
 

@@ -71,8 +71,8 @@ def test_frag__running_extender__table_and_json(sized, tmp_path):
     (["--state", "/nonexistent/state"], 1, "/nonexistent/state"),
     (["--state", "/dev/null"], 1, "JSON at byte 0"),
     (["--output", "yaml"], 2, "cannot use"),
-    (["--surprise"], 2, "cannot use --surprise"),
-    (["here"], 2, "unexpected argument here"),
+    (["--surprise"], 2, "unknown option --surprise"),
+    (["here"], 2, "unexpected \"here\""),
     (["--state", "a", "--server", "http://b"], 2, "not both"),
     (["--server", "http://b.example", "--token-file", "/dev/null"], 1, "http"),
 ])

@@ -13,6 +13,7 @@ from packing_oracle import SCORES, replay
 from processes import BINARY
 
 DATA = pathlib.Path(__file__).resolve().parent.parent / "data" / "packing"
+PLOT = pathlib.Path(__file__).resolve().parent.parent.parent / "scripts" / "plot-packing"
 PUBLISHED = list(SCORES)
 NUMBERS = ["a100", "a130", "allocation_pct", "first_refusal_pct", "refused_1pp_pct", "refused_pct"]
 
@@ -135,6 +136,25 @@ def test_steady__half_and_double_load__allocated_and_refused_accordingly(tmp_pat
     assert heavy["refused_pct"] == pytest.approx(50, abs=4) and 98 < heavy["allocation_pct"] <= 100
 
 
+def test_timed__nobody_leaves__as_filling_up(tmp_path):
+    rows = read_small()[3]
+    node_rank = " ".join(map(str, range(len(read_small()[0]))))
+    (tmp_path / "arrivals.txt").write_text(f"node_rank {node_rank}\npod_row {' '.join(map(str, rows))}\n")
+    (tmp_path / "stays.csv").write_text("arrive_ms,depart_ms,pod_row\n" + "".join(f"{i},,{r}\n" for i, r in enumerate(rows)))
+    args = [*SMALL[:4], "--strategy", ",".join(PUBLISHED)]
+    fill = result(*args, "--arrivals", tmp_path / "arrivals.txt")
+    timed = result(*args, "--mode", "timed", "--arrivals", tmp_path / "stays.csv", "--jobs", "1")
+    for name in PUBLISHED:
+        for key in ("refused_pct", "refused_by_class", "arrived_by_class", "decisions"):
+            assert timed[name][key] == fill[name][key]
+
+
+def test_timed__warm_up_after_the_last__named(tmp_path):
+    (tmp_path / "stays.csv").write_text("arrive_ms,depart_ms,pod_row\n5,,0\n")
+    r = sim(*SMALL[:4], "--strategy", "fgd", "--mode", "timed", "--arrivals", tmp_path / "stays.csv", "--warm-up", "6")
+    assert r.returncode == 1 and "stays.csv: the last pod arrives at 5 ms, so nothing is left after --warm-up" in r.stderr
+
+
 def test_table__several_orders__means_and_worst(tmp_path):
     r = sim(*SMALL, "--strategy", "best-fit,fgd")
     lines = r.stdout.splitlines()
@@ -167,10 +187,16 @@ def test_state__two_gpus_of_eight_taken__goes_on_from_there(own, tmp_path):
     assert r.returncode == 1 and r.stderr.startswith(f"fgpu sim: {saved}: ")
 
 
+def plot(folder, *args):
+    curves = sim(*args, "--curves")
+    assert curves.returncode == 0, curves.stderr
+    return subprocess.run([str(PLOT), str(folder)], input=curves.stdout, capture_output=True, text=True, timeout=60)
+
+
 def test_svg__every_mode__well_formed_and_complete(tmp_path):
     svg = "{http://www.w3.org/2000/svg}"
-    assert sim(*SMALL, "--strategy", "fgd,best-fit", "--svg", tmp_path / "fill").returncode == 0
-    assert sim(*SMALL[:4], "--strategy", "fgd", "--mode", "steady", "--svg", tmp_path / "steady").returncode == 0
+    assert plot(tmp_path / "fill", *SMALL, "--strategy", "fgd,best-fit").returncode == 0
+    assert plot(tmp_path / "steady", *SMALL[:4], "--strategy", "fgd", "--mode", "steady").returncode == 0
     assert [p.name for p in (tmp_path / "steady").iterdir()] == ["refusals.svg"]
     for name, paths in [("allocation", 4), ("fragmentation", 4), ("refusals", 2)]:
         root = ElementTree.parse(tmp_path / "fill" / f"{name}.svg").getroot()
@@ -178,8 +204,19 @@ def test_svg__every_mode__well_formed_and_complete(tmp_path):
         assert {"fgd", "best-fit"} < {t.text for t in root.findall(svg + "text")}
         assert "nan" not in ElementTree.tostring(root, "unicode") and "inf" not in ElementTree.tostring(root, "unicode")
     assert len(root.findall(svg + "rect")) == 2 * 4
-    r = sim(*SMALL, "--strategy", "fgd", "--svg", DATA / "README.md")
-    assert r.returncode == 1 and f"{DATA}/README.md/allocation.svg: Not a directory" in r.stderr
+    r = plot(DATA / "README.md", *SMALL, "--strategy", "fgd")
+    assert r.returncode == 1 and f"{DATA}/README.md" in r.stderr
+    r = sim(*SMALL, "--strategy", "fgd", "--svg", "pictures")
+    assert r.returncode == 2 and "scripts/plot-packing pictures" in r.stderr
+
+
+def test_curves__of_several_orders__means_that_end_where_the_numbers_say(tmp_path):
+    one = result(*SMALL, "--strategy", "fgd", "--curves")["fgd"]
+    two = result(*SMALL, *SMALL[4:], "--strategy", "fgd", "--curves")["fgd"]
+    assert one["allocation_curve"][-1] is not None and len(one["allocation_curve"]) == len(one["fragmentation_curve"])
+    assert one["allocation_curve"][100] == one["a100"] and one["allocation_curve"] == two["allocation_curve"]
+    assert "allocation_curve" not in result(*SMALL, "--strategy", "fgd")["fgd"]
+    assert "allocation_curve" not in result(*SMALL[:4], "--strategy", "fgd", "--mode", "steady", "--curves")["fgd"]
 
 
 NODES, PODS = "sn,cpu_milli,memory_mib,gpu,model\n", "name,cpu_milli,memory_mib,num_gpu,gpu_milli\n"
@@ -220,7 +257,12 @@ def test_input__wrong__named_with_its_place(nodes, pods, arrivals, says, tmp_pat
     (["--nodes", "a", "--pods", "b"], "--strategy NAME is missing"),
     (["--strategy", "bestfit"], "no strategy \"bestfit\"; there are binpack, spread,"),
     (["--strategy", "fgd,fgd"], "strategy fgd is given twice"),
-    (["--mode", "full"], "--mode \"full\" is neither fill nor steady"),
+    (["--mode", "full"], "--mode \"full\" is none of fill, steady and timed"),
+    ([*SMALL[:4], "--strategy", "fgd", "--mode", "timed"], "--mode timed needs --arrivals FILE"),
+    ([*SMALL[:4], "--strategy", "fgd", "--warm-up", "5"], "--warm-up needs --mode timed"),
+    ([*SMALL[:4], "--strategy", "fgd", "--placements", "x"], "--placements needs --mode timed"),
+    (["--warm-up", "-1"], "--warm-up \"-1\" is not a whole number from 0 to"),
+    (["--jobs", "x"], "--jobs \"x\" is not a whole number from 0 to 1024"),
     (["--load", "0"], "--load \"0\" is not a number from 0.01 to 10"),
     (["--load", "nan"], "--load \"nan\" is not a number"),
     (["--seed", "x"], "--seed \"x\" is not a whole number"),
@@ -239,4 +281,4 @@ def test_input__missing_file__named(tmp_path):
     r = sim("--nodes", tmp_path / "none", *SMALL[2:], "--strategy", "fgd")
     assert (r.returncode, r.stderr) == (1, f"fgpu sim: {tmp_path}/none: No such file or directory\n")
     r = sim("--nodes", tmp_path, *SMALL[2:], "--strategy", "fgd")
-    assert (r.returncode, r.stderr) == (1, f"fgpu sim: {tmp_path}: not a regular file\n")
+    assert (r.returncode, r.stderr) == (1, f"fgpu sim: {tmp_path}: Is a directory\n")

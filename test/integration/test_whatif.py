@@ -65,7 +65,7 @@ def test_whatif__reserve_that_leaves_too_little__exit_1_and_the_gpus(used, whati
 @pytest.mark.parametrize("body, more, code, words", [
     ("packing: {nodeStrategy: best}\n", [], 3, "new.yaml:3:"),
     (CONFIG, ["--state", "/nonexistent/state"], 1, "/nonexistent/state"),
-    (CONFIG, ["--surprise"], 2, "cannot use --surprise"),
+    (CONFIG, ["--surprise"], 2, "unknown option --surprise"),
 ])
 def test_whatif__cannot__says_why(whatif, body, more, code, words):
     r = whatif(body, *more)

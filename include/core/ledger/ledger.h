@@ -309,6 +309,9 @@ struct ledger_unverified {
 size_t ledger_unverified(const struct ledger *l, struct str node_name, struct arena *a, struct ledger_unverified *ret,
                          size_t max);
 
+/* How many there are; `max` stands for that many and more. O(max). */
+size_t ledger_unverified_n(const struct ledger *l, size_t max);
+
 /* Does a pod of this node have such a record? O(its pods). */
 bool ledger_is_unverified(const struct ledger *l, struct str node_name);
 

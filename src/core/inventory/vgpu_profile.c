@@ -1,14 +1,9 @@
 #include "core/inventory/vgpu_profile.h"
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
-}
-
 static bool is_model(struct str s)
 {
     for (size_t i = 0; i < s.n; i++) {
-        char c = lower(s.p[i]);
+        char c = str_fold(s.p[i]);
 
         if ((c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' && c != '.') {
             return false;
@@ -33,7 +28,7 @@ bool vgpu_profile_parse(struct str text, struct vgpu_profile *ret)
         rest.p != NULL || !is_model(model) || type.n < 2 || size.n < 3) {
         return false;
     }
-    series = lower(type.p[type.n - 1]);
+    series = str_fold(type.p[type.n - 1]);
     if (series != 'q' && series != 'b' && series != 'a' && series != 'c') {
         return false;
     }

@@ -110,6 +110,16 @@ size_t ledger_unverified(const struct ledger *l, struct str node_name, struct ar
     return n;
 }
 
+size_t ledger_unverified_n(const struct ledger *l, size_t max)
+{
+    size_t n = 0;
+
+    for (uint32_t i = l->unverified_first; i != LEDGER_NONE && n < max; i = l->pods[i].unverified_after) {
+        n++;
+    }
+    return n;
+}
+
 bool ledger_is_unverified(const struct ledger *l, struct str node_name)
 {
     uint32_t node = l->unverified_first == LEDGER_NONE ? LEDGER_NONE : ledger_node_find(l, node_name);

@@ -102,18 +102,6 @@ static void err_set__cut_in_a_sequence__no_half_character(void **state)
     }
 }
 
-static void err_code_name__every_code__a_distinct_label(void **state)
-{
-    for (int a = ERR_OK; a < ERR__MAX; a++) {
-        const char *name = err_code_name((enum err_code)a);
-        assert_true(strlen(name) > 0);
-        assert_int_equal(strspn(name, "abcdefghijklmnopqrstuvwxyz_"), strlen(name));
-        for (int b = ERR_OK; b < a; b++) {
-            assert_string_not_equal(name, err_code_name((enum err_code)b));
-        }
-    }
-}
-
 static void set_ok(void)
 {
     err_set(NULL, ERR_OK, "x");
@@ -135,7 +123,6 @@ int main(void)
         cmocka_unit_test(err_set__too_long__cut_with_dots),
         cmocka_unit_test(err_wrap__too_long__cut_with_dots),
         cmocka_unit_test(err_set__cut_in_a_sequence__no_half_character),
-        cmocka_unit_test(err_code_name__every_code__a_distinct_label),
         cmocka_unit_test(err_set__code_ok__aborts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

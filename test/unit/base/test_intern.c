@@ -57,9 +57,12 @@ static void intern_drop__the_last_user__and_not_before(void **state)
 
     assert_int_equal(intern_take(t, STR("a")), 0);
     intern_take_again(t, 0);
+    assert_int_equal(intern_users(t, 0), 2);
     intern_drop(t, 0);
     assert_int_equal(intern_find(t, STR("a")), 0);
+    assert_int_equal(intern_users(t, 0), 1);
     intern_drop(t, 0);
+    assert_int_equal(intern_users(t, 0), 0);
     assert_int_equal(intern_find(t, STR("a")), INTERN_NONE);
     assert_int_equal(intern_used(t), 0);
     assert_int_equal(intern_count(t), 1);

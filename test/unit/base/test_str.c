@@ -276,6 +276,17 @@ static void str_dup__empty_null_and_text__a_copy_of_its_own(void **state)
     }
 }
 
+static void str_put__several_texts__lie_behind_each_other(void **state)
+{
+    char block[5], *at = block;
+    struct str first = str_put(&at, STR("abc")), none = str_put(&at, STR_NULL), last = str_put(&at, STR("de"));
+
+    assert_true(str_eq(first, STR("abc")) && none.n == 0 && str_eq(last, STR("de")));
+    assert_ptr_equal(first.p, block);
+    assert_ptr_equal(last.p, block + 3);
+    assert_ptr_equal(at, block + 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +303,7 @@ int main(void)
         cmocka_unit_test(str_match_glob__long_repetitive_text__found),
         cmocka_unit_test(str_span__table__as_strspn),
         cmocka_unit_test(str_dup__empty_null_and_text__a_copy_of_its_own),
+        cmocka_unit_test(str_put__several_texts__lie_behind_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,7 +118,7 @@ static void B4__unreadable_record__counts_on_every_device_and_is_reported(void *
             fail_msg("record %s: state %d, charged %d, %u warnings", records[i], (int)state_of("a"),
                      (int)milli_charged(), warnings());
         }
-        assert_int_equal(ingest_pod_gone(&ingest, STR("a"), NULL), 0);
+        assert_int_equal(ingest_gone(&ingest, &(struct kube_object){.pod = &(struct pod){.uid = STR("a")}}, NULL), 0);
     }
 }
 
@@ -157,7 +157,7 @@ static void pod_gone__ends_its_hold(void **state)
     size_t n;
 
     store_tentative(store, STR("a"), STR("n1"), &d, 60000);
-    assert_int_equal(ingest_pod_gone(&ingest, STR("a"), NULL), 0);
+    assert_int_equal(ingest_gone(&ingest, &(struct kube_object){.pod = &(struct pod){.uid = STR("a")}}, NULL), 0);
     assert_int_equal(store_tentatives(store, &arena, STR("x"), &h, &n, NULL), 0);
     assert_int_equal(n, 0);
 }
@@ -171,16 +171,16 @@ static void pod_unusable__bound__counts_as_whole_devices_until_it_can_be_read(vo
 
     ingest_two_gpus(&ingest, STR("n1"));
     salvaged.node_name = STR("n1");
-    assert_int_equal(ingest_pod_unusable(&ingest, &salvaged, NULL), 0);
+    assert_int_equal(ingest_unusable(&ingest, &(struct kube_object){.pod = &salvaged}, NULL), 0);
     assert_int_equal(milli_charged(), 2000);
     p.node_name = STR("n1");
     assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
     assert_int_equal(milli_charged(), 600);
     salvaged.phase = POD_FAILED;
-    assert_int_equal(ingest_pod_unusable(&ingest, &salvaged, NULL), 0);
+    assert_int_equal(ingest_unusable(&ingest, &(struct kube_object){.pod = &salvaged}, NULL), 0);
     assert_int_equal(milli_charged(), 0);
     salvaged.uid = STR_NULL;
-    assert_int_equal(ingest_pod_unusable(&ingest, &salvaged, &err), -ERR_INVALID);
+    assert_int_equal(ingest_unusable(&ingest, &(struct kube_object){.pod = &salvaged}, &err), -ERR_INVALID);
 }
 
 static void pod_unusable__bound_by_us__keeps_what_it_holds(void **state)
@@ -193,7 +193,7 @@ static void pod_unusable__bound_by_us__keeps_what_it_holds(void **state)
     p.node_name = STR("n1");
     p.annotations = (struct kv_list){&record, 1};
     assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
-    assert_int_equal(ingest_pod_unusable(&ingest, &p, NULL), 0);
+    assert_int_equal(ingest_unusable(&ingest, &(struct kube_object){.pod = &p}, NULL), 0);
     assert_int_equal(milli_charged(), 300);
 }
 
@@ -209,9 +209,10 @@ static void node__cordoned_redescribed_and_gone(void **state)
     assert_false(s.nodes[0].schedulable);
     assert_int_equal(s.nodes[0].source, INVENTORY_ANNOTATION);
     assert_int_equal(s.device_n, 2);
-    assert_int_equal(ingest_node_gone(&ingest, STR("n1"), NULL), 0);
+    assert_int_equal(ingest_gone(&ingest, &(struct kube_object){.node = &(struct node){.name = STR("n1")}}, NULL), 0);
     assert_false(store_has_node(store, STR("n1")));
-    assert_int_equal(ingest_node_gone(&ingest, STR("n1"), NULL), 0); /* a second DELETED event */
+    assert_int_equal(ingest_gone(&ingest, &(struct kube_object){.node = &(struct node){.name = STR("n1")}}, NULL),
+                     0); /* a second DELETED event */
 }
 
 static void node__malformed_inventory__offers_nothing_and_has_a_note(void **state)
@@ -238,11 +239,11 @@ static void node_unusable__keeps_its_pods_and_offers_nothing(void **state)
     p.node_name = STR("n1");
     p.annotations = (struct kv_list){&record, 1};
     assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
-    assert_int_equal(ingest_node_unusable(&ingest, &n, NULL), 0);
+    assert_int_equal(ingest_unusable(&ingest, &(struct kube_object){.node = &n}, NULL), 0);
     assert_int_equal(milli_charged(), 300); /* on the GPU that is listed as lost */
     ingest_two_gpus(&ingest, STR("n1"));
     assert_int_equal(milli_charged(), 300);
-    assert_int_equal(ingest_node_unusable(&ingest, &nameless, &err), -ERR_INVALID);
+    assert_int_equal(ingest_unusable(&ingest, &(struct kube_object){.node = &nameless}, &err), -ERR_INVALID);
 }
 
 static void memory__object_larger_than_the_arena__is_an_error_and_changes_nothing(void **state)

@@ -69,7 +69,7 @@ static struct ledger_pod_fact fact(struct signing *by, int64_t accept_before_ms,
 
     assert_non_null(annotation);
     *annotation = (struct kv){STR(ASSIGNMENT_KEY), record};
-    assert_int_equal(ingest_read_pod(&in, &arena, &p, f, NULL), 0);
+    assert_int_equal(ingest_read(&in, &arena, &(struct kube_object){.pod = &p}, true, f, NULL), 0);
     return f->op.pod;
 }
 

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
 /* The verbs' way: a fault of the body is an ordinary reply. */
 static enum httpd_action handler_faults(void *ctx, struct httpd_request *req, struct httpd_response *resp)
@@ -237,6 +238,35 @@ static bool drips_until_cut(struct client *c)
     return false;
 }
 
+/* The head's copies lie in the same budget: 503 says to try again, 400 would say that it is the client's fault. */
+static void head__longer_than_the_memory_for_it__says_whose_fault(void **state)
+{
+    static const struct {
+        struct httpd_config config;
+        int status;
+        const char *text;
+    } rows[] = {
+        {{.inflight_max_bytes = 1}, 503, "too many request bytes in flight, try again"},
+        {{.arena_max_bytes = 8192}, 400, "request head too large"},
+    };
+    char path[20000];
+    memset(path, 'a', sizeof(path) - 1);
+    path[0] = '/';
+    path[sizeof(path) - 1] = '\0';
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct fixture f;
+        struct client c;
+        fixture_start(&f, &rows[i].config, ROUTES, ARRAY_LEN(ROUTES));
+        client_open(&c, f.port);
+        client_text(&c, "GET ");
+        client_text(&c, path);
+        client_text(&c, " HTTP/1.1\r\nHost: x\r\n\r\n");
+        expect(&c, rows[i].status, rows[i].text);
+        client_close(&c);
+        fixture_stop(&f);
+    }
+}
+
 static void body__dripping_clients__are_cut_at_the_deadline(void **state)
 {
     const struct {
@@ -333,6 +363,7 @@ int main(void)
         cmocka_unit_test(item18__chunked_body__411_and_closed),
         cmocka_unit_test(body__over_the_common_budget__busy_until_others_are_done),
         cmocka_unit_test(item18__what_is_made_of_bodies__is_counted_and_given_back),
+        cmocka_unit_test(head__longer_than_the_memory_for_it__says_whose_fault),
         cmocka_unit_test(body__dripping_clients__are_cut_at_the_deadline),
         cmocka_unit_test(body__idle_connections__outlive_the_head_deadline),
         cmocka_unit_test(body__client_gone_half_way__leaves_nothing_behind),

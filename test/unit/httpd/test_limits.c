@@ -77,7 +77,8 @@ static void wait_until_idle_n(struct fixture *f, size_t want)
     for (;;) {
         size_t n = 0;
         mutex_lock(&f->server->conns_lock);
-        for (struct httpd_conn *c = f->server->conns; c != NULL; c = c->next) {
+        struct httpd_conn *c;
+        LIST_FOREACH (c, &f->server->conns, link) {
             n += httpd_conn_phase(atomic_load(&c->state)) == CONN_IDLE;
         }
         mutex_unlock(&f->server->conns_lock);
@@ -93,7 +94,8 @@ static void wait_until_open_n(struct fixture *f, size_t want)
     for (size_t n = 0; n < want; usleep(1000)) {
         n = 0;
         mutex_lock(&f->server->conns_lock);
-        for (const struct httpd_conn *c = f->server->conns; c != NULL; c = c->next) {
+        const struct httpd_conn *c;
+        LIST_FOREACH (c, &f->server->conns, link) {
             n++;
         }
         mutex_unlock(&f->server->conns_lock);
@@ -214,12 +216,11 @@ static void address__over_its_part__loses_its_own_oldest(void **state)
     /* two of the first address, busy and idle; one of the second; one of loopback */
     static const size_t of[] = {0, 0, 1, 2};
     for (size_t i = 0; i < 4; i++) {
-        conns[i] = (struct httpd_conn){
-            .server = &server, .listener = &l, .counted = true, .fd = -1, .next = i < 3 ? &conns[i + 1] : NULL};
+        conns[i] = (struct httpd_conn){.server = &server, .listener = &l, .counted = true, .fd = -1};
+        LIST_INSERT_HEAD(&server.conns, &conns[i], link);
         atomic_init(&conns[i].state, (int64_t)4096 | (i == 0 ? CONN_BUSY : CONN_IDLE));
         assert_true(httpd_conn_peer((const struct sockaddr *)&sa[of[i]], &conns[i].peer));
     }
-    server.conns = conns;
     l.conn_n = 4;
 
     assert_int_equal(httpd_admit(&l, (const struct sockaddr *)&sa[1], sizeof(sa[1])), MHD_YES);

@@ -66,8 +66,7 @@ static void post__about_a_pod__has_every_required_field(void **state)
 {
     const struct event e = {EVENT_ASSIGNMENT_MISSING, pod, node, STR("bound <by> \"hand\"")};
 
-    assert_int_equal(event_post(&e, "train-0.0000000000000001", "fgpu-0", INT64_C(1795163884007),
-                                (struct event_series){0, 0}, &path, &body, NULL),
+    assert_int_equal(event_post(&e, "train-0.0000000000000001", "fgpu-0", INT64_C(1795163884007), &path, &body, NULL),
                      0);
     assert_string_equal(path.p, "/apis/events.k8s.io/v1/namespaces/ml/events");
     assert_string_equal(body.p, "{\"apiVersion\":\"events.k8s.io/v1\",\"kind\":\"Event\","
@@ -88,22 +87,19 @@ static void post__about_a_node__lives_in_default(void **state)
 {
     const struct event e = {EVENT_INVENTORY_RESTORED, node, {0}, STR("fine")};
 
-    assert_int_equal(event_post(&e, "n1.example.00", "i", 0, (struct event_series){3, 1000}, &path, &body, NULL), 0);
+    assert_int_equal(event_post(&e, "n1.example.00", "i", 0, &path, &body, NULL), 0);
     assert_string_equal(path.p, "/apis/events.k8s.io/v1/namespaces/default/events");
     assert_non_null(strstr(body.p, "\"namespace\":\"default\"}"));
     assert_non_null(strstr(body.p, "\"type\":\"Normal\""));
     assert_non_null(strstr(body.p, "\"regarding\":{\"apiVersion\":\"v1\",\"kind\":\"Node\","
                                    "\"name\":\"n1.example\",\"uid\":\"u-2\"}"));
     assert_null(strstr(body.p, "related"));
-    assert_non_null(strstr(body.p, "\"series\":{\"count\":3,"
-                                   "\"lastObservedTime\":\"1970-01-01T00:00:01.000000Z\"}"));
+    assert_null(strstr(body.p, "series"));
 }
 
 static void patch__a_series__tells_count_and_time_only(void **state)
 {
-    assert_int_equal(
-        event_patch(&pod, "train-0.0000000000000001", (struct event_series){2, 86400000}, &path, &body, NULL), 0);
-    assert_string_equal(path.p, "/apis/events.k8s.io/v1/namespaces/ml/events/train-0.0000000000000001");
+    event_patch(2, 86400000, &body);
     assert_string_equal(body.p, "{\"series\":{\"count\":2,"
                                 "\"lastObservedTime\":\"1970-01-02T00:00:00.000000Z\"}}");
 }
@@ -124,12 +120,10 @@ static void post__hostile_objects__are_refused(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct event bad = {EVENT_DEVICE_LOST, rows[i], {0}, STR("x")};
         const struct event bad_related = {EVENT_DEVICE_LOST, pod, rows[i], STR("x")};
-        struct event_series none = {0, 0};
 
-        if (event_post(&bad, "n", "i", 0, none, &path, &body, NULL) != -ERR_INVALID ||
+        if (event_post(&bad, "n", "i", 0, &path, &body, NULL) != -ERR_INVALID ||
             (rows[i].kind != EVENT_OBJECT_NONE &&
-             event_post(&bad_related, "n", "i", 0, none, &path, &body, NULL) != -ERR_INVALID) ||
-            event_patch(&rows[i], "n", (struct event_series){2, 0}, &path, &body, NULL) != -ERR_INVALID) {
+             event_post(&bad_related, "n", "i", 0, &path, &body, NULL) != -ERR_INVALID)) {
             fail_msg("row %zu was accepted", i);
         }
     }
@@ -156,10 +150,10 @@ static void post__long_texts__are_cut_at_whole_characters(void **state)
         size_t bytes; /* of what remains of a note */
     } rows[] = {
         {"x", 1024},
-        {"\xc3\xa9", 1024},        /* two bytes each */
-        {"\xe6\x97\xa5", 1023},    /* three */
-        {"\xf0\x9f\x98\x80", 340}, /* four, counted threefold: the writer may have to replace them */
-        {"\xff", 6 * 341},         /* no UTF-8: 341 times \ufffd, six bytes as an escape */
+        {"\xc3\xa9", 1024},         /* two bytes each */
+        {"\xe6\x97\xa5", 1023},     /* three */
+        {"\xf0\x9f\x98\x80", 1024}, /* four */
+        {"\xff", 6 * 341},          /* no UTF-8: 341 times \ufffd, six bytes as an escape */
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -174,7 +168,7 @@ static void post__long_texts__are_cut_at_whole_characters(void **state)
         instance[sizeof(instance) - 1] = '\0';
         strbuf_reset(&path);
         strbuf_reset(&body);
-        assert_int_equal(event_post(&e, "n", instance, 0, (struct event_series){0, 0}, &path, &body, NULL), 0);
+        assert_int_equal(event_post(&e, "n", instance, 0, &path, &body, NULL), 0);
         assert_int_equal(member_n("note"), rows[i].bytes);
         assert_int_equal(member_n("reportingInstance"), EVENT_WORD_MAX);
     }
@@ -191,11 +185,11 @@ static void post__longest_texts__have_room(void **state)
     memset(label, 'l', sizeof(label));
     e.regarding = (struct event_object){EVENT_OBJECT_POD, {label, 63}, {name, 253}, {uid, sizeof(uid)}};
     e.related = (struct event_object){EVENT_OBJECT_POD, {label, 63}, {name, 253}, {uid, sizeof(uid)}};
-    assert_int_equal(event_post(&e, event_name(e.regarding.name, 1, event), "i", 0, (struct event_series){INT32_MAX, 0},
-                                &path, &body, NULL),
-                     0);
-    strbuf_reset(&path);
-    assert_int_equal(event_patch(&e.regarding, event, (struct event_series){2, 0}, &path, &body, NULL), 0);
+    assert_int_equal(event_post(&e, event_name(e.regarding.name, 1, event), "i", 0, &path, &body, NULL), 0);
+    assert_true(path.n + 1 + strlen(event) < EVENT_PATH_MAX); /* of a PATCH */
+    strbuf_reset(&body);
+    event_patch(UINT32_MAX, INT64_C(253402300799999), &body); /* the last moment of the year 9999 */
+    assert_in_range(body.n, 1, 128);
 }
 
 static void name__of_any_object__is_a_name(void **state)

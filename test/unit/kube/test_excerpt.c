@@ -4,6 +4,7 @@
 #include "base/compiler.h"
 #include "kube/objects.h"
 #include "kube/support/render.h"
+#include "kube/objects_internal.h"
 #include "support/cmocka.h"
 
 #include <stdlib.h>
@@ -59,12 +60,12 @@ static void excerpt__of_all_fields_cut_anywhere__reads_as_the_object(void **stat
         const char *text;
         bool is_pod;
     } rows[] = {{pod, true}, {node, false}};
-    struct excerpt *e = excerpt_new(EXCERPT_OBJECT);
     struct strbuf want, got;
     strbuf_init(&want, 1 << 16);
     strbuf_init(&got, 1 << 16);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct str text = str_of(rows[i].text);
+        struct excerpt *e = excerpt_new(EXCERPT_OBJECT, rows[i].is_pod ? kube_pod_fields : kube_node_fields);
 
         strbuf_reset(&want);
         render(text, rows[i].is_pod, &want);
@@ -80,10 +81,10 @@ static void excerpt__of_all_fields_cut_anywhere__reads_as_the_object(void **stat
         }
         assert_true(excerpt_note(e).whole);
         assert_int_equal(excerpt_note(e).bytes, text.n);
+        excerpt_free(e);
     }
     strbuf_fini(&want);
     strbuf_fini(&got);
-    excerpt_free(e);
 }
 
 static void excerpt__odd_text__is_done_or_broken_and_never_more(void **state)
@@ -108,11 +109,12 @@ static void excerpt__odd_text__is_done_or_broken_and_never_more(void **state)
         {"{\"a\":1 2}", EXCERPT_BROKEN},
         {"{\"spec\":{\"containers\":[[[[[[[[[[", EXCERPT_BROKEN},
     };
-    struct excerpt *e = excerpt_new(EXCERPT_OBJECT);
+    struct excerpt *e = excerpt_new(EXCERPT_OBJECT, kube_pod_fields);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         excerpt_reset(e);
-        if (excerpt_feed(e, str_of(rows[i].text)) != rows[i].state) {
-            fail_msg("row %s: %d", rows[i].text, excerpt_state(e));
+        enum excerpt_state got = excerpt_feed(e, str_of(rows[i].text));
+        if (got != rows[i].state) {
+            fail_msg("row %s: %d", rows[i].text, got);
         }
     }
     excerpt_free(e);
@@ -121,7 +123,7 @@ static void excerpt__odd_text__is_done_or_broken_and_never_more(void **state)
 /* A member above the bound is given up, and what comes behind it is still read. */
 static void excerpt__member_above_the_bound__is_null_and_said_so(void **state)
 {
-    struct excerpt *e = excerpt_new(EXCERPT_EVENT);
+    struct excerpt *e = excerpt_new(EXCERPT_EVENT, kube_pod_fields);
     char *piece = xmalloc(1 << 20);
     memset(piece, 'x', 1 << 20);
     excerpt_feed(e, STR("{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"p\",\"labels\":{\"a\":\""));

@@ -3,6 +3,7 @@
 #include "base/bug.h"
 #include "base/compiler.h"
 #include "kube/objects.h"
+#include "kube/objects_internal.h"
 #include "support/cmocka.h"
 
 #include <stdlib.h>
@@ -39,7 +40,7 @@ static int setup(void **state)
     struct fixture *f = xcalloc(1, sizeof(*f));
     arena_init(&f->arena, 1024 * 1024);
     strbuf_init(&f->items, 1024 * 1024);
-    f->decoder = list_decoder_new(on_item, f);
+    f->decoder = list_decoder_new(kube_pod_fields, on_item, f);
     f->keep = true;
     f->refuse_at = -1;
     *state = f;
@@ -203,7 +204,7 @@ static void feed__item_above_the_cap__is_handed_out_as_an_excerpt_and_the_others
                         "{\"a\":1}\n{\"metadata\":{\"name\":\"big\"},\"spec\":{\"nodeName\":\"n1\"}}\n{\"b\":2}\n");
     assert_int_equal(list_decoder_end(f->decoder, &f->reader, &f->arena, &meta, NULL), 0);
     assert_int_equal(meta.item_n, 3);
-    assert_true(list_decoder_held_bytes(f->decoder) < 2 * (size_t)LIST_ITEM_MAX);
+    assert_true(list_decoder_held_bytes(f->decoder) < 2 * (size_t)CUT_TEXT_MAX);
     free(filler);
 }
 

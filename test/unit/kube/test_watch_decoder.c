@@ -3,6 +3,7 @@
 #include "base/bug.h"
 #include "base/compiler.h"
 #include "kube/objects.h"
+#include "kube/objects_internal.h"
 #include "support/cmocka.h"
 
 #include <stdlib.h>
@@ -50,7 +51,9 @@ static int on_unusable(void *ctx, enum watch_event_type type, struct str object,
     (void)reterr;
     kube_salvage_pod(object, &p);
     strbuf_addf(&f->told, "unusable %s %.*s: %s\n", watch_event_type_name(type), STR_ARG(p.name),
-                err_code_name(why->code));
+                why->code == ERR_PARSE     ? "parse"
+                : why->code == ERR_INVALID ? "invalid"
+                                           : "limit");
     return 0;
 }
 
@@ -60,7 +63,7 @@ static int setup(void **state)
     const struct watch_sink sink = {on_decode, on_event, on_unusable, f};
     arena_init(&f->arena, 8U * 1024 * 1024);
     strbuf_init(&f->told, 1024 * 1024);
-    watch_decoder_init(&f->decoder, &f->reader, &f->arena, &sink);
+    watch_decoder_init(&f->decoder, &f->reader, &f->arena, kube_pod_fields, &sink);
     f->refuse_after = -1;
     *state = f;
     return 0;
@@ -279,7 +282,7 @@ static void feed__line_of_2_mib__is_read_in_pieces(void **state)
     strbuf_fini(&text);
 }
 
-/* An event of more than WATCH_LINE_MAX, between two others; `args` bytes of it are beside the point. */
+/* An event of more than CUT_TEXT_MAX, between two others; `args` bytes of it are beside the point. */
 static void add_large_event(struct strbuf *text, const char *type, size_t args_n, const char *metadata)
 {
     strbuf_addf(text,
@@ -314,12 +317,12 @@ static void feed__event_above_the_cap__is_read_as_it_passes_and_the_others_go_on
             assert_int_equal(feed(f, text.p + at, piece_n < big_n - at ? piece_n : big_n - at, NULL), 0);
         }
         assert_string_equal(f->told.p, "ADDED before@\nMODIFIED big@7\n");
-        assert_true(f->decoder.note.whole && f->decoder.note.bytes > 9U * 1024 * 1024);
+        assert_true(f->decoder.line.note.whole && f->decoder.line.note.bytes > 9U * 1024 * 1024);
         assert_true(str_eq_cstr(f->pod.node_name, "n1") && f->pod.phase == POD_RUNNING);
         assert_int_equal(f->pod.container_n, 1);
         assert_true(str_eq_cstr(f->pod.containers[0].limits.items[0].value, "300"));
         assert_int_equal(feed(f, stream, sizeof(stream) - 1, NULL), 0);
-        assert_int_equal(f->decoder.note.bytes, 0);
+        assert_int_equal(f->decoder.line.note.bytes, 0);
         assert_int_equal(watch_decoder_end(&f->decoder, NULL), 0);
     }
     strbuf_fini(&text);

@@ -28,6 +28,7 @@ struct fixture {
     struct strbuf told;
     unsigned watch_n, list_n, probe_n;
     bool refuse;
+    bool check_seen, check_answered, check_over; /* of ResourceSlices of v1 */
 };
 
 static struct fixture f;
@@ -87,6 +88,68 @@ static bool handle(void *ctx, const struct http_in *in)
     return true;
 }
 
+static void set(bool *flag)
+{
+    pthread_mutex_lock(&f.lock);
+    *flag = true;
+    pthread_cond_broadcast(&f.changed);
+    pthread_mutex_unlock(&f.lock);
+}
+
+static void wait_until(const bool *flag)
+{
+    pthread_mutex_lock(&f.lock);
+    while (!*flag) {
+        pthread_cond_wait(&f.changed, &f.lock);
+    }
+    pthread_mutex_unlock(&f.lock);
+}
+
+/* A server that stops serving ResourceSlices of v1 while a check of their watch has not been answered. */
+static bool handle_slices(void *ctx, const struct http_in *in)
+{
+    static const char list[] = "{\"metadata\":{\"resourceVersion\":\"50\"},\"items\":[]}";
+    static const char head[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    bool old = strstr(in->target, "/v1/") != NULL;
+    (void)ctx;
+    if (strstr(in->target, "sendInitialEvents=true") != NULL) {
+        http_reply(in, 422, "", "");
+    } else if (strstr(in->target, "watch=true") != NULL) {
+        http_send(in, head, sizeof(head) - 1);
+        if (old) {
+            wait_until(&f.check_seen);
+        } else {
+            chunk(in, "{\"type\":\"ADDED\",\"object\":" ITEM("s", "51") "}\n");
+            http_hang(in);
+        }
+        return false;
+    } else if (strstr(in->target, "resourceVersion=") != NULL) {
+        http_reply(in, old ? 404 : 200, "", old ? "" : list);
+    } else if (strstr(in->target, "limit=500") != NULL) {
+        if (!old) { /* the check ends now, while nobody has asked for another one */
+            set(&f.check_answered);
+            wait_until(&f.check_over);
+        }
+        http_reply(in, 200, "", list);
+    } else if (!old) {
+        http_hang(in);
+        return false;
+    } else {
+        set(&f.check_seen);
+        wait_until(&f.check_answered);
+        http_reply(in, 200, "", list);
+    }
+    return true;
+}
+
+static void on_observed(void *ctx, const char *verb, const char *resource, int http_status, int64_t duration_ns)
+{
+    (void)ctx, (void)resource, (void)http_status, (void)duration_ns;
+    if (strcmp(verb, "check") == 0) {
+        set(&f.check_over);
+    }
+}
+
 static void tell(const char *what, struct str name)
 {
     pthread_mutex_lock(&f.lock);
@@ -104,7 +167,7 @@ static void on_begin(void *ctx)
 static void on_object(void *ctx, const struct kube_object *o)
 {
     (void)ctx;
-    tell("", o->pod->name);
+    tell("", o->pod != NULL ? o->pod->name : o->slice->name);
 }
 
 static void on_end(void *ctx, bool complete, struct str version)
@@ -136,17 +199,27 @@ static void wait_for(const char *text)
     pthread_mutex_unlock(&f.lock);
 }
 
-static int setup(void **state)
+static int setup_server(http_handler *serve)
 {
     memset(&f, 0, sizeof(f));
     BUG_ON(pthread_mutex_init(&f.lock, NULL) != 0 || pthread_cond_init(&f.changed, NULL) != 0);
     strbuf_init(&f.told, 64 * 1024);
-    f.server = http_server_start(handle, NULL);
+    f.server = http_server_start(serve, NULL);
     snprintf(f.server_url, sizeof(f.server_url), "http://127.0.0.1:%u", http_server_port(f.server));
     f.creds.server = f.server_url;
-    const struct kube_client_options options = {.user_agent = NULL};
+    const struct kube_client_options options = {.observe = on_observed};
     BUG_ON(kube_client_new(&f.creds, &options, &f.client, NULL) != 0);
     return 0;
+}
+
+static int setup(void **state)
+{
+    return setup_server(handle);
+}
+
+static int setup_slices(void **state)
+{
+    return setup_server(handle_slices);
 }
 
 static int teardown(void **state)
@@ -214,6 +287,16 @@ static void watcher__stop_while_waiting__returns(void **state)
     kube_watcher_stop(NULL);
 }
 
+/* Its outcome belongs to the watch that the check was for: taken for the next one it would end the process. */
+static void watcher__slices_of_another_version__forgets_the_check_of_the_old_one(void **state)
+{
+    const struct kube_watcher_options options = {.stale_after_ms = 60000};
+    assert_int_equal(kube_watcher_start(f.client, KUBE_SLICES_V1, &handler, &options, &f.watcher, NULL), 0);
+    wait_for(";s;");
+    kube_watcher_stop(f.watcher);
+    assert_string_equal(f.told.p, "begin;complete 50;synced;begin;complete 50;synced;s;");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +305,8 @@ int main(void)
         TEST(watcher__relist__lists_again_and_watches_on),
         TEST(watcher__stats__say_what_happened),
         TEST(watcher__stop_while_waiting__returns),
+        cmocka_unit_test_setup_teardown(watcher__slices_of_another_version__forgets_the_check_of_the_old_one,
+                                        setup_slices, teardown),
     };
     signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, NULL, NULL);
