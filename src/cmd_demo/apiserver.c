@@ -74,7 +74,7 @@ int cmd_apiserver(int argc, char **argv)
         if (c == ':' || c == '?') {
             return cmd_usage_error("apiserver", "bad option %s", argv[optind - 1]);
         }
-        if (!str_to_u64(str_of(optarg), c == OPT_PORT ? UINT16_MAX : UINT32_MAX, &v)) {
+        if (!str_to_u64(str_of(optarg), c == OPT_PORT ? UINT16_MAX : c == OPT_SEED ? UINT64_MAX : INT32_MAX, &v)) {
             return cmd_usage_error("apiserver", "\"%s\" is not a number in range", optarg);
         }
         nodes = c == OPT_NODES ? v : nodes;

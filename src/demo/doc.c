@@ -23,21 +23,26 @@ cJSON *doc_field(const cJSON *o, const char *key)
     return cJSON_IsObject(o) ? cJSON_GetObjectItemCaseSensitive(o, key) : NULL;
 }
 
-static cJSON *doc_field_n(const cJSON *o, struct str key)
+/* The next part of a dotted path, NUL-terminated; false at its end. */
+static bool next_part(struct str *rest, char name[64])
 {
-    char name[64];
-    BUG_ON(key.n >= sizeof(name));
-    memcpy(name, key.p, key.n);
-    name[key.n] = '\0';
-    return doc_field(o, name);
+    struct str part;
+    if (!str_split(rest, '.', &part)) {
+        return false;
+    }
+    BUG_ON(part.n >= 64);
+    memcpy(name, part.p, part.n);
+    name[part.n] = '\0';
+    return true;
 }
 
 cJSON *doc_at(const cJSON *o, const char *path)
 {
-    struct str rest = str_of(path), part;
+    struct str rest = str_of(path);
     const cJSON *at = o;
-    while (at && str_split(&rest, '.', &part)) {
-        at = doc_field_n(at, part);
+    char name[64];
+    while (at && next_part(&rest, name)) {
+        at = doc_field(at, name);
     }
     /* cJSON hands out non-const members of a const tree itself; this is the same promise. */
     union {
@@ -55,13 +60,10 @@ const char *doc_text(const cJSON *o, const char *path)
 
 cJSON *doc_object(cJSON *o, const char *path)
 {
-    struct str rest = str_of(path), part;
+    struct str rest = str_of(path);
     cJSON *at = o;
-    while (str_split(&rest, '.', &part)) {
-        char name[64];
-        BUG_ON(part.n >= sizeof(name));
-        memcpy(name, part.p, part.n);
-        name[part.n] = '\0';
+    char name[64];
+    while (next_part(&rest, name)) {
         cJSON *next = doc_field(at, name);
         if (!cJSON_IsObject(next)) {
             next = cJSON_CreateObject();

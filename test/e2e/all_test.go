@@ -193,9 +193,7 @@ func TestEveryKindOfNodeOnOneClusterThroughChurnRestartsAndNight(t *testing.T) {
 	night := annotated(pod("night"), "fgpu.io/gpu-fraction=0.01")
 	night.Spec.NodeSelector = map[string]string{"kind": "native"}
 	c.create(night)
-	if why := c.refused("night"); !strings.Contains(why, "the node pool takes no new pods now") {
-		t.Errorf("at night refused with %q", why)
-	}
+	c.refusedFor("night", "node pool")
 	e.churn(6)
 	c.sound()
 

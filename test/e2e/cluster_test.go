@@ -14,7 +14,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"fgpu.io/fgpu/test/e2e/checker"
@@ -301,71 +300,6 @@ func (c *cluster) install(f form) {
 	c.startScheduler(f)
 }
 
-// gpuNode is a node that publishes its GPUs in the native annotation. `more` are "resource=quantity" in
-// allocatable.
-func gpuNode(name string, gpus int, memMiB int64, more ...string) *corev1.Node {
-	n := plainNode(name, more...)
-	type gpu struct {
-		UUID   string `json:"uuid"`
-		Index  int    `json:"index"`
-		Minor  int    `json:"minor"`
-		Model  string `json:"model"`
-		MemMiB int64  `json:"memMib"`
-	}
-	doc := struct {
-		V    int   `json:"v"`
-		GPUs []gpu `json:"gpus"`
-	}{V: 1}
-	for i := range gpus {
-		doc.GPUs = append(doc.GPUs, gpu{fmt.Sprintf("GPU-%s-%d", name, i), i, i, "NVIDIA-A100-SXM4-80GB", memMiB})
-	}
-	text, err := json.Marshal(doc)
-	if err != nil {
-		panic(err)
-	}
-	n.Annotations = map[string]string{checker.InventoryKey: string(text)}
-	return n
-}
-
-func plainNode(name string, more ...string) *corev1.Node {
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
-	n.Status.Allocatable = quantities(append([]string{"cpu=128", "memory=1Ti", "pods=250"}, more...)...)
-	n.Status.Capacity = n.Status.Allocatable
-	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}}
-	return n
-}
-
-func quantities(pairs ...string) corev1.ResourceList {
-	l := corev1.ResourceList{}
-	for _, pair := range pairs {
-		name, quantity, _ := strings.Cut(pair, "=")
-		l[corev1.ResourceName(name)] = resource.MustParse(quantity)
-	}
-	return l
-}
-
-func container(name string, requests ...string) corev1.Container {
-	q := quantities(append([]string{"cpu=10m", "memory=16Mi"}, requests...)...)
-	return corev1.Container{Name: name, Image: "example.com/none", Resources: corev1.ResourceRequirements{Limits: q, Requests: q}}
-}
-
-// pod with one container and "resource=quantity" requests.
-func pod(name string, requests ...string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{container("main", requests...)}}}
-}
-
-func annotated(p *corev1.Pod, pairs ...string) *corev1.Pod {
-	if p.Annotations == nil {
-		p.Annotations = map[string]string{}
-	}
-	for _, pair := range pairs {
-		key, value, _ := strings.Cut(pair, "=")
-		p.Annotations[key] = value
-	}
-	return p
-}
-
 // create submits pods, several at a time.
 func (c *cluster) create(pods ...*corev1.Pod) {
 	c.Helper()
@@ -444,6 +378,17 @@ func (c *cluster) refused(name string) string {
 		return false, condition(p)
 	})
 	return text
+}
+
+// refusedFor is refused, and the reason must have all of these words.
+func (c *cluster) refusedFor(name string, words ...string) {
+	c.Helper()
+	why := c.refused(name)
+	for _, word := range words {
+		if !strings.Contains(why, word) {
+			c.Errorf("%s is refused with %q, expected %q in it", name, why, word)
+		}
+	}
 }
 
 func condition(p *corev1.Pod) string {

@@ -69,9 +69,7 @@ func TestSevenPodsGetTheSevenInstancesOfAnA100(t *testing.T) {
 		t.Errorf("seven pods have %v", got)
 	}
 	c.create(annotated(pod("eighth"), "fgpu.io/mig-profile=1g.5gb"))
-	if why := c.refused("eighth"); !strings.Contains(why, "MIG instances of the profile are taken") {
-		t.Errorf("refused with %q", why)
-	}
+	c.refusedFor("eighth", "MIG instances", "taken")
 	c.sound()
 }
 
@@ -79,9 +77,7 @@ func TestFourTwoSliceInstancesOfAnA100AreImpossible(t *testing.T) {
 	c := newCluster(t, migNode("two-slices", "2g.10gb@0 2g.10gb@2 2g.10gb@4"))
 	c.install(annotationsOnly)
 	c.create(annotated(pod("four"), "fgpu.io/mig-profile=2g.10gb", "fgpu.io/gpu-count=4"))
-	if why := c.refused("four"); !strings.Contains(why, "GPUs cannot be cut into so many instances of the MIG profile") {
-		t.Errorf("refused with %q", why)
-	}
+	c.refusedFor("four", "cannot be cut")
 	c.create(annotated(pod("three"), "fgpu.io/mig-profile=2g.10gb", "fgpu.io/gpu-count=3"))
 	if got := c.devices(c.bound("three"))["main"]; len(got) != 3 {
 		t.Errorf("three have %v", got)
@@ -122,9 +118,7 @@ func TestInstancesOfAPluginAreCountedAndLeftToKubelet(t *testing.T) {
 	c.create(pod("d", "nvidia.com/mig-1g.5gb=1"))
 	c.refused("d") // by kube-scheduler itself, from allocatable
 	c.create(annotated(pod("past-the-plugin"), "fgpu.io/mig-profile=1g.5gb"))
-	if why := c.refused("past-the-plugin"); !strings.Contains(why, "MIG instances are handed out by a plugin") {
-		t.Errorf("refused with %q", why)
-	}
+	c.refusedFor("past-the-plugin", "MIG instances", "plugin")
 	c.eventually("three counted instances are held", func() (bool, string) {
 		state, err := c.fgpu.State(c.ctx)
 		if err != nil {

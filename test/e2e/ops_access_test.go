@@ -126,7 +126,7 @@ func opsAccess(t *testing.T, folder, reader string, makeKubeconfig func() (strin
 	if status, body := ask(t, fgpu.OpsURL+"/metrics", tokens["prometheus"]); status != http.StatusServiceUnavailable {
 		t.Errorf("without the right to ask: %d %s", status, body)
 	}
-	if log := harness.Tail(fgpu.LogFile, 50); !strings.Contains(log, "its ClusterRole must let it create this") {
+	if log := harness.Tail(fgpu.LogFile, 50); !strings.Contains(log, "ClusterRole") {
 		t.Errorf("the log does not say which right is missing:\n%s", log)
 	}
 

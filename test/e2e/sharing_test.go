@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -79,9 +78,7 @@ func TestAMemoryOnlyPodTakesTheSameShareOfCompute(t *testing.T) {
 	c.create(pod("most", "fgpu.io/gpu-milli=750", "fgpu.io/gpu-memory-mib=1024"))
 	c.bound("most")
 	c.create(pod("too-much", "fgpu.io/gpu-memory-mib=4096"))
-	if text := c.refused("too-much"); !strings.Contains(text, "compute") {
-		t.Errorf("refused with %q, expected a reason about compute", text)
-	}
+	c.refusedFor("too-much", "compute")
 	c.sound()
 }
 
@@ -94,9 +91,7 @@ func TestATwoDevicePodGetsTwoDifferentGPUs(t *testing.T) {
 		t.Errorf("devices %v, expected two different ones", got)
 	}
 	c.create(pod("second-pair", "fgpu.io/gpu-count=2", "fgpu.io/gpu-milli=700"))
-	if text := c.refused("second-pair"); !strings.Contains(text, "GPUs") {
-		t.Errorf("refused with %q, expected a reason about GPUs", text)
-	}
+	c.refusedFor("second-pair", "GPUs")
 	c.sound()
 }
 
@@ -161,15 +156,11 @@ func TestWholeGPUsOfADevicePluginAndSharesExcludeEachOther(t *testing.T) {
 		t.Errorf("fgpu named device %q, but kubelet chooses it", p.Annotations["fgpu.io/visible-devices.c0"])
 	}
 	c.create(pod("share", "fgpu.io/gpu-milli=300"))
-	if text := c.refused("share"); !strings.Contains(text, "whole GPUs") {
-		t.Errorf("refused with %q, expected a reason about whole GPUs", text)
-	}
+	c.refusedFor("share", "whole GPUs")
 	c.must(nil, c.remove("whole"))
 	c.bound("share")
 	c.create(pod("whole-again", "nvidia.com/gpu=1"))
-	if text := c.refused("whole-again"); !strings.Contains(text, "shares") {
-		t.Errorf("refused with %q, expected a reason about shares", text)
-	}
+	c.refusedFor("whole-again", "shares")
 	c.must(nil, c.remove("share"))
 	c.bound("whole-again")
 	c.sound()
@@ -210,9 +201,7 @@ func TestAPodWithAnImpossibleRequestIsRefusedAndOthersAreNot(t *testing.T) {
 		annotated(pod("nonsense", "fgpu.io/gpu-milli=0"), "fgpu.io/gpu-fraction=1e400"),
 	)
 	for _, name := range []string{"fifteen-hundred", "zero-devices", "beyond-everything", "twice", "nonsense"} {
-		if text := c.refused(name); !strings.Contains(text, "GPU") {
-			t.Errorf("%s: refused with %q, expected a reason about its request", name, text)
-		}
+		c.refusedFor(name, "GPU")
 	}
 	c.create(pod("ordinary", "fgpu.io/gpu-milli=500"))
 	c.bound("ordinary")

@@ -86,9 +86,7 @@ func TestSizesAreThoseOfTheNamespace(t *testing.T) {
 	c.create(annotated(pod("c"), "fgpu.io/size=small"))
 	c.refused("c")
 	c.create(annotated(pod("d"), "fgpu.io/size=elsewhere"))
-	if why := c.refused("d"); !strings.Contains(why, "keeps for other namespaces") {
-		t.Errorf("refused with %q", why)
-	}
+	c.refusedFor("d", "other namespaces")
 	held := map[string]bool{}
 	for _, name := range []string{"a", "b"} {
 		for _, uuid := range c.devices(c.bound(name))["main"] {
@@ -135,9 +133,7 @@ func TestReplicasOfAPluginAreCountedAndLeftToKubelet(t *testing.T) {
 		}
 	}
 	c.create(pod("share", "fgpu.io/gpu-milli=100"))
-	if why := c.refused("share"); !strings.Contains(why, "pods with whole GPUs of a device plugin run here") {
-		t.Errorf("refused with %q", why)
-	}
+	c.refusedFor("share", "whole GPUs")
 	c.sound()
 }
 
@@ -196,14 +192,10 @@ func TestTwoModelsShareAnL40SByMemory(t *testing.T) {
 	}
 	// 46068 - 512 - 22528 - 20480 = 2548: the reserve is nobody's.
 	c.create(annotated(pod("third"), "fgpu.io/gpu-memory=2549Mi"))
-	if why := c.refused("third"); !strings.Contains(why, "too few GPUs with enough free memory") {
-		t.Errorf("refused with %q", why)
-	}
+	c.refusedFor("third", "free memory")
 	c.create(annotated(pod("small"), "fgpu.io/gpu-memory=1Gi"))
 	c.bound("small")
 	c.create(annotated(pod("fourth"), "fgpu.io/gpu-memory=1Gi"))
-	if why := c.refused("fourth"); !strings.Contains(why, "maximum number of sharers") {
-		t.Errorf("refused with %q", why)
-	}
+	c.refusedFor("fourth", "sharers")
 	c.sound()
 }

@@ -5,6 +5,9 @@ from processes import HEAD, eventually, request
 
 # What the cluster of this module starts with says nothing else.
 START = "clientConnection: {bindDeadline: 2s}\n"
+# For tests that know where a pod goes: a strategy that learns nothing. The default one looks at the pods that all tests
+# which share an fgpu have asked for.
+BINPACK = "nodeStrategy: binpack, deviceStrategy: binpack"
 
 
 class Configured:

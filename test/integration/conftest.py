@@ -131,6 +131,21 @@ def own_of_module(spares):
 
 
 @pytest.fixture(scope="module")
+def cluster_of_module(request, tmp_path_factory):
+    """One cluster for all tests of a module that has its own configuration: what the module calls CONFIG."""
+    with Cluster(tmp_path_factory.mktemp("module"), request.module.CONFIG) as c:
+        yield c
+
+
+@pytest.fixture
+def emptied(cluster_of_module):
+    """The same; what a test leaves in it is removed."""
+    yield cluster_of_module
+    cluster_of_module.check()
+    cluster_of_module.clear()
+
+
+@pytest.fixture(scope="module")
 def configured_cluster(tmp_path_factory):
     with Cluster(tmp_path_factory.mktemp("configured"), START) as c:
         yield c

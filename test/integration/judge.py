@@ -13,7 +13,7 @@ from objects import assignment, is_over, node_name
 Load = collections.namedtuple("Load", "milli mem_mib")
 
 
-def kai_wish(annotations):
+def kai_request(annotations):
     """As KAI-Scheduler counts: memory in whole 100 MiB; a fraction of that, or an amount in hundredths of it."""
     def load(capacity_mib):
         seen = capacity_mib // 100 * 100
@@ -29,7 +29,7 @@ def gpu_request(pod):
     """(devices, the load on a device by its memory); None: it asks for nothing."""
     annotations = pod["metadata"].get("annotations") or {}
     if "gpu-fraction" in annotations or "gpu-memory" in annotations:
-        return kai_wish(annotations)
+        return kai_request(annotations)
     limits = pod["spec"]["containers"][0]["resources"].get("limits", {})
     if "cnvrg.io/metagpu" in limits:  # 100 a GPU
         units = int(limits["cnvrg.io/metagpu"])

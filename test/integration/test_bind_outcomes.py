@@ -133,35 +133,6 @@ def test_bind__replaced_by_a_pod_of_the_same_name__refused(api, fgpu, one_gpu):
     assert fgpu.bind(second, node) == ""
 
 
-def test_bind__caller_hangs_up__goes_on(api, fgpu, one_gpu):
-    node, pod = one_gpu
-    api.faults(binding(pod, "pass", delayMs=700))
-    with pytest.raises(TimeoutError):
-        fgpu.bind(pod, node, timeout_s=0.2)
-    eventually(lambda: node_name(api.get_pod(pod)) == node, "the Binding to be written all the same")
-    eventually(lambda: fgpu.states_of(pod) == {"bound"})
-
-
-def test_bind__slow__others_answered_meanwhile(cluster, api, fgpu):
-    """The answers to filter come while the Bindings wait, so bind blocks nobody."""
-    node = cluster.node(gpus=4)
-    pods = [api.pod(milli(100)) for _ in range(16)]
-    api.faults(*[binding(p, "pass", delayMs=2500) for p in pods])
-    answered = []
-
-    def work(i):
-        if i < len(pods):
-            assert fgpu.bind(pods[i], node) == ""
-            answered.append("bind")
-        else:
-            eventually(lambda: fgpu.summary()["bindsInFlight"] == len(pods) or answered)
-            for _ in range(5):
-                assert fgpu.fits(pod_object("p", limits=milli(100)), [node]) == [node]
-            answered.append("filter")
-    in_threads(len(pods) + 1, work)
-    assert answered[0] == "filter", answered
-
-
 def test_bind__two_pods_race_for_the_last_slice__exactly_one(api, fgpu, one_gpu):
     node, _ = one_gpu
     pods = [api.pod(milli(600)) for _ in range(2)]

@@ -11,19 +11,17 @@ WATCHES = {**PODS, "query": "*watch=true*"}
 CHECKS = {**PODS, "query": "limit=1"}
 
 
-@pytest.fixture(scope="module")
-def started(tmp_path_factory):
-    with Cluster(tmp_path_factory.mktemp("blind"), "clientConnection: {staleAfter: 1s}\nserving: {bindsAllPods: true}\n") as c:
-        yield c
+CONFIG = "clientConnection: {staleAfter: 1s}\nserving: {bindsAllPods: true}\n"
 
 
 @pytest.fixture
-def cluster(started):
-    yield started
-    started.api.faults(clear=True, dropWatches=True)
-    sees(started.fgpu)
-    assert started.alive()
-    started.clear()
+def cluster(cluster_of_module):
+    c = cluster_of_module
+    yield c
+    c.api.faults(clear=True, dropWatches=True)
+    sees(c.fgpu)
+    assert c.alive()
+    c.clear()
 
 
 def why_blind(fgpu):
@@ -49,13 +47,15 @@ def blind(cluster, why):
     assert "No news from the API server" in fgpu.log()
 
 
-def test_watch_forbidden__not_ready_and_says_so(cluster):
-    cluster.api.faults({**WATCHES, "action": "fail", "status": 403, "message": "may not watch pods"}, dropWatches=True)
-    blind(cluster, "forbids")
-    assert "may not watch pods" in cluster.fgpu.log()
-    cluster.api.faults(clear=True)
-    sees(cluster.fgpu)
-    assert "Follows the cluster again" in cluster.fgpu.log()
+def test_watch_forbidden__not_ready_and_says_so(tmp_path):
+    """On a cluster of its own: warnings that repeat are limited, and others of this module have had theirs."""
+    with Cluster(tmp_path, CONFIG) as c:
+        c.api.faults({**WATCHES, "action": "fail", "status": 403, "message": "may not watch pods"}, dropWatches=True)
+        blind(c, "forbids")
+        assert "may not watch pods" in c.fgpu.log()
+        c.api.faults(clear=True)
+        sees(c.fgpu)
+        assert "Follows the cluster again" in c.fgpu.log()
 
 
 def test_bind_while_blind__refused_for_gpus_alone(cluster):

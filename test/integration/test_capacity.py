@@ -4,18 +4,18 @@ import json
 import pytest
 
 from objects import milli
-from processes import Cluster, eventually, run
+from processes import eventually, run
 
-SIZES = "sizes: {small: {milli: 250, memory: 1Gi}, pair: {milli: 500, count: 2}}\n"
+CONFIG = "sizes: {small: {milli: 250, memory: 1Gi}, pair: {milli: 500, count: 2}}\n"
 
 
 @pytest.fixture(scope="module")
-def sized(tmp_path_factory):
-    with Cluster(tmp_path_factory.mktemp("capacity"), SIZES) as c:
-        c.names = [c.node(gpus=4) for _ in range(2)]
-        for _ in range(2):
-            assert c.fgpu.schedule(c.api.pod(milli(600)), c.names)
-        yield c
+def sized(cluster_of_module):
+    c = cluster_of_module
+    c.names = [c.node(gpus=4) for _ in range(2)]
+    for _ in range(2):
+        assert c.fgpu.schedule(c.api.pod(milli(600)), c.names)
+    return c
 
 
 def settled(fgpu):

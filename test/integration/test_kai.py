@@ -7,23 +7,15 @@ import pytest
 from configured import START, Configured
 from judge import check_no_overcommit, same_as_objects
 from objects import assignment, milli, node_name, pod_object, pod_path
-from processes import HEAD, Cluster, eventually, run
+from processes import HEAD, eventually, run
 
-SERVE = START + "dialects: {kai: serve}\n"
+CONFIG = START + "dialects: {kai: serve}\n"
 MEM_MIB = 81559  # seen as 81500
 
 
-@pytest.fixture(scope="module")
-def kai_cluster(tmp_path_factory):
-    with Cluster(tmp_path_factory.mktemp("kai"), SERVE) as c:
-        yield c
-
-
 @pytest.fixture
-def kai(kai_cluster):
-    yield kai_cluster
-    kai_cluster.check()
-    kai_cluster.clear()
+def kai(emptied):
+    return emptied
 
 
 def fraction(f, **more):
@@ -149,7 +141,7 @@ def test_item14_served_from_now_on__pods_that_run_count(kai):
         kai.settle()
         assert sorted(kai.fgpu.charged_loads(node)) == [(0, 0)] * 2
     finally:
-        configured.effective(SERVE)
+        configured.effective(CONFIG)
     eventually(lambda: sorted(kai.fgpu.charged_loads(node)) == [(250, 20375)] * 2, "what the new configuration reads")
     kai.api.delete_pod(pod)
 
@@ -164,14 +156,14 @@ def whatif(c, tmp_path, body):
 
 def test_memory_only_free__takes_no_compute_and_whatif_reads_it_back(kai, tmp_path):
     configured = Configured(kai)
-    body = SERVE + "devices: {memoryOnly: free}\n"
+    body = CONFIG + "devices: {memoryOnly: free}\n"
     configured.effective(body)
     try:
         node = kai.node(gpus=1, mem_mib=MEM_MIB)
         half, memory = place(kai, fraction("0.5"), [node]), place(kai, {"gpu-memory": "20480"}, [node])
         eventually(lambda: sorted(kai.fgpu.charged_loads(node)) == [(0, 40750 + 20480)], "memory alone")
         assert kai.fgpu.fits(pod_object("p", annotations=fraction("0.3")), [node]) == []
-        same, shared = whatif(kai, tmp_path, body), whatif(kai, tmp_path, SERVE)
+        same, shared = whatif(kai, tmp_path, body), whatif(kai, tmp_path, CONFIG)
         assert same["before"] == same["after"] and same["before"] == shared["before"]
         # running pods are charged what their records say, whatever a configuration would read today
         assert same["podsChargedOtherwise"] == 0 and shared["podsChargedOtherwise"] == 0
@@ -179,7 +171,7 @@ def test_memory_only_free__takes_no_compute_and_whatif_reads_it_back(kai, tmp_pa
         kai.api.delete_pod(half)
         kai.api.delete_pod(memory)
     finally:
-        configured.effective(SERVE)
+        configured.effective(CONFIG)
 
 
 def test_no_longer_served__running_pods_keep_what_they_have(kai):
@@ -193,7 +185,7 @@ def test_no_longer_served__running_pods_keep_what_they_have(kai):
         eventually(lambda: sorted(kai.fgpu.charged_loads(node)) == [(500, 40750)], "the same charge")
         assert kai.fgpu.fits(pod_object("p", limits=milli(501)), [node]) == []
     finally:
-        configured.effective(SERVE)
+        configured.effective(CONFIG)
     eventually(lambda: sorted(kai.fgpu.charged_loads(node)) == [(500, 40750)] and same_as_objects(kai), "the same charge again")
     assert node_name(kai.api.get_pod(pod)) == node
 

@@ -69,8 +69,9 @@ def test_rsp__each_of_the_seven_workloads__above_fgd(key):
 def test_strategies__in_use_elsewhere__follows_from_the_results():
     text = " ".join(GUIDE.split())
     for workload, cells in MORE["steady"].items():
-        numbers = re.search(workload + r" ([\d.]+)(?: with `rsp`,| and) ([\d.]+)", text).groups()
-        assert numbers == tuple(f"{cells[s]['refused_pct']:.2f}" for s in ("rsp", "fgd"))
+        numbers = [r"`rsp` refuses ([\d.]+) % of " + workload, "Of " + workload + r" `rsp` refuses ([\d.]+) %"]
+        found = next(m for n in numbers if (m := re.search(n + r", and `fgd` ([\d.]+) %", text)))
+        assert found.groups() == tuple(f"{cells[s]['refused_pct']:.2f}" for s in ("rsp", "fgd"))
 
 
 def test_rsp__in_use__refuses_at_most_half_of_fgd():

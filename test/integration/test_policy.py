@@ -1,7 +1,7 @@
 """Policy: limits of tenants, settings of single nodes, rules of packing, while the configuration changes and room comes and goes."""
 import pytest
 
-from configured import START, Configured
+from configured import BINPACK, START, Configured
 from objects import MEM_MIB, mem, milli, pod_object, whole
 from processes import eventually
 
@@ -176,6 +176,10 @@ def test_overcommit__raised_for_all__after_a_relist(configured, api, fgpu):
 
 # ---- rules of packing ----
 
+def rules(*rows):
+    return START + f"packing: {{{BINPACK}, rules: [{', '.join(f'{{{r}}}' for r in rows)}]}}\n"
+
+
 def gpu_of(fgpu, pod):
     return [uuid for _, uuid, _ in fgpu.allocations(pod)]
 
@@ -187,17 +191,17 @@ def best(fgpu, pod, nodes):
 
 def test_rules__changed_while_running__filter_prioritize_and_bind_go_by_them(configured, api, fgpu):
     full, empty = (configured.cluster.node(gpus=2) for _ in range(2))
+    configured.effective(rules())
     assert fgpu.bind(api.pod(milli(300)), full) == ""
     in_team, other = (pod_object("p", namespace=n, limits=milli(100)) for n in ("team-a", "other"))
     assert best(fgpu, in_team, [full, empty]) == full
-    configured.effective(START + "packing:\n  rules:\n  - {namespaces: [team-*], nodeStrategy: spread, "
-                                 "deviceStrategy: spread}\n")
+    configured.effective(rules("namespaces: [team-*], nodeStrategy: spread, deviceStrategy: spread"))
     assert best(fgpu, in_team, [full, empty]) == empty
     assert best(fgpu, other, [full, empty]) == full
     a, b = api.pod(milli(100), namespace="team-a"), api.pod(milli(100), namespace="other")
     assert fgpu.bind(a, full) == "" and fgpu.bind(b, full) == ""
     assert gpu_of(fgpu, a) != gpu_of(fgpu, b)  # by the rule onto the empty GPU
-    configured.effective(START)
+    configured.effective(rules())
     assert best(fgpu, in_team, [full, empty]) == full
 
 
@@ -207,8 +211,8 @@ def test_rules__of_nodes_and_of_pods__order_of_the_rules(configured, api, fgpu):
     gold = pod_object("p", limits=milli(100))
     gold["metadata"]["labels"] = {"tier": "gold"}
     plain = pod_object("p", limits=milli(100))
-    configured.effective(START + "packing:\n  rules:\n  - {podSelector: {tier: gold}, nodeSelector: {pool: fast}, "
-                                 "nodeStrategy: [binpack, tight-fit]}\n")
+    configured.effective(rules("podSelector: {tier: gold}, nodeSelector: {pool: fast}, "
+                               "nodeStrategy: [binpack, tight-fit]"))
     assert best(fgpu, gold, [fast, slow]) == fast  # its rule before all others, whatever the scores
     assert best(fgpu, plain, [fast, slow]) == slow
     z = configured.effective(START + "packing: {nodeStrategy: {spread: 0.7, binpack: 0.3}}\n")

@@ -1,6 +1,7 @@
 """The main path: kube-scheduler's three calls, and what they leave in the API server."""
 import pytest
 
+from configured import BINPACK, START
 from judge import check_no_overcommit, loads, loads_in_state
 from objects import assignment, devices_of, mem, milli, node_name, pod_object, unique, whole
 from processes import eventually, in_threads
@@ -23,8 +24,9 @@ def test_bind__fraction__node_and_devices_in_one_write(cluster, api, fgpu):
     assert eventually(lambda: fgpu.allocations(pod))[0][2]["state"] == "bound"
 
 
-def test_bind__two_halves__share_and_a_600_milli_pod_does_not_fit_beside(cluster, api, fgpu):
-    node = cluster.node(gpus=2)
+def test_bind__two_halves__share_and_a_600_milli_pod_does_not_fit_beside(configured):
+    api, fgpu, node = configured.cluster.api, configured.fgpu, configured.cluster.node(gpus=2)
+    configured.effective(START + f"packing: {{{BINPACK}}}\n")
     first, second, third = api.pod(milli(500)), api.pod(milli(500)), api.pod(milli(600))
     for pod in (first, second, third):
         assert fgpu.schedule(pod, [node]) == node

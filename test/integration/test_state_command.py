@@ -9,15 +9,9 @@ import threading
 import pytest
 
 from objects import milli, node_object, unique, whole
-from processes import BINARY, HEAD, Cluster, eventually, run
+from processes import BINARY, HEAD, eventually, run
 
-SIZES = "sizes: {small: {milli: 250, memory: 1Gi}}\n"
-
-
-@pytest.fixture(scope="module")
-def used(tmp_path_factory):
-    with Cluster(tmp_path_factory.mktemp("state"), SIZES) as c:
-        yield c
+CONFIG = "sizes: {small: {milli: 250, memory: 1Gi}}\n"
 
 
 def state(fgpu, *more):
@@ -29,8 +23,8 @@ def table(text):
     return [line.split() for line in text.splitlines()]
 
 
-def test_state__holders_plugin_and_sizes__as_in_the_document(used, tmp_path):
-    api, fgpu, node = used.api, used.fgpu, used.node(gpus=2)
+def test_state__holders_plugin_and_sizes__as_in_the_document(emptied, tmp_path):
+    api, fgpu, node = emptied.api, emptied.fgpu, emptied.node(gpus=2)
     sliced = unique("sliced")
     obj = node_object(sliced, 0, labels={"nvidia.com/gpu.count": "1", "nvidia.com/gpu.memory": "24576",
                                          "nvidia.com/gpu.replicas": "20", "nvidia.com/gpu.product": "A10"},
@@ -75,10 +69,10 @@ def test_state__holders_plugin_and_sizes__as_in_the_document(used, tmp_path):
     lambda d: d["summary"]["fragmentation"].update(moreFit=[{"size": 1}]),
 ])
 @pytest.mark.parametrize("command", ["state", "frag"])
-def test_parts_that_are_something_else__said_and_exit_code_1(used, tmp_path, command, spoil):
-    used.node(gpus=1)
-    eventually(lambda: used.fgpu.state()["nodes"][0]["gpus"], "the node")
-    document = json.loads(state(used.fgpu, "-o", "json").stdout)
+def test_parts_that_are_something_else__said_and_exit_code_1(emptied, tmp_path, command, spoil):
+    emptied.node(gpus=1)
+    eventually(lambda: emptied.fgpu.state()["nodes"][0]["gpus"], "the node")
+    document = json.loads(state(emptied.fgpu, "-o", "json").stdout)
     spoil(document)
     saved = tmp_path / "state.json"
     saved.write_text(json.dumps(document))
@@ -89,11 +83,11 @@ def test_parts_that_are_something_else__said_and_exit_code_1(used, tmp_path, com
         assert (r.returncode, r.stderr) == (0, "")
 
 
-def test_state__nobody_answers_and_wrong_arguments__exit_codes(used):
+def test_state__nobody_answers_and_wrong_arguments__exit_codes(emptied):
     r = run("state", "--server", "http://127.0.0.1:1")
     assert r.returncode == 1 and "fgpu state:" in r.stderr
-    assert state(used.fgpu, "nodes").returncode == 2
-    assert state(used.fgpu, "--help").stdout.startswith("Usage: fgpu state")
+    assert state(emptied.fgpu, "nodes").returncode == 2
+    assert state(emptied.fgpu, "--help").stdout.startswith("Usage: fgpu state")
 
 
 EVIL = ["\x1b[2Jx", "\x9b2Jx", "x\x7f", "x\n\n0 nodes, 0 GPUs and MIG instances", "\u202egpj", "x\u2066y", "x\r"]
@@ -102,10 +96,11 @@ FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u2
 
 @pytest.mark.parametrize("escaped", [True, False], ids=["escaped", "raw"])
 @pytest.mark.parametrize("evil", EVIL, ids=ascii)
-def test_item18_terminal_escapes_in_a_state__harmless_in_every_command(used, tmp_path, evil, escaped):
+def test_item18_terminal_escapes_in_a_state__harmless_in_every_command(emptied, tmp_path, evil, escaped):
     """Whoever writes a node's annotations, or answers on the ops port, names what is printed."""
-    document = used.fgpu.state()
-    (node, *_) = [n for n in document["nodes"] if n["gpus"]]
+    emptied.node(gpus=1)
+    document = emptied.fgpu.state()
+    (node,) = document["nodes"]
     node["name"], node["note"], node["gpus"][0]["model"] = evil, evil, evil
     node["gpus"][0]["allocations"] = [{"namespace": evil, "pod": evil, "uid": "u", "container": evil, "kind": "share",
                                        "milli": 1, "memMib": 1, "state": evil, "since": "2026-01-01T00:00:00Z"}]

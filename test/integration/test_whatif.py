@@ -6,18 +6,18 @@ import pytest
 from objects import MEM_MIB, milli, pod_object
 from processes import HEAD, Cluster, eventually, run
 
-SIZES = "sizes: {small: {milli: 250, memory: 1Gi}}\n"
+CONFIG = "sizes: {small: {milli: 250, memory: 1Gi}}\n"
 
 
 @pytest.fixture(scope="module")
-def used(tmp_path_factory):
-    with Cluster(tmp_path_factory.mktemp("whatif"), SIZES) as c:
-        c.names = [c.node(gpus=2) for _ in range(2)]
-        for _ in range(3):
-            assert c.fgpu.schedule(c.api.pod(milli(700)), c.names)
-        c.api.pod(milli(300))
-        c.quiet()
-        yield c
+def used(cluster_of_module):
+    c = cluster_of_module
+    c.names = [c.node(gpus=2) for _ in range(2)]
+    for _ in range(3):
+        assert c.fgpu.schedule(c.api.pod(milli(700)), c.names)
+    c.api.pod(milli(300))
+    c.quiet()
+    return c
 
 
 @pytest.fixture
@@ -32,14 +32,14 @@ def whatif(used, tmp_path):
 
 def test_whatif__same_configuration__nothing_differs_and_nothing_is_changed(used, whatif):
     before = used.fgpu.state()["metadata"]["generation"]
-    r = whatif(SIZES)
+    r = whatif(CONFIG)
     assert (r.returncode, r.stderr) == (0, "")
     assert r.stdout.startswith("No setting differs.\n\n0 of 3 pods would be charged differently, 0 of 2 nodes would be read differently.")
     assert used.fgpu.state()["metadata"]["generation"] == before
 
 
 def test_whatif__more_over_commit__more_fits(used, whatif):
-    r = whatif(SIZES + "devices: {overcommit: {compute: 2.0}}\n", "-o", "json")
+    r = whatif(CONFIG + "devices: {overcommit: {compute: 2.0}}\n", "-o", "json")
     assert (r.returncode, r.stderr) == (0, "")
     x = json.loads(r.stdout)
     assert x["changes"] == [{"key": "devices.overcommit.compute", "before": "1.0", "after": "2.0",
@@ -55,7 +55,7 @@ def test_whatif__reserve_that_leaves_too_little__exit_1_and_the_gpus(used, whati
     saved = tmp_path / "state.json"
     saved.write_text(json.dumps(used.fgpu.state()))
     for more in ([], ["--state", str(saved)]):
-        r = whatif(SIZES + "devices: {memoryReserve: 79Gi}\n", *more)
+        r = whatif(CONFIG + "devices: {memoryReserve: 79Gi}\n", *more)
         # running pods keep the memory that their records say
         assert (r.returncode, r.stderr) == (1, ""), r.stdout
         assert "devices.memoryReserve" in r.stdout and "after a relist" in r.stdout
@@ -64,8 +64,8 @@ def test_whatif__reserve_that_leaves_too_little__exit_1_and_the_gpus(used, whati
 
 @pytest.mark.parametrize("body, more, code, words", [
     ("packing: {nodeStrategy: best}\n", [], 3, "new.yaml:3:"),
-    (SIZES, ["--state", "/nonexistent/state"], 1, "/nonexistent/state"),
-    (SIZES, ["--surprise"], 2, "unknown option --surprise"),
+    (CONFIG, ["--state", "/nonexistent/state"], 1, "/nonexistent/state"),
+    (CONFIG, ["--surprise"], 2, "unknown option --surprise"),
 ])
 def test_whatif__cannot__says_why(whatif, body, more, code, words):
     r = whatif(body, *more)
@@ -205,5 +205,5 @@ def test_state_alone__what_it_cannot_tell__is_said(labelled, tmp_path):
     (["--at", "tomorrow"], "cannot use tomorrow"), (["--context", "c"], "--context is of a --kubeconfig"),
     (["--kubeconfig", "/nonexistent/kubeconfig"], "/nonexistent/kubeconfig")])
 def test_whatif__wrong_options__said(whatif, more, words):
-    r = whatif(SIZES, *more)
+    r = whatif(CONFIG, *more)
     assert r.returncode in (1, 2) and words in r.stderr and r.stdout == "", r.stderr

@@ -12,7 +12,7 @@
  *          code 410 inside a 200 stream, one from the future silence; an object that leaves the
  *          selector is DELETED with its previous content and the new resourceVersion
  *   POST, PUT, PATCH (merge; strategic is treated as merge), DELETE of pods and nodes; /status too
- *   POST   .../pods/NAME/binding: annotations merged in the same step as spec.nodeName
+ *   POST   .../pods/NAME/binding: annotations merged in the same step as spec.nodeName; dryRun, here only
  *   events at /api/v1 and /apis/events.k8s.io/v1 (the newest 1,000 are kept); those written through
  *          the second are checked as the real server does
  *   lists and objects above 128 KiB gzipped for clients that offer it; watches never
@@ -102,6 +102,7 @@ struct apiserver_stats {
     uint64_t binds;          /* 201 to a Binding */
     uint64_t bind_conflicts; /* 409 to a Binding */
     uint32_t watches;        /* open now */
+    uint32_t delayed;        /* requests that wait for their fault's delay */
 };
 void apiserver_stats(struct apiserver *a, struct apiserver_stats *ret);
 
@@ -180,6 +181,8 @@ struct fault_rule {
 /* The first rule in order of addition that matches and is not used up acts. ERR_INVALID, ERR_LIMIT
  * (64). */
 WARN_UNUSED int apiserver_fault_add(struct apiserver *a, const struct fault_rule *rule, struct err *reterr);
+/* Forgets the rules. What they delay waits no longer: so a test holds requests with a long delay until it has seen what
+ * it wants to see. */
 void apiserver_faults_clear(struct apiserver *a);
 /* Cuts every open watch connection in mid-stream. */
 void apiserver_drop_watches(struct apiserver *a);

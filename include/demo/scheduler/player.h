@@ -2,14 +2,14 @@
  *
  * Scheduler: takes the pending pods of a simulated API server in the order of their arrival and
  * drives the extender's real verbs over HTTP, one cycle at a time: filter with all node names,
- * prioritize (skipped when one node is left), the node with the highest score * weight (ties at
+ * prioritize (skipped when one node is left), the node with the highest score (ties at
  * random), bind on a few threads beside the next cycle. A refused pod waits for its backoff and for
  * a change in the cluster; a failed call waits for its backoff (1 s doubling to 10 s). The replies
  * are held to what kube-scheduler accepts; whatever it would call an error counts as one here. Of
  * the in-tree plugins there are cordons and nodeSelector; no scores, preemption or nominations.
  *
- * Workload (optional): pods of named shapes arrive, run for a while and end or are deleted; seeded,
- * so the same seed asks for the same pods. A kubelet of sorts makes bound pods Running and lets
+ * Workload (optional): pods of named shapes that ask for a little more than there is arrive, run for a while and end or
+ * are deleted; seeded, so the same seed asks for the same pods. A kubelet of sorts makes bound pods Running and lets
  * terminating ones go. Times are divided by the speed.
  */
 #ifndef DEMO_SCHEDULER_PLAYER_H
@@ -25,15 +25,14 @@
 
 struct apiserver;
 
+#define PLAYER_SCHEDULER "fgpu-demo" /* the schedulerName of the pods that it cares for */
+
 struct player_options {
     struct apiserver *apiserver;
-    const char *verbs_url;      /* "http://127.0.0.1:9443/v1", no trailing slash */
-    const char *scheduler_name; /* pods it cares for; NULL: "fgpu-demo" */
-    int32_t weight;             /* of the extender; 0: 200 */
+    const char *verbs_url; /* "http://127.0.0.1:9443/v1", no trailing slash */
     uint64_t seed;
     int32_t speed_milli; /* 1000: real time; 0: 1000; at most 1,000,000 */
     bool workload;       /* false: schedule only what others create */
-    int32_t load_pct;    /* compute asked for, of what there is; 0: 105 */
 };
 
 enum decision_kind { DECISION_BOUND, DECISION_REFUSED, DECISION_FAILED, DECISION_KIND__MAX };

@@ -73,12 +73,11 @@ static bool parse_continue(const char *token, uint64_t *ret_rv, uint64_t *ret_fr
     return str_split(&rest, '-', &rv) && str_to_u64(rv, UINT64_MAX, ret_rv) && str_to_u64(rest, UINT32_MAX, ret_from);
 }
 
-/* The snapshot to read: a fresh one, the one of a continue token, or an exact one. NULL: replied. */
+/* The snapshot to read: a fresh one, or the one of a continue token. NULL: replied. */
 static struct snapshot *pick_snapshot(struct api *api, const struct api_request *q, enum apiserver_kind kind,
                                       uint64_t rv, uint64_t *ret_from, struct api_reply *r)
 {
     const char *token = api_query(q, "continue");
-    const char *match = api_query(q, "resourceVersionMatch");
     *ret_from = 0;
     if (token && token[0]) {
         uint64_t token_rv;
@@ -98,13 +97,10 @@ static struct snapshot *pick_snapshot(struct api *api, const struct api_request 
     if (rv > p->rv) {
         r->retry_after_s = 1;
         api_fail(r, 504, NULL, "Too large resource version: %" PRIu64 ", current: %" PRIu64, rv, p->rv);
-    } else if (match && strcmp(match, "Exact") == 0 && rv != p->rv) {
-        api_fail(r, 410, NULL, "The resourceVersion for the provided list is too old.");
-    } else {
-        return p;
+        snapshot_unref(p);
+        return NULL;
     }
-    snapshot_unref(p);
-    return NULL;
+    return p;
 }
 
 static void serve_list(struct api *api, const struct api_request *q, enum apiserver_kind kind,

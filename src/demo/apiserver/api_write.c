@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define EVENTS_KEPT 1000
@@ -46,14 +45,8 @@ static void default_text(cJSON *o, const char *key, const char *value)
 static void fill_created(struct api *api, cJSON *doc, const struct api_target *t, bool keep_status)
 {
     cJSON *meta = doc_object(doc, "metadata");
-    const char *prefix = doc_text(doc, "metadata.generateName");
     if (!keep_status || !doc_field(meta, "uid")) {
         set_uid(api, meta);
-    }
-    if (!doc_field(meta, "name") && prefix[0]) {
-        char name[API_NAME_MAX];
-        snprintf(name, sizeof(name), "%.240s%05" PRIx64, prefix, rng_u64(&api->rng) & UINT64_C(0xfffff));
-        doc_set_text(meta, "name", name);
     }
     if (api_is_namespaced(t->kind)) {
         doc_set_text(meta, "namespace", t->namespace_);
@@ -68,11 +61,6 @@ static void fill_created(struct api *api, cJSON *doc, const struct api_target *t
         }
         default_text(doc_object(doc, "status"), "phase", "Pending");
     }
-}
-
-static bool dry_run(const struct api_request *q)
-{
-    return api_query(q, "dryRun") != NULL;
 }
 
 static cJSON *parse_body(const struct api_request *q, bool event, struct api_reply *r)
@@ -106,16 +94,8 @@ static bool invalid(const struct api_target *t, const cJSON *doc, const cJSON *b
     return why != NULL;
 }
 
-static void reply_with_doc(struct api_reply *r, enum apiserver_kind kind, const cJSON *doc, int status)
-{
-    char *json = doc_print(doc);
-    r->status = status;
-    api_add_object(&r->body, kind, json, strlen(json));
-    free(json);
-}
-
 /* With the lock. Takes `doc` over. */
-static void insert(struct api *api, const struct api_request *q, struct api_target *t, cJSON *doc, struct api_reply *r)
+static void insert(struct api *api, struct api_target *t, cJSON *doc, struct api_reply *r)
 {
     char key[API_KEY_MAX];
     snprintf(t->name, sizeof(t->name), "%s", doc_text(doc, "metadata.name"));
@@ -123,12 +103,8 @@ static void insert(struct api *api, const struct api_request *q, struct api_targ
     if (objects_find(api->store, t->kind, key)) {
         api_fail(r, 409, "AlreadyExists", "%s \"%s\" already exists", api_resource_name(t->kind), t->name);
     } else if (!invalid(t, doc, NULL, r)) {
-        if (dry_run(q)) {
-            reply_with_doc(r, t->kind, doc, 201);
-        } else {
-            api_object(r, 201, t->kind, objects_put(api->store, t->kind, key, doc));
-            doc = NULL;
-        }
+        api_object(r, 201, t->kind, objects_put(api->store, t->kind, key, doc));
+        doc = NULL;
     }
     cJSON_Delete(doc);
     if (t->kind == APISERVER_EVENTS && objects_count(api->store, t->kind) > EVENTS_KEPT) {
@@ -154,13 +130,13 @@ void api_create(struct api *api, const struct api_request *q, const struct api_t
     }
     objects_lock(api->store);
     fill_created(api, doc, &target, keep_status);
-    insert(api, q, &target, doc, r);
+    insert(api, &target, doc, r);
     objects_unlock(api->store);
 }
 
 /* What `before` becomes by this write; NULL: replied. */
-static cJSON *updated(const struct api_request *q, const struct api_target *t, const cJSON *before, const cJSON *body,
-                      bool patch, bool whole, struct api_reply *r)
+static cJSON *updated(const struct api_target *t, const cJSON *before, const cJSON *body, bool patch, bool whole,
+                      struct api_reply *r)
 {
     cJSON *doc = cJSON_Duplicate(patch ? before : body, 1);
     if (patch) {
@@ -203,10 +179,6 @@ static cJSON *updated(const struct api_request *q, const struct api_target *t, c
     if (invalid(t, doc, before, r)) {
         goto refuse;
     }
-    if (dry_run(q)) {
-        reply_with_doc(r, t->kind, doc, 200);
-        goto refuse;
-    }
     return doc;
 
 refuse:
@@ -245,7 +217,7 @@ void api_update(struct api *api, const struct api_request *q, const struct api_t
     if (!v) {
         api_not_found(r, t);
     } else {
-        cJSON *doc = updated(q, t, v->doc, body, patch, whole, r);
+        cJSON *doc = updated(t, v->doc, body, patch, whole, r);
         if (doc && same(v->doc, doc)) {
             cJSON_Delete(doc);
             api_object(r, 200, t->kind, v);
@@ -312,8 +284,6 @@ void api_delete(struct api *api, const struct api_request *q, const struct api_t
         api_conflict(r, api_resource_name(t->kind), t->name,
                      "the UID in the precondition (%s) does not match the UID in record (%s)", want,
                      doc_text(v->doc, "metadata.uid"));
-    } else if (dry_run(q)) {
-        api_object(r, 200, t->kind, v);
     } else {
         remove_or_mark(api, t, v, grace_of(q, options, v->doc), r);
     }

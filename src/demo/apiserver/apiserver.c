@@ -160,6 +160,11 @@ void apiserver_stats(struct apiserver *a, struct apiserver_stats *ret)
         .bind_conflicts = atomic_load(&a->api.bind_conflicts),
         .watches = streams_count(&a->streams),
     };
+    mutex_lock(&a->late_lock);
+    for (const struct late *l = a->late; l; l = l->next) {
+        ret->delayed++;
+    }
+    mutex_unlock(&a->late_lock);
 }
 
 int apiserver_fault_add(struct apiserver *a, const struct fault_rule *rule, struct err *reterr)
@@ -170,6 +175,12 @@ int apiserver_fault_add(struct apiserver *a, const struct fault_rule *rule, stru
 void apiserver_faults_clear(struct apiserver *a)
 {
     faults_clear(&a->faults);
+    mutex_lock(&a->late_lock);
+    for (struct late *l = a->late; l; l = l->next) {
+        l->due_ns = 0;
+    }
+    condvar_signal(&a->late_cond);
+    mutex_unlock(&a->late_lock);
 }
 
 void apiserver_drop_watches(struct apiserver *a)

@@ -1,7 +1,7 @@
 #include "demo/apiserver/cluster.h"
 
-#include "base/json_write.h"
 #include "base/rng.h"
+#include "base/strbuf.h"
 #include "demo/apiserver/apiserver.h"
 
 #include <inttypes.h>
@@ -19,63 +19,33 @@ static const struct gpu_type types[] = {
     {"Tesla-T4", 15360},
 };
 
-static void write_gpus(struct strbuf *out, const struct gpu_type *type, int32_t node, int32_t gpu_n)
+/* The annotation's value, as text within text. */
+static void add_gpus(struct strbuf *out, const struct gpu_type *type, int32_t node, int32_t gpu_n)
 {
-    struct json_writer w;
     struct rng rng;
     rng_init(&rng, (uint64_t)node + 1);
-    json_writer_init(&w, out);
-    json_write_object_begin(&w);
-    json_write_kv_i64(&w, "v", 1);
-    json_write_key(&w, "gpus");
-    json_write_array_begin(&w);
+    strbuf_add_cstr(out, "{\\\"v\\\":1,\\\"gpus\\\":[");
     for (int32_t i = 0; i < gpu_n; i++) {
-        char uuid[48];
         uint64_t a = rng_u64(&rng);
-        snprintf(uuid, sizeof(uuid), "GPU-%08" PRIx32 "-%04x-4000-8000-%08" PRIx32 "%04x", (uint32_t)(a >> 32),
-                 (unsigned)a & 0xffffU, (uint32_t)node, (unsigned)i);
-        json_write_object_begin(&w);
-        json_write_kv_cstr(&w, "uuid", uuid);
-        json_write_kv_i64(&w, "index", i);
-        json_write_kv_i64(&w, "minor", i);
-        json_write_kv_cstr(&w, "model", type->model);
-        json_write_kv_i64(&w, "memMib", type->mem_mib);
-        json_write_kv_i64(&w, "slots", 16);
-        json_write_kv_i64(&w, "numa", i * 2 / gpu_n);
-        json_write_kv_bool(&w, "healthy", true);
-        json_write_object_end(&w);
+        strbuf_addf(out, "%s{\\\"uuid\\\":\\\"GPU-%08" PRIx32 "-%04x-4000-8000-%08" PRIx32 "%04x\\\",",
+                    i > 0 ? "," : "", (uint32_t)(a >> 32), (unsigned)a & 0xffffU, (uint32_t)node, (unsigned)i);
+        strbuf_addf(out, "\\\"index\\\":%d,\\\"minor\\\":%d,\\\"model\\\":\\\"%s\\\",\\\"memMib\\\":%d,", i, i,
+                    type->model, type->mem_mib);
+        strbuf_addf(out, "\\\"slots\\\":16,\\\"numa\\\":%d,\\\"healthy\\\":true}", i * 2 / gpu_n);
     }
-    json_write_array_end(&w);
-    json_write_object_end(&w);
+    strbuf_add_cstr(out, "]}");
 }
 
-static void write_node(struct strbuf *out, struct strbuf *gpus, int32_t node, int32_t node_n, int32_t gpu_n)
+static void add_node(struct strbuf *out, int32_t node, int32_t node_n, int32_t gpu_n)
 {
-    struct json_writer w;
     char name[32];
     snprintf(name, sizeof(name), "node-%0*d", node_n > 1000 ? 4 : node_n > 100 ? 3 : 2, node);
-    write_gpus(gpus, &types[(node / 2) % (int32_t)ARRAY_LEN(types)], node, gpu_n);
-
-    json_writer_init(&w, out);
-    json_write_object_begin(&w);
-    json_write_key(&w, "metadata");
-    json_write_object_begin(&w);
-    json_write_kv_cstr(&w, "name", name);
-    json_write_key(&w, "labels");
-    json_write_object_begin(&w);
-    json_write_kv_cstr(&w, "kubernetes.io/hostname", name);
-    json_write_object_end(&w);
-    json_write_key(&w, "annotations");
-    json_write_object_begin(&w);
-    json_write_kv_str(&w, "fgpu.io/gpus", strbuf_view(gpus));
-    json_write_object_end(&w);
-    json_write_object_end(&w);
-    json_write_key(&w, "spec");
-    json_write_raw(&w, STR("{}"));
-    json_write_key(&w, "status");
-    json_write_raw(&w, STR("{\"allocatable\":{\"cpu\":\"96\",\"memory\":\"768Gi\",\"pods\":\"250\"},"
-                           "\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}"));
-    json_write_object_end(&w);
+    strbuf_addf(out, "{\"metadata\":{\"name\":\"%s\",\"labels\":{\"kubernetes.io/hostname\":\"%s\"},", name, name);
+    strbuf_add_cstr(out, "\"annotations\":{\"fgpu.io/gpus\":\"");
+    add_gpus(out, &types[(node / 2) % (int32_t)ARRAY_LEN(types)], node, gpu_n);
+    strbuf_add_cstr(
+        out, "\"}},\"spec\":{},\"status\":{\"allocatable\":{\"cpu\":\"96\",\"memory\":\"768Gi\",\"pods\":\"250\"},"
+             "\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}");
 }
 
 int cluster_create(struct apiserver *a, int32_t node_n, int32_t gpu_n, struct err *reterr)
@@ -86,17 +56,14 @@ int cluster_create(struct apiserver *a, int32_t node_n, int32_t gpu_n, struct er
     if (gpu_n < 1 || gpu_n > CLUSTER_GPUS_MAX) {
         return err_set(reterr, ERR_INVALID, "%d GPUs a node: give 1 to %d", gpu_n, CLUSTER_GPUS_MAX);
     }
-    struct strbuf out, gpus;
+    struct strbuf out;
     strbuf_init(&out, 1 << 20);
-    strbuf_init(&gpus, 1 << 20);
     int rc = 0;
     for (int32_t i = 0; i < node_n && rc == 0; i++) {
         strbuf_reset(&out);
-        strbuf_reset(&gpus);
-        write_node(&out, &gpus, i, node_n, gpu_n);
+        add_node(&out, i, node_n, gpu_n);
         rc = apiserver_create(a, APISERVER_NODES, out.p, reterr);
     }
-    strbuf_fini(&gpus);
     strbuf_fini(&out);
     return rc;
 }

@@ -175,13 +175,11 @@ static void serve_with(struct apiserver *a, struct httpd_request *req, struct st
 
 static void write_faults(struct apiserver *a, struct strbuf *out)
 {
-    struct fault_counts counts = {0};
+    struct fault_counts counts;
+    struct apiserver_stats stats;
+    apiserver_stats(a, &stats);
+    counts.delayed = stats.delayed;
     api_count_held(&a->api, &counts.held, &counts.landed);
-    mutex_lock(&a->late_lock);
-    for (const struct late *l = a->late; l; l = l->next) {
-        counts.delayed++;
-    }
-    mutex_unlock(&a->late_lock);
     faults_write(&a->faults, &counts, out);
 }
 
@@ -200,13 +198,13 @@ static void serve_faults(struct apiserver *a, struct httpd_request *req, struct 
     c = xcalloc(1, sizeof(*c));
     int rc = fault_command_parse(httpd_request_body(req), c, &err);
     if (rc == 0 && c->clear) {
-        faults_clear(&a->faults);
+        apiserver_faults_clear(a);
     }
     if (rc == 0 && c->drop_watches) {
-        streams_cut(&a->streams);
+        apiserver_drop_watches(a);
     }
     if (rc == 0 && c->compact) {
-        objects_compact(a->api.store);
+        apiserver_compact(a);
     }
     if (rc == 0 && c->commit) {
         apiserver_commit(a);

@@ -64,23 +64,27 @@ static bool annotations_text(const cJSON *pod, char *buf, size_t size)
 
 void gpu_request_text(const cJSON *pod, char *buf, size_t size)
 {
+    static const struct {
+        const char *key, *before, *after;
+    } words[] = {{"fgpu.io/gpu-fraction", "", " GPU"},
+                 {"fgpu.io/gpu-memory", "", " memory"},
+                 {"fgpu.io/gpu-count", "", " whole GPUs"},
+                 {"fgpu.io/size", "size ", ""}};
     const cJSON *c;
-    const char *text;
     cJSON_ArrayForEach(c, doc_at(pod, "spec.containers"))
     {
         if (limits_text(c, buf, size) || foreign_text(c, buf, size)) {
             return;
         }
     }
-    if ((text = annotation(pod, "fgpu.io/gpu-fraction")) != NULL) {
-        snprintf(buf, size, "%.16s GPU", text);
-    } else if ((text = annotation(pod, "fgpu.io/gpu-memory")) != NULL) {
-        snprintf(buf, size, "%.16s memory", text);
-    } else if ((text = annotation(pod, "fgpu.io/gpu-count")) != NULL) {
-        snprintf(buf, size, "%.16s whole GPUs", text);
-    } else if ((text = annotation(pod, "fgpu.io/size")) != NULL) {
-        snprintf(buf, size, "size %.32s", text);
-    } else if (!annotations_text(pod, buf, size)) {
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        const char *text = annotation(pod, words[i].key);
+        if (text != NULL) {
+            snprintf(buf, size, "%s%.24s%s", words[i].before, text, words[i].after);
+            return;
+        }
+    }
+    if (!annotations_text(pod, buf, size)) {
         snprintf(buf, size, "other");
     }
 }

@@ -253,9 +253,6 @@ int player_start(const struct player_options *o, struct player **ret, struct err
     p->apiserver = o->apiserver;
     p->clock = clock_system();
     snprintf(p->verbs_url, sizeof(p->verbs_url), "%s", o->verbs_url);
-    snprintf(p->scheduler_name, sizeof(p->scheduler_name), "%s", o->scheduler_name ? o->scheduler_name : "fgpu-demo");
-    p->weight = o->weight ? o->weight : 200;
-    p->load_pct = o->load_pct ? o->load_pct : 105;
     p->speed_milli = o->speed_milli ? o->speed_milli : 1000;
     rng_init(&p->rng, o->seed);
     p->workload = o->workload ? workload_new(o->seed) : NULL;

@@ -46,9 +46,6 @@ struct player {
     struct apiserver *apiserver;
     const struct clock *clock;
     char verbs_url[192];
-    char scheduler_name[64];
-    int32_t weight;
-    int32_t load_pct;
     int64_t speed_milli;
     struct rng rng;            /* the scheduling thread's */
     struct workload *workload; /* NULL: none */

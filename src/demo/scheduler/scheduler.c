@@ -61,11 +61,11 @@ static void see_bound(void *ctx, const cJSON *pod)
     }
 }
 
-static bool is_pending(const struct player *p, const cJSON *pod)
+static bool is_pending(const cJSON *pod)
 {
     return doc_text(pod, "spec.nodeName")[0] == '\0' && strcmp(doc_text(pod, "status.phase"), "Pending") == 0 &&
            doc_text(pod, "metadata.deletionTimestamp")[0] == '\0' &&
-           strcmp(doc_text(pod, "spec.schedulerName"), p->scheduler_name) == 0;
+           strcmp(doc_text(pod, "spec.schedulerName"), PLAYER_SCHEDULER) == 0;
 }
 
 static void take_pending(struct pass *pass, const cJSON *pod)
@@ -85,7 +85,7 @@ static void see_pending(void *ctx, const cJSON *pod)
 {
     struct pass *pass = ctx;
     struct player *p = pass->p;
-    if (!is_pending(p, pod)) {
+    if (!is_pending(pod)) {
         return;
     }
     const char *uid = doc_text(pod, "metadata.uid");
@@ -162,16 +162,15 @@ static void refused(struct pass *pass, struct bind_job *job, const struct filter
     }
 }
 
-/* The place of the winner among the feasible: highest score * weight, ties at random. */
+/* The place of the winner among the feasible: highest score, ties at random. */
 static size_t choose(struct player *p, const int64_t *scores, size_t n)
 {
     size_t best = 0, ties = 1;
     for (size_t i = 1; i < n; i++) {
-        int64_t a = scores[i] * p->weight, b = scores[best] * p->weight;
-        if (a > b) {
+        if (scores[i] > scores[best]) {
             best = i;
             ties = 1;
-        } else if (a == b && rng_below(&p->rng, ++ties) == 0) {
+        } else if (scores[i] == scores[best] && rng_below(&p->rng, ++ties) == 0) {
             best = i;
         }
     }

@@ -2,7 +2,6 @@
 #include "demo/scheduler/player_internal.h"
 
 #include "base/bug.h"
-#include "base/json_write.h"
 #include "demo/checker/checker.h"
 #include "demo/doc_internal.h"
 
@@ -18,6 +17,7 @@
 #define PATIENCE_NS (20 * SECOND_NS) /* a pod that waits longer is deleted by its owner */
 #define GRACE_NS (SECOND_NS / 2)     /* from the deletion to the end of the processes */
 #define REMAINS_NS SECOND_NS         /* for which a finished pod stays to be looked at */
+#define LOAD_PCT 105                 /* compute asked for, of what there is */
 #define RAMP_PCT 80                  /* of the steady population arrives RAMP_FACTOR times as fast */
 #define RAMP_FACTOR 6
 #define SERIAL_LABEL "demo.fgpu.io/serial"
@@ -85,7 +85,7 @@ static void plan(struct workload *w)
         }
     }
     BUG_ON(typical <= 0); /* some shape has one device */
-    w->steady_n = r.milli_capacity * w->p->load_pct / 100 * total / typical;
+    w->steady_n = r.milli_capacity * LOAD_PCT / 100 * total / typical;
     w->steady_n = w->steady_n > 0 ? w->steady_n : 1;
     w->interval_ns = player_scaled_ns(w->p, (LIFE_MIN_S + LIFE_MAX_S) * SECOND_NS / 2) / w->steady_n;
     checker_report_fini(&r);
@@ -107,66 +107,34 @@ static const struct shape *pick_shape(struct workload *w)
     }
 }
 
-static void write_gpu_request(struct json_writer *w, const struct shape *s, int64_t amount)
+static void add_limits(struct strbuf *out, const struct shape *s, int64_t amount)
 {
-    char text[24];
-    json_write_key(w, "limits");
-    json_write_object_begin(w);
-    snprintf(text, sizeof(text), "%" PRId64, amount);
-    if (s->form == FORM_MILLI) {
-        json_write_kv_cstr(w, "fgpu.io/gpu-milli", text);
-    } else if (s->form == FORM_MEMORY) {
-        json_write_kv_cstr(w, "fgpu.io/gpu-memory-mib", text);
+    bool counted = s->devices > 1 || s->form == FORM_DEVICES,
+         measured = s->form == FORM_MILLI || s->form == FORM_MEMORY;
+
+    if (measured) {
+        strbuf_addf(out, "\"fgpu.io/gpu-%s\":\"%" PRId64 "\"%s", s->form == FORM_MILLI ? "milli" : "memory-mib", amount,
+                    counted ? "," : "");
     }
-    if (s->devices > 1 || s->form == FORM_DEVICES) {
-        snprintf(text, sizeof(text), "%d", s->devices);
-        json_write_kv_cstr(w, "fgpu.io/gpu-count", text);
+    if (counted) {
+        strbuf_addf(out, "\"fgpu.io/gpu-count\":\"%d\"", s->devices);
     }
-    json_write_object_end(w);
 }
 
-static void write_pod(struct strbuf *out, const struct workload *wl, const struct shape *s, int64_t amount)
+static void add_pod(struct strbuf *out, const struct shape *s, int64_t amount, size_t serial)
 {
     static const char *const teams[] = {"team-a", "team-b", "team-c"};
-    struct json_writer w;
-    char text[64];
-    json_writer_init(&w, out);
-    json_write_object_begin(&w);
-    json_write_key(&w, "metadata");
-    json_write_object_begin(&w);
-    snprintf(text, sizeof(text), "%s-%04zu", s->name, wl->life_n);
-    json_write_kv_cstr(&w, "name", text);
-    json_write_kv_cstr(&w, "namespace", teams[wl->life_n % ARRAY_LEN(teams)]);
-    json_write_key(&w, "labels");
-    json_write_object_begin(&w);
-    json_write_kv_cstr(&w, "app", s->name);
-    snprintf(text, sizeof(text), "%zu", wl->life_n);
-    json_write_kv_cstr(&w, SERIAL_LABEL, text);
-    json_write_object_end(&w);
+
+    strbuf_addf(out, "{\"metadata\":{\"name\":\"%s-%04zu\",\"namespace\":\"%s\"", s->name, serial,
+                teams[serial % ARRAY_LEN(teams)]);
+    strbuf_addf(out, ",\"labels\":{\"app\":\"%s\",\"" SERIAL_LABEL "\":\"%zu\"}", s->name, serial);
     if (s->form == FORM_FRACTION) {
-        json_write_key(&w, "annotations");
-        json_write_object_begin(&w);
-        snprintf(text, sizeof(text), "0.%03" PRId64, amount);
-        json_write_kv_cstr(&w, "fgpu.io/gpu-fraction", text);
-        json_write_object_end(&w);
+        strbuf_addf(out, ",\"annotations\":{\"fgpu.io/gpu-fraction\":\"0.%03" PRId64 "\"}", amount);
     }
-    json_write_object_end(&w);
-    json_write_key(&w, "spec");
-    json_write_object_begin(&w);
-    json_write_kv_cstr(&w, "schedulerName", wl->p->scheduler_name);
-    json_write_key(&w, "containers");
-    json_write_array_begin(&w);
-    json_write_object_begin(&w);
-    json_write_kv_cstr(&w, "name", "main");
-    json_write_kv_cstr(&w, "image", "example.com/demo");
-    json_write_key(&w, "resources");
-    json_write_object_begin(&w);
-    write_gpu_request(&w, s, amount);
-    json_write_object_end(&w);
-    json_write_object_end(&w);
-    json_write_array_end(&w);
-    json_write_object_end(&w);
-    json_write_object_end(&w);
+    strbuf_add_cstr(out, "},\"spec\":{\"schedulerName\":\"" PLAYER_SCHEDULER "\",\"containers\":[{\"name\":\"main\","
+                         "\"image\":\"example.com/demo\",\"resources\":{\"limits\":{");
+    add_limits(out, s, amount);
+    strbuf_add_cstr(out, "}}}]}}");
 }
 
 static void arrive(struct workload *w)
@@ -177,7 +145,7 @@ static void arrive(struct workload *w)
     uint64_t steps = (uint64_t)((s->to - s->from) / s->step) + 1;
     int64_t amount = s->from + s->step * (int64_t)rng_below(&w->rng, steps);
     strbuf_init(&out, 65536);
-    write_pod(&out, w, s, amount);
+    add_pod(&out, s, amount, w->life_n);
     int rc = apiserver_create(w->p->apiserver, APISERVER_PODS, out.p, &err);
     strbuf_fini(&out);
     if ((w->life_n & (w->life_n - 1)) == 0) {

@@ -318,10 +318,11 @@ static void bind__key_of_ours_came_to_a_pod_without_gpus__error_and_overwritten_
     struct asked *asked;
 
     bind_fixture_create(&(struct bind_fixture_pod){A_POD, .names_zero = true});
-    BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_FAIL, .status = 409, .delay_ms = 1000);
+    BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_FAIL, .status = 409, .delay_ms = 60000);
     asked = bind();
-    usleep(300 * 1000); /* by now it was read, and the Binding is on its way */
+    bind_fixture_await_delayed(); /* it was read, and the Binding is on its way */
     bind_fixture_patch("a", RESERVED_KEY);
+    apiserver_faults_clear(bind_fixture_api);
     bind_fixture_expect_error(asked, BIND_OUTCOME_REFUSED, "was changed");
     assert_int_equal(bind_fixture_binds(), 0);
     bind_fixture_expect_bound(bind());

@@ -5,9 +5,8 @@
 
 #include <pthread.h>
 #include <stdio.h>
-#include <unistd.h>
 
-#define SLOW_MS 1000 /* for requests that others are to meet in flight */
+#define HELD_MS 60000 /* for requests that others are to meet in flight: until the faults are cleared */
 #define MANY 300
 #define THREADS 4
 #define STOPPED 20
@@ -149,8 +148,9 @@ static void binds__same_pod_at_once__one_post_and_all_succeed(void **state)
     struct asked *asked[THREADS];
 
     create(0, 300);
-    BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_PASS, .delay_ms = SLOW_MS);
+    BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_PASS, .delay_ms = HELD_MS);
     race_all(THREADS, THREADS, 1, true, asked);
+    apiserver_faults_clear(bind_fixture_api);
     assert_int_equal(count_bound(asked, THREADS), THREADS);
     assert_int_equal(bind_fixture_posts(), 1);
     assert_int_equal(bind_fixture_binds(), 1);
@@ -162,8 +162,9 @@ static void binds__unknown_pod_at_once__one_get_one_post_and_all_succeed(void **
 
     bind_fixture_freeze();
     create(0, 300);
-    BIND_FIXTURE_FAULT("GET", "*/pods/p0", 1, .action = FAULT_PASS, .delay_ms = SLOW_MS);
+    BIND_FIXTURE_FAULT("GET", "*/pods/p0", 1, .action = FAULT_PASS, .delay_ms = HELD_MS);
     race_all(THREADS, THREADS, 1, true, asked);
+    apiserver_faults_clear(bind_fixture_api);
     assert_int_equal(count_bound(asked, THREADS), THREADS);
     assert_int_equal(bind_fixture_gets(), 1);
     assert_int_equal(bind_fixture_posts(), 1);
@@ -175,9 +176,10 @@ static void binds__same_pod_to_another_node__second_is_refused(void **state)
     struct asked *first;
 
     create(0, 300);
-    BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_PASS, .delay_ms = SLOW_MS);
+    BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_PASS, .delay_ms = HELD_MS);
     first = bind(0, "node-00");
     bind_fixture_expect_error(bind(0, "node-01"), BIND_OUTCOME_CONFLICT, "");
+    apiserver_faults_clear(bind_fixture_api);
     bind_fixture_expect_bound(first);
     assert_int_equal(bind_fixture_posts(), 1);
     bind_fixture_expect_pod("p0", "node-00", true);
@@ -204,7 +206,7 @@ static void binds__more_than_allowed_in_flight__are_turned_away(void **state)
 
     create(0, 300);
     create(1, 300);
-    BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_PASS, .delay_ms = 4 * SLOW_MS);
+    BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_PASS, .delay_ms = HELD_MS);
     first = bind(0, "node-00");
     bind_fixture_expect_error(bind(1, "node-00"), BIND_OUTCOME_OVERLOADED, "try again");
     apiserver_faults_clear(bind_fixture_api);
@@ -220,10 +222,12 @@ static void bind__version_read_while_a_pod_is_fetched__one_get_and_one_post(void
 
     bind_fixture_freeze();
     create(1, 300);
-    usleep(600 * 1000); /* /version is read again 2 s after the first try; the GET ends after that */
     apiserver_faults_clear(bind_fixture_api);
-    BIND_FIXTURE_FAULT("GET", "*/pods/p1", -1, .action = FAULT_PASS, .delay_ms = 1800);
+    BIND_FIXTURE_FAULT("GET", "*/pods/p1", -1, .action = FAULT_PASS, .delay_ms = HELD_MS);
     asked = bind(1, "node-00");
+    bind_fixture_await_delayed();
+    bind_fixture_await_versions(2);
+    apiserver_faults_clear(bind_fixture_api);
     bind_fixture_expect_bound(asked);
     assert_int_equal(bind_fixture_gets(), 1);
     assert_int_equal(bind_fixture_posts(), 1);

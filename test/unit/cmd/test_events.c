@@ -159,10 +159,14 @@ static void events__stopped_while_recording__late_ones_are_dropped(void **state)
 static void events__stopped_with_a_call_in_flight__ends_all_the_same(void **state)
 {
     const struct fault_rule slow = {.times = -1, .action = FAULT_PASS, .delay_ms = 60000};
+    struct apiserver_stats s;
 
     assert_int_equal(apiserver_fault_add(t.api, &slow, NULL), 0);
     record("n", "a");
-    usleep(10000); /* it is in flight now, most likely: either way the end must come */
+    do {
+        usleep(1000);
+        apiserver_stats(t.api, &s);
+    } while (s.requests == 0);
     events_stop(t.events, 1);
     assert_int_equal(outcomes(), 1);
     assert_int_equal(atomic_load(&t.outcomes[EVENT_GAVE_UP]), 1);

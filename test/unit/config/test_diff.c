@@ -13,18 +13,12 @@
 static void expect_diff(const char *before, const char *after, const char *want)
 {
     struct config *a = unit_config(before), *b = unit_config(after);
-    struct config_diff d;
     struct strbuf got;
 
-    config_diff(a, b, &d);
     strbuf_init(&got, 1 << 16);
-    for (size_t i = 0; i < d.n; i++) {
-        strbuf_addf(&got, "%s%.*s: %.*s -> %.*s (%s)", i > 0 ? "; " : "", STR_ARG(d.changes[i].key),
-                    STR_ARG(d.changes[i].before), STR_ARG(d.changes[i].after), config_reload_text(d.changes[i].reload));
-    }
+    unit_diff_text(a, b, true, &got);
     expect_text(strbuf_view(&got), want, after);
     strbuf_fini(&got);
-    config_diff_fini(&d);
     config_free(a);
     config_free(b);
 }

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAD "apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n"
-
 static void defaults__built_in__the_documented_values(void **state)
 {
     struct config *c = config_defaults();
@@ -169,9 +167,7 @@ static void parse__hash__follows_the_bytes(void **state)
  * line 3. */
 static void parse__one_mistake__exact_report(void **state)
 {
-    static const struct {
-        const char *name, *text, *want;
-    } rows[] = {
+    static const struct mistake rows[] = {
         {"unknown key with a near one", "packing:\n  candidtes: 100\n",
          "f.yaml:4:3: unknown key 'candidtes' in packing; did you mean 'candidates'?\n"
          "    candidtes: 100\n    ^\n"},
@@ -425,24 +421,8 @@ static void parse__one_mistake__exact_report(void **state)
          "f.yaml:3:23: tags are not accepted; remove the '!...' before the value\n"
          "  packing: {candidates: !!int 5}\n                        ^\n"},
     };
-    struct strbuf text, report;
 
-    strbuf_init(&text, 1 << 20);
-    strbuf_init(&report, 1 << 20);
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct config *c = NULL;
-        struct err err = {0};
-        strbuf_reset(&text);
-        strbuf_reset(&report);
-        strbuf_addf(&text, HEAD "%s", rows[i].text);
-        int rc = config_parse(STR("f.yaml"), strbuf_view(&text), &unit_names, &c, &report, &err);
-        assert_null(c);
-        expect_text(strbuf_view(&report), rows[i].want, rows[i].name);
-        assert_int_equal(rc, -ERR_INVALID);
-        assert_memory_equal(err.msg, rows[i].want, 11);
-    }
-    strbuf_fini(&text);
-    strbuf_fini(&report);
+    expect_reports(rows, ARRAY_LEN(rows));
 }
 
 static void parse__head__mandatory_and_exclusive(void **state)
@@ -469,7 +449,7 @@ static void parse__head__mandatory_and_exclusive(void **state)
          "'FgpuConfiguration'\n"
          "  kind: KubeSchedulerConfiguration\n        ^\n"},
         {"not a mapping", "- a\n", "f.yaml:1:1: expected keys below it, found a list\n  - a\n  ^\n"},
-        {"two documents", HEAD "---\n" HEAD,
+        {"two documents", UNIT_HEAD "---\n" UNIT_HEAD,
          "f.yaml:3:1: a second document starts here; the file must hold only one\n  ---\n  ^\n"},
     };
     struct strbuf report;
@@ -493,15 +473,15 @@ static void parse__many_mistakes__all_at_once_in_file_order(void **state)
 
     strbuf_init(&report, 1 << 20);
     int rc = config_parse(STR("f.yaml"),
-                          STR(HEAD "sizes:\n"
-                                   "  small: {milli: 0, memory: 4GB}\n"
-                                   "packing:\n"
-                                   "  candidates: x\n"
-                                   "  candidates: 5\n"
-                                   "  colour: red\n"
-                                   "logging: &log\n"
-                                   "  format: *log\n"
-                                   "  verbosity: 11\n"),
+                          STR(UNIT_HEAD "sizes:\n"
+                                        "  small: {milli: 0, memory: 4GB}\n"
+                                        "packing:\n"
+                                        "  candidates: x\n"
+                                        "  candidates: 5\n"
+                                        "  colour: red\n"
+                                        "logging: &log\n"
+                                        "  format: *log\n"
+                                        "  verbosity: 11\n"),
                           &unit_names, &c, &report, &err);
     assert_int_equal(rc, -ERR_INVALID);
     expect_text(strbuf_view(&report),
@@ -575,7 +555,7 @@ static void parse__more_than_the_cap__counted(void **state)
 
     strbuf_init(&text, 1 << 20);
     strbuf_init(&report, 1 << 20);
-    strbuf_add_cstr(&text, HEAD);
+    strbuf_add_cstr(&text, UNIT_HEAD);
     for (int i = 0; i < 60; i++) {
         strbuf_addf(&text, "key%d: 1\n", i);
     }
@@ -621,7 +601,7 @@ static void parse__list_lengths__up_to_the_cap(void **state)
     c = NULL;
 
     strbuf_reset(&text);
-    strbuf_add_cstr(&text, HEAD "resources:\n  count:\n");
+    strbuf_add_cstr(&text, UNIT_HEAD "resources:\n  count:\n");
     for (int i = 0; i < 33; i++) {
         strbuf_addf(&text, "  - a.b/c%d\n", i);
     }

@@ -6,31 +6,6 @@
 
 #include <string.h>
 
-#define HEAD "apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n"
-
-struct mistake {
-    const char *name, *text, *want; /* the text begins on line 3 */
-};
-
-static void expect_reports(const struct mistake *rows, size_t n)
-{
-    struct strbuf text, report;
-
-    strbuf_init(&text, 1 << 20);
-    strbuf_init(&report, 1 << 20);
-    for (size_t i = 0; i < n; i++) {
-        struct config *c = NULL;
-
-        strbuf_reset(&text);
-        strbuf_reset(&report);
-        strbuf_addf(&text, HEAD "%s", rows[i].text);
-        assert_int_equal(config_parse(STR("f.yaml"), strbuf_view(&text), &unit_names, &c, &report, NULL), -ERR_INVALID);
-        expect_text(strbuf_view(&report), rows[i].want, rows[i].name);
-    }
-    strbuf_fini(&text);
-    strbuf_fini(&report);
-}
-
 /* ---- resources ---- */
 
 static void compute__kubelet_picks__nothing_to_span(void **state)

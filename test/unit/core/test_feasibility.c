@@ -42,45 +42,49 @@ static void check_against_oracle(int k, const struct random_case *c, const struc
     }
 }
 
-static void place__random_cases__equals_oracle(void **state)
+static void check_many_against_oracle(uint64_t seed, int cases, void (*draw)(struct rng *r, struct random_case *c))
 {
     static struct random_case c;
     struct rng r;
     size_t n = strategy_count();
 
-    rng_init(&r, SEED);
-    for (int k = 0; k < CASES; k++) {
-        random_case_draw(&r, 4, 8, &c);
+    rng_init(&r, seed);
+    for (int k = 0; k < cases; k++) {
+        draw(&r, &c);
         check_against_oracle(k, &c, strategies[(size_t)k % n]);
     }
+}
+
+static void draw_any(struct rng *r, struct random_case *c)
+{
+    random_case_draw(r, 4, 8, c);
+}
+
+static void place__random_cases__equals_oracle(void **state)
+{
+    check_many_against_oracle(SEED, CASES, draw_any);
+}
+
+static void draw_cut(struct rng *r, struct random_case *c)
+{
+    random_case_draw(r, 4, 6, c);
+    random_case_cut(r, c);
 }
 
 static void place__gpus_cut_into_instances__equals_oracle(void **state)
 {
-    static struct random_case c;
-    struct rng r;
-    size_t n = strategy_count();
-
-    rng_init(&r, SEED + 5);
-    for (int k = 0; k < CASES / 2; k++) {
-        random_case_draw(&r, 4, 6, &c);
-        random_case_cut(&r, &c);
-        check_against_oracle(k, &c, strategies[(size_t)k % n]);
-    }
+    check_many_against_oracle(SEED + 5, CASES / 2, draw_cut);
 }
 
 /* More containers than a search without pruning could bear: twins, sidecars, many phases. */
+static void draw_many_containers(struct rng *r, struct random_case *c)
+{
+    random_case_draw(r, RANDOM_GPU_REQUESTS_MAX, 4, c);
+}
+
 static void place__many_containers__equals_oracle(void **state)
 {
-    static struct random_case c;
-    struct rng r;
-    size_t n = strategy_count();
-
-    rng_init(&r, SEED + 1);
-    for (int k = 0; k < CASES / 4; k++) {
-        random_case_draw(&r, RANDOM_GPU_REQUESTS_MAX, 4, &c);
-        check_against_oracle(k, &c, strategies[(size_t)k % n]);
-    }
+    check_many_against_oracle(SEED + 1, CASES / 4, draw_many_containers);
 }
 
 /* Devices filled to the last milli by containers cut to measure, one of them at times a little too
@@ -120,15 +124,7 @@ static void draw_tight(struct rng *r, struct random_case *c)
 
 static void place__tight_sums__equals_oracle(void **state)
 {
-    static struct random_case c;
-    struct rng r;
-    size_t n = strategy_count();
-
-    rng_init(&r, SEED + 4);
-    for (int k = 0; k < CASES / 4; k++) {
-        draw_tight(&r, &c);
-        check_against_oracle(k, &c, strategies[(size_t)k % n]);
-    }
+    check_many_against_oracle(SEED + 4, CASES / 4, draw_tight);
 }
 
 static void charge__random_placements__equals_sums(void **state)

@@ -475,14 +475,10 @@ static void isolation__works_both_ways(void **state)
 {
     uint64_t app = label_pair_hash(STR("app"), STR("train"));
     struct demand plain = SHARE_OF(300), shy = SHARE_OF(300);
-    struct ledger_op train = {.kind = LEDGER_POD_OBSERVED,
-                              .pod = {.uid = STR("t"),
-                                      .namespace_ = STR("default"),
-                                      .name = STR("t"),
-                                      .demand = &plain,
-                                      .label_hashes = &app,
-                                      .label_n = 1}};
+    struct ledger_op train = fixture_observation("t", &plain, NULL, NULL);
 
+    train.pod.label_hashes = &app;
+    train.pod.label_n = 1;
     shy.isolate = &app;
     shy.isolate_n = 1;
     fixture_node(&fx, "one", 1, 80 * GIB);

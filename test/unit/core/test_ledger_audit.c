@@ -25,19 +25,6 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct ledger_op observed(const char *uid, const struct demand *d, const char *node,
-                                 const struct assignment *record)
-{
-    return (struct ledger_op){.kind = LEDGER_POD_OBSERVED,
-                              .at_ms = 9000,
-                              .pod = {.uid = str_of(uid),
-                                      .namespace_ = STR("default"),
-                                      .name = str_of(uid),
-                                      .node_name = str_of(node),
-                                      .demand = d,
-                                      .assignment = record}};
-}
-
 static enum ledger_drift drift_of(const struct ledger_op *op)
 {
     uint64_t before = ledger_generation(fx.l);
@@ -64,7 +51,7 @@ static void finds_and_repairs(const struct ledger_op *op, enum ledger_drift want
 static void pod__unknown_to_the_ledger__missing(void **state)
 {
     struct demand d = SHARE_OF(300);
-    struct ledger_op op = observed("a", &d, "n1", NULL);
+    struct ledger_op op = fixture_observation("a", &d, "n1", NULL);
 
     finds_and_repairs(&op, DRIFT_POD_MISSING);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
@@ -73,7 +60,7 @@ static void pod__unknown_to_the_ledger__missing(void **state)
 static void pod__without_gpus__is_nothing_to_miss(void **state)
 {
     const struct demand nothing = {.dialect = ""};
-    struct ledger_op op = observed("a", &nothing, "n1", NULL);
+    struct ledger_op op = fixture_observation("a", &nothing, "n1", NULL);
 
     assert_int_equal(drift_of(&op), DRIFT_NONE);
     assert_int_equal(touched, 0);
@@ -93,7 +80,7 @@ static void pod__deleted__gone(void **state)
 static void pod__bound_to_another_node__moves(void **state)
 {
     struct demand d = SHARE_OF(300);
-    struct ledger_op op = observed("a", &d, "n2", NULL);
+    struct ledger_op op = fixture_observation("a", &d, "n2", NULL);
 
     fixture_pod(&fx, "a", &d, "n1", NULL);
     finds_and_repairs(&op, DRIFT_POD_NODE);
@@ -104,7 +91,7 @@ static void pod__bound_to_another_node__moves(void **state)
 static void pod__binding_not_seen__state(void **state)
 {
     struct demand d = SHARE_OF(300);
-    struct ledger_op op = observed("a", &d, "n1", NULL);
+    struct ledger_op op = fixture_observation("a", &d, "n1", NULL);
 
     fixture_pod(&fx, "a", &d, NULL, NULL);
     finds_and_repairs(&op, DRIFT_POD_STATE);
@@ -115,7 +102,7 @@ static void pod__confirmed_but_its_event_lost__state(void **state)
 {
     struct demand d = SHARE_OF(300);
     struct assignment record;
-    struct ledger_op op = observed("a", &d, "n1", &record);
+    struct ledger_op op = fixture_observation("a", &d, "n1", &record);
 
     fixture_pod(&fx, "a", &d, NULL, NULL);
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
@@ -131,7 +118,7 @@ static void pod__no_longer_bound__charge_is_given_back(void **state)
     struct demand d = SHARE_OF(300);
 
     for (size_t i = 0; i < 3; i++) {
-        struct ledger_op unbound = observed("a", &d, NULL, NULL);
+        struct ledger_op unbound = fixture_observation("a", &d, NULL, NULL);
 
         fixture_pod(&fx, "a", &d, NULL, NULL);
         if (states[i] == LEDGER_FOREIGN) {
@@ -159,7 +146,7 @@ static void pod__annotations_ceased_to_count_since_the_run_began__is_not_missing
 {
     struct ledger_op begin = {.kind = LEDGER_PODS_BEGIN, .list = {.reread = true}};
     struct demand d = ANNOTATED_SHARE_OF(300);
-    struct ledger_op op = observed("a", &d, "n1", NULL);
+    struct ledger_op op = fixture_observation("a", &d, "n1", NULL);
 
     assert_int_equal(ledger_apply(fx.l, &begin, NULL), 0);
     ledger_free(scratch);
@@ -172,7 +159,8 @@ static void pod__annotations_ceased_to_count_since_the_run_began__is_not_missing
 static void pod__in_mid_bind__is_never_drift(void **state)
 {
     struct demand d = SHARE_OF(300);
-    struct ledger_op unbound = observed("a", &d, NULL, NULL), bound = observed("a", &d, "n2", NULL),
+    struct ledger_op unbound = fixture_observation("a", &d, NULL, NULL),
+                     bound = fixture_observation("a", &d, "n2", NULL),
                      gone = {.kind = LEDGER_POD_GONE, .name = STR("a")};
 
     fixture_pod(&fx, "a", &d, NULL, NULL);
@@ -186,7 +174,7 @@ static void pod__record_appeared__state_and_devices(void **state)
 {
     struct demand d = SHARE_OF(300);
     struct assignment record = RECORD_OF("x", "GPU-n1-1", 1, 300, 24 * GIB);
-    struct ledger_op op = observed("a", &d, "n1", &record);
+    struct ledger_op op = fixture_observation("a", &d, "n1", &record);
 
     fixture_pod(&fx, "a", &d, "n1", NULL);
     finds_and_repairs(&op, DRIFT_POD_STATE);
@@ -199,7 +187,7 @@ static void pod__record_edited_unseen__assignment_and_known_devices_stay(void **
     struct demand d = SHARE_OF(300);
     struct assignment record = RECORD_OF("x", "GPU-n1-1", 1, 300, 24 * GIB);
     struct assignment forged = RECORD_OF("x", "GPU-n1-0", 0, 300, 24 * GIB);
-    struct ledger_op op = observed("a", &d, "n1", &forged);
+    struct ledger_op op = fixture_observation("a", &d, "n1", &forged);
 
     fixture_pod(&fx, "a", &d, "n1", &record);
     finds_and_repairs(&op, DRIFT_POD_ASSIGNMENT);
@@ -211,7 +199,8 @@ static void pod__request_raised_unseen__demand_and_larger_charge(void **state)
 {
     struct demand small = ANNOTATED_SHARE_OF(300), large = ANNOTATED_SHARE_OF(500), tiny = ANNOTATED_SHARE_OF(100);
     struct assignment record = RECORD_OF("x", "GPU-n1-0", 0, 300, 24 * GIB);
-    struct ledger_op raised = observed("a", &large, "n1", &record), lowered = observed("a", &tiny, "n1", &record);
+    struct ledger_op raised = fixture_observation("a", &large, "n1", &record),
+                     lowered = fixture_observation("a", &tiny, "n1", &record);
 
     fixture_pod(&fx, "a", &small, "n1", &record);
     finds_and_repairs(&raised, DRIFT_POD_DEMAND);
@@ -225,7 +214,7 @@ static void pod__asks_for_nothing_any_more__demand(void **state)
 {
     struct demand d = ANNOTATED_SHARE_OF(300);
     const struct demand nothing = {.dialect = ""};
-    struct ledger_op op = observed("a", &nothing, NULL, NULL);
+    struct ledger_op op = fixture_observation("a", &nothing, NULL, NULL);
 
     fixture_pod(&fx, "a", &d, NULL, NULL);
     finds_and_repairs(&op, DRIFT_POD_DEMAND);
@@ -235,7 +224,7 @@ static void pod__marks_changed__details(void **state)
 {
     static const uint64_t labels[] = {7, 8};
     struct demand d = SHARE_OF(300);
-    struct ledger_op op = observed("a", &d, "n1", NULL);
+    struct ledger_op op = fixture_observation("a", &d, "n1", NULL);
 
     fixture_pod(&fx, "a", &d, "n1", NULL);
     assert_int_equal(drift_of(&op), DRIFT_NONE);
@@ -275,9 +264,7 @@ static struct ledger_op described(const char *name)
                                      .numa = -1,
                                      .healthy = true};
     }
-    return (struct ledger_op){
-        .kind = LEDGER_NODE_DESCRIBED,
-        .node = {.name = str_of(name), .uid = str_of(name), .schedulable = true, .inventory = &inventory}};
+    return fixture_description(name, &inventory);
 }
 
 static void node__unknown_or_known_through_pods_only__missing(void **state)
@@ -351,7 +338,7 @@ static void node__lost_device_named_again__no_drift_in_either_order(void **state
     static const bool holder_leaves_first[] = {false, true};
     struct demand d = SHARE_OF(300);
     struct assignment record = RECORD_OF("x", "GPU-n1-1", 1, 300, 24 * GIB);
-    struct ledger_op op = described("n1"), later = observed("b", &d, "n1", &record);
+    struct ledger_op op = described("n1"), later = fixture_observation("b", &d, "n1", &record);
 
     for (size_t i = 0; i < 2; i++) {
         inventory.device_n = 2;
@@ -390,7 +377,7 @@ static void node__other_facts_differ__details(void **state)
 static void touched__every_op_about_the_pod__moves_it(void **state)
 {
     struct demand d = SHARE_OF(300);
-    struct ledger_op op = observed("a", &d, NULL, NULL);
+    struct ledger_op op = fixture_observation("a", &d, NULL, NULL);
 
     fixture_pod(&fx, "a", &d, NULL, NULL);
     (void)drift_of(&op);

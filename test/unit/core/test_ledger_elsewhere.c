@@ -9,10 +9,7 @@
 
 static void slices(const char *node, const char *note)
 {
-    const struct ledger_op op = {.kind = LEDGER_SLICES, .slices = {str_of(node), note}};
-
-    assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
-    assert_null(ledger_check(fx.l));
+    fixture_apply(&fx, &(struct ledger_op){.kind = LEDGER_SLICES, .slices = {str_of(node), note}});
 }
 
 static void describe(const char *node, bool elsewhere)
@@ -20,15 +17,10 @@ static void describe(const char *node, bool elsewhere)
     const struct device gpu = {.uuid = STR("GPU-0"), .mem_mib = 16384, .slot_n = 16, .numa = -1, .healthy = true};
     const struct inventory inventory = {
         .source = INVENTORY_ANNOTATION, .devices = &gpu, .device_n = 1, .plugin_managed_n = 1, .elsewhere = elsewhere};
-    const struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED,
-                                 .node = {.name = str_of(node),
-                                          .uid = str_of(node),
-                                          .schedulable = true,
-                                          .inventory = &inventory,
-                                          .note = elsewhere ? "of another system" : NULL}};
+    struct ledger_op op = fixture_description(node, &inventory);
 
-    assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
-    assert_null(ledger_check(fx.l));
+    op.node.note = elsewhere ? "of another system" : NULL;
+    fixture_apply(&fx, &op);
 }
 
 static enum verdict place(const char *node, const struct demand *d)

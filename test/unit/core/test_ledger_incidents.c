@@ -51,17 +51,11 @@ static void seen_bound(const char *uid, const char *id, int gpu, int32_t milli, 
     struct demand d = SHARE_OF(milli);
     struct assignment as =
         RECORD_OF(id, gpu == 0 ? "GPU-n1-0" : "GPU-n1-1", gpu, milli, (int64_t)milli * 80 * GIB / 1000);
-    const struct ledger_op op = {.kind = LEDGER_POD_OBSERVED,
-                                 .at_ms = 7000,
-                                 .deciding = deciding,
-                                 .pod = {.uid = str_of(uid),
-                                         .namespace_ = STR("default"),
-                                         .name = str_of(uid),
-                                         .node_name = STR("n1"),
-                                         .created_ms = created_ms,
-                                         .demand = &d,
-                                         .assignment = &as}};
+    struct ledger_op op = fixture_observation(uid, &d, "n1", &as);
 
+    op.at_ms = 7000;
+    op.deciding = deciding;
+    op.pod.created_ms = created_ms;
     assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
 }
 
@@ -143,28 +137,12 @@ static void seen_with_unverified_record(const char *uid, int gpu, int32_t milli)
 {
     struct demand d = SHARE_OF(milli);
     struct assignment as = RECORD_OF(uid, gpu == 0 ? "GPU-n1-0" : "GPU-n1-1", gpu, milli, GIB);
-    const struct ledger_op op = {.kind = LEDGER_POD_OBSERVED,
-                                 .at_ms = 7000,
-                                 .pod = {.uid = str_of(uid),
-                                         .namespace_ = STR("default"),
-                                         .name = str_of(uid),
-                                         .node_name = STR("n1"),
-                                         .demand = &d,
-                                         .assignment = &as,
-                                         .record_trust = RECORD_PROVISIONAL,
-                                         .proof = str_of(uid)}};
+    struct ledger_op op = fixture_observation(uid, &d, "n1", &as);
 
+    op.at_ms = 7000;
+    op.pod.record_trust = RECORD_PROVISIONAL;
+    op.pod.proof = str_of(uid);
     assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
-}
-
-static void judge(const char *uid, bool valid)
-{
-    const struct ledger_op op = {.kind = LEDGER_RECORD_JUDGED,
-                                 .at_ms = 8000,
-                                 .judged = {.uid = str_of(uid), .proof = str_of(uid), .valid = valid}};
-
-    assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
-    assert_null(ledger_check(fx.l));
 }
 
 /* An incident names a pod to be deleted: anybody's text must not. */
@@ -173,12 +151,12 @@ static void record_that_nobody_has_verified__no_incident_until_it_is(void **stat
     seen_bound("a", "a", 0, 700, 0, false);
     seen_with_unverified_record("forged", 0, 700);
     assert_int_equal(status() + news(), 0);
-    judge("forged", false);
+    fixture_judge(&fx, "forged", "forged", false);
     assert_int_equal(status() + news(), 0);
     fixture_name_op(&fx, LEDGER_POD_GONE, "forged");
     seen_with_unverified_record("late", 0, 700);
     assert_int_equal(status() + news(), 0);
-    judge("late", true);
+    fixture_judge(&fx, "late", "late", true);
     assert_int_equal(status(), 1);
     assert_int_equal(news(), 1);
     assert_int_equal(list->pod_n, 2);

@@ -21,17 +21,10 @@ static void signed_on(const char *uid, const char *uuid, int32_t index)
 {
     struct demand d = SHARE_OF(300);
     struct assignment record = RECORD_OF(uid, uuid, index, 300, 24 * GIB);
-    struct ledger_op op = {.kind = LEDGER_POD_OBSERVED,
-                           .pod = {.uid = str_of(uid),
-                                   .namespace_ = STR("default"),
-                                   .name = str_of(uid),
-                                   .node_name = STR("n"),
-                                   .demand = &d,
-                                   .assignment = &record,
-                                   .record_trust = RECORD_VERIFIED}};
+    struct ledger_op op = fixture_observation(uid, &d, "n", &record);
 
-    assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
-    assert_null(ledger_check(fx.l));
+    op.pod.record_trust = RECORD_VERIFIED;
+    fixture_apply(&fx, &op);
 }
 
 /* The reservation is of GPU-n-0 at index 0. Without UUIDs its index is what joins it to the node. A record that knows
@@ -95,11 +88,9 @@ static void describe(const char *uuid, int32_t index, int64_t mem_mib)
     struct device device = {
         .uuid = str_of(uuid), .index = index, .model = STR("A100"), .mem_mib = mem_mib, .slot_n = 16, .healthy = true};
     struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = &device, .device_n = 1};
-    struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED,
-                           .node = {.name = STR("n"), .uid = STR("n"), .schedulable = true, .inventory = &inventory}};
+    struct ledger_op op = fixture_description("n", &inventory);
 
-    assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
-    assert_null(ledger_check(fx.l));
+    fixture_apply(&fx, &op);
 }
 
 /* Its GPU got another index, and then the UUIDs went: the reservation counts wherever it may be, and no record of

@@ -50,9 +50,7 @@ static void node(const char *name, const struct spec *s)
                      .annotations = {&annotation, s->gpu_n > 0},
                      .labels = {&s->label, s->label.key.n > 0},
                      .allocatable = {s->resources, s->resources[1].key.n > 0 ? 2 : s->resources[0].key.n > 0}};
-    struct ledger_op op = {
-        .kind = LEDGER_NODE_DESCRIBED,
-        .node = {.name = str_of(name), .uid = str_of(name), .schedulable = true, .inventory = &inventory}};
+    struct ledger_op op = fixture_description(name, &inventory);
     size_t at = (size_t)snprintf(text, sizeof(text), "{\"v\":1,\"gpus\":[");
 
     for (int i = 0; i < s->gpu_n; i++) {
@@ -63,8 +61,7 @@ static void node(const char *name, const struct spec *s)
     annotation.value = str_of(text);
     arena_init(&a, 1 << 20);
     assert_true(dialect_inventory(policy_defaults(), &n, &a, &inventory, &op.node.note));
-    assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
-    assert_null(ledger_check(fx.l));
+    fixture_apply(&fx, &op);
     arena_fini(&a);
 }
 

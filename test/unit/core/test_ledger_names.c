@@ -18,9 +18,7 @@ static void describe(const char *name, unsigned first, unsigned device_n)
     struct device devices[DEVICES_PER_NODE_MAX];
     char uuids[DEVICES_PER_NODE_MAX][24], models[DEVICES_PER_NODE_MAX][24];
     const struct inventory inv = {.source = INVENTORY_ANNOTATION, .devices = devices, .device_n = device_n};
-    const struct ledger_op op = {
-        .kind = LEDGER_NODE_DESCRIBED,
-        .node = {.name = str_of(name), .uid = str_of(name), .schedulable = true, .inventory = &inv}};
+    const struct ledger_op op = fixture_description(name, &inv);
 
     for (unsigned i = 0; i < device_n; i++) {
         snprintf(uuids[i], sizeof(uuids[i]), "GPU-%u", first + i);
@@ -193,31 +191,31 @@ static void more_models_than_there_is_room_for__said_and_over_when_they_go(void 
 }
 
 /* Whoever creates pods may write any name of a node into them. */
-static void pods_without_gpus_on_nodes_that_do_not_exist__real_nodes_find_room(void **state)
+static void real_node_finds_room_among_made_up_ones(const struct demand *d)
 {
-    const struct demand nothing = {.dialect = ""};
     char name[32];
 
     for (unsigned i = 0; i < LEDGER_NODES_MAX; i++) {
         snprintf(name, sizeof(name), "made-up-%06u", i);
-        assert_int_equal(fixture_pod(&fx, name, &nothing, name, NULL), 0);
+        assert_int_equal(fixture_pod(&fx, name, d, name, NULL), 0);
     }
     describe("real", 0, 2); /* it asserts success */
     assert_int_equal(fixture_state(&fx, "real")->device_n, 2);
-    assert_int_equal(fixture_pod(&fx, "pod", &nothing, "real", NULL), 0);
+    assert_int_equal(fixture_pod(&fx, "pod", d, "real", NULL), 0);
+}
+
+static void pods_without_gpus_on_nodes_that_do_not_exist__real_nodes_find_room(void **state)
+{
+    const struct demand nothing = {.dialect = ""};
+
+    real_node_finds_room_among_made_up_ones(&nothing);
 }
 
 static void pods_with_gpus_on_nodes_that_do_not_exist__real_nodes_find_room(void **state)
 {
     const struct demand d = SHARE_OF(100);
-    char name[32];
 
-    for (unsigned i = 0; i < LEDGER_NODES_MAX; i++) {
-        snprintf(name, sizeof(name), "made-up-%06u", i);
-        assert_int_equal(fixture_pod(&fx, name, &d, name, NULL), 0);
-    }
-    describe("real", 0, 2);
-    assert_int_equal(fixture_state(&fx, "real")->device_n, 2);
+    real_node_finds_room_among_made_up_ones(&d);
 }
 
 #define TEST(f) EMPTY_LEDGER_TEST(f)

@@ -244,29 +244,26 @@ static void watch_over(struct simulation *s)
     }
 }
 
+/* A node with one GPU, and what else `inv` says. */
+static void describe(const char *name, struct inventory inv)
+{
+    const struct device d = {.uuid = str_of(name), .mem_mib = 80 * GIB, .slot_n = 16, .healthy = true};
+    const struct ledger_op op = fixture_description(name, &inv);
+
+    inv.source = INVENTORY_ANNOTATION;
+    inv.devices = &d;
+    inv.device_n = 1;
+    fixture_apply(&fx, &op);
+}
+
 static void describe_with_factors(int32_t milli, int32_t mem_milli)
 {
-    const struct device d = {.uuid = STR("GPU-f"), .mem_mib = 80 * GIB, .slot_n = 16, .healthy = true};
-    const struct inventory inv = {.source = INVENTORY_ANNOTATION,
-                                  .devices = &d,
-                                  .device_n = 1,
-                                  .overcommit_milli = milli,
-                                  .overcommit_mem_milli = mem_milli};
-    const struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED,
-                                 .node = {.name = STR("f"), .uid = STR("f"), .schedulable = true, .inventory = &inv}};
-
-    assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
+    describe("f", (struct inventory){.overcommit_milli = milli, .overcommit_mem_milli = mem_milli});
 }
 
 static void describe_memory_only(const char *name, enum memory_only_mode mode)
 {
-    const struct device d = {.uuid = str_of(name), .mem_mib = 80 * GIB, .slot_n = 16, .healthy = true};
-    const struct inventory inv = {.source = INVENTORY_ANNOTATION, .devices = &d, .device_n = 1, .memory_only = mode};
-    const struct ledger_op op = {
-        .kind = LEDGER_NODE_DESCRIBED,
-        .node = {.name = str_of(name), .uid = str_of(name), .schedulable = true, .inventory = &inv}};
-
-    assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
+    describe(name, (struct inventory){.memory_only = mode});
 }
 
 /* GPU requests for memory alone: what they take of the compute is what the node says, now; but what an editable one was

@@ -28,7 +28,7 @@ static void random__faulty_watches_and_bindings__invariants_hold_and_quiet_state
         bound += s->bound_n;
         simulation_free(s);
     }
-    /* The worlds are not idle: on average that many Bindings each. */
+    /* The clusters are not idle: on average that many Bindings each. */
     assert_true(reserved > 10 * SEEDS);
     assert_true(bound > 7 * SEEDS);
 }

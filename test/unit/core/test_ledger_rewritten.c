@@ -7,42 +7,29 @@
 
 static const struct demand nothing = {.dialect = ""};
 
-static struct ledger_pod_fact fact(const char *uid, const struct demand *d, const struct assignment *record,
-                                   enum record_trust trust, const char *proof)
+static struct ledger_op observation(const char *uid, const struct demand *d, const struct assignment *record,
+                                    enum record_trust trust, const char *proof)
 {
-    return (struct ledger_pod_fact){.uid = str_of(uid),
-                                    .namespace_ = STR("default"),
-                                    .name = str_of(uid),
-                                    .node_name = STR("n1"),
-                                    .demand = d,
-                                    .assignment = record,
-                                    .record_trust = trust,
-                                    .proof = str_of(proof)};
-}
+    struct ledger_op op = fixture_observation(uid, d, "n1", record);
 
-static void apply(const struct ledger_op *op)
-{
-    assert_int_equal(ledger_apply(fx.l, op, NULL), 0);
-    assert_null(ledger_check(fx.l));
+    op.pod.record_trust = trust;
+    op.pod.proof = str_of(proof);
+    return op;
 }
 
 static void observe(const char *uid, const struct demand *d, const struct assignment *record, enum record_trust trust,
                     const char *proof)
 {
-    apply(&(struct ledger_op){.kind = LEDGER_POD_OBSERVED, .pod = fact(uid, d, record, trust, proof)});
-}
+    const struct ledger_op op = observation(uid, d, record, trust, proof);
 
-static void judge(const char *uid, const char *proof, bool valid)
-{
-    apply(&(struct ledger_op){.kind = LEDGER_RECORD_JUDGED,
-                              .judged = {.uid = str_of(uid), .proof = str_of(proof), .valid = valid}});
+    fixture_apply(&fx, &op);
 }
 
 static bool must_verify(const char *uid, const struct demand *d, const struct assignment *record, const char *proof)
 {
-    const struct ledger_pod_fact f = fact(uid, d, record, RECORD_PROVISIONAL, proof);
+    const struct ledger_op op = observation(uid, d, record, RECORD_PROVISIONAL, proof);
 
-    return ledger_must_verify(fx.l, &f);
+    return ledger_must_verify(fx.l, &op.pod);
 }
 
 static const char *conflict_of(const char *uid)
@@ -85,14 +72,14 @@ static void record_edited_after_one_was_refused__charges_nothing_more_and_closes
     observe("b", &of_b, &good, RECORD_VERIFIED, "");
     observe("a", &d, &forged, RECORD_PROVISIONAL, "first");
     assert_int_equal(overcommits_told(), 1); /* believed once, for a moment */
-    judge("a", "first", false);
+    fixture_judge(&fx, "a", "first", false);
     assert_int_equal(overcommits_told(), 1);
     expect_closed_for_nobody(900, 100);
     for (int i = 0; i < EDITS; i++) {
         snprintf(proof, sizeof(proof), "p%d", i);
         observe("a", &d, &forged, RECORD_PROVISIONAL, proof);
         expect_closed_for_nobody(900, 100);
-        judge("a", proof, false);
+        fixture_judge(&fx, "a", proof, false);
         observe("a", &d, NULL, RECORD_UNSIGNED, ""); /* taken off and put on again */
         expect_closed_for_nobody(900, 100);
     }
@@ -109,7 +96,7 @@ static void record_that_holds_comes_after_one_that_was_refused__granted_and_room
     uint64_t capacity;
 
     observe("a", &d, &forged, RECORD_PROVISIONAL, "forged");
-    judge("a", "forged", false);
+    fixture_judge(&fx, "a", "forged", false);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
     capacity = ledger_capacity_generation(fx.l);
     assert_true(must_verify("a", &d, &good, "good"));
@@ -138,7 +125,7 @@ static void own_record_is_spoilt_and_put_back__conflict_ends_and_edits_change_no
     assert_int_equal(ledger_assignment(fx.l, STR("a"), &a, &own, NULL), 0);
     assert_int_equal(fixture_name_op(&fx, LEDGER_CONFIRM, "a"), 0);
     observe("a", &d, &own, RECORD_PROVISIONAL, "another signature");
-    judge("a", "another signature", false);
+    fixture_judge(&fx, "a", "another signature", false);
     observe("a", &d, &forged, RECORD_PROVISIONAL, "forged");
     assert_string_equal(conflict_of("a"), "the signature of its record is not valid");
     assert_true(must_verify("a", &d, &own, "own"));
@@ -154,16 +141,16 @@ static void which_records_are_verified_before_they_count__all_but_the_first_of_a
     struct demand asks = SHARE_OF(300), text = ANNOTATED_SHARE_OF(300);
     struct assignment record = RECORD_OF("a", "GPU-n1-1", 1, 300, GIB);
 
-    apply(&(struct ledger_op){.kind = LEDGER_PODS_BEGIN, .list = {.reread = true}});
+    fixture_apply(&fx, &(struct ledger_op){.kind = LEDGER_PODS_BEGIN, .list = {.reread = true}});
     assert_false(must_verify("text", &text, &record, "p")); /* as in a first list: it asks */
-    apply(&(struct ledger_op){.kind = LEDGER_PODS_END});
+    fixture_apply(&fx, &(struct ledger_op){.kind = LEDGER_PODS_END});
     assert_true(must_verify("text", &text, &record, "p"));
     assert_true(must_verify("none", &nothing, &record, "p"));
     assert_false(must_verify("asks", &asks, &record, "p"));
     observe("asks", &asks, &record, RECORD_PROVISIONAL, "p");
     assert_false(must_verify("asks", &asks, &record, "p")); /* it waits for its verdict, and comes again */
     assert_true(must_verify("asks", &asks, &record, "q"));
-    judge("asks", "p", false);
+    fixture_judge(&fx, "asks", "p", false);
     assert_false(must_verify("asks", &asks, &record, "p")); /* the verdict is known */
     assert_true(must_verify("asks", &asks, &record, "q"));
     fixture_pod(&fx, "pending", &text, NULL, NULL);

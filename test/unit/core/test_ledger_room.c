@@ -620,6 +620,13 @@ static bool fits(const char *what)
     return false;
 }
 
+static uint64_t begin_without_room_for(const char *what)
+{
+    begin();
+    assert_false(fits(what));
+    return ledger_capacity_generation(r.l);
+}
+
 static void expect_woken(const char *what, uint64_t residual_before)
 {
     assert_true(fits(what));
@@ -629,11 +636,8 @@ static void expect_woken(const char *what, uint64_t residual_before)
 
 static void label_that_others_keep_away_from__removed__a_wake_follows(void **state)
 {
-    uint64_t capacity;
+    uint64_t capacity = begin_without_room_for("keeps away");
 
-    begin();
-    assert_false(fits("keeps away"));
-    capacity = ledger_capacity_generation(r.l);
     r.pods[0].labels[0] = 0;
     tell_pod(0, "labels");
     expect_woken("keeps away", capacity);
@@ -641,11 +645,8 @@ static void label_that_others_keep_away_from__removed__a_wake_follows(void **sta
 
 static void isolate_from_of_a_running_pod__removed__a_wake_follows(void **state)
 {
-    uint64_t capacity;
+    uint64_t capacity = begin_without_room_for("kept away");
 
-    begin();
-    assert_false(fits("kept away"));
-    capacity = ledger_capacity_generation(r.l);
     r.pods[0].isolate[0] = 0;
     tell_pod(0, "isolate-from");
     expect_woken("kept away", capacity);
@@ -653,11 +654,8 @@ static void isolate_from_of_a_running_pod__removed__a_wake_follows(void **state)
 
 static void model_of_a_device__changed__a_wake_follows(void **state)
 {
-    uint64_t capacity;
+    uint64_t capacity = begin_without_room_for("of a model");
 
-    begin();
-    assert_false(fits("of a model"));
-    capacity = ledger_capacity_generation(r.l);
     r.nodes[0].devices[0].model = STR("B");
     tell_node(0, "a model");
     expect_woken("of a model", capacity);
@@ -665,11 +663,8 @@ static void model_of_a_device__changed__a_wake_follows(void **state)
 
 static void uuid_of_a_device__replaced__a_wake_follows(void **state)
 {
-    uint64_t capacity;
+    uint64_t capacity = begin_without_room_for("of a UUID");
 
-    begin();
-    assert_false(fits("of a UUID"));
-    capacity = ledger_capacity_generation(r.l);
     r.nodes[0].devices[0].uuid = STR("GPU-c");
     tell_node(0, "a UUID");
     expect_woken("of a UUID", capacity);

@@ -37,30 +37,13 @@ static size_t init_n;
 static void observe(const char *uid, const struct demand *d, const char *node, const struct assignment *record,
                     enum record_trust trust, const char *proof)
 {
-    struct ledger_op op = {.kind = LEDGER_POD_OBSERVED,
-                           .at_ms = 1000,
-                           .pod = {.uid = str_of(uid),
-                                   .namespace_ = STR("default"),
-                                   .name = str_of(uid),
-                                   .node_name = str_of(node),
-                                   .demand = d,
-                                   .assignment = record,
-                                   .record_trust = trust,
-                                   .proof = str_of(proof),
-                                   .init_containers = inits,
-                                   .init_container_n = init_n}};
+    struct ledger_op op = fixture_observation(uid, d, node, record);
 
-    assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
-    assert_null(ledger_check(fx.l));
-}
-
-static void judge(const char *uid, const char *proof, bool valid)
-{
-    struct ledger_op op = {.kind = LEDGER_RECORD_JUDGED,
-                           .judged = {.uid = str_of(uid), .proof = str_of(proof), .valid = valid}};
-
-    assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
-    assert_null(ledger_check(fx.l));
+    op.pod.record_trust = trust;
+    op.pod.proof = str_of(proof);
+    op.pod.init_containers = inits;
+    op.pod.init_container_n = init_n;
+    fixture_apply(&fx, &op);
 }
 
 /* As it is read back from an annotation: nothing of the ledger in it. */
@@ -181,11 +164,11 @@ static void item3__forged_record_is_believed_until_the_verdict__then_it_is_as_wi
     listed();
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 1000);
     assert_int_equal(fixture_milli_free(&fx, "n1", 1), 980);
-    judge("a", "another", false);
-    judge("nobody", "forged", false);
+    fixture_judge(&fx, "a", "another", false);
+    fixture_judge(&fx, "nobody", "forged", false);
     assert_int_equal(fixture_milli_free(&fx, "n1", 1), 980);
-    judge("a", "forged", false);
-    judge("none", "forged too", false);
+    fixture_judge(&fx, "a", "forged", false);
+    fixture_judge(&fx, "none", "forged too", false);
     assert_false(fixture_knows_pod(&fx, "none"));
     assert_int_equal(fixture_pod_state(&fx, "a"), LEDGER_FOREIGN);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
@@ -193,7 +176,7 @@ static void item3__forged_record_is_believed_until_the_verdict__then_it_is_as_wi
     assert_string_equal(shown("a", "n1")->conflict_text, "the signature of its record is not valid");
     /* The same record again is no news, and a verdict that comes twice is none. */
     observe("a", &d, "n1", &forged, RECORD_PROVISIONAL, "forged");
-    judge("a", "forged", true);
+    fixture_judge(&fx, "a", "forged", true);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
     assert_string_equal(shown("a", "n1")->conflict_text, "the signature of its record is not valid");
 }
@@ -214,7 +197,7 @@ static void rotation__key_went_before_the_verdict_and_comes_back__believed_again
     observe("a", &d, "n1", NULL, RECORD_UNSIGNED, "");        /* listed again without the key, */
     observe("a", &d, "n1", &record, RECORD_PROVISIONAL, "p"); /* and with it */
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 1000);
-    judge("a", "p", true);
+    fixture_judge(&fx, "a", "p", true);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 1000);
     assert_int_equal(fixture_milli_free(&fx, "n1", 1), 700);
     assert_null(shown("a", "n1")->conflict_text);
@@ -230,7 +213,7 @@ static void item3__signature_holds__nothing_changes_and_nothing_is_left_to_verif
     arena_init(&a, 1 << 20);
     observe("a", &d, "n1", &record, RECORD_PROVISIONAL, "p");
     assert_int_equal(ledger_unverified(fx.l, STR_NULL, &a, left, 2), 1);
-    judge("a", "p", true);
+    fixture_judge(&fx, "a", "p", true);
     assert_int_equal(ledger_unverified(fx.l, STR_NULL, &a, left, 2), 0);
     assert_int_equal(fixture_milli_free(&fx, "n1", 1), 700);
     /* Verified once is verified: a list gives it as provisional again. */
@@ -264,7 +247,7 @@ static void item3__own_record_is_seen_unverified_and_refused__devices_chosen_her
     arena_init(&a, 1 << 20);
     record = bind_pod("a", &d, "n1", &a);
     observe("a", &d, "n1", &record, RECORD_PROVISIONAL, "p");
-    judge("a", "p", false);
+    fixture_judge(&fx, "a", "p", false);
     assert_int_equal(fixture_pod_state(&fx, "a"), LEDGER_BOUND);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
     assert_int_equal(fixture_milli_free(&fx, "n1", 1), 1000);
@@ -291,8 +274,8 @@ static void item3__unverified_records__listed_oldest_first_by_node_or_all(void *
     assert_int_equal(ledger_unverified(fx.l, STR("nowhere"), &a, got, PODS), 0);
     assert_int_equal(ledger_unverified(fx.l, STR_NULL, &a, got, 3), 3);
     assert_true(str_eq(got[0].uid, STR("p000")) && str_eq(got[2].proof, STR("p002")));
-    judge("p000", "p000", true);
-    judge("p002", "p002", false);
+    fixture_judge(&fx, "p000", "p000", true);
+    fixture_judge(&fx, "p002", "p002", false);
     fixture_name_op(&fx, LEDGER_POD_GONE, "p003");
     assert_int_equal(ledger_unverified(fx.l, STR_NULL, &a, got, PODS), PODS - 3);
     assert_true(str_eq(got[0].uid, STR("p001")) && str_eq(got[1].uid, STR("p004")));
@@ -361,8 +344,7 @@ static void describe(enum form form)
 {
     struct device devices[4];
     struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = devices, .device_n = 4};
-    struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED,
-                           .node = {.name = STR("k"), .uid = STR("k"), .schedulable = true, .inventory = &inventory}};
+    struct ledger_op op = fixture_description("k", &inventory);
     static const char *const uuids[] = {"GPU-0", "GPU-1", "GPU-2", "GPU-3"};
 
     inventory.memory_only = form == FREE_MEMORY ? MEMORY_ONLY_FREE : MEMORY_ONLY_SHARE;
@@ -391,8 +373,7 @@ static void describe(enum form form)
             devices[i].counted = form == COUNTED; /* a plugin offers them: kubelet picks */
         }
     }
-    assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
-    assert_null(ledger_check(fx.l));
+    fixture_apply(&fx, &op);
 }
 
 static const struct gpu_request kinds[] = {
@@ -517,18 +498,13 @@ static void item4__node_means_something_else_before_the_echo__charged_what_was_w
 static enum ledger_drift drift_of(const struct demand *d, const struct assignment *record, enum record_trust trust)
 {
     struct ledger *scratch = ledger_audit_scratch(fx.l);
-    const struct ledger_op op = {.kind = LEDGER_POD_OBSERVED,
-                                 .pod = {.uid = STR("a"),
-                                         .namespace_ = STR("default"),
-                                         .name = STR("a"),
-                                         .node_name = STR("n1"),
-                                         .demand = d,
-                                         .assignment = record,
-                                         .record_trust = trust,
-                                         .proof = trust == RECORD_PROVISIONAL ? STR("p") : STR_NULL}};
+    struct ledger_op op = fixture_observation("a", d, "n1", record);
     uint64_t touched;
-    enum ledger_drift drift = ledger_drift(fx.l, scratch, &op, &touched);
+    enum ledger_drift drift;
 
+    op.pod.record_trust = trust;
+    op.pod.proof = trust == RECORD_PROVISIONAL ? STR("p") : STR_NULL;
+    drift = ledger_drift(fx.l, scratch, &op, &touched);
     ledger_free(scratch);
     return drift;
 }
@@ -541,7 +517,7 @@ static void item4__audit_of_signed_records__finds_what_was_missed_and_nothing_el
 
     observe("a", &d, "n1", &record, RECORD_PROVISIONAL, "p");
     assert_int_equal(drift_of(&d, &record, RECORD_PROVISIONAL), DRIFT_NONE);
-    judge("a", "p", true);
+    fixture_judge(&fx, "a", "p", true);
     assert_int_equal(drift_of(&d, &record, RECORD_PROVISIONAL), DRIFT_NONE); /* a list does not know the verdict */
     assert_int_equal(drift_of(&d, &other, RECORD_PROVISIONAL), DRIFT_POD_ASSIGNMENT);
     assert_int_equal(drift_of(&d, NULL, RECORD_UNSIGNED), DRIFT_POD_ASSIGNMENT);
@@ -837,7 +813,7 @@ static void item14__forged_provisional_record_beside_text__charges_nothing_once_
 
     observe("a", &text, "n1", &forged, RECORD_PROVISIONAL, "p");
     observe("a", &text, "n1", &forged, RECORD_PROVISIONAL, "p");
-    judge("a", "p", false);
+    fixture_judge(&fx, "a", "p", false);
     assert_false(fixture_knows_pod(&fx, "a"));
     assert_int_equal(fixture_milli_free(&fx, "n1", 1), 1000);
 }

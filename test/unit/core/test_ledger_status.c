@@ -27,10 +27,11 @@ static struct ledger_node_status of_node(const char *name)
 static void describe(struct device *devices, size_t n, const char *note)
 {
     const struct inventory inv = {.source = INVENTORY_ANNOTATION, .devices = devices, .device_n = n};
-    const struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED,
-                                 .node = {.name = STR("n1"), .uid = STR("n1"), .inventory = &inv, .note = note}};
+    struct ledger_op op = fixture_description("n1", &inv);
 
-    assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
+    op.node.schedulable = false;
+    op.node.note = note;
+    fixture_apply(&fx, &op);
 }
 
 static void standing__of_nothing_known__is_zero(void **state)
@@ -76,10 +77,9 @@ static void standing__of_a_pod_bound_by_others__is_not_decided_here(void **state
 static void standing__of_a_pod_that_claims_a_record__until_it_does_not(void **state)
 {
     struct demand d = SHARE_OF(300);
-    struct ledger_op op = {
-        .kind = LEDGER_POD_OBSERVED,
-        .pod = {.uid = STR("a"), .namespace_ = STR("ns"), .name = STR("a"), .claims_record = true, .demand = &d}};
+    struct ledger_op op = fixture_observation("a", &d, NULL, NULL);
 
+    op.pod.claims_record = true;
     assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
     assert_true(of_pod("a").claims_record);
     op.pod.claims_record = false;

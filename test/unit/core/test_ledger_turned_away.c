@@ -19,7 +19,8 @@ static void list(enum ledger_op_kind begin, enum ledger_op_kind end)
     fixture_bracket(&fx, end);
 }
 
-static int setup(void **state)
+/* Its lists have not been read. */
+static void empty_small_ledger(void)
 {
     const struct ledger_limits limits = {.hash_key = {1, 2},
                                          .overcommit_milli = 1000,
@@ -27,9 +28,14 @@ static int setup(void **state)
                                          .nodes_max = NODES,
                                          .pods_max = PODS};
 
-    fixture_init(&fx);
     ledger_free(fx.l);
     fx.l = ledger_new(&limits);
+}
+
+static int setup(void **state)
+{
+    fixture_init(&fx);
+    empty_small_ledger();
     list(LEDGER_NODES_BEGIN, LEDGER_NODES_END);
     list(LEDGER_PODS_BEGIN, LEDGER_PODS_END);
     share = fixture_share(&gpu_request, 300);
@@ -258,14 +264,7 @@ static void pod_that_moves_to_a_name_without_room__counted_nowhere_and_turned_aw
 
 static void first_lists__nodes_that_come_after_such_a_pod_are_shut(void **state)
 {
-    const struct ledger_limits limits = {.hash_key = {1, 2},
-                                         .overcommit_milli = 1000,
-                                         .overcommit_mem_milli = 1000,
-                                         .nodes_max = NODES,
-                                         .pods_max = PODS};
-
-    ledger_free(fx.l);
-    fx.l = ledger_new(&limits);
+    empty_small_ledger();
     fixture_bracket(&fx, LEDGER_PODS_BEGIN);
     fixture_bracket(&fx, LEDGER_NODES_BEGIN);
     fixture_node(&fx, "early", 1, 80 * GIB);
@@ -282,15 +281,9 @@ static void first_lists__nodes_that_come_after_such_a_pod_are_shut(void **state)
  * Who was turned away then has been seen as early, however late there is room. */
 static void annotated_pod_of_the_first_list__charged_when_there_is_room(void **state)
 {
-    const struct ledger_limits limits = {.hash_key = {1, 2},
-                                         .overcommit_milli = 1000,
-                                         .overcommit_mem_milli = 1000,
-                                         .nodes_max = NODES,
-                                         .pods_max = PODS};
     const struct demand annotated = ANNOTATED_SHARE_OF(300);
 
-    ledger_free(fx.l);
-    fx.l = ledger_new(&limits);
+    empty_small_ledger();
     fixture_bracket(&fx, LEDGER_PODS_BEGIN);
     fill_names();
     assert_int_equal(fixture_pod(&fx, "hidden", &annotated, "late", NULL), 0);
@@ -400,12 +393,7 @@ static void totals__say_how_many(void **state)
 
 static enum ledger_drift drift_of(struct ledger *scratch, const char *uid, const char *node)
 {
-    const struct ledger_op op = {.kind = LEDGER_POD_OBSERVED,
-                                 .pod = {.uid = str_of(uid),
-                                         .namespace_ = STR("default"),
-                                         .name = str_of(uid),
-                                         .node_name = str_of(node),
-                                         .demand = &share}};
+    const struct ledger_op op = fixture_observation(uid, &share, node, NULL);
     uint64_t touched;
 
     return ledger_drift(fx.l, scratch, &op, &touched);

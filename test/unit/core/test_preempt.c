@@ -46,14 +46,10 @@ static void observe(const struct running *p)
     struct assigned_device device;
     char uuid[64];
     struct assignment record;
-    struct ledger_op op = {.kind = LEDGER_POD_OBSERVED,
-                           .pod = {.uid = str_of(p->uid),
-                                   .namespace_ = STR("default"),
-                                   .name = str_of(p->uid),
-                                   .priority = p->priority,
-                                   .deleting = p->deleting,
-                                   .demand = &d}};
+    struct ledger_op op = fixture_observation(p->uid, &d, NULL, NULL);
 
+    op.pod.priority = p->priority;
+    op.pod.deleting = p->deleting;
     if (p->device >= 0) {
         snprintf(uuid, sizeof(uuid), "GPU-%s-%d", p->node, p->device);
         record = fixture_record(&c, &device, p->uid, uuid, p->device, p->milli, 0);

@@ -118,12 +118,9 @@ static void node(enum qos qos, enum lending lending, int32_t slot_n)
         .uuid = gpu_uuid, .minor = -1, .mem_mib = 16000, .slot_n = slot_n, .numa = -1, .healthy = true};
     const struct inventory inventory = {
         .source = INVENTORY_ANNOTATION, .devices = &device, .device_n = 1, .qos = qos, .lending = lending};
-    const struct ledger_op op = {
-        .kind = LEDGER_NODE_DESCRIBED,
-        .node = {.name = STR("n"), .uid = STR("n"), .schedulable = true, .inventory = &inventory}};
+    const struct ledger_op op = fixture_description("n", &inventory);
 
-    assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
-    assert_null(ledger_check(fx.l));
+    fixture_apply(&fx, &op);
 }
 
 static int32_t charged(void)

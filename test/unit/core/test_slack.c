@@ -19,9 +19,7 @@ static void node(const char *name, enum what what, int n, int64_t mem_mib)
     struct device devices[DEVICES_PER_NODE_MAX];
     char uuids[DEVICES_PER_NODE_MAX][32];
     const struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = devices, .device_n = (size_t)n};
-    const struct ledger_op op = {
-        .kind = LEDGER_NODE_DESCRIBED,
-        .node = {.name = str_of(name), .uid = str_of(name), .schedulable = true, .inventory = &inventory}};
+    const struct ledger_op op = fixture_description(name, &inventory);
 
     for (int i = 0; i < n; i++) {
         snprintf(uuids[i], sizeof(uuids[i]), "%s-%d", name, i);
@@ -42,8 +40,7 @@ static void node(const char *name, enum what what, int n, int64_t mem_mib)
             .counted = what == COUNTED,
         };
     }
-    assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
-    assert_null(ledger_check(fx.l));
+    fixture_apply(&fx, &op);
 }
 
 #define NODES_MAX 8

@@ -54,13 +54,9 @@ static void expect_held(size_t i, int64_t milli, int64_t mem_mib, size_t pod_n)
 
 static void pod(const char *uid, const char *namespace_, const struct demand *d, const char *node)
 {
-    struct ledger_op op = {.kind = LEDGER_POD_OBSERVED,
-                           .pod = {.uid = str_of(uid),
-                                   .namespace_ = str_of(namespace_),
-                                   .name = str_of(uid),
-                                   .node_name = str_of(node),
-                                   .demand = d}};
+    struct ledger_op op = fixture_observation(uid, d, node, NULL);
 
+    op.pod.namespace_ = str_of(namespace_);
     assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
 }
 

@@ -126,26 +126,21 @@ static void describe(struct ledger_fixture *f, const struct taint *taints, size_
 {
     struct device d = {.uuid = STR("GPU-0"), .model = STR("m"), .mem_mib = 16384, .healthy = true, .slot_n = 16};
     const struct inventory inv = {.source = INVENTORY_ANNOTATION, .devices = &d, .device_n = 1};
-    const struct ledger_op op = {
-        .kind = LEDGER_NODE_DESCRIBED,
-        .node = {
-            .name = STR("n"), .uid = STR("n"), .schedulable = true, .inventory = &inv, .taints = taints, .taint_n = n}};
+    struct ledger_op op = fixture_description("n", &inv);
 
-    assert_int_equal(ledger_apply(f->l, &op, NULL), 0);
+    op.node.taints = taints;
+    op.node.taint_n = n;
+    fixture_apply(f, &op);
 }
 
 static void observe(struct ledger_fixture *f, const struct toleration *t, size_t n)
 {
     const struct demand d = SHARE_OF(100);
-    const struct ledger_op op = {.kind = LEDGER_POD_OBSERVED,
-                                 .pod = {.uid = STR("p"),
-                                         .namespace_ = STR("default"),
-                                         .name = STR("p"),
-                                         .demand = &d,
-                                         .tolerations = t,
-                                         .toleration_n = n}};
+    struct ledger_op op = fixture_observation("p", &d, NULL, NULL);
 
-    assert_int_equal(ledger_apply(f->l, &op, NULL), 0);
+    op.pod.tolerations = t;
+    op.pod.toleration_n = n;
+    fixture_apply(f, &op);
 }
 
 static void item17__bind__only_where_the_pod_tolerates(void **state)

@@ -32,19 +32,14 @@ static void bound_pod(const char *uid, const char *namespace_, int32_t index, co
 {
     struct demand d = SHARE_OF(100);
     struct assignment as = RECORD_OF(uid, "", index, 100, 0);
-    struct ledger_op op = {.kind = LEDGER_POD_OBSERVED,
-                           .pod = {.uid = str_of(uid),
-                                   .namespace_ = str_of(namespace_),
-                                   .name = str_of(uid),
-                                   .node_name = STR("n1"),
-                                   .demand = &d,
-                                   .assignment = &as,
-                                   .label_hashes = label,
-                                   .label_n = label != NULL}};
+    struct ledger_op op = fixture_observation(uid, &d, "n1", &as);
 
+    op.pod.namespace_ = str_of(namespace_);
+    op.pod.label_hashes = label;
+    op.pod.label_n = label != NULL;
     d.isolate = isolate;
     d.isolate_n = isolate != NULL;
-    assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
+    fixture_apply(&fx, &op);
 }
 
 /* The devices of n1 that carry `flag` in the view for pod default/`uid`, a bit each. */
@@ -171,8 +166,7 @@ static void models__listed__only_nodes_that_have_them_fit(void **state)
     struct device l4 = {
         .uuid = STR("GPU-l4"), .model = STR("NVIDIA L4"), .mem_mib = 24 * GIB, .slot_n = 16, .healthy = true};
     struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = &l4, .device_n = 1};
-    struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED,
-                           .node = {.name = STR("n2"), .uid = STR("n2"), .schedulable = true, .inventory = &inventory}};
+    struct ledger_op op = fixture_description("n2", &inventory);
     struct pack_params p = *fixture_params("tight-fit");
     struct device_pattern wanted = {STR("*l4"), false};
     struct str names[] = {STR("n1"), STR("n2")};

@@ -98,25 +98,41 @@ static const char *told(void)
     return text;
 }
 
-/* sh is named by the test as the admin's program; fgpu itself uses no shell. */
-static void script(struct str argv[3], char *buffer, size_t size, const char *body)
+/* Pool "night" with this script; good until the next call. sh is named by the test as the admin's program; fgpu itself
+ * uses no shell. */
+static struct node_pool scripted(enum node_pool_state state, const char *body)
 {
-    snprintf(buffer, size, "d=%s; %s", directory.path, body);
+    static char text[256];
+    static struct str argv[3];
+
+    snprintf(text, sizeof(text), "d=%s; %s", directory.path, body);
     argv[0] = STR("/bin/sh");
     argv[1] = STR("-c");
-    argv[2] = str_of(buffer);
+    argv[2] = str_of(text);
+    return pool("night", state, argv, ARRAY_LEN(argv));
+}
+
+static void await_told(void)
+{
+    while (told()[0] == '\0') {
+        usleep(POLL_US);
+    }
+}
+
+static void put_file(const char *name)
+{
+    char path[128];
+
+    temp_dir_path(&directory, name, path, sizeof(path));
+    assert_int_equal(fclose(fopen(path, "w")), 0);
 }
 
 #define TELL "printf '%s %s;' $0 $1 >> $d/told"
 
 static void pool__opens_and_closes__run_each_time_with_name_and_state(void **state)
 {
-    struct str argv[3];
-    char body[256];
-    struct node_pool p;
+    struct node_pool p = scripted(NODE_POOL_CLOSED, TELL);
 
-    script(argv, body, sizeof(body), TELL);
-    p = pool("night", NODE_POOL_CLOSED, argv, 3);
     set(&p, 1);
     assert_int_equal(await(0, 1, POOL_COMMAND_OK, 1)->state, NODE_POOL_CLOSED);
     set(&p, 1); /* nothing new */
@@ -131,12 +147,9 @@ static void pool__opens_and_closes__run_each_time_with_name_and_state(void **sta
 
 static void pool__an_entry_of_a_window_behind_the_files__its_state_with_the_files_command(void **state)
 {
-    struct str argv[3];
-    char body[256];
-    struct node_pool pools[4];
+    struct node_pool pools[4] = {scripted(NODE_POOL_OPEN, TELL)};
 
-    script(argv, body, sizeof(body), TELL);
-    pools[0] = pool("day", NODE_POOL_OPEN, argv, 3);
+    pools[0].name = STR("day");
     pools[1] = pool("", NODE_POOL_CLOSED, NULL, 0);
     pools[2] = pool("other", NODE_POOL_CLOSED, NULL, 0); /* without a command: not ours */
     pools[3] = pool("day", NODE_POOL_CLOSED, NULL, 0);
@@ -153,17 +166,12 @@ static void pool__an_entry_of_a_window_behind_the_files__its_state_with_the_file
 
 static void command__fails__is_tried_again_until_it_works(void **state)
 {
-    struct str argv[3];
-    char body[256];
-    struct node_pool p;
+    struct node_pool p = scripted(NODE_POOL_OPEN, "[ -e $d/ready ] || { echo no hypervisor >&2; exit 3; }");
 
-    script(argv, body, sizeof(body), "[ -e $d/ready ] || { echo no hypervisor >&2; exit 3; }");
-    p = pool("night", NODE_POOL_OPEN, argv, 3);
     set(&p, 1);
     assert_string_equal(await(0, 1, POOL_COMMAND_FAILED, 2)->error, "ended with exit code 3: no hypervisor");
     assert_int_equal(pool_commands_failing(commands), 1);
-    temp_dir_path(&directory, "ready", body, sizeof(body));
-    assert_int_equal(fclose(fopen(body, "w")), 0);
+    put_file("ready");
     assert_null(await(0, 1, POOL_COMMAND_OK, 3)->error);
     assert_int_equal(pool_commands_failing(commands), 0);
 }
@@ -179,12 +187,8 @@ static void command__cannot_be_started__said(void **state)
 
 static void command__does_not_end__is_ended_with_what_it_started(void **state)
 {
-    struct str argv[3];
-    char body[256];
-    struct node_pool p;
+    struct node_pool p = scripted(NODE_POOL_OPEN, "sleep 1000 & sleep 1000");
 
-    script(argv, body, sizeof(body), "sleep 1000 & sleep 1000");
-    p = pool("night", NODE_POOL_OPEN, argv, 3);
     p.timeout_ms = 100;
     set(&p, 1);
     assert_non_null(strstr(await(0, 1, POOL_COMMAND_FAILED, 1)->error, "did not end within 100 ms"));
@@ -192,37 +196,24 @@ static void command__does_not_end__is_ended_with_what_it_started(void **state)
 
 static void stop__while_a_command_runs__ends_it(void **state)
 {
-    struct str argv[3];
-    char body[256];
-    struct node_pool p;
+    struct node_pool p = scripted(NODE_POOL_OPEN, TELL "; sleep 1000");
 
-    script(argv, body, sizeof(body), TELL "; sleep 1000");
-    p = pool("night", NODE_POOL_OPEN, argv, 3);
     set(&p, 1);
-    while (told()[0] == '\0') {
-        usleep(POLL_US);
-    }
+    await_told();
     pool_commands_free(commands); /* returns long before the timeout of the command, or the test never ends */
     commands = NULL;
 }
 
 static void pool__changes_while_a_command_runs__the_new_state_has_the_last_word(void **state)
 {
-    struct str argv[3];
-    char body[256];
-    struct node_pool p;
+    struct node_pool p = scripted(NODE_POOL_OPEN, TELL "; until [ -e $d/go ]; do sleep 0.01; done");
 
-    script(argv, body, sizeof(body), TELL "; until [ -e $d/go ]; do sleep 0.01; done");
-    p = pool("night", NODE_POOL_OPEN, argv, 3);
     set(&p, 1);
-    while (told()[0] == '\0') {
-        usleep(POLL_US);
-    }
+    await_told();
     p.state = NODE_POOL_CLOSED;
     set(&p, 1);
     assert_int_equal(status(0, 1)->result, POOL_COMMAND_WAITING);
-    temp_dir_path(&directory, "go", body, sizeof(body));
-    assert_int_equal(fclose(fopen(body, "w")), 0);
+    put_file("go");
     assert_int_equal(await(0, 1, POOL_COMMAND_OK, 1)->state, NODE_POOL_CLOSED);
     assert_string_equal(told(), "night open;night closed;");
 }

@@ -32,19 +32,19 @@ static const struct str names[] = {
     {"system:kube-scheduler", 21}, {"spiffe://cluster/scheduler", 26}, {"scheduler.example.com", 21}};
 
 /* A directory with ca.pem, cert.pem, key.pem, and who signed them. */
-struct cluster_model {
+struct tls_server {
     struct temp_dir dir;
     struct cert ca, server;
     struct httpd_tls *tls;
     struct fixture f;
 };
 
-static void path_in(const struct cluster_model *w, const char *name, char ret[128])
+static void path_in(const struct tls_server *w, const char *name, char ret[128])
 {
     temp_dir_path(&w->dir, name, ret, 128);
 }
 
-static void write_files(const struct cluster_model *w, const char *dir, const struct cert *cert, const struct cert *key,
+static void write_files(const struct tls_server *w, const char *dir, const struct cert *cert, const struct cert *key,
                         const struct cert *ca)
 {
     char name[128], path[128];
@@ -60,7 +60,7 @@ static void write_files(const struct cluster_model *w, const char *dir, const st
 }
 
 /* As a mounted Secret changes: a new directory, then one rename of the link to it. */
-static void publish(const struct cluster_model *w, const char *version)
+static void publish(const struct tls_server *w, const char *version)
 {
     char next[128], data[128];
     path_in(w, "..next", next);
@@ -69,7 +69,7 @@ static void publish(const struct cluster_model *w, const char *version)
     assert_int_equal(rename(next, data), 0);
 }
 
-static void new_version(const struct cluster_model *w, const char *version, const struct cert *cert,
+static void new_version(const struct tls_server *w, const char *version, const struct cert *cert,
                         const struct cert *key, const struct cert *ca)
 {
     char path[128];
@@ -79,7 +79,7 @@ static void new_version(const struct cluster_model *w, const char *version, cons
     publish(w, version);
 }
 
-static void start_server(struct cluster_model *w, bool optional)
+static void start_server(struct tls_server *w, bool optional)
 {
     const struct httpd_listener_config listener = {.name = "test",
                                                    .address = "127.0.0.1:0",
@@ -96,7 +96,7 @@ static void start_server(struct cluster_model *w, bool optional)
     w->f.port = httpd_server_port(w->f.server, 0);
 }
 
-static int new_tls(struct cluster_model *w, struct httpd_tls **ret, struct err *reterr)
+static int new_tls(struct tls_server *w, struct httpd_tls **ret, struct err *reterr)
 {
     char cert[128], key[128], ca[128];
     path_in(w, "cert.pem", cert);
@@ -111,7 +111,7 @@ static int new_tls(struct cluster_model *w, struct httpd_tls **ret, struct err *
     return httpd_tls_new(&config, ret, reterr);
 }
 
-static void cluster_model_begin(struct cluster_model *w, bool optional)
+static void tls_server_begin(struct tls_server *w, bool optional)
 {
     static const char *const files[] = {"cert.pem", "key.pem", "ca.pem"};
     temp_dir_init(&w->dir);
@@ -135,7 +135,7 @@ static void cluster_model_begin(struct cluster_model *w, bool optional)
     atomic_store(&handled, 0);
 }
 
-static void cluster_model_end(struct cluster_model *w)
+static void tls_server_end(struct tls_server *w)
 {
     fixture_stop(&w->f);
     httpd_tls_free(w->tls);
@@ -144,7 +144,7 @@ static void cluster_model_end(struct cluster_model *w)
     temp_dir_fini(&w->dir);
 }
 
-static int ask(const struct cluster_model *w, const struct cert *cert, const struct cert *intermediate,
+static int ask(const struct tls_server *w, const struct cert *cert, const struct cert *intermediate,
                const char *priorities, gnutls_alert_description_t *ret_alert)
 {
     struct tls_client c;
@@ -161,9 +161,9 @@ static int ask(const struct cluster_model *w, const struct cert *cert, const str
 
 static void client__each_certificate__taken_or_told_why_not(void **state)
 {
-    struct cluster_model w;
+    struct tls_server w;
     struct cert other_ca, intermediate;
-    cluster_model_begin(&w, false);
+    tls_server_begin(&w, false);
     cert_make(&other_ca, &(struct cert_options){.cn = "ca", .ca = true});
     cert_make(&intermediate, &(struct cert_options){.cn = "intermediate", .ca = true, .issuer = &w.ca});
     const struct {
@@ -267,13 +267,13 @@ static void client__each_certificate__taken_or_told_why_not(void **state)
     assert_string_equal(seen_client, names[0].p);
     cert_free(&other_ca);
     cert_free(&intermediate);
-    cluster_model_end(&w);
+    tls_server_end(&w);
 }
 
 static void client__old_protocol_or_none__no_handshake(void **state)
 {
-    struct cluster_model w;
-    cluster_model_begin(&w, false);
+    struct tls_server w;
+    tls_server_begin(&w, false);
     static const char *const priorities[] = {
         "NORMAL:-VERS-ALL:+VERS-TLS1.1:+VERS-TLS1.0:%COMPAT",
         TLS12 ":-KX-ALL:+RSA",
@@ -292,15 +292,15 @@ static void client__old_protocol_or_none__no_handshake(void **state)
         usleep(1000);
     }
     assert_int_equal(atomic_load(&handled), 0);
-    cluster_model_end(&w);
+    tls_server_end(&w);
 }
 
 static void optional__without_or_unknown__served_namelessly_but_wrong_is_refused(void **state)
 {
-    struct cluster_model w;
+    struct tls_server w;
     struct cert known, unknown, wrong;
     gnutls_alert_description_t alert;
-    cluster_model_begin(&w, true);
+    tls_server_begin(&w, true);
     cert_make(&known, &(struct cert_options){.cn = names[0].p, .issuer = &w.ca});
     cert_make(&unknown, &(struct cert_options){.cn = "prometheus", .issuer = &w.ca});
     cert_make(&wrong, &(struct cert_options){.cn = names[0].p});
@@ -315,10 +315,10 @@ static void optional__without_or_unknown__served_namelessly_but_wrong_is_refused
     cert_free(&known);
     cert_free(&unknown);
     cert_free(&wrong);
-    cluster_model_end(&w);
+    tls_server_end(&w);
 }
 
-static unsigned char serial_now(const struct cluster_model *w, const struct cert *client)
+static unsigned char serial_now(const struct tls_server *w, const struct cert *client)
 {
     struct tls_client c;
     gnutls_alert_description_t alert;
@@ -329,19 +329,19 @@ static unsigned char serial_now(const struct cluster_model *w, const struct cert
     return serial;
 }
 
-static void stats(const struct cluster_model *w, struct httpd_tls_stats *ret)
+static void stats(const struct tls_server *w, struct httpd_tls_stats *ret)
 {
     httpd_tls_stats(w->tls, ret);
 }
 
 static void reload__new_files__open_connections_stay_and_new_ones_see_them(void **state)
 {
-    struct cluster_model w;
+    struct tls_server w;
     struct cert client, second;
     struct tls_client open;
     struct httpd_tls_stats s;
     gnutls_alert_description_t alert;
-    cluster_model_begin(&w, false);
+    tls_server_begin(&w, false);
     cert_make(&client, &(struct cert_options){.cn = names[0].p, .issuer = &w.ca});
     cert_make(&second,
               &(struct cert_options){.cn = "fgpu", .issuer = &w.ca, .serial = 20, .begins_s = -1, .ends_s = 9 * DAY_S});
@@ -364,16 +364,16 @@ static void reload__new_files__open_connections_stay_and_new_ones_see_them(void 
     tls_client_close(&open);
     cert_free(&client);
     cert_free(&second);
-    cluster_model_end(&w);
+    tls_server_end(&w);
 }
 
 static void reload__new_ca__decides_about_new_connections_only(void **state)
 {
-    struct cluster_model w;
+    struct tls_server w;
     struct cert old_client, new_client, new_ca;
     struct tls_client open;
     gnutls_alert_description_t alert;
-    cluster_model_begin(&w, false);
+    tls_server_begin(&w, false);
     cert_make(&new_ca, &(struct cert_options){.cn = "new", .ca = true});
     cert_make(&old_client, &(struct cert_options){.cn = names[0].p, .issuer = &w.ca});
     cert_make(&new_client, &(struct cert_options){.cn = names[0].p, .issuer = &new_ca});
@@ -390,17 +390,17 @@ static void reload__new_ca__decides_about_new_connections_only(void **state)
     cert_free(&old_client);
     cert_free(&new_client);
     cert_free(&new_ca);
-    cluster_model_end(&w);
+    tls_server_end(&w);
 }
 
 static void reload__wrong_files__old_ones_stay_and_it_is_counted_once(void **state)
 {
-    struct cluster_model w;
+    struct tls_server w;
     struct cert client, second;
     struct httpd_tls_stats s;
     struct err err;
     char path[128];
-    cluster_model_begin(&w, false);
+    tls_server_begin(&w, false);
     cert_make(&client, &(struct cert_options){.cn = names[0].p, .issuer = &w.ca});
     cert_make(&second, &(struct cert_options){.cn = "fgpu", .issuer = &w.ca, .serial = 20});
 
@@ -439,15 +439,15 @@ static void reload__wrong_files__old_ones_stay_and_it_is_counted_once(void **sta
     }
     cert_free(&client);
     cert_free(&second);
-    cluster_model_end(&w);
+    tls_server_end(&w);
 }
 
 static void files__wrong_at_start__error_names_the_file(void **state)
 {
-    struct cluster_model w;
+    struct tls_server w;
     struct cert other;
     struct httpd_tls *tls = NULL;
-    cluster_model_begin(&w, false);
+    tls_server_begin(&w, false);
     cert_make(&other, &(struct cert_options){.cn = "other"});
     static const struct {
         const char *file, *text; /* NULL: the file is missing */
@@ -481,7 +481,7 @@ static void files__wrong_at_start__error_names_the_file(void **state)
         assert_null(tls);
     }
     cert_free(&other);
-    cluster_model_end(&w);
+    tls_server_end(&w);
 }
 
 int main(void)

@@ -91,9 +91,9 @@ static void start_watcher(enum kube_resource resource)
 }
 
 /* What the server is has been answered, and later replies are worked off after that. */
-static void await_version(void)
+void bind_fixture_await_versions(unsigned n)
 {
-    for (int ms = 0; atomic_load(&bind_fixture.versions) == 0; ms += POLL_US / 1000) {
+    for (int ms = 0; atomic_load(&bind_fixture.versions) < n; ms += POLL_US / 1000) {
         assert_true(ms < BIND_FIXTURE_PATIENCE_MS);
         usleep(POLL_US);
     }
@@ -146,7 +146,7 @@ void bind_fixture_start(const struct bind_fixture_options *o)
     assert_int_equal(binder_new(bind_fixture.policies, bind_fixture.client, clock_system(), NULL, &options,
                                 &bind_fixture.binder, NULL),
                      0);
-    await_version();
+    bind_fixture_await_versions(1);
     for (int i = 0; i < KUBE_RESOURCE__MAX; i++) {
         feed_init(&bind_fixture.feeds[i], bind_fixture.policies, (enum kube_resource)i);
     }
@@ -373,6 +373,16 @@ void bind_fixture_expect_error(struct asked *a, enum bind_outcome outcome, const
 }
 
 /* ---- what became of it ---- */
+
+void bind_fixture_await_delayed(void)
+{
+    struct apiserver_stats stats;
+
+    do {
+        usleep(POLL_US);
+        apiserver_stats(bind_fixture_api, &stats);
+    } while (stats.delayed == 0);
+}
 
 unsigned bind_fixture_posts_so_far(void)
 {

@@ -1,6 +1,7 @@
 #include "config/support/unit.h"
 
 #include "base/compiler.h"
+#include "config/diff.h"
 #include "config/kubeconfig.h"
 
 #include <stdio.h>
@@ -23,13 +24,56 @@ struct config *unit_config(const char *body)
 
     strbuf_init(&text, 1 << 20);
     strbuf_init(&report, 1 << 20);
-    strbuf_addf(&text, "apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n%s", body);
+    strbuf_addf(&text, UNIT_HEAD "%s", body);
     if (config_parse(STR("f.yaml"), strbuf_view(&text), &unit_names, &c, &report, NULL) < 0) {
         fail_msg("refused:\n%s", report.p);
     }
     strbuf_fini(&text);
     strbuf_fini(&report);
     return c;
+}
+
+void expect_reports(const struct mistake *rows, size_t n)
+{
+    struct strbuf text, report;
+
+    strbuf_init(&text, 1 << 20);
+    strbuf_init(&report, 1 << 20);
+    for (size_t i = 0; i < n; i++) {
+        struct config *c = NULL;
+        struct err err = {0};
+        int rc;
+
+        strbuf_reset(&text);
+        strbuf_reset(&report);
+        strbuf_addf(&text, UNIT_HEAD "%s", rows[i].text);
+        rc = config_parse(STR("f.yaml"), strbuf_view(&text), &unit_names, &c, &report, &err);
+        expect_text(strbuf_view(&report), rows[i].want, rows[i].name);
+        assert_int_equal(rc, -ERR_INVALID);
+        assert_null(c);
+        assert_memory_equal(err.msg, rows[i].want, 11);
+    }
+    strbuf_fini(&text);
+    strbuf_fini(&report);
+}
+
+void unit_diff_text(const struct config *before, const struct config *after, bool reloads, struct strbuf *ret)
+{
+    struct config_diff d;
+
+    config_diff(before, after, &d);
+    for (size_t i = 0; i < d.n; i++) {
+        const struct config_change *c = &d.changes[i];
+
+        strbuf_addf(ret, "%s%.*s: %.*s -> %.*s", i > 0 ? "; " : "", STR_ARG(c->key), STR_ARG(c->before),
+                    STR_ARG(c->after));
+        if (reloads) {
+            strbuf_addf(ret, " (%s)", config_reload_text(c->reload));
+        } else {
+            assert_int_not_equal(c->reload, CONFIG_RELOAD_RESTART);
+        }
+    }
+    config_diff_fini(&d);
 }
 
 void expect_kubeconfig_refused(struct str text, const char *context, const char *want, const char *row)

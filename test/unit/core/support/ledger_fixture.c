@@ -41,6 +41,13 @@ void fixture_fini(struct ledger_fixture *f)
     arena_fini(&f->arena);
 }
 
+struct ledger_op fixture_description(const char *name, const struct inventory *inventory)
+{
+    return (struct ledger_op){
+        .kind = LEDGER_NODE_DESCRIBED,
+        .node = {.name = str_of(name), .uid = str_of(name), .schedulable = true, .inventory = inventory}};
+}
+
 static void describe(struct ledger_fixture *f, const char *name, int gpu_n, int64_t mem_mib, int32_t plugin_managed_n,
                      bool uuids)
 {
@@ -50,11 +57,9 @@ static void describe(struct ledger_fixture *f, const char *name, int gpu_n, int6
                                   .devices = devices,
                                   .device_n = (size_t)gpu_n,
                                   .plugin_managed_n = plugin_managed_n};
-    struct ledger_op op = {
-        .kind = LEDGER_NODE_DESCRIBED,
-        .node = {
-            .name = str_of(name), .uid = str_of(name), .schedulable = true, .host = f->host, .inventory = &inventory}};
+    struct ledger_op op = fixture_description(name, &inventory);
 
+    op.node.host = f->host;
     for (int i = 0; i < gpu_n; i++) {
         snprintf(texts[i], sizeof(texts[i]), "GPU-%s-%d", name, i);
         devices[i] = (struct device){.uuid = uuids ? str_of(texts[i]) : STR_NULL,
@@ -121,17 +126,35 @@ struct demand fixture_annotated(struct gpu_request *w, int32_t milli)
     return d;
 }
 
+struct ledger_op fixture_observation(const char *uid, const struct demand *d, const char *node,
+                                     const struct assignment *record)
+{
+    return (struct ledger_op){.kind = LEDGER_POD_OBSERVED,
+                              .at_ms = 1000,
+                              .pod = {.uid = str_of(uid),
+                                      .namespace_ = STR("default"),
+                                      .name = str_of(uid),
+                                      .node_name = str_of(node),
+                                      .demand = d,
+                                      .assignment = record}};
+}
+
+void fixture_apply(struct ledger_fixture *f, const struct ledger_op *op)
+{
+    assert_int_equal(ledger_apply(f->l, op, NULL), 0);
+    assert_null(ledger_check(f->l));
+}
+
+void fixture_judge(struct ledger_fixture *f, const char *uid, const char *proof, bool valid)
+{
+    fixture_apply(f, &(struct ledger_op){.kind = LEDGER_RECORD_JUDGED,
+                                         .judged = {.uid = str_of(uid), .proof = str_of(proof), .valid = valid}});
+}
+
 int fixture_pod(struct ledger_fixture *f, const char *uid, const struct demand *d, const char *node,
                 const struct assignment *record)
 {
-    struct ledger_op op = {.kind = LEDGER_POD_OBSERVED,
-                           .at_ms = 1000,
-                           .pod = {.uid = str_of(uid),
-                                   .namespace_ = STR("default"),
-                                   .name = str_of(uid),
-                                   .node_name = str_of(node),
-                                   .demand = d,
-                                   .assignment = record}};
+    struct ledger_op op = fixture_observation(uid, d, node, record);
 
     return ledger_apply(f->l, &op, NULL);
 }

@@ -49,7 +49,17 @@ struct demand fixture_memory(struct gpu_request *w, int64_t mem_mib);  /* memory
 #define ANNOTATED_SHARE_OF(milli) fixture_annotated(&(struct gpu_request){.count = 0}, (milli))
 #define MEMORY_OF(mem_mib) fixture_memory(&(struct gpu_request){.count = 0}, (mem_mib))
 
-/* Observes a pod "default/<uid>"; node NULL: pending; record NULL: none. */
+/* Facts, to be changed before they are told: node `name` with this inventory, which is borrowed, and pod
+ * "default/<uid>" (node NULL: pending; record NULL: none). */
+struct ledger_op fixture_description(const char *name, const struct inventory *inventory);
+struct ledger_op fixture_observation(const char *uid, const struct demand *d, const char *node,
+                                     const struct assignment *record);
+/* Tells it; the test fails if the ledger refuses it or is not in order afterwards. */
+void fixture_apply(struct ledger_fixture *f, const struct ledger_op *op);
+/* What became of the signature of a pod's record. */
+void fixture_judge(struct ledger_fixture *f, const char *uid, const char *proof, bool valid);
+
+/* Tells fixture_observation(). */
 int fixture_pod(struct ledger_fixture *f, const char *uid, const struct demand *d, const char *node,
                 const struct assignment *record);
 /* Searches with tight-fit and reserves; 0 or an error, or the verdict as a positive number. */
