@@ -5,7 +5,7 @@
  * is offered here, and nothing here writes to the ledger, to holds, or to what the store remembers.
  *
  * A thread of its own compares one decision at a time on a mirror of the ledger (core/placement/shadow_decision.h), the
- * pod thought away if it has been bound meanwhile: both sides, the strategies in use and the strategies of
+ * without the pod's own charges if it has been bound meanwhile: both sides, the strategies in use and the strategies of
  * the shadow, on the same numbers. While it is busy, further decisions are counted and left out, so
  * under load the comparison is a sample; it rests four times as long as it works, which bounds it
  * to a fifth of a core. Left out, too, is what the mirror cannot judge: pods whose place depends on

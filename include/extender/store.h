@@ -194,8 +194,8 @@ uint64_t store_generation(struct store *s);
 struct mirror;
 struct forecast;
 void store_mirror(struct store *s, struct mirror *m);
-/* The same with the pod thought away, and what else a shadow decision (core/placement/shadow_decision.h) needs of the
- * ledger. */
+/* The same without the charges of the pod, and what else a shadow decision (core/placement/shadow_decision.h) needs of
+ * the ledger. */
 struct store_shadow {
     const uint8_t *allowed_models; /* in `a` */
     bool plain; /* false: other pods' labels or single GPUs' UUIDs decide, too, which the mirror does not have */

@@ -100,9 +100,14 @@ static int take_option(void *ret, int option, const char *value)
 int serve_options_read(int argc, char **argv, struct serve_options *o)
 {
     static const struct command_line line = {"serve", long_options, ":v:h", print_help, take_option};
+    int code;
 
     *o = (struct serve_options){.verbosity = -1, .wait = true};
-    return options_read(&line, argc, argv, o);
+    code = options_read(&line, argc, argv, o);
+    if (code == EXIT_OK && o->context != NULL && o->kubeconfig == NULL) {
+        return cmd_usage_error("serve", "--context is of a --kubeconfig");
+    }
+    return code;
 }
 
 /* ---- over the configuration ---- */

@@ -90,7 +90,8 @@ void state_write_pending(struct json_writer *w, const struct snapshot_pod *p);
 void state_write_capacity(struct json_writer *w, struct capacity_reporter *v);
 /* "demandHistogram" of the summary (state_demand_histogram.c). */
 void state_write_demand_histogram(struct json_writer *w, const struct store_head *h);
-/* "shadow" of the summary (state_capacity.c); nothing while there are no shadow strategies. */
+/* "shadow" of the summary (state_capacity.c); nothing before a decision was compared. The last numbers stay
+ * when the configuration has no shadow strategies any more. */
 void state_write_shadow(struct json_writer *w, struct shadow *s);
 
 /* Members: {capacity, charged, free}; a time, where 0 is ""; a text, where NULL is ""; a number, left out if not above

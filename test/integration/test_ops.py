@@ -245,6 +245,7 @@ def test_check_config__every_error_at_once(tmp_path):
 @pytest.mark.parametrize("args, code", [
     ([], 2), (["nonsense"], 2), (["serve", "--no-such-flag"], 2), (["serve", "--kubeconfig", "/nonexistent"], 3),
     (["serve", "--config", "/nonexistent"], 3), (["serve", "--verbs-address", "nonsense"], 2), (["serve", "x"], 2),
+    (["serve", "--context", "c"], 2),
     (["demo", "--nodes", "0"], 2), (["demo", "--nodes", "x"], 2), (["demo", "--for", "-1"], 2), (["version"], 0),
     (["--help"], 0), (["serve", "--help"], 0), (["demo", "--help"], 0), (["apiserver", "--port", "70000"], 2),
 ], ids=lambda x: " ".join(x) if isinstance(x, list) else str(x))

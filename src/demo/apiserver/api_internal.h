@@ -94,7 +94,6 @@ void api_object(struct api_reply *r, int status, enum apiserver_kind kind, const
 void api_add_object(struct strbuf *b, enum apiserver_kind kind, const char *json, size_t json_n);
 /* The Status document alone, for ERROR events. retry_after_s < 0: none. */
 void api_add_status(struct strbuf *b, int status, const char *reason, const char *message, int32_t retry_after_s);
-const char *api_reason(int status);
 
 /* ---- the verbs; the store's lock is not held ---- */
 

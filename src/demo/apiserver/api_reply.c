@@ -23,7 +23,7 @@ void api_reply_fini(struct api_reply *r)
     r->watch = NULL;
 }
 
-const char *api_reason(int status)
+static const char *reason_of(int status)
 {
     switch (status) {
     case 400:
@@ -89,7 +89,7 @@ static void fail_with(struct api_reply *r, int status, const char *reason, const
 {
     strbuf_reset(&r->body);
     r->status = status;
-    api_add_status(&r->body, status, reason ? reason : api_reason(status), message, r->retry_after_s);
+    api_add_status(&r->body, status, reason ? reason : reason_of(status), message, r->retry_after_s);
 }
 
 void api_fail(struct api_reply *r, int status, const char *reason, const char *fmt, ...)

@@ -74,8 +74,7 @@
 /* The pairs of "key: value; key: value" as members of a new object. NULL: malformed. `text` may be
  * NULL. */
 cJSON *scenario_pairs(const char *text);
-/* Node and pod as the API server takes them; the caller deletes. */
-cJSON *scenario_node_object(const struct scenario_node *n);
+/* A pod as the API server takes it; the caller deletes. */
 cJSON *scenario_pod_object(const char *name, const struct scenario_pod *p);
 
 /* ---- claims ---- */

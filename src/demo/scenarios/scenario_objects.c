@@ -106,7 +106,8 @@ static char *hardware(const struct scenario_node *n)
     return text;
 }
 
-cJSON *scenario_node_object(const struct scenario_node *n)
+/* A node as the API server takes it; the caller deletes. */
+static cJSON *node_object(const struct scenario_node *n)
 {
     cJSON *o = cJSON_CreateObject(), *metadata = doc_object(o, "metadata");
     cJSON *annotations = pairs(n->annotations), *labels = pairs(n->labels);
@@ -135,7 +136,7 @@ int scenario_create_nodes(const struct scenario *s, struct apiserver *a, struct 
     int rc = 0;
 
     for (size_t i = 0; i < s->node_n && rc == 0; i++) {
-        cJSON *o = scenario_node_object(&s->nodes[i]);
+        cJSON *o = node_object(&s->nodes[i]);
         char *text = doc_print(o);
 
         rc = apiserver_create(a, APISERVER_NODES, text, reterr);

@@ -177,7 +177,7 @@ static void bind_one(struct player *p, struct verbs *v, struct bind_job *job)
     mutex_unlock(&p->lock);
 }
 
-void *player_bind(void *ctx)
+static void *serve_binds(void *ctx)
 {
     struct player *p = ctx;
     struct verbs *v = verbs_new(p->verbs_url, &p->stop);
@@ -228,7 +228,7 @@ static int start_threads(struct player *p, struct err *reterr)
     void *(*bodies[2 + PLAYER_BINDERS])(void *) = {player_schedule};
     size_t n = 1;
     while (n <= PLAYER_BINDERS) {
-        bodies[n++] = player_bind;
+        bodies[n++] = serve_binds;
     }
     if (p->workload) {
         bodies[n++] = player_work;

@@ -65,7 +65,6 @@ struct player {
 };
 
 void *player_schedule(void *ctx); /* thread bodies */
-void *player_bind(void *ctx);
 void *player_work(void *ctx);
 
 /* ---- with the lock ---- */

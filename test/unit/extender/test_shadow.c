@@ -116,7 +116,7 @@ static struct shadow_report play(uint64_t seed)
         observe(&r);
         where = decide(&r);
         if (where.n > 0) {
-            bind(&r, where); /* perhaps before it is compared: then it is thought away */
+            bind(&r, where); /* perhaps before it is compared: then its charges do not count */
         }
         shadow_drain(shadow);
     }
