@@ -47,7 +47,7 @@ NORETURN void sync_failed(const char *call, const char *name, int error);
 
 /* The place of the lock `name` in the order, outermost first; the table is in
  * src/base/lock_order.c. A lock that is not in the table is a leaf and has the last place: it may
- * be taken under any other, nothing is taken under it. */
+ * be taken under any lock of the table, and nothing is taken under it, another leaf neither. */
 unsigned lock_order_rank(const char *name);
 
 #ifdef FGPU_LOCK_ORDER

@@ -3,8 +3,8 @@
  * Sections under the lock are short: apply an op, judge at most STORE_PACK_SECTION nodes, or copy at most
  * STORE_ITERATOR_SECTION. Inside there is no API call, no other I/O, no logging and no waiting for another thread.
  * Memory is allocated there: in the caller's arena, and by malloc for the tables of the ledger, remembered scores, the
- * forecast, holds and readers' copies. Other modules have locks of their own for their own data; src/ARCHITECTURE.md
- * has the order. Everything here may be called from any thread.
+ * forecast, tentative placements and readers' copies. Other modules have locks of their own for their own data;
+ * src/base/lock_order.c has the order. Everything here may be called from any thread.
  */
 #ifndef EXTENDER_STORE_H
 #define EXTENDER_STORE_H
@@ -246,7 +246,7 @@ bool store_audit_next(struct store *s, store_audit_next_fn *next, uint32_t *at, 
 void store_excess_causes(struct store *s, uint64_t ret[EXCESS_CAUSE_N]);
 
 /* Tentative placements (contract.md R19). One says: this pod was just promised this node. Copied demands come
- * from `a`; holds of `except_uid` and expired ones are left out. At most STORE_TENTATIVES_MAX are kept, the
+ * from `a`; those of `except_uid` and expired ones are left out. At most STORE_TENTATIVES_MAX are kept, the
  * oldest goes first. */
 #define STORE_TENTATIVES_MAX 256
 void store_tentative(struct store *s, struct str uid, struct str node_name, const struct demand *d,

@@ -10,8 +10,8 @@
  * one of this moment is in effect (config_at). Both ways into use, another file and another time, are one.
  *
  * Whatever comes out of it is logged, one line per changed key, counted, and kept in the slot for
- * /configz. Thread-safe; offers are serialised. Its lock is taken before all others but the
- * binder's is taken below it; never held while objects are read.
+ * /configz. Thread-safe; offers are serialised. Its lock is the outermost
+ * (src/base/lock_order.c); it is never held while objects are read.
  */
 #ifndef CMD_CONFIG_APPLY_H
 #define CMD_CONFIG_APPLY_H

@@ -381,7 +381,7 @@ static size_t split(const char *list, struct str ret[STRATEGIES_MAX])
 int main(int argc, char **argv)
 {
     struct bench_cluster cluster = {.node_n = 5000, .gpu_n = 8, .per_node = 10};
-    struct micro *worlds[STRATEGIES_MAX];
+    struct micro *clusters[STRATEGIES_MAX];
     struct str chosen[STRATEGIES_MAX];
     uint32_t repeats = 0, seconds = 2;
     size_t n = split("", chosen);
@@ -412,26 +412,26 @@ int main(int argc, char **argv)
         }
     }
     for (size_t k = 0; k < n; k++) {
-        worlds[k] = xcalloc(1, sizeof(*worlds[k]));
-        worlds[k]->cluster = cluster;
-        set_up(worlds[k], chosen[k]);
+        clusters[k] = xcalloc(1, sizeof(*clusters[k]));
+        clusters[k]->cluster = cluster;
+        set_up(clusters[k], chosen[k]);
         if (repeats == 0) {
-            measure_first(worlds[k], chosen[k]);
+            measure_first(clusters[k], chosen[k]);
         }
     }
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         for (size_t k = 0; k < n && is_wanted(parts[i].name, argc, argv); k++) {
             if (repeats == 0) {
-                measure(worlds[k], &parts[i], chosen[k], (int64_t)seconds * 1000000000);
+                measure(clusters[k], &parts[i], chosen[k], (int64_t)seconds * 1000000000);
             }
-            for (uint32_t r = 0; r < repeats; r++, worlds[k]->round++) {
-                parts[i].run(worlds[k]);
-                arena_reset(&worlds[k]->arena);
+            for (uint32_t r = 0; r < repeats; r++, clusters[k]->round++) {
+                parts[i].run(clusters[k]);
+                arena_reset(&clusters[k]->arena);
             }
         }
     }
     for (size_t k = 0; k < n; k++) {
-        tear_down(worlds[k]);
+        tear_down(clusters[k]);
     }
     return 0;
 }

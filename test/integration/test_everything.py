@@ -133,7 +133,7 @@ def agrees(state, devices, picked):
     return True
 
 
-class World:
+class Workload:
     def __init__(self, cluster, seed):
         self.c, self.random, self.made = cluster, random.Random(seed), nodes()
         self.seen, self.refused = collections.Counter(), collections.Counter()
@@ -172,7 +172,7 @@ class World:
 def test_everything__churn_restarts_and_a_window__never_too_much(tmp_path):
     c = Cluster(tmp_path, CONFIG).ready()
     try:
-        w = World(c, seed=6)
+        w = Workload(c, seed=6)
         w.churn(10)
         c.fgpu.kill()
         c.restarted().ready()

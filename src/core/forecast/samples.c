@@ -1,4 +1,4 @@
-/* The lists of sampled pods, from the demand histogram (packing.md 5.1, "Scenarios").
+/* The lists of sampled pods, from the demand histogram (packing.md 5.1, "Samples").
  *
  * The expected pods are sorted by how many devices, how much of them, cores and memory they ask for. The sorted row is
  * cut into as many parts of equal weight as the lists have places, 16 x 64, and the pod in the middle of each part is

@@ -1,4 +1,4 @@
-/* core/ledger/cpu_only_pods.h - bound pods without GPUs: a table of hashes, and a sum for each node. */
+/* core/ledger/cpu_only_pods.h - bound pods without GPUs: a table of hashes, and a sum for each node: cpu_only.c. */
 #ifndef CORE_LEDGER_CPU_ONLY_PODS_H
 #define CORE_LEDGER_CPU_ONLY_PODS_H
 

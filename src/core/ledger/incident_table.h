@@ -1,5 +1,5 @@
 /* core/ledger/incident_table.h - which incidents there are, and who says that one may have begun or ended
- * (core/ledger/incidents.h). */
+ * (core/ledger/incidents.h): incidents.c. */
 #ifndef CORE_LEDGER_INCIDENT_TABLE_H
 #define CORE_LEDGER_INCIDENT_TABLE_H
 

@@ -64,8 +64,8 @@ static bool is_held(const struct pack_query *q, struct str name)
 
 /* Would the demand still fit if every pod held for this node landed there first? They land one after the other, each
  * on the devices that these strategies choose. A held pod that no longer fits is not coming here and takes nothing. */
-static bool fits_beside_holds(const struct ledger_view *v, const struct node_state *n, struct str name,
-                              const struct pack_query *q)
+static bool fits_beside_tentative(const struct ledger_view *v, const struct node_state *n, struct str name,
+                                  const struct pack_query *q)
 {
     struct device_state devices[DEVICES_PER_NODE_MAX];
     const struct device_state *live = ledger_view_devices(v, n, devices);
@@ -304,7 +304,7 @@ static __attribute__((noinline)) void judge_others(const struct ledger_view *v, 
         r->verdict = VERDICT_NOMINATED;
     }
     if (q->tentative_n > 0 && r->verdict == VERDICT_FITS && may_be_held(q, node) && is_held(q, r->name)) {
-        r->demoted = !fits_beside_holds(v, &v->nodes[node], r->name, q);
+        r->demoted = !fits_beside_tentative(v, &v->nodes[node], r->name, q);
     }
 }
 

@@ -34,7 +34,7 @@ static void describe(struct device *devices, size_t n, const char *note)
     fixture_apply(&fx, &op);
 }
 
-static void standing__of_nothing_known__is_zero(void **state)
+static void status__of_nothing_known__is_zero(void **state)
 {
     const struct ledger_op other = {.kind = LEDGER_PODS_BEGIN};
     struct ledger_status s;
@@ -45,7 +45,7 @@ static void standing__of_nothing_known__is_zero(void **state)
     assert_false(s.pod.known || s.node.known);
 }
 
-static void standing__of_a_pod__follows_its_life(void **state)
+static void status__of_a_pod__follows_its_life(void **state)
 {
     struct demand d = SHARE_OF(300);
 
@@ -61,7 +61,7 @@ static void standing__of_a_pod__follows_its_life(void **state)
     assert_non_null(of_pod("a").conflict);
 }
 
-static void standing__of_a_pod_bound_by_others__is_not_decided_here(void **state)
+static void status__of_a_pod_bound_by_others__is_not_decided_here(void **state)
 {
     struct demand d = SHARE_OF(300);
     struct assignment as = RECORD_OF("x", "GPU-n1-1", 1, 300, 24 * GIB);
@@ -74,7 +74,7 @@ static void standing__of_a_pod_bound_by_others__is_not_decided_here(void **state
     assert_null(of_pod("b").conflict);
 }
 
-static void standing__of_a_pod_that_claims_a_record__until_it_does_not(void **state)
+static void status__of_a_pod_that_claims_a_record__until_it_does_not(void **state)
 {
     struct demand d = SHARE_OF(300);
     struct ledger_op op = fixture_observation("a", &d, NULL, NULL);
@@ -87,7 +87,7 @@ static void standing__of_a_pod_that_claims_a_record__until_it_does_not(void **st
     assert_false(of_pod("a").claims_record);
 }
 
-static void standing__of_a_pod_with_a_defect__says_which(void **state)
+static void status__of_a_pod_with_a_defect__says_which(void **state)
 {
     struct demand d = {.defect = DEMAND_COUNT, .dialect = ""};
 
@@ -95,7 +95,7 @@ static void standing__of_a_pod_with_a_defect__says_which(void **state)
     assert_int_equal(of_pod("a").defect, DEMAND_COUNT);
 }
 
-static void standing__of_a_node__counts_lost_and_unhealthy_devices(void **state)
+static void status__of_a_node__counts_lost_and_unhealthy_devices(void **state)
 {
     struct device devices[] = {{.uuid = STR("GPU-n1-0"), .index = 0, .mem_mib = 80 * GIB, .slot_n = 16},
                                {.uuid = STR("GPU-n1-1"), .index = 1, .mem_mib = 80 * GIB, .slot_n = 16}};
@@ -117,12 +117,12 @@ int main(void)
 {
 #define TEST(name) TWO_GPUS_TEST(name)
     const struct CMUnitTest tests[] = {
-        TEST(standing__of_nothing_known__is_zero),
-        TEST(standing__of_a_pod__follows_its_life),
-        TEST(standing__of_a_pod_bound_by_others__is_not_decided_here),
-        TEST(standing__of_a_pod_that_claims_a_record__until_it_does_not),
-        TEST(standing__of_a_pod_with_a_defect__says_which),
-        TEST(standing__of_a_node__counts_lost_and_unhealthy_devices),
+        TEST(status__of_nothing_known__is_zero),
+        TEST(status__of_a_pod__follows_its_life),
+        TEST(status__of_a_pod_bound_by_others__is_not_decided_here),
+        TEST(status__of_a_pod_that_claims_a_record__until_it_does_not),
+        TEST(status__of_a_pod_with_a_defect__says_which),
+        TEST(status__of_a_node__counts_lost_and_unhealthy_devices),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -193,7 +193,7 @@ static void pack_some__name_again__is_left_out(void **state)
     assert_true(str_eq(r[2].name, names[9]));
 }
 
-static void pack_holds__demote_and_never_refuse(void **state)
+static void pack_tentative__demote_and_never_refuse(void **state)
 {
     struct demand d = SHARE_OF(960), held = SHARE_OF(960);
     struct pack_result free_r[NODES], held_r[NODES];
@@ -207,7 +207,7 @@ static void pack_holds__demote_and_never_refuse(void **state)
     assert_true(str_eq(held_r[0].name, free_r[1].name));
 }
 
-static void pack_holds__room_for_both__change_nothing(void **state)
+static void pack_tentative__room_for_both__change_nothing(void **state)
 {
     struct demand d = SHARE_OF(300), held = SHARE_OF(300);
     struct pack_result free_r[NODES], held_r[NODES];
@@ -332,8 +332,8 @@ int main(void)
         cmocka_unit_test(pack_rank__any_results__as_sorted_and_none_lost),
         T(pack_some__unknown_and_full_nodes__have_their_verdicts),
         T(pack_some__name_again__is_left_out),
-        T(pack_holds__demote_and_never_refuse),
-        T(pack_holds__room_for_both__change_nothing),
+        T(pack_tentative__demote_and_never_refuse),
+        T(pack_tentative__room_for_both__change_nothing),
         T(pack_rank__pods_of_a_plugin__are_packed_and_spread_too),
         cmocka_unit_test(pack_points__best_is_alone_at_ten),
         cmocka_unit_test(pack_points__many_nodes__spread_over_nine_to_zero_in_order),

@@ -337,7 +337,7 @@ static void tight_fit__used_device_fits__no_empty_one_is_opened(void **state)
 {
     static struct random_case c, used;
     struct rng r;
-    unsigned on_trial = 0;
+    unsigned judged = 0;
 
     rng_init(&r, SEED);
     for (int k = 0; k < CASES; k++) {
@@ -350,14 +350,14 @@ static void tight_fit__used_device_fits__no_empty_one_is_opened(void **state)
             used.devices[i].flags |= (c.devices[i].flags & DEVICE_IN_USE) == 0 ? DEVICE_DENIED : 0;
         }
         if (place(&used, &strategy_tight_fit, &q) == VERDICT_FITS) {
-            on_trial++;
+            judged++;
             assert_int_equal(place(&c, &strategy_tight_fit, &p), VERDICT_FITS);
             if (breaks_empty(&c, &p)) {
                 FAIL_UNDER(&strategy_tight_fit, k, &c, "opens an empty device");
             }
         }
     }
-    assert_true(on_trial > 100);
+    assert_true(judged > 100);
 }
 
 /* ---- preferences among nodes ---- */

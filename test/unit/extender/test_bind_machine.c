@@ -519,7 +519,7 @@ static bool can_land(const struct cluster_model *w)
 }
 
 /* Whatever the replies: released only when nothing can land any more. */
-static void bind_machine__random_worlds__release_only_what_cannot_land(void **state)
+static void bind_machine__random_servers__release_only_what_cannot_land(void **state)
 {
     unsigned released_n = 0, confirmed_n = 0;
     uint64_t seed = 42;
@@ -630,7 +630,7 @@ int main(void)
         cmocka_unit_test(bind_machine__item1__sent_without_a_version__a_version_ends_nothing),
         cmocka_unit_test(bind_machine__item1__queued_for_long__a_get_at_6_s_proves_nothing),
         cmocka_unit_test(bind_machine__join__is_sent_again_and_answered_by_its_own_deadline),
-        cmocka_unit_test(bind_machine__random_worlds__release_only_what_cannot_land),
+        cmocka_unit_test(bind_machine__random_servers__release_only_what_cannot_land),
         cmocka_unit_test(bind_machine__500_for_good__few_posts_ever_further_apart),
         cmocka_unit_test(bind_machine__told_to_retry_at_once_for_ever__pauses_all_the_same),
         cmocka_unit_test(bind_machine__pod_changes_all_the_time__renewals_are_bounded),
