@@ -26,6 +26,7 @@ static const struct option long_options[] = {
     TEXT("nodes", nodes),
     TEXT("pods", pods),
     TEXT("state", state),
+    TEXT("placements", placements),
     {"arrivals", required_argument, NULL, OPT_ARRIVALS},
     {"strategy", required_argument, NULL, OPT_STRATEGY},
     {"mode", required_argument, NULL, OPT_MODE},

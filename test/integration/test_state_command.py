@@ -124,18 +124,20 @@ def test_item18_terminal_escapes_in_a_state__harmless_in_every_command(emptied, 
     assert json.loads(shown.stdout)["nodes"] == document["nodes"]
 
 
-def test_output__disk_full__said_and_exit_code_1(used, tmp_path):
+def test_output__disk_full__said_and_exit_code_1(emptied, tmp_path):
     path = tmp_path / "state.json"
-    path.write_text(json.dumps(used.fgpu.state()))
+    emptied.node(gpus=2)
+    path.write_text(json.dumps(emptied.fgpu.state()))
     for command in (["state", "-o", "json", "--state", str(path)], ["state", "--state", str(path)], ["version"]):
         with open("/dev/full", "w") as full:
             r = subprocess.run([str(BINARY), *command], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
         assert r.returncode == 1 and "fgpu: the output is not complete" in r.stderr, (command, r)
 
 
-def test_output__reader_has_seen_enough__not_a_failure(used, tmp_path):
+def test_output__reader_has_seen_enough__not_a_failure(emptied, tmp_path):
     path = tmp_path / "state.json"
-    path.write_text(json.dumps(used.fgpu.state()))
+    emptied.node(gpus=2)
+    path.write_text(json.dumps(emptied.fgpu.state()))
     r = subprocess.run(f"{BINARY} state --state {path} | true; echo ${{PIPESTATUS[0]}}", shell=True, executable="/bin/bash",
                        capture_output=True, text=True, timeout=60)
     assert (r.stdout, r.stderr) == ("0\n", "")

@@ -111,6 +111,7 @@ static void put_pod(struct ledger *scratch, const struct ledger *l, const struct
     if (p->floors != NULL) {
         copy->floors = copy_of(p->floors, p->floor_n, sizeof(*p->floors));
         copy->floor_n = p->floor_n;
+        copy->floor_of_all = p->floor_of_all;
     }
     if (p->node != LEDGER_NONE) {
         uint32_t node = ledger_node_add(scratch, l->names[p->node]);
@@ -144,7 +145,7 @@ static bool same_grant(const struct pod_entry *a, const struct pod_entry *b)
 
 static bool same_floors(const struct pod_entry *a, const struct pod_entry *b)
 {
-    bool same = a->floor_n == b->floor_n;
+    bool same = a->floor_n == b->floor_n && charge_equal(&a->floor_of_all, &b->floor_of_all);
 
     for (size_t i = 0; same && i < a->floor_n; i++) {
         same = charge_equal(&a->floors[i].charge, &b->floors[i].charge);

@@ -135,10 +135,7 @@ void ledger_floor_raise(struct pod_entry *p, struct device_ref ref, const struct
         }
     }
     if (p->floor_n == POD_FLOORS_MAX) {
-        for (size_t i = 0; i < p->floor_n;
-             i++) { /* no room to say which device: all of them, so that no charge falls */
-            ledger_charge_max(&p->floors[i].charge, c);
-        }
+        ledger_charge_max(&p->floor_of_all, c); /* no room to say which device: all, so that no charge falls */
         return;
     }
     p->floors = xreallocarray(p->floors, p->floor_n + 1, sizeof(*p->floors));

@@ -17,7 +17,7 @@ struct pod_charge {
 };
 
 /* The most ever charged on a device for a pod whose request can be edited. Records of that pod may name any devices, so
- * there is a bound; what comes beyond it raises all of them. */
+ * there is a bound; what comes beyond it counts on every device (floor_of_all). */
 #define POD_FLOORS_MAX (2 * DEVICES_PER_NODE_MAX)
 struct pod_floor {
     struct device_ref ref;
@@ -77,6 +77,7 @@ struct pod_entry {
     size_t charge_n;
     struct pod_floor *floors;
     size_t floor_n;
+    struct charge floor_of_all;     /* zero: there was room for all */
     struct pod_floor *first_grants; /* the devices first given to it here, and what it was given of them */
     size_t first_grant_n;
     int64_t since_ms;

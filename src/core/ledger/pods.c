@@ -87,6 +87,7 @@ void ledger_pod_clear_refs(struct ledger *l, struct pod_entry *p)
     free(p->floors);
     p->floors = NULL;
     p->floor_n = 0;
+    p->floor_of_all = (struct charge){0};
     free(p->first_grants);
     p->first_grants = NULL;
     p->first_grant_n = 0;

@@ -72,6 +72,9 @@ static void apply_floors(const struct node_entry *n, struct pod_entry *p)
             ledger_charge_max(c, &p->floors[j].charge);
         }
     }
+    for (size_t i = 0; p->floor_n == POD_FLOORS_MAX && i < p->charge_n; i++) {
+        ledger_charge_max(&p->charges[i].charge, &p->floor_of_all);
+    }
     for (size_t i = 0; editable && i < p->charge_n; i++) {
         ledger_floor_raise(p, n->devices[p->charges[i].ordinal].ref, &p->charges[i].charge);
     }

@@ -200,9 +200,6 @@ static void serve_faults(struct apiserver *a, struct httpd_request *req, struct 
     if (rc == 0 && c->clear) {
         apiserver_faults_clear(a);
     }
-    if (rc == 0 && c->drop_watches) {
-        apiserver_drop_watches(a);
-    }
     if (rc == 0 && c->compact) {
         apiserver_compact(a);
     }
@@ -217,6 +214,9 @@ static void serve_faults(struct apiserver *a, struct httpd_request *req, struct 
     }
     for (size_t i = 0; rc == 0 && i < c->rule_n; i++) {
         rc = faults_add(&a->faults, &c->rules[i], &err);
+    }
+    if (rc == 0 && c->drop_watches) {
+        apiserver_drop_watches(a); /* last: who comes again meets the rules */
     }
     if (rc) {
         httpd_response_text(resp, 400, err.msg);

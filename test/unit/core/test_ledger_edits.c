@@ -95,6 +95,30 @@ static void rule8__unsigned_record_is_rewritten_without_end__what_is_remembered_
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 200);
 }
 
+/* The devices of its node become known when there is no room for a floor of theirs any more. */
+static void rule1__no_room_for_floors_when_the_node_is_described__charge_does_not_fall(void **state)
+{
+    struct demand d = ANNOTATED_SHARE_OF(900), less = ANNOTATED_SHARE_OF(100);
+    struct assigned_container c;
+    struct assigned_device dev;
+    char uuid[32];
+    struct assignment as = fixture_record(&c, &dev, "x", uuid, 1, 100, GIB);
+
+    c.name = STR("stranger");
+    fixture_pod(&fx, "a", &d, NULL, NULL);
+    for (int i = 0; i < POD_FLOORS_MAX; i++) {
+        dev.uuid = (struct str){uuid, (size_t)snprintf(uuid, sizeof(uuid), "GPU-invented-%d", i)};
+        fixture_pod(&fx, "a", &d, "late", &as);
+    }
+    fixture_node(&fx, "late", 2, 16 * GIB);
+    assert_int_equal(fixture_milli_free(&fx, "late", 0), 100);
+    dev = (struct assigned_device){STR("GPU-late-1"), 1, 100, GIB};
+    c.name = STR("x");
+    fixture_pod(&fx, "a", &less, "late", &as);
+    assert_int_equal(fixture_milli_free(&fx, "late", 0), 100);
+    assert_int_equal(fixture_milli_free(&fx, "late", 1), 100);
+}
+
 /* Two app containers and an init container, all on one device, as the record says. */
 static struct assignment record_of_three(struct assigned_container *c, struct assigned_device *d, int32_t init_milli,
                                          int32_t main_milli, int32_t side_milli)
@@ -485,6 +509,7 @@ int main(void)
         T(rule1__foreign_pod_brings_a_smaller_record__device_keeps_the_larger_charge),
         T(rule1__record_of_another_shape__request_counts_everywhere_and_record_on_its_device),
         T(rule8__unsigned_record_is_rewritten_without_end__what_is_remembered_is_bounded_and_never_falls),
+        T(rule1__no_room_for_floors_when_the_node_is_described__charge_does_not_fall),
         T(rule1__foreign_pod_cannot_be_read_for_a_while__charge_returns_to_the_request),
         T(rule1__restart_after_edit__recorded_amounts_are_summed_over_a_phase),
         T(withdrawn_while_pending__bound_by_somebody_else__asks_for_nothing),
