@@ -130,7 +130,6 @@ void apiserver_free(struct apiserver *a)
         mutex_unlock(&a->late_lock);
         thread_join(&a->ticker);
     }
-    /* What was delayed after the ticker ended is answered by the server's own stop. */
     httpd_server_free(a->http);
     streams_fini(&a->streams);
     faults_fini(&a->faults);
@@ -176,6 +175,7 @@ void apiserver_faults_clear(struct apiserver *a)
 {
     faults_clear(&a->faults);
     mutex_lock(&a->late_lock);
+    atomic_fetch_add(&a->clears, 1);
     for (struct late *l = a->late; l; l = l->next) {
         l->due_ns = 0;
     }

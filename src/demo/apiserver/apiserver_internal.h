@@ -60,7 +60,8 @@ struct apiserver {
     struct mutex late_lock;
     struct condvar late_cond;
     struct late *late;
-    bool stopping; /* under late_lock */
+    bool stopping;      /* under late_lock */
+    atomic_uint clears; /* of the faults; changes under late_lock */
 };
 
 /* The catch-all route: faults, then the API. */

@@ -249,6 +249,29 @@ static bool find_rule(struct apiserver *a, struct httpd_request *req, struct fau
     return hit;
 }
 
+/* False: the ticker has ended, or the faults were cleared since there were `clears` of it: nobody would come for it. */
+static bool put_off(struct apiserver *a, struct httpd_request *req, struct str content_type, bool gzip,
+                    const struct fault_rule *rule, unsigned clears)
+{
+    struct late *late = ARENA_NEW(httpd_request_arena(req), struct late);
+    BUG_ON(!late); /* the arena has served nothing yet */
+    late->due_ns = clock_mono_ns(a->api.clock) + (int64_t)rule->delay_ms * 1000000;
+    late->req = req;
+    late->content_type = arena_str(httpd_request_arena(req), content_type);
+    late->gzip = gzip;
+    late->peer_port = peer_port_of(req);
+    late->rule = *rule;
+    mutex_lock(&a->late_lock);
+    const bool comes = !a->stopping && atomic_load(&a->clears) == clears;
+    if (comes) {
+        late->next = a->late;
+        a->late = late;
+        condvar_signal(&a->late_cond);
+    }
+    mutex_unlock(&a->late_lock);
+    return comes;
+}
+
 enum httpd_action apiserver_handle(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     struct apiserver *a = ctx;
@@ -258,26 +281,14 @@ enum httpd_action apiserver_handle(void *ctx, struct httpd_request *req, struct 
         return HTTPD_REPLY;
     }
     atomic_fetch_add(&a->requests, 1);
+    const unsigned clears = atomic_load(&a->clears);
     struct str content_type = httpd_request_header(req, "Content-Type");
     bool gzip = gzip_is_offered(httpd_request_header(req, "Accept-Encoding"));
-    if (!find_rule(a, req, &rule) || rule.delay_ms == 0) {
-        serve_with(a, req, content_type, gzip, peer_port_of(req), &rule, resp);
-        return HTTPD_REPLY;
+    if (find_rule(a, req, &rule) && rule.delay_ms > 0 && put_off(a, req, content_type, gzip, &rule, clears)) {
+        return HTTPD_SUSPENDED;
     }
-    struct late *late = ARENA_NEW(httpd_request_arena(req), struct late);
-    BUG_ON(!late); /* the arena has served nothing yet */
-    late->due_ns = clock_mono_ns(a->api.clock) + (int64_t)rule.delay_ms * 1000000;
-    late->req = req;
-    late->content_type = arena_str(httpd_request_arena(req), content_type);
-    late->gzip = gzip;
-    late->peer_port = peer_port_of(req);
-    late->rule = rule;
-    mutex_lock(&a->late_lock);
-    late->next = a->late;
-    a->late = late;
-    condvar_signal(&a->late_cond);
-    mutex_unlock(&a->late_lock);
-    return HTTPD_SUSPENDED;
+    serve_with(a, req, content_type, gzip, peer_port_of(req), &rule, resp);
+    return HTTPD_REPLY;
 }
 
 void apiserver_serve_late(struct apiserver *a, struct late *late)

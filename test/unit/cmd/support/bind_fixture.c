@@ -37,7 +37,7 @@ static struct {
     struct binder *binder;
     struct feed feeds[KUBE_RESOURCE__MAX];
     struct kube_watcher *watchers[KUBE_RESOURCE__MAX];
-    atomic_uint posts, gets, versions;
+    atomic_uint posts, gets, versions, versions_read;
     pthread_mutex_t lock; /* of the answers */
     pthread_cond_t answered;
     struct asked *asked;
@@ -49,12 +49,12 @@ static struct {
 static void observe(void *ctx, const char *verb, const char *resource, int http_status, int64_t duration_ns)
 {
     (void)ctx;
-    (void)http_status;
     (void)duration_ns;
     if (strcmp(resource, "pods/binding") == 0) {
         atomic_fetch_add(&bind_fixture.posts, 1);
     } else if (strcmp(resource, "version") == 0) {
         atomic_fetch_add(&bind_fixture.versions, 1);
+        atomic_fetch_add(&bind_fixture.versions_read, http_status == 200);
     } else if (strcmp(verb, "get") == 0 && strcmp(resource, "pods") == 0) {
         atomic_fetch_add(&bind_fixture.gets, 1);
     }
@@ -90,13 +90,17 @@ static void start_watcher(enum kube_resource resource)
         kube_watcher_start(bind_fixture.client, resource, &handler, NULL, &bind_fixture.watchers[resource], NULL), 0);
 }
 
-/* What the server is has been answered, and later replies are worked off after that. */
-void bind_fixture_await_versions(unsigned n)
+static void await_count(atomic_uint *n)
 {
-    for (int ms = 0; atomic_load(&bind_fixture.versions) < n; ms += POLL_US / 1000) {
+    for (int ms = 0; atomic_load(n) == 0; ms += POLL_US / 1000) {
         assert_true(ms < BIND_FIXTURE_PATIENCE_MS);
         usleep(POLL_US);
     }
+}
+
+void bind_fixture_await_version_read(void)
+{
+    await_count(&bind_fixture.versions_read);
 }
 
 static void start_watchers(void)
@@ -126,6 +130,7 @@ void bind_fixture_start(const struct bind_fixture_options *o)
     atomic_store(&bind_fixture.posts, 0);
     atomic_store(&bind_fixture.gets, 0);
     atomic_store(&bind_fixture.versions, 0);
+    atomic_store(&bind_fixture.versions_read, 0);
     bind_fixture.asked = NULL;
     bind_fixture.probe_n = 0;
     assert_int_equal(apiserver_start(NULL, &bind_fixture_api, NULL), 0);
@@ -146,7 +151,7 @@ void bind_fixture_start(const struct bind_fixture_options *o)
     assert_int_equal(binder_new(bind_fixture.policies, bind_fixture.client, clock_system(), NULL, &options,
                                 &bind_fixture.binder, NULL),
                      0);
-    bind_fixture_await_versions(1);
+    await_count(&bind_fixture.versions); /* an answer, whatever it says */
     for (int i = 0; i < KUBE_RESOURCE__MAX; i++) {
         feed_init(&bind_fixture.feeds[i], bind_fixture.policies, (enum kube_resource)i);
     }

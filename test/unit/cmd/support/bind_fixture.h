@@ -83,8 +83,8 @@ void bind_fixture_expect_error(struct asked *a, enum bind_outcome outcome, const
 
 /* ---- what became of it ---- */
 
-/* Waits until /version was asked for so often, whatever the answer. */
-void bind_fixture_await_versions(unsigned n);
+/* Waits until /version was read; later replies are worked off after that. */
+void bind_fixture_await_version_read(void);
 /* Waits for a request that a fault delays. */
 void bind_fixture_await_delayed(void);
 /* Bindings sent, whatever came of them, and pods fetched. Counted when their exchange ends; the watch may answer a
