@@ -118,7 +118,7 @@ func (e *everything) churn(rounds int) {
 		for range 2 * len(e.kinds) / 3 {
 			k := e.kinds[dice.Intn(len(e.kinds))]
 			p := k.pod(fmt.Sprintf("%s-%03d", k.name, e.n), e.n)
-			if !k.free {
+			if !k.free || e.n%4 == 0 { // where free pods like to go is chance; each kind of node must see some
 				p.Spec.NodeSelector = map[string]string{"kind": k.name}
 			}
 			e.n++

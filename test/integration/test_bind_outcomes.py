@@ -27,6 +27,13 @@ def hold(pod, status, times=-1):
     return binding(pod, "commit-late", times=times, status=status)
 
 
+def await_seen(cluster, api, fgpu):
+    """Events come in order: once a later pod is seen, fgpu knows all pods that there are, and bind need not ask for them."""
+    later = api.pod(milli(1))
+    assert fgpu.bind(later, cluster.node(gpus=1)) == ""
+    eventually(lambda: fgpu.states_of(later) == {"bound"})
+
+
 def is_free(fgpu, node):
     return fgpu.fits(pod_object("probe", limits=whole(1)), [node]) == [node]
 
@@ -105,9 +112,10 @@ def test_bind__409_bound_to_the_same_node_by_somebody_else__not_taken_for_ours(a
     assert not is_free(fgpu, node)
 
 
-def test_bind__409_because_our_first_try_arrived__success(api, fgpu, one_gpu):
+def test_bind__409_because_our_first_try_arrived__success(cluster, api, fgpu, one_gpu):
     """The first Binding is written but its reply is lost; so is the first look at the pod."""
     node, pod = one_gpu
+    await_seen(cluster, api, fgpu)
     api.faults(binding(pod, "fail-after", status=503, retryAfter=0), get(pod, "fail", times=1, status=503))
     assert fgpu.bind(pod, node) == ""
     api.faults(clear=True)  # the watch may have told before any look
@@ -201,6 +209,7 @@ def test_item1__binding_lands_late__given_once(cluster, api, fgpu, status):
 def test_item1__pod_gets_a_new_version__released_and_the_late_write_fails(cluster, api, fgpu, status):
     """As when kube-scheduler notes the failure in the pod's status. The GET is never answered: the watch tells."""
     node, pod, rival = cluster.node(gpus=1), api.pod(whole(1)), api.pod(whole(1))
+    await_seen(cluster, api, fgpu)
     api.faults(hold(pod, status), get(pod, "fail", status=503))
     assert fgpu.bind(pod, node) != ""
     assert not is_free(fgpu, node)
