@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FILE_BUFFER_BYTES (2 * CONFIG_BYTES_MAX)
-
 struct reload {
     struct reload_options o;
     struct thread thread;
@@ -32,7 +30,6 @@ struct reading {
 
 static void read_file(const char *path, struct reading *ret)
 {
-    strbuf_init(&ret->text, FILE_BUFFER_BYTES);
     ret->failed = config_read(path, &ret->text, &ret->err) != 0;
     config_hash_text(ret->failed ? str_of(ret->err.msg) : strbuf_view(&ret->text), ret->hash);
 }
