@@ -1,6 +1,7 @@
 #include "cmd/reload.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 #include "base/sync.h"
 #include "cmd/commands.h"
 
@@ -75,7 +76,7 @@ static void check_file(struct reload *r, bool requested)
 /* Waits for the next look; false: stop. */
 static bool wait_for_turn(struct reload *r, bool *ret_requested)
 {
-    const int64_t until_ns = sync_in_ns(RELOAD_POLL_MS * INT64_C(1000000));
+    const int64_t until_ns = sync_in_ns(RELOAD_POLL_MS * NS_PER_MS);
     bool in_time = true;
     bool go_on;
 
