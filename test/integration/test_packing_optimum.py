@@ -16,6 +16,7 @@ import bounds  # noqa: E402
 import corpus  # noqa: E402
 import draw  # noqa: E402
 import optimum  # noqa: E402
+import regret  # noqa: E402
 import replay  # noqa: E402
 import statistics_of  # noqa: E402
 from optimum import Moving, Staying, Tightest  # noqa: E402
@@ -59,10 +60,26 @@ def test_in_use__who_may_do_more__refuses_less(mix, load):
 
 def test_in_use__the_tightest_gpu__is_what_the_simulation_of_tight_fit_gives():
     case = tiny("2x2:t4", "0.3 0.7", 0.85)
-    losses = [replay.run(case, "test", seed, ["tight-fit"], {"": BINARY}, 1.5)["strategies"]["tight-fit"]["loss"] for seed in range(20)]
+    losses = [replay.run(case, "test", seed, ["tight-fit"], {"": BINARY})["strategies"]["tight-fit"]["loss"] for seed in range(20)]
     low, high = optimum.refused(case, Tightest)
     error = statistics_of.standard_error(losses)
     assert error < 0.4 and low - 4 * error < statistics_of.mean(losses) < high + 4 * error
+
+
+def test_regret__over_a_run__what_is_refused_more_than_the_best_strategy_does():
+    case = tiny("2x2:t4", "0.3 0.4 0.7", 0.85)
+    low, high, worth = optimum.solved(case, Staying)
+    beyond, lost = [], []
+    for seed in range(10):
+        run = regret.placements(case, "spread", "test", seed, 1.0, BINARY)
+        rows, stays, warm_up_ms, places = run
+        offered, of_run = regret.regrets(case, worth, run)
+        refused = sum(rows[row].counts for (at, _, row), place in zip(stays, places) if at >= warm_up_ms and place is None)
+        lost.append(100 * sum(map(sum, of_run.values())) / offered)
+        beyond.append(100 * refused / offered - lost[-1])
+    error = statistics_of.standard_error(beyond)
+    assert statistics_of.mean(lost) > 5 * error
+    assert low - 4 * error < statistics_of.mean(beyond) < high + 4 * error
 
 
 @pytest.mark.parametrize("shape,mix", [("1x2:a10", "0.3 0.4 0.7"), ("2x2:t4", "4*0.25 2*0.5 1 2"), ("1x2:t4", "0.3/4..8G 0.6/8..14G"),

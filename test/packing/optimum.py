@@ -117,8 +117,9 @@ class Moving:
         return [(state[kind], changed(state, kind, -1))] if state[kind] else []
 
 
-def refused(case, world, may_refuse=False):
-    """(low, high): between them lies the refused % of the best strategy, or of the one that the world gives."""
+def solved(case, world, may_refuse=False):
+    """(low, high, {state: worth}): between low and high lies the refused % of the best strategy, or of the one that the world gives;
+    worth is what it will refuse from here on more than from the empty cluster on, in thousandths of a GPU: less is better."""
     kinds = kinds_of(case)
     w, come = world([s for s, _ in kinds], draw.gpu_count(case)), sum(rate for _, rate in kinds)
     number = {s: i for i, s in enumerate(w.states)}
@@ -126,7 +127,7 @@ def refused(case, world, may_refuse=False):
     ends = [[(n, number[t]) for k in range(len(kinds)) for n, t in w.ends(s, k)] for s in w.states]
     changes = [come + sum(n for n, _ in e) for e in ends]
     fastest, offered = max(changes), sum(size * rate for size, rate in kinds)
-    worth = [0.0] * len(w.states)  # what will be refused from here on, beside the first state
+    worth = [0.0] * len(w.states)
     while True:
         after = []
         for here, a, e, out in zip(worth, asks, ends, changes):
@@ -140,8 +141,12 @@ def refused(case, world, may_refuse=False):
         steps = [b - a for a, b in zip(worth, after)]
         low, high = (100 * fastest * of(steps) / offered for of in (min, max))
         if high - low < PRECISION:
-            return low, high
+            return low, high, dict(zip(w.states, worth))
         worth = [v - after[0] for v in after]
+
+
+def refused(case, world, may_refuse=False):
+    return solved(case, world, may_refuse)[:2]
 
 
 @functools.cache
