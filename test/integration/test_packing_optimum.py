@@ -10,7 +10,9 @@ from processes import BINARY
 from test_packing_corpus import Machine, of_words
 from test_packing_corpus import optimum as by_trying_all
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "packing"))
+PACKING = pathlib.Path(__file__).resolve().parent.parent / "packing"
+README = (PACKING / "README.md").read_text()
+sys.path.insert(0, str(PACKING))
 
 import bounds  # noqa: E402
 import corpus  # noqa: E402
@@ -80,6 +82,14 @@ def test_regret__over_a_run__what_is_refused_more_than_the_best_strategy_does():
     error = statistics_of.standard_error(beyond)
     assert statistics_of.mean(lost) > 5 * error
     assert low - 4 * error < statistics_of.mean(beyond) < high + 4 * error
+
+
+@pytest.mark.parametrize("load", optimum.LOADS)
+def test_readme__computed_columns__are_what_is_computed(load):
+    case = optimum.case_of("fractions", "2x2", "6-5", load)
+    computed = [f"{optimum.clairvoyant(case):.2f}", optimum.exact(case, Moving, True), optimum.exact(case, Staying, True),
+                optimum.exact(case, Staying), optimum.exact(case, Tightest)]
+    assert f"\n| 0.6 0.5, 2x2, {load:g} | {' | '.join(computed)} | " in README
 
 
 @pytest.mark.parametrize("shape,mix", [("1x2:a10", "0.3 0.4 0.7"), ("2x2:t4", "4*0.25 2*0.5 1 2"), ("1x2:t4", "0.3/4..8G 0.6/8..14G"),
