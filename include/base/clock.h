@@ -12,6 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define NS_PER_MS INT64_C(1000000)
+#define NS_PER_S INT64_C(1000000000)
+
 struct clock {
     int64_t (*mono_ns)(void *ctx);
     int64_t (*wall_ms)(void *ctx); /* milliseconds since 1970-01-01T00:00:00Z */

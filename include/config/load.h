@@ -193,8 +193,8 @@ WARN_UNUSED int config_parse(struct str file, struct str text, const struct conf
 /* The hash of a file with this text. */
 void config_hash_text(struct str text, char ret[CONFIG_HASH_LEN + 1]);
 
-/* Reads the file without looking at what is in it. `ret` is initialised with more than
- * CONFIG_BYTES_MAX and ended by the caller. Errors as config_load. */
+/* Reads the file without looking at what is in it. Begins `ret`, which the caller ends with strbuf_fini, also after an
+ * error. Errors as config_load. */
 WARN_UNUSED int config_read(const char *path, struct strbuf *ret, struct err *reterr);
 
 #endif

@@ -25,8 +25,6 @@ enum {
     WORD_TOLD = 40, /* tokens are longer */
 };
 
-#define NS_PER_MS INT64_C(1000000)
-
 struct run {
     const struct child *c;
     pid_t pid;

@@ -10,7 +10,7 @@ static int64_t read_clock_ns(clockid_t id)
 {
     struct timespec ts;
     BUG_ON(clock_gettime(id, &ts) != 0);
-    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+    return (int64_t)ts.tv_sec * NS_PER_S + ts.tv_nsec;
 }
 
 static int64_t system_mono_ns(void *ctx)
@@ -22,7 +22,7 @@ static int64_t system_mono_ns(void *ctx)
 static int64_t system_wall_ms(void *ctx)
 {
     (void)ctx;
-    return read_clock_ns(CLOCK_REALTIME) / 1000000;
+    return read_clock_ns(CLOCK_REALTIME) / NS_PER_MS;
 }
 
 const struct clock *clock_system(void)
@@ -57,7 +57,7 @@ void clock_manual_init(struct clock_manual *m, int64_t mono_ns, int64_t wall_ms)
 
 void clock_manual_advance_ms(struct clock_manual *m, int64_t ms)
 {
-    __atomic_fetch_add(&m->mono_ns, ms * 1000000, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&m->mono_ns, ms * NS_PER_MS, __ATOMIC_RELAXED);
     __atomic_fetch_add(&m->wall_ms, ms, __ATOMIC_RELAXED);
 }
 

@@ -12,8 +12,6 @@
 #include <string.h>
 #include <time.h>
 
-#define NS_PER_S INT64_C(1000000000)
-
 static const char *error_text(int error)
 {
     const char *text = strerrordesc_np(error); /* unlike strerror, from any thread */

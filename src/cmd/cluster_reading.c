@@ -77,7 +77,7 @@ static void on_unusable(void *ctx, const struct kube_object *o, bool deleted, co
 static bool wait_until(void *ctx, int64_t until_ns)
 {
     const struct reading *r = ctx;
-    const struct timespec until = {until_ns / 1000000000, until_ns % 1000000000};
+    const struct timespec until = {until_ns / NS_PER_S, until_ns % NS_PER_S};
 
     while (clock_mono_ns(clock_system()) < until_ns) {
         (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);

@@ -17,6 +17,7 @@ struct config_apply {
     const struct config *waiting; /* what the announced rules belong to; NULL: none */
     bool waiting_is_last;         /* no later file was read since */
     bool rejected;                /* the last file that was read */
+    int64_t held_open;            /* config.open of the turn that was held back; -1: none */
     uint64_t generation;          /* of the last configuration that was accepted */
 };
 
@@ -64,14 +65,10 @@ static void collect(void *ctx, struct metrics *m)
 /* What people see on fgpu's own pod: a file that is not in effect, and the next one that is. */
 static void log_attempt(struct config_apply *c, const struct config_attempt *a)
 {
-    char note[ERR_MSG_MAX + CONFIG_RESTART_KEYS_MAX];
+    char note[ERR_MSG_MAX + 128];
 
     if (a->outcome == CONFIG_INVALID) {
         snprintf(note, sizeof(note), "The configuration file is not valid; the old one stays: %s", a->error);
-        notice_self(c->o.events, EVENT_CONFIG_REJECTED, note);
-    } else if (a->outcome == CONFIG_NEEDS_RESTART) {
-        snprintf(note, sizeof(note), "Nothing of the configuration file takes effect before a restart: %s",
-                 a->restart_keys);
         notice_self(c->o.events, EVENT_CONFIG_REJECTED, note);
     } else if (a->outcome == CONFIG_IN_EFFECT || (a->outcome == CONFIG_UNCHANGED && c->rejected)) {
         snprintf(note, sizeof(note), "The configuration with hash %s is in effect", a->hash);
@@ -104,6 +101,7 @@ struct config_apply *config_apply_new(const struct config_apply_options *o)
 
     c->o = *o;
     c->generation = 1;
+    c->held_open = -1;
     mutex_init(&c->lock, "config apply");
     metrics_add_collector(o->metrics, collect, c);
     return c;
@@ -116,6 +114,37 @@ void config_apply_free(struct config_apply *c)
         mutex_destroy(&c->lock);
         free(c);
     }
+}
+
+/* ---- time windows ---- */
+
+static void add_windows(struct strbuf *out, const char *what, const struct timetable *tt, uint32_t which)
+{
+    for (size_t i = 0; i < tt->window_n; i++) {
+        if ((which >> i & 1) != 0) {
+            strbuf_addf(out, "%s%s %.*s", out->n > 0 ? ", " : "", what, STR_ARG(tt->windows[i].name));
+        }
+    }
+}
+
+void config_apply_name_change(const struct timetable *tt, uint32_t before, uint32_t after, struct strbuf *out)
+{
+    add_windows(out, "opens", tt, after & ~before);
+    add_windows(out, "closes", tt, before & ~after);
+}
+
+static void tell_turn(struct config_apply *c, const struct config *before, const struct config *after)
+{
+    struct strbuf change;
+    char note[EVENT_NOTE_MAX];
+
+    strbuf_init(&change, sizeof(note) / 2);
+    config_apply_name_change(&after->timetable, before->open, after->open, &change);
+    snprintf(note, sizeof(note), "Time windows: %s", change.p);
+    LOG_INFO(c->o.log, "Time windows change", LOG_STR("change", strbuf_view(&change)));
+    notice_self(c->o.events, EVENT_WINDOWS_CHANGED, note);
+    metric_inc(METRIC(c->o.metrics, FGPU_TIME_WINDOWS_CHANGES_TOTAL));
+    strbuf_fini(&change);
 }
 
 /* ---- one offer ---- */
@@ -155,9 +184,14 @@ static void log_changes(const struct config_apply *c, const struct config_diff *
     }
 }
 
-static void hold_back(struct config_apply *c, const struct config *next, const struct config_diff *d)
+/* The old configuration stays as a whole. `is_file`: instead of another file; else of what time windows say. */
+static void hold_back(struct config_apply *c, const struct config *next, const struct config_diff *d, bool is_file)
 {
+    const char *what = is_file ? "Nothing of the configuration file takes effect before a restart"
+                               : "The time windows stay as they were: what they say now takes effect only after a "
+                                 "restart";
     struct config_attempt a = {.outcome = CONFIG_NEEDS_RESTART};
+    char note[256 + CONFIG_RESTART_KEYS_MAX];
     struct strbuf keys;
 
     strbuf_init(&keys, sizeof(a.restart_keys) - 1);
@@ -171,9 +205,11 @@ static void hold_back(struct config_apply *c, const struct config *next, const s
     strbuf_fini(&keys);
     memcpy(a.hash, next->hash, sizeof(a.hash));
     c->waiting_is_last = false;
+    snprintf(note, sizeof(note), "%s: %s", what, a.restart_keys);
+    notice_self(c->o.events, EVENT_CONFIG_REJECTED, note);
     record(c, &a);
-    LOG_WARNING(c->o.log, "Nothing of the configuration file takes effect before a restart",
-                LOG_STR("file", next->file), LOG_CSTR("hash", next->hash), LOG_CSTR("needsRestart", a.restart_keys));
+    LOG_WARNING(c->o.log, what, LOG_STR("file", next->file), LOG_CSTR("hash", next->hash),
+                LOG_CSTR("needsRestart", a.restart_keys));
 }
 
 static void release_config(void *config)
@@ -197,6 +233,7 @@ static bool take_in(struct config_apply *c, struct config *next, bool relist, bo
     /* The reader knows the strategies' names, so this cannot fail. */
     BUG_ON(rules_new(&facts, next->generation, release_config, next, &rules, &err) != 0);
     c->waiting_is_last = is_file || (c->waiting != NULL && c->waiting_is_last);
+    c->held_open = -1;
     forget_waiting(c);
     if (!relist) {
         policy_set_publish(c->o.policies, rules);
@@ -236,14 +273,19 @@ static bool change_to(struct config_apply *c, struct config *next, bool is_file)
     bool relist = false;
 
     config_diff(now, next, &diff);
+    if (!is_file && !any(&diff, CONFIG_RELOAD_RESTART)) {
+        tell_turn(c, c->waiting != NULL ? c->waiting : now, next);
+    }
     log_changes(c, &diff);
     if (diff.n == 0 && now->open == next->open && c->waiting == NULL && strcmp(now->hash, next->hash) == 0) {
         record_outcome(c, next, CONFIG_UNCHANGED);
         LOG_INFO(c->o.log, "The configuration is unchanged", LOG_STR("file", next->file), LOG_CSTR("hash", next->hash));
         config_free(next);
     } else if (any(&diff, CONFIG_RELOAD_RESTART)) {
-        BUG_ON(!is_file); /* no window can say such a key */
-        hold_back(c, next, &diff);
+        if (!is_file) { /* the reader lets no window say such a key; should it, the cluster goes on as it was */
+            c->held_open = next->open;
+        }
+        hold_back(c, next, &diff, is_file);
         config_free(next);
     } else {
         /* What waits may have been read in part: going back to the old meaning takes a relist too. */
@@ -268,51 +310,21 @@ void config_apply_offer(struct config_apply *c, struct config *file)
     }
 }
 
-/* ---- time windows ---- */
-
-static void add_windows(struct strbuf *out, const char *what, const struct timetable *tt, uint32_t which)
-{
-    for (size_t i = 0; i < tt->window_n; i++) {
-        if ((which >> i & 1) != 0) {
-            strbuf_addf(out, "%s%s %.*s", out->n > 0 ? ", " : "", what, STR_ARG(tt->windows[i].name));
-        }
-    }
-}
-
-void config_apply_name_change(const struct timetable *tt, uint32_t before, uint32_t after, struct strbuf *out)
-{
-    add_windows(out, "opens", tt, after & ~before);
-    add_windows(out, "closes", tt, before & ~after);
-}
-
-static void tell_turn(struct config_apply *c, const struct config *before, const struct config *after)
-{
-    struct strbuf change;
-    char note[EVENT_NOTE_MAX];
-
-    strbuf_init(&change, sizeof(note) / 2);
-    config_apply_name_change(&after->timetable, before->open, after->open, &change);
-    snprintf(note, sizeof(note), "Time windows: %s", change.p);
-    LOG_INFO(c->o.log, "Time windows change", LOG_STR("change", strbuf_view(&change)));
-    notice_self(c->o.events, EVENT_WINDOWS_CHANGED, note);
-    metric_inc(METRIC(c->o.metrics, FGPU_TIME_WINDOWS_CHANGES_TOTAL));
-    strbuf_fini(&change);
-}
-
 void config_apply_keep_time(struct config_apply *c)
 {
     int64_t wall_ms = clock_wall_ms(c->o.clock);
     const struct config *now, *newest;
     bool relist = false;
+    uint32_t open;
 
     mutex_lock(&c->lock);
     now = config_slot_take(c->o.slot);
     newest = c->waiting != NULL ? c->waiting : now;
-    if (timetable_open(&newest->timetable, wall_ms / 1000) != newest->open) {
-        struct config *next = config_apply_config_at(newest, wall_ms);
-
-        tell_turn(c, newest, next);
-        relist = change_to(c, next, false);
+    open = timetable_open(&newest->timetable, wall_ms / 1000);
+    if (open == newest->open) {
+        c->held_open = -1;
+    } else if (open != c->held_open) { /* what was held back is told once, not each second */
+        relist = change_to(c, config_at(newest, open), false);
     }
     config_free(now);
     mutex_unlock(&c->lock);

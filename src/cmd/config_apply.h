@@ -53,7 +53,7 @@ void config_apply_offer(struct config_apply *c, struct config *file);
 void config_apply_refuse(struct config_apply *c, const char *hash, const struct err *why);
 
 /* What holds now by the time windows of the file that is in effect, or waits. Does nothing while they are
- * as they were; changes take effect as other configurations do. */
+ * as they were; changes take effect, or are held back and told once, as other configurations. */
 void config_apply_keep_time(struct config_apply *c);
 
 /* "opens night, closes day". */

@@ -1,14 +1,15 @@
 #include "cmd/inquiry.h"
 
 #include "base/bug.h"
+#include "base/file.h"
 #include "cmd/commands.h"
 #include "kube/transport.h"
 #include "sim/state_file.h"
-#include "sim/text_file.h"
 
 #include <string.h>
 
 #define SILENCE_MS 30000
+#define CA_BYTES_MAX (1024 * 1024)
 
 int inquiry_take(void *ret, int option, const char *value)
 {
@@ -76,14 +77,15 @@ static int get(const struct inquiry *q, struct kube_client *client, const char *
     return rc;
 }
 
+/* A file and no pipe: kube/identity.h reads it again. */
 static int read_ca(const struct inquiry *q, struct credentials *creds, struct err *reterr)
 {
     struct strbuf pem;
     int rc = 0;
 
     if (q->ca_file != NULL) {
-        strbuf_init(&pem, STATE_FILE_BYTES_MAX);
-        rc = text_file_read(q->ca_file, &pem, reterr);
+        strbuf_init(&pem, CA_BYTES_MAX);
+        rc = file_read(q->ca_file, &pem, reterr);
         creds->ca_pem = rc == 0 ? str_dup(strbuf_view(&pem)) : NULL;
         creds->ca_file = str_dup(str_of(q->ca_file));
         strbuf_fini(&pem);
@@ -118,7 +120,7 @@ static int ask(const struct inquiry *q, const char *path, struct strbuf *out, st
 int inquiry_state(const struct inquiry *q, bool summary, struct strbuf *out, struct err *reterr)
 {
     if (q->state_file != NULL) {
-        return text_file_read(q->state_file, out, reterr);
+        return file_or_pipe_read(q->state_file, out, reterr);
     }
     return ask(q, summary ? "/state?fields=summary" : "/state", out, reterr);
 }

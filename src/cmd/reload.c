@@ -1,14 +1,13 @@
 #include "cmd/reload.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 #include "base/sync.h"
 #include "cmd/commands.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define FILE_BUFFER_BYTES (2 * CONFIG_BYTES_MAX)
 
 struct reload {
     struct reload_options o;
@@ -32,7 +31,6 @@ struct reading {
 
 static void read_file(const char *path, struct reading *ret)
 {
-    strbuf_init(&ret->text, FILE_BUFFER_BYTES);
     ret->failed = config_read(path, &ret->text, &ret->err) != 0;
     config_hash_text(ret->failed ? str_of(ret->err.msg) : strbuf_view(&ret->text), ret->hash);
 }
@@ -78,7 +76,7 @@ static void check_file(struct reload *r, bool requested)
 /* Waits for the next look; false: stop. */
 static bool wait_for_turn(struct reload *r, bool *ret_requested)
 {
-    const int64_t until_ns = sync_in_ns(RELOAD_POLL_MS * INT64_C(1000000));
+    const int64_t until_ns = sync_in_ns(RELOAD_POLL_MS * NS_PER_MS);
     bool in_time = true;
     bool go_on;
 

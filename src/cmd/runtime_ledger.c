@@ -1,6 +1,7 @@
 #include "cmd/runtime_internal.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 #include "base/rng.h"
 #include "cmd/telemetry.h"
 #include "extender/incident_words.h"
@@ -93,7 +94,7 @@ int runtime_start_ledger(struct runtime *s, struct err *reterr)
     runtime_set_tenants(s, p);
     store_watch_overcommit(s->store, overcommit_changed, s);
     store_watch_incidents(s->store, incident_told, s);
-    store_hold_off(s->store, clock_mono_ns(s->options.clock) + s->options.holdoff_ms * 1000000);
+    store_hold_off(s->store, clock_mono_ns(s->options.clock) + s->options.holdoff_ms * NS_PER_MS);
     return 0;
 }
 

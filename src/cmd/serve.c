@@ -1,4 +1,5 @@
 /* fgpu serve: the scheduler extender of one cluster. */
+#include "base/clock.h"
 #include "cmd/commands.h"
 #include "cmd/reload.h"
 #include "cmd/serve_inputs.h"
@@ -70,7 +71,7 @@ static int watch_over(struct runtime *runtime, struct reload *reload, const stru
                       const struct clock *clock, const struct log *log, const sigset_t *signals)
 {
     const struct timespec interval = {.tv_sec = o->wait ? CHECK_INTERVAL_S : 1};
-    int64_t give_up_ns = clock_mono_ns(clock) + SERVE_UNREACHABLE_AFTER_S * INT64_C(1000000000);
+    int64_t give_up_ns = clock_mono_ns(clock) + SERVE_UNREACHABLE_AFTER_S * NS_PER_S;
     bool was_listed = false;
 
     for (;;) {

@@ -82,7 +82,7 @@ void window_scheduler_tick(struct window_scheduler *t)
 /* False: stop. */
 static bool wait_a_second(struct window_scheduler *t)
 {
-    const int64_t until_ns = sync_in_ns(WINDOW_SCHEDULER_POLL_MS * INT64_C(1000000));
+    const int64_t until_ns = sync_in_ns(WINDOW_SCHEDULER_POLL_MS * NS_PER_MS);
     bool in_time = true;
     bool go_on;
 

@@ -1,6 +1,6 @@
 #include "config/kubeconfig.h"
 
-#include "config/file_internal.h"
+#include "base/file.h"
 #include "config/kubeconfig_internal.h"
 
 #include <string.h>
@@ -246,14 +246,12 @@ int kubeconfig_load(const char *path, const char *context, struct credentials *r
 {
     struct strbuf text;
 
-    strbuf_init(&text, 2 * KUBECONFIG_BYTES_MAX);
-    int rc = config_file_read(path, KUBECONFIG_BYTES_MAX, &text, reterr);
+    strbuf_init(&text, KUBECONFIG_BYTES_MAX);
+    int rc = file_or_pipe_read(path, &text, reterr);
     if (rc == 0) {
         rc = kubeconfig_parse(path, strbuf_view(&text), context, ret, reterr);
     }
-    if (text.n > 0) {
-        explicit_bzero(text.p, text.n);
-    }
+    strbuf_wipe(&text);
     strbuf_fini(&text);
     return rc;
 }

@@ -3,7 +3,7 @@
 
 #include "base/base64.h"
 #include "base/bug.h"
-#include "config/file_internal.h"
+#include "base/file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,17 +40,15 @@ static void take_pem_file(struct kubeconfig *k, const struct yaml_doc_node *n, c
     struct strbuf text;
     struct err err;
 
-    strbuf_init(&text, 2 * PEM_BYTES_MAX);
-    if (config_file_read(path, PEM_BYTES_MAX, &text, &err) < 0) {
+    strbuf_init(&text, PEM_BYTES_MAX);
+    if (file_or_pipe_read(path, &text, &err) < 0) {
         diagnostics_add(k->d, n->pos, "%s: %s", key, err.msg);
     } else if (!is_pem(strbuf_view(&text))) {
         diagnostics_add(k->d, n->pos, "%s: %s does not hold PEM (a text with -----BEGIN ...)", key, path);
     } else {
         kubeconfig_set(slot, strbuf_view(&text));
     }
-    if (text.n > 0) {
-        explicit_bzero(text.p, text.n);
-    }
+    strbuf_wipe(&text);
     strbuf_fini(&text);
     free(path);
 }

@@ -2,8 +2,8 @@
 
 #include "base/bug.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/hash.h"
-#include "config/file_internal.h"
 #include "config/schema_internal.h"
 
 #include <inttypes.h>
@@ -95,7 +95,8 @@ int config_parse(struct str file, struct str text, const struct config_names *na
 
 int config_read(const char *path, struct strbuf *ret, struct err *reterr)
 {
-    return config_file_read(path, CONFIG_BYTES_MAX, ret, reterr);
+    strbuf_init(ret, CONFIG_BYTES_MAX);
+    return file_or_pipe_read(path, ret, reterr);
 }
 
 int config_load(const char *path, const struct config_names *names, struct config **ret, struct strbuf *report,
@@ -104,7 +105,6 @@ int config_load(const char *path, const struct config_names *names, struct confi
     struct strbuf text;
     struct err err;
 
-    strbuf_init(&text, 2 * CONFIG_BYTES_MAX);
     int rc = config_read(path, &text, &err);
     if (rc < 0) {
         if (report != NULL) {

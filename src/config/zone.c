@@ -1,7 +1,7 @@
 #include "config/zone.h"
 
+#include "base/file.h"
 #include "base/strbuf.h"
-#include "config/file_internal.h"
 #include "config/zone_internal.h"
 
 #include <stdio.h>
@@ -238,8 +238,8 @@ int zone_load(const char *dir, struct str name, struct arena *a, struct time_zon
     if (n < 0 || (size_t)n >= sizeof(path)) {
         return err_set(reterr, ERR_LIMIT, "the path of the time zone database is too long");
     }
-    strbuf_init(&bytes, 2 * ZONE_FILE_BYTES_MAX);
-    rc = config_file_read(path, ZONE_FILE_BYTES_MAX, &bytes, &err);
+    strbuf_init(&bytes, ZONE_FILE_BYTES_MAX);
+    rc = file_or_pipe_read(path, &bytes, &err);
     if (rc == 0) {
         rc = zone_parse(name, strbuf_view(&bytes), a, ret, reterr);
     } else if (err.code == ERR_NOT_FOUND) {

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_S INT64_C(1000000000)
 enum {
     REVIEW_DEADLINE_MS = 5000, /* each of the two */
     SUBJECT_BYTES_MAX = 64 * 1024,

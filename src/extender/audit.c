@@ -1,11 +1,10 @@
 #include "extender/audit_internal.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define NS_PER_MS INT64_C(1000000)
 
 const char *audit_result_name(enum audit_result r)
 {

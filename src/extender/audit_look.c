@@ -3,9 +3,9 @@
 #include "extender/audit_internal.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 #include "extender/notices.h"
 
-#define NS_PER_MS INT64_C(1000000)
 #define LOGGED_MAX 20 /* objects named in the log of one run */
 
 static const char TEXT_RULES[] = "the configuration changed during the audit";

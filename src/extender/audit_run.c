@@ -2,12 +2,12 @@
 #include "extender/audit_internal.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_MS INT64_C(1000000)
 #define SEEN_MIN 1024
 
 static const char TEXT_NOT_SYNCED[] = "the first lists of pods and nodes are not complete yet";

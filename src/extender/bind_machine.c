@@ -1,16 +1,16 @@
 #include "extender/bind_machine.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 
 #include <stddef.h>
 
-#define MS INT64_C(1000000)
 /* The first pause between tries, and the longest. */
-#define PAUSE_MIN_NS (200 * MS)
-#define PAUSE_MAX_NS (2000 * MS)
+#define PAUSE_MIN_NS (200 * NS_PER_MS)
+#define PAUSE_MAX_NS (2000 * NS_PER_MS)
 /* After the caller has its answer nobody waits. */
-#define CALM_MIN_NS (2000 * MS)
-#define CALM_MAX_NS (30000 * MS)
+#define CALM_MIN_NS (2000 * NS_PER_MS)
+#define CALM_MAX_NS (30000 * NS_PER_MS)
 
 static const char TEXT_UNKNOWN[] =
     "the API server did not answer in time: whether the pod was bound is not known yet; its GPUs stay charged";
@@ -158,13 +158,13 @@ static void refused(struct bind_machine *m, const char *text, int64_t now_ns)
 
 static void asked_for_patience(struct bind_machine *m, int64_t retry_after_ms, int64_t now_ns)
 {
-    int64_t pause_ns = next_pause_ns(m, now_ns), longest_ms = CALM_MAX_NS / MS;
+    int64_t pause_ns = next_pause_ns(m, now_ns), longest_ms = CALM_MAX_NS / NS_PER_MS;
 
     if (m->unknown && retry_after_ms > longest_ms) {
         retry_after_ms = longest_ms;
     }
-    if (pause_ns < retry_after_ms * MS) {
-        pause_ns = retry_after_ms * MS;
+    if (pause_ns < retry_after_ms * NS_PER_MS) {
+        pause_ns = retry_after_ms * NS_PER_MS;
     }
     try_again(m, now_ns + pause_ns, TEXT_BUSY);
 }

@@ -1,6 +1,7 @@
 #include "extender/binder_internal.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 #include "core/dialects/dialect.h"
 #include "core/record/assignment.h"
 #include "extender/notices.h"
@@ -43,7 +44,7 @@ struct bind *bind_new(struct binder *binder, const struct bind_request *r)
     strbuf_init(&b->body, BINDING_BODY_MAX);
     strbuf_init(&b->get_path, BIND_PATH_BYTES_MAX);
     arena_init(&b->record, BIND_ARENA_BYTES);
-    bind_machine_init(&b->machine, 0, clock_mono_ns(binder->clock) + binder->options.deadline_ms * 1000000);
+    bind_machine_init(&b->machine, 0, clock_mono_ns(binder->clock) + binder->options.deadline_ms * NS_PER_MS);
     b->next = binder->binds;
     if (b->next != NULL) {
         b->next->prev = b;

@@ -1,6 +1,7 @@
 #include "extender/binder_internal.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 
 #include <stdlib.h>
 
@@ -36,7 +37,7 @@ static void join(struct binder *b, struct bind *same, bind_done_fn *done, void *
     if (same->waiters == NULL) { /* all who asked so far were told that it is not known */
         int64_t now_ns = clock_mono_ns(b->clock);
 
-        bind_machine_join(&same->machine, now_ns + b->options.deadline_ms * 1000000, now_ns);
+        bind_machine_join(&same->machine, now_ns + b->options.deadline_ms * NS_PER_MS, now_ns);
         bind_wake_at(b, now_ns);
     }
     bind_add_waiter(same, done, ctx);

@@ -3,6 +3,7 @@
 #include "extender/binder_internal.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 #include "base/json_read.h"
 #include "core/dialects/dialect.h"
 #include "core/record/assignment.h"
@@ -25,7 +26,7 @@ static const char TEXT_UNREADABLE[] = "the pod cannot be read from the API serve
 
 static uint32_t ms_left(const struct bind *b, int64_t max_ms)
 {
-    int64_t ms = (b->machine.deadline_ns - clock_mono_ns(b->binder->clock)) / 1000000;
+    int64_t ms = (b->machine.deadline_ns - clock_mono_ns(b->binder->clock)) / NS_PER_MS;
 
     if (ms > max_ms || b->waiters == NULL) {
         ms = max_ms;
@@ -173,8 +174,8 @@ static void fetch_again(struct bind *b, const struct got_pod *got, struct bind_a
 {
     int64_t pause_ns = bind_pause_ns(b->fetch_failed_n++);
 
-    if (pause_ns < got->retry_after_ms * 1000000) {
-        pause_ns = got->retry_after_ms * 1000000;
+    if (pause_ns < got->retry_after_ms * NS_PER_MS) {
+        pause_ns = got->retry_after_ms * NS_PER_MS;
     }
     b->fetch_at_ns = clock_mono_ns(b->binder->clock) + pause_ns;
     if (b->waiters == NULL || b->fetch_at_ns >= b->machine.deadline_ns) {

@@ -3,8 +3,10 @@
  * not (Kubernetes does not support that). */
 #include "extender/binder_internal.h"
 
+#include "base/clock.h"
+
 #define ASK_MS 5000
-#define ASK_AGAIN_OLD_NS (INT64_C(60) * 1000000000)
+#define ASK_AGAIN_OLD_NS (60 * NS_PER_S)
 
 bool binder_versions_hold(const struct binder *b)
 {

@@ -73,7 +73,7 @@ static bool is_fresh(const struct capacity_reporter *v, const struct rules *rule
 {
     bool same = store_generation(v->store) == v->report.generation && rules->generation == v->rules_generation;
 
-    return v->report.known && (same || clock_mono_ns(v->clock) - v->made_ns < CAPACITY_INTERVAL_MS * INT64_C(1000000));
+    return v->report.known && (same || clock_mono_ns(v->clock) - v->made_ns < CAPACITY_INTERVAL_MS * NS_PER_MS);
 }
 
 static void make(struct capacity_reporter *v, const struct rules *rules)

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_MS INT64_C(1000000)
-#define NS_PER_S (1000 * NS_PER_MS)
 #define REMIND_NS (60 * NS_PER_S)
 
 enum { TEXT_MAX = 200 };

@@ -1,17 +1,16 @@
 #include "extender/event_limits_internal.h"
 
+#include "base/clock.h"
 #include "extender/event_machine.h"
-
-#define MS INT64_C(1000000)
 
 static int64_t token_at_ns(int64_t full_ns, int64_t burst, int64_t refill_ms)
 {
-    return full_ns - (burst - 1) * refill_ms * MS;
+    return full_ns - (burst - 1) * refill_ms * NS_PER_MS;
 }
 
 static void take_token(int64_t *full_ns, int64_t refill_ms, int64_t now_ns)
 {
-    *full_ns = (*full_ns > now_ns ? *full_ns : now_ns) + refill_ms * MS;
+    *full_ns = (*full_ns > now_ns ? *full_ns : now_ns) + refill_ms * NS_PER_MS;
 }
 
 bool event_limits_admit(struct event_limits *l, struct hash_key key, const struct event_object *o, int64_t now_ns)

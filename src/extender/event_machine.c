@@ -1,14 +1,13 @@
 #include "extender/event_machine.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/hashmap.h"
 #include "base/rng.h"
 #include "extender/event_limits_internal.h"
 
 #include <stdlib.h>
-
-#define MS INT64_C(1000000)
 
 /* One Event of the API server, and what it has been told. */
 struct entry {
@@ -173,7 +172,7 @@ static void repeat(struct event_machine *m, uint32_t i, int64_t now_ns, int64_t 
     e->last_ns = now_ns;
     e->last_wall_ms = wall_ms;
     observe(m, e->reason, EVENT_REPEATED);
-    if (!e->queued && (e->told == 1 || now_ns - e->told_ns >= EVENT_REFRESH_MS * MS) &&
+    if (!e->queued && (e->told == 1 || now_ns - e->told_ns >= EVENT_REFRESH_MS * NS_PER_MS) &&
         m->queued_n < EVENT_PENDING_MAX) {
         enqueue(m, i);
     }
@@ -217,7 +216,7 @@ void event_machine_record(struct event_machine *m, const struct event *event, in
     uint64_t hash = hash_of(m, event);
     uint32_t i = hashmap_find(&m->index, hash, is_same, NULL, NULL);
 
-    if (i != HASHMAP_NONE && (m->entries[i].queued || now_ns - m->entries[i].last_ns < EVENT_QUIET_MS * MS)) {
+    if (i != HASHMAP_NONE && (m->entries[i].queued || now_ns - m->entries[i].last_ns < EVENT_QUIET_MS * NS_PER_MS)) {
         repeat(m, i, now_ns, wall_ms);
         return;
     }
@@ -317,7 +316,7 @@ static enum event_news forbidden(struct event_machine *m, int64_t now_ns)
 {
     bool was_known = m->silence[m->call].known;
 
-    m->silence[m->call].until_ns = now_ns + EVENT_SILENCE_MS * MS;
+    m->silence[m->call].until_ns = now_ns + EVENT_SILENCE_MS * NS_PER_MS;
     m->silence[m->call].known = true;
     lose_first(m, EVENT_FORBIDDEN, true);
     return was_known ? EVENT_NEWS_NONE : EVENT_NEWS_FORBIDDEN;
@@ -346,7 +345,7 @@ static void unanswered(struct event_machine *m, const struct event_answer *a, in
     }
     pause_ms += (int64_t)rng_below(&m->rng, (uint64_t)pause_ms);
     pause_ms = later(pause_ms, a->retry_after_ms < EVENT_SILENCE_MS ? a->retry_after_ms : EVENT_SILENCE_MS);
-    m->pause_until_ns = now_ns + pause_ms * MS;
+    m->pause_until_ns = now_ns + pause_ms * NS_PER_MS;
     if (++first_queued(m)->tries >= EVENT_TRIES_MAX) {
         lose_first(m, EVENT_GAVE_UP, true);
     }

@@ -109,7 +109,7 @@ static void submit(struct events *e, enum event_call call)
     };
 
     if (e->stopping) {
-        int64_t left_ms = (e->deadline_ns - clock_mono_ns(e->clock)) / 1000000;
+        int64_t left_ms = (e->deadline_ns - clock_mono_ns(e->clock)) / NS_PER_MS;
 
         request.deadline_ms = (uint32_t)(left_ms > CALL_MS_MIN ? left_ms : CALL_MS_MIN);
     }
@@ -233,7 +233,7 @@ void events_stop(struct events *e, int64_t deadline_ms)
     }
     mutex_lock(&e->lock);
     e->stopping = true;
-    e->deadline_ns = clock_mono_ns(e->clock) + deadline_ms * 1000000;
+    e->deadline_ns = clock_mono_ns(e->clock) + deadline_ms * NS_PER_MS;
     event_machine_hurry(e->machine);
     condvar_signal(&e->wake);
     mutex_unlock(&e->lock);

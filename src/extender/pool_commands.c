@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_MS INT64_C(1000000)
-
 struct pool {
     char **argv; /* make_argv() */
     size_t argc;

@@ -1,7 +1,5 @@
 #include "extender/reopener.h"
 
-#define NS_PER_MS INT64_C(1000000)
-
 static void report_turned_away(struct reopener *r, const struct store_turned_away *t, int64_t now_ns)
 {
     if (t->total_n == r->told_n || now_ns < r->tell_at_ns) {

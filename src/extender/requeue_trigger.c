@@ -53,7 +53,7 @@ void requeue_trigger_follows(struct requeue_trigger *w, int64_t settle_ms)
 {
     mutex_lock(&w->lock);
     w->refused = true;
-    w->not_before_ns = clock_mono_ns(w->clock) + settle_ms * 1000000;
+    w->not_before_ns = clock_mono_ns(w->clock) + settle_ms * NS_PER_MS;
     mutex_unlock(&w->lock);
 }
 
@@ -101,7 +101,7 @@ void requeue_trigger_sent(struct requeue_trigger *w, enum wake_result result, co
                           ? w->pause_ms * 2
                           : REQUEUE_TRIGGER_FAILED_PAUSE_MAX_MS;
     }
-    w->not_before_ns = clock_mono_ns(w->clock) + w->pause_ms * 1000000;
+    w->not_before_ns = clock_mono_ns(w->clock) + w->pause_ms * NS_PER_MS;
     condvar_signal(&w->changed);
     mutex_unlock(&w->lock);
     if (say_bad && result == WAKE_IMPOSSIBLE) {

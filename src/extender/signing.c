@@ -1,6 +1,7 @@
 #include "extender/signing.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 #include "base/sync.h"
 
 #include <stdlib.h>
@@ -245,7 +246,7 @@ void signing_wake(struct signing *s)
 
 bool signing_wait(struct signing *s, int64_t timeout_ms)
 {
-    const int64_t until_ns = sync_in_ns(timeout_ms * 1000000);
+    const int64_t until_ns = sync_in_ns(timeout_ms * NS_PER_MS);
     bool in_time = true;
     bool woken;
 

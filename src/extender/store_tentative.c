@@ -2,6 +2,7 @@
 #include "extender/store_internal.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 #include "core/placement/pack.h"
 
 #include <stdlib.h>
@@ -28,7 +29,7 @@ void store_tentative(struct store *s, struct str uid, struct str node_name, cons
 {
     char *at = xmalloc(uid.n + node_name.n);
     struct tentative fresh = {
-        .text = at, .demand = demand_copy(d), .until_ns = clock_mono_ns(s->clock) + tentative_ms * 1000000};
+        .text = at, .demand = demand_copy(d), .until_ns = clock_mono_ns(s->clock) + tentative_ms * NS_PER_MS};
     struct tentative *h;
 
     fresh.uid = str_put(&at, uid);

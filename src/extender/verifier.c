@@ -1,6 +1,7 @@
 #include "extender/verifier.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 #include "base/sync.h"
 #include "extender/notices.h"
 #include "extender/record.h"
@@ -116,7 +117,7 @@ static bool verify_some(struct verifier *v, struct arena *a)
 
 static int64_t next_look_ns(void)
 {
-    return clock_mono_ns(clock_system()) + INT64_C(1000000) * VERIFIER_LOOK_MS;
+    return clock_mono_ns(clock_system()) + NS_PER_MS * VERIFIER_LOOK_MS;
 }
 
 /* Looks at the files in time, however many records come meanwhile. */

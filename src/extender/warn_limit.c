@@ -7,8 +7,6 @@
 
 #include <stdlib.h>
 
-#define NS_PER_S INT64_C(1000000000)
-
 enum { SETS = 256, WAYS = 4 };
 
 struct told {

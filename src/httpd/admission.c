@@ -8,11 +8,13 @@
  */
 #include "httpd/server_internal.h"
 
+#include "base/clock.h"
+
 #include <netinet/in.h>
 #include <string.h>
 
 /* A request takes milliseconds to arrive; who has needed this long is slow. */
-#define RECEIVING_SPARED_NS INT64_C(1000000000)
+#define RECEIVING_SPARED_NS NS_PER_S
 
 enum rank { RANK_UNPROVEN, RANK_IDLE, RANK_RECEIVING, RANK_NEVER };
 
@@ -29,7 +31,7 @@ static enum rank rank_of(const struct httpd_conn *c, int64_t state, int64_t now_
     case CONN_HEAD:
     case CONN_BODY:
         since_ns -=
-            1000000 * (httpd_conn_phase(state) == CONN_HEAD ? config->head_deadline_ms : config->body_deadline_ms);
+            NS_PER_MS * (httpd_conn_phase(state) == CONN_HEAD ? config->head_deadline_ms : config->body_deadline_ms);
         *ret_since_ns = since_ns;
         if (!proven && httpd_conn_phase(state) == CONN_HEAD) {
             return RANK_UNPROVEN;

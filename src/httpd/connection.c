@@ -6,6 +6,7 @@
 #include "httpd/server_internal.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 #include "httpd/tls_internal.h"
 
 #include <netinet/in.h>
@@ -32,7 +33,7 @@ int64_t httpd_conn_time_ns(int64_t state)
 
 static int64_t from_now(const struct httpd_server *s, int64_t ms)
 {
-    return clock_mono_ns(s->config.clock) + ms * 1000000;
+    return clock_mono_ns(s->config.clock) + ms * NS_PER_MS;
 }
 
 bool httpd_conn_try(struct httpd_conn *c, int64_t seen, enum conn_phase phase, int64_t ns)

@@ -3,6 +3,7 @@
 #include "httpd/server_internal.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -308,7 +309,7 @@ static void close_listeners(struct httpd_server *s)
 
 static void wait_until_idle(struct httpd_server *s, int64_t ms)
 {
-    const int64_t until_ns = sync_in_ns(ms * 1000000);
+    const int64_t until_ns = sync_in_ns(ms * NS_PER_MS);
     mutex_lock(&s->lock);
     while (s->active_n > 0 && condvar_wait_until(&s->idle, &s->lock, until_ns)) {
     }

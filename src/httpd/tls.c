@@ -2,6 +2,7 @@
 #include "httpd/tls.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/sync.h"
 #include "httpd/tls_internal.h"
@@ -250,7 +251,7 @@ int httpd_tls_new(const struct httpd_tls_config *config, struct httpd_tls **ret,
     mutex_init(&t->reading, "tls reading");
     mutex_init(&t->lock, "tls");
     t->log = config->log;
-    t->poll_ns = (config->poll_ms != 0 ? config->poll_ms : POLL_DEFAULT_MS) * 1000000;
+    t->poll_ns = (config->poll_ms != 0 ? config->poll_ms : POLL_DEFAULT_MS) * NS_PER_MS;
     for (size_t i = 0; i < FILES; i++) {
         t->files[i] = str_dup(str_of(files[i]));
     }

@@ -11,6 +11,7 @@
 #include "httpd/tls_internal.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 
 #include <gnutls/x509.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 
 enum { NAME_MAX_BYTES = 256 };
 
-#define LOG_PAUSE_NS INT64_C(10000000000)
+#define LOG_PAUSE_NS (10 * NS_PER_S)
 
 /* One line in ten seconds and listener: whoever can connect must not be able to fill the log. */
 static void log_refusal(struct httpd_conn *c, const char *why)

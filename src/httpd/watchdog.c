@@ -6,6 +6,8 @@
  */
 #include "httpd/tls_internal.h"
 
+#include "base/clock.h"
+
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stddef.h>
@@ -78,7 +80,7 @@ static int64_t tick_ms(const struct httpd_config *c)
 static void *watchdog_main(void *arg)
 {
     struct httpd_server *s = arg;
-    const int64_t tick_ns = tick_ms(&s->config) * 1000000;
+    const int64_t tick_ns = tick_ms(&s->config) * NS_PER_MS;
     mutex_lock(&s->conns_lock);
     while (!s->watchdog_stop) {
         const int64_t until_ns = sync_in_ns(tick_ns);

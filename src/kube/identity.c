@@ -2,10 +2,10 @@
 #include "identity_internal.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 
 #include <stdlib.h>
 
-#define NS_PER_S INT64_C(1000000000)
 enum { REJECTED_AGE_MAX_S = 1, HOLD_FIRST_S = 1, HOLD_MAX_S = 30 };
 
 /* ---- files ---- */
@@ -155,7 +155,7 @@ static int may_send(struct identity *id, int64_t now_ns, struct err *reterr)
     }
     if (id->rejected_n >= 2 && now_ns < id->hold_ns) {
         return err_set(reterr, ERR_DENIED, "the API server rejects our credentials (401); next try in %lld ms",
-                       (long long)((id->hold_ns - now_ns) / 1000000));
+                       (long long)((id->hold_ns - now_ns) / NS_PER_MS));
     }
     if (id->proof == NULL) {
         return err_set(reterr, ERR_INTERNAL, "the credentials cannot be held in memory");

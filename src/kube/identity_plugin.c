@@ -1,8 +1,7 @@
 /* kube/identity_plugin.c - the thread that runs the exec plugin, and when. */
 #include "identity_internal.h"
 
-#define NS_PER_S INT64_C(1000000000)
-#define NS_PER_MS INT64_C(1000000)
+#include "base/clock.h"
 
 /* A pause follows every run, so that answers that are expired already, or rejected, do not make it
  * run without end; the wall clock may jump, so no wait is longer than a minute. */

@@ -2,10 +2,10 @@
 #include "reflector_internal.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 
 #include <string.h>
 
-#define NS_PER_MS INT64_C(1000000)
 enum { CHECKS_PER_STALE = 4 };
 
 void reflector_set_stale_after(struct reflector *r, int64_t stale_after_ns)

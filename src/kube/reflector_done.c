@@ -2,11 +2,11 @@
 #include "reflector_internal.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define NS_PER_MS INT64_C(1000000)
 #define WATCH_SHORT_NS (1000 * NS_PER_MS)
 
 enum { PAGE_FAILURES_MAX = 5, RETRY_AFTER_MAX_S = 3600 };

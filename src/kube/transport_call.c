@@ -2,11 +2,10 @@
 #include "transport_call_internal.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define NS_PER_MS INT64_C(1000000)
 
 static char *copy(const char *text)
 {

@@ -7,11 +7,11 @@
 #include "transport_call_internal.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 #include "base/sync.h"
 
 #include <stdlib.h>
 
-#define NS_PER_MS INT64_C(1000000)
 enum { CONNECT_MS = 5000, IDLE_POLL_MS = 60 * 1000, IDENTITY_POLL_MS = 20 };
 
 struct slot {

@@ -2,12 +2,12 @@
 #include "transport_internal.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_MS INT64_C(1000000)
 enum { CONNECT_MS = 10 * 1000, ERROR_BODY_MAX = 16 * 1024, IDENTITY_POLL_MS = 50 };
 
 struct kube_stream {

@@ -7,8 +7,6 @@
 
 #include <stdlib.h>
 
-#define NS_PER_MS INT64_C(1000000)
-
 struct kube_watcher {
     const struct clock *clock;
     struct kube_client *client;
@@ -114,7 +112,7 @@ static bool take_refusal(struct kube_watcher *w, const struct kube_outcome *o)
             w->handler.refused(w->handler.ctx, o->http_status);
         }
         w->resource = absent ? KUBE_SLICES_V1 : w->resource;
-        wait_ns(w, (int64_t)(absent ? KUBE_WATCHER_ABSENT_MS : KUBE_WATCHER_FORBIDDEN_MS) * 1000000);
+        wait_ns(w, (int64_t)(absent ? KUBE_WATCHER_ABSENT_MS : KUBE_WATCHER_FORBIDDEN_MS) * NS_PER_MS);
     }
     reflector_free(w->reflector);
     contact_check_free(

@@ -5,6 +5,7 @@
  */
 #include "obs/process_internal.h"
 
+#include "base/clock.h"
 #include "base/str.h"
 #include "obs/catalog.h"
 
@@ -38,7 +39,7 @@ static int64_t boot_time_ms(void)
     struct timespec wall, boot;
     clock_gettime(CLOCK_REALTIME, &wall);
     clock_gettime(CLOCK_BOOTTIME, &boot);
-    return (int64_t)(wall.tv_sec - boot.tv_sec) * 1000 + (wall.tv_nsec - boot.tv_nsec) / 1000000;
+    return (int64_t)(wall.tv_sec - boot.tv_sec) * 1000 + (wall.tv_nsec - boot.tv_nsec) / NS_PER_MS;
 }
 
 static void set_u64(struct metrics *m, uint32_t id, uint64_t value)

@@ -1,5 +1,6 @@
 #include "routes/audit.h"
 
+#include "base/clock.h"
 #include "routes/state_internal.h"
 
 #define REPORT_BYTES_MAX ((size_t)64 * 1024)
@@ -37,7 +38,7 @@ void audit_write(struct json_writer *w, const struct audit_report *r)
     state_write_time(w, "startedAt", r->started_ms);
     state_write_time(w, "endedAt", r->ended_ms);
     state_write_time(w, "lastSuccessAt", r->success_ms);
-    json_write_kv_i64(w, "durationMs", r->duration_ns / 1000000);
+    json_write_kv_i64(w, "durationMs", r->duration_ns / NS_PER_MS);
     json_write_kv_i64(w, "pods", (int64_t)r->pod_n);
     json_write_kv_i64(w, "nodes", (int64_t)r->node_n);
     json_write_kv_i64(w, "lookedAtAgain", (int64_t)r->suspect_n);

@@ -1,6 +1,6 @@
 #include "sim/csv.h"
 
-#include "sim/text_file.h"
+#include "base/file.h"
 
 #include <string.h>
 
@@ -142,7 +142,7 @@ int csv_read_file(const char *path, size_t max_bytes, struct arena *a, struct st
     int rc;
 
     strbuf_init(&text, max_bytes);
-    rc = text_file_read(path, &text, reterr);
+    rc = file_or_pipe_read(path, &text, reterr);
     if (rc == 0) {
         *ret = arena_str(a, strbuf_view(&text));
         rc = ret->p == NULL ? err_set(reterr, ERR_LIMIT, "%s: larger than what may be kept", path) : 0;

@@ -1,6 +1,7 @@
 #include "sim/jobs.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 #include "base/sync.h"
 
 #include <stdlib.h>
@@ -68,7 +69,7 @@ struct jobs *jobs_start(struct replay_job *all, struct replay_result *results, s
 
 bool jobs_wait(struct jobs *j, int timeout_ms)
 {
-    const int64_t until_ns = sync_in_ns(timeout_ms * INT64_C(1000000));
+    const int64_t until_ns = sync_in_ns(timeout_ms * NS_PER_MS);
     bool in_time = true;
     bool done;
 

@@ -2,6 +2,7 @@
 #ifndef SIM_REPLAY_INTERNAL_H
 #define SIM_REPLAY_INTERNAL_H
 
+#include "base/clock.h"
 #include "sim/replay.h"
 
 #include <time.h>
@@ -12,7 +13,7 @@ static inline int64_t replay_cpu_ns(void)
     struct timespec t;
 
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+    return t.tv_sec * NS_PER_S + t.tv_nsec;
 }
 
 static inline void replay_count(struct replay_count *c, const struct trace_pod *p, bool placed)

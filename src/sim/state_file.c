@@ -1,10 +1,10 @@
 #include "sim/state_file.h"
 
 #include "base/bug.h"
+#include "base/file.h"
 #include "base/strbuf.h"
 #include "core/request/demand_histogram.h"
 #include "sim/state_file_internal.h"
-#include "sim/text_file.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ int state_file_read(const char *path, const struct config_names *names, struct s
     int rc;
 
     strbuf_init(&text, STATE_FILE_BYTES_MAX);
-    rc = text_file_read(path, &text, reterr);
+    rc = file_or_pipe_read(path, &text, reterr);
     if (rc == 0) {
         rc = state_file_parse(path, strbuf_view(&text), names, ret, reterr);
     }

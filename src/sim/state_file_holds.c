@@ -107,6 +107,10 @@ static int check_holds(const struct file_hold *h, size_t n, struct err *reterr)
         if (h[i].pod.node != h->pod.node) {
             return state_file_bad_pod(&h->pod, "holds GPUs of two nodes", reterr);
         }
+        if (is_granted(&h[i]) != is_granted(h)) { /* it is one record that grants all of them, or none */
+            return state_file_bad_pod(
+                &h->pod, "some of its allocations have a record and some have none: the document was edited", reterr);
+        }
     }
     return 0;
 }

@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"fgpu.io/fgpu/test/e2e/checker"
+	"fgpu.io/fgpu/test/e2e/harness"
 )
 
 // gpuNode is a node that publishes its GPUs in the native annotation. `more` are "resource=quantity" in
@@ -40,23 +40,14 @@ func gpuNode(name string, gpus int, memMiB int64, more ...string) *corev1.Node {
 
 func plainNode(name string, more ...string) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
-	n.Status.Allocatable = quantities(append([]string{"cpu=128", "memory=1Ti", "pods=250"}, more...)...)
+	n.Status.Allocatable = harness.Quantities(append([]string{"cpu=128", "memory=1Ti", "pods=250"}, more...)...)
 	n.Status.Capacity = n.Status.Allocatable
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}}
 	return n
 }
 
-func quantities(pairs ...string) corev1.ResourceList {
-	l := corev1.ResourceList{}
-	for _, pair := range pairs {
-		name, quantity, _ := strings.Cut(pair, "=")
-		l[corev1.ResourceName(name)] = resource.MustParse(quantity)
-	}
-	return l
-}
-
 func container(name string, requests ...string) corev1.Container {
-	q := quantities(append([]string{"cpu=10m", "memory=16Mi"}, requests...)...)
+	q := harness.Quantities(append([]string{"cpu=10m", "memory=16Mi"}, requests...)...)
 	return corev1.Container{Name: name, Image: "example.com/none", Resources: corev1.ResourceRequirements{Limits: q, Requests: q}}
 }
 

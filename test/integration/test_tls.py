@@ -301,7 +301,7 @@ def test_reload__new_client_ca__old_clients_refused(cluster):
     (["--ops-address", ":0"], 2, "serving.opsAddress: plain HTTP only on loopback"),
     (["--tls-cert-file", "/nothing"], 2, "serving.tls.keyFile: a certificate needs its key"),
     (["--verbs-address", "0.0.0.0:0", "--tls-cert-file", "/nothing", "--tls-private-key-file", "/nothing",
-      "--client-ca-file", "/nothing"], 1, "/nothing: cannot be read")])
+      "--client-ca-file", "/nothing"], 1, "/nothing: No such file")])
 def test_start__without_what_tls_needs__says_what(cluster, flags, code, said):
     r = subprocess.run([str(BINARY), "serve", "--kubeconfig", str(cluster.directory / "kubeconfig"),
                         "--signing-key", "off", "--ops-address", "127.0.0.1:0", "--health-address", "127.0.0.1:0", *flags],

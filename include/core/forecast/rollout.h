@@ -42,6 +42,8 @@ struct rollout_samples;
 struct rollout_samples *rollout_samples_new(unsigned type_n);
 void rollout_samples_free(struct rollout_samples *s); /* NULL is fine */
 void rollout_samples_clear(struct rollout_samples *s);
+/* What an empty device of this kind has; 0: unknown, as in the beginning. */
+void rollout_samples_memory(struct rollout_samples *s, unsigned type, int32_t mem_cap_mib);
 /* Appends to list k; at most ROLLOUT_PODS. */
 void rollout_samples_add(struct rollout_samples *s, unsigned k, const struct sample *d);
 /* Once all have been added, and before any rollout. */
@@ -76,6 +78,10 @@ struct rollout {
 
 /* `among`: GPU-less pods come along and take cores; only the first ROLLOUT_AMONG pods of a list. */
 struct rollout rollout_run(const struct rollout_samples *s, const struct residual *r, bool among);
+
+/* What would be filled if all pods that come were alike, in the mean over the pods of the lists; cores and memory of
+ * the machine aside. In the unit of rollout.filled (places.c). */
+int64_t rollout_places(const struct rollout_samples *s, const struct residual *r);
 
 /* ---- the same, remembered ---- */
 

@@ -204,6 +204,7 @@ static void node_count(struct forecast *o, const struct cluster_view *c, uint32_
     n->cpu_left = w->cpu_left;
     n->filled = w->filled;
     n->filled_among = w->filled_among;
+    n->contention = w->contention;
     memcpy(supply_row(o, i), w->supply, o->shapes[n->shape].class_n * sizeof(int32_t));
     n->value_at = 0;
     count(o, i, 1);
@@ -229,6 +230,7 @@ static void rebuild(struct forecast *o, const struct cluster_view *c, const stru
     }
     uncount_all(o);
     forecast_samples_build(o, c, pods, n);
+    o->places_in_trial = forecast_trial(o);
     forecast_classes_build(o, c, pods, n);
     forecast_values_resize(o->values, o->supply_n);
     o->supplies = xreallocarray(o->supplies, (size_t)o->node_cap * o->supply_n + 1, sizeof(*o->supplies));

@@ -7,7 +7,9 @@
  *                                   -> scarcity classes (classes.c)
  *   a residual, samples             -> what would be filled of it (rollout.c; remembered by rollout_memo.c)
  *   a residual, classes             -> what it supplies (supply.c)
- *   both of these                   -> its value, remembered by the numbers of the residual (value.c)
+ *   a residual, samples             -> the same if all pods that come were alike (places.c)
+ *   samples                         -> which of the two fills GPUs better (trial.c)
+ *   all of these                    -> its value, remembered by the numbers of the residual (value.c)
  *   values of all nodes             -> idle GPUs, cores left over, supplies -> prices (prices.c)
  *   values of two residuals, prices -> the score of a placement (gain.c)
  *
@@ -129,7 +131,8 @@ struct value {
     int32_t idle_milli;                /* compute of devices with memory left: without it nobody can use them */
     int32_t drain;                     /* 16 x idle milli + free cpu milli */
     int64_t cpu_left;                  /* after the scenarios, sum over them; known when `filled` is */
-    int32_t supply[];                  /* of node_shape.classes, class_n of them */
+    int32_t contention; /* what places say more than rollouts do, cores and memory of the machine aside */
+    int32_t supply[];   /* of node_shape.classes, class_n of them */
 };
 _Static_assert(offsetof(struct value, samples_gen) == 128, "two lines of the cache");
 
@@ -148,7 +151,7 @@ struct forecast_node {
     uint16_t shape;   /* FORECAST_SHAPE_NONE: not described */
     bool counted;     /* its supply is in the sums */
     int32_t idle_milli;
-    int32_t filled, filled_among; /* as struct value */
+    int32_t filled, filled_among, contention; /* as struct value */
     int64_t cpu_left;
     uint64_t value_at; /* version of the prices at which `value` was computed */
     int64_t value;     /* of the residual as it is */
@@ -171,10 +174,11 @@ struct forecast {
     uint64_t models_version;
     struct scarcity classes[FORECAST_CLASSES_MAX];
     uint32_t class_n;
-    uint32_t supply_n;    /* largest class_n of a shape */
-    bool knows_cpu;       /* of some node */
-    double cpu_per_milli; /* asked by GPU-less pods per milli asked by others */
-    double prior_share;   /* of the expected volume */
+    uint32_t supply_n;       /* largest class_n of a shape */
+    bool knows_cpu;          /* of some node */
+    double cpu_per_milli;    /* asked by GPU-less pods per milli asked by others */
+    int32_t places_in_trial; /* forecast_trial() of the lists as they are */
+    double prior_share;      /* of the expected volume */
 
     struct values *values;       /* remembered */
     struct rollout_memo *passes; /* what values are made of */
@@ -252,6 +256,9 @@ const struct value *forecast_value(const struct forecast *o, const struct residu
 uint32_t forecast_value_place(const struct forecast *o, const struct value *w);
 /* NULL: forgotten. */
 const struct value *forecast_value_at(const struct forecast *o, uint32_t i, uint32_t serial, unsigned parts);
+
+/* How much places should weigh while nobody leaves, 0 to 16: a trial on the lists as they are (trial.c). */
+int32_t forecast_trial(const struct forecast *o);
 
 /* The probability that a demand, expected to be so much and made of pods of the mean volume `mean`, reaches the supply,
  * when its share was learned from known_n pods (0: it is given). */

@@ -20,6 +20,7 @@
 #include <math.h>
 
 #define DEMAND_MIN 0.05 /* pods: keeps the deviation from vanishing */
+#define CHURN_SURE 4    /* from a quarter as many leaving as coming the cluster is in use, and no longer filling up */
 #define CHURN_FACTOR 3  /* in a steady state pods keep coming into what others leave: packing.md 5.1 and 6 */
 
 /* Score units for each milli, of one sixteenth of lambda; sizes weigh a fifth. Both are whole: that is what
@@ -54,13 +55,24 @@ static int32_t scarce_cpu(const struct forecast *o)
     return left <= 0 ? FORECAST_SIXTEENTHS : sixteenths((wanted / left - 0.5) / 0.5);
 }
 
+/* beta. In use, GPUs are not all wanted, and who keeps a hole for every kind of pods refuses least: places. While
+ * nobody leaves, all will be wanted in the end: what the trial says. */
+static int32_t places(const struct forecast *o, int churn)
+{
+    int32_t in_use = churn * CHURN_SURE;
+
+    in_use = in_use < FORECAST_SIXTEENTHS ? in_use : FORECAST_SIXTEENTHS;
+    return in_use > o->places_in_trial ? in_use : o->places_in_trial;
+}
+
 /* Classes whose prices differ, a bit each; all bits when something differs that every score depends on. 0: the same
  * prices. */
 static uint64_t differing(const struct forecast_prices *a, const struct forecast_prices *b)
 {
     uint64_t set = 0;
 
-    if (a->basis != b->basis || a->scarce_cpu != b->scarce_cpu || a->churn != b->churn || a->n != b->n) {
+    if (a->basis != b->basis || a->scarce_cpu != b->scarce_cpu || a->churn != b->churn || a->places != b->places ||
+        a->n != b->n) {
         return UINT64_MAX;
     }
     for (uint32_t i = 0; i < a->n; i++) {
@@ -95,6 +107,7 @@ void forecast_prices_follow(struct forecast *o, int churn)
         .version = o->prices.version,
         .basis = o->classes_gen,
         .churn = churn,
+        .places = places(o, churn),
         .scarce_cpu = scarce_cpu(o),
         .n = o->class_n,
     };

@@ -35,11 +35,20 @@ struct sample_list {
     unsigned n;
 };
 
+/* Pods of the lists that are alike but for cores and memory of the machine. */
+struct sample_kind {
+    uint16_t at; /* one of them: list x ROLLOUT_PODS + its place there */
+    uint16_t n;  /* how many there are */
+};
+
 struct rollout_samples {
     unsigned type_n;
+    int32_t mem_cap_mib[ROLLOUT_TYPES_MAX]; /* of an empty device; 0: unknown */
     uint64_t hash[2]; /* of what is in the lists: shapes of nodes with equal lists share what is remembered */
     struct sample_list lists[ROLLOUT_LISTS];
     struct sample full[ROLLOUT_LISTS][ROLLOUT_PODS]; /* for devices of several kinds */
+    unsigned kind_n;
+    struct sample_kind kinds[ROLLOUT_LISTS * ROLLOUT_PODS]; /* of pods with GPUs, for places.c */
 };
 
 /* Never falls when v grows. 0 for v <= 0, 119 for INT32_MAX. */
@@ -83,6 +92,9 @@ struct rollout_devices {
     unsigned n;
     uint64_t d[DEVICES_PER_NODE_MAX];
 };
+
+/* Finds the kinds. */
+void rollout_places_seal(struct rollout_samples *s);
 
 /* Where the lists know several kinds of devices `ret` stays empty, and the pass reads the residual itself. */
 void rollout_devices(const struct rollout_samples *s, const struct residual *r, struct rollout_devices *ret);

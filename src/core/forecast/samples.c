@@ -179,6 +179,9 @@ static void build_shape(struct forecast *o, const struct cluster_view *c, struct
         s->samples = rollout_samples_new(s->type_n);
     }
     rollout_samples_clear(s->samples);
+    for (unsigned i = 0; i < s->type_n; i++) {
+        rollout_samples_memory(s->samples, i, s->types[i].mem_high_mib);
+    }
     for (size_t i = 0; i < n; i++) {
         struct demand d = {.model_n = pods[i].shape->model_n, .models = pods[i].shape->models};
 

@@ -179,7 +179,7 @@ static void serve_watch(struct api *api, const struct api_request *q, enum apise
         .faults = api->faults,
     };
     start.end_bookmark = list && start.bookmarks;
-    start.until_ns = start.now_ns + (int64_t)timeout_s * 1000000000;
+    start.until_ns = start.now_ns + (int64_t)timeout_s * NS_PER_S;
     r->status = 200;
     r->watch = watch_new(api->store, &start, sel);
 }

@@ -1,6 +1,7 @@
 #include "demo/apiserver/apiserver_internal.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 #include "demo/doc_internal.h"
 
 #include <stdio.h>
@@ -37,7 +38,7 @@ static int64_t next_wait_ms(const struct apiserver *a, int64_t now_ns)
 {
     int64_t wait = TICK_MS;
     for (const struct late *l = a->late; l; l = l->next) {
-        int64_t ms = (l->due_ns - now_ns) / 1000000 + 1;
+        int64_t ms = (l->due_ns - now_ns) / NS_PER_MS + 1;
         wait = ms < wait ? ms : wait;
     }
     return wait > 0 ? wait : 1;
@@ -53,7 +54,7 @@ static void *tick(void *ctx)
         stopping = a->stopping;
         struct late *due = take_due(a, now_ns, stopping);
         if (!due && !stopping) {
-            (void)condvar_wait_until(&a->late_cond, &a->late_lock, sync_in_ns(next_wait_ms(a, now_ns) * 1000000));
+            (void)condvar_wait_until(&a->late_cond, &a->late_lock, sync_in_ns(next_wait_ms(a, now_ns) * NS_PER_MS));
         }
         mutex_unlock(&a->late_lock);
         while (due) {
@@ -93,7 +94,7 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
     struct apiserver_options o = options ? *options : (struct apiserver_options){0};
     struct apiserver *a = xcalloc(1, sizeof(*a));
     a->api.clock = o.clock ? o.clock : clock_system();
-    a->api.bookmark_interval_ns = (o.bookmark_interval_ms > 0 ? o.bookmark_interval_ms : 60000) * INT64_C(1000000);
+    a->api.bookmark_interval_ns = (o.bookmark_interval_ms > 0 ? o.bookmark_interval_ms : 60000) * NS_PER_MS;
     atomic_init(&a->api.watch_list, o.watch_list);
     atomic_init(&a->api.minor, VERSION_MINOR);
     a->api.store = objects_new(o.history_max ? o.history_max : 8192, on_change, a);

@@ -1,6 +1,7 @@
 #include "demo/apiserver/apiserver_internal.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 #include "demo/apiserver/gzip_internal.h"
 #include "httpd/stream.h"
 
@@ -255,7 +256,7 @@ static bool put_off(struct apiserver *a, struct httpd_request *req, struct str c
 {
     struct late *late = ARENA_NEW(httpd_request_arena(req), struct late);
     BUG_ON(!late); /* the arena has served nothing yet */
-    late->due_ns = clock_mono_ns(a->api.clock) + (int64_t)rule->delay_ms * 1000000;
+    late->due_ns = clock_mono_ns(a->api.clock) + (int64_t)rule->delay_ms * NS_PER_MS;
     late->req = req;
     late->content_type = arena_str(httpd_request_arena(req), content_type);
     late->gzip = gzip;

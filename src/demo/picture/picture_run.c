@@ -110,9 +110,9 @@ static void observe_state(struct run *r)
 
 static int64_t bind_rate(struct run *r, uint64_t bound, int64_t now_ns)
 {
-    int64_t ms = (now_ns - r->mark_ns[0]) / 1000000;
+    int64_t ms = (now_ns - r->mark_ns[0]) / NS_PER_MS;
     int64_t rate = ms > 0 ? (int64_t)(bound - r->mark_bound[0]) * 1000000 / ms : 0;
-    if (now_ns - r->mark_ns[1] >= RATE_MS * INT64_C(1000000)) {
+    if (now_ns - r->mark_ns[1] >= RATE_MS * NS_PER_MS) {
         r->mark_ns[0] = r->mark_ns[1];
         r->mark_bound[0] = r->mark_bound[1];
         r->mark_ns[1] = now_ns;
@@ -151,7 +151,7 @@ static void draw(struct run *r, int64_t now_ns)
     struct picture_view v = {
         .report = &r->result.last,
         .stats = &r->result.stats,
-        .elapsed_ms = (now_ns - r->start_ns) / 1000000,
+        .elapsed_ms = (now_ns - r->start_ns) / NS_PER_MS,
         .for_ms = r->o->for_ms,
         .violation_n = r->result.violation_n,
     };
@@ -178,16 +178,16 @@ static void draw(struct run *r, int64_t now_ns)
 
 static bool over(const struct run *r, int64_t now_ns)
 {
-    return atomic_load(r->o->stop) || (r->o->for_ms > 0 && now_ns - r->start_ns >= r->o->for_ms * INT64_C(1000000));
+    return atomic_load(r->o->stop) || (r->o->for_ms > 0 && now_ns - r->start_ns >= r->o->for_ms * NS_PER_MS);
 }
 
 /* A look at thousands of nodes takes its time; three quarters of the machine stay for the others.
  */
 static void pause_after(int64_t work_ns)
 {
-    int64_t ns = CHECK_MS * INT64_C(1000000);
+    int64_t ns = CHECK_MS * NS_PER_MS;
     ns = 3 * work_ns > ns ? 3 * work_ns : ns;
-    nanosleep(&(struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)}, NULL);
+    nanosleep(&(struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)}, NULL);
 }
 
 void picture_run(const struct picture_options *o, struct picture_result *ret)
@@ -198,7 +198,7 @@ void picture_run(const struct picture_options *o, struct picture_result *ret)
     picture_style_detect(o->fd, &r->style);
     int64_t now_ns = clock_mono_ns(clock);
     r->start_ns = r->mark_ns[0] = r->mark_ns[1] = now_ns;
-    int64_t every_ns = (r->style.redraw ? DRAW_MS : LINE_MS) * INT64_C(1000000);
+    int64_t every_ns = (r->style.redraw ? DRAW_MS : LINE_MS) * NS_PER_MS;
     while (!over(r, now_ns)) {
         observe_state(r);
         if (r->drawn_ns == 0 || now_ns - r->drawn_ns >= every_ns) {
@@ -213,7 +213,7 @@ void picture_run(const struct picture_options *o, struct picture_result *ret)
     if (r->style.redraw) {
         put(o->fd, "\033[?25h\n", 7);
     }
-    r->result.elapsed_ms = (now_ns - r->start_ns) / 1000000;
+    r->result.elapsed_ms = (now_ns - r->start_ns) / NS_PER_MS;
     r->result.milli_mean_permille = r->milli_sum / (int64_t)r->result.check_n;
     r->result.mem_mean_permille = r->mem_sum / (int64_t)r->result.check_n;
     *ret = r->result;

@@ -48,7 +48,7 @@ static void unlock(struct scenario_runner *t)
 
 static int64_t elapsed_ms(const struct scenario_runner *t)
 {
-    return (clock_mono_ns(t->clock) - t->start_ns) / 1000000;
+    return (clock_mono_ns(t->clock) - t->start_ns) / NS_PER_MS;
 }
 
 static bool stopped(const struct scenario_runner *t)

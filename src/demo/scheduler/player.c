@@ -1,6 +1,7 @@
 #include "demo/scheduler/player_internal.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "demo/checker/checker.h"
 #include "demo/doc_internal.h"
@@ -9,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#define SECOND_NS INT64_C(1000000000)
 
 static const struct hash_key entry_key = {3, 4};
 
@@ -67,7 +66,7 @@ void player_back_off(struct player *p, struct queue_entry *e)
 {
     int64_t seconds = e->attempts < 4 ? INT64_C(1) << e->attempts : 10;
     e->attempts++;
-    e->not_before_ns = clock_mono_ns(p->clock) + player_scaled_ns(p, seconds * SECOND_NS);
+    e->not_before_ns = clock_mono_ns(p->clock) + player_scaled_ns(p, seconds * NS_PER_S);
 }
 
 void player_record(struct player *p, const struct decision *d)

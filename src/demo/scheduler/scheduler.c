@@ -2,6 +2,7 @@
 #include "demo/scheduler/player_internal.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/json_write.h"
 #include "demo/doc_internal.h"
@@ -14,7 +15,7 @@
 #define IDLE_MS 5
 /* The extender may refuse once more than it must because its watch is behind; kube-scheduler
  * flushes such pods after 5 minutes, which is long for a demonstration. */
-#define FLUSH_NS INT64_C(5000000000)
+#define FLUSH_NS (5 * NS_PER_S)
 
 struct pending {
     struct bind_job job; /* names, and the decision to be */

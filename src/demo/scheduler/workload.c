@@ -2,6 +2,7 @@
 #include "demo/scheduler/player_internal.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 #include "demo/checker/checker.h"
 #include "demo/doc_internal.h"
 
@@ -10,15 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SECOND_NS INT64_C(1000000000)
 #define TICK_MS 20
 #define LIFE_MIN_S 8
 #define LIFE_MAX_S 40
-#define PATIENCE_NS (20 * SECOND_NS) /* a pod that waits longer is deleted by its owner */
-#define GRACE_NS (SECOND_NS / 2)     /* from the deletion to the end of the processes */
-#define REMAINS_NS SECOND_NS         /* for which a finished pod stays to be looked at */
-#define LOAD_PCT 105                 /* compute asked for, of what there is */
-#define RAMP_PCT 80                  /* of the steady population arrives RAMP_FACTOR times as fast */
+#define PATIENCE_NS (20 * NS_PER_S) /* a pod that waits longer is deleted by its owner */
+#define GRACE_NS (NS_PER_S / 2)     /* from the deletion to the end of the processes */
+#define REMAINS_NS NS_PER_S         /* for which a finished pod stays to be looked at */
+#define LOAD_PCT 105                /* compute asked for, of what there is */
+#define RAMP_PCT 80                 /* of the steady population arrives RAMP_FACTOR times as fast */
 #define RAMP_FACTOR 6
 #define SERIAL_LABEL "demo.fgpu.io/serial"
 
@@ -87,7 +87,7 @@ static void plan(struct workload *w)
     BUG_ON(typical <= 0); /* some shape has one device */
     w->steady_n = r.milli_capacity * LOAD_PCT / 100 * total / typical;
     w->steady_n = w->steady_n > 0 ? w->steady_n : 1;
-    w->interval_ns = player_scaled_ns(w->p, (LIFE_MIN_S + LIFE_MAX_S) * SECOND_NS / 2) / w->steady_n;
+    w->interval_ns = player_scaled_ns(w->p, (LIFE_MIN_S + LIFE_MAX_S) * NS_PER_S / 2) / w->steady_n;
     checker_report_fini(&r);
 }
 
@@ -235,7 +235,7 @@ static void tend(void *ctx, const cJSON *pod)
         set_phase(w, pod, "Running");
         if (life) {
             int64_t ms = (int64_t)rng_below(&w->rng, (LIFE_MAX_S - LIFE_MIN_S) * 1000) + LIFE_MIN_S * 1000;
-            life->due_ns = w->now_ns + player_scaled_ns(w->p, ms * 1000000);
+            life->due_ns = w->now_ns + player_scaled_ns(w->p, ms * NS_PER_MS);
         }
     } else if (strcmp(phase, "Running") == 0) {
         if (life && due) {

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -98,15 +97,6 @@ func each(n int, f func(int) error) error {
 	return errors.Join(errs...)
 }
 
-func quantities(pairs ...string) corev1.ResourceList {
-	l := corev1.ResourceList{}
-	for _, pair := range pairs {
-		name, quantity, _ := strings.Cut(pair, "=")
-		l[corev1.ResourceName(name)] = resource.MustParse(quantity)
-	}
-	return l
-}
-
 func gpuNode(i int) *corev1.Node {
 	name := fmt.Sprintf("gpu-node-%05d", i)
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
@@ -115,14 +105,14 @@ func gpuNode(i int) *corev1.Node {
 		gpus = append(gpus, fmt.Sprintf(`{"uuid":"GPU-%05d-%d","index":%d,"memMib":81920}`, i, g, g))
 	}
 	n.Annotations = map[string]string{"fgpu.io/gpus": `{"v":1,"gpus":[` + strings.Join(gpus, ",") + `]}`}
-	n.Status.Allocatable = quantities("cpu=128", "memory=1Ti", "pods=250")
+	n.Status.Allocatable = harness.Quantities("cpu=128", "memory=1Ti", "pods=250")
 	n.Status.Capacity = n.Status.Allocatable
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	return n
 }
 
 func waitingPod(i int) *corev1.Pod {
-	q := quantities("cpu=10m", "memory=16Mi", "fgpu.io/gpu-milli=125")
+	q := harness.Quantities("cpu=10m", "memory=16Mi", "fgpu.io/gpu-milli=125")
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%05d", i), Namespace: namespace},
 		Spec: corev1.PodSpec{SchedulerName: "fgpu-scheduler", Containers: []corev1.Container{{Name: "main",
 			Image: "example.com/none", Resources: corev1.ResourceRequirements{Limits: q, Requests: q}}}}}

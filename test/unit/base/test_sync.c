@@ -8,8 +8,6 @@
 #include <signal.h>
 #include <string.h>
 
-#define NS_PER_S INT64_C(1000000000)
-
 static struct mutex lock, other, outermost;
 static struct condvar changed;
 

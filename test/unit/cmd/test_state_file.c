@@ -399,6 +399,112 @@ static void parse__nonsense__refused_with_its_place(void **state)
 
 /* ---- documents that somebody has edited ---- */
 
+static const char *uid_of(const cJSON *allocation)
+{
+    return cJSON_GetObjectItem(allocation, "uid")->valuestring;
+}
+
+/* Charged everywhere on its node, so its allocations say nothing more. */
+static bool is_unplaced(const cJSON *node, const char *uid)
+{
+    const cJSON *pod;
+
+    cJSON_ArrayForEach(pod, cJSON_GetObjectItem(node, "unplaced"))
+    {
+        if (strcmp(uid_of(pod), uid) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Those by which alone the document tells what a pod holds. */
+static size_t collect_allocations(const cJSON *doc, cJSON **ret, size_t max)
+{
+    cJSON *node, *gpu, *allocation;
+    size_t n = 0;
+
+    cJSON_ArrayForEach(node, cJSON_GetObjectItem(doc, "nodes"))
+    {
+        cJSON_ArrayForEach(gpu, cJSON_GetObjectItem(node, "gpus"))
+        {
+            cJSON_ArrayForEach(allocation, cJSON_GetObjectItem(gpu, "allocations"))
+            {
+                assert_true(n < max);
+                ret[n] = allocation;
+                n += !is_unplaced(node, uid_of(allocation));
+            }
+        }
+    }
+    return n;
+}
+
+static bool has_another(cJSON **all, size_t n, size_t i)
+{
+    for (size_t j = 0; j < n; j++) {
+        if (j != i && strcmp(uid_of(all[i]), uid_of(all[j])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void expect_pod_refused(const cJSON *doc, const char *uid)
+{
+    char *text = cJSON_PrintUnformatted(doc), place[64];
+    struct err err = {.code = ERR_OK};
+    struct config_names names;
+    struct state_file f;
+
+    cmd_config_names(&names);
+    snprintf(place, sizeof(place), "(%s): ", uid);
+    assert_int_equal(state_file_parse("x.json", str_of(text), &names, &f, &err), -ERR_INVALID);
+    if (strstr(err.msg, place) == NULL || strstr(err.msg, "some of its allocations have a record") == NULL) {
+        fail_msg("%s: %s", uid, err.msg);
+    }
+    cJSON_free(text);
+}
+
+/* Of each pod with several allocations one after the other loses the record it has, or gets one that it has not. */
+static void parse__holds_with_and_without_a_record__the_pod_is_named(void **state)
+{
+    size_t lost = 0, got = 0;
+
+    for (uint64_t seed = 1; seed <= 2; seed++) {
+        struct full_state c;
+        cJSON *doc, *all[2000];
+        size_t n;
+        char *text;
+
+        full_state_init(&c, seed, "");
+        full_state_fill(&c);
+        text = full_state_state(&c);
+        doc = cJSON_Parse(text);
+        n = collect_allocations(doc, all, ARRAY_LEN(all));
+        for (size_t i = 0; i < n; i++) {
+            cJSON *record = cJSON_DetachItemFromObject(all[i], "record");
+
+            if (has_another(all, n, i)) {
+                if (record == NULL) {
+                    cJSON_AddStringToObject(all[i], "record", "verified");
+                }
+                expect_pod_refused(doc, uid_of(all[i]));
+                lost += record != NULL;
+                got += record == NULL;
+            }
+            if (record != NULL) {
+                cJSON_AddItemToObject(all[i], "record", record);
+            } else {
+                cJSON_DeleteItemFromObject(all[i], "record");
+            }
+        }
+        cJSON_Delete(doc);
+        free(text);
+        full_state_fini(&c);
+    }
+    assert_true(lost > 5 && got > 5);
+}
+
 #define VALUES_MAX 100000
 
 static size_t collect_values(cJSON *at, cJSON **all, size_t n)
@@ -567,6 +673,7 @@ int main(void)
         cmocka_unit_test(full_state__sixty_seeds__have_everything),
         cmocka_unit_test(parse__head__is_there),
         cmocka_unit_test(parse__nonsense__refused_with_its_place),
+        cmocka_unit_test(parse__holds_with_and_without_a_record__the_pod_is_named),
         cmocka_unit_test(parse__values_spoilt__refused_or_sound),
         cmocka_unit_test(parse__learned_demand_histogram__the_same_kinds_as_often),
         cmocka_unit_test(read__no_file__says_so),

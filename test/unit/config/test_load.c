@@ -2,6 +2,7 @@
 
 #include "base/rng.h"
 #include "config/support/unit.h"
+#include "support/temp_dir.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -666,6 +667,36 @@ static void load__unreadable__code_and_text(void **state)
     strbuf_fini(&report);
 }
 
+/* A comment fills the file up: if the end were cut off nobody would see it, but for the last key. */
+static void load__at_the_limit__whole_and_one_byte_more_is_an_error(void **state)
+{
+    static const char head[] = UNIT_HEAD "#", last[] = "\npacking: {nodeStrategy: spread}\n";
+    const size_t fill = CONFIG_BYTES_MAX - strlen(head) - strlen(last);
+    char *text = malloc(CONFIG_BYTES_MAX + 2), path[128];
+    struct config *c = NULL;
+    struct temp_dir dir;
+    struct err err = {0};
+
+    assert_non_null(text);
+    memset(text, 'x', CONFIG_BYTES_MAX + 2);
+    memcpy(text, head, strlen(head));
+    strcpy(text + strlen(head) + fill, last);
+    temp_dir_init(&dir);
+    temp_dir_path(&dir, "f.yaml", path, sizeof(path));
+    temp_dir_write(&dir, "f.yaml", text);
+    assert_int_equal(config_load(path, &unit_names, &c, NULL, &err), 0);
+    expect_text(c->policy.node_strategy, "spread", NULL);
+    config_free(c);
+    c = NULL;
+    strcpy(text + CONFIG_BYTES_MAX, "\n");
+    temp_dir_write(&dir, "f.yaml", text);
+    assert_int_equal(config_load(path, &unit_names, &c, NULL, &err), -ERR_LIMIT);
+    assert_non_null(strstr(err.msg, "larger than 256 KiB"));
+    assert_null(c);
+    temp_dir_fini(&dir);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -683,6 +714,7 @@ int main(void)
         cmocka_unit_test(parse__list_lengths__up_to_the_cap),
         cmocka_unit_test(parse__random_changes__configuration_or_report),
         cmocka_unit_test(load__unreadable__code_and_text),
+        cmocka_unit_test(load__at_the_limit__whole_and_one_byte_more_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

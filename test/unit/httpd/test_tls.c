@@ -453,11 +453,11 @@ static void files__wrong_at_start__error_names_the_file(void **state)
         const char *file, *text; /* NULL: the file is missing */
         const char *want;
     } rows[] = {
-        {"cert.pem", NULL, "cert.pem: cannot be read"},
+        {"cert.pem", NULL, "cert.pem: No such file"},
         {"cert.pem", "nonsense", "cert.pem: "},
         {"key.pem", "", "key.pem: "},
         {"key.pem", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "key.pem: "},
-        {"ca.pem", NULL, "ca.pem: cannot be read"},
+        {"ca.pem", NULL, "ca.pem: No such file"},
         {"ca.pem", "no certificate in here\n", "ca.pem: "},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

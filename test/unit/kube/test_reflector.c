@@ -1,14 +1,13 @@
 #include "kube/reflector.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/strbuf.h"
 #include "support/cmocka.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define NS_PER_MS INT64_C(1000000)
 
 /* A script is what the driver sees and does; `told` is what the consumer was told since the last
  * look. */

@@ -1,0 +1,199 @@
+/* A trial: which of two values of a GPU fills a small model cluster better, rollouts or places?
+ *
+ * While a cluster only fills up, rollouts are the better value where the pods are of many sizes and hosts differ, and
+ * places where few sizes make holes that no other fits (decision 0051). So when the demand histogram settles,
+ * TRIAL_GPUS empty GPUs are filled with the sampled pods, each pod on the GPU where it takes least of the value, until
+ * they have asked for 130 % of the GPUs; and what is allocated at 100 % and at 130 % is compared.
+ *
+ * Sizes are parts of one GPU of the commonest kind, the larger of compute and memory, in thousandths. Machines, cores
+ * and pods without GPUs are left out; a pod of several GPUs counts as so many pods. So it says nothing about
+ * hosts, and it is asked for nothing else.
+ *
+ * All is integer and depends on the lists alone. Cost: about a millisecond, once for each settling.
+ */
+#include "base/bug.h"
+#include "core/forecast/internal.h"
+#include "core/forecast/rollout_internal.h"
+
+#include <stdlib.h>
+
+enum {
+    TRIAL_GPUS = 64,
+    TRIAL_ROUNDS = 8, /* with other pods each: one alone is decided by luck */
+    ALL = 1000,       /* of a GPU */
+    BETTER_MIN = 5,   /* thousandths of the GPUs: up to here places are no better than rollouts, */
+    BETTER_SURE = 10, /* and from here on they are */
+};
+
+struct trial {
+    int32_t size[ROLLOUT_LISTS * ROLLOUT_PODS]; /* of each pod with GPUs that can run here, in the order of the lists */
+    uint16_t count[ROLLOUT_LISTS * ROLLOUT_PODS];
+    uint16_t end[ROLLOUT_LISTS]; /* of each list, in these */
+    unsigned n;
+    int32_t filled[ALL + 1]; /* what rollouts would fill of so much, sum over the lists */
+    int32_t places[ALL + 1]; /* the same if all pods were alike */
+};
+
+static int32_t part_of(int32_t amount, int32_t all)
+{
+    int64_t part = all <= 0 || amount <= 0 ? 0 : ((int64_t)amount * ALL + all - 1) / all;
+
+    return part < ALL ? (int32_t)part : ALL;
+}
+
+static void take_sizes(struct trial *t, const struct rollout_samples *s, unsigned type, const struct device_type *d)
+{
+    t->n = 0;
+    for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
+        for (unsigned i = 0; i < s->lists[k].n; i++) {
+            const struct sample *pod = &s->full[k][i];
+            int32_t milli, mem;
+
+            if (pod->count == 0 || pod->plugin_managed || pod->on[type].milli == ROLLOUT_NEVER) {
+                continue;
+            }
+            milli = part_of(pod->on[type].milli, d->milli_cap);
+            mem = part_of(pod->on[type].mem_mib, d->mem_high_mib);
+            t->size[t->n] = milli > mem ? milli : mem;
+            t->size[t->n] = t->size[t->n] > 0 ? t->size[t->n] : 1;
+            t->count[t->n++] = pod->count;
+        }
+        t->end[k] = (uint16_t)t->n;
+    }
+}
+
+static void value_rollouts(struct trial *t)
+{
+    for (int32_t free = 0; free <= ALL; free++) {
+        int32_t sum = 0;
+
+        for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
+            int32_t left = free;
+
+            for (unsigned i = k > 0 ? t->end[k - 1] : 0; i < t->end[k] && left > 0; i++) {
+                for (unsigned c = t->count[i]; c > 0 && t->size[i] <= left; c--) {
+                    left -= t->size[i];
+                }
+            }
+            sum += free - left;
+        }
+        t->filled[free] = sum;
+    }
+}
+
+static void value_places(struct trial *t)
+{
+    int64_t pods[ALL + 1] = {0}, all = 0;
+
+    for (unsigned i = 0; i < t->n; i++) {
+        pods[t->size[i]] += t->count[i];
+        all += t->count[i];
+    }
+    for (int32_t free = 0; free <= ALL; free++) {
+        int64_t sum = 0;
+
+        for (int32_t size = 1; size <= free; size++) {
+            sum += pods[size] * (free / size * size);
+        }
+        t->places[free] = (int32_t)(sum * ROLLOUT_LISTS / all);
+    }
+}
+
+/* The GPU that loses least of its value; of equals the one with less free, then the first. TRIAL_GPUS: none fits. */
+static unsigned find_gpu(const int32_t free[TRIAL_GPUS], const int32_t *value, int32_t size)
+{
+    unsigned best = TRIAL_GPUS;
+    int32_t least = 0;
+
+    for (unsigned i = 0; i < TRIAL_GPUS; i++) {
+        int32_t loss;
+
+        if (free[i] < size) {
+            continue;
+        }
+        loss = value[free[i]] - value[free[i] - size];
+        if (best == TRIAL_GPUS || loss < least || (loss == least && free[i] < free[best])) {
+            best = i;
+            least = loss;
+        }
+    }
+    return best;
+}
+
+/* What is allocated at 100 % and at 130 %, added up over all rounds. */
+static int64_t fill(const struct trial *t, const int32_t *value)
+{
+    const int64_t capacity = (int64_t)TRIAL_GPUS * ALL;
+    int64_t sum = 0;
+    unsigned at = 0, copy = 0;
+
+    for (unsigned round = 0; round < TRIAL_ROUNDS; round++) {
+        int32_t free[TRIAL_GPUS];
+        int64_t asked = 0, placed = 0;
+
+        for (unsigned i = 0; i < TRIAL_GPUS; i++) {
+            free[i] = ALL;
+        }
+        while (asked * 10 < capacity * 13) {
+            int32_t size = t->size[at];
+            unsigned gpu = find_gpu(free, value, size);
+
+            if (gpu < TRIAL_GPUS) {
+                free[gpu] -= size;
+                placed += size;
+            }
+            sum += asked < capacity && asked + size >= capacity ? placed : 0;
+            asked += size;
+            if (++copy >= t->count[at]) {
+                copy = 0;
+                at = (at + 1) % t->n;
+            }
+        }
+        sum += placed;
+    }
+    return sum;
+}
+
+/* Of two shapes with as many devices, any, but always the same one: they have no order of their own. */
+static bool is_commoner(const struct node_shape *a, const struct node_shape *b)
+{
+    uint64_t x = (uint64_t)a->node_n * a->device_n, y = (uint64_t)b->node_n * b->device_n;
+
+    return x != y ? x > y : a->hash < b->hash;
+}
+
+/* The machines that have most of the cluster's devices, among those with one kind of devices; NULL: none. */
+static const struct node_shape *commonest(const struct forecast *o)
+{
+    const struct node_shape *best = NULL;
+
+    for (uint32_t i = 0; i < o->shape_n; i++) {
+        const struct node_shape *s = &o->shapes[i];
+
+        if (s->type_n == 1 && s->node_n > 0 && s->device_n > 0 && (best == NULL || is_commoner(s, best))) {
+            best = s;
+        }
+    }
+    return best;
+}
+
+int32_t forecast_trial(const struct forecast *o)
+{
+    const struct node_shape *s = commonest(o);
+    struct trial *t;
+    int64_t better = 0;
+
+    if (s == NULL) {
+        return 0;
+    }
+    t = xmalloc(sizeof(*t));
+    take_sizes(t, s->samples, 0, &s->types[0]);
+    if (t->n > 0) {
+        value_rollouts(t);
+        value_places(t);
+        better = (fill(t, t->places) - fill(t, t->filled)) / (2 * TRIAL_ROUNDS * TRIAL_GPUS); /* in thousandths */
+    }
+    free(t);
+    better = (better - BETTER_MIN) * FORECAST_SIXTEENTHS / (BETTER_SURE - BETTER_MIN);
+    return (int32_t)(better < 0 ? 0 : better > FORECAST_SIXTEENTHS ? FORECAST_SIXTEENTHS : better);
+}

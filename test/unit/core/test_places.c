@@ -1,0 +1,282 @@
+/* Places: counted one by one; the trial that chooses between them and rollouts; and what rsp prefers in a cluster in
+ * use. */
+#include "base/rng.h"
+#include "core/forecast/internal.h"
+#include "core/ledger/ledger.h"
+#include "core/placement/pack.h"
+#include "core/support/ledger_fixture.h"
+#include "support/cmocka.h"
+
+enum { CASES = 300, FILLS_UP = 0, IN_USE = FORECAST_SIXTEENTHS };
+
+/* ---- places ---- */
+
+static int32_t below(struct rng *r, int32_t n)
+{
+    return (int32_t)rng_below(r, (uint64_t)n);
+}
+
+static struct sample any_sample(struct rng *r, unsigned type_n)
+{
+    struct sample d = {.cpu_milli = below(r, 9000), .mem_mib = below(r, 9000), .count = (uint16_t)rng_below(r, 4)};
+
+    d.plugin_managed = d.count > 0 && rng_below(r, 6) == 0;
+    for (unsigned t = 0; t < type_n && d.count > 0; t++) {
+        d.on[t].milli = rng_below(r, 5) == 0 ? ROLLOUT_NEVER : 100 * below(r, 11);
+        d.on[t].mem_mib = 500 * below(r, 9);
+    }
+    return d;
+}
+
+static struct residual any_residual(struct rng *r, unsigned type_n)
+{
+    struct residual ret = {
+        .kinds = (uint8_t)(1 + rng_below(r, 3)), .device_n = (uint8_t)rng_below(r, 9), .cpu_milli = 1, .mem_mib = 1};
+
+    for (unsigned i = 0; i < ret.device_n; i++) {
+        ret.devices[i] = (struct residual_device){(uint16_t)rng_below(r, type_n), below(r, 1001),
+                                                  rng_below(r, 3) == 0 ? INT32_MAX : below(r, 9000)};
+    }
+    return ret;
+}
+
+/* How often it can be taken off the device; once, if it takes nothing. */
+static int64_t times(struct residual_device v, const struct sample_charge *c)
+{
+    int64_t n = 0;
+
+    while (c->milli <= v.milli && c->mem_mib <= v.mem_mib && (n == 0 || c->milli > 0 || c->mem_mib > 0)) {
+        if (v.mem_mib == INT32_MAX && c->milli == 0) {
+            return 1;
+        }
+        v.milli -= c->milli;
+        v.mem_mib -= v.mem_mib == INT32_MAX ? 0 : c->mem_mib;
+        n++;
+    }
+    return n;
+}
+
+static int64_t naive(const struct sample *d, const struct residual *r, const int32_t *mem_cap_mib)
+{
+    int64_t devices = 0, sum = 0;
+
+    if (d->count == 0 || (r->kinds & (d->plugin_managed ? RESIDUAL_PLUGIN : RESIDUAL_SHARES)) == 0) {
+        return 0;
+    }
+    for (unsigned i = 0; i < r->device_n; i++) {
+        const struct sample_charge *c = &d->on[r->devices[i].type];
+        int64_t n = times(r->devices[i], c), mem = 0;
+
+        if (mem_cap_mib[r->devices[i].type] > 0) {
+            mem = (int64_t)c->mem_mib * 1000 / mem_cap_mib[r->devices[i].type];
+        }
+        n = d->count > 1 && n > 1 ? 1 : n;
+        devices += n;
+        sum += n * (c->milli > mem ? c->milli : mem);
+    }
+    return devices == 0 ? 0 : sum * (devices / d->count * d->count) / devices;
+}
+
+static void places__any_residual__are_counted_kind_by_kind(void **state)
+{
+    struct rng r;
+    int64_t found = 0;
+
+    rng_init(&r, 5);
+    for (int i = 0; i < CASES; i++) {
+        unsigned type_n = 1 + (unsigned)rng_below(&r, 3);
+        const int32_t caps[] = {0, 8000, 9000, 9000};
+        struct rollout_samples *s = rollout_samples_new(type_n);
+        struct residual residual = any_residual(&r, type_n);
+        int64_t want = 0;
+
+        for (unsigned t = 0; t < type_n; t++) {
+            rollout_samples_memory(s, t, caps[t]);
+        }
+        for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
+            for (uint64_t n = rng_below(&r, ROLLOUT_PODS + 1); n > 0; n--) {
+                struct sample d = any_sample(&r, type_n);
+
+                rollout_samples_add(s, k, &d);
+                want += naive(&d, &residual, caps);
+            }
+        }
+        rollout_samples_seal(s);
+        assert_int_equal(rollout_places(s, &residual), want / ROLLOUT_PODS);
+        found += want > 0;
+        rollout_samples_free(s);
+    }
+    assert_true(found > CASES / 2);
+}
+
+/* ---- the trial, and what follows from it ---- */
+
+struct scene {
+    struct ledger_fixture f;
+    struct forecast *o;
+    struct demand_histogram *expected;
+};
+
+static void scene_init(struct scene *s, const int32_t *sizes, size_t n)
+{
+    fixture_init(&s->f);
+    s->o = forecast_new();
+    s->expected = demand_histogram_new();
+    for (size_t i = 0; i < n; i++) {
+        struct gpu_request w;
+        struct demand d = fixture_share(&w, sizes[i]);
+
+        for (int k = 0; k < 40; k++) {
+            demand_histogram_arrived(s->expected, &d);
+        }
+    }
+    demand_histogram_settle(s->expected);
+    forecast_give_demand_histogram(s->o, s->expected);
+}
+
+static void scene_fini(struct scene *s)
+{
+    forecast_free(s->o);
+    demand_histogram_free(s->expected);
+    fixture_fini(&s->f);
+}
+
+static void follow(struct scene *s)
+{
+    while (!forecast_follow(s->o, ledger_cluster_view(s->f.l), fixture_params("rsp")->node_strategy)) {
+    }
+}
+
+static void takes(struct scene *s, const char *pod, const char *node, int32_t milli)
+{
+    struct gpu_request w;
+    struct demand d = fixture_share(&w, milli);
+
+    fixture_pod(&s->f, pod, &d, NULL, NULL);
+    assert_int_equal(fixture_reserve(&s->f, pod, node), 0);
+}
+
+/* The node for a share, of a and b, in a cluster where so many leave. */
+static struct str chosen(struct scene *s, int32_t milli, int churn)
+{
+    struct pack_params p = *fixture_params("rsp");
+    struct str names[] = {STR("a"), STR("b")};
+    struct pack_result results[2];
+    struct pack_key buffer;
+    struct gpu_request w;
+    struct demand d = fixture_share(&w, milli);
+    struct ledger_view v;
+    struct arena a;
+    struct str ret;
+
+    arena_init(&a, 1 << 16);
+    follow(s);
+    forecast_prices_follow(s->o, churn);
+    p.forecast = s->o;
+    assert_int_equal(ledger_view(s->f.l, &a, VIEW_POD("me", &d), &v, NULL), 0);
+    fixture_pack(&v, &p, NULL, 0, names, 2, results);
+    ret = pack_rank(results, 2, 1, &buffer) > 0 ? results[0].name : STR_NULL;
+    arena_fini(&a);
+    return ret;
+}
+
+static int32_t trial_of(const int32_t *sizes, size_t n)
+{
+    struct scene s;
+    int32_t ret;
+
+    scene_init(&s, sizes, n);
+    fixture_node(&s.f, "a", 4, 1024);
+    follow(&s);
+    ret = s.o->places_in_trial;
+    scene_fini(&s);
+    return ret;
+}
+
+#define TRIAL_OF(...) trial_of((const int32_t[]){__VA_ARGS__}, sizeof((const int32_t[]){__VA_ARGS__}) / sizeof(int32_t))
+
+static void trial__sizes_that_leave_holes__places(void **state)
+{
+    assert_int_equal(TRIAL_OF(300, 400, 700), FORECAST_SIXTEENTHS);
+    assert_int_equal(TRIAL_OF(200, 300, 600), FORECAST_SIXTEENTHS);
+    assert_int_equal(TRIAL_OF(100, 150, 200, 250, 300, 350, 400, 450, 500, 550, 600, 650, 700, 750, 800, 850, 900),
+                     FORECAST_SIXTEENTHS);
+}
+
+static void trial__sizes_that_fit_or_never_do__rollouts(void **state)
+{
+    assert_int_equal(TRIAL_OF(1000), 0);
+    assert_int_equal(TRIAL_OF(250, 500), 0);
+    assert_int_equal(TRIAL_OF(300, 700), 0);
+    assert_int_equal(TRIAL_OF(500, 600), 0); /* rollouts keep a GPU for two halves, where places give it to 600 */
+}
+
+static void trial__no_pods_or_no_gpus__rollouts(void **state)
+{
+    const int32_t size = 300;
+    struct scene s;
+
+    assert_int_equal(trial_of(NULL, 0), 0);
+    scene_init(&s, &size, 1);
+    follow(&s);
+    assert_int_equal(s.o->places_in_trial, 0);
+    scene_fini(&s);
+}
+
+static void rsp__in_use__leaves_an_empty_gpu_to_those_who_need_it(void **state)
+{
+    const int32_t sizes[] = {500, 600};
+    struct scene s;
+
+    scene_init(&s, sizes, 2);
+    fixture_node(&s.f, "a", 1, 1024);
+    fixture_node(&s.f, "b", 1, 1024);
+    takes(&s, "p", "b", 500);
+    assert_true(str_eq_cstr(chosen(&s, 500, IN_USE), "b"));
+    assert_true(str_eq_cstr(chosen(&s, 500, IN_USE / 4), "b"));
+    scene_fini(&s);
+}
+
+static void rsp__in_use_and_all_else_equal__fills_the_fuller_node(void **state)
+{
+    const int32_t size = 1000;
+    struct scene s;
+
+    scene_init(&s, &size, 1);
+    fixture_node(&s.f, "a", 2, 1024);
+    fixture_node(&s.f, "b", 2, 1024);
+    takes(&s, "p", "b", 1000);
+    assert_true(str_eq_cstr(chosen(&s, 1000, IN_USE), "b"));
+    assert_true(str_eq_cstr(chosen(&s, 1000, FILLS_UP), "a"));
+    scene_fini(&s);
+}
+
+static void rsp__few_leave__places_weigh_as_much_as_leave(void **state)
+{
+    const int32_t sizes[] = {500, 600};
+    struct scene s;
+
+    scene_init(&s, sizes, 2);
+    fixture_node(&s.f, "a", 1, 1024);
+    for (int churn = 0; churn <= FORECAST_SIXTEENTHS; churn++) {
+        follow(&s);
+        forecast_prices_follow(s.o, churn);
+        assert_int_equal(forecast_prices(s.o)->places, churn < 4 ? 4 * churn : FORECAST_SIXTEENTHS);
+    }
+    scene_fini(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(places__any_residual__are_counted_kind_by_kind),
+        cmocka_unit_test(trial__sizes_that_leave_holes__places),
+        cmocka_unit_test(trial__sizes_that_fit_or_never_do__rollouts),
+        cmocka_unit_test(trial__no_pods_or_no_gpus__rollouts),
+        cmocka_unit_test(rsp__in_use__leaves_an_empty_gpu_to_those_who_need_it),
+        cmocka_unit_test(rsp__in_use_and_all_else_equal__fills_the_fuller_node),
+        cmocka_unit_test(rsp__few_leave__places_weigh_as_much_as_leave),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
