@@ -64,6 +64,8 @@ def main():
     more = 100 * sum(map(sum, lost.values())) / offered
     print(f"{case.name}: the best strategy refuses {(low + high) / 2:.2f} %, {strategy} loses {more:.2f} points more:")
     for (size, there, best), each in sorted(lost.items(), key=lambda i: -sum(i[1]))[:10]:
+        if 100 * sum(each) < 0.001 * offered:
+            break  # less than the worths are exact
         print(f"  {100 * sum(each) / offered:.3f}  {size / optimum.FULL:g} on {on_gpu(there, sizes)}, better on {on_gpu(best, sizes)};"
               f" {len(each)} times")
 
