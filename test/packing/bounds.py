@@ -216,8 +216,8 @@ def most(case, rows, number_of):
 
 # ---- of a case ----
 
-def of_fill(case, rows, stays):
-    """The largest a100 and a130."""
+def of_fill(case, rows, stays, of_set=most):
+    """The largest a100 and a130, where `of_set` says how much of a set of pods could run at once."""
     asked, number_of, ret = 0, collections.Counter(), {}
     capacity = 1000 * draw.gpu_count(case)
     for percent in (100, 130):
@@ -226,7 +226,7 @@ def of_fill(case, rows, stays):
                 break
             asked += rows[row].counts
             number_of[row] += 1
-        ret[f"a{percent}"] = 100 * most(case, rows, number_of) / capacity
+        ret[f"a{percent}"] = 100 * of_set(case, rows, number_of) / capacity
     return ret
 
 
