@@ -1,0 +1,347 @@
+"""The strategy rsp as its formula says: no caches, no tables, doubles. README.md explains it, symbol by symbol.
+
+For machines whose GPUs are all alike (two machines may differ), with whole GPUs and shares, a mix that is given, and no MIG.
+Amounts: compute in thousandths of a GPU (milli), cores in milli cores, memory in MiB. Values and scores: milli."""
+import collections
+import math
+
+LISTS, PODS, AMONG = 16, 64, 32   # K, L, and how many pods of a list A looks at
+GPU = 1000
+NEVER = math.inf
+PRIOR_GPUS, PRIOR_PODS, PRIOR_CPU, PRIOR_MEM, PRIOR_VOLUME = 4, 4, 90, 70, 0.03
+HOSTS_MAX = 0.90                  # a class that more of the capacity supplies has no price
+SIZE_MIN, SIZE_VOLUME = 500, 0.02
+HOST_WEIGHT, SIZE_WEIGHT = 1.0, 1 / 5
+DEMAND_MIN = 0.05
+CHURN_FACTOR, CHURN_SURE, CHURN_EVENTS = 3, 4, 1024
+SCARCE_FROM, SCARCE_OVER = 0.5, 0.5
+IDLE_CHARGE, DRAIN = 1 / 40, 300
+TRIAL_GPUS, TRIAL_ROUNDS, TRIAL_BETTER, TRIAL_SURE = 64, 8, 5, 10
+
+
+# What a pod asks for. No GPUs: count 0. Memory alone: milli 0. A share of compute alone: gpu_mib 0.
+Pod = collections.namedtuple("Pod", "count milli cpu mem gpu_mib models", defaults=(0, ()))
+# A machine when it is empty; gpu_mib 0: not known.
+Shape = collections.namedtuple("Shape", "cpu mem gpus model gpu_mib")
+# A machine as it is: what is free of it, and of each GPU (milli, MiB) in the order in which they are named.
+Node = collections.namedtuple("Node", "shape cpu mem gpus")
+# Expected pods of one kind, or a prior; hosts: shapes of machines that can run it.
+Kind = collections.namedtuple("Kind", "hosts count milli gpu_mib cpu mem pods")
+# A scarcity class. Sizes: count 0, every machine is a host.
+Good = collections.namedtuple("Good", "hosts count milli gpu_mib cpu mem mean_milli share mean_volume")
+# What holds for one decision; goods: (good, weight x price).
+Prices = collections.namedtuple("Prices", "f chi beta goods")
+
+
+def sixteenths(x):
+    return math.floor(min(max(x, 0.0), 1.0) * 16 + 0.5) / 16
+
+
+def charge(pod, shape):
+    """(milli, MiB) that it takes of each of its GPUs on such a machine."""
+    if pod.gpu_mib > 0:
+        part = min(max(pod.gpu_mib * GPU // shape.gpu_mib, 1), GPU) if shape.gpu_mib > 0 else GPU
+        return pod.milli or part, pod.gpu_mib if shape.gpu_mib > 0 else 0
+    return pod.milli, shape.gpu_mib * pod.milli // GPU
+
+
+def runs(pod, shape):
+    """Could it run there if the machine were empty?"""
+    if pod.cpu > shape.cpu or pod.mem > shape.mem or pod.count > shape.gpus:
+        return False
+    milli, mib = charge(pod, shape)
+    return pod.count == 0 or ((not pod.models or shape.model in pod.models) and milli <= GPU and mib <= (shape.gpu_mib or NEVER))
+
+
+def usable(node):
+    """What rollouts, places and supplies see: GPUs with compute left, fullest first. Memory that nobody knows is endless."""
+    return sorted((milli, mib if node.shape.gpu_mib else NEVER) for milli, mib in node.gpus if milli > 0)
+
+
+def idle_of(node):
+    return sum(milli for milli, mib in usable(node) if mib > 0)
+
+
+# ---- samples ----
+
+def xoshiro(seed):
+    """xoshiro256** of a seed that splitmix64 spreads (base/rng.h)."""
+    wide, state = (1 << 64) - 1, []
+    for _ in range(4):
+        seed = seed + 0x9e3779b97f4a7c15 & wide
+        z = (seed ^ seed >> 30) * 0xbf58476d1ce4e5b9 & wide
+        z = (z ^ z >> 27) * 0x94d049bb133111eb & wide
+        state.append(z ^ z >> 31)
+    while True:
+        x = state[1] * 5 & wide
+        yield (x << 7 | x >> 57) * 9 & wide
+        t = state[1] << 17 & wide
+        state[2] ^= state[0]
+        state[3] ^= state[1]
+        state[1] ^= state[2]
+        state[0] ^= state[3]
+        state[2] ^= t
+        state[3] = (state[3] << 45 | state[3] >> 19) & wide
+
+
+def below(numbers, n):
+    while True:
+        product = next(numbers) * n
+        if product % (1 << 64) >= (1 << 64) % n:
+            return product >> 64
+
+
+def deal(mix):
+    """K lists of L pods: the quantile midpoints of the sorted mix, dealt in turn, each list shuffled. mix: {pod: how many}."""
+    kinds, samples, at, passed, total = sorted(mix), [], 0, 0, sum(mix.values())
+    for i in range(LISTS * PODS):
+        while (passed + mix[kinds[at]]) * 2 * LISTS * PODS <= (2 * i + 1) * total:
+            passed += mix[kinds[at]]
+            at += 1
+        samples.append(kinds[at])
+    lists, numbers = [samples[k::LISTS] for k in range(LISTS)], xoshiro(1)
+    for pods in lists:
+        for i in range(PODS - 1, 0, -1):
+            j = below(numbers, i + 1)
+            pods[i], pods[j] = pods[j], pods[i]
+    return lists
+
+
+def lists_of(world, shape):
+    """The samples without those that could not run there."""
+    return [[pod for pod in pods if runs(pod, shape)] for pods in world.lists]
+
+
+# ---- what a machine is worth: rollouts R, places P, and the trial between them ----
+
+def go_down(pods, node, cpu, mem):
+    """(milli filled, cores left): each pod that fits is placed on the tightest GPUs."""
+    gpus, filled = usable(node), 0
+    for pod in pods:
+        if pod.cpu > cpu or pod.mem > mem:
+            continue
+        if pod.count > 0:
+            milli, mib = charge(pod, node.shape)
+            fit = [i for i, gpu in enumerate(gpus) if gpu[0] >= milli and gpu[1] >= mib][:pod.count]
+            if len(fit) < pod.count:
+                continue
+            for i in fit:
+                gpus[i] = gpus[i][0] - milli, gpus[i][1] - mib
+            gpus.sort()
+            filled += milli * pod.count
+        cpu, mem = cpu - pod.cpu, mem - pod.mem
+    return filled, cpu
+
+
+def rollout(world, node, cpu, mem):
+    """G, and the cores that are left: the means over the lists."""
+    each = [go_down([p for p in pods if p.count > 0], node, cpu, mem) for pods in lists_of(world, node.shape)]
+    return sum(filled for filled, _ in each) / LISTS, sum(left for _, left in each) / LISTS
+
+
+def rollout_among(world, node):
+    """A: GPU-less pods come along."""
+    return sum(go_down(pods[:AMONG], node, node.cpu, node.mem)[0] for pods in lists_of(world, node.shape)) / LISTS
+
+
+def places(world, node):
+    """P: the mean over the samples of what would be filled if all that come were like this one."""
+    return sum(alike(pod, node) for pods in lists_of(world, node.shape) for pod in pods if pod.count > 0) / (LISTS * PODS)
+
+
+def alike(pod, node):
+    (milli, mib), fit = charge(pod, node.shape), 0
+    for free_milli, free_mib in usable(node):
+        here = min(free_milli // milli if milli else NEVER, free_mib // mib if mib else NEVER)
+        fit += min(here, 1) if pod.count > 1 else here
+    by_memory = mib * GPU // node.shape.gpu_mib if node.shape.gpu_mib else 0
+    return fit // pod.count * pod.count * max(milli, by_memory)
+
+
+def trial(world):
+    """beta while nobody leaves: which of the two fills 64 GPUs better? In thousandths of a GPU of the commonest kind."""
+    shape = max(world.shapes, key=lambda s: world.shapes[s] * s.gpus)
+    lists = [[(size_of(p, shape), p.count) for p in pods if p.count > 0] for pods in lists_of(world, shape)]
+    pods = [p for some in lists for p in some]
+    if not pods:
+        return 0.0
+    step = math.gcd(GPU, *(size for size, _ in pods))  # no GPU ever has anything in between
+    frees, by_rollouts, by_places = range(0, GPU + 1, step), {}, {}
+    for free in frees:  # sums over the lists
+        by_rollouts[free] = sum(fill_one(some, free) for some in lists)
+        by_places[free] = sum(count * (free // size * size) for size, count in pods) * LISTS // sum(count for _, count in pods)
+    better = (fill(pods, by_places) - fill(pods, by_rollouts)) // (2 * TRIAL_ROUNDS * TRIAL_GPUS)
+    return min(max((better - TRIAL_BETTER) * 16 // (TRIAL_SURE - TRIAL_BETTER), 0), 16) / 16
+
+
+def size_of(pod, shape):
+    milli, mib = charge(pod, shape)
+    return max(milli, -(-mib * GPU // shape.gpu_mib) if shape.gpu_mib else 0, 1)
+
+
+def fill_one(pods, free):
+    left = free
+    for size, count in pods:
+        left -= min(count, left // size) * size
+    return free - left
+
+
+def fill(pods, value):
+    """Allocated when 100 % and 130 % have been asked for, added up over the rounds; each pod where it costs least."""
+    copies, done = (size for _ in iter(int, 1) for size, count in pods for _ in range(count)), 0
+    for _ in range(TRIAL_ROUNDS):
+        free, asked, placed, all_gpus = [GPU] * TRIAL_GPUS, 0, 0, TRIAL_GPUS * GPU
+        while asked * 10 < all_gpus * 13:
+            size = next(copies)
+            fit = [i for i in range(TRIAL_GPUS) if free[i] >= size]
+            if fit:
+                free[min(fit, key=lambda i: (value[free[i]] - value[free[i] - size], free[i]))] -= size
+                placed += size
+            done += placed if asked < all_gpus <= asked + size else 0
+            asked += size
+        done += placed
+    return done
+
+
+# ---- scarcity classes and their prices ----
+
+def volume(kinds):
+    return sum(k.pods * k.count * k.milli for k in kinds)
+
+
+def kinds_of(mix, shapes):
+    real, prior = [], []
+    for pod, n in sorted(mix.items()):
+        hosts = frozenset(s for s in shapes if runs(pod, s))
+        if pod.count > 0 and hosts:
+            taken = [charge(pod, s) for s in hosts]
+            mib = 0 if pod.milli == GPU and not pod.gpu_mib else min(m for _, m in taken)
+            real.append(Kind(hosts, pod.count, max(m for m, _ in taken), mib, pod.cpu, pod.mem, n))
+    for s in shapes:
+        if s.gpus >= PRIOR_GPUS:
+            pod = Pod(s.gpus, GPU, s.cpu * PRIOR_CPU // 100, s.mem * PRIOR_MEM // 100)
+            prior.append(Kind(frozenset(t for t in shapes if runs(pod, t)), s.gpus, GPU, 0, pod.cpu, pod.mem, PRIOR_PODS))
+    most, asked = PRIOR_VOLUME * volume(real), volume(prior)
+    return real + [k._replace(pods=k.pods * min(1, most / asked)) for k in prior]
+
+
+def goods_of(world, kinds):
+    hosts, sizes = {}, []
+    for k in kinds:
+        supplied = sum(n * s.gpus for s, n in world.shapes.items() if s in k.hosts)
+        if k.count > 1 or supplied <= HOSTS_MAX * sum(n * s.gpus for s, n in world.shapes.items()):
+            hosts.setdefault((k.hosts, k.count), []).append(k)
+    for milli in sorted({k.milli for k in kinds if k.milli > SIZE_MIN}):
+        just = [k for k in kinds if k.milli == milli]
+        if volume(just) >= SIZE_VOLUME * volume(kinds):
+            sizes.append((milli, min(k.gpu_mib for k in just)))
+    return [good_of_hosts(kinds, h, count, of) for (h, count), of in hosts.items()] + [good_of_size(kinds, *s) for s in sizes]
+
+
+def wanted(kinds, needing):
+    """(share of the volume, mean volume of a pod)"""
+    return volume(needing) / volume(kinds), volume(needing) / sum(k.pods for k in needing)
+
+
+def good_of_hosts(kinds, hosts, count, of):
+    needing = [k for k in kinds if k.count >= count and k.hosts <= hosts]
+    return Good(hosts, count, max(k.milli for k in of), min(k.gpu_mib for k in of), max(k.cpu for k in of), max(k.mem for k in of),
+                0, *wanted(kinds, needing))
+
+
+def good_of_size(kinds, milli, gpu_mib):
+    needing = [k for k in kinds if k.milli >= milli]
+    gpus = sum(k.pods * k.count for k in needing)
+    mean = math.floor(volume(needing) / gpus + 0.5)
+    cpu = math.floor(sum(k.pods * k.cpu for k in needing) / gpus + 0.5)
+    return Good(frozenset(), 0, milli, gpu_mib, cpu, 0, mean, *wanted(kinds, needing))
+
+
+def supply(good, node):
+    """S_k of one machine, in milli."""
+    if good.count > 0 and node.shape not in good.hosts:
+        return 0
+    if good.count == 1:
+        return idle_of(node)
+    gpus = sum(milli >= good.milli and mib >= good.gpu_mib for milli, mib in usable(node))
+    if good.count == 0:
+        return min(gpus * good.mean_milli, good.mean_milli * node.cpu // good.cpu if good.cpu else NEVER)
+    fit = min(gpus // good.count, node.cpu // good.cpu if good.cpu else NEVER, node.mem // good.mem if good.mem else NEVER)
+    return good.count * good.milli * fit
+
+
+class World:
+    """What does not change: the mix, the shapes of the machines, and what follows from them."""
+
+    def __init__(self, mix, shapes):
+        """mix: {pod: how many}; shapes: {shape: how many machines}"""
+        self.shapes, self.lists = shapes, deal(mix)
+        self.goods = goods_of(self, kinds_of(mix, shapes))
+        asked = sum(n * p.count * p.milli for p, n in mix.items())
+        self.cpu_per_milli = sum(n * p.cpu for p, n in mix.items() if p.count == 0) / asked if asked else 0.0
+        self.trial = trial(self)
+
+
+def price(good, supplied, idle, chi):
+    """The probability that the demand reaches the supply."""
+    mu = good.mean_volume
+    demand = (1 + CHURN_FACTOR * chi) * good.share * idle
+    z = (demand - supplied + mu / 2) / (mu * math.sqrt(max(demand / mu, DEMAND_MIN)))
+    return sixteenths(math.erfc(-z / math.sqrt(2)) / 2)
+
+
+def churn(events):
+    """chi: twice the moving share of departures; events: True for each pod that left, False for each that came."""
+    departing = 0.0
+    for left in events:
+        departing += (left - departing) / CHURN_EVENTS
+    return sixteenths(2 * departing)
+
+
+def prices_of(world, nodes, chi):
+    idle = sum(idle_of(n) for n in nodes)
+    left = sum(rollout(world, n, n.cpu, n.mem)[1] for n in nodes)
+    asked = world.cpu_per_milli * idle
+    f = 0.0 if asked <= 0 else 1.0 if left <= 0 else sixteenths((asked / left - SCARCE_FROM) / SCARCE_OVER)
+    beta = max(min(1.0, CHURN_SURE * chi), world.trial)
+    return Prices(f, chi, beta, tuple((g, (HOST_WEIGHT if g.count else SIZE_WEIGHT) * price(g, sum(supply(g, n) for n in nodes), idle, chi))
+                                      for g in world.goods))
+
+
+# ---- the score ----
+
+def value(world, p, node):
+    filled, endless = rollout(world, node, node.cpu, node.mem)[0], rollout(world, node, NEVER, NEVER)[0]
+    return ((1 - p.f) * filled + p.f * rollout_among(world, node) + p.beta * (places(world, node) - endless)
+            + sum(cost * supply(good, node) for good, cost in p.goods if cost > 0))
+
+
+def score(world, p, before, after):
+    idle = idle_of(after)
+    drain = p.beta * idle * IDLE_CHARGE + DRAIN * p.chi * p.f * (idle / 8000 + after.cpu / 128000)
+    return value(world, p, after) - value(world, p, before) - drain
+
+
+def take(node, pod, at):
+    milli, mib = charge(pod, node.shape) if at else (0, 0)
+    gpus = tuple((m - milli, b - mib) if i in at else (m, b) for i, (m, b) in enumerate(node.gpus))
+    return node._replace(cpu=node.cpu - pod.cpu, mem=node.mem - pod.mem, gpus=gpus)
+
+
+def placements(node, pod):
+    """The places on this machine that are judged: each different GPU, or the fullest that fit."""
+    if pod.cpu > node.cpu or pod.mem > node.mem or (pod.models and node.shape.model not in pod.models):
+        return []
+    if pod.count == 0:
+        return [()]
+    (milli, mib), free = charge(pod, node.shape), lambda i: sum(a / b for a, b in zip(node.gpus[i], (GPU, node.shape.gpu_mib)) if b)
+    fit = [i for i, gpu in enumerate(node.gpus) if gpu[0] >= milli and (gpu[1] >= mib or not node.shape.gpu_mib)]
+    if pod.count > 1:
+        return [tuple(sorted(sorted(fit, key=free)[:pod.count]))] if len(fit) >= pod.count else []
+    return [(i,) for n, i in enumerate(fit) if node.gpus[i] not in [node.gpus[k] for k in fit[:n]]]
+
+
+def scores(world, nodes, chi, pod):
+    """{(number of the machine, its GPUs): score}: the highest wins, of equals the first."""
+    p = prices_of(world, nodes, chi)
+    return {(i, at): score(world, p, node, take(node, pod, at)) for i, node in enumerate(nodes) for at in placements(node, pod)}
