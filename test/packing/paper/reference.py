@@ -335,7 +335,7 @@ def placements(node, pod):
     if pod.count == 0:
         return [()]
     (milli, mib), free = charge(pod, node.shape), lambda i: sum(a / b for a, b in zip(node.gpus[i], (GPU, node.shape.gpu_mib)) if b)
-    fit = [i for i, gpu in enumerate(node.gpus) if gpu[0] >= milli and (gpu[1] >= mib or not node.shape.gpu_mib)]
+    fit = [i for i, gpu in enumerate(node.gpus) if gpu[0] >= milli and gpu[1] >= max(mib, pod.gpu_mib)]
     if pod.count > 1:
         return [tuple(sorted(sorted(fit, key=free)[:pod.count]))] if len(fit) >= pod.count else []
     return [(i,) for n, i in enumerate(fit) if node.gpus[i] not in [node.gpus[k] for k in fit[:n]]]
