@@ -193,9 +193,9 @@ def fill(pods, value):
         free, asked, placed, all_gpus = [GPU] * TRIAL_GPUS, 0, 0, TRIAL_GPUS * GPU
         while asked * 10 < all_gpus * 13:
             size = next(copies)
-            fit = [i for i in range(TRIAL_GPUS) if free[i] >= size]
+            fit = {v for v in free if v >= size}
             if fit:
-                free[min(fit, key=lambda i: (value[free[i]] - value[free[i] - size], free[i]))] -= size
+                free[free.index(min(fit, key=lambda v: (value[v] - value[v - size], v)))] -= size
                 placed += size
             done += placed if asked < all_gpus <= asked + size else 0
             asked += size
