@@ -89,6 +89,7 @@ static void value_places(struct trial *t)
         pods[t->size[i]] += t->count[i];
         all += t->count[i];
     }
+    BUG_ON(all == 0); /* there are pods, and each counts */
     for (int32_t free = 0; free <= ALL; free++) {
         int64_t sum = 0;
 

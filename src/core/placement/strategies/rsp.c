@@ -2,8 +2,9 @@
  *
  *   node and device: forecast_gain()
  *
- * The formula is packing.md 5.1; why it has two estimates, decision 0051. What is expected is learned from the pods themselves
- * (core/request/demand_histogram.h). It never refuses a pod that fits: like any strategy it only orders placements.
+ * The formula is packing.md 5.1; why it has two estimates, decision 0051. What is expected is learned from the pods
+ * themselves (core/request/demand_histogram.h). It never refuses a pod that fits: like any strategy it only orders
+ * placements.
  *
  * Pods of several devices take the fullest that fit, as a scenario would.
  */
