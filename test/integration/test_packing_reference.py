@@ -19,7 +19,7 @@ from reference import Pod, Shape  # noqa: E402
 SOURCE = (PACKING / "paper/reference.py").read_text()
 # In milli. The binary rounds P down to sixteenths of a milli, before and after; all else is exact or rounded alike.
 ROUNDING = 1 / 16
-PURE = ["lists_of", "rollout", "rollout_among", "places", "supply"]
+PURE = ["lists_of", "rollout", "rollout_among", "places", "alike", "supply", "usable"]
 
 
 def reference_of(source=SOURCE):

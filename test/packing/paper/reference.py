@@ -55,7 +55,7 @@ def runs(pod, shape):
 
 def usable(node):
     """What rollouts, places and supplies see: GPUs with compute left, fullest first. Memory that nobody knows is endless."""
-    return sorted((milli, mib if node.shape.gpu_mib else NEVER) for milli, mib in node.gpus if milli > 0)
+    return tuple(sorted((milli, mib if node.shape.gpu_mib else NEVER) for milli, mib in node.gpus if milli > 0))
 
 
 def idle_of(node):
@@ -116,7 +116,7 @@ def lists_of(world, shape):
 
 def go_down(pods, node, cpu, mem):
     """(milli filled, cores left): each pod that fits is placed on the tightest GPUs."""
-    gpus, filled = usable(node), 0
+    gpus, filled = list(usable(node)), 0
     for pod in pods:
         if pod.cpu > cpu or pod.mem > mem:
             continue
