@@ -16,8 +16,9 @@
  * that is bounded.
  *
  * Trouble. Without a usable answer a call is tried again with growing pauses, EVENT_TRIES_MAX
- * times. A 403 that means us silences that kind of call for EVENT_SILENCE_MS, then one call tries
- * again.
+ * times. A 403 that means us silences that kind of call for EVENT_SILENCE_MIN_MS, then one call tries again; each 403
+ * in a row doubles it, up to EVENT_SILENCE_MS. Short at first, because an API server that has just started answers 403
+ * until it knows the roles.
  */
 #ifndef EXTENDER_EVENT_MACHINE_H
 #define EXTENDER_EVENT_MACHINE_H
@@ -35,6 +36,7 @@
 #define EVENT_TRIES_MAX 12
 #define EVENT_REFRESH_MS (6 * 60 * 1000)
 #define EVENT_QUIET_MS (6 * 60 * 1000)
+#define EVENT_SILENCE_MIN_MS (5 * 1000)
 #define EVENT_SILENCE_MS (10 * 60 * 1000)
 #define EVENT_PAUSE_MIN_MS 1000
 #define EVENT_PAUSE_MAX_MS 30000

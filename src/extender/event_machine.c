@@ -41,6 +41,7 @@ struct event_machine {
     int64_t pause_until_ns;
     struct {
         int64_t until_ns; /* no such call before */
+        int64_t ms;       /* how long it is, while known */
         bool known;       /* the log has it */
     } silence[EVENT_CALL_PATCH + 1];
     struct event_limits limits;
@@ -316,7 +317,10 @@ static enum event_news forbidden(struct event_machine *m, int64_t now_ns)
 {
     bool was_known = m->silence[m->call].known;
 
-    m->silence[m->call].until_ns = now_ns + EVENT_SILENCE_MS * NS_PER_MS;
+    int64_t ms = was_known ? 2 * m->silence[m->call].ms : EVENT_SILENCE_MIN_MS;
+
+    m->silence[m->call].ms = ms < EVENT_SILENCE_MS ? ms : EVENT_SILENCE_MS;
+    m->silence[m->call].until_ns = now_ns + m->silence[m->call].ms * NS_PER_MS;
     m->silence[m->call].known = true;
     lose_first(m, EVENT_FORBIDDEN, true);
     return was_known ? EVENT_NEWS_NONE : EVENT_NEWS_FORBIDDEN;

@@ -196,13 +196,14 @@ def test_forbidden__one_line_then_silence__scheduling_goes_on(own):
 
     def counted():
         m = own.fgpu.metrics()
-        return m[dropped % "silenced"] + m[dropped % "forbidden"] == 20 and m[dropped % "forbidden"] == 1
+        return m[dropped % "silenced"] + m[dropped % "forbidden"] == 20
     eventually(counted, "all of them dropped")
-    assert own.api.fault_hits() == [1]
+    tried = own.fgpu.metrics()[dropped % "forbidden"]
+    assert 1 <= tried <= 3  # the first silence is 5 s, the next one 10
+    assert own.api.fault_hits() == [tried]
     assert own.fgpu.schedule(own.api.pod(milli(100)), [node]) == node
     own.fgpu.stop()
     assert own.fgpu.log().count("forbids events") == 1
-    assert own.api.fault_hits() == [1]
 
 
 def test_api_server_does_not_answer__told_later(cluster, api, fgpu):

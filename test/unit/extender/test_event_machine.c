@@ -355,12 +355,37 @@ static void trouble__forbidden__one_line_then_silence_then_one_try(void **state)
     assert_int_equal(next(), EVENT_CALL_NONE);
     assert_int_equal(t.outcomes[EVENT_FORBIDDEN], 1);
     assert_int_equal(t.outcomes[EVENT_SILENCED], 2);
-    t.now_ns += EVENT_SILENCE_MS * MS;
+    t.now_ns += EVENT_SILENCE_MIN_MS * MS;
     record("d");
     assert_int_equal(next(), EVENT_CALL_POST);
     assert_int_equal(reply(EVENT_REPLY_FORBIDDEN), EVENT_NEWS_NONE);
     t.now_ns += EVENT_SILENCE_MS * MS;
     record("e");
+    assert_int_equal(next(), EVENT_CALL_POST);
+    assert_int_equal(reply(EVENT_REPLY_ACCEPTED), EVENT_NEWS_ALLOWED);
+}
+
+/* An API server that has just started forbids everything for a moment; a role that is missing is missing for long. */
+static void trouble__forbidden_again_and_again__silence_doubles_and_begins_anew(void **state)
+{
+    for (int64_t ms = EVENT_SILENCE_MIN_MS, i = 0; i < 12;
+         i++, ms = 2 * ms < EVENT_SILENCE_MS ? 2 * ms : EVENT_SILENCE_MS) {
+        record("a");
+        assert_int_equal(next(), EVENT_CALL_POST);
+        assert_int_equal(reply(EVENT_REPLY_FORBIDDEN), i == 0 ? EVENT_NEWS_FORBIDDEN : EVENT_NEWS_NONE);
+        t.now_ns += ms * MS - 1;
+        record("b");
+        assert_int_equal(next(), EVENT_CALL_NONE);
+        t.now_ns += 1;
+    }
+    record("a");
+    assert_int_equal(next(), EVENT_CALL_POST);
+    assert_int_equal(reply(EVENT_REPLY_ACCEPTED), EVENT_NEWS_ALLOWED);
+    record("b");
+    assert_int_equal(next(), EVENT_CALL_POST);
+    assert_int_equal(reply(EVENT_REPLY_FORBIDDEN), EVENT_NEWS_FORBIDDEN);
+    t.now_ns += EVENT_SILENCE_MIN_MS * MS;
+    record("c");
     assert_int_equal(next(), EVENT_CALL_POST);
     assert_int_equal(reply(EVENT_REPLY_ACCEPTED), EVENT_NEWS_ALLOWED);
 }
@@ -490,6 +515,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(trouble__no_answer__pauses_grow_and_end, setup, teardown),
         cmocka_unit_test_setup_teardown(trouble__retry_after__is_obeyed_within_reason, setup, teardown),
         cmocka_unit_test_setup_teardown(trouble__forbidden__one_line_then_silence_then_one_try, setup, teardown),
+        cmocka_unit_test_setup_teardown(trouble__forbidden_again_and_again__silence_doubles_and_begins_anew, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(trouble__only_patch_forbidden__posts_go_on, setup, teardown),
         cmocka_unit_test_setup_teardown(trouble__rejected__others_go_on, setup, teardown),
         cmocka_unit_test_setup_teardown(record__impossible_object__is_rejected, setup, teardown),
