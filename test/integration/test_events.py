@@ -204,6 +204,7 @@ def test_forbidden__one_line_then_silence__scheduling_goes_on(own):
     assert own.fgpu.schedule(own.api.pod(milli(100)), [node]) == node
     own.fgpu.stop()
     assert own.fgpu.log().count("forbids events") == 1
+    assert own.api.fault_hits() == [tried]
 
 
 def test_api_server_does_not_answer__told_later(cluster, api, fgpu):
