@@ -53,7 +53,7 @@ static inline int64_t value_after(const struct forecast *o, const struct forecas
      * placement: it is a preference for nodes that are nearly full, not a difference. */
     int64_t drain = (int64_t)w->drain * p->churn * p->scarce_cpu * 3 / (FORECAST_SIXTEENTHS * FORECAST_SIXTEENTHS);
 
-    /* In use, too: of equals the node that is nearly full, so that others may become empty. */
+    /* As far as beta goes: of equals the node that is nearly full, so that others may become empty. */
     drain += (int64_t)w->idle_milli * p->places * IDLE_UNITS;
     return value(o, p, shape, w->filled, w->filled_among, w->contention, w->supply) - drain;
 }

@@ -259,6 +259,9 @@ const struct value *forecast_value_at(const struct forecast *o, uint32_t i, uint
 
 /* How much places should weigh while nobody leaves, 0 to 16: a trial on the lists as they are (trial.c). */
 int32_t forecast_trial(const struct forecast *o);
+/* GPUs of its model cluster: 64, fewer where so many pods of these sizes (thousandths of a GPU, added up) would be too
+ * much work. */
+unsigned forecast_trial_gpus(int64_t sizes, int64_t pods);
 
 /* The probability that a demand, expected to be so much and made of pods of the mean volume `mean`, reaches the supply,
  * when its share was learned from known_n pods (0: it is given). */

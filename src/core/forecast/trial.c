@@ -9,7 +9,9 @@
  * and pods without GPUs are left out; a pod of several GPUs counts as so many pods. So it says nothing about
  * hosts, and it is asked for nothing else.
  *
- * All is integer and depends on the lists alone. Cost: about a millisecond, once for each settling.
+ * All is integer and depends on the lists alone. Cost: one to three milliseconds under the lock, once for each
+ * settling, whatever the pods ask for: where they are so small that more than TRIAL_PODS would come in a round, there
+ * are fewer GPUs.
  */
 #include "base/bug.h"
 #include "core/forecast/internal.h"
@@ -19,7 +21,9 @@
 
 enum {
     TRIAL_GPUS = 64,
+    TRIAL_PODS = 1024,
     TRIAL_ROUNDS = 8, /* with other pods each: one alone is decided by luck */
+    ASKED = 1300,     /* thousandths of all GPUs, in a round */
     ALL = 1000,       /* of a GPU */
     BETTER_MIN = 5,   /* thousandths of the GPUs: up to here places are no better than rollouts, */
     BETTER_SURE = 10, /* and from here on they are */
@@ -30,6 +34,8 @@ struct trial {
     uint16_t count[ROLLOUT_LISTS * ROLLOUT_PODS];
     uint16_t end[ROLLOUT_LISTS]; /* of each list, in these */
     unsigned n;
+    unsigned gpu_n;
+    int32_t least;           /* of all sizes */
     int32_t filled[ALL + 1]; /* what rollouts would fill of so much, sum over the lists */
     int32_t places[ALL + 1]; /* the same if all pods were alike */
 };
@@ -41,9 +47,19 @@ static int32_t part_of(int32_t amount, int32_t all)
     return part < ALL ? (int32_t)part : ALL;
 }
 
+unsigned forecast_trial_gpus(int64_t sizes, int64_t pods)
+{
+    int64_t n = sizes * TRIAL_PODS / (pods * ASKED);
+
+    return (unsigned)(n < 1 ? 1 : n < TRIAL_GPUS ? n : TRIAL_GPUS);
+}
+
 static void take_sizes(struct trial *t, const struct rollout_samples *s, unsigned type, const struct device_type *d)
 {
+    int64_t sizes = 0, pods = 0;
+
     t->n = 0;
+    t->least = ALL;
     for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
         for (unsigned i = 0; i < s->lists[k].n; i++) {
             const struct sample *pod = &s->full[k][i];
@@ -56,10 +72,14 @@ static void take_sizes(struct trial *t, const struct rollout_samples *s, unsigne
             mem = part_of(pod->on[type].mem_mib, d->mem_high_mib);
             t->size[t->n] = milli > mem ? milli : mem;
             t->size[t->n] = t->size[t->n] > 0 ? t->size[t->n] : 1;
-            t->count[t->n++] = pod->count;
+            t->least = t->size[t->n] < t->least ? t->size[t->n] : t->least;
+            t->count[t->n] = pod->count;
+            sizes += (int64_t)t->size[t->n++] * pod->count;
+            pods += pod->count;
         }
         t->end[k] = (uint16_t)t->n;
     }
+    t->gpu_n = pods > 0 ? forecast_trial_gpus(sizes, pods) : 0;
 }
 
 static void value_rollouts(struct trial *t)
@@ -70,10 +90,10 @@ static void value_rollouts(struct trial *t)
         for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
             int32_t left = free;
 
-            for (unsigned i = k > 0 ? t->end[k - 1] : 0; i < t->end[k] && left > 0; i++) {
-                for (unsigned c = t->count[i]; c > 0 && t->size[i] <= left; c--) {
-                    left -= t->size[i];
-                }
+            for (unsigned i = k > 0 ? t->end[k - 1] : 0; i < t->end[k] && left >= t->least; i++) {
+                int32_t fit = t->size[i] > left ? 0 : t->count[i] == 1 ? 1 : left / t->size[i];
+
+                left -= (fit < t->count[i] ? fit : t->count[i]) * t->size[i];
             }
             sum += free - left;
         }
@@ -94,26 +114,26 @@ static void value_places(struct trial *t)
         int64_t sum = 0;
 
         for (int32_t size = 1; size <= free; size++) {
-            sum += pods[size] * (free / size * size);
+            sum += pods[size] == 0 ? 0 : pods[size] * (free / size * size);
         }
         t->places[free] = (int32_t)(sum * ROLLOUT_LISTS / all);
     }
 }
 
-/* The GPU that loses least of its value; of equals the one with less free, then the first. TRIAL_GPUS: none fits. */
-static unsigned find_gpu(const int32_t free[TRIAL_GPUS], const int32_t *value, int32_t size)
+/* The GPU that loses least of its value; of equals the one with less free, then the first. gpu_n: none fits. */
+static unsigned find_gpu(const int32_t *free, unsigned gpu_n, const int32_t *value, int32_t size)
 {
-    unsigned best = TRIAL_GPUS;
+    unsigned best = gpu_n;
     int32_t least = 0;
 
-    for (unsigned i = 0; i < TRIAL_GPUS; i++) {
+    for (unsigned i = 0; i < gpu_n; i++) {
         int32_t loss;
 
         if (free[i] < size) {
             continue;
         }
         loss = value[free[i]] - value[free[i] - size];
-        if (best == TRIAL_GPUS || loss < least || (loss == least && free[i] < free[best])) {
+        if (best == gpu_n || loss < least || (loss == least && free[i] < free[best])) {
             best = i;
             least = loss;
         }
@@ -124,7 +144,7 @@ static unsigned find_gpu(const int32_t free[TRIAL_GPUS], const int32_t *value, i
 /* What is allocated at 100 % and at 130 %, added up over all rounds. */
 static int64_t fill(const struct trial *t, const int32_t *value)
 {
-    const int64_t capacity = (int64_t)TRIAL_GPUS * ALL;
+    const int64_t capacity = (int64_t)t->gpu_n * ALL;
     int64_t sum = 0;
     unsigned at = 0, copy = 0;
 
@@ -132,14 +152,14 @@ static int64_t fill(const struct trial *t, const int32_t *value)
         int32_t free[TRIAL_GPUS];
         int64_t asked = 0, placed = 0;
 
-        for (unsigned i = 0; i < TRIAL_GPUS; i++) {
+        for (unsigned i = 0; i < t->gpu_n; i++) {
             free[i] = ALL;
         }
-        while (asked * 10 < capacity * 13) {
+        while (asked * ALL < capacity * ASKED) {
             int32_t size = t->size[at];
-            unsigned gpu = find_gpu(free, value, size);
+            unsigned gpu = find_gpu(free, t->gpu_n, value, size);
 
-            if (gpu < TRIAL_GPUS) {
+            if (gpu < t->gpu_n) {
                 free[gpu] -= size;
                 placed += size;
             }
@@ -192,7 +212,7 @@ int32_t forecast_trial(const struct forecast *o)
     if (t->n > 0) {
         value_rollouts(t);
         value_places(t);
-        better = (fill(t, t->places) - fill(t, t->filled)) / (2 * TRIAL_ROUNDS * TRIAL_GPUS); /* in thousandths */
+        better = (fill(t, t->places) - fill(t, t->filled)) / (2 * TRIAL_ROUNDS * t->gpu_n); /* in thousandths */
     }
     free(t);
     better = (better - BETTER_MIN) * FORECAST_SIXTEENTHS / (BETTER_SURE - BETTER_MIN);

@@ -17,6 +17,7 @@ CHURN_FACTOR, CHURN_SURE, CHURN_EVENTS = 3, 4, 1024
 SCARCE_FROM, SCARCE_OVER = 0.5, 0.5
 IDLE_CHARGE, DRAIN = 1 / 40, 300
 TRIAL_GPUS, TRIAL_ROUNDS, TRIAL_BETTER, TRIAL_SURE = 64, 8, 5, 10
+TRIAL_PODS = 1024  # of a round; fewer GPUs where pods are very small
 
 
 # What a pod asks for. No GPUs: count 0. Memory alone: milli 0. A share of compute alone: gpu_mib 0.
@@ -170,7 +171,9 @@ def trial(world):
     for free in frees:  # sums over the lists
         by_rollouts[free] = sum(fill_one(some, free) for some in lists)
         by_places[free] = sum(count * (free // size * size) for size, count in pods) * LISTS // sum(count for _, count in pods)
-    better = (fill(pods, by_places) - fill(pods, by_rollouts)) // (2 * TRIAL_ROUNDS * TRIAL_GPUS)
+    mean = sum(size * count for size, count in pods), sum(count for _, count in pods)
+    gpus = min(max(mean[0] * TRIAL_PODS // (mean[1] * 1300), 1), TRIAL_GPUS)
+    better = (fill(pods, gpus, by_places) - fill(pods, gpus, by_rollouts)) // (2 * TRIAL_ROUNDS * gpus)
     return min(max((better - TRIAL_BETTER) * 16 // (TRIAL_SURE - TRIAL_BETTER), 0), 16) / 16
 
 
@@ -186,11 +189,11 @@ def fill_one(pods, free):
     return free - left
 
 
-def fill(pods, value):
+def fill(pods, gpus, value):
     """Allocated when 100 % and 130 % have been asked for, added up over the rounds; each pod where it costs least."""
     copies, done = (size for _ in iter(int, 1) for size, count in pods for _ in range(count)), 0
     for _ in range(TRIAL_ROUNDS):
-        free, asked, placed, all_gpus = [GPU] * TRIAL_GPUS, 0, 0, TRIAL_GPUS * GPU
+        free, asked, placed, all_gpus = [GPU] * gpus, 0, 0, gpus * GPU
         while asked * 10 < all_gpus * 13:
             size = next(copies)
             fit = {v for v in free if v >= size}

@@ -223,6 +223,20 @@ static void trial__no_pods_or_no_gpus__rollouts(void **state)
     scene_fini(&s);
 }
 
+/* It runs under the lock, and what pods ask for is their tenants' choice. */
+static void trial__very_small_pods__no_more_of_them(void **state)
+{
+    assert_int_equal(forecast_trial_gpus(1000, 1), 64);
+    assert_int_equal(forecast_trial_gpus(500, 6), 64); /* 83 milli each */
+    assert_int_equal(forecast_trial_gpus(1, 1), 1);
+    for (int64_t size = 1; size <= 1000; size++) {
+        int64_t pods = forecast_trial_gpus(size, 1) * 1300 / size;
+
+        assert_true(pods <= (size == 1 ? 1300 : 1024));
+    }
+    assert_in_range(TRIAL_OF(1, 2, 3), 0, FORECAST_SIXTEENTHS);
+}
+
 static void rsp__in_use__leaves_an_empty_gpu_to_those_who_need_it(void **state)
 {
     const int32_t sizes[] = {500, 600};
@@ -273,6 +287,7 @@ int main(void)
         cmocka_unit_test(trial__sizes_that_leave_holes__places),
         cmocka_unit_test(trial__sizes_that_fit_or_never_do__rollouts),
         cmocka_unit_test(trial__no_pods_or_no_gpus__rollouts),
+        cmocka_unit_test(trial__very_small_pods__no_more_of_them),
         cmocka_unit_test(rsp__in_use__leaves_an_empty_gpu_to_those_who_need_it),
         cmocka_unit_test(rsp__in_use_and_all_else_equal__fills_the_fuller_node),
         cmocka_unit_test(rsp__few_leave__places_weigh_as_much_as_leave),
