@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { BOTH = VALUE_FILLED | VALUE_AMONG, RESIDUALS = 200000 };
+enum { ALL = VALUE_FILLED | VALUE_AMONG | VALUE_PLACES, RESIDUALS = 200000 };
 
 struct scene {
     struct ledger_fixture f;
@@ -83,7 +83,7 @@ static void value_afresh(const struct scene *s, const struct residual *r, struct
 
     forecast_give_demand_histogram(o, s->expected);
     follow(o, s->f.l);
-    memcpy(ret, forecast_value(o, r, BOTH), sizeof(*ret));
+    memcpy(ret, forecast_value(o, r, ALL), sizeof(*ret));
     forecast_free(o);
 }
 
@@ -95,22 +95,23 @@ static void value__others_are_expected__is_what_a_new_look_finds(void **state)
     struct term t;
 
     scene_init(&s);
-    w = forecast_value(s.o, &r, BOTH);
+    w = forecast_value(s.o, &r, ALL);
     t = term_of(&s, w);
     for (int32_t milli = 100; milli <= 700; milli += 100) {
         int32_t before = w->filled;
         struct value fresh;
 
         expect(&s, milli, milli * 4, 500);
-        w = value_of(&s, t, BOTH);
+        w = value_of(&s, t, ALL);
         assert_non_null(w);
         value_afresh(&s, &r, &fresh);
         assert_int_equal(w->filled, fresh.filled);
         assert_int_equal(w->filled_among, fresh.filled_among);
+        assert_int_equal(w->contention, fresh.contention);
         assert_int_equal(w->cpu_left, fresh.cpu_left);
         assert_int_equal(w->drain, fresh.drain);
         assert_true(milli > 100 || w->filled != before); /* what was expected before would not have done */
-        assert_ptr_equal(forecast_value(s.o, &r, BOTH), w);
+        assert_ptr_equal(forecast_value(s.o, &r, ALL), w);
     }
     scene_fini(&s);
 }
@@ -124,13 +125,15 @@ static void value__part_without_weight__is_not_looked_for(void **state)
 
     scene_init(&s);
     w = forecast_value(s.o, &r, VALUE_AMONG);
-    assert_true(w->filled < 0 && w->filled_among >= 0);
+    assert_true(w->filled < 0 && w->filled_among >= 0 && w->contention == ROLLOUT_UNKNOWN);
     work = forecast_work(s.o);
     assert_ptr_equal(forecast_value(s.o, &r, VALUE_AMONG), w);
     assert_int_equal(forecast_work(s.o), work);
     assert_ptr_equal(value_of(&s, term_of(&s, w), VALUE_FILLED), w);
-    assert_true(w->filled >= 0);
+    assert_true(w->filled >= 0 && w->contention == ROLLOUT_UNKNOWN);
     assert_true(forecast_work(s.o) > work);
+    assert_ptr_equal(value_of(&s, term_of(&s, w), VALUE_PLACES), w);
+    assert_int_not_equal(w->contention, ROLLOUT_UNKNOWN);
     scene_fini(&s);
 }
 
@@ -142,11 +145,11 @@ static void value__too_many_devices_to_keep__is_unknown_when_others_are_expected
     struct term t;
 
     scene_init(&s);
-    w = forecast_value(s.o, &r, BOTH);
+    w = forecast_value(s.o, &r, ALL);
     t = term_of(&s, w);
-    assert_ptr_equal(value_of(&s, t, BOTH), w);
+    assert_ptr_equal(value_of(&s, t, ALL), w);
     expect(&s, 500, 1000, 500);
-    assert_null(value_of(&s, t, BOTH));
+    assert_null(value_of(&s, t, ALL));
     scene_fini(&s);
 }
 
