@@ -26,6 +26,8 @@
  */
 #include "core/forecast/rollout_internal.h"
 
+#include "base/bug.h"
+
 #include <string.h>
 
 /* ---- devices of one kind: nearly every node ----
@@ -33,60 +35,78 @@
  * A device is one number, milli in the upper half and memory in the lower half. The numbers are kept ascending, so the
  * first device that fits is the tightest: it has the least compute and, among equals, the least memory. */
 
-/* The first device for the pod; n: there are fewer than `count` that fit. */
-static inline unsigned find_device(const struct rollout_devices *p, const struct brief *d)
+/* The first device for so much of each of `count`; n: there are fewer that fit. */
+static inline unsigned find_device(const struct rollout_devices *p, uint64_t charge, unsigned count)
 {
-    const uint64_t milli = d->charge >> 32 << 32, mem = (uint32_t)d->charge;
+    const uint64_t milli = charge >> 32 << 32, mem = (uint32_t)charge;
     unsigned first = 0, fit_n = 1;
 
-    for (unsigned i = 0; i < p->n; i++) { /* those with too little compute come first: counting them takes no branch */
-        first += p->d[i] < milli;
+    /* Those with too little compute come first. Counting them takes no branch; what is behind the end is never less. */
+    for (unsigned i = 0; i < p->n; i += ROLLOUT_DEVICES_STEP) {
+        first += (unsigned)((p->d[i] < milli) + (p->d[i + 1] < milli) + (p->d[i + 2] < milli) + (p->d[i + 3] < milli));
     }
     while (first < p->n && (uint32_t)p->d[first] < mem) { /* from here on all have the compute; memory is in no order */
         first++;
     }
-    for (unsigned i = first + 1; i < p->n && fit_n < d->count; i++) {
+    for (unsigned i = first + 1; i < p->n && fit_n < count; i++) {
         fit_n += (uint32_t)p->d[i] >= mem;
     }
-    return fit_n < d->count ? p->n : first;
+    return fit_n < count ? p->n : first;
 }
 
-/* Takes the `count` tightest, from the one that was found on. Returns the milli taken.
- *
- * A device that gave something becomes smaller, so it moves to the left. The loop goes on behind it: what stands there
- * has not moved, and no device is taken twice. */
-static inline int32_t take_device(struct rollout_devices *p, const struct brief *d, unsigned first)
+/* A device that gives something becomes smaller, so it moves to the left; those behind it stay where they are. Both
+ * halves suffice, so nothing is borrowed between them. */
+static inline void take_from(struct rollout_devices *p, uint64_t *device, uint64_t charge)
 {
-    unsigned i = first;
+    uint64_t v = *device - charge;
 
-    for (unsigned left = d->count; left > 0; i++) {
-        uint64_t v = p->d[i];
-        unsigned at = i;
-
-        if ((uint32_t)v < (uint32_t)d->charge) {
-            continue;
-        }
-        left--;
-        /* Memory that is unknown stays so. Otherwise both halves suffice, so nothing is borrowed between them. */
-        v -= (uint32_t)v == INT32_MAX ? d->charge >> 32 << 32 : d->charge;
-        for (; at > 0 && p->d[at - 1] > v; at--) { /* those behind it stay where they are */
-            p->d[at] = p->d[at - 1];
-        }
-        p->d[at] = v;
+    for (; device > p->d && device[-1] > v; device--) {
+        *device = device[-1];
     }
-    return (int32_t)(d->charge >> 32) * d->count;
+    *device = v;
+}
+
+/* Takes the `count` tightest, from the one that was found on. What stands behind a device that was taken has not moved,
+ * so none is taken twice. */
+static inline void take_devices(struct rollout_devices *p, uint64_t charge, unsigned count, unsigned first)
+{
+    uint64_t *next = &p->d[first];
+
+    take_from(p, next, charge);
+    while (--count > 0) {
+        do {
+            next++;
+        } while ((uint32_t)*next < (uint32_t)charge);
+        take_from(p, next, charge);
+    }
 }
 
 static inline int32_t largest(const struct rollout_devices *p)
 {
-    return p->n > 0 ? (int32_t)(p->d[p->n - 1] >> 32) : 0;
+    return (int32_t)(p->d[p->n - 1] >> 32);
 }
 
+static int32_t sum_milli(const struct rollout_devices *p)
+{
+    int32_t sum = 0;
+
+    for (unsigned i = 0; i < p->n; i++) {
+        sum += (int32_t)(p->d[i] >> 32);
+    }
+    return sum;
+}
+
+/* The memory of devices of one kind is known of all or of none. */
 void rollout_devices(const struct rollout_samples *s, const struct residual *r, struct rollout_devices *ret)
 {
-    ret->n = 0;
-    for (unsigned i = 0; s->type_n == 1 && i < r->device_n; i++) {
-        ret->d[ret->n++] = rollout_amounts(r->devices[i].milli, r->devices[i].mem_mib);
+    ret->n = s->type_n == 1 ? r->device_n : 0;
+    ret->mask = ret->n > 0 && r->devices[0].mem_mib == INT32_MAX ? UINT64_MAX << 32 : UINT64_MAX;
+    for (unsigned i = 0; i < ret->n; i++) {
+        ret->d[i] = rollout_amounts(r->devices[i].milli, r->devices[i].mem_mib);
+        BUG_ON((r->devices[i].mem_mib == INT32_MAX) != (ret->mask != UINT64_MAX));
+    }
+    for (unsigned i = ret->n; i % ROLLOUT_DEVICES_STEP != 0; i++) {
+        ret->d[i] = UINT64_MAX;
     }
 }
 
@@ -171,11 +191,39 @@ static uint64_t eligible(const struct sample_list *l, const struct residual *r, 
     return pods & ((r->kinds & RESIDUAL_PLUGIN) != 0 ? UINT64_MAX : l->shares);
 }
 
+/* Cores and memory that are left. What is unknown is so much that a list never comes to its end. */
+struct host_left {
+    int64_t cpu, mem;
+};
+#define PLENTY (INT64_C(1) << 40)
+
+static inline struct host_left host_left(const struct residual *r)
+{
+    return (struct host_left){r->cpu_milli == INT32_MAX ? PLENTY : r->cpu_milli,
+                              r->mem_mib == INT32_MAX ? PLENTY : r->mem_mib};
+}
+
+static inline int32_t at_most_max(int64_t v)
+{
+    return v < INT32_MAX ? (int32_t)v : INT32_MAX;
+}
+
+static inline bool suffices(const struct host_left *h, const struct brief *d)
+{
+    return d->cpu_milli <= h->cpu && d->mem_mib <= h->mem;
+}
+
+static inline void charge(struct host_left *h, const struct brief *d)
+{
+    h->cpu -= d->cpu_milli;
+    h->mem -= d->mem_mib;
+}
+
 /* A pod that wants `wanted` was passed by when `used` had been taken. It would have been enough from used + wanted on,
  * so the pass goes the same way up to one less. */
-static inline void lower(int32_t *high, int32_t used, int32_t wanted)
+static inline void lower(int32_t *high, int64_t used, int32_t wanted)
 {
-    int64_t below = (int64_t)used + wanted - 1;
+    int64_t below = used + wanted - 1;
 
     *high = below < *high ? (int32_t)below : *high;
 }
@@ -184,30 +232,44 @@ static inline void lower(int32_t *high, int32_t used, int32_t wanted)
  * device, and the devices are part of the key. One that lacks both counts as if it lacked cores alone: as long as cores
  * are too few it is passed by, whatever the memory is. So one reason is enough, and the bound is at worst too
  * narrow. */
-static inline void bound(struct rollout_pass *w, const struct brief *d, int32_t cpu, int32_t mem)
+static inline void bound(struct rollout_pass *w, const struct brief *d, const struct host_left *all,
+                         const struct host_left *h)
 {
-    if (d->cpu_milli > cpu) {
-        lower(&w->cpu_high, w->cpu_low, d->cpu_milli);
-    } else if (d->mem_mib > mem) {
-        lower(&w->mem_high, w->mem_low, d->mem_mib);
+    if (d->cpu_milli > h->cpu) {
+        lower(&w->cpu_high, all->cpu - h->cpu, d->cpu_milli);
+    } else if (d->mem_mib > h->mem) {
+        lower(&w->mem_high, all->mem - h->mem, d->mem_mib);
     }
 }
 
-static int32_t sum(int32_t a, int32_t b)
-{
-    int32_t s;
+/* The steps of what is left, and the pods that they hold: all that cores and memory suffice for, and perhaps some more.
+ * They may be of earlier, larger amounts: then the pods are not too few. */
+struct steps {
+    unsigned cpu, mem;
+    uint64_t enough;
+    bool is_old;
+};
 
-    return __builtin_add_overflow(a, b, &s) ? INT32_MAX : s;
+static inline unsigned step_of(int64_t left)
+{
+    return rollout_step(at_most_max(left));
 }
 
-/* Charges the pass and what is left. What a pass has used in the end is its lower bound: with that much or more, every
- * pod that was placed finds enough when its turn comes. */
-static inline void charge(struct rollout_pass *w, const struct brief *d, int32_t *cpu, int32_t *mem)
+/* Not inlined, so that nothing of it is computed where nobody asks. */
+static __attribute__((noinline)) void find_steps(struct steps *s, const struct sample_list *l,
+                                                 const struct host_left *h)
 {
-    w->cpu_low = sum(w->cpu_low, d->cpu_milli);
-    w->mem_low = sum(w->mem_low, d->mem_mib);
-    *cpu -= *cpu == INT32_MAX ? 0 : d->cpu_milli;
-    *mem -= *mem == INT32_MAX ? 0 : d->mem_mib;
+    s->cpu = step_of(h->cpu);
+    s->mem = step_of(h->mem);
+    s->enough = l->cpu[s->cpu] & l->mem[s->mem];
+    s->is_old = false;
+}
+
+static inline void renew(struct steps *s, const struct sample_list *l, const struct host_left *h)
+{
+    if (s->is_old) {
+        find_steps(s, l, h);
+    }
 }
 
 /* The bounds from all pods between two that are placed, by sets again.
@@ -216,70 +278,83 @@ static inline void charge(struct rollout_pass *w, const struct brief *d, int32_t
  *     list asks for above the step speaks for all of them: too narrow perhaps, but one number from a table.
  *   - Pods in the sets of the steps below have enough of both: they lacked a device, and say nothing.
  *   - Only pods whose amounts share a step with what is free are compared one by one. */
-static inline void pass_by(struct rollout_pass *w, const struct sample_list *l, int32_t cpu, int32_t mem, uint64_t pods)
+static inline void pass_by(struct rollout_pass *w, const struct sample_list *l, const struct host_left *all,
+                           const struct host_left *h, const struct steps *s, uint64_t pods)
 {
-    unsigned c = rollout_step(cpu), m = rollout_step(mem);
-    uint64_t near = pods & l->cpu[c] & l->mem[m];
+    uint64_t near = pods & s->enough;
 
-    if ((pods & ~l->cpu[c]) != 0) {
-        lower(&w->cpu_high, w->cpu_low, l->cpu_above[c]);
+    if ((pods & ~l->cpu[s->cpu]) != 0) {
+        lower(&w->cpu_high, all->cpu - h->cpu, l->cpu_above[s->cpu]);
     }
-    if ((pods & l->cpu[c] & ~l->mem[m]) != 0) {
-        lower(&w->mem_high, w->mem_low, l->mem_above[m]);
+    if ((pods & l->cpu[s->cpu] & ~l->mem[s->mem]) != 0) {
+        lower(&w->mem_high, all->mem - h->mem, l->mem_above[s->mem]);
     }
-    if (c > 0 && m > 0) { /* every amount of a lower step is less than what is free */
-        near &= ~(l->cpu[c - 1] & l->mem[m - 1]);
+    if (s->cpu > 0 && s->mem > 0) { /* every amount of a lower step is less than what is free */
+        near &= ~(l->cpu[s->cpu - 1] & l->mem[s->mem - 1]);
     }
     for (; near != 0; near &= near - 1) {
-        bound(w, &l->brief[__builtin_ctzll(near)], cpu, mem);
+        bound(w, &l->brief[__builtin_ctzll(near)], all, h);
     }
 }
 
-/* All pods that cores and memory suffice for, and perhaps some more of the same steps. */
-static inline uint64_t by_host_at(const struct sample_list *l, int32_t cpu, int32_t mem)
+/* What has been used in the end is the lower bound: with that much or more, every pod that was placed finds enough when
+ * its turn comes. */
+static inline void end_pass(struct rollout_pass *w, const struct host_left *all, const struct host_left *h)
 {
-    return l->cpu[rollout_step(cpu)] & l->mem[rollout_step(mem)];
+    w->cpu_low = at_most_max(all->cpu - h->cpu);
+    w->mem_low = at_most_max(all->mem - h->mem);
 }
 
 static void pass_alike(struct rollout_pass *w, const struct sample_list *l, const struct residual *r,
                        const struct rollout_devices *devices, uint64_t left)
 {
-    int32_t cpu = r->cpu_milli, mem = r->mem_mib, max;
-    uint64_t by_host = by_host_at(l, cpu, mem); /* may be of earlier, larger amounts: renewed when a pod does not fit */
+    const struct host_left all = host_left(r);
+    const uint64_t mask = devices->mask;
+    struct host_left h = all;
+    struct steps steps;
     struct rollout_devices v;
+    int32_t max;
 
     v.n = devices->n;
-    memcpy(v.d, devices->d, devices->n * sizeof(v.d[0]));
-    while ((max = largest(&v)) > 0) {
+    for (unsigned i = 0; i < v.n; i += ROLLOUT_DEVICES_STEP) {
+        memcpy(&v.d[i], &devices->d[i], ROLLOUT_DEVICES_STEP * sizeof(v.d[0]));
+    }
+    find_steps(&steps, l, &h);
+    while (v.n > 0 && (max = largest(&v)) > 0) {
         const struct brief *d = NULL;
-        uint64_t next, passed;
+        uint64_t next, lowest, charged = 0;
         unsigned first = 0;
 
         /* Who wants more compute than the largest device has is out for good. That lowers no bound: see bound(). */
         left &= l->milli[rollout_milli_step(max)];
-        for (next = left & by_host; next != 0; next &= next - 1) {
+        for (next = left & steps.enough; next != 0; next &= next - 1) {
             d = &l->brief[__builtin_ctzll(next)];
-            if (d->cpu_milli > cpu || d->mem_mib > mem) {
-                by_host = by_host_at(l, cpu, mem);
-                next &= by_host | (next & -next); /* the lowest bit stays: the loop takes it off */
-            } else if (d->count == 0 || (first = find_device(&v, d)) < v.n) {
+            charged = d->charge & mask;
+            if (!suffices(&h, d)) {
+                renew(&steps, l, &h);
+                next &= steps.enough | (next & -next); /* the lowest bit stays: the loop takes it off */
+            } else if (d->count == 0 || (first = find_device(&v, charged, d->count)) < v.n) {
                 break;
             }
         }
-        passed = left & ~next & (next - 1); /* those before the lowest bit of `next`; all, when there is none */
-        if (passed != 0) {
-            pass_by(w, l, cpu, mem, passed);
+        lowest = next & -next;
+        if ((left & (lowest - 1)) != 0) { /* those before it; all, when there is none */
+            renew(&steps, l, &h);
+            pass_by(w, l, &all, &h, &steps, left & (lowest - 1));
         }
         if (next == 0) {
             break;
         }
-        left &= ~(next ^ (next - 1)); /* it, and all before it */
-        charge(w, d, &cpu, &mem);
+        left &= -lowest ^ lowest; /* those behind it */
+        charge(&h, d);
+        steps.is_old = true;
         if (d->count > 0) { /* from now on the node takes shares or a plugin's pods, not both */
-            w->filled += take_device(&v, d, first);
+            take_devices(&v, charged, d->count, first);
             left &= d->plugin_managed ? l->plugin : l->shares;
         }
     }
+    w->filled = sum_milli(devices) - sum_milli(&v);
+    end_pass(w, &all, &h);
 }
 
 /* The same for devices of several kinds: one pod after the other. The device is asked for first, so that a pod without
@@ -287,7 +362,8 @@ static void pass_alike(struct rollout_pass *w, const struct sample_list *l, cons
 static void pass_mixed(struct rollout_pass *w, const struct sample_list *l, const struct sample *full,
                        const struct residual *r, uint64_t left)
 {
-    int32_t cpu = r->cpu_milli, mem = r->mem_mib;
+    const struct host_left all = host_left(r);
+    struct host_left h = all;
     struct mixed v;
 
     v.n = r->device_n;
@@ -300,16 +376,17 @@ static void pass_mixed(struct rollout_pass *w, const struct sample_list *l, cons
         if (d->count > 0 && fits == 0) {
             continue;
         }
-        if (d->cpu_milli > cpu || d->mem_mib > mem) {
-            bound(w, d, cpu, mem);
+        if (!suffices(&h, d)) {
+            bound(w, d, &all, &h);
             continue;
         }
-        charge(w, d, &cpu, &mem);
+        charge(&h, d);
         if (d->count > 0) {
             w->filled += mixed_take(&v, &full[i], fits);
             left &= (d->plugin_managed ? l->plugin : l->shares) | UINT64_C(1) << i;
         }
     }
+    end_pass(w, &all, &h);
 }
 
 void rollout_pass_run(const struct rollout_samples *s, unsigned k, const struct residual *r,

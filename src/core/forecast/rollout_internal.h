@@ -66,9 +66,9 @@ static inline unsigned rollout_step(int32_t v)
 /* The same for compute; all from 1,008 milli on share the last step. */
 static inline unsigned rollout_milli_step(int32_t v)
 {
-    return v >= ROLLOUT_MILLI_STEP * ROLLOUT_MILLI_STEPS ? ROLLOUT_MILLI_STEPS - 1
-           : v > 0                                       ? (unsigned)v / ROLLOUT_MILLI_STEP
-                                                         : 0;
+    unsigned step = (unsigned)v / ROLLOUT_MILLI_STEP;
+
+    return step < ROLLOUT_MILLI_STEPS ? step : ROLLOUT_MILLI_STEPS - 1;
 }
 
 /* One pass down one list, and for which other amounts of cores and memory it would go the same way, if the devices are
@@ -87,9 +87,14 @@ static inline uint64_t rollout_amounts(int32_t milli, int32_t mem_mib)
     return (uint64_t)(uint32_t)milli << 32 | (uint32_t)mem_mib;
 }
 
-/* Devices of one kind, ascending: the tightest for a pod is the first that fits. */
+/* Devices of one kind, ascending: the tightest for a pod is the first that fits. They are looked at in steps, so what
+ * fills up the last step is larger than any device. */
+enum { ROLLOUT_DEVICES_STEP = 4 };
+_Static_assert(DEVICES_PER_NODE_MAX % ROLLOUT_DEVICES_STEP == 0, "room for whole steps");
+
 struct rollout_devices {
     unsigned n;
+    uint64_t mask; /* what of a charge counts: without memory where that is unknown */
     uint64_t d[DEVICES_PER_NODE_MAX];
 };
 
