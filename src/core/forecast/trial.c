@@ -9,15 +9,16 @@
  * and pods without GPUs are left out; a pod of several GPUs counts as so many pods. So it says nothing about
  * hosts, and it is asked for nothing else.
  *
- * All is integer and depends on the lists alone. Cost: one to three milliseconds under the lock, once for each
- * settling, whatever the pods ask for: where they are so small that more than TRIAL_PODS would come in a round, there
- * are fewer GPUs.
+ * All is integer and depends on the lists alone. Cost: a few tenths of a millisecond under the lock, once for
+ * each settling, whatever the pods ask for: where they are so small that more than TRIAL_PODS would come in a round,
+ * there are fewer GPUs.
  */
 #include "base/bug.h"
 #include "core/forecast/internal.h"
 #include "core/forecast/rollout_internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     TRIAL_GPUS = 64,
@@ -35,9 +36,20 @@ struct trial {
     uint16_t end[ROLLOUT_LISTS]; /* of each list, in these */
     unsigned n;
     unsigned gpu_n;
-    int32_t least;           /* of all sizes */
-    int32_t filled[ALL + 1]; /* what rollouts would fill of so much, sum over the lists */
-    int32_t places[ALL + 1]; /* the same if all pods were alike */
+    int32_t least;         /* of all sizes */
+    int32_t pods[ALL + 1]; /* of each size */
+    int64_t pod_n;
+};
+
+/* What of so much of a GPU would be filled, sum over the lists. */
+typedef int32_t value_of(const struct trial *t, int32_t free);
+
+/* GPUs by what is free on them: two of one amount are the same. */
+struct gpus {
+    uint64_t has[ALL / 64 + 1];
+    uint8_t n[ALL + 1];
+    int32_t value[ALL + 1]; /* -1: not asked for yet; a few hundred amounts ever come up */
+    value_of *value_of;
 };
 
 static int32_t part_of(int32_t amount, int32_t all)
@@ -56,9 +68,8 @@ unsigned forecast_trial_gpus(int64_t sizes, int64_t pods)
 
 static void take_sizes(struct trial *t, const struct rollout_samples *s, unsigned type, const struct device_type *d)
 {
-    int64_t sizes = 0, pods = 0;
+    int64_t sizes = 0;
 
-    t->n = 0;
     t->least = ALL;
     for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
         for (unsigned i = 0; i < s->lists[k].n; i++) {
@@ -74,93 +85,107 @@ static void take_sizes(struct trial *t, const struct rollout_samples *s, unsigne
             t->size[t->n] = t->size[t->n] > 0 ? t->size[t->n] : 1;
             t->least = t->size[t->n] < t->least ? t->size[t->n] : t->least;
             t->count[t->n] = pod->count;
+            t->pods[t->size[t->n]] += pod->count;
+            t->pod_n += pod->count;
             sizes += (int64_t)t->size[t->n++] * pod->count;
-            pods += pod->count;
         }
         t->end[k] = (uint16_t)t->n;
     }
-    t->gpu_n = pods > 0 ? forecast_trial_gpus(sizes, pods) : 0;
+    t->gpu_n = t->pod_n > 0 ? forecast_trial_gpus(sizes, t->pod_n) : 0;
 }
 
-static void value_rollouts(struct trial *t)
+static int32_t by_rollouts(const struct trial *t, int32_t free)
 {
-    for (int32_t free = 0; free <= ALL; free++) {
-        int32_t sum = 0;
+    int32_t sum = 0;
 
-        for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
-            int32_t left = free;
+    for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
+        int32_t left = free;
 
-            for (unsigned i = k > 0 ? t->end[k - 1] : 0; i < t->end[k] && left >= t->least; i++) {
-                int32_t fit = t->size[i] > left ? 0 : t->count[i] == 1 ? 1 : left / t->size[i];
+        for (unsigned i = k > 0 ? t->end[k - 1] : 0; i < t->end[k] && left >= t->least; i++) {
+            int32_t fit = t->size[i] > left ? 0 : t->count[i] == 1 ? 1 : left / t->size[i];
 
-                left -= (fit < t->count[i] ? fit : t->count[i]) * t->size[i];
+            left -= (fit < t->count[i] ? fit : t->count[i]) * t->size[i];
+        }
+        sum += free - left;
+    }
+    return sum;
+}
+
+/* The same if all pods were alike. */
+static int32_t by_places(const struct trial *t, int32_t free)
+{
+    int64_t sum = 0;
+
+    for (int32_t size = t->least; size <= free; size++) {
+        sum += t->pods[size] == 0 ? 0 : (int64_t)t->pods[size] * (free / size * size);
+    }
+    return (int32_t)(sum * ROLLOUT_LISTS / t->pod_n);
+}
+
+static int32_t value_at(const struct trial *t, struct gpus *g, int32_t free)
+{
+    if (g->value[free] < 0) {
+        g->value[free] = g->value_of(t, free);
+    }
+    return g->value[free];
+}
+
+static void gpus_add(struct gpus *g, int32_t free, unsigned n)
+{
+    g->n[free] = (uint8_t)(g->n[free] + n);
+    g->has[free / 64] |= UINT64_C(1) << (free % 64);
+}
+
+static void gpus_take(struct gpus *g, int32_t free)
+{
+    if (--g->n[free] == 0) {
+        g->has[free / 64] &= ~(UINT64_C(1) << (free % 64));
+    }
+}
+
+/* What is free on the GPU that loses least of its value; of equals the one with less free. Negative: none fits. */
+static int32_t find_gpu(const struct trial *t, struct gpus *g, int32_t size)
+{
+    int32_t best = -1, least = 0;
+
+    for (int32_t word = size / 64; word <= ALL / 64; word++) {
+        uint64_t has = g->has[word] & (word == size / 64 ? UINT64_MAX << (size % 64) : UINT64_MAX);
+
+        for (; has != 0; has &= has - 1) {
+            int32_t free = word * 64 + __builtin_ctzll(has);
+            int32_t loss = value_at(t, g, free) - value_at(t, g, free - size);
+
+            if (best < 0 || loss < least) {
+                best = free;
+                least = loss;
             }
-            sum += free - left;
-        }
-        t->filled[free] = sum;
-    }
-}
-
-static void value_places(struct trial *t)
-{
-    int64_t pods[ALL + 1] = {0}, all = 0;
-
-    for (unsigned i = 0; i < t->n; i++) {
-        pods[t->size[i]] += t->count[i];
-        all += t->count[i];
-    }
-    BUG_ON(all == 0); /* there are pods, and each counts */
-    for (int32_t free = 0; free <= ALL; free++) {
-        int64_t sum = 0;
-
-        for (int32_t size = 1; size <= free; size++) {
-            sum += pods[size] == 0 ? 0 : pods[size] * (free / size * size);
-        }
-        t->places[free] = (int32_t)(sum * ROLLOUT_LISTS / all);
-    }
-}
-
-/* The GPU that loses least of its value; of equals the one with less free, then the first. gpu_n: none fits. */
-static unsigned find_gpu(const int32_t *free, unsigned gpu_n, const int32_t *value, int32_t size)
-{
-    unsigned best = gpu_n;
-    int32_t least = 0;
-
-    for (unsigned i = 0; i < gpu_n; i++) {
-        int32_t loss;
-
-        if (free[i] < size) {
-            continue;
-        }
-        loss = value[free[i]] - value[free[i] - size];
-        if (best == gpu_n || loss < least || (loss == least && free[i] < free[best])) {
-            best = i;
-            least = loss;
         }
     }
     return best;
 }
 
 /* What is allocated at 100 % and at 130 %, added up over all rounds. */
-static int64_t fill(const struct trial *t, const int32_t *value)
+static int64_t fill(const struct trial *t, value_of *value)
 {
     const int64_t capacity = (int64_t)t->gpu_n * ALL;
+    struct gpus g = {.value_of = value};
     int64_t sum = 0;
     unsigned at = 0, copy = 0;
 
+    memset(g.value, -1, sizeof(g.value));
     for (unsigned round = 0; round < TRIAL_ROUNDS; round++) {
-        int32_t free[TRIAL_GPUS];
         int64_t asked = 0, placed = 0;
 
-        for (unsigned i = 0; i < t->gpu_n; i++) {
-            free[i] = ALL;
-        }
+        memset(g.has, 0, sizeof(g.has));
+        memset(g.n, 0, sizeof(g.n));
+        gpus_add(&g, ALL, t->gpu_n);
         while (asked * ALL < capacity * ASKED) {
             int32_t size = t->size[at];
-            unsigned gpu = find_gpu(free, t->gpu_n, value, size);
+            int32_t free = find_gpu(t, &g, size);
 
-            if (gpu < t->gpu_n) {
-                free[gpu] -= size;
+            if (free >= 0) {
+                gpus_take(&g, free);
+                gpus_add(&g, free - size, 1);
                 placed += size;
             }
             sum += asked < capacity && asked + size >= capacity ? placed : 0;
@@ -207,12 +232,10 @@ int32_t forecast_trial(const struct forecast *o)
     if (s == NULL) {
         return 0;
     }
-    t = xmalloc(sizeof(*t));
+    t = xcalloc(1, sizeof(*t));
     take_sizes(t, s->samples, 0, &s->types[0]);
     if (t->n > 0) {
-        value_rollouts(t);
-        value_places(t);
-        better = (fill(t, t->places) - fill(t, t->filled)) / (2 * TRIAL_ROUNDS * t->gpu_n); /* in thousandths */
+        better = (fill(t, by_places) - fill(t, by_rollouts)) / (2 * TRIAL_ROUNDS * t->gpu_n); /* in thousandths */
     }
     free(t);
     better = (better - BETTER_MIN) * FORECAST_SIXTEENTHS / (BETTER_SURE - BETTER_MIN);

@@ -2,6 +2,7 @@
  * use. */
 #include "base/rng.h"
 #include "core/forecast/internal.h"
+#include "core/forecast/rollout_internal.h"
 #include "core/ledger/ledger.h"
 #include "core/placement/pack.h"
 #include "core/support/ledger_fixture.h"
@@ -223,6 +224,118 @@ static void trial__no_pods_or_no_gpus__rollouts(void **state)
     scene_fini(&s);
 }
 
+/* ---- the same, told naively ---- */
+
+enum { GPU = 1000, GPUS = 64, ROUNDS = 8, PODS_MAX = ROLLOUT_LISTS * ROLLOUT_PODS };
+
+static int32_t size_of(const struct sample *pod, const struct device_type *d)
+{
+    int32_t milli = (pod->on[0].milli * GPU + d->milli_cap - 1) / d->milli_cap;
+    int32_t mem = (pod->on[0].mem_mib * GPU + d->mem_high_mib - 1) / d->mem_high_mib;
+
+    return milli > mem ? milli : mem;
+}
+
+/* By the lists: what would be filled of each amount that may be free. */
+static void naive_values(const struct node_shape *s, int32_t *filled, int32_t *places)
+{
+    for (int32_t free = 0; free <= GPU; free++) {
+        int64_t alike = 0, n = 0;
+
+        filled[free] = 0;
+        for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
+            int32_t left = free;
+
+            for (unsigned i = 0; i < s->samples->lists[k].n; i++) {
+                int32_t size = size_of(&s->samples->full[k][i], &s->types[0]);
+
+                left -= size <= left ? size : 0;
+                alike += free / size * size;
+                n++;
+            }
+            filled[free] += free - left;
+        }
+        places[free] = (int32_t)(alike * ROLLOUT_LISTS / n);
+    }
+}
+
+/* GPU by GPU. */
+static int64_t naive_fill(const int32_t *sizes, unsigned n, int64_t gpu_n, const int32_t *value)
+{
+    int64_t sum = 0;
+    unsigned at = 0;
+
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        int64_t asked = 0, placed = 0;
+        int32_t free[GPUS];
+
+        for (int64_t i = 0; i < gpu_n; i++) {
+            free[i] = GPU;
+        }
+        while (asked * 10 < gpu_n * GPU * 13) {
+            int32_t size = sizes[at++ % n], *best = NULL;
+
+            for (int32_t *g = free; g < free + gpu_n; g++) {
+                int32_t loss = *g < size ? 0 : value[*g] - value[*g - size];
+                int32_t least = best == NULL ? INT32_MAX : value[*best] - value[*best - size];
+
+                best = *g >= size && (loss < least || (loss == least && *g < *best)) ? g : best;
+            }
+            if (best != NULL) {
+                *best -= size;
+                placed += size;
+            }
+            sum += asked < gpu_n * GPU && asked + size >= gpu_n * GPU ? placed : 0;
+            asked += size;
+        }
+        sum += placed;
+    }
+    return sum;
+}
+
+static int64_t naive_trial(const struct node_shape *s)
+{
+    int32_t sizes[PODS_MAX], filled[GPU + 1], places[GPU + 1];
+    int64_t sum = 0, gpu_n, better;
+    unsigned n = 0;
+
+    for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
+        for (unsigned i = 0; i < s->samples->lists[k].n; i++) {
+            sum += sizes[n++] = size_of(&s->samples->full[k][i], &s->types[0]);
+        }
+    }
+    naive_values(s, filled, places);
+    gpu_n = forecast_trial_gpus(sum, n);
+    better = (naive_fill(sizes, n, gpu_n, places) - naive_fill(sizes, n, gpu_n, filled)) / (2 * ROUNDS * gpu_n);
+    better = (better - 5) * FORECAST_SIXTEENTHS / 5;
+    return better < 0 ? 0 : better > FORECAST_SIXTEENTHS ? FORECAST_SIXTEENTHS : better;
+}
+
+static void trial__any_sizes__is_what_a_naive_one_says(void **state)
+{
+    enum { TRIALS = 60, SIZES_MAX = 5 };
+    unsigned between_n = 0;
+    struct rng r;
+
+    rng_init(&r, 6);
+    for (int i = 0; i < TRIALS; i++) {
+        int32_t sizes[SIZES_MAX];
+        size_t n = 1 + rng_below(&r, SIZES_MAX);
+        struct scene s;
+
+        for (size_t k = 0; k < n; k++) {
+            sizes[k] = 10 + below(&r, 991);
+        }
+        scene_init(&s, sizes, n);
+        fixture_node(&s.f, "a", 4, 1024);
+        follow(&s);
+        assert_int_equal(s.o->places_in_trial, naive_trial(&s.o->shapes[0]));
+        between_n += s.o->places_in_trial > 0 && s.o->places_in_trial < FORECAST_SIXTEENTHS;
+        scene_fini(&s);
+    }
+    assert_true(between_n > 0); /* or this has compared two constants */
+}
+
 /* It runs under the lock, and what pods ask for is their tenants' choice. */
 static void trial__very_small_pods__no_more_of_them(void **state)
 {
@@ -287,6 +400,7 @@ int main(void)
         cmocka_unit_test(trial__sizes_that_leave_holes__places),
         cmocka_unit_test(trial__sizes_that_fit_or_never_do__rollouts),
         cmocka_unit_test(trial__no_pods_or_no_gpus__rollouts),
+        cmocka_unit_test(trial__any_sizes__is_what_a_naive_one_says),
         cmocka_unit_test(trial__very_small_pods__no_more_of_them),
         cmocka_unit_test(rsp__in_use__leaves_an_empty_gpu_to_those_who_need_it),
         cmocka_unit_test(rsp__in_use_and_all_else_equal__fills_the_fuller_node),
