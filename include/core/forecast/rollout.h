@@ -92,7 +92,7 @@ struct residual_key {
 
 void residual_key(const struct residual *r, struct residual_key *ret);
 
-/* Passes over residuals with the same devices, whatever cores and memory are left there. For the lists of all shapes; 4
+/* Passes over residuals with the same devices, whatever cores and memory are left there. For the lists of all shapes; 8
  * MB, allocated once. */
 struct rollout_memo;
 
@@ -104,8 +104,8 @@ void rollout_memo_forget(struct rollout_memo *m);
 /* What rollout_run() would return. `key` is that of `r`. */
 struct rollout rollout_recall(struct rollout_memo *m, const struct rollout_samples *s, const struct residual *r,
                               const struct residual_key *key, bool among);
-/* What places say more than a rollout does, on a machine with cores and memory without end. A function of the devices, so
- * residuals that differ in cores and memory share it. Never ROLLOUT_UNKNOWN. */
+/* What places say more than a rollout does, on a machine with cores and memory without end. A function of the devices,
+ * so residuals that differ in cores and memory share it. Never ROLLOUT_UNKNOWN. */
 int32_t rollout_contention(struct rollout_memo *m, const struct rollout_samples *s, const struct residual *r,
                            const struct residual_key *key);
 #define ROLLOUT_UNKNOWN INT32_MIN

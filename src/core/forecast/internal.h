@@ -117,23 +117,23 @@ enum value_part {
 #define VALUE_DEVICES_MAX 8
 
 /* Of a residual. Volumes are sums over the ROLLOUT_LISTS lists, in milli. What is read again and again stands together,
- * behind what says which residual it is: see value.c for the three parts. */
+ * in one line of the cache, behind what says which residual it is: see value.c for the three parts. */
 struct value {
     struct residual_device devices[VALUE_DEVICES_MAX];
     int32_t cpu_milli, mem_mib;
     uint16_t shape;
     uint8_t kinds;
     uint8_t device_n; /* 255: more than are kept here */
-    uint32_t serial;  /* counts the residuals that had this place; 0: none yet */
     uint64_t key[2];
 
     uint32_t samples_gen, classes_gen; /* what the rest is of; 0: of nothing */
+    uint32_t serial;                   /* counts the residuals that had this place; 0: none yet */
     int32_t filled, filled_among;      /* -1: not looked for yet */
+    int32_t contention;                /* rollout_contention(); ROLLOUT_UNKNOWN: not looked for yet */
     int32_t idle_milli;                /* compute of devices with memory left: without it nobody can use them */
     int32_t drain;                     /* 16 x idle milli + free cpu milli */
     int64_t cpu_left;                  /* after the scenarios, sum over them; known when `filled` is */
-    int32_t contention;                /* rollout_contention(); ROLLOUT_UNKNOWN: not looked for yet */
-    int32_t supply[];   /* of node_shape.classes, class_n of them */
+    int32_t supply[];                  /* of node_shape.classes, class_n of them */
 };
 _Static_assert(offsetof(struct value, samples_gen) == 128, "two lines of the cache");
 

@@ -6,7 +6,7 @@
  *
  * The table. A place is found by two hashes of lists, devices and mode, 128 bits together, which stand for these. Two
  * places form a set; a set that is full loses the one that a hash bit names, which needs no record of use. A place
- * keeps the last PASSES passes of each list, and the oldest is overwritten. 4 MB in all; nothing is allocated once the
+ * keeps the last PASSES passes of each list, and the oldest is overwritten. 8 MB in all; nothing is allocated once the
  * table is there. Forgetting everything is one addition.
  *
  * What it answers equals rollout_run(), unless two different keys have the same 128 bits. Each list is asked for by
@@ -24,16 +24,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* PASSES: kept for each list and set of devices. With all places of about 1,000 bytes this makes 4 MB (decision 0023).
- */
-enum { WAYS = 2, PASSES = 3, PLACES = 4096 };
+/* PASSES: kept for each list and set of devices. With all places of about 2,000 bytes this makes 8 MB (decisions 0023,
+ * 0053). The first ones of all lists stand together, because most places need no more. */
+enum { WAYS = 2, PASSES = 6, PLACES = 4096 };
 
 struct place {
     uint64_t key[2];
-    uint64_t since;              /* of struct rollout_memo; 0: free */
-    int32_t contention;          /* ROLLOUT_UNKNOWN: not looked for yet */
-    uint8_t next[ROLLOUT_LISTS]; /* overwritten next */
-    struct rollout_pass passes[ROLLOUT_LISTS][PASSES];
+    uint64_t since;           /* of struct rollout_memo; 0: free */
+    int32_t contention;       /* ROLLOUT_UNKNOWN: not looked for yet */
+    uint8_t n[ROLLOUT_LISTS]; /* passes kept so far; with all in use, PASSES and the number of the oldest */
+    struct rollout_pass passes[PASSES][ROLLOUT_LISTS];
 };
 
 struct rollout_memo {
@@ -100,20 +100,18 @@ static struct place *find_place(struct rollout_memo *m, const uint64_t key[2])
     victim->key[1] = key[1];
     victim->since = m->since;
     victim->contention = ROLLOUT_UNKNOWN;
-    memset(victim->next, 0, sizeof(victim->next));
-    for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
-        for (unsigned i = 0; i < PASSES; i++) {
-            victim->passes[k][i].cpu_high = -1; /* no residual has less than 0: it answers for none */
-        }
-    }
+    memset(victim->n, 0, sizeof(victim->n));
     return victim;
 }
 
-/* NULL: none answers for these amounts. `&`, because which of the four fails is for nobody to foresee. */
-static const struct rollout_pass *recall(const struct rollout_pass *passes, const struct residual *r)
+/* The pass down list k; NULL: none answers for these amounts. `&`, because which of the four fails is for nobody to
+ * foresee. */
+static const struct rollout_pass *recall(const struct place *p, unsigned k, const struct residual *r)
 {
-    for (unsigned i = 0; i < PASSES; i++) {
-        const struct rollout_pass *w = &passes[i];
+    unsigned n = p->n[k] < PASSES ? p->n[k] : PASSES;
+
+    for (unsigned i = 0; i < n; i++) {
+        const struct rollout_pass *w = &p->passes[i][k];
 
         if ((r->cpu_milli <= w->cpu_high) & (r->cpu_milli >= w->cpu_low) & (r->mem_mib <= w->mem_high) &
             (r->mem_mib >= w->mem_low)) {
@@ -121,6 +119,15 @@ static const struct rollout_pass *recall(const struct rollout_pass *passes, cons
         }
     }
     return NULL;
+}
+
+/* Room for one more, in place of the oldest. */
+static struct rollout_pass *room(struct place *p, unsigned k)
+{
+    unsigned n = p->n[k];
+
+    p->n[k] = (uint8_t)(n + 1 < 2 * PASSES ? n + 1 : PASSES);
+    return &p->passes[n % PASSES][k];
 }
 
 /* By the hash of the residual without cores and memory; `among` looks at other pods of the same lists. */
@@ -140,12 +147,11 @@ static struct rollout recall_all(struct rollout_memo *m, struct place *p, const 
     unsigned computed = 0;
 
     for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
-        const struct rollout_pass *w = recall(p->passes[k], r);
+        const struct rollout_pass *w = recall(p, k, r);
 
         if (w == NULL) {
-            struct rollout_pass *at = &p->passes[k][p->next[k]];
+            struct rollout_pass *at = room(p, k);
 
-            p->next[k] = (uint8_t)((p->next[k] + 1) % PASSES);
             if (computed++ == 0) {
                 rollout_devices(s, r, &devices);
             }
