@@ -9,7 +9,7 @@
  * Functions that take it as const are no exception: scores are remembered behind it.
  *
  * Units: compute in milli of a device, cores in milli cores, memory in MiB; a score unit is 1/FORECAST_MILLI milli.
- * Memory: 20 MiB of tables, about 125 KiB for each shape of nodes, and a row for each node. No errors.
+ * Memory: 25 MiB of tables, about 126 KiB for each shape of nodes, and a row for each node. No errors.
  */
 #ifndef CORE_FORECAST_FORECAST_H
 #define CORE_FORECAST_FORECAST_H
@@ -40,8 +40,8 @@ bool forecast_follow(struct forecast *o, struct cluster_view c, const struct str
 
 /* What takes the time of a decision that looks ahead is passes of rollouts that nobody has asked for before
  * (core/forecast/rollout.h). Counts them since the beginning, here and in scores. FORECAST_WORK_MAX of them are done at
- * a time under a lock, which is a millisecond or less. */
-#define FORECAST_WORK_MAX 1024
+ * a time under a lock, which is half a millisecond or less. */
+#define FORECAST_WORK_MAX 512
 uint64_t forecast_work(const struct forecast *o);
 
 /* ---- typical pods, for the strategy fgd and for what is shown about fragmentation ---- */
