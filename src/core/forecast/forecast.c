@@ -187,6 +187,13 @@ static void uncount_all(struct forecast *o)
     o->behind_from = 0;
 }
 
+/* Places where they weigh by the trial, or did at the last prices. It is a guess: when it is wrong, the first score on
+ * the node takes another look (gain.c: node_value). */
+static unsigned parts_guessed(const struct forecast *o)
+{
+    return VALUE_FILLED | (o->places_in_trial > 0 || o->prices.places > 0 ? VALUE_PLACES : 0);
+}
+
 static void node_count(struct forecast *o, const struct cluster_view *c, uint32_t i)
 {
     const struct node_state *row = &c->nodes[i];
@@ -199,7 +206,7 @@ static void node_count(struct forecast *o, const struct cluster_view *c, uint32_
     struct residual residual;
 
     forecast_residual(o, n->shape, &at, false, &residual);
-    w = forecast_value(o, &residual, VALUE_FILLED);
+    w = forecast_value(o, &residual, parts_guessed(o));
     n->idle_milli = w->idle_milli;
     n->cpu_left = w->cpu_left;
     n->filled = w->filled;
