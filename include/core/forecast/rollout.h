@@ -104,6 +104,11 @@ void rollout_memo_forget(struct rollout_memo *m);
 /* What rollout_run() would return. `key` is that of `r`. */
 struct rollout rollout_recall(struct rollout_memo *m, const struct rollout_samples *s, const struct residual *r,
                               const struct residual_key *key, bool among);
+/* What places say more than a rollout does, on a machine with cores and memory without end. A function of the devices, so
+ * residuals that differ in cores and memory share it. Never ROLLOUT_UNKNOWN. */
+int32_t rollout_contention(struct rollout_memo *m, const struct rollout_samples *s, const struct residual *r,
+                           const struct residual_key *key);
+#define ROLLOUT_UNKNOWN INT32_MIN
 /* Lists that were gone down so far: what was not remembered. */
 uint64_t rollout_memo_computed(const struct rollout_memo *m);
 

@@ -26,7 +26,8 @@ enum { IDLE_UNITS = 2 };
 /* The parts of a value that weigh anything at these prices: each costs as many passes as the other. */
 static inline unsigned parts_at(const struct forecast_prices *p)
 {
-    return (p->scarce_cpu < FORECAST_SIXTEENTHS ? VALUE_FILLED : 0) | (p->scarce_cpu > 0 ? VALUE_AMONG : 0);
+    return (p->scarce_cpu < FORECAST_SIXTEENTHS ? VALUE_FILLED : 0) | (p->scarce_cpu > 0 ? VALUE_AMONG : 0) |
+           (p->places > 0 ? VALUE_PLACES : 0);
 }
 
 /* In score units: ((16 - f) x filled + f x among + beta x contention) / 16 / lists + prices x supplies. Exact: 1280 is
@@ -63,7 +64,8 @@ static inline bool node_value(const struct forecast *o, const struct forecast_pr
                               int64_t *ret)
 {
     if (n->value_at != p->version && !forecast_prices_hold(o, p, (uint32_t)(n - o->nodes), n->value_at)) {
-        if (!n->counted || (p->scarce_cpu > 0 && n->filled_among < 0)) {
+        if (!n->counted || (p->scarce_cpu > 0 && n->filled_among < 0) ||
+            (p->places > 0 && n->contention == ROLLOUT_UNKNOWN)) {
             return false;
         }
         n->value = value(o, p, n->shape, n->filled, n->filled_among, n->contention,
@@ -88,6 +90,7 @@ static int64_t value_before(const struct forecast *o, const struct forecast_pric
     w = forecast_value(o, &residual, parts_at(p));
     if (known != NULL) {
         known->filled_among = w->filled_among;
+        known->contention = w->contention;
     }
     return value(o, p, shape, w->filled, w->filled_among, w->contention, w->supply);
 }

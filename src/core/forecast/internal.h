@@ -111,6 +111,7 @@ struct scarcity {
 enum value_part {
     VALUE_FILLED = 1 << 0, /* without GPU-less pods */
     VALUE_AMONG = 1 << 1,  /* with them */
+    VALUE_PLACES = 1 << 2, /* places beside rollouts */
 };
 
 #define VALUE_DEVICES_MAX 8
@@ -131,7 +132,7 @@ struct value {
     int32_t idle_milli;                /* compute of devices with memory left: without it nobody can use them */
     int32_t drain;                     /* 16 x idle milli + free cpu milli */
     int64_t cpu_left;                  /* after the scenarios, sum over them; known when `filled` is */
-    int32_t contention; /* what places say more than rollouts do, cores and memory of the machine aside */
+    int32_t contention;                /* rollout_contention(); ROLLOUT_UNKNOWN: not looked for yet */
     int32_t supply[];   /* of node_shape.classes, class_n of them */
 };
 _Static_assert(offsetof(struct value, samples_gen) == 128, "two lines of the cache");
