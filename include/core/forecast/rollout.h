@@ -79,8 +79,8 @@ struct rollout {
 /* `among`: GPU-less pods come along and take cores; only the first ROLLOUT_AMONG pods of a list. */
 struct rollout rollout_run(const struct rollout_samples *s, const struct residual *r, bool among);
 
-/* What would be filled if all pods that come were alike, in the mean over the pods of the lists; cores and memory of
- * the machine aside. In the unit of rollout.filled (places.c). */
+/* What would be filled if all pods that come were alike, in the mean over the pods of the lists; of equal ones a little
+ * more where the GPUs are free in large pieces. In the unit of rollout.filled (places.c). */
 int64_t rollout_places(const struct rollout_samples *s, const struct residual *r);
 
 /* ---- the same, remembered ---- */
@@ -104,11 +104,6 @@ void rollout_memo_forget(struct rollout_memo *m);
 /* What rollout_run() would return. `key` is that of `r`. */
 struct rollout rollout_recall(struct rollout_memo *m, const struct rollout_samples *s, const struct residual *r,
                               const struct residual_key *key, bool among);
-/* What places say more than a rollout does, on a machine with cores and memory without end. A function of the devices,
- * so residuals that differ in cores and memory share it. Never ROLLOUT_UNKNOWN. */
-int32_t rollout_contention(struct rollout_memo *m, const struct rollout_samples *s, const struct residual *r,
-                           const struct residual_key *key);
-#define ROLLOUT_UNKNOWN INT32_MIN
 /* Lists that were gone down so far: what was not remembered. */
 uint64_t rollout_memo_computed(const struct rollout_memo *m);
 

@@ -191,7 +191,7 @@ static void uncount_all(struct forecast *o)
  * the node takes another look (gain.c: node_value). */
 static unsigned parts_guessed(const struct forecast *o)
 {
-    return VALUE_FILLED | (o->places_in_trial > 0 || o->prices.places > 0 ? VALUE_PLACES : 0);
+    return VALUE_FILLED | (o->places_in_trial > 0 || o->prices.places > 0 ? VALUE_ALIKE : 0);
 }
 
 static void node_count(struct forecast *o, const struct cluster_view *c, uint32_t i)
@@ -211,7 +211,7 @@ static void node_count(struct forecast *o, const struct cluster_view *c, uint32_
     n->cpu_left = w->cpu_left;
     n->filled = w->filled;
     n->filled_among = w->filled_among;
-    n->contention = w->contention;
+    n->filled_alike = w->filled_alike;
     memcpy(supply_row(o, i), w->supply, o->shapes[n->shape].class_n * sizeof(int32_t));
     n->value_at = 0;
     count(o, i, 1);

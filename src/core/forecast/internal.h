@@ -111,7 +111,7 @@ struct scarcity {
 enum value_part {
     VALUE_FILLED = 1 << 0, /* without GPU-less pods */
     VALUE_AMONG = 1 << 1,  /* with them */
-    VALUE_PLACES = 1 << 2, /* places beside rollouts */
+    VALUE_ALIKE = 1 << 2,  /* if all pods that come were alike */
 };
 
 #define VALUE_DEVICES_MAX 8
@@ -128,8 +128,8 @@ struct value {
 
     uint32_t samples_gen, classes_gen; /* what the rest is of; 0: of nothing */
     uint32_t serial;                   /* counts the residuals that had this place; 0: none yet */
-    int32_t filled, filled_among;      /* -1: not looked for yet */
-    int32_t contention;                /* rollout_contention(); ROLLOUT_UNKNOWN: not looked for yet */
+    int32_t filled, filled_among;      /* by rollouts; -1: not looked for yet */
+    int32_t filled_alike;              /* by places; -1: not looked for yet */
     int32_t idle_milli;                /* compute of devices with memory left: without it nobody can use them */
     int32_t drain;                     /* 16 x idle milli + free cpu milli */
     int64_t cpu_left;                  /* after the scenarios, sum over them; known when `filled` is */
@@ -152,7 +152,7 @@ struct forecast_node {
     uint16_t shape;   /* FORECAST_SHAPE_NONE: not described */
     bool counted;     /* its supply is in the sums */
     int32_t idle_milli;
-    int32_t filled, filled_among, contention; /* as struct value */
+    int32_t filled, filled_among, filled_alike; /* as struct value */
     int64_t cpu_left;
     uint64_t value_at; /* version of the prices at which `value` was computed */
     int64_t value;     /* of the residual as it is */
@@ -179,6 +179,7 @@ struct forecast {
     bool knows_cpu;          /* of some node */
     double cpu_per_milli;    /* asked by GPU-less pods per milli asked by others */
     int32_t places_in_trial; /* forecast_trial() of the lists as they are */
+    double gang_share;       /* of the expected volume: pods of several devices, priors left out */
     double prior_share;      /* of the expected volume */
 
     struct values *values;       /* remembered */

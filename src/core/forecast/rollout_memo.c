@@ -31,7 +31,6 @@ enum { WAYS = 2, PASSES = 6, PLACES = 4096 };
 struct place {
     uint64_t key[2];
     uint64_t since;           /* of struct rollout_memo; 0: free */
-    int32_t contention;       /* ROLLOUT_UNKNOWN: not looked for yet */
     uint8_t n[ROLLOUT_LISTS]; /* passes kept so far; with all in use, PASSES and the number of the oldest */
     struct rollout_pass passes[PASSES][ROLLOUT_LISTS];
 };
@@ -99,7 +98,6 @@ static struct place *find_place(struct rollout_memo *m, const uint64_t key[2])
     victim->key[0] = key[0];
     victim->key[1] = key[1];
     victim->since = m->since;
-    victim->contention = ROLLOUT_UNKNOWN;
     memset(victim->n, 0, sizeof(victim->n));
     return victim;
 }
@@ -130,18 +128,12 @@ static struct rollout_pass *room(struct place *p, unsigned k)
     return &p->passes[n % PASSES][k];
 }
 
-/* By the hash of the residual without cores and memory; `among` looks at other pods of the same lists. */
-static struct place *place_of(struct rollout_memo *m, const struct rollout_samples *s, const struct residual_key *key,
-                              bool among)
+struct rollout rollout_recall(struct rollout_memo *m, const struct rollout_samples *s, const struct residual *r,
+                              const struct residual_key *key, bool among)
 {
+    /* The hash of the residual without cores and memory; `among` looks at other pods of the same lists. */
     const uint64_t of[2] = {key->devices[0] ^ s->hash[0] ^ among, key->devices[1] ^ s->hash[1] ^ among};
-
-    return find_place(m, of);
-}
-
-static struct rollout recall_all(struct rollout_memo *m, struct place *p, const struct rollout_samples *s,
-                                 const struct residual *r, bool among)
-{
+    struct place *p = find_place(m, of);
     struct rollout sum = {0, 0};
     struct rollout_devices devices;
     unsigned computed = 0;
@@ -163,24 +155,4 @@ static struct rollout recall_all(struct rollout_memo *m, struct place *p, const 
     }
     m->computed_n += computed;
     return sum;
-}
-
-struct rollout rollout_recall(struct rollout_memo *m, const struct rollout_samples *s, const struct residual *r,
-                              const struct residual_key *key, bool among)
-{
-    return recall_all(m, place_of(m, s, key, among), s, r, among);
-}
-
-int32_t rollout_contention(struct rollout_memo *m, const struct rollout_samples *s, const struct residual *r,
-                           const struct residual_key *key)
-{
-    struct place *p = place_of(m, s, key, false);
-
-    if (p->contention == ROLLOUT_UNKNOWN) {
-        struct residual devices = *r;
-
-        devices.cpu_milli = devices.mem_mib = INT32_MAX;
-        p->contention = (int32_t)(rollout_places(s, r) - recall_all(m, p, s, &devices, false).filled);
-    }
-    return p->contention;
 }

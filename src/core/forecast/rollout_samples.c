@@ -142,14 +142,11 @@ static void hash_word(uint64_t hash[2], uint64_t v)
     hash[1] = hash_fold(hash[1] ^ v, UINT64_C(0xc2b2ae3d27d4eb4f));
 }
 
-/* Everything that a pass and places can see, in order. The length of each list comes first, so that no pod can be taken
- * for one of the next list. */
+/* Everything that a pass can see, in order. The length of each list comes first, so that no pod can be taken for one of
+ * the next list. */
 static void hash_lists(struct rollout_samples *s)
 {
     s->hash[0] = s->hash[1] = s->type_n;
-    for (unsigned t = 0; t < s->type_n; t++) {
-        hash_word(s->hash, (uint64_t)(uint32_t)s->mem_cap_mib[t]);
-    }
     for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
         hash_word(s->hash, s->lists[k].n);
         for (unsigned i = 0; i < s->lists[k].n; i++) {

@@ -163,7 +163,7 @@ static bool is_complete(const struct forecast *o, const struct value *w, unsigne
 {
     return w->samples_gen == o->samples_gen && w->classes_gen == o->classes_gen &&
            ((parts & VALUE_FILLED) == 0 || w->filled >= 0) && ((parts & VALUE_AMONG) == 0 || w->filled_among >= 0) &&
-           ((parts & VALUE_PLACES) == 0 || w->contention != ROLLOUT_UNKNOWN);
+           ((parts & VALUE_ALIKE) == 0 || w->filled_alike >= 0);
 }
 
 /* Computes what is asked for and out of date. What nobody weighs costs no passes. */
@@ -174,8 +174,7 @@ static void complete(const struct forecast *o, struct value *w, const struct res
 
     if (w->samples_gen != o->samples_gen) {
         w->samples_gen = o->samples_gen;
-        w->filled = w->filled_among = -1;
-        w->contention = ROLLOUT_UNKNOWN;
+        w->filled = w->filled_among = w->filled_alike = -1;
     }
     if ((parts & VALUE_FILLED) != 0 && w->filled < 0) {
         struct rollout g = rollout_recall(o->passes, samples, r, key, false);
@@ -186,8 +185,8 @@ static void complete(const struct forecast *o, struct value *w, const struct res
     if ((parts & VALUE_AMONG) != 0 && w->filled_among < 0) {
         w->filled_among = (int32_t)rollout_recall(o->passes, samples, r, key, true).filled;
     }
-    if ((parts & VALUE_PLACES) != 0 && w->contention == ROLLOUT_UNKNOWN) {
-        w->contention = rollout_contention(o->passes, samples, r, key);
+    if ((parts & VALUE_ALIKE) != 0 && w->filled_alike < 0) {
+        w->filled_alike = (int32_t)rollout_places(samples, r);
     }
     if (w->classes_gen != o->classes_gen) {
         w->classes_gen = o->classes_gen;

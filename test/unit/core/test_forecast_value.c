@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { ALL = VALUE_FILLED | VALUE_AMONG | VALUE_PLACES, RESIDUALS = 200000 };
+enum { ALL = VALUE_FILLED | VALUE_AMONG | VALUE_ALIKE, RESIDUALS = 200000 };
 
 struct scene {
     struct ledger_fixture f;
@@ -107,7 +107,7 @@ static void value__others_are_expected__is_what_a_new_look_finds(void **state)
         value_afresh(&s, &r, &fresh);
         assert_int_equal(w->filled, fresh.filled);
         assert_int_equal(w->filled_among, fresh.filled_among);
-        assert_int_equal(w->contention, fresh.contention);
+        assert_int_equal(w->filled_alike, fresh.filled_alike);
         assert_int_equal(w->cpu_left, fresh.cpu_left);
         assert_int_equal(w->drain, fresh.drain);
         assert_true(milli > 100 || w->filled != before); /* what was expected before would not have done */
@@ -125,15 +125,15 @@ static void value__part_without_weight__is_not_looked_for(void **state)
 
     scene_init(&s);
     w = forecast_value(s.o, &r, VALUE_AMONG);
-    assert_true(w->filled < 0 && w->filled_among >= 0 && w->contention == ROLLOUT_UNKNOWN);
+    assert_true(w->filled < 0 && w->filled_among >= 0 && w->filled_alike < 0);
     work = forecast_work(s.o);
     assert_ptr_equal(forecast_value(s.o, &r, VALUE_AMONG), w);
     assert_int_equal(forecast_work(s.o), work);
     assert_ptr_equal(value_of(&s, term_of(&s, w), VALUE_FILLED), w);
-    assert_true(w->filled >= 0 && w->contention == ROLLOUT_UNKNOWN);
+    assert_true(w->filled >= 0 && w->filled_alike < 0);
     assert_true(forecast_work(s.o) > work);
-    assert_ptr_equal(value_of(&s, term_of(&s, w), VALUE_PLACES), w);
-    assert_int_not_equal(w->contention, ROLLOUT_UNKNOWN);
+    assert_ptr_equal(value_of(&s, term_of(&s, w), VALUE_ALIKE), w);
+    assert_true(w->filled_alike >= 0);
     scene_fini(&s);
 }
 

@@ -37,13 +37,10 @@ static void make_lists(struct rng *r, struct lists *l, bool memory)
     }
 }
 
-static struct rollout_samples *seal(const struct lists *l, int32_t mem_cap_mib)
+static struct rollout_samples *seal(const struct lists *l)
 {
     struct rollout_samples *s = rollout_samples_new(l->type_n);
 
-    for (unsigned t = 0; t < l->type_n; t++) {
-        rollout_samples_memory(s, t, mem_cap_mib);
-    }
     for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
         for (unsigned i = 0; i < l->n[k]; i++) {
             rollout_samples_add(s, k, &l->samples[k][i]);
@@ -173,7 +170,7 @@ static void check(bool asked, bool known, uint64_t seed)
         struct rollout_samples *s;
 
         make_lists(&r, &l, asked);
-        s = seal(&l, 0);
+        s = seal(&l);
         for (unsigned k = 0; k < 4; k++) {
             for (int among = 0; among < 2; among++) {
                 struct rollout want, got;
@@ -218,7 +215,7 @@ static void rollout_recall__residuals_with_the_same_devices__is_what_a_new_pass_
         struct residual residual;
 
         make_lists(&r, &l, i % 2 == 0);
-        s = seal(&l, 0);
+        s = seal(&l);
         rollout_memo_forget(m); /* the lists have changed, the residuals not necessarily */
         grow(&r, &l, &residual, i % 2 == 0);
         for (unsigned k = 0; k < 200; k++) {
@@ -238,49 +235,6 @@ static void rollout_recall__residuals_with_the_same_devices__is_what_a_new_pass_
         rollout_samples_free(s);
     }
     assert_true(rollout_memo_computed(m) < asked_n * 9 / 10); /* or this has compared nothing */
-    rollout_memo_free(m);
-}
-
-/* On machines of two kinds, whose lists are equal and whose devices are not, and with other cores and memory every
- * time. */
-static void rollout_contention__any_residual__is_places_less_a_rollout_without_end(void **state)
-{
-    static struct lists l;
-    struct rollout_memo *m = rollout_memo_new();
-    int64_t differ_n = 0;
-    struct rng r;
-
-    rng_init(&r, 4);
-    for (unsigned i = 0; i < 40; i++) {
-        struct rollout_samples *s[2];
-        struct residual residual, devices;
-
-        make_lists(&r, &l, true);
-        for (int kind = 0; kind < 2; kind++) {
-            s[kind] = seal(&l, kind == 0 ? 32000 : 8000);
-        }
-        rollout_memo_forget(m);
-        grow(&r, &l, &residual, i % 4 != 0);
-        devices = residual;
-        devices.cpu_milli = devices.mem_mib = INT32_MAX;
-        for (unsigned k = 0; k < 20; k++) {
-            const struct rollout_samples *of = s[k % 2];
-            int64_t want = rollout_places(of, &residual) - rollout_run(of, &devices, false).filled;
-            struct residual_key key;
-
-            residual.cpu_milli = is_free(&r) ? INT32_MAX : below(&r, 40000);
-            residual.mem_mib = is_free(&r) ? INT32_MAX : below(&r, 300000);
-            residual_key(&residual, &key);
-            if (is_free(&r)) { /* what passes of it are remembered makes no difference */
-                rollout_recall(m, of, &residual, &key, false);
-            }
-            assert_int_equal(rollout_contention(m, of, &residual, &key), want);
-            differ_n += rollout_places(s[0], &residual) != rollout_places(s[1], &residual);
-        }
-        rollout_samples_free(s[0]);
-        rollout_samples_free(s[1]);
-    }
-    assert_true(differ_n > 0); /* or the second kind of machines says nothing */
     rollout_memo_free(m);
 }
 
@@ -322,7 +276,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rollout__any_residual__is_what_a_naive_pass_fills),
         cmocka_unit_test(rollout_recall__residuals_with_the_same_devices__is_what_a_new_pass_fills),
-        cmocka_unit_test(rollout_contention__any_residual__is_places_less_a_rollout_without_end),
         cmocka_unit_test(rollout__memory_used_up__leaves_compute_unfilled),
         cmocka_unit_test(rollout__nothing_expected__fills_nothing_and_leaves_all_cores),
     };
