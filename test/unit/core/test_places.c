@@ -242,6 +242,26 @@ static void trial__no_pods_or_no_gpus__rollouts(void **state)
     scene_fini(&s);
 }
 
+/* Sizes are parts of one GPU, so machines whose GPUs differ cannot say them. */
+static void trial__unlike_gpus_on_each_machine__rollouts(void **state)
+{
+    const int32_t sizes[] = {300, 400, 700};
+    struct device devices[2] = {{.index = 0, .mem_mib = 1024, .slot_n = 16, .numa = -1, .healthy = true},
+                                {.index = 1, .mem_mib = 2048, .slot_n = 16, .numa = -1, .healthy = true}};
+    const struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = devices, .device_n = 2};
+    struct ledger_op op = fixture_description("a", &inventory);
+    struct scene s;
+
+    scene_init(&s, sizes, 3);
+    fixture_apply(&s.f, &op);
+    follow(&s);
+    assert_int_equal(s.o->places_in_trial, 0);
+    fixture_node(&s.f, "b", 1, 1024); /* fewer GPUs, but all alike */
+    follow(&s);
+    assert_int_equal(s.o->places_in_trial, FORECAST_SIXTEENTHS);
+    scene_fini(&s);
+}
+
 /* It runs under the lock, and what pods ask for is their tenants' choice. */
 static void trial__very_small_pods__no_more_of_them(void **state)
 {
@@ -355,6 +375,7 @@ int main(void)
         cmocka_unit_test(trial__sizes_that_leave_holes__places),
         cmocka_unit_test(trial__sizes_that_fit_or_never_do__rollouts),
         cmocka_unit_test(trial__no_pods_or_no_gpus__rollouts),
+        cmocka_unit_test(trial__unlike_gpus_on_each_machine__rollouts),
         cmocka_unit_test(trial__very_small_pods__no_more_of_them),
         cmocka_unit_test(rsp__in_use__leaves_an_empty_gpu_to_those_who_need_it),
         cmocka_unit_test(rsp__in_use_and_places_that_cost_alike__the_tightest_gpu),
