@@ -199,7 +199,9 @@ static void node_count(struct forecast *o, const struct cluster_view *c, uint32_
     struct residual residual;
 
     forecast_residual(o, n->shape, &at, false, &residual);
-    w = forecast_value(o, &residual, VALUE_FILLED);
+    /* Places are cheap, and known ahead where they will weigh: then scores are found again without a look at the node.
+     */
+    w = forecast_value(o, &residual, VALUE_FILLED | (o->places_in_trial > 0 || o->prices.churn > 0 ? VALUE_ALIKE : 0));
     n->idle_milli = w->idle_milli;
     n->cpu_left = w->cpu_left;
     n->filled = w->filled;
