@@ -107,6 +107,9 @@ struct forecast_terms {
  * of the demand histogram and the prices. `terms` (may be NULL) gets one more. */
 int64_t forecast_gain(const struct forecast *o, const struct forecast_prices *p, const struct strategy_node *n,
                       struct forecast_terms *terms);
+/* What that score is the sum of. `ret` has room for SCORE_PARTS_MAX; returns how many. */
+size_t forecast_gain_parts(const struct forecast *o, const struct forecast_prices *p, const struct strategy_node *n,
+                           struct score_part *ret);
 /* Some of forecast_terms.after. */
 struct forecast_places {
     const struct forecast_place *p;

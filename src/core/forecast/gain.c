@@ -19,9 +19,15 @@
 
 #include "core/forecast/internal.h"
 
+#include <string.h>
+
 /* Score units of an idle milli, for each sixteenth of beta: a fortieth of it where beta is 1. Measured: half of it and
  * twice as much pack alike, and without it pods of several GPUs are refused more often (decision 0051). */
 enum { IDLE_UNITS = 2 };
+
+/* Score units of a milli in a sum over the lists, for each sixteenth of its weight. */
+enum { UNITS = FORECAST_MILLI / (ROLLOUT_LISTS * FORECAST_SIXTEENTHS) };
+_Static_assert((int)UNITS *ROLLOUT_LISTS *FORECAST_SIXTEENTHS == FORECAST_MILLI, "no rest");
 
 /* The parts of a value that weigh anything at these prices: each costs as many passes as the other. */
 static inline unsigned parts_at(const struct forecast_prices *p)
@@ -39,23 +45,30 @@ static inline int64_t value(const struct forecast *o, const struct forecast_pric
     const int32_t f = p->scarce_cpu;
     int64_t sum = (int64_t)filled * (FORECAST_SIXTEENTHS - f) + (int64_t)among * f + (int64_t)contention * p->places;
 
-    sum = sum * FORECAST_MILLI / (ROLLOUT_LISTS * FORECAST_SIXTEENTHS); /* times 5 */
+    sum *= UNITS;
     for (unsigned i = 0; i < l->n; i++) {
         sum += (int64_t)l->price[i] * supply[l->at[i]];
     }
     return sum;
 }
 
+/* 300 chi f (g/8000 + c/128000), in score units: 300 x 1280 / 128000 is 3, and w->drain is 16 g + c. Only after the
+ * placement: it is a preference for nodes that are nearly full, not a difference. */
+static inline int64_t stranded(const struct forecast_prices *p, const struct value *w)
+{
+    return (int64_t)w->drain * p->churn * p->scarce_cpu * 3 / (FORECAST_SIXTEENTHS * FORECAST_SIXTEENTHS);
+}
+
+/* As far as beta goes: of equals the node that is nearly full, so that others may become empty. */
+static inline int64_t idle(const struct forecast_prices *p, const struct value *w)
+{
+    return (int64_t)w->idle_milli * p->places * IDLE_UNITS;
+}
+
 static inline int64_t value_after(const struct forecast *o, const struct forecast_prices *p, uint16_t shape,
                                   const struct value *w)
 {
-    /* 300 chi f (g/8000 + c/128000), in score units: 300 x 1280 / 128000 is 3, and w->drain is 16 g + c. Only after the
-     * placement: it is a preference for nodes that are nearly full, not a difference. */
-    int64_t drain = (int64_t)w->drain * p->churn * p->scarce_cpu * 3 / (FORECAST_SIXTEENTHS * FORECAST_SIXTEENTHS);
-
-    /* As far as beta goes: of equals the node that is nearly full, so that others may become empty. */
-    drain += (int64_t)w->idle_milli * p->places * IDLE_UNITS;
-    return value(o, p, shape, w->filled, w->filled_among, w->contention, w->supply) - drain;
+    return value(o, p, shape, w->filled, w->filled_among, w->contention, w->supply) - stranded(p, w) - idle(p, w);
 }
 
 /* The value of the node as it is; false: not known without another look at it. */
@@ -129,6 +142,75 @@ int64_t forecast_gain(const struct forecast *o, const struct forecast_prices *p,
     }
     return value_after(o, p, shape, w) - before;
 }
+
+/* ---- what a score is the sum of ---- */
+
+static const enum score_part_kind good_kinds[] = {
+    [SCARCE_HOST] = SCORE_PART_HOSTS,
+    [SCARCE_GANG] = SCORE_PART_GANGS,
+    [SCARCE_SIZE] = SCORE_PART_SIZES,
+};
+
+_Static_assert(SCORE_PARTS_MAX >= FORECAST_CLASSES_MAX + 5, "a part for each good, and five others");
+
+static size_t add_part(struct score_part *parts, size_t n, enum score_part_kind kind, int64_t part)
+{
+    parts[n] = (struct score_part){.kind = kind, .value = part};
+    return part != 0 ? n + 1 : n;
+}
+
+static size_t add_good(struct score_part *parts, size_t n, const struct forecast *o, uint8_t class, int64_t part)
+{
+    const struct scarcity *c = &o->classes[class];
+    size_t end = add_part(parts, n, good_kinds[c->kind], part);
+
+    parts[n].which = class;
+    parts[n].plugin_managed = c->plugin_managed;
+    parts[n].count = c->count;
+    parts[n].milli = c->kind != SCARCE_HOST ? c->milli : 0;
+    parts[n].mem_mib = c->kind != SCARCE_HOST ? c->mem_mib : 0;
+    return end;
+}
+
+/* As value() and value_after() add up, term by term. Where f is 1 what is filled without GPU-less pods is not looked
+ * for: then all of it is what is filled among them. */
+size_t forecast_gain_parts(const struct forecast *o, const struct forecast_prices *p, const struct strategy_node *n,
+                           struct score_part *ret)
+{
+    uint16_t shape = forecast_shape_find(o, n->node, n->before);
+    int32_t supply[FORECAST_CLASSES_MAX];
+    const struct price_list *l;
+    const struct value *w;
+    struct value before;
+    struct residual residual;
+    int64_t filled, among;
+    size_t part_n = 0;
+
+    if (shape == FORECAST_SHAPE_NONE || o->shapes[shape].samples == NULL || p->basis != o->classes_gen) {
+        return 0;
+    }
+    forecast_residual(o, shape, n, false, &residual);
+    w = forecast_value(o, &residual, parts_at(p));
+    before = *w;
+    memcpy(supply, w->supply, o->shapes[shape].class_n * sizeof(supply[0]));
+    forecast_residual(o, shape, n, true, &residual);
+    w = forecast_value(o, &residual, parts_at(p));
+    l = forecast_price_list(o, p, shape);
+
+    among = (int64_t)w->filled_among - before.filled_among;
+    filled = p->scarce_cpu < FORECAST_SIXTEENTHS ? (int64_t)w->filled - before.filled : among;
+    part_n = add_part(ret, part_n, SCORE_PART_FILL, filled * FORECAST_SIXTEENTHS * UNITS);
+    part_n = add_part(ret, part_n, SCORE_PART_CORES, p->scarce_cpu > 0 ? (among - filled) * p->scarce_cpu * UNITS : 0);
+    part_n = add_part(ret, part_n, SCORE_PART_PLACES, ((int64_t)w->contention - before.contention) * p->places * UNITS);
+    for (unsigned i = 0; i < l->n; i++) {
+        part_n = add_good(ret, part_n, o, o->shapes[shape].classes[l->at[i]],
+                          (int64_t)l->price[i] * ((int64_t)w->supply[l->at[i]] - supply[l->at[i]]));
+    }
+    part_n = add_part(ret, part_n, SCORE_PART_STRANDED, -stranded(p, w));
+    return add_part(ret, part_n, SCORE_PART_IDLE, -idle(p, w));
+}
+
+/* ---- at other prices ---- */
 
 /* The best of these and of *ret; false: one is forgotten. */
 static inline bool best_of(const struct forecast *o, const struct forecast_prices *p, uint32_t node,
