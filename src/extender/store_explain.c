@@ -1,17 +1,17 @@
 /* Why a decision came out as it did: the best node, the next one, and the parts of their scores.
  *
- * The scores are computed once more for these two nodes, when the decision is over and its sections have given the lock
- * back. What has changed since would be explained wrongly, so parts are kept only if they are those of the scores that
- * were compared.
+ * The parts are found when the decision is over and its sections have given the lock back: from what is remembered of
+ * the two scores (core/placement/score_terms.h), else by a new judgement of the two nodes. What has changed since would
+ * be explained wrongly, so parts are kept only if they are those of the scores that were compared.
  */
-#include "extender/store_internal.h"
+#include "extender/store_pack_internal.h"
 
 #include "core/fit/choice.h"
 #include "core/placement/pack.h"
 
 #include <string.h>
 
-/* What is looked at under the lock. */
+/* What is found out under the lock. */
 struct explained {
     struct score_part best[SCORE_PARTS_MAX], next[SCORE_PARTS_MAX];
     size_t best_n, next_n;
@@ -28,66 +28,91 @@ static int64_t sum(const struct score_part *parts, size_t n)
     return all;
 }
 
+/* What it is looked at by, under the lock. */
+struct look {
+    const struct ledger_view *v;
+    const struct pack_plan *plan;
+    struct pack_params params;
+    struct score_row known; /* what is remembered of this demand */
+    bool unchanged;         /* nothing at all, since the decision began */
+};
+
 /* The scores of all criteria on a node; false: it does not fit any more. */
-static bool score_criteria(const struct ledger_view *v, const struct node_state *n, const struct device_state *devices,
-                           const struct pack_plan *plan, struct pack_params params, struct score_part *ret,
-                           size_t *ret_n)
+static bool score_criteria(const struct look *l, const struct node_state *n, const struct device_state *devices,
+                           struct score_part *ret, size_t *ret_n)
 {
+    struct pack_params params = l->params;
     bool fits = true;
 
-    for (size_t c = 0; c < plan->criterion_n && fits; c++) {
+    for (size_t c = 0; c < l->plan->criterion_n && fits; c++) {
         struct placement at;
 
-        params.node_strategy = plan->criteria[c];
+        params.node_strategy = l->plan->criteria[c];
         ret[c] = (struct score_part){.kind = SCORE_PART_CRITERION, .which = (uint8_t)c};
-        fits = choice_make(&params, n, devices, v->allowed_models, v->pod.demand, &at, &ret[c].value) == VERDICT_FITS;
+        fits = choice_make(&params, n, devices, l->v->allowed_models, l->v->pod.demand, &at, &ret[c].value) ==
+               VERDICT_FITS;
     }
-    *ret_n = plan->criterion_n;
+    *ret_n = l->plan->criterion_n;
     return fits;
+}
+
+/* The parts of a new judgement of the node. */
+static bool judge_again(const struct look *l, const struct node_state *n, const struct device_state *devices,
+                        int64_t *ret_score, struct score_part *ret, size_t *ret_n)
+{
+    const struct demand *d = l->v->pod.demand;
+    struct placement at;
+
+    if (choice_make(&l->params, n, devices, l->v->allowed_models, d, &at, ret_score) != VERDICT_FITS) {
+        return false;
+    }
+    *ret_n = choice_parts(&l->params, n, devices, d, &at, ret);
+    return sum(ret, *ret_n) == *ret_score;
 }
 
 /* True: the parts are those of the score that `r` has. A normalised score is another number; then nothing at all may
  * have changed, nor where several criteria were combined. */
-static bool explain_node(const struct ledger_view *v, const struct pack_plan *plan, const struct pack_params *params,
-                         const struct pack_result *r, bool unchanged, struct score_part *ret, size_t *ret_n)
+static bool explain_node(const struct look *l, const struct pack_result *r, struct score_part *ret, size_t *ret_n)
 {
-    const struct node_state *n = ledger_view_find(v, r->name);
+    uint32_t node = ledger_view_index(l->v, &r->name);
     struct device_state buffer[DEVICES_PER_NODE_MAX];
     const struct device_state *devices;
-    struct placement at;
     int64_t score;
 
-    if (n == NULL) {
+    if (node == LEDGER_VIEW_NONE) {
         return false;
     }
-    devices = ledger_view_devices(v, n, buffer);
-    if (plan->criterion_n > 1) {
-        return unchanged && score_criteria(v, n, devices, plan, *params, ret, ret_n);
+    if (l->known.terms != NULL) {
+        *ret_n = score_terms_parts(l->known.terms, node, l->params.forecast, l->params.prices, ret);
+        if (*ret_n > 0 && sum(ret, *ret_n) == r->score) {
+            return true;
+        }
     }
-    if (choice_make(params, n, devices, v->allowed_models, v->pod.demand, &at, &score) != VERDICT_FITS) {
-        return false;
+    devices = ledger_view_devices(l->v, &l->v->nodes[node], buffer);
+    if (l->plan->criterion_n > 1) {
+        return l->unchanged && score_criteria(l, &l->v->nodes[node], devices, ret, ret_n);
     }
-    *ret_n = choice_parts(params, n, devices, v->pod.demand, &at, ret);
-    return *ret_n > 0 && sum(ret, *ret_n) == score &&
-           (score == r->score || (unchanged && params->node_strategy->normalise != NULL));
+    return judge_again(l, &l->v->nodes[node], devices, &score, ret, ret_n) &&
+           (score == r->score || (l->unchanged && l->params.node_strategy->normalise != NULL));
 }
 
 /* Under the lock. */
 static void explain(struct store *s, struct arena *a, const struct view_pod *pod, const struct pack_plan *plan,
                     const struct store_pack_answer *answer, struct explained *ret)
 {
-    struct pack_params params = plan->params;
+    struct look l = {.plan = plan, .params = plan->params};
     struct ledger_view v;
-    bool unchanged;
 
     if (ledger_view_unnominated(s->ledger, a, pod, &v, NULL) != 0) {
         return; /* no room: then without parts */
     }
-    params.forecast = s->forecast;
-    params.prices = &answer->prices;
-    unchanged = v.generation == answer->generation;
-    ret->holds = explain_node(&v, plan, &params, &answer->results[0], unchanged, ret->best, &ret->best_n) &&
-                 explain_node(&v, plan, &params, &answer->results[1], unchanged, ret->next, &ret->next_n);
+    l.v = &v;
+    l.params.forecast = s->forecast;
+    l.params.prices = &answer->prices;
+    l.known = plan->criterion_n == 1 ? store_remembered(s, &v, &l.params) : (struct score_row){NULL, NULL};
+    l.unchanged = v.generation == answer->generation;
+    ret->holds = explain_node(&l, &answer->results[0], ret->best, &ret->best_n) &&
+                 explain_node(&l, &answer->results[1], ret->next, &ret->next_n);
 }
 
 static bool has_parts(const struct pack_plan *plan)

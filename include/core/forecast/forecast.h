@@ -119,6 +119,9 @@ struct forecast_places {
  * forecast has forgotten one of them, or never followed the node. */
 bool forecast_gain_again(const struct forecast *o, const struct forecast_prices *p, uint32_t node,
                          struct forecast_places some, struct forecast_places more, int64_t *ret);
+/* What that is the sum of, as forecast_gain_parts() says it; 0: as false there. */
+size_t forecast_gain_parts_again(const struct forecast *o, const struct forecast_prices *p, uint32_t node,
+                                 struct forecast_places some, struct forecast_places more, struct score_part *ret);
 
 /* ---- the same, for people: what is scarce and what it costs ---- */
 

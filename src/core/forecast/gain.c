@@ -172,49 +172,57 @@ static size_t add_good(struct score_part *parts, size_t n, const struct forecast
     return end;
 }
 
+/* What value() takes. */
+struct worth {
+    int32_t filled, among, contention;
+    const int32_t *supply;
+};
+
 /* As value() and value_after() add up, term by term. Where f is 1 what is filled without GPU-less pods is not looked
  * for: then all of it is what is filled among them. */
+static size_t parts_between(const struct forecast *o, const struct forecast_prices *p, uint16_t shape,
+                            const struct worth *before, const struct value *w, struct score_part *ret)
+{
+    const struct price_list *l = forecast_price_list(o, p, shape);
+    int64_t among = (int64_t)w->filled_among - before->among;
+    int64_t filled = p->scarce_cpu < FORECAST_SIXTEENTHS ? (int64_t)w->filled - before->filled : among;
+    size_t n = add_part(ret, 0, SCORE_PART_FILL, filled * FORECAST_SIXTEENTHS * UNITS);
+
+    n = add_part(ret, n, SCORE_PART_CORES, p->scarce_cpu > 0 ? (among - filled) * p->scarce_cpu * UNITS : 0);
+    n = add_part(ret, n, SCORE_PART_PLACES, ((int64_t)w->contention - before->contention) * p->places * UNITS);
+    for (unsigned i = 0; i < l->n; i++) {
+        n = add_good(ret, n, o, o->shapes[shape].classes[l->at[i]],
+                     (int64_t)l->price[i] * ((int64_t)w->supply[l->at[i]] - before->supply[l->at[i]]));
+    }
+    n = add_part(ret, n, SCORE_PART_STRANDED, -stranded(p, w));
+    return add_part(ret, n, SCORE_PART_IDLE, -idle(p, w));
+}
+
 size_t forecast_gain_parts(const struct forecast *o, const struct forecast_prices *p, const struct strategy_node *n,
                            struct score_part *ret)
 {
     uint16_t shape = forecast_shape_find(o, n->node, n->before);
     int32_t supply[FORECAST_CLASSES_MAX];
-    const struct price_list *l;
     const struct value *w;
-    struct value before;
     struct residual residual;
-    int64_t filled, among;
-    size_t part_n = 0;
+    struct worth before;
 
     if (shape == FORECAST_SHAPE_NONE || o->shapes[shape].samples == NULL || p->basis != o->classes_gen) {
         return 0;
     }
     forecast_residual(o, shape, n, false, &residual);
     w = forecast_value(o, &residual, parts_at(p));
-    before = *w;
     memcpy(supply, w->supply, o->shapes[shape].class_n * sizeof(supply[0]));
+    before = (struct worth){w->filled, w->filled_among, w->contention, supply};
     forecast_residual(o, shape, n, true, &residual);
-    w = forecast_value(o, &residual, parts_at(p));
-    l = forecast_price_list(o, p, shape);
-
-    among = (int64_t)w->filled_among - before.filled_among;
-    filled = p->scarce_cpu < FORECAST_SIXTEENTHS ? (int64_t)w->filled - before.filled : among;
-    part_n = add_part(ret, part_n, SCORE_PART_FILL, filled * FORECAST_SIXTEENTHS * UNITS);
-    part_n = add_part(ret, part_n, SCORE_PART_CORES, p->scarce_cpu > 0 ? (among - filled) * p->scarce_cpu * UNITS : 0);
-    part_n = add_part(ret, part_n, SCORE_PART_PLACES, ((int64_t)w->contention - before.contention) * p->places * UNITS);
-    for (unsigned i = 0; i < l->n; i++) {
-        part_n = add_good(ret, part_n, o, o->shapes[shape].classes[l->at[i]],
-                          (int64_t)l->price[i] * ((int64_t)w->supply[l->at[i]] - supply[l->at[i]]));
-    }
-    part_n = add_part(ret, part_n, SCORE_PART_STRANDED, -stranded(p, w));
-    return add_part(ret, part_n, SCORE_PART_IDLE, -idle(p, w));
+    return parts_between(o, p, shape, &before, forecast_value(o, &residual, parts_at(p)), ret);
 }
 
 /* ---- at other prices ---- */
 
 /* The best of these and of *ret; false: one is forgotten. */
 static inline bool best_of(const struct forecast *o, const struct forecast_prices *p, uint32_t node,
-                           struct forecast_places of, int64_t *ret)
+                           struct forecast_places of, int64_t *ret, struct forecast_place *ret_place)
 {
     for (uint32_t i = 0; i < of.n; i++) {
         const struct value *w = forecast_value_at(o, of.p[i].place, of.p[i].serial, parts_at(p));
@@ -224,8 +232,26 @@ static inline bool best_of(const struct forecast *o, const struct forecast_price
             return false;
         }
         v = value_after(o, p, o->nodes[node].shape, w);
-        *ret = v > *ret ? v : *ret;
+        if (v > *ret) {
+            *ret = v;
+            *ret_place = of.p[i];
+        }
     }
+    return true;
+}
+
+/* The value before, and the best after with the place that it is remembered at. */
+static inline bool best_known(const struct forecast *o, const struct forecast_prices *p, uint32_t node,
+                              struct forecast_places some, struct forecast_places more, int64_t *ret_gain,
+                              struct forecast_place *ret_place)
+{
+    int64_t best = INT64_MIN, before;
+
+    if (node >= o->node_n || p->basis != o->classes_gen || !node_value(o, p, &o->nodes[node], &before) ||
+        !best_of(o, p, node, some, &best, ret_place) || !best_of(o, p, node, more, &best, ret_place)) {
+        return false;
+    }
+    *ret_gain = best - before;
     return true;
 }
 
@@ -235,12 +261,23 @@ static inline bool best_of(const struct forecast *o, const struct forecast_price
 bool forecast_gain_again(const struct forecast *o, const struct forecast_prices *p, uint32_t node,
                          struct forecast_places some, struct forecast_places more, int64_t *ret)
 {
-    int64_t best = INT64_MIN, before;
+    struct forecast_place at;
 
-    if (node >= o->node_n || p->basis != o->classes_gen || !node_value(o, p, &o->nodes[node], &before) ||
-        !best_of(o, p, node, some, &best) || !best_of(o, p, node, more, &best)) {
-        return false;
+    return best_known(o, p, node, some, more, ret, &at);
+}
+
+size_t forecast_gain_parts_again(const struct forecast *o, const struct forecast_prices *p, uint32_t node,
+                                 struct forecast_places some, struct forecast_places more, struct score_part *ret)
+{
+    const struct forecast_node *n = &o->nodes[node];
+    struct forecast_place at = {0, 0};
+    struct worth before;
+    int64_t gain;
+
+    if (some.n == 0 || !best_known(o, p, node, some, more, &gain, &at) || !n->counted ||
+        (p->scarce_cpu > 0 && n->filled_among < 0)) {
+        return 0;
     }
-    *ret = best - before;
-    return true;
+    before = (struct worth){n->filled, n->filled_among, n->contention, o->supplies + (size_t)node * o->supply_n};
+    return parts_between(o, p, n->shape, &before, forecast_value_at(o, at.place, at.serial, parts_at(p)), ret);
 }
