@@ -73,7 +73,7 @@ static void add_part_name(struct cut_text *t, const struct score_part *p)
 {
     static const char *const names[SCORE_PART__MAX] = {
         [SCORE_PART_FILL] = "what expected pods would fill",
-        [SCORE_PART_CORES] = "cores that pods without GPUs need",
+        [SCORE_PART_CORES] = "the same beside pods that take cores alone",
         [SCORE_PART_PLACES] = "places for each kind of pods",
         [SCORE_PART_GOODS] = "other scarce goods",
         [SCORE_PART_STRANDED] = "the charge for GPUs and cores left idle while cores are short",

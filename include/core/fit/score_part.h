@@ -14,9 +14,9 @@
 
 enum score_part_kind {
     /* rsp (packing.md 5.1) */
-    SCORE_PART_FILL,   /* what the pods to come would fill: dG */
-    SCORE_PART_CORES,  /* of it, what pods without GPUs take by their cores: f (dA - dG) */
-    SCORE_PART_PLACES, /* places for each kind of pods, beyond what they would fill: beta (dP - dG of the devices) */
+    SCORE_PART_FILL,   /* what the pods to come would fill: (1 - f - beta) dG */
+    SCORE_PART_CORES,  /* the same beside pods that ask for cores alone: f dA */
+    SCORE_PART_PLACES, /* places for each kind of pods: beta dP */
     SCORE_PART_HOSTS,  /* scarce goods, price x dS; these three are told apart by `which` */
     SCORE_PART_GANGS,
     SCORE_PART_SIZES,

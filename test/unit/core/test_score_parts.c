@@ -97,6 +97,7 @@ static struct forecast_prices random_prices(struct scene *s)
     p.scarce_cpu = (int32_t)below(s, 3) * 8; /* the ends, too */
     p.churn = (int32_t)below(s, FORECAST_SIXTEENTHS + 1);
     p.places = (int32_t)below(s, FORECAST_SIXTEENTHS + 1);
+    p.gangs = (int32_t)below(s, FORECAST_SIXTEENTHS + 1);
     for (uint32_t i = 0; i < p.n; i++) {
         p.price[i] = (int32_t)below(s, 2) * FORECAST_MILLI * (int32_t)below(s, 17) / FORECAST_SIXTEENTHS;
     }
