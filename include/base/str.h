@@ -57,7 +57,7 @@ bool str_split(struct str *rest, char sep, struct str *ret_part);
 bool str_to_u64(struct str s, uint64_t max, uint64_t *ret);
 
 /* '*' matches any run of bytes (also none); nothing else is special. ASCII case ignored. Never more steps than the
- * product of the lengths. */
+ * product of the lengths: for texts as short as names (of models 128 bytes, of namespaces 63). */
 bool str_match_glob(struct str pattern, struct str s);
 
 #endif

@@ -46,8 +46,8 @@ struct dialect {
     /* Is this name of a resource, of containers and of nodes, one of its own by the policy? NULL: it has none. */
     bool (*owns_resource)(const struct policy *p, struct str name);
 
-    /* What a pod is told that asks in this vocabulary and in one before it in the table, which cannot be joined. Two
-     * requests are no request, whatever else is wrong with one of them. */
+    /* The refusal of a pod that asks in this vocabulary and in one before it in the table: two requests are none,
+     * whatever else is wrong with one of them. Never DEMAND_OK, but in the first of those that claim pods. */
     enum demand_defect beside;
     /* Does the pod speak this vocabulary at all? Cheap: keys only. NULL: pods never do. */
     bool (*claims_pod)(const struct policy *p, const struct pod *pod);
@@ -90,7 +90,7 @@ const struct dialect *dialect_find(struct str name);
 extern const struct dialect dialect_native;
 
 /* The demand of a pod in whichever vocabulary claims it; the empty demand when none does; a defect
- * when two vocabularies that cannot be joined do. What it asks of the machine (core/request/host.h) is in all
+ * when two vocabularies do. What it asks of the machine (core/request/host.h) is in all
  * of them. False when the arena is full.
  * A pod that is not bound is also held to its spelling: a key under the domain of a dialect that nobody knows, and an
  * amount of memory without a unit, are defects. A pod that is bound was let through by somebody, and its charge must

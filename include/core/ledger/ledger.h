@@ -13,7 +13,7 @@
  *   - identity is the pod's UID and the device's UUID (its index where no UUID is known);
  *   - a pod is charged until it is gone or terminal; a deletion timestamp changes the display only;
  *   - a reservation ends by confirm, release, or the pod's end; never by time, never by a watch event that
- *     still shows the pod unbound;
+ *     still shows the pod unbound (the binder may conclude from one that it can release: extender/bind_machine.h);
  *   - a bound pod whose devices nobody knows counts on every device of its node;
  *   - once known, the devices of a pod do not change because somebody edited an annotation: that is a
  *     conflict, shown and ignored. Only a record that nobody has verified yet gives way: to a verified one, and to
