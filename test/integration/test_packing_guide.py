@@ -4,9 +4,12 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 from xml.etree import ElementTree
+
+import pytest
 
 from processes import BINARY
 
@@ -22,6 +25,7 @@ import moving  # noqa: E402
 import pictures  # noqa: E402
 import replay  # noqa: E402
 import results  # noqa: E402
+import tables  # noqa: E402
 
 
 # ---- the command ----
@@ -36,8 +40,15 @@ def test_guide_and_pictures__are_what_the_results_say():
     assert (r.returncode, r.stderr) == (0, "")
 
 
-def test_check__a_number_that_no_result_gave__found_and_mended(tmp_path):
-    copy, text = tmp_path / "guide.copy", GUIDE.read_text()
+@pytest.fixture
+def copy(tmp_path):
+    """Of the guide and its pictures."""
+    shutil.copytree(GUIDE.parent / "pictures", tmp_path / "pictures")
+    return pathlib.Path(shutil.copy(GUIDE, tmp_path / "guide.copy"))
+
+
+def test_check__a_number_that_no_result_gave__found_and_mended(copy):
+    text = GUIDE.read_text()
     for block in guide.BLOCK.finditer(text):
         digit = re.search(r"\d(?=\D*\Z)", block[2].rpartition("\n![")[0] or block[2])
         if digit is None:
@@ -45,12 +56,18 @@ def test_check__a_number_that_no_result_gave__found_and_mended(tmp_path):
         at = block.start(2) + digit.start()
         copy.write_text(text[:at] + str((int(digit[0]) + 1) % 10) + text[at + 1:])
         r = command("--check", "--guide", copy)
-        assert r.returncode == 1 and f"{copy.name} is not what test/data/packing says; run scripts/packing-guide" in r.stderr, block[1]
+        assert r.returncode == 1 and r.stderr.count("\n") == 1, block[1]
+        assert r.stderr.endswith("guide.copy is not what test/data/packing says; run scripts/packing-guide\n")
     assert command("--guide", copy).returncode == 0 and copy.read_text() == text
 
 
-def test_guide__without_a_block__names_it(tmp_path):
-    copy = tmp_path / "guide.copy"
+def test_check__a_picture_of_other_results__found(copy):
+    (copy.parent / "pictures" / "cases.svg").write_text("<svg/>")
+    r = command("--check", "--guide", copy)
+    assert r.returncode == 1 and "cases.svg is not what test/data/packing says" in r.stderr
+
+
+def test_guide__without_a_block__names_it(copy):
     copy.write_text(GUIDE.read_text().replace("<!-- packing-guide: worst -->", ""))
     r = command("--check", "--guide", copy)
     assert r.returncode != 0 and "no block for worst" in r.stderr
@@ -71,6 +88,52 @@ def test_take__some_cases_only__refused(tmp_path):
 
 def test_eight_pods__the_picture_shows_what_the_binary_does():
     assert eight.as_text(eight.replayed(BINARY)) == (DATA / "eight.json").read_text(), "scripts/packing-guide --eight"
+
+
+def lines_of(of_set, path, key, loss):
+    """As scripts/packing-corpus writes them, of cases that nobody ran."""
+    path.write_text("".join(json.dumps({
+        "case": c.name, "family": c.family, "set": of_set, "fill": c.is_fill, "start": c.start, "seed": seed, "mix": "learned",
+        "length": 1.0, "key": key, "version": "fgpu v0 (0123abcd, 12)",
+        "strategies": {s: {"loss": loss + i + 0.02 * seed} for i, s in enumerate(["rsp", *tables.SIMPLE])}}) + "\n"
+        for c in corpus.cases(of_set) for seed in range(4)))
+    return path
+
+
+def test_take__the_judging_set__a_table_of_its_own_and_a_picture(copy, tmp_path):
+    data, key = tmp_path / "data", "0" * 40
+    shutil.copytree(DATA, data)
+    bounds = {c.name: {"bound": [1.0, results.LINEAR]} for c in corpus.cases(corpus.JUDGING)}
+    (data / "judged.json").write_text(json.dumps({"key": key, "length": 1.0, "seeds": [0, 1, 2, 3], "cases": bounds}))
+    r = command("--data", data, "--guide", copy, "--take", lines_of(corpus.JUDGING, tmp_path / "judged.jsonl", key, 3.0))
+    assert r.returncode == 0, r.stderr
+    text = copy.read_text()
+    judged = next(m[2] for m in guide.BLOCK.finditer(text) if m[1] == "judged")
+    assert judged.startswith("Judged was commit 0123abcd, on ") and "| near-equal | 24 | 1.00 | 0 | **3.03** | 4.03 |" in judged
+    assert "in 0 surely more than 0.3 points worse" in judged and "rsp is 33.0 % closer to it than binpack" in judged
+    assert (copy.parent / "pictures" / "judged.svg").exists()
+    assert guide.BLOCK.sub("", text) == guide.BLOCK.sub("", GUIDE.read_text())
+    assert command("--data", data, "--guide", copy, "--check").returncode == 0
+
+
+def test_take__rows_of_the_trace__replaced_and_their_version_named(copy, tmp_path):
+    data, new = tmp_path / "data", tmp_path / "rsp.json"
+    shutil.copytree(DATA, data)
+    old = json.loads((DATA / "workloads.json").read_text())
+    one = {part: {w: {"rsp": cells["rsp"]} for w, cells in old[part].items()} for part in ("fill", "steady")}
+    one["steady"]["cpu250"]["rsp"]["refused_pct"] = 7.777
+    head = {"date": "2030-01-01", "command": "c", "version": "fgpu v9"}
+    new.write_text(json.dumps(head | one))
+    r = command("--data", data, "--guide", copy, "--take", new)
+    assert r.returncode == 0, r.stderr
+    assert "| cpu250 | 7.78 | 5.49 |" in copy.read_text()
+    taken = json.loads((data / "workloads.json").read_text())
+    assert taken["version"].endswith("; rows of rsp: fgpu v9") and taken["version"].count("rows of") == 1
+    assert taken["fill"] == old["fill"] and taken["command"] == old["command"]
+    del one["fill"]["cpu050"]
+    new.write_text(json.dumps(head | one))
+    r = command("--data", data, "--guide", copy, "--take", new)
+    assert r.returncode == 2 and "lacks rsp of cpu050" in r.stderr
 
 
 # ---- the small form, and what is made of it ----
