@@ -79,6 +79,7 @@ struct forecast_prices {
     uint64_t basis;     /* what the classes mean; prices of another basis mean nothing */
     int32_t scarce_cpu; /* f: 0 cores are plenty .. 16 cores run out before GPUs */
     int32_t churn;      /* chi: 0 nobody leaves .. 16 as many leave as come */
+    int32_t gangs;      /* 0 no pods of several GPUs are expected .. 16 they are an eighth of the volume or more */
     int32_t places;     /* beta: 0 what is left is valued by rollouts .. 16 by places */
     uint32_t n;
     int32_t price[FORECAST_CLASSES_MAX]; /* score units per milli supplied */

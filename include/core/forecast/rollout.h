@@ -79,8 +79,8 @@ struct rollout {
 /* `among`: GPU-less pods come along and take cores; only the first ROLLOUT_AMONG pods of a list. */
 struct rollout rollout_run(const struct rollout_samples *s, const struct residual *r, bool among);
 
-/* What would be filled if all pods that come were alike, in the mean over the pods of the lists; cores and memory of
- * the machine aside. In the unit of rollout.filled (places.c). */
+/* What would be filled if all pods that come were alike, in the mean over the pods of the lists; of equal ones a little
+ * more where the GPUs are free in large pieces. In the unit of rollout.filled (places.c). */
 int64_t rollout_places(const struct rollout_samples *s, const struct residual *r);
 
 /* ---- the same, remembered ---- */

@@ -354,15 +354,19 @@ static void sum_cores(struct forecast *o, const struct expected *pods, size_t n)
     o->cpu_per_milli = milli > 0 ? cpu / milli : 0;
 }
 
-static double prior_share(const struct kind *kinds, size_t n)
+static void sum_shares(struct forecast *o, const struct kind *kinds, size_t n)
 {
-    double all = 0, prior = 0;
+    double all = 0, prior = 0, gang = 0;
 
     for (size_t i = 0; i < n; i++) {
-        all += volume(&kinds[i]);
-        prior += kinds[i].shape == NULL ? volume(&kinds[i]) : 0;
+        double v = volume(&kinds[i]);
+
+        all += v;
+        prior += kinds[i].shape == NULL ? v : 0;
+        gang += kinds[i].shape != NULL && kinds[i].count > 1 ? v : 0;
     }
-    return all > 0 ? prior / all : 0;
+    o->prior_share = all > 0 ? prior / all : 0;
+    o->gang_share = all > 0 ? gang / all : 0;
 }
 
 void forecast_classes_build(struct forecast *o, const struct cluster_view *c, const struct expected *pods, size_t n)
@@ -385,7 +389,7 @@ void forecast_classes_build(struct forecast *o, const struct cluster_view *c, co
         o->classes[kept++] = all[i];
     }
     o->class_n = (uint32_t)kept;
-    o->prior_share = prior_share(kinds, kind_n);
+    sum_shares(o, kinds, kind_n);
     free(all);
     free(kinds);
     sum_cores(o, pods, n);

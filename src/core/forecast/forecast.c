@@ -204,7 +204,7 @@ static void node_count(struct forecast *o, const struct cluster_view *c, uint32_
     n->cpu_left = w->cpu_left;
     n->filled = w->filled;
     n->filled_among = w->filled_among;
-    n->contention = w->contention;
+    n->filled_alike = w->filled_alike;
     memcpy(supply_row(o, i), w->supply, o->shapes[n->shape].class_n * sizeof(int32_t));
     n->value_at = 0;
     count(o, i, 1);

@@ -1,12 +1,11 @@
 /* The score of a placement.
  *
  * The value of a node is a function of its residual: what the pods to come would fill, plus price times supply for each
- * scarce good (supply.c, prices.c). What they would fill is estimated in two ways, by rollouts R (rollout.c) and by
- * places P (places.c), and beta says how much the second one weighs (prices.c):
+ * scarce good (supply.c, prices.c). What they would fill is estimated in two ways, by rollouts without and with
+ * GPU-less pods, G and A (rollout.c), and by places P (places.c). f says how far cores are short, and beta how much
+ * places weigh (prices.c):
  *
- *   R(residual) + beta x (P - R)(the devices of the residual, on a machine with cores and memory without end)
- *
- * With beta = 1 the devices are valued by places, and rollouts say only what is lost for want of cores and memory.
+ *   (1 - f - beta) G + f A + beta P
  *
  * The score of a placement is the value after it less the value before it, less a charge for what stays idle on the
  * node where pods also leave ("draining"), more of it where cores are scarce. All are integers; a price is rounded
@@ -19,25 +18,26 @@
 
 #include "core/forecast/internal.h"
 
-/* Score units of an idle milli, for each sixteenth of beta: a fortieth of it where beta is 1. Measured: half of it and
- * twice as much pack alike, and without it pods of several GPUs are refused more often (decision 0051). */
+/* Score units of an idle milli, for each sixteenth of beta: a fortieth of it where beta is 1 and pods of several GPUs
+ * are expected, which are refused more often without it. For shares alone it is worse than nothing (decision 0056). */
 enum { IDLE_UNITS = 2 };
 
 /* The parts of a value that weigh anything at these prices: each costs as many passes as the other. */
 static inline unsigned parts_at(const struct forecast_prices *p)
 {
-    return (p->scarce_cpu < FORECAST_SIXTEENTHS ? VALUE_FILLED : 0) | (p->scarce_cpu > 0 ? VALUE_AMONG : 0);
+    return (p->scarce_cpu + p->places != FORECAST_SIXTEENTHS ? VALUE_FILLED : 0) |
+           (p->scarce_cpu > 0 ? VALUE_AMONG : 0) | (p->places > 0 ? VALUE_ALIKE : 0);
 }
 
-/* In score units: ((16 - f) x filled + f x among + beta x contention) / 16 / lists + prices x supplies. Exact: 1280 is
- * 5 x 16 x 16, so the division leaves no rest. Without what draining takes off. `supply` is in the order of the shape's
- * classes. */
+/* In score units: ((16 - f - beta) x filled + f x among + beta x alike) / 16 / lists + prices x supplies. Exact: 1280
+ * is 5 x 16 x 16, so the division leaves no rest. Without what draining takes off. `supply` is in the order of the
+ * shape's classes. */
 static inline int64_t value(const struct forecast *o, const struct forecast_prices *p, uint16_t shape, int32_t filled,
-                            int32_t among, int32_t contention, const int32_t *supply)
+                            int32_t among, int32_t alike, const int32_t *supply)
 {
     const struct price_list *l = forecast_price_list(o, p, shape);
-    const int32_t f = p->scarce_cpu;
-    int64_t sum = (int64_t)filled * (FORECAST_SIXTEENTHS - f) + (int64_t)among * f + (int64_t)contention * p->places;
+    const int32_t f = p->scarce_cpu, beta = p->places;
+    int64_t sum = (int64_t)filled * (FORECAST_SIXTEENTHS - f - beta) + (int64_t)among * f + (int64_t)alike * beta;
 
     sum = sum * FORECAST_MILLI / (ROLLOUT_LISTS * FORECAST_SIXTEENTHS); /* times 5 */
     for (unsigned i = 0; i < l->n; i++) {
@@ -53,9 +53,9 @@ static inline int64_t value_after(const struct forecast *o, const struct forecas
      * placement: it is a preference for nodes that are nearly full, not a difference. */
     int64_t drain = (int64_t)w->drain * p->churn * p->scarce_cpu * 3 / (FORECAST_SIXTEENTHS * FORECAST_SIXTEENTHS);
 
-    /* As far as beta goes: of equals the node that is nearly full, so that others may become empty. */
-    drain += (int64_t)w->idle_milli * p->places * IDLE_UNITS;
-    return value(o, p, shape, w->filled, w->filled_among, w->contention, w->supply) - drain;
+    /* As far as beta goes: the node that is nearly full, so that others become empty for pods of several GPUs. */
+    drain += (int64_t)w->idle_milli * p->places * p->gangs * IDLE_UNITS / FORECAST_SIXTEENTHS;
+    return value(o, p, shape, w->filled, w->filled_among, w->filled_alike, w->supply) - drain;
 }
 
 /* The value of the node as it is; false: not known without another look at it. */
@@ -63,10 +63,10 @@ static inline bool node_value(const struct forecast *o, const struct forecast_pr
                               int64_t *ret)
 {
     if (n->value_at != p->version && !forecast_prices_hold(o, p, (uint32_t)(n - o->nodes), n->value_at)) {
-        if (!n->counted || (p->scarce_cpu > 0 && n->filled_among < 0)) {
+        if (!n->counted || (p->scarce_cpu > 0 && n->filled_among < 0) || (p->places > 0 && n->filled_alike < 0)) {
             return false;
         }
-        n->value = value(o, p, n->shape, n->filled, n->filled_among, n->contention,
+        n->value = value(o, p, n->shape, n->filled, n->filled_among, n->filled_alike,
                          o->supplies + (size_t)(n - o->nodes) * o->supply_n);
         n->value_at = p->version;
     }
@@ -88,8 +88,9 @@ static int64_t value_before(const struct forecast *o, const struct forecast_pric
     w = forecast_value(o, &residual, parts_at(p));
     if (known != NULL) {
         known->filled_among = w->filled_among;
+        known->filled_alike = w->filled_alike;
     }
-    return value(o, p, shape, w->filled, w->filled_among, w->contention, w->supply);
+    return value(o, p, shape, w->filled, w->filled_among, w->filled_alike, w->supply);
 }
 
 /* What is kept of a node as it is now; NULL: another state is judged. */

@@ -111,6 +111,7 @@ struct scarcity {
 enum value_part {
     VALUE_FILLED = 1 << 0, /* without GPU-less pods */
     VALUE_AMONG = 1 << 1,  /* with them */
+    VALUE_ALIKE = 1 << 2,  /* if all pods that come were alike */
 };
 
 #define VALUE_DEVICES_MAX 8
@@ -127,12 +128,12 @@ struct value {
     uint64_t key[2];
 
     uint32_t samples_gen, classes_gen; /* what the rest is of; 0: of nothing */
-    int32_t filled, filled_among;      /* -1: not looked for yet */
+    int32_t filled, filled_among;      /* by rollouts; -1: not looked for yet */
+    int32_t filled_alike;              /* by places; -1: not looked for yet */
     int32_t idle_milli;                /* compute of devices with memory left: without it nobody can use them */
     int32_t drain;                     /* 16 x idle milli + free cpu milli */
     int64_t cpu_left;                  /* after the scenarios, sum over them; known when `filled` is */
-    int32_t contention; /* what places say more than rollouts do, cores and memory of the machine aside */
-    int32_t supply[];   /* of node_shape.classes, class_n of them */
+    int32_t supply[];                  /* of node_shape.classes, class_n of them */
 };
 _Static_assert(offsetof(struct value, samples_gen) == 128, "two lines of the cache");
 
@@ -151,7 +152,7 @@ struct forecast_node {
     uint16_t shape;   /* FORECAST_SHAPE_NONE: not described */
     bool counted;     /* its supply is in the sums */
     int32_t idle_milli;
-    int32_t filled, filled_among, contention; /* as struct value */
+    int32_t filled, filled_among, filled_alike; /* as struct value */
     int64_t cpu_left;
     uint64_t value_at; /* version of the prices at which `value` was computed */
     int64_t value;     /* of the residual as it is */
@@ -178,6 +179,7 @@ struct forecast {
     bool knows_cpu;          /* of some node */
     double cpu_per_milli;    /* asked by GPU-less pods per milli asked by others */
     int32_t places_in_trial; /* forecast_trial() of the lists as they are */
+    double gang_share;       /* of the expected volume: pods of several devices, priors left out */
     double prior_share;      /* of the expected volume */
 
     struct values *values;       /* remembered */

@@ -6,13 +6,18 @@
  * wanted them, so it takes every hole for filled that some pod of a list fits, and it likes holes that keep large pods
  * out (decision 0051).
  *
- * Cores and memory of the machine are left out: what is lost for want of them is what rollouts are good at.
+ * No more pods than cores and memory of the machine allow.
+ *
+ * A 32nd of what is free on a GPU, times the free part of that GPU, is added: what is free in one piece is worth a
+ * little more than the same in several. So of places that cost alike the tightest GPU is taken (decision 0056).
  *
  * Cost: kinds in the lists x devices of the residual; runs of equal devices are looked at once.
  */
 #include "core/forecast/rollout_internal.h"
 
 #include <string.h>
+
+enum { TIGHTNESS = 32 };
 
 /* ---- which kinds there are ---- */
 
@@ -27,6 +32,8 @@ static int compare_kinds(const struct sample *a, const struct sample *b, unsigne
     int c = compare_i32(a->count, b->count);
 
     c = c != 0 ? c : a->plugin_managed - b->plugin_managed;
+    c = c != 0 ? c : compare_i32(a->cpu_milli, b->cpu_milli);
+    c = c != 0 ? c : compare_i32(a->mem_mib, b->mem_mib);
     for (unsigned t = 0; t < type_n && c == 0; t++) {
         c = compare_i32(a->on[t].milli, b->on[t].milli);
         c = c != 0 ? c : compare_i32(a->on[t].mem_mib, b->on[t].mem_mib);
@@ -96,10 +103,15 @@ static int32_t counts_for(const struct rollout_samples *s, unsigned type, const 
     return c->milli > mem ? c->milli : (int32_t)mem;
 }
 
+static int64_t least(int64_t n, int32_t free, int32_t each)
+{
+    return free == INT32_MAX || each <= 0 || free / each >= n ? n : free / each;
+}
+
 /* What pods of one kind would fill. Several devices of one pod are different ones. */
 static int64_t filled_by(const struct rollout_samples *s, const struct residual *r, const struct sample *d)
 {
-    int64_t devices = 0, milli = 0;
+    int64_t devices = 0, milli = 0, pods;
     int32_t here = 0, each = 0;
 
     for (unsigned i = 0; i < r->device_n; i++) {
@@ -113,7 +125,21 @@ static int64_t filled_by(const struct rollout_samples *s, const struct residual 
         devices += here;
         milli += (int64_t)here * each;
     }
-    return devices > 0 ? milli * (devices / d->count * d->count) / devices : 0;
+    pods = least(least(devices / d->count, r->cpu_milli, d->cpu_milli), r->mem_mib, d->mem_mib);
+    return devices > 0 ? milli * pods * d->count / devices : 0;
+}
+
+/* Sum of the squares of what is free on each GPU, in milli. */
+static int64_t squares(const struct residual *r)
+{
+    int64_t sum = 0;
+
+    for (unsigned i = 0; i < r->device_n; i++) {
+        int64_t free = r->devices[i].mem_mib > 0 ? r->devices[i].milli : 0;
+
+        sum += free * free;
+    }
+    return sum;
 }
 
 int64_t rollout_places(const struct rollout_samples *s, const struct residual *r)
@@ -127,5 +153,7 @@ int64_t rollout_places(const struct rollout_samples *s, const struct residual *r
             sum += filled_by(s, r, d) * s->kinds[k].n;
         }
     }
-    return sum / ROLLOUT_PODS; /* the mean over lists x pods, for each list */
+    /* The mean over lists x pods, for each list, and a TIGHTNESS-th of the squares, in GPUs; rounded once. */
+    return (sum * TIGHTNESS * DEVICE_MILLI + squares(r) * ROLLOUT_LISTS * ROLLOUT_PODS) /
+           (ROLLOUT_PODS * TIGHTNESS * DEVICE_MILLI);
 }

@@ -21,6 +21,7 @@
 
 #define DEMAND_MIN 0.05 /* pods: keeps the deviation from vanishing */
 #define CHURN_SURE 4    /* from a quarter as many leaving as coming the cluster is in use, and no longer filling up */
+#define GANGS_SURE 8    /* from an eighth of the volume on, machines are emptied for pods of several GPUs in full */
 #define CHURN_FACTOR 3  /* in a steady state pods keep coming into what others leave: packing.md 5.1 and 6 */
 
 /* Score units for each milli, of one sixteenth of lambda; sizes weigh a fifth. Both are whole: that is what
@@ -72,7 +73,7 @@ static uint64_t differing(const struct forecast_prices *a, const struct forecast
     uint64_t set = 0;
 
     if (a->basis != b->basis || a->scarce_cpu != b->scarce_cpu || a->churn != b->churn || a->places != b->places ||
-        a->n != b->n) {
+        a->gangs != b->gangs || a->n != b->n) {
         return UINT64_MAX;
     }
     for (uint32_t i = 0; i < a->n; i++) {
@@ -108,6 +109,7 @@ void forecast_prices_follow(struct forecast *o, int churn)
         .basis = o->classes_gen,
         .churn = churn,
         .places = places(o, churn),
+        .gangs = sixteenths(o->gang_share * GANGS_SURE),
         .scarce_cpu = scarce_cpu(o),
         .n = o->class_n,
     };

@@ -162,22 +162,11 @@ static struct value *find_value(const struct forecast *o, const struct residual 
 static bool is_complete(const struct forecast *o, const struct value *w, unsigned parts)
 {
     return w->samples_gen == o->samples_gen && w->classes_gen == o->classes_gen &&
-           ((parts & VALUE_FILLED) == 0 || w->filled >= 0) && ((parts & VALUE_AMONG) == 0 || w->filled_among >= 0);
+           ((parts & VALUE_FILLED) == 0 || w->filled >= 0) && ((parts & VALUE_AMONG) == 0 || w->filled_among >= 0) &&
+           ((parts & VALUE_ALIKE) == 0 || w->filled_alike >= 0);
 }
 
-/* Where cores and memory of the machine are no limit, nothing of a rollout remains beside the places (gain.c). */
-static int32_t contention(const struct forecast *o, const struct rollout_samples *samples, const struct residual *r)
-{
-    struct residual devices = *r;
-    struct residual_key key;
-
-    devices.cpu_milli = devices.mem_mib = INT32_MAX;
-    residual_key(&devices, &key);
-    return (int32_t)(rollout_places(samples, r) - rollout_recall(o->passes, samples, &devices, &key, false).filled);
-}
-
-/* Computes what is asked for and out of date. -1 stands for "not looked for", so a value that nobody weighs costs no
- * passes. */
+/* Computes what is asked for and out of date. What nobody weighs costs no passes. */
 static void complete(const struct forecast *o, struct value *w, const struct residual *r,
                      const struct residual_key *key, unsigned parts)
 {
@@ -185,8 +174,7 @@ static void complete(const struct forecast *o, struct value *w, const struct res
 
     if (w->samples_gen != o->samples_gen) {
         w->samples_gen = o->samples_gen;
-        w->filled = w->filled_among = -1;
-        w->contention = contention(o, samples, r);
+        w->filled = w->filled_among = w->filled_alike = -1;
     }
     if ((parts & VALUE_FILLED) != 0 && w->filled < 0) {
         struct rollout g = rollout_recall(o->passes, samples, r, key, false);
@@ -196,6 +184,9 @@ static void complete(const struct forecast *o, struct value *w, const struct res
     }
     if ((parts & VALUE_AMONG) != 0 && w->filled_among < 0) {
         w->filled_among = (int32_t)rollout_recall(o->passes, samples, r, key, true).filled;
+    }
+    if ((parts & VALUE_ALIKE) != 0 && w->filled_alike < 0) {
+        w->filled_alike = (int32_t)rollout_places(samples, r);
     }
     if (w->classes_gen != o->classes_gen) {
         w->classes_gen = o->classes_gen;

@@ -10,14 +10,12 @@ GPU = 1000
 NEVER = math.inf
 PRIOR_GPUS, PRIOR_PODS, PRIOR_CPU, PRIOR_MEM, PRIOR_VOLUME = 4, 4, 90, 70, 0.03
 HOSTS_MAX = 0.90                  # a class that more of the capacity supplies has no price
-SIZE_MIN, SIZE_VOLUME = 500, 0.02
-HOST_WEIGHT, SIZE_WEIGHT = 1.0, 1 / 5
+SIZE_MIN, SIZE_VOLUME, SIZE_WEIGHT, HOST_WEIGHT = 500, 0.02, 1 / 5, 1.0
 DEMAND_MIN = 0.05
 CHURN_FACTOR, CHURN_SURE, CHURN_EVENTS = 3, 4, 1024
 SCARCE_FROM, SCARCE_OVER = 0.5, 0.5
-IDLE_CHARGE, DRAIN = 1 / 40, 300
-TRIAL_GPUS, TRIAL_ROUNDS, TRIAL_BETTER, TRIAL_SURE = 64, 8, 5, 10
-TRIAL_PODS = 1024  # of a round; fewer GPUs where pods are very small
+IDLE_CHARGE, GANGS_SURE, DRAIN, TIGHTNESS = 1 / 40, 8, 300, 32
+TRIAL_GPUS, TRIAL_PODS, TRIAL_ROUNDS, TRIAL_BETTER, TRIAL_SURE = 64, 1024, 8, 5, 10
 
 
 # What a pod asks for. No GPUs: count 0. Memory alone: milli 0. A share of compute alone: gpu_mib 0.
@@ -27,11 +25,11 @@ Shape = collections.namedtuple("Shape", "cpu mem gpus model gpu_mib")
 # A machine as it is: what is free of it, and of each GPU (milli, MiB) in the order in which they are named.
 Node = collections.namedtuple("Node", "shape cpu mem gpus")
 # Expected pods of one kind, or a prior; hosts: shapes of machines that can run it.
-Kind = collections.namedtuple("Kind", "hosts count milli gpu_mib cpu mem pods")
+Kind = collections.namedtuple("Kind", "hosts count milli gpu_mib cpu mem pods real")
 # A scarcity class. Sizes: count 0, every machine is a host.
 Good = collections.namedtuple("Good", "hosts count milli gpu_mib cpu mem mean_milli share mean_volume")
 # What holds for one decision; goods: (good, weight x price).
-Prices = collections.namedtuple("Prices", "f chi beta goods")
+Prices = collections.namedtuple("Prices", "f chi beta gamma goods")
 
 
 def sixteenths(x):
@@ -115,9 +113,9 @@ def lists_of(world, shape):
 
 # ---- what a machine is worth: rollouts R, places P, and the trial between them ----
 
-def go_down(pods, node, cpu, mem):
+def go_down(pods, node):
     """(milli filled, cores left): each pod that fits is placed on the tightest GPUs."""
-    gpus, filled = list(usable(node)), 0
+    gpus, filled, cpu, mem = list(usable(node)), 0, node.cpu, node.mem
     for pod in pods:
         if pod.cpu > cpu or pod.mem > mem:
             continue
@@ -134,20 +132,21 @@ def go_down(pods, node, cpu, mem):
     return filled, cpu
 
 
-def rollout(world, node, cpu, mem):
+def rollout(world, node):
     """G, and the cores that are left: the means over the lists."""
-    each = [go_down([p for p in pods if p.count > 0], node, cpu, mem) for pods in lists_of(world, node.shape)]
+    each = [go_down([p for p in pods if p.count > 0], node) for pods in lists_of(world, node.shape)]
     return sum(filled for filled, _ in each) / LISTS, sum(left for _, left in each) / LISTS
 
 
 def rollout_among(world, node):
     """A: GPU-less pods come along."""
-    return sum(go_down(pods[:AMONG], node, node.cpu, node.mem)[0] for pods in lists_of(world, node.shape)) / LISTS
+    return sum(go_down(pods[:AMONG], node)[0] for pods in lists_of(world, node.shape)) / LISTS
 
 
 def places(world, node):
-    """P: the mean over the samples of what would be filled if all that come were like this one."""
-    return sum(alike(pod, node) for pods in lists_of(world, node.shape) for pod in pods if pod.count > 0) / (LISTS * PODS)
+    """P: the mean over the samples of what would be filled if all that come were like this one, a little more in large pieces."""
+    filled = sum(alike(pod, node) for pods in lists_of(world, node.shape) for pod in pods if pod.count > 0)
+    return filled / (LISTS * PODS) + sum(milli ** 2 for milli, mib in usable(node) if mib > 0) / GPU / TIGHTNESS
 
 
 def alike(pod, node):
@@ -156,7 +155,8 @@ def alike(pod, node):
         here = min(free_milli // milli if milli else NEVER, free_mib // mib if mib else NEVER)
         fit += min(here, 1) if pod.count > 1 else here
     by_memory = mib * GPU // node.shape.gpu_mib if node.shape.gpu_mib else 0
-    return fit // pod.count * pod.count * max(milli, by_memory)
+    pods = min(fit // pod.count, node.cpu // pod.cpu if pod.cpu else NEVER, node.mem // pod.mem if pod.mem else NEVER)
+    return pods * pod.count * max(milli, by_memory)
 
 
 def trial(world):
@@ -219,11 +219,11 @@ def kinds_of(mix, shapes):
         if pod.count > 0 and hosts:
             taken = [charge(pod, s) for s in hosts]
             mib = 0 if pod.milli == GPU and not pod.gpu_mib else min(m for _, m in taken)
-            real.append(Kind(hosts, pod.count, max(m for m, _ in taken), mib, pod.cpu, pod.mem, n))
+            real.append(Kind(hosts, pod.count, max(m for m, _ in taken), mib, pod.cpu, pod.mem, n, True))
     for s in shapes:
         if s.gpus >= PRIOR_GPUS:
             pod = Pod(s.gpus, GPU, s.cpu * PRIOR_CPU // 100, s.mem * PRIOR_MEM // 100)
-            prior.append(Kind(frozenset(t for t in shapes if runs(pod, t)), s.gpus, GPU, 0, pod.cpu, pod.mem, PRIOR_PODS))
+            prior.append(Kind(frozenset(t for t in shapes if runs(pod, t)), s.gpus, GPU, 0, pod.cpu, pod.mem, PRIOR_PODS, False))
     most, asked = PRIOR_VOLUME * volume(real), volume(prior)
     return real + [k._replace(pods=k.pods * min(1, most / asked)) for k in prior]
 
@@ -279,7 +279,9 @@ class World:
     def __init__(self, mix, shapes):
         """mix: {pod: how many}; shapes: {shape: how many machines}"""
         self.shapes, self.lists = shapes, deal(mix)
-        self.goods = goods_of(self, kinds_of(mix, shapes))
+        kinds = kinds_of(mix, shapes)
+        self.goods = goods_of(self, kinds)
+        self.gangs = volume([k for k in kinds if k.count > 1 and k.real]) / volume(kinds)
         asked = sum(n * p.count * p.milli for p, n in mix.items())
         self.cpu_per_milli = sum(n * p.cpu for p, n in mix.items() if p.count == 0) / asked if asked else 0.0
         self.trial = trial(self)
@@ -302,26 +304,24 @@ def churn(events):
 
 
 def prices_of(world, nodes, chi):
-    idle = sum(idle_of(n) for n in nodes)
-    left = sum(rollout(world, n, n.cpu, n.mem)[1] for n in nodes)
+    idle, left = sum(idle_of(n) for n in nodes), sum(rollout(world, n)[1] for n in nodes)
     asked = world.cpu_per_milli * idle
     f = 0.0 if asked <= 0 else 1.0 if left <= 0 else sixteenths((asked / left - SCARCE_FROM) / SCARCE_OVER)
     beta = max(min(1.0, CHURN_SURE * chi), world.trial)
-    return Prices(f, chi, beta, tuple((g, (HOST_WEIGHT if g.count else SIZE_WEIGHT) * price(g, sum(supply(g, n) for n in nodes), idle, chi))
-                                      for g in world.goods))
+    costs = ((HOST_WEIGHT if g.count else SIZE_WEIGHT) * price(g, sum(supply(g, n) for n in nodes), idle, chi) for g in world.goods)
+    return Prices(f, chi, beta, sixteenths(GANGS_SURE * world.gangs), tuple(zip(world.goods, costs)))
 
 
 # ---- the score ----
 
 def value(world, p, node):
-    filled, endless = rollout(world, node, node.cpu, node.mem)[0], rollout(world, node, NEVER, NEVER)[0]
-    return ((1 - p.f) * filled + p.f * rollout_among(world, node) + p.beta * (places(world, node) - endless)
+    return ((1 - p.f - p.beta) * rollout(world, node)[0] + p.f * rollout_among(world, node) + p.beta * places(world, node)
             + sum(cost * supply(good, node) for good, cost in p.goods if cost > 0))
 
 
 def score(world, p, before, after):
     idle = idle_of(after)
-    drain = p.beta * idle * IDLE_CHARGE + DRAIN * p.chi * p.f * (idle / 8000 + after.cpu / 128000)
+    drain = p.beta * p.gamma * idle * IDLE_CHARGE + DRAIN * p.chi * p.f * (idle / 8000 + after.cpu / 128000)
     return value(world, p, after) - value(world, p, before) - drain
 
 

@@ -30,8 +30,10 @@ static struct sample any_sample(struct rng *r, unsigned type_n)
 
 static struct residual any_residual(struct rng *r, unsigned type_n)
 {
-    struct residual ret = {
-        .kinds = (uint8_t)(1 + rng_below(r, 3)), .device_n = (uint8_t)rng_below(r, 9), .cpu_milli = 1, .mem_mib = 1};
+    struct residual ret = {.kinds = (uint8_t)(1 + rng_below(r, 3)),
+                           .device_n = (uint8_t)rng_below(r, 9),
+                           .cpu_milli = rng_below(r, 4) == 0 ? INT32_MAX : below(r, 30000),
+                           .mem_mib = rng_below(r, 4) == 0 ? INT32_MAX : below(r, 30000)};
 
     for (unsigned i = 0; i < ret.device_n; i++) {
         ret.devices[i] = (struct residual_device){(uint16_t)rng_below(r, type_n), below(r, 1001),
@@ -58,7 +60,7 @@ static int64_t times(struct residual_device v, const struct sample_charge *c)
 
 static int64_t naive(const struct sample *d, const struct residual *r, const int32_t *mem_cap_mib)
 {
-    int64_t devices = 0, sum = 0;
+    int64_t devices = 0, sum = 0, pods;
 
     if (d->count == 0 || (r->kinds & (d->plugin_managed ? RESIDUAL_PLUGIN : RESIDUAL_SHARES)) == 0) {
         return 0;
@@ -74,7 +76,11 @@ static int64_t naive(const struct sample *d, const struct residual *r, const int
         devices += n;
         sum += n * (c->milli > mem ? c->milli : mem);
     }
-    return devices == 0 ? 0 : sum * (devices / d->count * d->count) / devices;
+    for (pods = devices / d->count;
+         pods > 0 && (pods * d->cpu_milli > r->cpu_milli || pods * d->mem_mib > r->mem_mib);) {
+        pods--;
+    }
+    return devices == 0 ? 0 : sum * (pods * d->count) / devices;
 }
 
 static void places__any_residual__are_counted_kind_by_kind(void **state)
@@ -88,8 +94,13 @@ static void places__any_residual__are_counted_kind_by_kind(void **state)
         const int32_t caps[] = {0, 8000, 9000, 9000};
         struct rollout_samples *s = rollout_samples_new(type_n);
         struct residual residual = any_residual(&r, type_n);
-        int64_t want = 0;
+        int64_t want = 0, squares = 0;
 
+        for (unsigned k = 0; k < residual.device_n; k++) {
+            const struct residual_device *v = &residual.devices[k];
+
+            squares += v->mem_mib > 0 ? (int64_t)v->milli * v->milli : 0;
+        }
         for (unsigned t = 0; t < type_n; t++) {
             rollout_samples_memory(s, t, caps[t]);
         }
@@ -102,7 +113,8 @@ static void places__any_residual__are_counted_kind_by_kind(void **state)
             }
         }
         rollout_samples_seal(s);
-        assert_int_equal(rollout_places(s, &residual), want / ROLLOUT_PODS);
+        /* 1,024 pods in 16 lists; and a 32nd of each list, of GPUs of 1,000 milli */
+        assert_int_equal(rollout_places(s, &residual), (want * 500 + squares * 16) / 32000);
         found += want > 0;
         rollout_samples_free(s);
     }
@@ -156,8 +168,8 @@ static void takes(struct scene *s, const char *pod, const char *node, int32_t mi
     assert_int_equal(fixture_reserve(&s->f, pod, node), 0);
 }
 
-/* The node for a share, of a and b, in a cluster where so many leave. */
-static struct str chosen(struct scene *s, int32_t milli, int churn)
+/* The node for a share, of a and b, at these prices (NULL: those of the forecast). */
+static struct str chosen_at(struct scene *s, int32_t milli, const struct forecast_prices *prices)
 {
     struct pack_params p = *fixture_params("rsp");
     struct str names[] = {STR("a"), STR("b")};
@@ -170,14 +182,21 @@ static struct str chosen(struct scene *s, int32_t milli, int churn)
     struct str ret;
 
     arena_init(&a, 1 << 16);
-    follow(s);
-    forecast_prices_follow(s->o, churn);
     p.forecast = s->o;
+    p.prices = prices;
     assert_int_equal(ledger_view(s->f.l, &a, VIEW_POD("me", &d), &v, NULL), 0);
     fixture_pack(&v, &p, NULL, 0, names, 2, results);
     ret = pack_rank(results, 2, 1, &buffer) > 0 ? results[0].name : STR_NULL;
     arena_fini(&a);
     return ret;
+}
+
+/* The same in a cluster where so many leave. */
+static struct str chosen(struct scene *s, int32_t milli, int churn)
+{
+    follow(s);
+    forecast_prices_follow(s->o, churn);
+    return chosen_at(s, milli, NULL);
 }
 
 static int32_t trial_of(const int32_t *sizes, size_t n)
@@ -251,18 +270,67 @@ static void rsp__in_use__leaves_an_empty_gpu_to_those_who_need_it(void **state)
     scene_fini(&s);
 }
 
-static void rsp__in_use_and_all_else_equal__fills_the_fuller_node(void **state)
+/* 300 keeps out one 300 or 400 and one 400 either way: 700 milli of three kinds. */
+static void rsp__in_use_and_places_that_cost_alike__the_tightest_gpu(void **state)
 {
-    const int32_t size = 1000;
+    const int32_t sizes[] = {300, 400, 700};
     struct scene s;
 
-    scene_init(&s, &size, 1);
-    fixture_node(&s.f, "a", 2, 1024);
-    fixture_node(&s.f, "b", 2, 1024);
-    takes(&s, "p", "b", 1000);
-    assert_true(str_eq_cstr(chosen(&s, 1000, IN_USE), "b"));
-    assert_true(str_eq_cstr(chosen(&s, 1000, FILLS_UP), "a"));
+    scene_init(&s, sizes, 3);
+    fixture_node(&s.f, "a", 1, 1024);
+    fixture_node(&s.f, "b", 1, 1024);
+    takes(&s, "p", "a", 400);
+    takes(&s, "q", "b", 600);
+    assert_true(str_eq_cstr(chosen(&s, 300, IN_USE), "b"));
     scene_fini(&s);
+}
+
+/* 40 pods of a GPU each are expected, and so many of two. */
+static void scene_whole(struct scene *s, int twos)
+{
+    const int32_t size = 1000;
+    struct gpu_request w;
+    struct demand two = fixture_whole(&w, 2);
+
+    scene_init(s, &size, 1);
+    for (int k = 0; k < twos; k++) {
+        demand_histogram_arrived(s->expected, &two);
+    }
+    demand_histogram_settle(s->expected);
+    fixture_node(&s->f, "a", 2, 1024);
+    fixture_node(&s->f, "b", 2, 1024);
+    takes(s, "p", "b", 1000);
+}
+
+/* So that another becomes empty for pods of several GPUs. Where none are expected it is no use. */
+static void rsp__in_use_and_pods_of_several_gpus__fills_the_fuller_node(void **state)
+{
+    struct forecast_prices in_use;
+    struct scene s;
+
+    scene_whole(&s, 0);
+    assert_true(str_eq_cstr(chosen(&s, 1000, IN_USE), "a"));
+    in_use = *forecast_prices(s.o);
+    in_use.gangs = 1;
+    assert_true(str_eq_cstr(chosen_at(&s, 1000, &in_use), "b"));
+    in_use.places = 0;
+    assert_true(str_eq_cstr(chosen_at(&s, 1000, &in_use), "a"));
+    scene_fini(&s);
+}
+
+/* 8 times their part of the volume, which is 2 n of 40 + 2 n, in sixteenths. */
+static void rsp__pods_of_several_gpus__weigh_from_none_to_an_eighth(void **state)
+{
+    const int32_t want[] = {0, 6, 12, 16, 16};
+
+    for (int n = 0; n < 5; n++) {
+        struct scene s;
+
+        scene_whole(&s, n);
+        follow(&s);
+        assert_int_equal(forecast_prices(s.o)->gangs, want[n]);
+        scene_fini(&s);
+    }
 }
 
 static void rsp__few_leave__places_weigh_as_much_as_leave(void **state)
@@ -289,7 +357,9 @@ int main(void)
         cmocka_unit_test(trial__no_pods_or_no_gpus__rollouts),
         cmocka_unit_test(trial__very_small_pods__no_more_of_them),
         cmocka_unit_test(rsp__in_use__leaves_an_empty_gpu_to_those_who_need_it),
-        cmocka_unit_test(rsp__in_use_and_all_else_equal__fills_the_fuller_node),
+        cmocka_unit_test(rsp__in_use_and_places_that_cost_alike__the_tightest_gpu),
+        cmocka_unit_test(rsp__in_use_and_pods_of_several_gpus__fills_the_fuller_node),
+        cmocka_unit_test(rsp__pods_of_several_gpus__weigh_from_none_to_an_eighth),
         cmocka_unit_test(rsp__few_leave__places_weigh_as_much_as_leave),
     };
 
