@@ -1,7 +1,9 @@
 """fgpu sim: what it says equals a slow oracle, and what it reads is checked."""
 import csv
 import json
+import math
 import pathlib
+import statistics
 import subprocess
 from xml.etree import ElementTree
 
@@ -211,6 +213,27 @@ def test_table__several_orders__means_and_worst(tmp_path):
     assert [line.split()[0] for line in lines[1:3]] == ["best-fit", "fgd"]
     r = sim(*SMALL[:4], "--strategy", "best-fit", "--seed", "1,2")
     assert [line.split()[0] for line in r.stdout.splitlines()[1:3]] == ["best-fit", "worst"]
+
+
+def test_table__several_strategies_and_seeds__says_which_differences_may_be_chance():
+    args = [*SMALL[:4], "--strategy", "fgd,tight-fit,spread", "--mode", "steady", "--seed", "1,2,3,4,5"]
+    runs = {s: [r["refused_pct"] for r in cell["runs"]] for s, cell in result(*args).items()}
+    least = min(runs, key=lambda s: statistics.mean(runs[s]))
+    wanted = {}
+    for s in runs.keys() - {least}:
+        more = [a - b for a, b in zip(runs[s], runs[least])]
+        mean, margin = statistics.mean(more), 2.776 * statistics.stdev(more) / math.sqrt(5)
+        wanted[s] = f"{mean:+.2f} ± {margin:.2f}" + ("" if mean > margin else " may be chance")
+    text = sim(*args).stdout.split("\n\n")[-1].splitlines()
+    assert text[0].startswith(f"{least} refuses least.") and len({"may be chance" in w for w in wanted.values()}) == 2
+    assert {name: " ".join(rest) for name, *rest in map(str.split, text[1:])} == wanted
+
+
+def test_table__one_run__cannot_tell_chance():
+    assert "several seeds, as --seed 1,2," in sim(*SMALL[:4], "--strategy", "fgd,spread").stdout
+    assert "one run" not in sim(*SMALL[:4], "--strategy", "fgd").stdout
+    nobody = sim(*SMALL[:4], "--strategy", "fgd,tight-fit", "--mode", "steady", "--load", "0.01", "--seed", "1,2").stdout
+    assert nobody.endswith("  tight-fit          +0.00 ± 0.00  the same\n")
 
 
 def test_state__two_gpus_of_eight_taken__goes_on_from_there(own, tmp_path):
