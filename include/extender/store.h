@@ -23,6 +23,7 @@
 #include "core/ledger/view.h"
 #include "core/ledger/snapshot_iterator.h"
 #include "core/report/demand_histogram.h"
+#include "extender/decisions.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -82,10 +83,19 @@ struct store_pack_answer {
     struct pack_result *results;
     size_t n;
     uint64_t generation;
+    struct forecast_prices prices; /* that scores were made at */
 };
 WARN_UNUSED int store_pack(struct store *s, struct arena *a, const struct view_pod *pod, const struct pack_plans *plans,
                            const struct pack_tentative *tentatives, size_t tentative_n, const struct str *names,
                            size_t name_n, struct store_pack_answer *ret, struct err *reterr);
+
+/* The last decisions. */
+struct decisions *store_decisions(struct store *s);
+/* Why the first of the ranked results comes before the second, for decisions_consider(); the caller's. `fit_n` of them
+ * fit, at least one. `answer` is of this pod and these plans; `a` as there. */
+struct decision_note *store_explain(struct store *s, struct arena *a, const struct view_pod *pod, struct str pod_name,
+                                    const struct pack_plans *plans, const struct store_pack_answer *answer,
+                                    size_t fit_n);
 
 enum store_reserve_result {
     STORE_RESERVED,      /* devices chosen and charged; *ret_assignment is what to write */
@@ -117,7 +127,7 @@ bool store_preempt(struct store *s, struct arena *a, const struct preempt_reques
 
 /* Searches devices for a pending pod on one node, by the plan that holds for both, and reserves them, in one section
  * (after as many as it takes to bring the forecast up to date). `namespace_` and `name` must be those of the UID, else
- * STORE_UNKNOWN_POD. Text of the result is in `a`. */
+ * STORE_UNKNOWN_POD. Text of the result is in `a`. What was considered for the pod becomes a decision that is kept. */
 enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct str uid, struct str namespace_,
                                         struct str name, struct str node_name, struct str decision_id,
                                         const struct pack_plans *plans, struct store_reservation *ret,

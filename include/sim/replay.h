@@ -20,6 +20,7 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define REPLAY_PCT_MAX 200 /* the curve ends here */
 
@@ -58,6 +59,7 @@ struct replay_job {
     double load;                  /* steady: offered GPU demand as a share of capacity, above 0 */
     int64_t warm_up_ms;           /* timed: what comes before is not measured */
     struct testbed_place *places; /* timed: NULL, or where each arrival went, room for all */
+    FILE *scores;                 /* NULL, or where the scores of all decisions go (sim/scores.h) */
     atomic_int *progress_pct;     /* of this job; NULL: nobody looks */
 };
 

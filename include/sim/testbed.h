@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum testbed_mix {
     TESTBED_MIX_GIVEN,   /* the pods of the trace, each once, are what is expected */
@@ -28,6 +29,10 @@ struct testbed;
 struct testbed *testbed_new(const struct trace *t, const uint32_t *node_rank, const struct strategy *s,
                             enum testbed_mix mix);
 void testbed_free(struct testbed *b); /* NULL is fine */
+
+/* From now on the scores of every decision go there (sim/scores.h); NULL: no more. Borrowed. Not on a saved cluster,
+ * whose nodes have no rows. */
+void testbed_write_scores(struct testbed *b, FILE *f);
 
 /* Where a pod went: the row of its node, and its devices there, a bit each in the order of trace_devices(). */
 struct testbed_place {

@@ -6,6 +6,7 @@
 #include "base/bug.h"
 #include "sim/placements.h"
 #include "sim/report.h"
+#include "sim/scores.h"
 #include "sim/state_file.h"
 
 #include <stdio.h>
@@ -139,7 +140,8 @@ static int conclude(const struct sim_options *o, const struct arrivals *all, siz
     return EXIT_OK;
 }
 
-static int run_replays(const struct sim_options *o, const struct trace *t, const struct arrivals *all, size_t n)
+static int run_replays(const struct sim_options *o, const struct trace *t, const struct arrivals *all, size_t n,
+                       FILE *scores)
 {
     size_t job_n = o->strategy_n * n;
     struct replay_job *todo = xcalloc(job_n, sizeof(*todo));
@@ -156,6 +158,7 @@ static int run_replays(const struct sim_options *o, const struct trace *t, const
                                       .mix = o->mix,
                                       .load = o->load,
                                       .warm_up_ms = o->warm_up_ms,
+                                      .scores = scores,
                                       .fragmentation = o->curves};
     }
     places = add_places(o, todo, job_n);
@@ -166,6 +169,25 @@ static int run_replays(const struct sim_options *o, const struct trace *t, const
     free(places);
     free(todo);
     free(results);
+    return code;
+}
+
+/* The file of the scores is written while the one replay runs: it would not fit in memory. */
+static int run_scored(const struct sim_options *o, const struct trace *t, const struct arrivals *all, size_t n)
+{
+    struct err err;
+    FILE *scores;
+    int code;
+
+    if (scores_open(o->scores, &scores, &err) != 0) {
+        terminal_complain("sim", err.msg);
+        return EXIT_RUNTIME;
+    }
+    code = run_replays(o, t, all, n, scores);
+    if (scores_close(scores, o->scores, &err) != 0) {
+        terminal_complain("sim", err.msg);
+        return EXIT_RUNTIME;
+    }
     return code;
 }
 
@@ -182,7 +204,7 @@ static int replay_all(const struct sim_options *o, const struct state_file *save
         terminal_complain("sim", err.msg);
         code = EXIT_RUNTIME;
     } else {
-        code = run_replays(o, &t, all, n);
+        code = o->scores != NULL ? run_scored(o, &t, all, n) : run_replays(o, &t, all, n, NULL);
     }
     trace_fini(&t);
     free(all);

@@ -27,6 +27,7 @@ static const struct option long_options[] = {
     TEXT("pods", pods),
     TEXT("state", state),
     TEXT("placements", placements),
+    TEXT("scores", scores),
     {"arrivals", required_argument, NULL, OPT_ARRIVALS},
     {"strategy", required_argument, NULL, OPT_STRATEGY},
     {"mode", required_argument, NULL, OPT_MODE},
@@ -58,6 +59,8 @@ static void print_help(void)
            "                       files of --arrivals say: arrive_ms, depart_ms, pod_row\n"
            "  --warm-up MS         timed: what comes before is not measured, default 0\n"
            "  --placements FILE    timed: also writes where each pod went\n"
+           "  --scores FILE        of one strategy and one order: also writes the score of every node for every pod\n"
+           "                       (include/sim/scores.h names the columns)\n"
            "  --load X             steady: the part of all GPUs that pods ask for, default 0.93\n"
            "  --seed N[,N...]      seeds of random choices, default 1; one replay for each seed\n"
            "  --mix given|learned  what look-ahead strategies expect: the pods of the file "
@@ -221,6 +224,12 @@ static int check_complete(const struct sim_options *o)
     if (o->mode == REPLAY_TIMED && o->arrivals_n == 0) {
         return cmd_usage_error("sim", "--mode timed needs --arrivals FILE, which says when pods come and go");
     }
+    if (o->scores != NULL && o->state != NULL) {
+        return cmd_usage_error("sim", "--scores names nodes by their row; give --nodes FILE instead of --state");
+    }
+    if (o->scores != NULL && o->strategy_n * (o->arrivals_n > 0 ? o->arrivals_n : o->seed_n) > 1) {
+        return cmd_usage_error("sim", "--scores is of one replay; give one strategy and one order or seed");
+    }
     if (o->mode != REPLAY_TIMED && (o->warm_up_ms > 0 || o->placements != NULL)) {
         return cmd_usage_error("sim", "%s needs --mode timed", o->placements != NULL ? "--placements" : "--warm-up");
     }
@@ -234,11 +243,8 @@ int sim_options_read(int argc, char **argv, struct sim_options *o)
 
     *o = (struct sim_options){.load = 0.93};
     code = options_read(&line, argc, argv, o);
-    if (code == EXIT_OK) {
-        code = check_complete(o);
-    }
     if (o->seed_n == 0) {
         o->seeds[o->seed_n++] = 1;
     }
-    return code;
+    return code == EXIT_OK ? check_complete(o) : code;
 }

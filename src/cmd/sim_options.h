@@ -23,6 +23,7 @@ struct sim_options {
     double load;
     int64_t warm_up_ms;
     const char *placements; /* file that says where each pod went; NULL: nobody asks */
+    const char *scores;     /* file of all scores of the one replay; NULL: nobody asks */
     unsigned job_n;         /* replays at once; 0: one for each core */
     bool json;
     bool curves; /* in the JSON */

@@ -1,5 +1,5 @@
 /* fgpu state: nodes, their GPUs and who holds what of them, as a table of /state; and how many more pods of each size
- * would fit. */
+ * would fit. With --decisions: why pods landed where they are. */
 #include "base/json_members.h"
 #include "cmd/commands.h"
 #include "cmd/inquiry.h"
@@ -11,18 +11,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+struct state_options {
+    struct inquiry inquiry;
+    bool decisions;
+};
+
 static const struct option long_options[] = {
     INQUIRY_OPTIONS,
+    {"decisions", no_argument, NULL, 'd'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
 
 static void print_help(void)
 {
-    printf("Usage: fgpu state [options]\n\n"
-           "Shows nodes, their GPUs, the pods that hold them, and how many more pods of each size fit.\n\n" INQUIRY_HELP
-           "                    json: the whole document of /state\n\n"
-           "Exit codes: 0 ok, 1 no answer, 2 usage.\n");
+    printf(
+        "Usage: fgpu state [options]\n\n"
+        "Shows nodes, their GPUs, the pods that hold them, and how many more pods of each size fit.\n\n" INQUIRY_HELP
+        "                    json: the whole document of /state\n"
+        "  --decisions       shows the last decisions instead, the newest first: which node each pod got, and why\n\n"
+        "Exit codes: 0 ok, 1 no answer, 2 usage.\n");
 }
 
 /* Parts of the document are kept as text and read when it is their turn, so that the order of keys does not
@@ -234,6 +242,40 @@ static void read_summary(struct listing *s, struct json_reader *r, struct str *r
                                  {"fragmentation", .object = JSON_MEMBERS({"moreFit", .raw = ret_more})}));
 }
 
+/* ---- decisions ---- */
+
+static int show_decisions(struct listing *s, struct str document, struct err *reterr)
+{
+    struct json_reader *r = open_text(s, LEVEL_DOCUMENT, document);
+    struct str decisions = STR_NULL;
+    int code;
+
+    json_members(r, JSON_MEMBERS({"decisions", .raw = &decisions}));
+    code = json_read_end(r, reterr);
+    if (code != 0) {
+        return code;
+    }
+    printf("%-24s  %-30s  %-20s  %s\n", "TIME", "POD", "NODE", "WHY");
+    r = open_list(s, LEVEL_POD, decisions);
+    json_array_begin(r);
+    while (json_array_next(r)) {
+        struct str at = STR_NULL, namespace_ = STR_NULL, pod = STR_NULL, node = STR_NULL, text = STR_NULL;
+        int width;
+
+        json_members(r, JSON_MEMBERS({"at", .shown = &at}, {"namespace", .shown = &namespace_}, {"pod", .shown = &pod},
+                                     {"node", .shown = &node}, {"text", .shown = &text}));
+        if (json_failed(r)) {
+            break;
+        }
+        width = 29 - (int)(namespace_.n < 29 ? namespace_.n : 29);
+        printf("%-24.*s  %.*s/%-*.*s  %-20.*s  %.*s\n", STR_ARG(at), STR_ARG(namespace_), width, STR_ARG(pod),
+               STR_ARG(node), STR_ARG(text));
+    }
+    close_text(s, LEVEL_POD);
+    *reterr = s->why;
+    return s->code;
+}
+
 /* ---- the command ---- */
 
 static int show(struct listing *s, struct str document, struct err *reterr)
@@ -287,8 +329,9 @@ static int show(struct listing *s, struct str document, struct err *reterr)
     return s->code;
 }
 
-static int run_state(const struct inquiry *q)
+static int run_state(const struct state_options *o)
 {
+    const struct inquiry *q = &o->inquiry;
     static struct json_reader readers[LEVEL__N]; /* too large for a stack */
     struct listing s = {.readers = readers};
     struct strbuf document;
@@ -301,7 +344,7 @@ static int run_state(const struct inquiry *q)
     if (rc == 0 && q->json) {
         terminal_print_json(strbuf_view(&document));
     } else if (rc == 0) {
-        rc = show(&s, strbuf_view(&document), &err);
+        rc = o->decisions ? show_decisions(&s, strbuf_view(&document), &err) : show(&s, strbuf_view(&document), &err);
     }
     if (rc != 0) {
         terminal_complain("state", err.msg);
@@ -311,11 +354,19 @@ static int run_state(const struct inquiry *q)
     return rc == 0 ? EXIT_OK : EXIT_RUNTIME;
 }
 
+static int take(void *ret, int option, const char *value)
+{
+    struct state_options *o = ret;
+
+    o->decisions |= option == 'd';
+    return option == 'd' ? EXIT_OK : inquiry_take(&o->inquiry, option, value);
+}
+
 int cmd_state(int argc, char **argv)
 {
-    static const struct command_line line = {"state", long_options, ":o:h", print_help, inquiry_take};
-    struct inquiry q;
+    static const struct command_line line = {"state", long_options, ":o:h", print_help, take};
+    struct state_options o = {.decisions = false};
     int code;
 
-    return inquiry_read(&line, argc, argv, &q, &code) ? run_state(&q) : code;
+    return inquiry_read(&line, argc, argv, &o.inquiry, &code) ? run_state(&o) : code;
 }

@@ -162,19 +162,36 @@ static bool without_repeats(struct arena *a, const struct str *names, size_t nam
     return true;
 }
 
-/* The best in front, in order: `limit` of them (0: all), or as many as fit. */
-static int rank(struct arena *a, const struct store_pack_answer *answer, size_t limit, size_t *ret_n,
+/* The best in front, in order: `limit` of them (0: all), or as many as fit; *ret_fit_n is how many fit. The second one
+ * is in order, too, because store_explain() wants it. */
+static int rank(struct arena *a, const struct store_pack_answer *answer, size_t limit, size_t *ret_n, size_t *ret_fit_n,
                 struct err *reterr)
 {
-    size_t max = limit > 0 && limit < answer->n ? limit : answer->n, fit;
-    struct pack_key *buffer = ARENA_ARRAY(a, max, struct pack_key);
+    size_t max = limit > 0 && limit < answer->n ? limit : answer->n;
+    size_t ordered = limit == 1 ? 2 : limit;
+    struct pack_key *buffer = ARENA_ARRAY(a, max < ordered ? ordered : max, struct pack_key);
 
     if (buffer == NULL) {
         return too_large(reterr);
     }
-    fit = pack_rank(answer->results, answer->n, limit, buffer);
-    *ret_n = fit < max ? fit : max;
+    *ret_fit_n = pack_rank(answer->results, answer->n, ordered, buffer);
+    *ret_n = *ret_fit_n < max ? *ret_fit_n : max;
     return 0;
+}
+
+/* What filter knows of the decision. Where it answers several nodes, prioritize has the last word. */
+static void consider(const struct placement_context *c, struct arena *a, const struct pod *pod,
+                     const struct view_pod *asking, const struct store_pack_answer *answer, size_t answered_n,
+                     size_t fit_n)
+{
+    const struct decision_note d = {.uid = pod->uid, .namespace_ = pod->namespace_, .name = pod->name};
+    struct decision_note *fresh = answered_n == 1
+                                      ? store_explain(c->store, a, asking, pod->name, &c->plans, answer, fit_n)
+                                      : decision_new(&d, NULL, 0);
+
+    fresh->asked_n = (uint32_t)answer->n;
+    fresh->fit_n = (uint32_t)fit_n;
+    decisions_consider(store_decisions(c->store), fresh);
 }
 
 int placement_filter(const struct placement_context *c, struct arena *a, const struct pod *pod, const struct str *names,
@@ -182,6 +199,7 @@ int placement_filter(const struct placement_context *c, struct arena *a, const s
 {
     struct view_pod asking;
     struct store_pack_answer answer;
+    size_t fit_n = 0;
     int rc = decide(c, a, pod, names, name_n, &asking, &answer, reterr);
 
     if (rc != 0) {
@@ -197,11 +215,14 @@ int placement_filter(const struct placement_context *c, struct arena *a, const s
     }
     ret->results = answer.results;
     ret->result_n = answer.n;
-    rc = rank(a, &answer, (size_t)c->policy->candidates, &ret->fit_n, reterr);
+    rc = rank(a, &answer, (size_t)c->policy->candidates, &ret->fit_n, &fit_n, reterr);
     if (rc != 0) {
         return rc;
     }
     ret->outcome = ret->fit_n > 0 ? FILTER_SOME_FIT : FILTER_NONE_FITS;
+    if (fit_n > 0) {
+        consider(c, a, pod, &asking, &answer, ret->fit_n, fit_n);
+    }
     if (ret->fit_n == 1) {
         /* kube-scheduler skips prioritize when one node is left (contract.md 2.3). */
         make_tentative(c, pod, answer.results[0].name, asking.demand);
@@ -228,7 +249,7 @@ int placement_prioritize(const struct placement_context *c, struct arena *a, con
     struct view_pod asking;
     struct store_pack_answer answer;
     int32_t *points;
-    size_t fit_n;
+    size_t ranked_n = 0, fit_n = 0;
     int rc = decide(c, a, pod, names, name_n, &asking, &answer, reterr);
 
     if (rc == 0 && answer.results == NULL) {
@@ -241,13 +262,15 @@ int placement_prioritize(const struct placement_context *c, struct arena *a, con
     if (points == NULL) {
         return too_large(reterr);
     }
-    rc = rank(a, &answer, 0, &fit_n, reterr);
+    rc = rank(a, &answer, 0, &ranked_n, &fit_n, reterr);
     if (rc != 0) {
         return rc;
     }
     pack_points(answer.results, answer.n, points);
-    if (answer.n > 0 && answer.results[0].verdict == VERDICT_FITS) {
+    if (fit_n > 0) {
         make_tentative(c, pod, answer.results[0].name, asking.demand);
+        decisions_consider(store_decisions(c->store),
+                           store_explain(c->store, a, &asking, pod->name, &c->plans, &answer, fit_n));
     }
     *ret = (struct prioritize_result){answer.results, points, answer.n};
     return 0;

@@ -24,6 +24,7 @@ struct store *store_new(const struct ledger_limits *limits, const struct clock *
     s->ledger = ledger_new(limits);
     s->scores = score_cache_new();
     s->forecast = forecast_new();
+    s->decisions = decisions_new();
     return s;
 }
 
@@ -38,6 +39,7 @@ void store_free(struct store *s)
     ledger_free(s->ledger);
     score_cache_free(s->scores);
     forecast_free(s->forecast);
+    decisions_free(s->decisions);
     mutex_destroy(&s->capacity_lock);
     mutex_destroy(&s->overcommit_lock);
     mutex_destroy(&s->incident_lock);

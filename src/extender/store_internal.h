@@ -20,8 +20,9 @@ struct store {
     struct mutex lock;
     const struct clock *clock;
     struct ledger *ledger;
-    struct score_cache *scores; /* under the lock, as the ledger */
-    struct forecast *forecast;  /* likewise */
+    struct score_cache *scores;  /* under the lock, as the ledger */
+    struct forecast *forecast;   /* likewise */
+    struct decisions *decisions; /* has a lock of its own */
     struct tentative tentatives[STORE_TENTATIVES_MAX];
     uint32_t tentative_next; /* the oldest, overwritten next */
     int64_t not_before_ns;

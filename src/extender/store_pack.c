@@ -149,6 +149,7 @@ static void finish(struct store_decision *d, struct store_pack_answer *ret)
     } else if (strategy->normalise != NULL) {
         strategy->normalise(ret->results, ret->n);
     }
+    ret->prices = d->prices;
     for (size_t i = 0; i < d->plan->n; i++) {
         unknown_n += d->queries[i].unknown_n;
     }

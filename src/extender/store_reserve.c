@@ -112,6 +112,9 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
         }
         store_unlock_and_tell(s, capacity_before); /* a nomination may have ended */
     } while (!looked_ahead);
+    if (r == STORE_RESERVED) {
+        decisions_choose(s->decisions, uid, node_name, decision_id, op.at_ms);
+    }
     return r;
 }
 

@@ -178,6 +178,8 @@ struct state_document *state_document_new(struct state_context *c, struct str no
     d->iterator = store_iterator_open(c->store, &filter, STATE_KEPT_BYTES_MAX, &d->list_arena, &d->head);
     d->head.incidents = state_incidents_of(d->head.incidents, node, namespace_);
     d->incident = d->head.incidents;
+    d->decisions = xcalloc(DECISIONS_KEPT, sizeof(struct decision_note *));
+    d->decision_n = decisions_kept(store_decisions(c->store), node, namespace_, d->decisions);
     return d;
 }
 
@@ -192,6 +194,10 @@ void state_document_free(struct state_document *d)
         free(d->pending.items);
         free(d->node_conflicts.items);
         incidents_free(d->head.incidents);
+        for (size_t i = 0; i < d->decision_n; i++) {
+            decision_put(d->decisions[i]);
+        }
+        free(d->decisions);
         free(d);
     }
 }
@@ -303,6 +309,17 @@ static void next_pending(struct state_document *d)
     }
     if (d->at == d->pending.n) {
         json_write_array_end(&d->w);
+        begin_list(d, STATE_DECISIONS, "decisions");
+    }
+}
+
+static void next_decisions(struct state_document *d)
+{
+    for (size_t end = batch_end(d, d->decision_n); d->at < end; d->at++) {
+        state_write_reason(&d->w, d->decisions[d->at]);
+    }
+    if (d->at == d->decision_n) {
+        json_write_array_end(&d->w);
         state_write_configuration(&d->w, d);
         json_write_object_end(&d->w);
         d->phase = STATE_END;
@@ -330,6 +347,9 @@ enum state_step state_document_next(struct state_document *d, struct strbuf *out
         return STATE_MORE;
     case STATE_PENDING:
         next_pending(d);
+        return STATE_MORE;
+    case STATE_DECISIONS:
+        next_decisions(d);
         return STATE_MORE;
     case STATE_END:
         return STATE_COMPLETE;

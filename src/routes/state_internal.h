@@ -39,6 +39,7 @@ enum state_phase {
     STATE_NODE_CONFLICTS,
     STATE_INCIDENTS,
     STATE_PENDING,
+    STATE_DECISIONS,
     STATE_END,
 };
 
@@ -58,7 +59,9 @@ struct state_document {
     bool ready, leader;
     struct pod_list conflicts, pending;
     struct node_conflict_list node_conflicts;
-    const struct incident *incident; /* of head.incidents: the next */
+    const struct incident *incident;  /* of head.incidents: the next */
+    struct decision_note **decisions; /* references, the newest first */
+    size_t decision_n;
     /* where the text is */
     struct json_writer w;
     enum state_phase phase;
@@ -85,6 +88,8 @@ void state_write_incident(struct json_writer *w, const struct incident *in);
 struct incident *state_incidents_of(struct incident *list, struct str node, struct str namespace_);
 /* One element of pending[]. */
 void state_write_pending(struct json_writer *w, const struct snapshot_pod *p);
+/* One element of decisions[] (state_decisions.c). */
+void state_write_reason(struct json_writer *w, const struct decision_note *d);
 
 /* "fragmentation" of the summary (state_capacity.c); nothing for NULL. */
 void state_write_capacity(struct json_writer *w, struct capacity_reporter *v);

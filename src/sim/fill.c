@@ -74,6 +74,7 @@ void replay_fill(const struct replay_job *job, struct replay_result *ret)
     for (int i = 0; i <= REPLAY_PCT_MAX; i++) {
         ret->fragmentation[i] = REPLAY_NEVER;
     }
+    testbed_write_scores(b, job->scores);
     began_ns = replay_cpu_ns();
     for (size_t i = 0; i < a->pod_n; i++) {
         const struct trace_pod *p = &job->trace->pods[a->pods[i]];

@@ -258,6 +258,83 @@ static void row(struct strbuf *out, const struct report *r, const struct report_
     strbuf_add_char(out, '\n');
 }
 
+/* ---- which differences may be chance ---- */
+
+/* Student's t, two-sided 95 %, for 1, 2 ... degrees of freedom; beyond, the last: a little too careful. */
+static const double student_t[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228};
+
+enum { STUDENT_N = sizeof(student_t) / sizeof(student_t[0]) };
+
+struct difference {
+    double mean, margin; /* between mean - margin and mean + margin, as far as chance can be told from few runs */
+};
+
+/* Both saw the same pods in each run, so the difference is taken run by run. */
+static struct difference refused_more(const struct report_strategy *s, const struct report_strategy *least)
+{
+    struct difference ret = {0, 0};
+    double n = (double)s->run_n, squares = 0;
+
+    for (size_t i = 0; i < s->run_n; i++) {
+        ret.mean += (s->runs[i].refused_pct - least->runs[i].refused_pct) / n;
+    }
+    for (size_t i = 0; i < s->run_n; i++) {
+        double d = s->runs[i].refused_pct - least->runs[i].refused_pct - ret.mean;
+
+        squares += d * d;
+    }
+    if (s->run_n > 1) {
+        size_t freedom = s->run_n - 1;
+
+        ret.margin = student_t[freedom > STUDENT_N ? STUDENT_N - 1 : freedom - 1] * sqrt(squares / (n - 1) / n);
+    }
+    return ret;
+}
+
+static const struct report_strategy *refuses_least(const struct report *r)
+{
+    const struct report_strategy *ret = &r->strategies[0];
+
+    for (size_t i = 1; i < r->strategy_n; i++) {
+        if (mean_at(offsetof(struct replay_result, refused_pct), &r->strategies[i]) <
+            mean_at(offsetof(struct replay_result, refused_pct), ret)) {
+            ret = &r->strategies[i];
+        }
+    }
+    return ret;
+}
+
+static const char *judged(const struct difference *d)
+{
+    if (d->mean == 0 && d->margin == 0) {
+        return "  the same";
+    }
+    return d->mean > d->margin ? "" : "  may be chance";
+}
+
+static void compare(const struct report *r, struct strbuf *out)
+{
+    const struct report_strategy *least = refuses_least(r);
+
+    if (least->run_n == 1) {
+        strbuf_add_cstr(
+            out, "\nThis was one run. Other pods can turn the order round: several seeds, as --seed 1,2,3,4,5,6,7,8,\n"
+                 "or several files of --arrivals show which differences may be chance.\n");
+        return;
+    }
+    strbuf_addf(out,
+                "\n%s refuses least. How many points more the others refuse, run by run, and ± how many chance "
+                "explains (95 %%):\n",
+                least->name);
+    for (size_t i = 0; i < r->strategy_n; i++) {
+        if (&r->strategies[i] != least) {
+            struct difference d = refused_more(&r->strategies[i], least);
+
+            strbuf_addf(out, "  %-14s  %+8.2f ± %.2f%s\n", r->strategies[i].name, d.mean, d.margin, judged(&d));
+        }
+    }
+}
+
 void report_table(const struct report *r, struct strbuf *out)
 {
     strbuf_addf(out, "%-16s", "strategy");
@@ -281,4 +358,7 @@ void report_table(const struct report *r, struct strbuf *out)
                                                 : "\nallocated: GPU capacity (%), mean over time; "
                                                   "refused: % of the GPU demand; then refused pods "
                                                   "by class.\n");
+    if (r->strategy_n > 1) {
+        compare(r, out);
+    }
 }

@@ -147,6 +147,7 @@ void replay_steady(const struct replay_job *job, struct replay_result *ret)
 
     *ret = (struct replay_result){
         .a100 = REPLAY_NEVER, .a130 = REPLAY_NEVER, .first_refusal_pct = REPLAY_NEVER, .refused_1pp_pct = REPLAY_NEVER};
+    testbed_write_scores(s.testbed, job->scores);
     rng_init(&s.rng, job->arrivals->seed);
     next = exponential(&s.rng) / s.rate;
     while (next < END) {

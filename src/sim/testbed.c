@@ -9,6 +9,7 @@
 #include "core/placement/score_cache.h"
 #include "core/request/demand_histogram.h"
 #include "model/device.h"
+#include "sim/scores.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +37,8 @@ struct testbed {
     struct name *node_names; /* [rank] */
     struct str *asked;       /* names of the nodes with room, of one decision */
     struct pack_result *results;
+    FILE *scores_file; /* NULL: nobody asks */
+    uint64_t decision_n;
 };
 
 static struct str name_of(struct name *ret, char kind, uint32_t number)
@@ -154,7 +157,31 @@ void testbed_free(struct testbed *b)
     free(b);
 }
 
+void testbed_write_scores(struct testbed *b, FILE *f)
+{
+    b->scores_file = f;
+}
+
 /* ---- decisions ---- */
+
+/* Names of nodes end with their rank. */
+static uint32_t row_of(const struct testbed *b, struct str node)
+{
+    uint64_t rank;
+
+    BUG_ON(!str_to_u64(str_drop(node, 1), b->trace->node_n - 1, &rank));
+    return b->at[rank];
+}
+
+/* Of the `n` results. */
+static void write_scores(const struct testbed *b, uint32_t row, size_t n)
+{
+    const struct scores_decision of = {b->decision_n, row, forecast_prices(b->forecast)};
+
+    for (size_t i = 0; i < n; i++) {
+        scores_write(b->scores_file, &of, row_of(b, b->results[i].name), &b->results[i]);
+    }
+}
 
 /* Nothing is known of a dimension with capacity 0. */
 static bool has(int32_t cap, int32_t free, int32_t wanted)
@@ -178,10 +205,10 @@ static size_t nodes_with_buffer(struct testbed *b, const struct ledger_view *v)
     return n;
 }
 
-/* The node for this demand and its devices; false when it fits nowhere. */
-static bool decide(struct testbed *b, struct str uid, const struct demand *d, struct str *ret_node,
-                   struct placement *ret)
+/* The node for the pod of this row and its devices; false when it fits nowhere. */
+static bool decide(struct testbed *b, struct str uid, uint32_t row, struct str *ret_node, struct placement *ret)
 {
+    const struct demand *d = b->trace->pods[row].demand;
     const struct pack_params params = {.node_strategy = b->strategy,
                                        .device_strategy = b->strategy,
                                        .forecast = b->forecast,
@@ -209,6 +236,10 @@ static bool decide(struct testbed *b, struct str uid, const struct demand *d, st
     if (b->strategy->normalise != NULL) {
         b->strategy->normalise(b->results, n);
     }
+    if (b->scores_file != NULL) {
+        write_scores(b, row, n);
+    }
+    b->decision_n++;
     if (pack_rank(b->results, n, 1, &best) == 0) {
         return false;
     }
@@ -254,14 +285,10 @@ static void bind_pod(struct testbed *b, struct str uid, const struct demand *d, 
     observe(b, uid, d, node, &as);
 }
 
-/* Names of nodes end with their rank. */
 static struct testbed_place place_of(const struct testbed *b, const struct demand *d, struct str node,
                                      const struct placement *at)
 {
-    uint64_t rank;
-
-    BUG_ON(!str_to_u64(str_drop(node, 1), b->trace->node_n - 1, &rank));
-    return (struct testbed_place){b->at[rank], placement_devices(at, d->gpu_request_n)};
+    return (struct testbed_place){row_of(b, node), placement_devices(at, d->gpu_request_n)};
 }
 
 bool testbed_arrive(struct testbed *b, uint32_t id, uint32_t row, struct testbed_place *ret)
@@ -272,7 +299,7 @@ bool testbed_arrive(struct testbed *b, uint32_t id, uint32_t row, struct testbed
     struct str uid = name_of(&name, 'p', id), node;
 
     observe(b, uid, d, STR_NULL, NULL); /* of a pod that wants no GPU nothing is kept yet */
-    if (!decide(b, uid, d, &node, &at)) {
+    if (!decide(b, uid, row, &node, &at)) {
         end(b, uid);
         if (ret != NULL) {
             *ret = (struct testbed_place){.node = TESTBED_NOWHERE};

@@ -118,6 +118,7 @@ void replay_timed(const struct replay_job *job, struct replay_result *ret)
 
     *ret = (struct replay_result){
         .a100 = REPLAY_NEVER, .a130 = REPLAY_NEVER, .first_refusal_pct = REPLAY_NEVER, .refused_1pp_pct = REPLAY_NEVER};
+    testbed_write_scores(s.testbed, job->scores);
     for (uint32_t i = 0; i < a->pod_n; i++) {
         depart_until(&s, a->stays[i].arrive_ms);
         pass_time(&s, a->stays[i].arrive_ms);

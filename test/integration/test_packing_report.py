@@ -1,9 +1,8 @@
-"""What config/strategies.md and README.md say of packing follows from the results in test/data/packing."""
+"""What config/strategies.md and README.md say of the trace follows from the results in test/data/packing, computed a second time: the first is
+scripts/packing-guide."""
 import json
 import pathlib
 import re
-
-import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATA = ROOT / "test" / "data" / "packing"
@@ -60,22 +59,11 @@ def test_strategies__workloads_it_was_not_made_for__every_row_follows_from_the_r
     assert rows == {w: [f"{c[s][k]:.2f}" for k in keys for s in ("fgd", "rsp")] for w, c in MORE["fill"].items()}
 
 
-@pytest.mark.parametrize("key", ["a100", "a130", "refused_1pp_pct"])
-def test_rsp__each_of_the_seven_workloads__above_fgd(key):
-    for workload, cells in SEVEN["fill"].items():
-        assert cells["rsp"][key] >= max(cells["fgd"][key], cells["fgd (given)"][key]), workload
-
-
 def test_strategies__in_use_elsewhere__follows_from_the_results():
     text = " ".join(GUIDE.split())
     for workload, cells in MORE["steady"].items():
-        numbers = [r"`rsp` refuses ([\d.]+) % of " + workload, "Of " + workload + r" `rsp` refuses ([\d.]+) %"]
-        found = next(m for n in numbers if (m := re.search(n + r", and `fgd` ([\d.]+) %", text)))
+        found = re.search(rf"([\d.]+) % of {workload} \(`fgd` ([\d.]+)\)", text)
         assert found.groups() == tuple(f"{cells[s]['refused_pct']:.2f}" for s in ("rsp", "fgd"))
-
-
-def test_rsp__in_use__refuses_at_most_half_of_fgd():
-    assert all(c["rsp"]["refused_pct"] <= c["fgd"]["refused_pct"] / 2 for c in SEVEN["steady"].values())
 
 
 def test_readme__its_numbers__follow_from_the_results():

@@ -1,7 +1,9 @@
 """fgpu sim: what it says equals a slow oracle, and what it reads is checked."""
 import csv
 import json
+import math
 import pathlib
+import statistics
 import subprocess
 from xml.etree import ElementTree
 
@@ -149,6 +151,55 @@ def test_timed__nobody_leaves__as_filling_up(tmp_path):
             assert timed[name][key] == fill[name][key]
 
 
+def scores_of(path):
+    """{decision: (row of the pod, {row of a node: score, None: it does not fit})}, in order."""
+    ret = {}
+    with open(path, encoding="utf-8", newline="") as f:
+        for r in csv.DictReader(f):
+            pod, scores = ret.setdefault(int(r["decision"]), (int(r["pod"]), {}))
+            assert (r["verdict"] == "fits") == (r["score"] != "") and pod == int(r["pod"]) and int(r["node"]) not in scores
+            scores[int(r["node"])] = int(r["score"]) if r["score"] else None
+    return ret
+
+
+@pytest.mark.parametrize("strategy", ["rsp", "fgd", "tight-fit", "dot-product"])
+def test_scores__of_every_node__explain_every_choice(strategy, tmp_path):
+    nodes, pods, _, rows = read_small()
+    (tmp_path / "arrivals.txt").write_text(f"node_rank {' '.join(map(str, range(len(nodes))))}\npod_row {' '.join(map(str, rows))}\n")
+    (tmp_path / "stays.csv").write_text("arrive_ms,depart_ms,pod_row\n" + "".join(f"{i},,{r}\n" for i, r in enumerate(rows)))
+    args = [*SMALL[:4], "--strategy", strategy]
+    quiet = result(*args, "--arrivals", tmp_path / "arrivals.txt")
+    assert without_times(result(*args, "--arrivals", tmp_path / "arrivals.txt", "--scores", tmp_path / "fill.csv")) == without_times(quiet)
+    result(*args, "--mode", "timed", "--arrivals", tmp_path / "stays.csv", "--scores", tmp_path / "timed.csv", "--placements", tmp_path / "places.csv")
+    assert (tmp_path / "timed.csv").read_text() == (tmp_path / "fill.csv").read_text()
+    said = scores_of(tmp_path / "timed.csv")
+    with open(tmp_path / "places.csv", encoding="utf-8", newline="") as f:
+        places = [int(r["node"]) if r["node"] else None for r in csv.DictReader(f)]
+    assert len(places) == len(rows) and None in places
+    cpu = [n["cpu"] for n in nodes]
+    for i, (row, place) in enumerate(zip(rows, places)):
+        pod, scores = said.get(i, (row, {}))
+        fits = {n: s for n, s in scores.items() if s is not None}
+        assert pod == row and place == (min(fits, key=lambda n: (-fits[n], n)) if fits else None)
+        assert set(scores) <= {n for n, left in enumerate(cpu) if left >= pods[row]["cpu"]}
+        if place is not None:
+            cpu[place] -= pods[row]["cpu"]
+
+
+def test_scores__in_use__are_told_of_every_decision(tmp_path):
+    got = result(*SMALL[:4], "--strategy", "rsp", "--mode", "steady", "--seed", "3", "--scores", tmp_path / "scores.csv")
+    said = scores_of(tmp_path / "scores.csv")
+    assert max(said) < got["rsp"]["decisions"] <= len(said) + 20 and len(said) > 100  # a few are of pods that no node has the cores for
+    assert any(s is not None for _, scores in said.values() for s in scores.values())
+
+
+def test_scores__cannot_be_written__named(tmp_path):
+    r = sim(*SMALL, "--strategy", "fgd", "--scores", tmp_path)
+    assert (r.returncode, r.stderr) == (1, f"fgpu sim: {tmp_path}: Is a directory\n")
+    r = sim(*SMALL, "--strategy", "fgd", "--scores", "/dev/full")
+    assert r.returncode == 1 and "/dev/full: could not be written: No space left on device" in r.stderr
+
+
 def test_timed__warm_up_after_the_last__named(tmp_path):
     (tmp_path / "stays.csv").write_text("arrive_ms,depart_ms,pod_row\n5,,0\n")
     r = sim(*SMALL[:4], "--strategy", "fgd", "--mode", "timed", "--arrivals", tmp_path / "stays.csv", "--warm-up", "6")
@@ -162,6 +213,27 @@ def test_table__several_orders__means_and_worst(tmp_path):
     assert [line.split()[0] for line in lines[1:3]] == ["best-fit", "fgd"]
     r = sim(*SMALL[:4], "--strategy", "best-fit", "--seed", "1,2")
     assert [line.split()[0] for line in r.stdout.splitlines()[1:3]] == ["best-fit", "worst"]
+
+
+def test_table__several_strategies_and_seeds__says_which_differences_may_be_chance():
+    args = [*SMALL[:4], "--strategy", "fgd,tight-fit,spread", "--mode", "steady", "--seed", "1,2,3,4,5"]
+    runs = {s: [r["refused_pct"] for r in cell["runs"]] for s, cell in result(*args).items()}
+    least = min(runs, key=lambda s: statistics.mean(runs[s]))
+    wanted = {}
+    for s in runs.keys() - {least}:
+        more = [a - b for a, b in zip(runs[s], runs[least])]
+        mean, margin = statistics.mean(more), 2.776 * statistics.stdev(more) / math.sqrt(5)
+        wanted[s] = f"{mean:+.2f} ± {margin:.2f}" + ("" if mean > margin else " may be chance")
+    text = sim(*args).stdout.split("\n\n")[-1].splitlines()
+    assert text[0].startswith(f"{least} refuses least.") and len({"may be chance" in w for w in wanted.values()}) == 2
+    assert {name: " ".join(rest) for name, *rest in map(str.split, text[1:])} == wanted
+
+
+def test_table__one_run__cannot_tell_chance():
+    assert "several seeds, as --seed 1,2," in sim(*SMALL[:4], "--strategy", "fgd,spread").stdout
+    assert "one run" not in sim(*SMALL[:4], "--strategy", "fgd").stdout
+    nobody = sim(*SMALL[:4], "--strategy", "fgd,tight-fit", "--mode", "steady", "--load", "0.01", "--seed", "1,2").stdout
+    assert nobody.endswith("  tight-fit          +0.00 ± 0.00  the same\n")
 
 
 def test_state__two_gpus_of_eight_taken__goes_on_from_there(own, tmp_path):
@@ -261,6 +333,9 @@ def test_input__wrong__named_with_its_place(nodes, pods, arrivals, says, tmp_pat
     ([*SMALL[:4], "--strategy", "fgd", "--mode", "timed"], "--mode timed needs --arrivals FILE"),
     ([*SMALL[:4], "--strategy", "fgd", "--warm-up", "5"], "--warm-up needs --mode timed"),
     ([*SMALL[:4], "--strategy", "fgd", "--placements", "x"], "--placements needs --mode timed"),
+    ([*SMALL[:4], "--strategy", "fgd,rsp", "--scores", "x"], "--scores is of one replay; give one strategy and one order or seed"),
+    ([*SMALL[:4], "--strategy", "fgd", "--seed", "1,2", "--scores", "x"], "--scores is of one replay"),
+    (["--state", "s", "--pods", "p", "--strategy", "fgd", "--scores", "x"], "--scores names nodes by their row; give --nodes FILE"),
     (["--warm-up", "-1"], "--warm-up \"-1\" is not a whole number from 0 to"),
     (["--jobs", "x"], "--jobs \"x\" is not a whole number from 0 to 1024"),
     (["--load", "0"], "--load \"0\" is not a number from 0.01 to 10"),

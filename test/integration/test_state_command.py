@@ -106,13 +106,15 @@ def test_item18_terminal_escapes_in_a_state__harmless_in_every_command(emptied, 
                                        "milli": 1, "memMib": 1, "state": evil, "since": "2026-01-01T00:00:00Z"}]
     document["pending"] = [{"namespace": evil, "pod": evil, "uid": "v", "since": "2026-01-01T00:00:00Z",
                             "dialect": "native", "defect": ""}]
+    document["decisions"] = [{"decision": evil, "at": evil, "namespace": evil, "pod": evil, "uid": evil, "node": evil,
+                              "text": evil}]
     if "fragmentation" in document["summary"]:
         document["summary"]["fragmentation"]["moreFit"] = [{"size": evil, "more": 1}]
         document["summary"]["fragmentation"]["mostEmpty"] = {"node": evil, "gpus": 1}
     path, config = tmp_path / "state.json", tmp_path / "fgpu.yaml"
     path.write_bytes(json.dumps(document, ensure_ascii=escaped).encode("utf-8"))
     config.write_text(HEAD)
-    for command in (["state"], ["state", "-o", "json"], ["frag"], ["frag", "-o", "json"],
+    for command in (["state"], ["state", "--decisions"], ["state", "-o", "json"], ["frag"], ["frag", "-o", "json"],
                     ["whatif", "--config", str(config)], ["whatif", "--config", str(config), "-o", "json"],
                     ["state", evil.replace("\0", "")]):
         r = subprocess.run([str(BINARY), *command, "--state", str(path)], capture_output=True, timeout=60)

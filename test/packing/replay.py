@@ -37,11 +37,12 @@ def sim_all(binaries, folder, strategies, warm_up_ms, mix, placements=None):
     return {s: cells[s] for s in strategies}, places
 
 
-def sim(binary, folder, strategies, warm_up_ms, mix, placements=None):
+def sim(binary, folder, strategies, warm_up_ms, mix, placements=None, scores=None, seconds_max=None):
     command = [binary, "sim", "--mode", "timed", "--nodes", folder / "nodes.csv", "--pods", folder / "pods.csv", "--arrivals",
                folder / "stays.csv", "--strategy", ",".join(strategies), "--warm-up", warm_up_ms, "--mix", mix, "--jobs", 1, "-o", "json"]
     command += ["--placements", placements] if placements else []
-    r = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command += ["--scores", scores] if scores else []
+    r = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=seconds_max)
     if r.returncode != 0:
         raise SimFailed(r.stderr.strip())
     return json.loads(r.stdout)["strategies"]

@@ -37,6 +37,11 @@ enum verdict choice_make_terms(const struct pack_params *p, const struct node_st
                                const struct demand *d, struct placement *ret, int64_t *ret_score,
                                struct forecast_terms *terms);
 
+/* The parts of the node strategy's score of a placement that choice_make() chose (strategy.score_parts); their sum is
+ * that score. Returns how many; 0: the strategy does not say, or nothing is known. */
+size_t choice_parts(const struct pack_params *p, const struct node_state *n, const struct device_state *devices,
+                    const struct demand *d, const struct placement *at, struct score_part ret[SCORE_PARTS_MAX]);
+
 /* Does either strategy's score follow prices? */
 static inline bool pack_is_priced(const struct pack_params *p)
 {

@@ -13,6 +13,7 @@
 
 #include "core/fit/device_state.h"
 #include "core/fit/placement.h"
+#include "core/fit/score_part.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -53,6 +54,10 @@ struct strategy {
      * at other prices (core/forecast/forecast.h). */
     int64_t (*priced_score)(const struct forecast *o, const struct forecast_prices *p, const struct strategy_node *n,
                             struct forecast_terms *terms);
+    /* NULL, or: the parts of what node_score gives at these prices (NULL: those of the forecast as it is), which add up
+     * to it. `ret` has room for SCORE_PARTS_MAX; returns how many, 0: nothing is known. */
+    size_t (*score_parts)(const struct forecast *o, const struct forecast_prices *p, const struct strategy_node *n,
+                          struct score_part *ret);
     /* NULL, or: rewrites the scores of all that fit once they are all known (`n` results, of which only those with
      * VERDICT_FITS count). */
     void (*normalise)(struct pack_result *results, size_t n);

@@ -108,6 +108,9 @@ struct forecast_terms {
  * of the demand histogram and the prices. `terms` (may be NULL) gets one more. */
 int64_t forecast_gain(const struct forecast *o, const struct forecast_prices *p, const struct strategy_node *n,
                       struct forecast_terms *terms);
+/* What that score is the sum of. `ret` has room for SCORE_PARTS_MAX; returns how many. */
+size_t forecast_gain_parts(const struct forecast *o, const struct forecast_prices *p, const struct strategy_node *n,
+                           struct score_part *ret);
 /* Some of forecast_terms.after. */
 struct forecast_places {
     const struct forecast_place *p;
@@ -117,6 +120,9 @@ struct forecast_places {
  * forecast has forgotten one of them, or never followed the node. */
 bool forecast_gain_again(const struct forecast *o, const struct forecast_prices *p, uint32_t node,
                          struct forecast_places some, struct forecast_places more, int64_t *ret);
+/* What that is the sum of, as forecast_gain_parts() says it; 0: as false there. */
+size_t forecast_gain_parts_again(const struct forecast *o, const struct forecast_prices *p, uint32_t node,
+                                 struct forecast_places some, struct forecast_places more, struct score_part *ret);
 
 /* ---- the same, for people: what is scarce and what it costs ---- */
 

@@ -63,6 +63,10 @@ struct ledger_view {
 WARN_UNUSED int ledger_view(const struct ledger *l, struct arena *a, const struct view_pod *pod,
                             struct ledger_view *ret, struct err *reterr);
 
+/* The same without nominations, which cost a pass over the pods: for a look at single nodes. */
+WARN_UNUSED int ledger_view_unnominated(const struct ledger *l, struct arena *a, const struct view_pod *pod,
+                                        struct ledger_view *ret, struct err *reterr);
+
 /* The place of a node in `nodes`, LEDGER_VIEW_NONE when the ledger has not seen it. */
 #define LEDGER_VIEW_NONE UINT32_MAX
 uint32_t ledger_view_index(const struct ledger_view *v, const struct str *node_name);

@@ -46,5 +46,8 @@ void score_terms_keep(struct score_terms *t, uint32_t node, const struct forecas
 /* forecast_gain_again() by what is kept. */
 bool score_terms_gain(const struct score_terms *t, uint32_t node, const struct forecast *o,
                       const struct forecast_prices *p, int64_t *ret);
+/* forecast_gain_parts_again() by what is kept. */
+size_t score_terms_parts(const struct score_terms *t, uint32_t node, const struct forecast *o,
+                         const struct forecast_prices *p, struct score_part *ret);
 
 #endif

@@ -29,11 +29,10 @@ void choice_land(struct node_state *n, struct device_state *devices, const struc
     n->share_pod_n += demand_takes_shares(d);
 }
 
-static int64_t score(const struct strategy *s, const struct pack_params *p, const struct node_state *n,
-                     const struct demand *d, const struct device_state *before, const struct device_state *after,
-                     struct forecast_terms *terms)
+static inline struct strategy_node judged(const struct node_state *n, const struct demand *d,
+                                          const struct device_state *before, const struct device_state *after)
 {
-    const struct strategy_node at = {
+    return (struct strategy_node){
         .demand = d,
         .node = n,
         .before = before,
@@ -43,6 +42,13 @@ static int64_t score(const struct strategy *s, const struct pack_params *p, cons
         .plugin_managed_free = n->plugin_managed_cap - n->plugin_managed_used - d->plugin_managed_n,
         .host = host_after(n->host, d->host),
     };
+}
+
+static int64_t score(const struct strategy *s, const struct pack_params *p, const struct node_state *n,
+                     const struct demand *d, const struct device_state *before, const struct device_state *after,
+                     struct forecast_terms *terms)
+{
+    const struct strategy_node at = judged(n, d, before, after);
 
     if (s->priced_score != NULL && p->forecast != NULL) {
         return s->priced_score(p->forecast, p->prices, &at, s == p->node_strategy ? terms : NULL);
@@ -126,4 +132,18 @@ enum verdict choice_make(const struct pack_params *p, const struct node_state *n
                          int64_t *ret_score)
 {
     return choice_make_terms(p, n, devices, allowed_models, d, ret, ret_score, NULL);
+}
+
+size_t choice_parts(const struct pack_params *p, const struct node_state *n, const struct device_state *devices,
+                    const struct demand *d, const struct placement *at, struct score_part ret[SCORE_PARTS_MAX])
+{
+    struct device_state after[DEVICES_PER_NODE_MAX];
+    struct strategy_node node;
+
+    if (p->node_strategy->score_parts == NULL) {
+        return 0;
+    }
+    choice_take(n, devices, d, at, after);
+    node = judged(n, d, devices, after);
+    return p->node_strategy->score_parts(p->forecast, p->prices, &node, ret);
 }

@@ -187,13 +187,6 @@ static void uncount_all(struct forecast *o)
     o->behind_from = 0;
 }
 
-/* Places where they weigh by the trial, or did at the last prices. It is a guess: when it is wrong, the first score on
- * the node takes another look (gain.c: node_value). */
-static unsigned parts_guessed(const struct forecast *o)
-{
-    return VALUE_FILLED | (o->places_in_trial > 0 || o->prices.places > 0 ? VALUE_ALIKE : 0);
-}
-
 static void node_count(struct forecast *o, const struct cluster_view *c, uint32_t i)
 {
     const struct node_state *row = &c->nodes[i];
@@ -206,7 +199,9 @@ static void node_count(struct forecast *o, const struct cluster_view *c, uint32_
     struct residual residual;
 
     forecast_residual(o, n->shape, &at, false, &residual);
-    w = forecast_value(o, &residual, parts_guessed(o));
+    /* Places are cheap, and known ahead where they will weigh: then scores are found again without a look at the node.
+     */
+    w = forecast_value(o, &residual, VALUE_FILLED | (o->places_in_trial > 0 || o->prices.churn > 0 ? VALUE_ALIKE : 0));
     n->idle_milli = w->idle_milli;
     n->cpu_left = w->cpu_left;
     n->filled = w->filled;

@@ -18,9 +18,15 @@
 
 #include "core/forecast/internal.h"
 
+#include <string.h>
+
 /* Score units of an idle milli, for each sixteenth of beta: a fortieth of it where beta is 1 and pods of several GPUs
  * are expected, which are refused more often without it. For shares alone it is worse than nothing (decision 0056). */
 enum { IDLE_UNITS = 2 };
+
+/* Score units of a milli in a sum over the lists, for each sixteenth of its weight. */
+enum { UNITS = FORECAST_MILLI / (ROLLOUT_LISTS * FORECAST_SIXTEENTHS) };
+_Static_assert((int)UNITS *ROLLOUT_LISTS *FORECAST_SIXTEENTHS == FORECAST_MILLI, "no rest");
 
 /* The parts of a value that weigh anything at these prices: each costs as many passes as the other. */
 static inline unsigned parts_at(const struct forecast_prices *p)
@@ -39,23 +45,30 @@ static inline int64_t value(const struct forecast *o, const struct forecast_pric
     const int32_t f = p->scarce_cpu, beta = p->places;
     int64_t sum = (int64_t)filled * (FORECAST_SIXTEENTHS - f - beta) + (int64_t)among * f + (int64_t)alike * beta;
 
-    sum = sum * FORECAST_MILLI / (ROLLOUT_LISTS * FORECAST_SIXTEENTHS); /* times 5 */
+    sum *= UNITS;
     for (unsigned i = 0; i < l->n; i++) {
         sum += (int64_t)l->price[i] * supply[l->at[i]];
     }
     return sum;
 }
 
+/* 300 chi f (g/8000 + c/128000), in score units: 300 x 1280 / 128000 is 3, and w->drain is 16 g + c. Only after the
+ * placement: it is a preference for nodes that are nearly full, not a difference. */
+static inline int64_t stranded(const struct forecast_prices *p, const struct value *w)
+{
+    return (int64_t)w->drain * p->churn * p->scarce_cpu * 3 / (FORECAST_SIXTEENTHS * FORECAST_SIXTEENTHS);
+}
+
+/* As far as beta goes: the node that is nearly full, so that others become empty for pods of several GPUs. */
+static inline int64_t idle(const struct forecast_prices *p, const struct value *w)
+{
+    return (int64_t)w->idle_milli * p->places * p->gangs * IDLE_UNITS / FORECAST_SIXTEENTHS;
+}
+
 static inline int64_t value_after(const struct forecast *o, const struct forecast_prices *p, uint16_t shape,
                                   const struct value *w)
 {
-    /* 300 chi f (g/8000 + c/128000), in score units: 300 x 1280 / 128000 is 3, and w->drain is 16 g + c. Only after the
-     * placement: it is a preference for nodes that are nearly full, not a difference. */
-    int64_t drain = (int64_t)w->drain * p->churn * p->scarce_cpu * 3 / (FORECAST_SIXTEENTHS * FORECAST_SIXTEENTHS);
-
-    /* As far as beta goes: the node that is nearly full, so that others become empty for pods of several GPUs. */
-    drain += (int64_t)w->idle_milli * p->places * p->gangs * IDLE_UNITS / FORECAST_SIXTEENTHS;
-    return value(o, p, shape, w->filled, w->filled_among, w->filled_alike, w->supply) - drain;
+    return value(o, p, shape, w->filled, w->filled_among, w->filled_alike, w->supply) - stranded(p, w) - idle(p, w);
 }
 
 /* The value of the node as it is; false: not known without another look at it. */
@@ -131,9 +144,86 @@ int64_t forecast_gain(const struct forecast *o, const struct forecast_prices *p,
     return value_after(o, p, shape, w) - before;
 }
 
+/* ---- what a score is the sum of ---- */
+
+static const enum score_part_kind good_kinds[] = {
+    [SCARCE_HOST] = SCORE_PART_HOSTS,
+    [SCARCE_GANG] = SCORE_PART_GANGS,
+    [SCARCE_SIZE] = SCORE_PART_SIZES,
+};
+
+_Static_assert(SCORE_PARTS_MAX >= FORECAST_CLASSES_MAX + 5, "a part for each good, and five others");
+
+static size_t add_part(struct score_part *parts, size_t n, enum score_part_kind kind, int64_t part)
+{
+    parts[n] = (struct score_part){.kind = kind, .value = part};
+    return part != 0 ? n + 1 : n;
+}
+
+static size_t add_good(struct score_part *parts, size_t n, const struct forecast *o, uint8_t class, int64_t part)
+{
+    const struct scarcity *c = &o->classes[class];
+    size_t end = add_part(parts, n, good_kinds[c->kind], part);
+
+    parts[n].which = class;
+    parts[n].plugin_managed = c->plugin_managed;
+    parts[n].count = c->count;
+    parts[n].milli = c->kind != SCARCE_HOST ? c->milli : 0;
+    parts[n].mem_mib = c->kind != SCARCE_HOST ? c->mem_mib : 0;
+    return end;
+}
+
+/* What value() takes. */
+struct worth {
+    int32_t filled, among, alike;
+    const int32_t *supply;
+};
+
+/* As value() and value_after() add up, term by term. What is not looked for at these prices weighs nothing. */
+static size_t parts_between(const struct forecast *o, const struct forecast_prices *p, uint16_t shape,
+                            const struct worth *before, const struct value *w, struct score_part *ret)
+{
+    const struct price_list *l = forecast_price_list(o, p, shape);
+    const int32_t f = p->scarce_cpu, beta = p->places;
+    size_t n = 0;
+
+    n = add_part(ret, n, SCORE_PART_FILL,
+                 ((int64_t)w->filled - before->filled) * (FORECAST_SIXTEENTHS - f - beta) * UNITS);
+    n = add_part(ret, n, SCORE_PART_CORES, ((int64_t)w->filled_among - before->among) * f * UNITS);
+    n = add_part(ret, n, SCORE_PART_PLACES, ((int64_t)w->filled_alike - before->alike) * beta * UNITS);
+    for (unsigned i = 0; i < l->n; i++) {
+        n = add_good(ret, n, o, o->shapes[shape].classes[l->at[i]],
+                     (int64_t)l->price[i] * ((int64_t)w->supply[l->at[i]] - before->supply[l->at[i]]));
+    }
+    n = add_part(ret, n, SCORE_PART_STRANDED, -stranded(p, w));
+    return add_part(ret, n, SCORE_PART_IDLE, -idle(p, w));
+}
+
+size_t forecast_gain_parts(const struct forecast *o, const struct forecast_prices *p, const struct strategy_node *n,
+                           struct score_part *ret)
+{
+    uint16_t shape = forecast_shape_find(o, n->node, n->before);
+    int32_t supply[FORECAST_CLASSES_MAX];
+    const struct value *w;
+    struct residual residual;
+    struct worth before;
+
+    if (shape == FORECAST_SHAPE_NONE || o->shapes[shape].samples == NULL || p->basis != o->classes_gen) {
+        return 0;
+    }
+    forecast_residual(o, shape, n, false, &residual);
+    w = forecast_value(o, &residual, parts_at(p));
+    memcpy(supply, w->supply, o->shapes[shape].class_n * sizeof(supply[0]));
+    before = (struct worth){w->filled, w->filled_among, w->filled_alike, supply};
+    forecast_residual(o, shape, n, true, &residual);
+    return parts_between(o, p, shape, &before, forecast_value(o, &residual, parts_at(p)), ret);
+}
+
+/* ---- at other prices ---- */
+
 /* The best of these and of *ret; false: one is forgotten. */
 static inline bool best_of(const struct forecast *o, const struct forecast_prices *p, uint32_t node,
-                           struct forecast_places of, int64_t *ret)
+                           struct forecast_places of, int64_t *ret, struct forecast_place *ret_place)
 {
     for (uint32_t i = 0; i < of.n; i++) {
         const struct value *w = forecast_value_at(o, of.p[i].place, of.p[i].serial, parts_at(p));
@@ -143,8 +233,26 @@ static inline bool best_of(const struct forecast *o, const struct forecast_price
             return false;
         }
         v = value_after(o, p, o->nodes[node].shape, w);
-        *ret = v > *ret ? v : *ret;
+        if (v > *ret) {
+            *ret = v;
+            *ret_place = of.p[i];
+        }
     }
+    return true;
+}
+
+/* The value before, and the best after with the place that it is remembered at. */
+static inline bool best_known(const struct forecast *o, const struct forecast_prices *p, uint32_t node,
+                              struct forecast_places some, struct forecast_places more, int64_t *ret_gain,
+                              struct forecast_place *ret_place)
+{
+    int64_t best = INT64_MIN, before;
+
+    if (node >= o->node_n || p->basis != o->classes_gen || !node_value(o, p, &o->nodes[node], &before) ||
+        !best_of(o, p, node, some, &best, ret_place) || !best_of(o, p, node, more, &best, ret_place)) {
+        return false;
+    }
+    *ret_gain = best - before;
     return true;
 }
 
@@ -154,12 +262,23 @@ static inline bool best_of(const struct forecast *o, const struct forecast_price
 bool forecast_gain_again(const struct forecast *o, const struct forecast_prices *p, uint32_t node,
                          struct forecast_places some, struct forecast_places more, int64_t *ret)
 {
-    int64_t best = INT64_MIN, before;
+    struct forecast_place at;
 
-    if (node >= o->node_n || p->basis != o->classes_gen || !node_value(o, p, &o->nodes[node], &before) ||
-        !best_of(o, p, node, some, &best) || !best_of(o, p, node, more, &best)) {
-        return false;
+    return best_known(o, p, node, some, more, ret, &at);
+}
+
+size_t forecast_gain_parts_again(const struct forecast *o, const struct forecast_prices *p, uint32_t node,
+                                 struct forecast_places some, struct forecast_places more, struct score_part *ret)
+{
+    const struct forecast_node *n = &o->nodes[node];
+    struct forecast_place at = {0, 0};
+    struct worth before;
+    int64_t gain;
+
+    if (some.n == 0 || !best_known(o, p, node, some, more, &gain, &at) || !n->counted ||
+        (p->scarce_cpu > 0 && n->filled_among < 0) || (p->places > 0 && n->filled_alike < 0)) {
+        return 0;
     }
-    *ret = best - before;
-    return true;
+    before = (struct worth){n->filled, n->filled_among, n->filled_alike, o->supplies + (size_t)node * o->supply_n};
+    return parts_between(o, p, n->shape, &before, forecast_value_at(o, at.place, at.serial, parts_at(p)), ret);
 }

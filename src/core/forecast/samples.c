@@ -30,7 +30,7 @@ enum { SAMPLES = ROLLOUT_LISTS * ROLLOUT_PODS, SHUFFLE_SEED = 1 };
 
 /* What a pod takes of each device of this type, when it is empty. Requests are charged by the smaller capacity of the
  * shape and held against the larger one: rounding may let a pod in that just does not fit, but none is left out that
- * does. */
+ * does. Of memory that is unknown a device has 0, as when pods are placed: who asks for some goes elsewhere. */
 static struct sample_charge charge_on(const struct device_type *t, const struct demand_histogram_shape *pod)
 {
     struct gpu_request w = {.kind = pod->kind, .milli = pod->milli, .mem_mib = pod->mem_mib};
@@ -39,12 +39,9 @@ static struct sample_charge charge_on(const struct device_type *t, const struct 
                                    .mem_base_mib = t->base_low_mib,
                                    .memory_only = t->memory_only};
     struct charge c = device_charge(&d, NULL, &w);
-    bool fits = c.milli <= t->milli_cap && (t->mem_high_mib == 0 || c.mem_mib <= t->mem_high_mib);
+    bool fits = c.milli <= t->milli_cap && c.mem_mib <= t->mem_high_mib;
 
-    if (!fits) {
-        return (struct sample_charge){ROLLOUT_NEVER, 0};
-    }
-    return (struct sample_charge){c.milli, t->mem_high_mib == 0 ? 0 : (int32_t)c.mem_mib};
+    return fits ? (struct sample_charge){c.milli, (int32_t)c.mem_mib} : (struct sample_charge){ROLLOUT_NEVER, 0};
 }
 
 static bool fits_host(const struct node_shape *s, const struct demand_histogram_shape *pod)

@@ -200,12 +200,24 @@ static int64_t fill(const struct trial *t, value_of *value)
     return sum;
 }
 
-/* Of two shapes with as many devices, any, but always the same one: they have no order of their own. */
+/* Of two shapes with as many devices the larger machine, then the one with more GPU memory, cores and memory; if all
+ * that is equal, any, but always the same one. */
 static bool is_commoner(const struct node_shape *a, const struct node_shape *b)
 {
-    uint64_t x = (uint64_t)a->node_n * a->device_n, y = (uint64_t)b->node_n * b->device_n;
+    const int64_t keys[][2] = {
+        {(int64_t)a->node_n * a->device_n, (int64_t)b->node_n * b->device_n},
+        {a->device_n, b->device_n},
+        {a->types[0].mem_high_mib, b->types[0].mem_high_mib},
+        {a->cpu_cap_milli, b->cpu_cap_milli},
+        {a->mem_cap_mib, b->mem_cap_mib},
+    };
 
-    return x != y ? x > y : a->hash < b->hash;
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        if (keys[i][0] != keys[i][1]) {
+            return keys[i][0] > keys[i][1];
+        }
+    }
+    return a->hash < b->hash;
 }
 
 /* The machines that have most of the cluster's devices, among those with one kind of devices; NULL: none. */

@@ -60,8 +60,13 @@ static bool add_nominations(const struct ledger *l, struct arena *a, const struc
     return all != NULL;
 }
 
-int ledger_view(const struct ledger *l, struct arena *a, const struct view_pod *pod, struct ledger_view *ret,
-                struct err *reterr)
+static int too_large(struct err *reterr)
+{
+    return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
+}
+
+int ledger_view_unnominated(const struct ledger *l, struct arena *a, const struct view_pod *pod,
+                            struct ledger_view *ret, struct err *reterr)
 {
     const struct demand *d = pod->demand;
     uint8_t *models = d->model_n == 0 ? NULL : arena_alloc(a, intern_count(l->models) + 1);
@@ -77,8 +82,8 @@ int ledger_view(const struct ledger *l, struct arena *a, const struct view_pod *
         .isolates = d->isolate_n > 0 || l->isolating_n > 0,
     };
 
-    if ((d->model_n > 0 && models == NULL) || !add_nominations(l, a, pod, &v)) {
-        return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
+    if (d->model_n > 0 && models == NULL) {
+        return too_large(reterr);
     }
     v.tenant_residual = ledger_tenant_residual(l, pod->namespace_);
     v.limits_tenant = ledger_may_pass_tenant(l, d, v.tenant_residual);
@@ -87,6 +92,14 @@ int ledger_view(const struct ledger *l, struct arena *a, const struct view_pod *
     v.flags_devices = v.isolates || d->uuid_n > 0;
     *ret = v;
     return 0;
+}
+
+int ledger_view(const struct ledger *l, struct arena *a, const struct view_pod *pod, struct ledger_view *ret,
+                struct err *reterr)
+{
+    int rc = ledger_view_unnominated(l, a, pod, ret, reterr);
+
+    return rc == 0 && !add_nominations(l, a, pod, ret) ? too_large(reterr) : rc;
 }
 
 static inline bool node_is_named(const void *owner, uint32_t value, const void *key)

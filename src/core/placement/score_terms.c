@@ -61,13 +61,30 @@ void score_terms_keep(struct score_terms *t, uint32_t node, const struct forecas
     }
 }
 
+static struct forecast_places few_of(const struct score_terms_node *n)
+{
+    return (struct forecast_places){n->few, n->n > SCORE_TERMS_FEW ? SCORE_TERMS_FEW : n->n};
+}
+
+static struct forecast_places rest_of(const struct score_terms *t, const struct score_terms_node *n)
+{
+    bool many = n->n > SCORE_TERMS_FEW;
+
+    return (struct forecast_places){many ? t->more[n->more - 1].places : NULL, many ? n->n - SCORE_TERMS_FEW : 0};
+}
+
 bool score_terms_gain(const struct score_terms *t, uint32_t node, const struct forecast *o,
                       const struct forecast_prices *p, int64_t *ret)
 {
     const struct score_terms_node *n = &t->nodes[node];
-    bool many = n->n > SCORE_TERMS_FEW;
-    struct forecast_places few = {n->few, many ? SCORE_TERMS_FEW : n->n};
-    struct forecast_places more = {many ? t->more[n->more - 1].places : NULL, many ? n->n - SCORE_TERMS_FEW : 0};
 
-    return n->n > 0 && forecast_gain_again(o, p, node, few, more, ret);
+    return n->n > 0 && forecast_gain_again(o, p, node, few_of(n), rest_of(t, n), ret);
+}
+
+size_t score_terms_parts(const struct score_terms *t, uint32_t node, const struct forecast *o,
+                         const struct forecast_prices *p, struct score_part *ret)
+{
+    const struct score_terms_node *n = &t->nodes[node];
+
+    return n->n > 0 ? forecast_gain_parts_again(o, p, node, few_of(n), rest_of(t, n), ret) : 0;
 }

@@ -1,7 +1,7 @@
 """The strategy rsp as its formula says: no caches, no tables, doubles. README.md explains it, symbol by symbol.
 
-For machines whose GPUs are all alike (two machines may differ), with whole GPUs and shares, a mix that is given, and no MIG.
-Amounts: compute in thousandths of a GPU (milli), cores in milli cores, memory in MiB. Values and scores: milli."""
+For machines whose GPUs are all alike (two machines may differ), with whole GPUs and shares, a mix that is given or learned, and no
+MIG. Amounts: compute in thousandths of a GPU (milli), cores in milli cores, memory in MiB. Values and scores: milli."""
 import collections
 import math
 
@@ -16,7 +16,7 @@ CHURN_FACTOR, CHURN_SURE, CHURN_EVENTS = 3, 4, 1024
 SCARCE_FROM, SCARCE_OVER = 0.5, 0.5
 IDLE_CHARGE, GANGS_SURE, DRAIN, TIGHTNESS = 1 / 40, 8, 300, 32
 TRIAL_GPUS, TRIAL_PODS, TRIAL_ROUNDS, TRIAL_BETTER, TRIAL_SURE = 64, 1024, 8, 5, 10
-
+SETTLE_MIN, SETTLE_PARTS, MOVED, GROWN = 32, 20, 32, 4
 
 # What a pod asks for. No GPUs: count 0. Memory alone: milli 0. A share of compute alone: gpu_mib 0.
 Pod = collections.namedtuple("Pod", "count milli cpu mem gpu_mib models", defaults=(0, ()))
@@ -26,8 +26,8 @@ Shape = collections.namedtuple("Shape", "cpu mem gpus model gpu_mib")
 Node = collections.namedtuple("Node", "shape cpu mem gpus")
 # Expected pods of one kind, or a prior; hosts: shapes of machines that can run it.
 Kind = collections.namedtuple("Kind", "hosts count milli gpu_mib cpu mem pods real")
-# A scarcity class. Sizes: count 0, every machine is a host.
-Good = collections.namedtuple("Good", "hosts count milli gpu_mib cpu mem mean_milli share mean_volume")
+# A scarcity class. Sizes: count 0, every machine is a host. known: pods that the share was learned from; NEVER: it is given.
+Good = collections.namedtuple("Good", "hosts count milli gpu_mib cpu mem mean_milli share mean_volume known")
 # What holds for one decision; goods: (good, weight x price).
 Prices = collections.namedtuple("Prices", "f chi beta gamma goods")
 
@@ -38,15 +38,14 @@ def sixteenths(x):
 
 def charge(pod, shape):
     """(milli, MiB) that it takes of each of its GPUs on such a machine."""
-    if pod.gpu_mib > 0:
-        part = min(max(pod.gpu_mib * GPU // shape.gpu_mib, 1), GPU) if shape.gpu_mib > 0 else GPU
-        return pod.milli or part, pod.gpu_mib if shape.gpu_mib > 0 else 0
+    if pod.gpu_mib > 0 and shape.gpu_mib > 0:
+        return pod.milli or min(max(pod.gpu_mib * GPU // shape.gpu_mib, 1), GPU), pod.gpu_mib
     return pod.milli, shape.gpu_mib * pod.milli // GPU
 
 
 def runs(pod, shape):
     """Could it run there if the machine were empty?"""
-    if pod.cpu > shape.cpu or pod.mem > shape.mem or pod.count > shape.gpus:
+    if pod.cpu > shape.cpu or pod.mem > shape.mem or pod.count > shape.gpus or (pod.gpu_mib > 0 and not shape.gpu_mib):
         return False
     milli, mib = charge(pod, shape)
     return pod.count == 0 or ((not pod.models or shape.model in pod.models) and milli <= GPU and mib <= (shape.gpu_mib or NEVER))
@@ -71,37 +70,25 @@ def xoshiro(seed):
         z = (seed ^ seed >> 30) * 0xbf58476d1ce4e5b9 & wide
         z = (z ^ z >> 27) * 0x94d049bb133111eb & wide
         state.append(z ^ z >> 31)
+    a, b, c, d = state
     while True:
-        x = state[1] * 5 & wide
+        x, y = b * 5 & wide, b ^ d
         yield (x << 7 | x >> 57) * 9 & wide
-        t = state[1] << 17 & wide
-        state[2] ^= state[0]
-        state[3] ^= state[1]
-        state[1] ^= state[2]
-        state[0] ^= state[3]
-        state[2] ^= t
-        state[3] = (state[3] << 45 | state[3] >> 19) & wide
-
-
-def below(numbers, n):
-    while True:
-        product = next(numbers) * n
-        if product % (1 << 64) >= (1 << 64) % n:
-            return product >> 64
+        a, b, c, d = a ^ y, a ^ b ^ c, a ^ c ^ (b << 17 & wide), (y << 45 | y >> 19) & wide
 
 
 def deal(mix):
     """K lists of L pods: the quantile midpoints of the sorted mix, dealt in turn, each list shuffled. mix: {pod: how many}."""
     kinds, samples, at, passed, total = sorted(mix), [], 0, 0, sum(mix.values())
-    for i in range(LISTS * PODS):
+    for i in range(LISTS * PODS if total else 0):
         while (passed + mix[kinds[at]]) * 2 * LISTS * PODS <= (2 * i + 1) * total:
             passed += mix[kinds[at]]
             at += 1
         samples.append(kinds[at])
     lists, numbers = [samples[k::LISTS] for k in range(LISTS)], xoshiro(1)
     for pods in lists:
-        for i in range(PODS - 1, 0, -1):
-            j = below(numbers, i + 1)
+        for i in range(len(pods) - 1, 0, -1):
+            j = next(numbers) * (i + 1) >> 64
             pods[i], pods[j] = pods[j], pods[i]
     return lists
 
@@ -146,7 +133,8 @@ def rollout_among(world, node):
 def places(world, node):
     """P: the mean over the samples of what would be filled if all that come were like this one, a little more in large pieces."""
     filled = sum(alike(pod, node) for pods in lists_of(world, node.shape) for pod in pods if pod.count > 0)
-    return filled / (LISTS * PODS) + sum(milli ** 2 for milli, mib in usable(node) if mib > 0) / GPU / TIGHTNESS
+    squares = sum(milli ** 2 for milli, mib in usable(node) if mib > 0)
+    return (filled * TIGHTNESS * GPU + squares * LISTS * PODS) // (PODS * TIGHTNESS * GPU) / LISTS
 
 
 def alike(pod, node):
@@ -161,7 +149,7 @@ def alike(pod, node):
 
 def trial(world):
     """beta while nobody leaves: which of the two fills 64 GPUs better? In thousandths of a GPU of the commonest kind."""
-    shape = max(world.shapes, key=lambda s: world.shapes[s] * s.gpus)
+    shape = max(world.shapes, key=lambda s: (world.shapes[s] * s.gpus, s.gpus, s.gpu_mib, s.cpu, s.mem))
     lists = [[(size_of(p, shape), p.count) for p in pods if p.count > 0] for pods in lists_of(world, shape)]
     pods = [p for some in lists for p in some]
     if not pods:
@@ -224,40 +212,34 @@ def kinds_of(mix, shapes):
         if s.gpus >= PRIOR_GPUS:
             pod = Pod(s.gpus, GPU, s.cpu * PRIOR_CPU // 100, s.mem * PRIOR_MEM // 100)
             prior.append(Kind(frozenset(t for t in shapes if runs(pod, t)), s.gpus, GPU, 0, pod.cpu, pod.mem, PRIOR_PODS, False))
-    most, asked = PRIOR_VOLUME * volume(real), volume(prior)
+    asked = volume(prior)
+    most = PRIOR_VOLUME * volume(real) if real else asked
     return real + [k._replace(pods=k.pods * min(1, most / asked)) for k in prior]
 
 
 def goods_of(world, kinds):
-    hosts, sizes = {}, []
+    def gpus_of(shapes):
+        return sum(n * s.gpus for s, n in world.shapes.items() if s in shapes)
+
+    def good(hosts, count, milli, of, cpu, mem, mean, needing):
+        pods = sum(k.pods for k in needing)
+        return Good(hosts, count, milli, min(k.gpu_mib for k in of), cpu, mem, mean, volume(needing) / volume(kinds),
+                    volume(needing) / pods, pods if world.learned else NEVER)
+
+    hosts, goods = {}, []
     for k in kinds:
-        supplied = sum(n * s.gpus for s, n in world.shapes.items() if s in k.hosts)
-        if k.count > 1 or supplied <= HOSTS_MAX * sum(n * s.gpus for s, n in world.shapes.items()):
+        if k.count > 1 or gpus_of(k.hosts) <= HOSTS_MAX * gpus_of(world.shapes):
             hosts.setdefault((k.hosts, k.count), []).append(k)
+    for (these, count), of in hosts.items():
+        needing = [k for k in kinds if k.count >= count and k.hosts <= these]
+        goods.append(good(these, count, max(k.milli for k in of), of, max(k.cpu for k in of), max(k.mem for k in of), 0, needing))
     for milli in sorted({k.milli for k in kinds if k.milli > SIZE_MIN}):
-        just = [k for k in kinds if k.milli == milli]
+        just, needing = [k for k in kinds if k.milli == milli], [k for k in kinds if k.milli >= milli]
         if volume(just) >= SIZE_VOLUME * volume(kinds):
-            sizes.append((milli, min(k.gpu_mib for k in just)))
-    return [good_of_hosts(kinds, h, count, of) for (h, count), of in hosts.items()] + [good_of_size(kinds, *s) for s in sizes]
-
-
-def wanted(kinds, needing):
-    """(share of the volume, mean volume of a pod)"""
-    return volume(needing) / volume(kinds), volume(needing) / sum(k.pods for k in needing)
-
-
-def good_of_hosts(kinds, hosts, count, of):
-    needing = [k for k in kinds if k.count >= count and k.hosts <= hosts]
-    return Good(hosts, count, max(k.milli for k in of), min(k.gpu_mib for k in of), max(k.cpu for k in of), max(k.mem for k in of),
-                0, *wanted(kinds, needing))
-
-
-def good_of_size(kinds, milli, gpu_mib):
-    needing = [k for k in kinds if k.milli >= milli]
-    gpus = sum(k.pods * k.count for k in needing)
-    mean = math.floor(volume(needing) / gpus + 0.5)
-    cpu = math.floor(sum(k.pods * k.cpu for k in needing) / gpus + 0.5)
-    return Good(frozenset(), 0, milli, gpu_mib, cpu, 0, mean, *wanted(kinds, needing))
+            gpus = sum(k.pods * k.count for k in needing)
+            cpu = math.floor(sum(k.pods * k.cpu for k in needing) / gpus + 0.5)
+            goods.append(good(frozenset(), 0, milli, just, cpu, 0, math.floor(volume(needing) / gpus + 0.5), needing))
+    return goods
 
 
 def supply(good, node):
@@ -276,12 +258,12 @@ def supply(good, node):
 class World:
     """What does not change: the mix, the shapes of the machines, and what follows from them."""
 
-    def __init__(self, mix, shapes):
+    def __init__(self, mix, shapes, learned=False):
         """mix: {pod: how many}; shapes: {shape: how many machines}"""
-        self.shapes, self.lists = shapes, deal(mix)
+        self.shapes, self.lists, self.learned = shapes, deal(mix), learned
         kinds = kinds_of(mix, shapes)
         self.goods = goods_of(self, kinds)
-        self.gangs = volume([k for k in kinds if k.count > 1 and k.real]) / volume(kinds)
+        self.gangs = volume([k for k in kinds if k.count > 1 and k.real]) / volume(kinds) if kinds else 0.0
         asked = sum(n * p.count * p.milli for p, n in mix.items())
         self.cpu_per_milli = sum(n * p.cpu for p, n in mix.items() if p.count == 0) / asked if asked else 0.0
         self.trial = trial(self)
@@ -291,8 +273,25 @@ def price(good, supplied, idle, chi):
     """The probability that the demand reaches the supply."""
     mu = good.mean_volume
     demand = (1 + CHURN_FACTOR * chi) * good.share * idle
-    z = (demand - supplied + mu / 2) / (mu * math.sqrt(max(demand / mu, DEMAND_MIN)))
+    z = (demand - supplied + mu / 2) / (mu * math.sqrt(max(demand / mu, DEMAND_MIN) + (demand / mu) ** 2 / good.known))
     return sixteenths(math.erfc(-z / math.sqrt(2)) / 2)
+
+
+class Learned:
+    """A mix as pods come: counted one by one, and settled on when they have become others, or many more."""
+
+    def __init__(self):
+        self.counts, self.settled, self.look_at = {}, {}, 1
+
+    def arrived(self, pod):
+        self.counts[pod] = self.counts.get(pod, 0) + 1
+        n, before = sum(self.counts.values()), sum(self.settled.values())
+        if n < self.look_at:
+            return
+        self.look_at = n + (n if n < SETTLE_MIN else max(n // SETTLE_PARTS, SETTLE_MIN))
+        moved = sum(max(c / n - self.settled.get(p, 0) / before, 0) for p, c in self.counts.items()) if before else 1
+        if moved * MOVED >= 1 or n >= GROWN * before or any(p.count > 1 and p not in self.settled for p in self.counts):
+            self.settled = dict(self.counts)
 
 
 def churn(events):
@@ -344,7 +343,6 @@ def placements(node, pod):
     return [(i,) for n, i in enumerate(fit) if node.gpus[i] not in [node.gpus[k] for k in fit[:n]]]
 
 
-def scores(world, nodes, chi, pod):
+def scores(world, p, nodes, pod):
     """{(number of the machine, its GPUs): score}: the highest wins, of equals the first."""
-    p = prices_of(world, nodes, chi)
     return {(i, at): score(world, p, node, take(node, pod, at)) for i, node in enumerate(nodes) for at in placements(node, pod)}

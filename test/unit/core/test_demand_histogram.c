@@ -209,6 +209,127 @@ static void demand_histogram__other_pods_for_long__replace_what_was(void **state
     demand_histogram_free(m);
 }
 
+/* ---- the numbers themselves: another one learns otherwise, and replicas of two versions would disagree ---- */
+
+static void demand_histogram__every_pod_is_news__is_looked_at_in_steps(void **state)
+{
+    static const uint64_t steps[] = {1, 2, 4, 8, 16, 32};
+    struct demand_histogram *m = demand_histogram_new();
+    uint64_t next = 0, at = 0;
+
+    for (uint64_t i = 1; i <= 900; i++) {
+        uint64_t version = demand_histogram_version(m);
+
+        arrive(m, (int32_t)i, 2, 1000, 1); /* a new shape for several devices */
+        if (demand_histogram_version(m) != version) {
+            at = at < 32 ? steps[next++] : at + (at / 20 > 32 ? at / 20 : 32);
+            assert_int_equal(i, at);
+        }
+    }
+    assert_int_equal(at, 897); /* 32, 64 .. 672, 705, 740, 777, 815, 855, 897 */
+    demand_histogram_free(m);
+}
+
+static void demand_histogram__so_many_are_others__is_settled(void **state)
+{
+    for (int others = 8; others <= 12; others++) {
+        struct demand_histogram *m = demand_histogram_new();
+        uint64_t version;
+
+        arrive(m, 1000, 1, 300, 320 - others); /* settled at 256 */
+        version = demand_histogram_version(m);
+        arrive(m, 1000, 1, 301, others); /* looked at with 320, of which 10 are a part of 32 */
+        assert_int_equal(demand_histogram_version(m) - version, others >= 10);
+        demand_histogram_free(m);
+    }
+}
+
+static void demand_histogram__four_times_as_many__is_settled(void **state)
+{
+    struct demand_histogram *m = demand_histogram_new();
+    uint64_t last = 0;
+
+    for (uint64_t i = 1; i <= 512; i++) {
+        uint64_t version = demand_histogram_version(m);
+
+        arrive(m, 1000, 1, 300, 1);
+        if (demand_histogram_version(m) != version) {
+            assert_int_equal(i, last == 0 ? 1 : 4 * last); /* 1, 4, 16, 64, 256: all of them are steps */
+            last = i;
+        }
+    }
+    assert_int_equal(last, 256);
+    demand_histogram_free(m);
+}
+
+static void demand_histogram__1024_shapes__are_kept_and_one_more_leaves_half(void **state)
+{
+    struct demand_histogram *m = demand_histogram_new();
+
+    for (int i = 0; i < 1024; i++) {
+        arrive(m, 1000 + i, 1, 300, 1);
+    }
+    assert_int_equal(demand_histogram_shape_n(m), 1024);
+    arrive(m, 1, 1, 300, 1);
+    assert_int_equal(demand_histogram_shape_n(m), 513);
+    demand_histogram_free(m);
+}
+
+static void demand_histogram__32768_pods__are_halved(void **state)
+{
+    struct demand_histogram *m = demand_histogram_new();
+
+    arrive(m, 1000, 1, 300, 32767);
+    demand_histogram_settle(m);
+    assert_int_equal(weight(m, 1000, 1, 300), 32767 * 1024);
+    arrive(m, 1000, 1, 300, 1);
+    demand_histogram_settle(m);
+    assert_int_equal(weight(m, 1000, 1, 300), 16384 * 1024);
+    demand_histogram_free(m);
+}
+
+static void demand_histogram__halved_for_the_fifth_time__a_single_pod_is_forgotten(void **state)
+{
+    struct demand_histogram *m = demand_histogram_new();
+
+    arrive(m, 1, 1, 100, 1);
+    arrive(m, 2, 8, 1000, 1);
+    arrive(m, 3, 1, 300, 32766); /* halved */
+    for (uint64_t left = 512; left >= 64; left /= 2) {
+        demand_histogram_settle(m);
+        assert_int_equal(weight(m, 1, 1, 100), left);
+        assert_int_equal(weight(m, 2, 8, 1000), left);
+        arrive(m, 3, 1, 300, 16385);
+    }
+    demand_histogram_settle(m);
+    assert_int_equal(weight(m, 1, 1, 100), 0);
+    assert_int_equal(weight(m, 2, 8, 1000), 64);
+    demand_histogram_free(m);
+}
+
+/* The share of departures x after n of them is 1 - (1023/1024)^n, and chi is 2x rounded to sixteenths. */
+static void churn__pods_leave__moves_over_1024_events(void **state)
+{
+    struct demand_histogram *m = demand_histogram_new();
+    struct gpu_request w;
+    struct demand d = pod(&w, 1000, 1, 300);
+    int n = 0;
+
+    for (; demand_histogram_churn(m) == 0; n++) {
+        demand_histogram_departed(m, &d);
+    }
+    assert_int_equal(n, 17);
+    for (; demand_histogram_churn(m) < 16; n++) {
+        demand_histogram_departed(m, &d);
+    }
+    assert_int_equal(n, 678); /* x from 31/64 on */
+    for (; n < 4000; n++) {
+        demand_histogram_departed(m, &d);
+    }
+    assert_int_equal(demand_histogram_churn(m), 16);
+    demand_histogram_free(m);
+}
+
 static void churn__nobody_leaves__is_none_and_in_balance__is_all(void **state)
 {
     struct demand_histogram *m = demand_histogram_new();
@@ -244,6 +365,13 @@ int main(void)
         cmocka_unit_test(demand_histogram__new_shape_for_several_devices__is_settled_at_the_next_step),
         cmocka_unit_test(demand_histogram__too_many_shapes__forgets_the_rare_but_not_those_for_several_devices),
         cmocka_unit_test(demand_histogram__other_pods_for_long__replace_what_was),
+        cmocka_unit_test(demand_histogram__every_pod_is_news__is_looked_at_in_steps),
+        cmocka_unit_test(demand_histogram__so_many_are_others__is_settled),
+        cmocka_unit_test(demand_histogram__four_times_as_many__is_settled),
+        cmocka_unit_test(demand_histogram__1024_shapes__are_kept_and_one_more_leaves_half),
+        cmocka_unit_test(demand_histogram__32768_pods__are_halved),
+        cmocka_unit_test(demand_histogram__halved_for_the_fifth_time__a_single_pod_is_forgotten),
+        cmocka_unit_test(churn__pods_leave__moves_over_1024_events),
         cmocka_unit_test(churn__nobody_leaves__is_none_and_in_balance__is_all),
     };
 

@@ -259,6 +259,25 @@ static void rollout__memory_used_up__leaves_compute_unfilled(void **state)
     rollout_samples_free(s);
 }
 
+/* Memory-only placement "free" and devices whose memory is not known charge none. */
+static void rollout__all_that_is_left_and_no_memory__is_filled(void **state)
+{
+    struct rollout_samples *s = rollout_samples_new(1);
+    struct sample d = {.count = 1, .on = {{300, 0}}};
+    struct residual residual = {.kinds = RESIDUAL_SHARES,
+                                .device_n = 1,
+                                .cpu_milli = INT32_MAX,
+                                .mem_mib = INT32_MAX,
+                                .devices = {{0, 300, 0}}};
+
+    for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
+        rollout_samples_add(s, k, &d);
+    }
+    rollout_samples_seal(s);
+    assert_int_equal(rollout_run(s, &residual, false).filled, 300 * ROLLOUT_LISTS);
+    rollout_samples_free(s);
+}
+
 static void rollout__nothing_expected__fills_nothing_and_leaves_all_cores(void **state)
 {
     struct rollout_samples *s = rollout_samples_new(1);
@@ -277,6 +296,7 @@ int main(void)
         cmocka_unit_test(rollout__any_residual__is_what_a_naive_pass_fills),
         cmocka_unit_test(rollout_recall__residuals_with_the_same_devices__is_what_a_new_pass_fills),
         cmocka_unit_test(rollout__memory_used_up__leaves_compute_unfilled),
+        cmocka_unit_test(rollout__all_that_is_left_and_no_memory__is_filled),
         cmocka_unit_test(rollout__nothing_expected__fills_nothing_and_leaves_all_cores),
     };
 

@@ -83,8 +83,19 @@ static struct score_row ask(struct scene *s, const struct demand *d, bool rememb
     return q.known;
 }
 
+static int64_t sum(const struct score_part *parts, size_t n)
+{
+    int64_t all = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        all += parts[i].value;
+    }
+    return all;
+}
+
 static void gain__other_pods_expected__as_judged_anew(void **state)
 {
+    struct score_part parts[SCORE_PARTS_MAX];
     static const int32_t sizes[] = {700, 450, 120, 1000, 300};
     struct pack_result anew[NODES], again[NODES];
     struct demand d = SHARE_OF(100);
@@ -105,6 +116,9 @@ static void gain__other_pods_expected__as_judged_anew(void **state)
             assert_int_equal(score_terms_gain(row.terms, i, s.o, forecast_prices(s.o), &score), i + 1 < TOO_MANY);
             if (i + 1 < TOO_MANY) {
                 assert_int_equal(score, anew[i].score);
+                assert_int_equal(sum(parts, score_terms_parts(row.terms, i, s.o, forecast_prices(s.o), parts)), score);
+            } else {
+                assert_int_equal(score_terms_parts(row.terms, i, s.o, forecast_prices(s.o), parts), 0);
             }
         }
         ask(&s, &d, true, again);

@@ -178,7 +178,8 @@ static void document__one_pod__golden(void **state)
         "\"pod\":\"p\",\"uid\":\"uid-p\",\"container\":\"main\",\"init\":false,\"milli\":300,"
         "\"memMib\":4096,\"kind\":\"both\","
         "\"state\":\"bound\",\"since\":\"2026-11-20T08:00:00.123Z\",\"decision\":\"d1\","
-        "\"dialect\":\"native\"}]}]}],\"conflicts\":[],\"incidents\":[],\"pending\":[],\"configuration\":"
+        "\"dialect\":\"native\"}]}]}],\"conflicts\":[],\"incidents\":[],\"pending\":[],\"decisions\":[],"
+        "\"configuration\":"
         "{\"apiVersion\":\"fgpu.io/v1alpha1\",\"kind\":\"FgpuConfiguration\",";
     char *text;
 
@@ -466,6 +467,90 @@ static void document__gpu_given_twice_and_a_foreign_decision__are_incidents(void
     cJSON_Delete(json);
 }
 
+/* A decision that came to a bind. */
+static void decide(struct decision_note d, const struct reason_part *parts, size_t part_n, const char *node)
+{
+    decisions_consider(store_decisions(cluster.store), decision_new(&d, parts, part_n));
+    decisions_choose(store_decisions(cluster.store), d.uid, str_of(node), STR("d1"), 1 + d.asked_n);
+}
+
+static void document__decisions__say_why_newest_first(void **state)
+{
+    static const struct {
+        const char *node, *namespace_;
+        int n;
+    } rows[] = {{"n", NULL, 2}, {"m", NULL, 1}, {"x", NULL, 0}, {NULL, "a", 2}, {NULL, "b", 1}, {NULL, "c", 0}};
+    const struct reason_part parts[] = {
+        {.of = {.kind = SCORE_PART_FILL}, .best = -1280, .next = -2560},
+        {.of = {.kind = SCORE_PART_GANGS, .plugin_managed = true, .count = 8, .milli = 1000}, .next = -1280},
+    };
+    const struct reason_part criteria[] = {{.of = {.kind = SCORE_PART_CRITERION, .which = 1}, .best = 9, .next = 8}};
+    struct decision_note d = {.uid = STR("u1"), .namespace_ = STR("a"), .name = STR("p1")};
+    cJSON *json;
+
+    decide(d, NULL, 0, "n"); /* nobody asked for an order, and filter was not seen */
+    d = (struct decision_note){.uid = STR("u2"),
+                               .namespace_ = STR("a"),
+                               .name = STR("p2"),
+                               .asked_n = 9,
+                               .fit_n = 7,
+                               .ranked_n = 5,
+                               .rule = 3,
+                               .criteria = {strategy_find(STR("rsp"))},
+                               .criterion_n = 1,
+                               .best = STR("n"),
+                               .next = STR("m"),
+                               .reason = PACK_BY_SCORE,
+                               .best_score = -1280,
+                               .next_score = -3840};
+    decide(d, parts, ARRAY_LEN(parts), "m");
+    d.uid = STR("u3");
+    d.namespace_ = STR("b");
+    d.criteria[1] = strategy_find(STR("fgd"));
+    d.criterion_n = 2;
+    d.weighted = true;
+    decide(d, criteria, ARRAY_LEN(criteria), "n");
+    json = cluster_state(&cluster, NULL, NULL);
+    assert_valid(json);
+    assert_int_equal(cJSON_GetArraySize(json_at(json, "decisions")), 3);
+    assert_string_equal(json_text_at(json, "decisions.0.uid"), "u3");
+    assert_true(cJSON_IsTrue(json_at(json, "decisions.0.weighted")));
+    assert_string_equal(json_text_at(json, "decisions.0.strategies.1"), "fgd");
+    assert_string_equal(json_text_at(json, "decisions.0.parts.0.strategy"), "fgd");
+    assert_string_equal(json_text_at(json, "decisions.1.decision"), "d1");
+    assert_string_equal(json_text_at(json, "decisions.1.at"), "1970-01-01T00:00:00.010Z");
+    assert_string_equal(json_text_at(json, "decisions.1.namespace"), "a");
+    assert_string_equal(json_text_at(json, "decisions.1.pod"), "p2");
+    assert_string_equal(json_text_at(json, "decisions.1.node"), "m");
+    assert_int_equal(json_number_at(json, "decisions.1.asked"), 9);
+    assert_int_equal(json_number_at(json, "decisions.1.fit"), 7);
+    assert_int_equal(json_number_at(json, "decisions.1.ranked"), 5);
+    assert_int_equal(json_number_at(json, "decisions.1.rule"), 3);
+    assert_string_equal(json_text_at(json, "decisions.1.best"), "n");
+    assert_string_equal(json_text_at(json, "decisions.1.next"), "m");
+    assert_string_equal(json_text_at(json, "decisions.1.by"), "score");
+    assert_int_equal(json_number_at(json, "decisions.1.scores.next"), -3840);
+    assert_string_equal(json_text_at(json, "decisions.1.parts.0.part"), "fill");
+    assert_int_equal(json_number_at(json, "decisions.1.parts.0.best"), -1280);
+    assert_int_equal(json_number_at(json, "decisions.1.parts.1.count"), 8);
+    assert_true(cJSON_IsTrue(json_at(json, "decisions.1.parts.1.plugin")));
+    assert_string_equal(
+        json_text_at(json, "decisions.1.text"),
+        "of 9 nodes 7 fit, and kube-scheduler asked for an order of 5; rsp (packing rule 3) put n before "
+        "m: there it takes 1 milli of what expected pods could use, on m 3; of this what expected pods "
+        "would fill 1 and 2, places for pods of 8 whole GPUs 0 and 1; kube-scheduler chose m all the "
+        "same, because it also counts points of others");
+    assert_string_equal(json_text_at(json, "decisions.2.uid"), "u1");
+    assert_false(cJSON_HasObjectItem(json_at(json, "decisions.2"), "ranked"));
+    cJSON_Delete(json);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        json = cluster_state(&cluster, rows[i].node, rows[i].namespace_);
+        assert_valid(json);
+        assert_int_equal(cJSON_GetArraySize(json_at(json, "decisions")), rows[i].n);
+        cJSON_Delete(json);
+    }
+}
+
 static void document__one_node__that_node_and_the_whole_summary(void **state)
 {
     cJSON *json;
@@ -651,6 +736,7 @@ int main(void)
         CLUSTER_TEST(document__lists_behind_the_nodes__say_what_is_wrong),
         CLUSTER_TEST(document__capacity_shrinks__negative_free_lost_gpu_and_conflicts),
         CLUSTER_TEST(document__gpu_given_twice_and_a_foreign_decision__are_incidents),
+        CLUSTER_TEST(document__decisions__say_why_newest_first),
         CLUSTER_TEST(document__one_node__that_node_and_the_whole_summary),
         CLUSTER_TEST(document__one_namespace__its_pods_and_their_nodes),
         CLUSTER_TEST(summary__mixed_cluster__totals_without_lists),

@@ -28,6 +28,12 @@ static int64_t node_score(const struct forecast *o, const struct strategy_node *
     return o != NULL ? priced_score(o, NULL, n, NULL) : 0;
 }
 
+static size_t score_parts(const struct forecast *o, const struct forecast_prices *p, const struct strategy_node *n,
+                          struct score_part *ret)
+{
+    return o != NULL ? forecast_gain_parts(o, p != NULL ? p : forecast_prices(o), n, ret) : 0;
+}
+
 const struct strategy strategy_rsp = {
     .name = "rsp",
     .summary = "the place where the pod takes least of what later pods could use: learns the demand",
@@ -36,4 +42,5 @@ const struct strategy strategy_rsp = {
     .tries_devices = true,
     .looks_ahead = true,
     .priced_score = priced_score,
+    .score_parts = score_parts,
 };

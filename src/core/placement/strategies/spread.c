@@ -13,9 +13,18 @@ static int64_t node_score(const struct forecast *o, const struct strategy_node *
     return -node_used_share(n);
 }
 
+static size_t score_parts(const struct forecast *o, const struct forecast_prices *p, const struct strategy_node *n,
+                          struct score_part *ret)
+{
+    (void)o;
+    (void)p;
+    return node_used_share_parts(n, -1, ret);
+}
+
 const struct strategy strategy_spread = {
     .name = "spread",
     .summary = "emptiest node and emptiest GPU first",
     .device_cost = device_cost,
     .node_score = node_score,
+    .score_parts = score_parts,
 };

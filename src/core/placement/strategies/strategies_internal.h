@@ -70,5 +70,7 @@ static inline bool device_is_empty(const struct device_state *d)
 /* Used share of the node after the placement, 0..2 x SHARE_ALL: the mean over its devices, or over
  * the GPUs of its plugin where those are in use (never both, design.md 3.2). */
 int64_t node_used_share(const struct strategy_node *n);
+/* Its parts (strategy.score_parts), times `sign`. */
+size_t node_used_share_parts(const struct strategy_node *n, int64_t sign, struct score_part *ret);
 
 #endif

@@ -14,9 +14,10 @@
  */
 #include "core/placement/strategies/strategies_internal.h"
 
-#define STEP (SHARE_ALL + 1)
-#define OPENING ((int64_t)STEP * STEP)
-#define EMPTY_MAX ((int64_t)1 << 20)
+#define STEP SCORE_PART_LEFT_STEP
+_Static_assert(STEP == SHARE_ALL + 1, "a share is below a step");
+#define OPENING SCORE_PART_OPENING
+#define EMPTY_MAX SCORE_PART_EMPTY_MAX
 
 static int64_t left_of(int64_t milli, int64_t mem)
 {
@@ -43,28 +44,62 @@ static bool device_changed(const struct device_state *b, const struct device_sta
            b->mem_free_mib != a->mem_free_mib;
 }
 
-static int64_t node_score(const struct forecast *o, const struct strategy_node *n)
-{
-    int64_t sum = 0, opened_n = 0, changed_n = 0, empty_n = 0;
+/* What the score weighs. */
+struct weighed {
+    int64_t left; /* the mean of left(after) over the devices that change */
+    int64_t opened_n, empty_n;
+};
 
-    (void)o;
+static struct weighed weigh(const struct strategy_node *n)
+{
+    struct weighed w = {0};
+    int64_t changed_n = 0;
+
     for (size_t i = 0; i < n->device_n; i++) {
         const struct device_state *b = &n->before[i], *a = &n->after[i];
 
-        empty_n += device_is_empty(a);
+        w.empty_n += device_is_empty(a);
         if (device_changed(b, a)) {
             changed_n++;
-            sum += left(a);
-            opened_n += device_is_empty(b) && (a->flags & DEVICE_EXCLUSIVE) == 0;
+            w.left += left(a);
+            w.opened_n += device_is_empty(b) && (a->flags & DEVICE_EXCLUSIVE) == 0;
         }
     }
     if (changed_n == 0) { /* GPUs of a plugin */
-        empty_n = n->plugin_managed_free;
+        w.empty_n = n->plugin_managed_free;
     } else {
-        sum /= changed_n;
+        w.left /= changed_n;
     }
-    empty_n = empty_n < EMPTY_MAX ? empty_n : EMPTY_MAX - 1;
-    return -((sum + opened_n * OPENING) * EMPTY_MAX + empty_n);
+    w.empty_n = w.empty_n < EMPTY_MAX ? w.empty_n : EMPTY_MAX - 1;
+    return w;
+}
+
+static int64_t node_score(const struct forecast *o, const struct strategy_node *n)
+{
+    struct weighed w = weigh(n);
+
+    (void)o;
+    return -((w.left + w.opened_n * OPENING) * EMPTY_MAX + w.empty_n);
+}
+
+static size_t score_parts(const struct forecast *o, const struct forecast_prices *p, const struct strategy_node *n,
+                          struct score_part *ret)
+{
+    struct weighed w = weigh(n);
+    const struct score_part parts[] = {
+        {.kind = SCORE_PART_OPENED, .value = -w.opened_n * OPENING * EMPTY_MAX},
+        {.kind = SCORE_PART_LEFT, .value = -w.left * EMPTY_MAX},
+        {.kind = SCORE_PART_EMPTY, .value = -w.empty_n},
+    };
+    size_t part_n = 0;
+
+    (void)o;
+    (void)p;
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        ret[part_n] = parts[i];
+        part_n += parts[i].value != 0;
+    }
+    return part_n;
 }
 
 const struct strategy strategy_tight_fit = {
@@ -72,4 +107,5 @@ const struct strategy strategy_tight_fit = {
     .summary = "the GPU with the least left; empty GPUs stay empty as long as the pod fits on used ones",
     .device_cost = device_cost,
     .node_score = node_score,
+    .score_parts = score_parts,
 };

@@ -1,0 +1,15 @@
+/* extender/decision_words.h - a decision in one sentence, for /state. */
+#ifndef EXTENDER_DECISION_WORDS_H
+#define EXTENDER_DECISION_WORDS_H
+
+#include "extender/decisions.h"
+
+#include <stddef.h>
+
+/* A sentence without its full stop: how many nodes fit, which strategy put which node before which, by what, and which
+ * one kube-scheduler chose if that is another. Parts of the score that are equal are left out. What does not fit into
+ * `size` bytes is cut. Returns buf. */
+#define DECISION_SENTENCE_MAX 3072
+char *decision_sentence(const struct decision_note *d, char *buf, size_t size);
+
+#endif
