@@ -353,149 +353,150 @@ static void trial__any_sizes__is_what_a_naive_one_says(void **state)
         scene_fini(&s);
     }
     assert_true(between_n > 0); /* or this has compared two constants */
+}
 
-    /* Sizes are parts of one GPU, so machines whose GPUs differ cannot say them. */
-    static void trial__unlike_gpus_on_each_machine__rollouts(void **state)
-    {
-        const int32_t sizes[] = {300, 400, 700};
-        struct device devices[2] = {{.index = 0, .mem_mib = 1024, .slot_n = 16, .numa = -1, .healthy = true},
-                                    {.index = 1, .mem_mib = 2048, .slot_n = 16, .numa = -1, .healthy = true}};
-        const struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = devices, .device_n = 2};
-        struct ledger_op op = fixture_description("a", &inventory);
+/* Sizes are parts of one GPU, so machines whose GPUs differ cannot say them. */
+static void trial__unlike_gpus_on_each_machine__rollouts(void **state)
+{
+    const int32_t sizes[] = {300, 400, 700};
+    struct device devices[2] = {{.index = 0, .mem_mib = 1024, .slot_n = 16, .numa = -1, .healthy = true},
+                                {.index = 1, .mem_mib = 2048, .slot_n = 16, .numa = -1, .healthy = true}};
+    const struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = devices, .device_n = 2};
+    struct ledger_op op = fixture_description("a", &inventory);
+    struct scene s;
+
+    scene_init(&s, sizes, 3);
+    fixture_apply(&s.f, &op);
+    follow(&s);
+    assert_int_equal(s.o->places_in_trial, 0);
+    fixture_node(&s.f, "b", 1, 1024); /* fewer GPUs, but all alike */
+    follow(&s);
+    assert_int_equal(s.o->places_in_trial, FORECAST_SIXTEENTHS);
+    scene_fini(&s);
+}
+
+/* It runs under the lock, and what pods ask for is their tenants' choice. */
+static void trial__very_small_pods__no_more_of_them(void **state)
+{
+    assert_int_equal(forecast_trial_gpus(1000, 1), 64);
+    assert_int_equal(forecast_trial_gpus(500, 6), 64); /* 83 milli each */
+    assert_int_equal(forecast_trial_gpus(1, 1), 1);
+    for (int64_t size = 1; size <= 1000; size++) {
+        int64_t pods = forecast_trial_gpus(size, 1) * 1300 / size;
+
+        assert_true(pods <= (size == 1 ? 1300 : 1024));
+    }
+    assert_in_range(TRIAL_OF(1, 2, 3), 0, FORECAST_SIXTEENTHS);
+}
+
+static void rsp__in_use__leaves_an_empty_gpu_to_those_who_need_it(void **state)
+{
+    const int32_t sizes[] = {500, 600};
+    struct scene s;
+
+    scene_init(&s, sizes, 2);
+    fixture_node(&s.f, "a", 1, 1024);
+    fixture_node(&s.f, "b", 1, 1024);
+    takes(&s, "p", "b", 500);
+    assert_true(str_eq_cstr(chosen(&s, 500, IN_USE), "b"));
+    assert_true(str_eq_cstr(chosen(&s, 500, IN_USE / 4), "b"));
+    scene_fini(&s);
+}
+
+/* 300 keeps out one 300 or 400 and one 400 either way: 700 milli of three kinds. */
+static void rsp__in_use_and_places_that_cost_alike__the_tightest_gpu(void **state)
+{
+    const int32_t sizes[] = {300, 400, 700};
+    struct scene s;
+
+    scene_init(&s, sizes, 3);
+    fixture_node(&s.f, "a", 1, 1024);
+    fixture_node(&s.f, "b", 1, 1024);
+    takes(&s, "p", "a", 400);
+    takes(&s, "q", "b", 600);
+    assert_true(str_eq_cstr(chosen(&s, 300, IN_USE), "b"));
+    scene_fini(&s);
+}
+
+/* 40 pods of a GPU each are expected, and so many of two. */
+static void scene_whole(struct scene *s, int twos)
+{
+    const int32_t size = 1000;
+    struct gpu_request w;
+    struct demand two = fixture_whole(&w, 2);
+
+    scene_init(s, &size, 1);
+    for (int k = 0; k < twos; k++) {
+        demand_histogram_arrived(s->expected, &two);
+    }
+    demand_histogram_settle(s->expected);
+    fixture_node(&s->f, "a", 2, 1024);
+    fixture_node(&s->f, "b", 2, 1024);
+    takes(s, "p", "b", 1000);
+}
+
+/* So that another becomes empty for pods of several GPUs. Where none are expected it is no use. */
+static void rsp__in_use_and_pods_of_several_gpus__fills_the_fuller_node(void **state)
+{
+    struct forecast_prices in_use;
+    struct scene s;
+
+    scene_whole(&s, 0);
+    assert_true(str_eq_cstr(chosen(&s, 1000, IN_USE), "a"));
+    in_use = *forecast_prices(s.o);
+    in_use.gangs = 1;
+    assert_true(str_eq_cstr(chosen_at(&s, 1000, &in_use), "b"));
+    in_use.places = 0;
+    assert_true(str_eq_cstr(chosen_at(&s, 1000, &in_use), "a"));
+    scene_fini(&s);
+}
+
+/* 8 times their part of the volume, which is 2 n of 40 + 2 n, in sixteenths. */
+static void rsp__pods_of_several_gpus__weigh_from_none_to_an_eighth(void **state)
+{
+    const int32_t want[] = {0, 6, 12, 16, 16};
+
+    for (int n = 0; n < 5; n++) {
         struct scene s;
 
-        scene_init(&s, sizes, 3);
-        fixture_apply(&s.f, &op);
+        scene_whole(&s, n);
         follow(&s);
-        assert_int_equal(s.o->places_in_trial, 0);
-        fixture_node(&s.f, "b", 1, 1024); /* fewer GPUs, but all alike */
+        assert_int_equal(forecast_prices(s.o)->gangs, want[n]);
+        scene_fini(&s);
+    }
+}
+
+static void rsp__few_leave__places_weigh_as_much_as_leave(void **state)
+{
+    const int32_t sizes[] = {500, 600};
+    struct scene s;
+
+    scene_init(&s, sizes, 2);
+    fixture_node(&s.f, "a", 1, 1024);
+    for (int churn = 0; churn <= FORECAST_SIXTEENTHS; churn++) {
         follow(&s);
-        assert_int_equal(s.o->places_in_trial, FORECAST_SIXTEENTHS);
-        scene_fini(&s);
+        forecast_prices_follow(s.o, churn);
+        assert_int_equal(forecast_prices(s.o)->places, churn < 4 ? 4 * churn : FORECAST_SIXTEENTHS);
     }
+    scene_fini(&s);
+}
 
-    /* It runs under the lock, and what pods ask for is their tenants' choice. */
-    static void trial__very_small_pods__no_more_of_them(void **state)
-    {
-        assert_int_equal(forecast_trial_gpus(1000, 1), 64);
-        assert_int_equal(forecast_trial_gpus(500, 6), 64); /* 83 milli each */
-        assert_int_equal(forecast_trial_gpus(1, 1), 1);
-        for (int64_t size = 1; size <= 1000; size++) {
-            int64_t pods = forecast_trial_gpus(size, 1) * 1300 / size;
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(places__any_residual__are_counted_kind_by_kind),
+        cmocka_unit_test(trial__sizes_that_leave_holes__places),
+        cmocka_unit_test(trial__sizes_that_fit_or_never_do__rollouts),
+        cmocka_unit_test(trial__no_pods_or_no_gpus__rollouts),
+        cmocka_unit_test(trial__any_sizes__is_what_a_naive_one_says),
+        cmocka_unit_test(trial__unlike_gpus_on_each_machine__rollouts),
+        cmocka_unit_test(trial__very_small_pods__no_more_of_them),
+        cmocka_unit_test(rsp__in_use__leaves_an_empty_gpu_to_those_who_need_it),
+        cmocka_unit_test(rsp__in_use_and_places_that_cost_alike__the_tightest_gpu),
+        cmocka_unit_test(rsp__in_use_and_pods_of_several_gpus__fills_the_fuller_node),
+        cmocka_unit_test(rsp__pods_of_several_gpus__weigh_from_none_to_an_eighth),
+        cmocka_unit_test(rsp__few_leave__places_weigh_as_much_as_leave),
+    };
 
-            assert_true(pods <= (size == 1 ? 1300 : 1024));
-        }
-        assert_in_range(TRIAL_OF(1, 2, 3), 0, FORECAST_SIXTEENTHS);
-    }
-
-    static void rsp__in_use__leaves_an_empty_gpu_to_those_who_need_it(void **state)
-    {
-        const int32_t sizes[] = {500, 600};
-        struct scene s;
-
-        scene_init(&s, sizes, 2);
-        fixture_node(&s.f, "a", 1, 1024);
-        fixture_node(&s.f, "b", 1, 1024);
-        takes(&s, "p", "b", 500);
-        assert_true(str_eq_cstr(chosen(&s, 500, IN_USE), "b"));
-        assert_true(str_eq_cstr(chosen(&s, 500, IN_USE / 4), "b"));
-        scene_fini(&s);
-    }
-
-    /* 300 keeps out one 300 or 400 and one 400 either way: 700 milli of three kinds. */
-    static void rsp__in_use_and_places_that_cost_alike__the_tightest_gpu(void **state)
-    {
-        const int32_t sizes[] = {300, 400, 700};
-        struct scene s;
-
-        scene_init(&s, sizes, 3);
-        fixture_node(&s.f, "a", 1, 1024);
-        fixture_node(&s.f, "b", 1, 1024);
-        takes(&s, "p", "a", 400);
-        takes(&s, "q", "b", 600);
-        assert_true(str_eq_cstr(chosen(&s, 300, IN_USE), "b"));
-        scene_fini(&s);
-    }
-
-    /* 40 pods of a GPU each are expected, and so many of two. */
-    static void scene_whole(struct scene * s, int twos)
-    {
-        const int32_t size = 1000;
-        struct gpu_request w;
-        struct demand two = fixture_whole(&w, 2);
-
-        scene_init(s, &size, 1);
-        for (int k = 0; k < twos; k++) {
-            demand_histogram_arrived(s->expected, &two);
-        }
-        demand_histogram_settle(s->expected);
-        fixture_node(&s->f, "a", 2, 1024);
-        fixture_node(&s->f, "b", 2, 1024);
-        takes(s, "p", "b", 1000);
-    }
-
-    /* So that another becomes empty for pods of several GPUs. Where none are expected it is no use. */
-    static void rsp__in_use_and_pods_of_several_gpus__fills_the_fuller_node(void **state)
-    {
-        struct forecast_prices in_use;
-        struct scene s;
-
-        scene_whole(&s, 0);
-        assert_true(str_eq_cstr(chosen(&s, 1000, IN_USE), "a"));
-        in_use = *forecast_prices(s.o);
-        in_use.gangs = 1;
-        assert_true(str_eq_cstr(chosen_at(&s, 1000, &in_use), "b"));
-        in_use.places = 0;
-        assert_true(str_eq_cstr(chosen_at(&s, 1000, &in_use), "a"));
-        scene_fini(&s);
-    }
-
-    /* 8 times their part of the volume, which is 2 n of 40 + 2 n, in sixteenths. */
-    static void rsp__pods_of_several_gpus__weigh_from_none_to_an_eighth(void **state)
-    {
-        const int32_t want[] = {0, 6, 12, 16, 16};
-
-        for (int n = 0; n < 5; n++) {
-            struct scene s;
-
-            scene_whole(&s, n);
-            follow(&s);
-            assert_int_equal(forecast_prices(s.o)->gangs, want[n]);
-            scene_fini(&s);
-        }
-    }
-
-    static void rsp__few_leave__places_weigh_as_much_as_leave(void **state)
-    {
-        const int32_t sizes[] = {500, 600};
-        struct scene s;
-
-        scene_init(&s, sizes, 2);
-        fixture_node(&s.f, "a", 1, 1024);
-        for (int churn = 0; churn <= FORECAST_SIXTEENTHS; churn++) {
-            follow(&s);
-            forecast_prices_follow(s.o, churn);
-            assert_int_equal(forecast_prices(s.o)->places, churn < 4 ? 4 * churn : FORECAST_SIXTEENTHS);
-        }
-        scene_fini(&s);
-    }
-
-    int main(void)
-    {
-        const struct CMUnitTest tests[] = {
-            cmocka_unit_test(places__any_residual__are_counted_kind_by_kind),
-            cmocka_unit_test(trial__sizes_that_leave_holes__places),
-            cmocka_unit_test(trial__sizes_that_fit_or_never_do__rollouts),
-            cmocka_unit_test(trial__no_pods_or_no_gpus__rollouts),
-            cmocka_unit_test(trial__any_sizes__is_what_a_naive_one_says),
-            cmocka_unit_test(trial__unlike_gpus_on_each_machine__rollouts),
-            cmocka_unit_test(trial__very_small_pods__no_more_of_them),
-            cmocka_unit_test(rsp__in_use__leaves_an_empty_gpu_to_those_who_need_it),
-            cmocka_unit_test(rsp__in_use_and_places_that_cost_alike__the_tightest_gpu),
-            cmocka_unit_test(rsp__in_use_and_pods_of_several_gpus__fills_the_fuller_node),
-            cmocka_unit_test(rsp__pods_of_several_gpus__weigh_from_none_to_an_eighth),
-            cmocka_unit_test(rsp__few_leave__places_weigh_as_much_as_leave),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
-    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
