@@ -259,6 +259,23 @@ static void rollout__memory_used_up__leaves_compute_unfilled(void **state)
     rollout_samples_free(s);
 }
 
+static void rollout__memory_that_nobody_knows__is_never_used_up(void **state)
+{
+    struct rollout_samples *s = rollout_samples_new(1);
+    struct sample d = {.count = 1, .on = {{300, INT32_MAX / 2 + 1}}};
+    struct residual residual = {.kinds = RESIDUAL_SHARES,
+                                .device_n = 1,
+                                .cpu_milli = INT32_MAX,
+                                .mem_mib = INT32_MAX,
+                                .devices = {{0, 1000, INT32_MAX}}};
+
+    rollout_samples_add(s, 0, &d);
+    rollout_samples_add(s, 0, &d);
+    rollout_samples_seal(s);
+    assert_int_equal(rollout_run(s, &residual, false).filled, 600);
+    rollout_samples_free(s);
+}
+
 /* Memory-only placement "free" and devices whose memory is not known charge none. */
 static void rollout__all_that_is_left_and_no_memory__is_filled(void **state)
 {
@@ -296,6 +313,7 @@ int main(void)
         cmocka_unit_test(rollout__any_residual__is_what_a_naive_pass_fills),
         cmocka_unit_test(rollout_recall__residuals_with_the_same_devices__is_what_a_new_pass_fills),
         cmocka_unit_test(rollout__memory_used_up__leaves_compute_unfilled),
+        cmocka_unit_test(rollout__memory_that_nobody_knows__is_never_used_up),
         cmocka_unit_test(rollout__all_that_is_left_and_no_memory__is_filled),
         cmocka_unit_test(rollout__nothing_expected__fills_nothing_and_leaves_all_cores),
     };
