@@ -38,9 +38,9 @@ void forecast_give_demand_histogram(struct forecast *o, const struct demand_hist
  * all its life. */
 bool forecast_follow(struct forecast *o, struct cluster_view c, const struct strategy *s);
 
-/* What takes the time of a decision that looks ahead is passes of rollouts that nobody has asked for before
- * (core/forecast/rollout.h). Counts them since the beginning, here and in scores. FORECAST_WORK_MAX of them are done at
- * a time under a lock, which is half a millisecond or less. */
+/* What takes the time of a decision that looks ahead is passes of rollouts, and places, that nobody has asked for
+ * before (core/forecast/rollout.h). Counts them since the beginning, here and in scores. FORECAST_WORK_MAX of them are
+ * done at a time under a lock, which is half a millisecond or less. */
 #define FORECAST_WORK_MAX 512
 uint64_t forecast_work(const struct forecast *o);
 

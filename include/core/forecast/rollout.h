@@ -104,7 +104,9 @@ void rollout_memo_forget(struct rollout_memo *m);
 /* What rollout_run() would return. `key` is that of `r`. */
 struct rollout rollout_recall(struct rollout_memo *m, const struct rollout_samples *s, const struct residual *r,
                               const struct residual_key *key, bool among);
-/* Lists that were gone down so far: what was not remembered. */
+/* rollout_places(), counted as so many lists as take about its time: one, and one more for every eight kinds. */
+int64_t rollout_places_counted(struct rollout_memo *m, const struct rollout_samples *s, const struct residual *r);
+/* Lists that were gone down so far, which was not remembered, and what was counted as such. */
 uint64_t rollout_memo_computed(const struct rollout_memo *m);
 
 #endif

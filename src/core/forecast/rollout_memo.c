@@ -12,7 +12,7 @@
  * What it answers equals rollout_run(), unless two different keys have the same 128 bits. Each list is asked for by
  * itself, so a new residual often costs some passes and not all 16. The passes that were needed are counted: they are
  * the unit in which work under the lock is bounded (FORECAST_WORK_MAX), because they take the time and do not depend on
- * the clock.
+ * the clock. Places are counted in the same unit, by the number of kinds, which tenants choose.
  *
  * What would break it: anything that a pass reads and that is neither in the key nor within the bounds.
  */
@@ -26,7 +26,7 @@
 
 /* PASSES: kept for each list and set of devices. With all places of about 2,000 bytes this makes 8 MB (decisions 0023,
  * 0053). The first ones of all lists stand together, because most places need no more. */
-enum { WAYS = 2, PASSES = 6, PLACES = 4096 };
+enum { WAYS = 2, PASSES = 6, PLACES = 4096, KINDS_A_PASS = 8 };
 
 struct place {
     uint64_t key[2];
@@ -155,4 +155,10 @@ struct rollout rollout_recall(struct rollout_memo *m, const struct rollout_sampl
     }
     m->computed_n += computed;
     return sum;
+}
+
+int64_t rollout_places_counted(struct rollout_memo *m, const struct rollout_samples *s, const struct residual *r)
+{
+    m->computed_n += 1 + s->kind_n / KINDS_A_PASS;
+    return rollout_places(s, r);
 }

@@ -186,7 +186,7 @@ static void complete(const struct forecast *o, struct value *w, const struct res
         w->filled_among = (int32_t)rollout_recall(o->passes, samples, r, key, true).filled;
     }
     if ((parts & VALUE_ALIKE) != 0 && w->filled_alike < 0) {
-        w->filled_alike = (int32_t)rollout_places(samples, r);
+        w->filled_alike = (int32_t)rollout_places_counted(o->passes, samples, r);
     }
     if (w->classes_gen != o->classes_gen) {
         w->classes_gen = o->classes_gen;

@@ -430,6 +430,35 @@ static void rsp__in_use_and_places_that_cost_alike__the_tightest_gpu(void **stat
     scene_fini(&s);
 }
 
+/* The work of a first decision in use, where so many sizes of pods are expected. */
+static uint64_t work_in_use(size_t size_n)
+{
+    int32_t sizes[256];
+    struct scene s;
+    uint64_t work;
+
+    for (size_t i = 0; i < size_n; i++) {
+        sizes[i] = 100 + 3 * (int32_t)i;
+    }
+    scene_init(&s, sizes, size_n);
+    fixture_node(&s.f, "a", 1, 1024);
+    fixture_node(&s.f, "b", 1, 1024);
+    follow(&s);
+    work = forecast_work(s.o);
+    chosen(&s, 150, IN_USE);
+    work = forecast_work(s.o) - work;
+    scene_fini(&s);
+    return work;
+}
+
+/* What a section under the lock may do is bounded by this, and how many kinds of pods there are is their tenants'
+ * choice. */
+static void rsp__in_use__places_are_work_by_the_number_of_kinds(void **state)
+{
+    assert_true(work_in_use(2) > 0);
+    assert_true(work_in_use(256) >= 16 * work_in_use(2));
+}
+
 /* 40 pods of a GPU each are expected, and so many of two. */
 static void scene_whole(struct scene *s, int twos)
 {
@@ -504,6 +533,7 @@ int main(void)
         cmocka_unit_test(trial__unlike_gpus_on_each_machine__rollouts),
         cmocka_unit_test(trial__very_small_pods__no_more_of_them),
         cmocka_unit_test(rsp__in_use__leaves_an_empty_gpu_to_those_who_need_it),
+        cmocka_unit_test(rsp__in_use__places_are_work_by_the_number_of_kinds),
         cmocka_unit_test(rsp__in_use_and_places_that_cost_alike__the_tightest_gpu),
         cmocka_unit_test(rsp__in_use_and_pods_of_several_gpus__fills_the_fuller_node),
         cmocka_unit_test(rsp__pods_of_several_gpus__weigh_from_none_to_an_eighth),
