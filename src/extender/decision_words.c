@@ -1,30 +1,10 @@
 #include "extender/decision_words.h"
 
 #include "base/bug.h"
+#include "base/sentence.h"
 #include "core/forecast/forecast.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
-
-struct cut_text {
-    char *p;
-    size_t size, n;
-};
-
-static void add(struct cut_text *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
-static void add(struct cut_text *t, const char *fmt, ...)
-{
-    va_list ap;
-    int n;
-
-    va_start(ap, fmt);
-    n = vsnprintf(t->p + t->n, t->size - t->n, fmt, ap);
-    va_end(ap);
-    BUG_ON(n < 0);
-    t->n = (size_t)n < t->size - t->n ? t->n + (size_t)n : t->size - 1;
-}
 
 /* ---- numbers: both of a pair with so many decimals that they differ ---- */
 
@@ -33,22 +13,23 @@ static uint64_t size_of(int64_t v)
     return v < 0 ? -(uint64_t)v : (uint64_t)v;
 }
 
-static void add_decimal(struct cut_text *t, int64_t hundredths)
+static void add_decimal(struct sentence *t, int64_t hundredths)
 {
-    add(t, "%s%" PRIu64 ".%02" PRIu64, hundredths < 0 ? "-" : "", size_of(hundredths) / 100, size_of(hundredths) % 100);
+    sentence_add(t, "%s%" PRIu64 ".%02" PRIu64, hundredths < 0 ? "-" : "", size_of(hundredths) / 100,
+                 size_of(hundredths) % 100);
 }
 
 /* A score unit is 1/FORECAST_MILLI milli. Whole milli, rounded, or with four decimals. */
-static void add_milli(struct cut_text *t, int64_t score, bool fine)
+static void add_milli(struct sentence *t, int64_t score, bool fine)
 {
     uint64_t v = size_of(score);
 
     if (fine) {
-        add(t, "%s%" PRIu64 ".%04" PRIu64, score < 0 ? "-" : "", v / FORECAST_MILLI,
-            v % FORECAST_MILLI * 10000 / FORECAST_MILLI);
+        sentence_add(t, "%s%" PRIu64 ".%04" PRIu64, score < 0 ? "-" : "", v / FORECAST_MILLI,
+                     v % FORECAST_MILLI * 10000 / FORECAST_MILLI);
     } else {
         v = (v + FORECAST_MILLI / 2) / FORECAST_MILLI;
-        add(t, "%s%" PRIu64, score < 0 && v > 0 ? "-" : "", v);
+        sentence_add(t, "%s%" PRIu64, score < 0 && v > 0 ? "-" : "", v);
     }
 }
 
@@ -59,17 +40,17 @@ static bool is_close(int64_t best, int64_t next)
 
 /* ---- rsp: what the pod takes from those to come, so the sign is turned ---- */
 
-static void add_size(struct cut_text *t, const struct score_part *p)
+static void add_size(struct sentence *t, const struct score_part *p)
 {
     if (p->milli > 0 && p->milli < DEVICE_MILLI) {
-        add(t, " with %d milli free", p->milli);
+        sentence_add(t, " with %d milli free", p->milli);
     }
     if (p->mem_mib > 0) {
-        add(t, "%s %d MiB free", p->milli > 0 && p->milli < DEVICE_MILLI ? " and" : " with", p->mem_mib);
+        sentence_add(t, "%s %d MiB free", p->milli > 0 && p->milli < DEVICE_MILLI ? " and" : " with", p->mem_mib);
     }
 }
 
-static void add_part_name(struct cut_text *t, const struct score_part *p)
+static void add_part_name(struct sentence *t, const struct score_part *p)
 {
     static const char *const names[SCORE_PART__MAX] = {
         [SCORE_PART_FILL] = "what expected pods would fill",
@@ -82,26 +63,26 @@ static void add_part_name(struct cut_text *t, const struct score_part *p)
     const char *gpus = p->plugin_managed ? "whole GPUs" : "GPUs"; /* of a device plugin, or any */
 
     if (p->kind == SCORE_PART_HOSTS) {
-        add(t, "idle %s of the nodes that certain pods need", gpus);
+        sentence_add(t, "idle %s of the nodes that certain pods need", gpus);
     } else if (p->kind == SCORE_PART_GANGS) {
-        add(t, "places for pods of %d %s", p->count, gpus);
+        sentence_add(t, "places for pods of %d %s", p->count, gpus);
         add_size(t, p);
     } else if (p->kind == SCORE_PART_SIZES) {
-        add(t, "%s", gpus);
+        sentence_add(t, "%s", gpus);
         add_size(t, p);
     } else {
         BUG_ON(names[p->kind] == NULL);
-        add(t, "%s", names[p->kind]);
+        sentence_add(t, "%s", names[p->kind]);
     }
 }
 
-static void add_gain(struct cut_text *t, const struct decision_note *d)
+static void add_gain(struct sentence *t, const struct decision_note *d)
 {
     bool first = true, fine = is_close(d->best_score, d->next_score);
 
-    add(t, ": there it takes ");
+    sentence_add(t, ": there it takes ");
     add_milli(t, -d->best_score, fine);
-    add(t, " milli of what expected pods could use, on %.*s ", STR_ARG(d->next));
+    sentence_add(t, " milli of what expected pods could use, on %.*s ", STR_ARG(d->next));
     add_milli(t, -d->next_score, fine);
     for (uint32_t i = 0; i < d->part_n; i++) {
         const struct reason_part *p = &d->parts[i];
@@ -109,12 +90,12 @@ static void add_gain(struct cut_text *t, const struct decision_note *d)
         if (p->best == p->next) {
             continue;
         }
-        add(t, "%s", first ? "; of this " : ", ");
+        sentence_add(t, "%s", first ? "; of this " : ", ");
         add_part_name(t, &p->of);
         fine = is_close(p->best, p->next);
-        add(t, " ");
+        sentence_add(t, " ");
         add_milli(t, -p->best, fine);
-        add(t, " and ");
+        sentence_add(t, " and ");
         add_milli(t, -p->next, fine);
         first = false;
     }
@@ -122,22 +103,22 @@ static void add_gain(struct cut_text *t, const struct decision_note *d)
 
 /* ---- binpack, spread: of twice 100 % ---- */
 
-static void add_used(struct cut_text *t, const struct decision_note *d)
+static void add_used(struct sentence *t, const struct decision_note *d)
 {
-    add(t, ": then its GPUs are ");
+    sentence_add(t, ": then its GPUs are ");
     add_decimal(t, (int64_t)size_of(d->best_score) / 2);
-    add(t, " %% used, those of %.*s ", STR_ARG(d->next));
+    sentence_add(t, " %% used, those of %.*s ", STR_ARG(d->next));
     add_decimal(t, (int64_t)size_of(d->next_score) / 2);
-    add(t, " %%");
+    sentence_add(t, " %%");
     for (uint32_t i = 0; i < d->part_n; i++) {
         const struct reason_part *p = &d->parts[i];
 
         if (p->best != p->next && p->of.kind != SCORE_PART_USED_UNITS) {
-            add(t, "; %s ", p->of.kind == SCORE_PART_USED_COMPUTE ? "compute" : "memory");
+            sentence_add(t, "; %s ", p->of.kind == SCORE_PART_USED_COMPUTE ? "compute" : "memory");
             add_decimal(t, (int64_t)size_of(p->best));
-            add(t, " %% and ");
+            sentence_add(t, " %% and ");
             add_decimal(t, (int64_t)size_of(p->next));
-            add(t, " %%");
+            sentence_add(t, " %%");
         }
     }
 }
@@ -145,19 +126,20 @@ static void add_used(struct cut_text *t, const struct decision_note *d)
 /* ---- tight-fit ---- */
 
 /* The smaller share that is left, or, where that is equal, the larger one. */
-static void add_left(struct cut_text *t, int64_t best, int64_t next)
+static void add_left(struct sentence *t, int64_t best, int64_t next)
 {
     const int64_t a = -best / SCORE_PART_EMPTY_MAX, b = -next / SCORE_PART_EMPTY_MAX;
     const bool differs = a / SCORE_PART_LEFT_STEP != b / SCORE_PART_LEFT_STEP;
 
-    add(t, "leaves ");
+    sentence_add(t, "leaves ");
     add_decimal(t, differs ? a / SCORE_PART_LEFT_STEP : a % SCORE_PART_LEFT_STEP);
-    add(t, " %% and ");
+    sentence_add(t, " %% and ");
     add_decimal(t, differs ? b / SCORE_PART_LEFT_STEP : b % SCORE_PART_LEFT_STEP);
-    add(t, " %% of %s on the GPUs that it takes", differs ? "compute or memory, whichever is less," : "the other one");
+    sentence_add(t, " %% of %s on the GPUs that it takes",
+                 differs ? "compute or memory, whichever is less," : "the other one");
 }
 
-static void add_tight(struct cut_text *t, const struct decision_note *d)
+static void add_tight(struct sentence *t, const struct decision_note *d)
 {
     bool first = true;
 
@@ -167,47 +149,47 @@ static void add_tight(struct cut_text *t, const struct decision_note *d)
         if (p->best == p->next) {
             continue;
         }
-        add(t, "%s", first ? ": there and here it " : ", ");
+        sentence_add(t, "%s", first ? ": there and here it " : ", ");
         first = false;
         if (p->of.kind == SCORE_PART_OPENED) {
-            add(t, "shares %" PRId64 " and %" PRId64 " GPUs that were empty",
-                -p->best / SCORE_PART_EMPTY_MAX / SCORE_PART_OPENING,
-                -p->next / SCORE_PART_EMPTY_MAX / SCORE_PART_OPENING);
+            sentence_add(t, "shares %" PRId64 " and %" PRId64 " GPUs that were empty",
+                         -p->best / SCORE_PART_EMPTY_MAX / SCORE_PART_OPENING,
+                         -p->next / SCORE_PART_EMPTY_MAX / SCORE_PART_OPENING);
         } else if (p->of.kind == SCORE_PART_LEFT) {
             add_left(t, p->best, p->next);
         } else {
-            add(t, "leaves %" PRId64 " and %" PRId64 " GPUs empty", -p->best, -p->next);
+            sentence_add(t, "leaves %" PRId64 " and %" PRId64 " GPUs empty", -p->best, -p->next);
         }
     }
 }
 
 /* ---- the sentence ---- */
 
-static void add_strategies(struct cut_text *t, const struct decision_note *d)
+static void add_strategies(struct sentence *t, const struct decision_note *d)
 {
     for (uint32_t i = 0; i < d->criterion_n; i++) {
-        add(t, "%s%s",
-            i == 0        ? (d->weighted ? "weighted " : "")
-            : d->weighted ? " and "
-                          : ", then ",
-            d->criteria[i]->name);
+        sentence_add(t, "%s%s",
+                     i == 0        ? (d->weighted ? "weighted " : "")
+                     : d->weighted ? " and "
+                                   : ", then ",
+                     d->criteria[i]->name);
     }
     if (d->rule > 0) {
-        add(t, " (packing rule %" PRIu32 ")", d->rule);
+        sentence_add(t, " (packing rule %" PRIu32 ")", d->rule);
     }
 }
 
-static void add_criteria(struct cut_text *t, const struct decision_note *d)
+static void add_criteria(struct sentence *t, const struct decision_note *d)
 {
     for (uint32_t i = 0; i < d->part_n; i++) {
         const struct reason_part *p = &d->parts[i];
 
-        add(t, "%s%s %" PRId64 " and %" PRId64, i == 0 ? ": scores by " : ", by ", d->criteria[p->of.which]->name,
-            p->best, p->next);
+        sentence_add(t, "%s%s %" PRId64 " and %" PRId64, i == 0 ? ": scores by " : ", by ",
+                     d->criteria[p->of.which]->name, p->best, p->next);
     }
 }
 
-static void add_scores(struct cut_text *t, const struct decision_note *d)
+static void add_scores(struct sentence *t, const struct decision_note *d)
 {
     switch (d->part_n > 0 ? d->parts[0].of.kind : SCORE_PART__MAX) {
     case SCORE_PART_FILL:
@@ -235,29 +217,29 @@ static void add_scores(struct cut_text *t, const struct decision_note *d)
         add_criteria(t, d);
         break;
     case SCORE_PART__MAX:
-        add(t, ": scores %" PRId64 " and %" PRId64, d->best_score, d->next_score);
+        sentence_add(t, ": scores %" PRId64 " and %" PRId64, d->best_score, d->next_score);
     }
 }
 
-static void add_reason(struct cut_text *t, const struct decision_note *d)
+static void add_reason(struct sentence *t, const struct decision_note *d)
 {
     add_strategies(t, d);
-    add(t, " put %.*s before %.*s", STR_ARG(d->best), STR_ARG(d->next));
+    sentence_add(t, " put %.*s before %.*s", STR_ARG(d->best), STR_ARG(d->next));
     switch (d->reason) {
     case PACK_BY_PROMISE:
-        add(t, ": the latter has no room beside pods that were just promised it");
+        sentence_add(t, ": the latter has no room beside pods that were just promised it");
         break;
     case PACK_BY_RULE:
-        add(t, ": a later packing rule, or none, holds on the latter");
+        sentence_add(t, ": a later packing rule, or none, holds on the latter");
         break;
     case PACK_BY_SLACK:
-        add(t, ": less of a fixed slice is wasted");
+        sentence_add(t, ": less of a fixed slice is wasted");
         break;
     case PACK_BY_SCORE:
         add_scores(t, d);
         break;
     case PACK_BY_NAME:
-        add(t, ": they are equal, and it is the first by name");
+        sentence_add(t, ": they are equal, and it is the first by name");
         break;
     case PACK_BY_NONE:
     case PACK_BY__MAX:
@@ -265,35 +247,34 @@ static void add_reason(struct cut_text *t, const struct decision_note *d)
     }
 }
 
-static void add_fit(struct cut_text *t, const struct decision_note *d)
+static void add_fit(struct sentence *t, const struct decision_note *d)
 {
     if (d->asked_n > 0) {
-        add(t, "of %" PRIu32 " nodes %" PRIu32 " fit", d->asked_n, d->fit_n);
+        sentence_add(t, "of %" PRIu32 " nodes %" PRIu32 " fit", d->asked_n, d->fit_n);
         if (d->ranked_n > 0 && d->ranked_n != d->fit_n) {
-            add(t, ", and kube-scheduler asked for an order of %" PRIu32, d->ranked_n);
+            sentence_add(t, ", and kube-scheduler asked for an order of %" PRIu32, d->ranked_n);
         }
-        add(t, "; ");
+        sentence_add(t, "; ");
     }
 }
 
 char *decision_sentence(const struct decision_note *d, char *buf, size_t size)
 {
-    struct cut_text t = {buf, size, 0};
+    struct sentence t = sentence_begin(buf, size);
 
-    BUG_ON(size == 0);
-    buf[0] = '\0';
     add_fit(&t, d);
     if (d->ranked_n == 0) {
-        add(&t, "kube-scheduler chose without asking for an order");
+        sentence_add(&t, "kube-scheduler chose without asking for an order");
         return buf;
     }
     if (d->reason == PACK_BY_NONE) {
-        add(&t, "%.*s was the only choice", STR_ARG(d->best));
+        sentence_add(&t, "%.*s was the only choice", STR_ARG(d->best));
     } else {
         add_reason(&t, d);
     }
     if (d->node.n > 0 && !str_eq(d->node, d->best)) {
-        add(&t, "; kube-scheduler chose %.*s all the same, because it also counts points of others", STR_ARG(d->node));
+        sentence_add(&t, "; kube-scheduler chose %.*s all the same, because it also counts points of others",
+                     STR_ARG(d->node));
     }
     return buf;
 }
