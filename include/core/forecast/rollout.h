@@ -71,6 +71,13 @@ struct residual {
     struct residual_device devices[DEVICES_PER_NODE_MAX];
 };
 
+/* The least of n and of how often `have`, cores or memory of a residual, is enough for `each`; most often that is n,
+ * which takes no division. */
+static inline int32_t residual_times(int32_t n, int32_t have, int32_t each)
+{
+    return have == INT32_MAX || each <= 0 || (int64_t)n * each <= have ? n : have / each;
+}
+
 struct rollout {
     int64_t filled;   /* milli, sum over the lists */
     int64_t cpu_left; /* milli, sum over the lists; 0 when unknown */

@@ -103,16 +103,11 @@ static int32_t counts_for(const struct rollout_samples *s, unsigned type, const 
     return c->milli > mem ? c->milli : (int32_t)mem;
 }
 
-static int64_t least(int64_t n, int32_t free, int32_t each)
-{
-    return free == INT32_MAX || each <= 0 || free / each >= n ? n : free / each;
-}
-
 /* What pods of one kind would fill. Several devices of one pod are different ones. */
 static int64_t filled_by(const struct rollout_samples *s, const struct residual *r, const struct sample *d)
 {
-    int64_t devices = 0, milli = 0, pods;
-    int32_t here = 0, each = 0;
+    int64_t devices = 0, milli = 0;
+    int32_t here = 0, each = 0, pods;
 
     for (unsigned i = 0; i < r->device_n; i++) {
         const struct residual_device *v = &r->devices[i];
@@ -125,7 +120,8 @@ static int64_t filled_by(const struct rollout_samples *s, const struct residual 
         devices += here;
         milli += (int64_t)here * each;
     }
-    pods = least(least(devices / d->count, r->cpu_milli, d->cpu_milli), r->mem_mib, d->mem_mib);
+    pods = devices / d->count < INT32_MAX ? (int32_t)(devices / d->count) : INT32_MAX;
+    pods = residual_times(residual_times(pods, r->cpu_milli, d->cpu_milli), r->mem_mib, d->mem_mib);
     return devices > 0 ? milli * pods * d->count / devices : 0;
 }
 

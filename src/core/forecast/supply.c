@@ -18,12 +18,6 @@ static int32_t devices_with(const struct residual *r, int32_t milli, int32_t mem
     return n;
 }
 
-/* The least of n and of how often `have` is enough for `each`; most often that is n, which takes no division. */
-static int32_t times(int32_t n, int32_t have, int32_t each)
-{
-    return have == INT32_MAX || each <= 0 || (int64_t)n * each <= have ? n : have / each;
-}
-
 /* How many pods of the class would fit at once, if all were as the class says. An estimate, not a packing: a
  * device serves one pod, and devices, cores and memory are asked one after the other. */
 static int32_t places(const struct residual *r, const struct scarcity *c)
@@ -31,7 +25,7 @@ static int32_t places(const struct residual *r, const struct scarcity *c)
     int32_t n = devices_with(r, c->milli, c->mem_mib);
 
     n = n < c->count ? 0 : n / c->count;
-    return times(times(n, r->cpu_milli, c->cpu_milli), r->mem_mib, c->host_mem_mib);
+    return residual_times(residual_times(n, r->cpu_milli, c->cpu_milli), r->mem_mib, c->host_mem_mib);
 }
 
 /* Devices with enough free, each counted with the mean volume of the pods that need the size; no more than cores are
