@@ -27,6 +27,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define NRI_STALL_MS 30000 /* a runtime that stops in the middle of something is given up after that long */
 #define NRI_SOCKET_DEFAULT "/var/run/nri/nri.sock"
 
 /* Who is at the other end. */
@@ -37,8 +38,8 @@ struct nri_runtime {
     int64_t request_timeout_ms; /* of all plugins together; 0 where the runtime does not say (before 0.10) */
 };
 
-/* Callbacks; each may be NULL, then nothing happens and a container is let through as it is. `ctx` is handed to each.
- * A pod is NULL where the runtime does not name it, which no runtime does by itself. */
+/* Callbacks; each may be NULL, then nothing happens and a container is let through as it is. `ctx` is handed to
+ * each. */
 struct nri_handler {
     void *ctx;
     void (*connected)(void *ctx, const struct nri_runtime *runtime);
@@ -62,7 +63,7 @@ struct nri_handler {
     int (*start)(void *ctx, const struct nri_pod *pod, const struct nri_container *container, struct err *reterr);
     /* It runs no more (containerd says so after the stop). It may still be there, and never start again. */
     void (*stop)(void *ctx, const struct nri_pod *pod, const struct nri_container *container);
-    /* It is gone. Also of one that was created and never started; stop is not told of those. */
+    /* It is gone; also when no stop was told of it. */
     void (*remove)(void *ctx, const struct nri_pod *pod, const struct nri_container *container);
 
     /* Nothing is heard any more: until the next sync_end, containers come and go unseen. */
@@ -77,6 +78,7 @@ struct nri_plugin_options {
     /* From NRI 0.12.5 on: while this plugin is late or dies in a request, the container is refused. Older ones do not
      * know it and go on without. */
     bool fail_request;
+    int64_t stall_ms; /* 0: NRI_STALL_MS */
     const struct log *log;
 };
 
