@@ -10,21 +10,17 @@
 #define NRI_CONTAINER_H
 
 #include "base/str.h"
+#include "model/kv.h"
 
 #include <stddef.h>
 #include <stdint.h>
-
-struct nri_pair {
-    struct str key, value;
-};
 
 /* Annotations are those of the moment when the sandbox was made: what is written into the pod later is never seen here,
  * not even when a container starts again. */
 struct nri_pod {
     struct str id; /* of the sandbox; containers name it */
     struct str name, uid, namespace;
-    const struct nri_pair *annotations;
-    size_t annotation_n;
+    struct kv_list annotations;
     struct str runtime_handler; /* of the RuntimeClass */
     struct str cgroup_parent;
 };
@@ -76,8 +72,7 @@ struct nri_container {
  * keeps the pod's value (a CDI device that carries the variable wins, though). What two plugins set, the container
  * fails of. */
 struct nri_adjustment {
-    const struct nri_pair *env;
-    size_t env_n;
+    struct kv_list env;
     const struct str *cdi_devices; /* "vendor/class=name"; ignored in silence by containerd up to 1.7.29 and 2.0, and
                                       CRI-O up to 1.33 */
     size_t cdi_device_n;

@@ -66,6 +66,9 @@ struct nri_handler {
     /* It is gone; also when no stop was told of it. */
     void (*remove)(void *ctx, const struct nri_pod *pod, const struct nri_container *container);
 
+    /* A pod's sandbox is gone, and its containers with it. */
+    void (*sandbox_removed)(void *ctx, const struct nri_pod *pod);
+
     /* Nothing is heard any more: until the next sync_end, containers come and go unseen. */
     void (*disconnected)(void *ctx, const struct err *why);
 };

@@ -65,17 +65,15 @@ bool message_pod(const Nri__Pod *m, struct arena *a, struct nri_pod *ret)
     if (m == NULL) {
         return true;
     }
-    struct nri_pair *annotations = ARENA_ARRAY(a, m->n_annotations, struct nri_pair);
+    struct kv *annotations = ARENA_ARRAY(a, m->n_annotations, struct kv);
     for (size_t i = 0; annotations != NULL && i < m->n_annotations; i++) {
-        annotations[i] =
-            (struct nri_pair){message_text(m->annotations[i]->key), message_text(m->annotations[i]->value)};
+        annotations[i] = (struct kv){message_text(m->annotations[i]->key), message_text(m->annotations[i]->value)};
     }
     *ret = (struct nri_pod){.id = message_text(m->id),
                             .name = message_text(m->name),
                             .uid = message_text(m->uid),
                             .namespace = message_text(m->ns),
-                            .annotations = annotations,
-                            .annotation_n = m->n_annotations,
+                            .annotations = {annotations, m->n_annotations},
                             .runtime_handler = message_text(m->runtime_handler),
                             .cgroup_parent = m->on_linux != NULL ? message_text(m->on_linux->cgroup_parent) : STR_NULL};
     return annotations != NULL;
@@ -175,14 +173,14 @@ static void *list_of(const ProtobufCMessageDescriptor *type, size_t n, struct ar
 
 static bool add_env(Nri__Adjustment *m, const struct nri_adjustment *from, struct arena *a)
 {
-    m->n_env = from->env_n;
+    m->n_env = from->env.n;
     m->env = list_of(&nri__pair__descriptor, m->n_env, a);
     if (m->env == NULL) {
         return false;
     }
     for (size_t i = 0; i < m->n_env; i++) {
-        m->env[i]->key = message_bytes(from->env[i].key);
-        m->env[i]->value = message_bytes(from->env[i].value);
+        m->env[i]->key = message_bytes(from->env.items[i].key);
+        m->env[i]->value = message_bytes(from->env.items[i].value);
     }
     return true;
 }
@@ -259,7 +257,7 @@ bool message_add_adjustment(struct strbuf *out, const struct nri_adjustment *fro
     Nri__Adjustment adjustment = NRI__ADJUSTMENT__INIT;
     Nri__CreateContainerResponse response = NRI__CREATE_CONTAINER_RESPONSE__INIT;
 
-    if (from->env_n + from->cdi_device_n + from->mount_n + from->device_n == 0) {
+    if (from->env.n + from->cdi_device_n + from->mount_n + from->device_n == 0) {
         return true;
     }
     if (!add_env(&adjustment, from, a) || !add_cdi_devices(&adjustment, from, a) || !add_mounts(&adjustment, from, a) ||

@@ -7,6 +7,7 @@
 /* Events have the numbers of api.proto; a mask has bit N-1 for event N. Those named here are known since 0.2: a runtime
  * refuses a bit that it does not know, and takes an empty mask for all of them. */
 enum event {
+    EVENT_REMOVE_POD_SANDBOX = 3,
     EVENT_CREATE_CONTAINER = 4,
     EVENT_START_CONTAINER = 6,
     EVENT_STOP_CONTAINER = 10,
@@ -14,7 +15,8 @@ enum event {
 };
 #define BIT(event) (1 << ((event)-1))
 #define EVENTS                                                                                                         \
-    (BIT(EVENT_CREATE_CONTAINER) | BIT(EVENT_START_CONTAINER) | BIT(EVENT_STOP_CONTAINER) | BIT(EVENT_REMOVE_CONTAINER))
+    (BIT(EVENT_REMOVE_POD_SANDBOX) | BIT(EVENT_CREATE_CONTAINER) | BIT(EVENT_START_CONTAINER) |                        \
+     BIT(EVENT_STOP_CONTAINER) | BIT(EVENT_REMOVE_CONTAINER))
 
 /* NULL: the payload is not what the method wants; the call is answered with that. */
 static void *read_payload(struct session *s, const ProtobufCMessageDescriptor *type, struct str payload,
@@ -204,49 +206,59 @@ static int remove_container(struct session *s, const struct happening *of, struc
     return 0;
 }
 
-static const struct {
+static int remove_sandbox(struct session *s, const struct happening *of, struct err *reterr)
+{
+    (void)reterr;
+    if (s->setup.handler->sandbox_removed != NULL) {
+        s->setup.handler->sandbox_removed(s->setup.handler->ctx, &of->pod);
+    }
+    return 0;
+}
+
+static const struct event_method {
     enum event event;
     const char *method;
     int (*happens)(struct session *s, const struct happening *of, struct err *reterr);
 } events[] = {
+    {EVENT_REMOVE_POD_SANDBOX, "RemovePodSandbox", remove_sandbox},
     {EVENT_CREATE_CONTAINER, "CreateContainer", create_container},
     {EVENT_START_CONTAINER, "StartContainer", start_container},
     {EVENT_STOP_CONTAINER, "StopContainer", stop_container},
     {EVENT_REMOVE_CONTAINER, "RemoveContainer", remove_container},
 };
 
-/* What a call says of pod and container; one that names no container is none. */
-static int read_happening(struct session *s, const Nri__Pod *pod, const Nri__Container *container, const char *method,
-                          struct happening *ret, struct err *reterr)
-{
-    if (s->stage != SESSION_READY) {
-        return err_set(reterr, ERR_UNAVAILABLE, "%s comes before the runtime has told which containers run", method);
-    }
-    if (!has_room(message_pod(pod, &s->arena, &ret->pod) && message_container(container, &s->arena, &ret->container),
-                  &s->arena, method, reterr)) {
-        return -ERR_LIMIT;
-    }
-    if (ret->container.id.n == 0) {
-        return err_set(reterr, ERR_PARSE, "%s names no container", method);
-    }
-    return 0;
-}
-
-static int on_event(struct session *s, size_t which, struct str payload, struct err *reterr)
+static int let_happen(struct session *s, const struct event_method *which, const Nri__Pod *pod,
+                      const Nri__Container *container, struct err *reterr)
 {
     struct happening of;
-    const Nri__ContainerRequest *request =
-        read_payload(s, &nri__container_request__descriptor, payload, events[which].method, reterr);
-    int rc = request == NULL ? -ERR_PARSE
-                             : read_happening(s, request->pod, request->container, events[which].method, &of, reterr);
 
-    return rc == 0 ? events[which].happens(s, &of, reterr) : rc;
+    if (s->stage != SESSION_READY) {
+        return err_set(reterr, ERR_UNAVAILABLE, "%s comes before the runtime has told which containers run",
+                       which->method);
+    }
+    if (!has_room(message_pod(pod, &s->arena, &of.pod) && message_container(container, &s->arena, &of.container),
+                  &s->arena, which->method, reterr)) {
+        s->setup.stats->unreadable++;
+        return -ERR_LIMIT;
+    }
+    if ((which->event == EVENT_REMOVE_POD_SANDBOX ? of.pod.id : of.container.id).n == 0) {
+        s->setup.stats->unreadable++;
+        return err_set(reterr, ERR_PARSE, "%s does not name what it is about", which->method);
+    }
+    return which->happens(s, &of, reterr);
+}
+
+static int on_event(struct session *s, const struct event_method *which, struct str payload, struct err *reterr)
+{
+    const Nri__ContainerRequest *request =
+        read_payload(s, &nri__container_request__descriptor, payload, which->method, reterr);
+
+    return request == NULL ? -ERR_PARSE : let_happen(s, which, request->pod, request->container, reterr);
 }
 
 /* Before 0.12 the runtime has one call for what needs no answer, starting included. */
 static int on_state_change(struct session *s, struct str payload, struct err *reterr)
 {
-    struct happening of;
     const Nri__StateChangeEvent *request =
         read_payload(s, &nri__state_change_event__descriptor, payload, "StateChange", reterr);
 
@@ -255,8 +267,7 @@ static int on_state_change(struct session *s, struct str payload, struct err *re
     }
     for (size_t i = 0; i < ARRAY_LEN(events); i++) {
         if (request->event == (int32_t)events[i].event && events[i].event != EVENT_CREATE_CONTAINER) {
-            int rc = read_happening(s, request->pod, request->container, events[i].method, &of, reterr);
-            return rc == 0 ? events[i].happens(s, &of, reterr) : rc;
+            return let_happen(s, &events[i], request->pod, request->container, reterr);
         }
     }
     return 0; /* one that we did not ask for */
@@ -285,7 +296,7 @@ static int dispatch(struct session *s, struct str method, struct str payload, bo
     *ret_known = true;
     for (size_t i = 0; i < ARRAY_LEN(events); i++) {
         if (str_eq_cstr(method, events[i].method)) {
-            return on_event(s, i, payload, reterr);
+            return on_event(s, &events[i], payload, reterr);
         }
     }
     for (size_t i = 0; i < ARRAY_LEN(calls); i++) {

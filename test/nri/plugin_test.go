@@ -195,6 +195,10 @@ func TestWhatHappensToAContainerIsTold(t *testing.T) {
 		t.Error(err)
 	}
 	equal(t, "removed", p.next("remove").Pod.UID, of.Uid)
+	if err := r.removeSandbox(of); err != nil {
+		t.Error(err)
+	}
+	equal(t, "sandbox", p.next("sandbox removed").Pod.ID, of.Id)
 }
 
 func TestAContainerIsNotStarted(t *testing.T) {

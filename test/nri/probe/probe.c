@@ -40,9 +40,9 @@ static void write_pod(struct json_writer *w, const struct nri_pod *pod)
     json_write_kv_str(w, "runtimeHandler", pod->runtime_handler);
     json_write_kv_str(w, "cgroupParent", pod->cgroup_parent);
     json_write_kv_object_begin(w, "annotations");
-    for (size_t i = 0; i < pod->annotation_n; i++) {
-        json_write_key_str(w, pod->annotations[i].key);
-        json_write_str(w, pod->annotations[i].value);
+    for (size_t i = 0; i < pod->annotations.n; i++) {
+        json_write_key_str(w, pod->annotations.items[i].key);
+        json_write_str(w, pod->annotations.items[i].value);
     }
     json_write_object_end(w);
     json_write_object_end(w);
@@ -171,33 +171,30 @@ static void on_disconnected(void *ctx, const struct err *why)
 
 static struct str wish(const struct nri_pod *pod, const char *key)
 {
-    for (size_t i = 0; i < pod->annotation_n; i++) {
-        if (str_eq_cstr(pod->annotations[i].key, key)) {
-            return pod->annotations[i].value;
-        }
-    }
-    return STR_NULL;
+    const struct str *value = kv_find(pod->annotations, str_of(key));
+
+    return value != NULL ? *value : STR_NULL;
 }
 
 static void add_env(struct nri_adjustment *to, const struct nri_pod *pod, struct arena *a)
 {
-    struct nri_pair *env = ARENA_ARRAY(a, 2, struct nri_pair);
+    struct kv *env = ARENA_ARRAY(a, 2, struct kv);
     struct str value = wish(pod, "probe/env"), name;
     uint64_t n;
 
     BUG_ON(env == NULL);
     if (value.n > 0) {
         str_split(&value, '=', &name);
-        env[to->env_n++] = (struct nri_pair){name, value};
+        env[to->env.n++] = (struct kv){name, value};
     }
     if (str_to_u64(wish(pod, "probe/long"), LINE_MAX_BYTES, &n)) {
         char *text = arena_alloc(a, n);
 
         BUG_ON(text == NULL);
         memset(text, 'x', n);
-        env[to->env_n++] = (struct nri_pair){STR("LONG"), {text, n}};
+        env[to->env.n++] = (struct kv){STR("LONG"), {text, n}};
     }
-    to->env = env;
+    to->env.items = env;
 }
 
 static int on_create(void *ctx, const struct nri_pod *pod, const struct nri_container *container, struct arena *a,
@@ -257,6 +254,12 @@ static void on_remove(void *ctx, const struct nri_pod *pod, const struct nri_con
     tell("remove", pod, container, NULL, NULL);
 }
 
+static void on_sandbox_removed(void *ctx, const struct nri_pod *pod)
+{
+    (void)ctx;
+    tell("sandbox removed", pod, NULL, NULL, NULL);
+}
+
 static void write_log(void *ctx, const struct log_record *r)
 {
     (void)ctx;
@@ -279,6 +282,7 @@ int main(int argc, char **argv)
                                                .start = on_start,
                                                .stop = on_stop,
                                                .remove = on_remove,
+                                               .sandbox_removed = on_sandbox_removed,
                                                .disconnected = on_disconnected};
     static const struct log log = {.write = write_log};
     struct nri_plugin *plugin;
