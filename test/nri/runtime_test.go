@@ -278,6 +278,7 @@ func record(t *testing.T) io.Writer {
 		t.Error(err)
 		return io.Discard
 	}
+	f.Write([]byte{1, 77}) // how test/fuzz/fuzz_nri.c takes it: raw bytes, cut anywhere
 	return f
 }
 
