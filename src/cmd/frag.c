@@ -121,7 +121,7 @@ static int run_frag(const struct inquiry *q)
 
 int cmd_frag(int argc, char **argv)
 {
-    static const struct command_line line = {"frag", long_options, ":o:h", print_help, inquiry_take};
+    static const struct command_line line = {"frag", long_options, ":o:h", false, print_help, inquiry_take};
     struct inquiry q;
     int code;
 

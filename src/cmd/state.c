@@ -364,7 +364,7 @@ static int take(void *ret, int option, const char *value)
 
 int cmd_state(int argc, char **argv)
 {
-    static const struct command_line line = {"state", long_options, ":o:h", print_help, take};
+    static const struct command_line line = {"state", long_options, ":o:h", false, print_help, take};
     struct state_options o = {.decisions = false};
     int code;
 
