@@ -25,7 +25,7 @@ static struct decision_note *make(const struct decision_note *from, const struct
 {
     size_t head = sizeof(*from) + part_n * sizeof(from->parts[0]);
     struct decision_note *d = xmalloc(head + from->uid.n + from->namespace_.n + from->name.n + from->id.n +
-                                      from->node.n + from->best.n + from->next.n);
+                                      from->node.n + from->best.n + from->next.n + from->rule_text.n);
     char *at = (char *)d + head;
 
     memcpy(d, from, sizeof(*d));
@@ -41,6 +41,7 @@ static struct decision_note *make(const struct decision_note *from, const struct
     d->node = str_put(&at, from->node);
     d->best = str_put(&at, from->best);
     d->next = str_put(&at, from->next);
+    d->rule_text = str_put(&at, from->rule_text);
     return d;
 }
 

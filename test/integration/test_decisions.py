@@ -63,7 +63,7 @@ def test_decisions__kube_scheduler_chooses_another_node__both_are_said(emptied):
     assert fgpu.bind(pod, other) == ""
     (d,) = decided(fgpu, pod)
     assert (d["best"], d["node"]) == (best, other)
-    assert d["text"].endswith(f"; kube-scheduler chose {other} all the same, because it also counts points of others")
+    assert d["text"].endswith(f"; bind asked for {other} all the same")
 
 
 def test_decisions__in_the_table_and_read_back__as_in_the_document(emptied, tmp_path):
