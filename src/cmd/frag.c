@@ -110,6 +110,7 @@ static int run_frag(const struct inquiry *q)
     rc = inquiry_state(q, true, &document, &err);
     if (rc == 0) {
         rc = show(q, strbuf_view(&document), &reader, &a, &err);
+        rc = rc != 0 ? err_wrap(&err, rc, "%s", inquiry_source(q)) : 0;
     }
     if (rc != 0) {
         terminal_complain("frag", err.msg);

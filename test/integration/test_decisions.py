@@ -89,5 +89,41 @@ def test_decisions__in_the_table_and_read_back__as_in_the_document(emptied, tmp_
     document["decisions"] = {"a": 1}
     saved.write_text(json.dumps(document))
     spoiled = run("state", "--state", saved, "--decisions")
-    assert spoiled.returncode == 1 and "fgpu state: JSON at byte" in spoiled.stderr
+    assert spoiled.returncode == 1 and spoiled.stderr.startswith(f'fgpu state: {saved}: the value of "decisions": JSON at byte 0: ')
     assert run("state", "--decisions=5", "--state", saved).returncode == 2
+
+
+def test_decisions__none_yet__says_since_when(own, tmp_path):
+    """A restart forgets them, and a table without rows does not say so."""
+    fgpu = own.fgpu
+    started = fgpu.state()["metadata"]["startedAt"]
+    assert started <= fgpu.state()["metadata"]["asOf"]
+    r = run("state", "--server", fgpu.ops_url, "--decisions")
+    assert (r.returncode, r.stderr) == (0, "")
+    assert r.stdout == f"No decision came to a bind since this fgpu started at {started}; a restart forgets them.\n"
+    saved = tmp_path / "state.json"
+    saved.write_text(json.dumps(fgpu.state("?namespace=default")))
+    r = run("state", "--state", saved, "--decisions")
+    assert r.stdout.startswith("No decision of what this document is about came to a bind since this fgpu started at ")
+    saved.write_text(json.dumps(fgpu.state("?fields=summary")))
+    r = run("state", "--state", saved, "--decisions")
+    assert (r.returncode, r.stdout) == (1, "")
+    assert r.stderr == (f'fgpu state: {saved}: no key "decisions": an older fgpu that keeps none wrote this, or it is not a '
+                        "whole /state\n")
+
+
+def test_state__a_part_is_damaged__file_and_key_are_named(emptied, tmp_path):
+    saved = tmp_path / "state.json"
+    emptied.node(gpus=1)
+    for key in ("gpus", "wholeGpus", "pending", "allocations"):
+        document = emptied.fgpu.state()
+        (node,) = document["nodes"]
+        where = {"pending": document, "allocations": node["gpus"][0]}.get(key, node)
+        where[key] = 7
+        saved.write_text(json.dumps(document))
+        r = run("state", "--state", saved)
+        assert r.returncode == 1 and r.stderr.startswith(f'fgpu state: {saved}: the value of "{key}": JSON at byte 0: '), key
+    saved.write_text("[]")
+    for command in ("state", "frag"):
+        r = run(command, "--state", saved)
+        assert r.returncode == 1 and r.stderr.startswith(f"fgpu {command}: {saved}: JSON at byte 0: ")
