@@ -4,8 +4,10 @@
  * the node that kube-scheduler chose, which may be another one; why, nobody tells fgpu. With one
  * node left kube-scheduler skips prioritize (contract.md 2.3), so filter has the last word then. Until bind comes, a
  * decision is only considered: the next attempt for the same pod replaces it. Those that were bound are kept,
- * DECISIONS_KEPT of them, the oldest goes first; pods that are never bound push out none of these. Nobody decides by
- * any of this, and a restart forgets it.
+ * DECISIONS_KEPT of them, the oldest goes first; pods that are never bound push out none of these. Where more than
+ * DECISIONS_CONSIDERED pods wait for their bind, the oldest is forgotten; if its bind comes all the same, a note without
+ * reasons is kept in its place, as far as the last DECISIONS_LOST of these are remembered. Nobody decides by any of
+ * this, and a restart forgets it.
  *
  * Numbers are stored; extender/decision_words.h makes sentences of them.
  *
@@ -20,11 +22,13 @@
 #include "core/placement/reason.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define DECISIONS_KEPT 1024
 #define DECISIONS_CONSIDERED 256
+#define DECISIONS_LOST 4096
 
 struct decision_note {
     _Atomic uint32_t refs;
@@ -33,6 +37,7 @@ struct decision_note {
     int64_t at_ms;
     struct str id;   /* in the pod's record */
     struct str node; /* that bind asked for */
+    bool lost;       /* too many pods waited for their bind: nothing of what follows is known any more */
     /* Of filter; 0: it was not seen. */
     uint32_t asked_n; /* nodes that it asked about */
     uint32_t fit_n;
@@ -65,8 +70,9 @@ void decisions_free(struct decisions *all); /* NULL is fine */
 /* Filter or prioritize has decided; takes the reference. In place of what was considered for this pod, whose numbers of
  * filter stay where `d` has none. Names that no pod can have are not kept. */
 void decisions_consider(struct decisions *all, struct decision_note *d);
-/* Bind has come and devices are reserved: what was considered for the pod, if anything, is kept. */
-void decisions_choose(struct decisions *all, struct str uid, struct str node_name, struct str id, int64_t at_ms);
+/* Bind has come and devices are reserved: what was considered for the pod is kept, or that it was lost; of a pod of which
+ * nothing was considered, nothing. `of` names the pod (uid, namespace_, name) and what bind says (at_ms, id, node). */
+void decisions_choose(struct decisions *all, const struct decision_note *of);
 
 /* References to those that are kept, the newest first, into `ret`; of this node or namespace only, if one is given.
  * Returns how many. */

@@ -363,6 +363,11 @@ char *decision_sentence(const struct decision_note *d, char *buf, size_t size)
 {
     struct sentence t = sentence_begin(buf, size);
 
+    if (d->lost) {
+        sentence_add(&t, "why is not known any more: more than %d pods waited for their bind, and the oldest were forgotten; "
+                         "bind asked for %.*s", DECISIONS_CONSIDERED, STR_ARG(d->node));
+        return buf;
+    }
     add_fit(&t, d);
     if (d->ranked_n == 0) {
         sentence_add(&t, "nobody asked this fgpu for their order; bind asked for %.*s", STR_ARG(d->node));

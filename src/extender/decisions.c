@@ -1,4 +1,5 @@
-/* Two rings of references. Pods are found by going through the ring of what is considered, by a hash: 2 KiB. */
+/* Two rings of references. Pods are found by going through the ring of what is considered, by a hash: 2 KiB. Of those
+ * that it pushed out a third ring has the hashes, 32 KiB, looked at only when a pod is bound that is not in the first. */
 #include "extender/decisions.h"
 
 #include "base/bug.h"
@@ -14,6 +15,8 @@ struct decisions {
     uint64_t considered_uids[DECISIONS_CONSIDERED]; /* hashes, of: */
     struct decision_note *considered[DECISIONS_CONSIDERED];
     uint32_t considered_next; /* the oldest, or free */
+    uint64_t lost_uids[DECISIONS_LOST]; /* hashes; 0: none */
+    uint32_t lost_next;
     struct decision_note *kept[DECISIONS_KEPT];
     uint32_t kept_next;
 };
@@ -96,7 +99,7 @@ static uint64_t hash_of(struct str uid)
 {
     const struct hash_key key = {0x66677075, 0x77687921}; /* whoever finds equal hashes gains nothing: see find() */
 
-    return hash_name(key, uid);
+    return hash_name(key, uid) | 1; /* 0 is none */
 }
 
 /* DECISIONS_CONSIDERED: not there. */
@@ -137,38 +140,59 @@ void decisions_consider(struct decisions *all, struct decision_note *d)
         d->fit_n = all->considered[at]->fit_n;
     }
     before = all->considered[at];
+    if (before != NULL && all->considered_uids[at] != hash) {
+        all->lost_uids[all->lost_next] = all->considered_uids[at];
+        all->lost_next = (all->lost_next + 1) % DECISIONS_LOST;
+    }
     all->considered[at] = d;
     all->considered_uids[at] = hash;
     mutex_unlock(&all->lock);
     decision_put(before);
 }
 
-static struct decision_note *take_considered(struct decisions *all, struct str uid)
+/* Once: a pod may be considered and bound again. */
+static bool was_lost(struct decisions *all, uint64_t hash)
 {
+    for (uint32_t i = 0; i < DECISIONS_LOST; i++) {
+        if (all->lost_uids[i] == hash) {
+            all->lost_uids[i] = 0;
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct decision_note *take_considered(struct decisions *all, struct str uid, bool *ret_lost)
+{
+    const uint64_t hash = hash_of(uid);
     struct decision_note *d = NULL;
     uint32_t at;
 
     mutex_lock(&all->lock);
-    at = find(all, uid, hash_of(uid));
+    at = find(all, uid, hash);
     if (at < DECISIONS_CONSIDERED) {
         d = all->considered[at];
         all->considered[at] = NULL;
     }
+    *ret_lost = d == NULL && was_lost(all, hash);
     mutex_unlock(&all->lock);
     return d;
 }
 
-void decisions_choose(struct decisions *all, struct str uid, struct str node_name, struct str id, int64_t at_ms)
+void decisions_choose(struct decisions *all, const struct decision_note *of)
 {
-    struct decision_note *d = take_considered(all, uid), *oldest, *chosen;
+    bool lost;
+    struct decision_note *d = take_considered(all, of->uid, &lost), *oldest, *chosen;
+    struct decision_note bare = {.uid = of->uid, .namespace_ = of->namespace_, .name = of->name, .lost = true};
+    struct decision_note *from = d != NULL ? d : &bare;
 
-    if (d == NULL) {
+    if (d == NULL && !lost) {
         return;
     }
-    d->node = node_name; /* nobody else has a reference yet */
-    d->id = id;
-    d->at_ms = at_ms;
-    chosen = make(d, d->parts, d->part_n);
+    from->node = of->node; /* nobody else has a reference yet */
+    from->id = of->id;
+    from->at_ms = of->at_ms;
+    chosen = make(from, d != NULL ? d->parts : NULL, from->part_n);
     decision_put(d);
     mutex_lock(&all->lock);
     oldest = all->kept[all->kept_next];

@@ -85,6 +85,7 @@ void state_write_reason(struct json_writer *w, const struct decision_note *d)
     json_write_kv_str(w, "pod", d->name);
     json_write_kv_str(w, "uid", d->uid);
     json_write_kv_str(w, "node", d->node);
+    state_write_if(w, "lost", d->lost);
     if (d->asked_n > 0) {
         json_write_kv_i64(w, "asked", d->asked_n);
         json_write_kv_i64(w, "fit", d->fit_n);

@@ -334,6 +334,16 @@ static void decision__by_a_packing_rule__says_which(void **state)
     assert_string_equal(packing_rule_words(&both, 7, cut, sizeof(cut)), "packing.rules[7] {podSelec...");
 }
 
+static void choose(struct decisions *all, const struct decision_note *pod, struct str node, struct str id, int64_t at_ms)
+{
+    decisions_choose(all, &(struct decision_note){.uid = pod->uid,
+                                                  .namespace_ = pod->namespace_,
+                                                  .name = pod->name,
+                                                  .node = node,
+                                                  .id = id,
+                                                  .at_ms = at_ms});
+}
+
 /* The newest first; pods that never come to a bind push nothing out. */
 static void kept__more_than_there_is_room__the_oldest_go(void **state)
 {
@@ -347,7 +357,7 @@ static void kept__more_than_there_is_room__the_oldest_go(void **state)
                                         .namespace_ = i % 2 == 0 ? STR("even") : STR("odd")};
 
         decisions_consider(all, decision_new(&d, NULL, 0));
-        decisions_choose(all, d.uid, i % 4 == 0 ? STR("a") : STR("b"), STR("id"), i);
+        choose(all, &d, i % 4 == 0 ? STR("a") : STR("b"), STR("id"), i);
     }
     for (int i = 0; i < 2 * DECISIONS_CONSIDERED; i++) {
         const struct decision_note d = {.uid = {uid, (size_t)snprintf(uid, sizeof(uid), "w%d", i)}};
@@ -384,17 +394,51 @@ static void considered__again_and_bound_twice__only_the_last_attempt_counts(void
     struct decision_note d = {.uid = STR("u"), .asked_n = 7, .fit_n = 5};
     size_t n;
 
-    decisions_choose(all, d.uid, STR("a"), STR("none"), 1); /* nothing was considered */
+    choose(all, &d, STR("a"), STR("none"), 1); /* nothing was considered */
     decisions_consider(all, decision_new(&d, NULL, 0));
     d = (struct decision_note){.uid = STR("u"), .ranked_n = 3, .best = STR("a")};
     decisions_consider(all, decision_new(&d, NULL, 0)); /* prioritize knows nothing of filter's numbers */
-    decisions_choose(all, d.uid, STR("a"), STR("first"), 2);
-    decisions_choose(all, d.uid, STR("a"), STR("second"), 3);
+    choose(all, &d, STR("a"), STR("first"), 2);
+    choose(all, &d, STR("a"), STR("second"), 3);
     n = decisions_kept(all, STR_NULL, STR_NULL, kept);
     assert_int_equal(n, 1);
     assert_true(str_eq_cstr(kept[0]->id, "first") && kept[0]->asked_n == 7 && kept[0]->fit_n == 5);
     assert_true(kept[0]->ranked_n == 3 && str_eq_cstr(kept[0]->best, "a"));
     decision_put(kept[0]);
+    decisions_free(all);
+}
+
+/* It has its line, and the line says that the reasons are gone. A pod that nobody asked about has none. */
+static void considered__more_than_there_is_room__the_loss_is_said_in_its_place(void **state)
+{
+    struct decisions *all = decisions_new();
+    struct decision_note *kept[DECISIONS_KEPT];
+    const struct decision_note first = {.uid = STR("first"), .namespace_ = STR("d"), .name = STR("p"), .asked_n = 3};
+    const struct decision_note unseen = {.uid = STR("unseen"), .namespace_ = STR("d"), .name = STR("q")};
+    char uid[16];
+    size_t n;
+
+    decisions_consider(all, decision_new(&first, NULL, 0));
+    for (int i = 0; i < DECISIONS_CONSIDERED; i++) {
+        const struct decision_note d = {.uid = {uid, (size_t)snprintf(uid, sizeof(uid), "u%d", i)}};
+
+        decisions_consider(all, decision_new(&d, NULL, 0));
+    }
+    choose(all, &unseen, STR("a"), STR("none"), 1);
+    choose(all, &first, STR("a"), STR("id"), 2);
+    choose(all, &first, STR("a"), STR("again"), 3); /* said once */
+    n = decisions_kept(all, STR("a"), STR("d"), kept);
+    assert_int_equal(n, 1);
+    assert_true(kept[0]->lost && str_eq_cstr(kept[0]->id, "id") && str_eq_cstr(kept[0]->name, "p") && kept[0]->at_ms == 2);
+    assert_string_equal(sentence(kept[0]), "why is not known any more: more than 256 pods waited for their bind, and the "
+                                           "oldest were forgotten; bind asked for a");
+    decision_put(kept[0]);
+    decisions_consider(all, decision_new(&first, NULL, 0)); /* tried again: then it is known */
+    choose(all, &first, STR("a"), STR("new"), 4);
+    n = decisions_kept(all, STR_NULL, STR_NULL, kept);
+    assert_true(n == 2 && !kept[0]->lost && kept[0]->asked_n == 3);
+    decision_put(kept[0]);
+    decision_put(kept[1]);
     decisions_free(all);
 }
 
@@ -413,7 +457,7 @@ static void considered__names_no_pod_can_have__are_not_kept(void **state)
     memset(text, 'x', sizeof(text));
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         decisions_consider(all, decision_new(&rows[i], NULL, 0));
-        decisions_choose(all, rows[i].uid, STR("a"), STR("id"), 1);
+        choose(all, &rows[i], STR("a"), STR("id"), 1);
         assert_int_equal(decisions_kept(all, STR_NULL, STR_NULL, kept), 0);
     }
     decisions_free(all);
@@ -525,6 +569,7 @@ int main(void)
         STORE_TEST(decision__by_a_packing_rule__says_which),
         cmocka_unit_test(kept__more_than_there_is_room__the_oldest_go),
         cmocka_unit_test(considered__again_and_bound_twice__only_the_last_attempt_counts),
+        cmocka_unit_test(considered__more_than_there_is_room__the_loss_is_said_in_its_place),
         cmocka_unit_test(considered__names_no_pod_can_have__are_not_kept),
         cmocka_unit_test(sentence__of_rsp__says_milli_and_only_what_differs),
         cmocka_unit_test(sentence__of_each_reason__reads_well),

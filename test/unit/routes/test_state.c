@@ -471,7 +471,10 @@ static void document__gpu_given_twice_and_a_foreign_decision__are_incidents(void
 static void decide(struct decision_note d, const struct reason_part *parts, size_t part_n, const char *node)
 {
     decisions_consider(store_decisions(cluster.store), decision_new(&d, parts, part_n));
-    decisions_choose(store_decisions(cluster.store), d.uid, str_of(node), STR("d1"), 1 + d.asked_n);
+    d.node = str_of(node);
+    d.id = STR("d1");
+    d.at_ms = 1 + d.asked_n;
+    decisions_choose(store_decisions(cluster.store), &d);
 }
 
 static void document__decisions__say_why_newest_first(void **state)
