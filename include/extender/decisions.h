@@ -5,14 +5,15 @@
  * node left kube-scheduler skips prioritize (contract.md 2.3), so filter has the last word then. Until bind comes, a
  * decision is only considered: the next attempt for the same pod replaces it. Those that were bound are kept,
  * DECISIONS_KEPT of them, the oldest goes first; pods that are never bound push out none of these. Where more than
- * DECISIONS_CONSIDERED pods wait for their bind, the oldest is forgotten; if its bind comes all the same, a note without
- * reasons is kept in its place, as far as the last DECISIONS_LOST of these are remembered. Nobody decides by any of
- * this, and a restart forgets it.
+ * DECISIONS_CONSIDERED pods wait for their bind, the oldest is forgotten; if its bind comes all the same, a note
+ * without reasons is kept in its place, as far as the last DECISIONS_LOST of these are remembered. Nobody decides by
+ * any of this, and a restart forgets it.
  *
  * Numbers are stored; extender/decision_words.h makes sentences of them.
  *
  * Ownership: a struct decision_note owns its text, and does not change once it is kept; whoever takes a reference gives
- * it back. Memory: about 800 bytes each, 1100 with the words of a rule, so below 1.5 MiB in all. Lock: its own, a leaf; any thread.
+ * it back. Memory: about 800 bytes each, 1100 with the words of a rule, so below 1.5 MiB in all. Lock: its own, a leaf;
+ * any thread.
  */
 #ifndef EXTENDER_DECISIONS_H
 #define EXTENDER_DECISIONS_H
@@ -70,8 +71,9 @@ void decisions_free(struct decisions *all); /* NULL is fine */
 /* Filter or prioritize has decided; takes the reference. In place of what was considered for this pod, whose numbers of
  * filter stay where `d` has none. Names that no pod can have are not kept. */
 void decisions_consider(struct decisions *all, struct decision_note *d);
-/* Bind has come and devices are reserved: what was considered for the pod is kept, or that it was lost; of a pod of which
- * nothing was considered, nothing. `of` names the pod (uid, namespace_, name) and what bind says (at_ms, id, node). */
+/* Bind has come and devices are reserved: what was considered for the pod is kept, or that it was lost; of a pod of
+ * which nothing was considered, nothing. `of` names the pod (uid, namespace_, name) and what bind says (at_ms, id,
+ * node). */
 void decisions_choose(struct decisions *all, const struct decision_note *of);
 
 /* References to those that are kept, the newest first, into `ret`; of this node or namespace only, if one is given.

@@ -69,8 +69,8 @@ static int check_orders(const struct sim_options *o, const struct trace *t, cons
         for (size_t k = 0; k < i; k++) {
             if (arrivals_equal(t, &all[k], &all[i])) {
                 return cmd_usage_error(
-                    "sim", "--arrivals %s and --arrivals %s are the same order, so both would be the same run", all[k].label,
-                    all[i].label);
+                    "sim", "--arrivals %s and --arrivals %s are the same order, so both would be the same run",
+                    all[k].label, all[i].label);
             }
         }
     }

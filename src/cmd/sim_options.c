@@ -131,9 +131,8 @@ static int add_seed(uint64_t seed, struct sim_options *o)
 {
     for (size_t i = 0; i < o->seed_n; i++) {
         if (o->seeds[i] == seed) {
-            return cmd_usage_error(
-                "sim", "--seed %llu is given twice; both would be the same run, so give other seeds",
-                (unsigned long long)seed);
+            return cmd_usage_error("sim", "--seed %llu is given twice; both would be the same run, so give other seeds",
+                                   (unsigned long long)seed);
         }
     }
     if (o->seed_n == SIM_SEEDS_MAX) {

@@ -249,7 +249,8 @@ static void read_summary(struct listing *s, struct json_reader *r, struct str *r
 /* Says that there is none, and since when: a restart forgets them. */
 static void print_no_decision(struct str configuration, struct str started)
 {
-    printf("No decision%s came to a bind since this fgpu started", configuration.n > 0 ? "" : " of what this document is about");
+    printf("No decision%s came to a bind since this fgpu started",
+           configuration.n > 0 ? "" : " of what this document is about");
     printf(started.n > 0 ? " at %.*s; a restart forgets them.\n" : "%.*s; a restart forgets them.\n", STR_ARG(started));
 }
 

@@ -145,7 +145,8 @@ static struct unpacked unpack(int64_t score)
 {
     const uint64_t left = size_of(score) / SCORE_PART_EMPTY_MAX;
 
-    return (struct unpacked){left / SCORE_PART_OPENING, left % SCORE_PART_OPENING, size_of(score) % SCORE_PART_EMPTY_MAX};
+    return (struct unpacked){left / SCORE_PART_OPENING, left % SCORE_PART_OPENING,
+                             size_of(score) % SCORE_PART_EMPTY_MAX};
 }
 
 /* The smaller share that is left, or, where that is equal, the larger one. */
@@ -167,7 +168,8 @@ static void add_packed(struct sentence *t, const struct decision_note *d)
     const char *separator = "there and here it ";
 
     if (best.opened != next.opened) {
-        sentence_add(t, "%sshares %" PRIu64 " and %" PRIu64 " GPUs that were empty", separator, best.opened, next.opened);
+        sentence_add(t, "%sshares %" PRIu64 " and %" PRIu64 " GPUs that were empty", separator, best.opened,
+                     next.opened);
         separator = ", ";
     }
     if (best.left != next.left) {
@@ -258,7 +260,11 @@ static void add_strategies(struct sentence *t, const struct decision_note *d)
     const bool weighted = d->weights_milli[0] > 0;
 
     for (uint32_t i = 0; i < d->criterion_n; i++) {
-        sentence_add(t, "%s%s", i == 0 ? (weighted ? "weighted " : "") : weighted ? " and " : ", then ", d->criteria[i]->name);
+        sentence_add(t, "%s%s",
+                     i == 0     ? (weighted ? "weighted " : "")
+                     : weighted ? " and "
+                                : ", then ",
+                     d->criteria[i]->name);
         if (weighted) {
             sentence_add(t, " ");
             add_points(t, d->weights_milli[i]);
@@ -364,8 +370,11 @@ char *decision_sentence(const struct decision_note *d, char *buf, size_t size)
     struct sentence t = sentence_begin(buf, size);
 
     if (d->lost) {
-        sentence_add(&t, "why is not known any more: more than %d pods waited for their bind, and the oldest were forgotten; "
-                         "bind asked for %.*s", DECISIONS_CONSIDERED, STR_ARG(d->node));
+        sentence_add(
+            &t,
+            "why is not known any more: more than %d pods waited for their bind, and the oldest were forgotten; "
+            "bind asked for %.*s",
+            DECISIONS_CONSIDERED, STR_ARG(d->node));
         return buf;
     }
     add_fit(&t, d);

@@ -1,5 +1,6 @@
 /* Two rings of references. Pods are found by going through the ring of what is considered, by a hash: 2 KiB. Of those
- * that it pushed out a third ring has the hashes, 32 KiB, looked at only when a pod is bound that is not in the first. */
+ * that it pushed out a third ring has the hashes, 32 KiB, looked at only when a pod is bound that is not in the first.
+ */
 #include "extender/decisions.h"
 
 #include "base/bug.h"
@@ -14,7 +15,7 @@ struct decisions {
     struct mutex lock;
     uint64_t considered_uids[DECISIONS_CONSIDERED]; /* hashes, of: */
     struct decision_note *considered[DECISIONS_CONSIDERED];
-    uint32_t considered_next; /* the oldest, or free */
+    uint32_t considered_next;           /* the oldest, or free */
     uint64_t lost_uids[DECISIONS_LOST]; /* hashes; 0: none */
     uint32_t lost_next;
     struct decision_note *kept[DECISIONS_KEPT];

@@ -170,7 +170,8 @@ struct decision_note *store_explain(struct store *s, struct arena *a, const stru
     d.ranked_n = (uint32_t)fit_n;
     d.rule = rule_of(plans, plan);
     if (d.rule > 0) {
-        d.rule_text = str_of(packing_rule_words(plans->rules[d.rule - 1].from, d.rule - 1, rule_text, sizeof(rule_text)));
+        d.rule_text =
+            str_of(packing_rule_words(plans->rules[d.rule - 1].from, d.rule - 1, rule_text, sizeof(rule_text)));
     }
     d.criterion_n = (uint32_t)plan->criterion_n;
     memcpy(d.criteria, plan->criteria, sizeof(d.criteria));

@@ -382,9 +382,7 @@ static int check_names(const struct bind_request *r, struct err *reterr)
     if (!kube_name_is_label(r->pod_namespace)) {
         return refuse_name("PodNamespace", r->pod_namespace, "namespace", LABEL_RULE, reterr);
     }
-    return kube_name_is_subdomain(r->node_name)
-               ? 0
-               : refuse_name("Node", r->node_name, "node", SUBDOMAIN_RULE, reterr);
+    return kube_name_is_subdomain(r->node_name) ? 0 : refuse_name("Node", r->node_name, "node", SUBDOMAIN_RULE, reterr);
 }
 
 int wire_read_bind(struct str body, struct arena *a, struct bind_request *ret, struct err *reterr)

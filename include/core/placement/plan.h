@@ -100,8 +100,8 @@ struct plan_scores {
 };
 /* Sets `combined` of every row, from scores as the strategies gave them, and reorders rows. They are all that fit in
  * the group. `by` becomes what was compared: of a chain the scores, of weights what each criterion adds to `combined`,
- * in thousandths of a point. First strategies that want to see all scores of a group do so (strategy.normalise), in `spare`, which has
- * room for `n`. With one criterion `combined` is its score. */
+ * in thousandths of a point. First strategies that want to see all scores of a group do so (strategy.normalise), in
+ * `spare`, which has room for `n`. With one criterion `combined` is its score. */
 void plan_judge(const struct pack_plan *plan, struct plan_scores *rows, size_t n, struct pack_result *spare);
 
 #endif

@@ -191,7 +191,8 @@ static void decision__nobody_asked_for_an_order__says_so(void **state)
     filter(&p.pod, names, NODES);
     bind(&p.pod, names[1]);
     assert_int_equal(newest()->ranked_n, 0);
-    assert_string_equal(sentence(found[0]), "of 4 nodes 4 fit; nobody asked this fgpu for their order; bind asked for n1");
+    assert_string_equal(sentence(found[0]),
+                        "of 4 nodes 4 fit; nobody asked this fgpu for their order; bind asked for n1");
 }
 
 static void decision__next_was_promised_to_another__says_so(void **state)
@@ -284,9 +285,10 @@ static void decision__by_a_chain__says_which_criterion_decided(void **state)
     schedule(make_pod(&p, "p", 400), names[2]);
     d = newest();
     assert_true(d->reason == PACK_BY_SCORE && d->decided_by == 1 && d->best_score > d->next_score);
-    assert_string_equal(sentence(d), "of 4 nodes 4 fit; gpu-packing, then tight-fit put n2 before n1: equal by gpu-packing, "
-                                     "and by tight-fit there and here it leaves 1.00 % and 5.00 % of compute or memory, "
-                                     "whichever is less, on the GPUs that it takes");
+    assert_string_equal(sentence(d),
+                        "of 4 nodes 4 fit; gpu-packing, then tight-fit put n2 before n1: equal by gpu-packing, "
+                        "and by tight-fit there and here it leaves 1.00 % and 5.00 % of compute or memory, "
+                        "whichever is less, on the GPUs that it takes");
 }
 
 /* Points that were compared, and they add up. */
@@ -303,8 +305,9 @@ static void decision__by_weights__the_points_of_each_add_up(void **state)
     assert_int_equal(d->parts[0].best + d->parts[1].best, d->best_score);
     assert_int_equal(d->parts[0].next + d->parts[1].next, d->next_score);
     assert_true(d->best_score == 750000 && d->next_score == 500000);
-    assert_string_equal(sentence(d), "of 4 nodes 4 fit; weighted tight-fit 0.75 and spread 0.5 put n1 before n0: 750 and "
-                                     "500 of 1250 points; of this by tight-fit 750 and 0, by spread 0 and 500");
+    assert_string_equal(sentence(d),
+                        "of 4 nodes 4 fit; weighted tight-fit 0.75 and spread 0.5 put n1 before n0: 750 and "
+                        "500 of 1250 points; of this by tight-fit 750 and 0, by spread 0 and 500");
 }
 
 /* Found in the file by its place and by what it selects. */
@@ -327,21 +330,21 @@ static void decision__by_a_packing_rule__says_which(void **state)
     schedule(make_pod(&p, "p", 100), names[0]);
     d = newest();
     assert_int_equal(d->rule, 2);
-    assert_string_equal(sentence(d), "of 4 nodes 4 fit; fgd (packing.rules[1] {namespaces: [a-*, d]}) put n0 before n1: they "
-                                     "are equal, and it is the first by name");
+    assert_string_equal(sentence(d),
+                        "of 4 nodes 4 fit; fgd (packing.rules[1] {namespaces: [a-*, d]}) put n0 before n1: they "
+                        "are equal, and it is the first by name");
     assert_string_equal(packing_rule_words(&both, 7, text, sizeof(text)),
                         "packing.rules[7] {podSelector: {tier: online}, nodeSelector: {zone: z1}}");
     assert_string_equal(packing_rule_words(&both, 7, cut, sizeof(cut)), "packing.rules[7] {podSelec...");
 }
 
-static void choose(struct decisions *all, const struct decision_note *pod, struct str node, struct str id, int64_t at_ms)
+static void choose(struct decisions *all, const struct decision_note *pod, struct str node, struct str id,
+                   int64_t at_ms)
 {
-    decisions_choose(all, &(struct decision_note){.uid = pod->uid,
-                                                  .namespace_ = pod->namespace_,
-                                                  .name = pod->name,
-                                                  .node = node,
-                                                  .id = id,
-                                                  .at_ms = at_ms});
+    decisions_choose(
+        all,
+        &(struct decision_note){
+            .uid = pod->uid, .namespace_ = pod->namespace_, .name = pod->name, .node = node, .id = id, .at_ms = at_ms});
 }
 
 /* The newest first; pods that never come to a bind push nothing out. */
@@ -429,9 +432,11 @@ static void considered__more_than_there_is_room__the_loss_is_said_in_its_place(v
     choose(all, &first, STR("a"), STR("again"), 3); /* said once */
     n = decisions_kept(all, STR("a"), STR("d"), kept);
     assert_int_equal(n, 1);
-    assert_true(kept[0]->lost && str_eq_cstr(kept[0]->id, "id") && str_eq_cstr(kept[0]->name, "p") && kept[0]->at_ms == 2);
-    assert_string_equal(sentence(kept[0]), "why is not known any more: more than 256 pods waited for their bind, and the "
-                                           "oldest were forgotten; bind asked for a");
+    assert_true(kept[0]->lost && str_eq_cstr(kept[0]->id, "id") && str_eq_cstr(kept[0]->name, "p") &&
+                kept[0]->at_ms == 2);
+    assert_string_equal(sentence(kept[0]),
+                        "why is not known any more: more than 256 pods waited for their bind, and the "
+                        "oldest were forgotten; bind asked for a");
     decision_put(kept[0]);
     decisions_consider(all, decision_new(&first, NULL, 0)); /* tried again: then it is known */
     choose(all, &first, STR("a"), STR("new"), 4);
@@ -491,7 +496,8 @@ static void sentence__of_rsp__says_milli_and_only_what_differs(void **state)
 
     assert_string_equal(
         sentence(made),
-        "rsp (packing.rules[1] {namespaces: [a]}) put node-a before node-b: there it takes 180 milli of what expected pods could use, on "
+        "rsp (packing.rules[1] {namespaces: [a]}) put node-a before node-b: there it takes 180 milli of what expected "
+        "pods could use, on "
         "node-b 420; of this what expected pods would fill 180 and 120, idle GPUs of the nodes that certain pods need "
         "0.0007 and 1.0000, places for pods of 8 GPUs 0 and 300, GPUs with 700 milli free and 1024 MiB free -1 and 1");
     assert_string_equal(decision_sentence(made, cut, sizeof(cut)), "rsp (packing.rules[");

@@ -544,7 +544,8 @@ static void document__decisions__say_why_newest_first(void **state)
     assert_string_equal(
         json_text_at(json, "decisions.1.text"),
         "of 9 nodes 7 fit, and kube-scheduler asked for an order of 5; rsp (packing.rules[2] {podSelector: "
-        "{a: b}}) put n before m: there it takes 1 milli of what expected pods could use, on m 3; of this what expected pods "
+        "{a: b}}) put n before m: there it takes 1 milli of what expected pods could use, on m 3; of this what "
+        "expected pods "
         "would fill 1 and 2, places for pods of 8 whole GPUs 0 and 1; bind asked for m all the same");
     assert_string_equal(json_text_at(json, "decisions.2.uid"), "u1");
     assert_false(cJSON_HasObjectItem(json_at(json, "decisions.2"), "ranked"));

@@ -351,13 +351,15 @@ static void read_bind__names_nobody_can_have__refused_by_their_rule(void **state
     const struct {
         const char *pod, *namespace_, *node, *text;
     } rows[] = {
-        {"a_b", "ns", "n", "PodName \"a_b\" cannot be the name of a pod: lower-case letters, digits, '-' and '.', "
-                           "a letter or digit at both ends of each part, at most 253 bytes"},
+        {"a_b", "ns", "n",
+         "PodName \"a_b\" cannot be the name of a pod: lower-case letters, digits, '-' and '.', "
+         "a letter or digit at both ends of each part, at most 253 bytes"},
         {"Pod", "ns", "n", "PodName \"Pod\" cannot be"},
         {"../p", "ns", "n", "PodName \"../p\" cannot be"},
         {lengthy, "ns", "n", "xxxx...\" cannot be the name of a pod: lower-case"},
-        {"p", "a.b", "n", "PodNamespace \"a.b\" cannot be the name of a namespace: lower-case letters, digits and '-', "
-                          "a letter or digit at both ends, at most 63 bytes"},
+        {"p", "a.b", "n",
+         "PodNamespace \"a.b\" cannot be the name of a namespace: lower-case letters, digits and '-', "
+         "a letter or digit at both ends, at most 63 bytes"},
         {"p", "ns", "n/1", "Node \"n/1\" cannot be the name of a node: lower-case"},
     };
     struct fixture *f = *state;
