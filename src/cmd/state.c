@@ -250,7 +250,7 @@ static void read_summary(struct listing *s, struct json_reader *r, struct str *r
 static void print_no_decision(struct str configuration, struct str started)
 {
     printf("No decision%s came to a bind since this fgpu started",
-           configuration.n > 0 ? "" : " of what this document is about");
+           configuration.n > 0 ? "" : " about the nodes or pods of this document");
     printf(started.n > 0 ? " at %.*s; a restart forgets them.\n" : "%.*s; a restart forgets them.\n", STR_ARG(started));
 }
 

@@ -1,6 +1,6 @@
-/* Two rings of references. Pods are found by going through the ring of what is considered, by a hash: 2 KiB. Of those
- * that it pushed out a third ring has the hashes, 32 KiB, looked at only when a pod is bound that is not in the first.
- */
+/* A table of references to what is considered, and a ring of those to what is kept. Pods are found by going through the
+ * table, by a hash: 2 KiB. Of those that were pushed out of it another ring has the hashes, 32 KiB, looked at only when
+ * a pod is bound that is not in the table. */
 #include "extender/decisions.h"
 
 #include "base/bug.h"
@@ -15,7 +15,8 @@ struct decisions {
     struct mutex lock;
     uint64_t considered_uids[DECISIONS_CONSIDERED]; /* hashes, of: */
     struct decision_note *considered[DECISIONS_CONSIDERED];
-    uint32_t considered_next;           /* the oldest, or free */
+    uint64_t considered_turn[DECISIONS_CONSIDERED]; /* when, by the order in which they came; 0: the place is free */
+    uint64_t last_turn;
     uint64_t lost_uids[DECISIONS_LOST]; /* hashes; 0: none */
     uint32_t lost_next;
     struct decision_note *kept[DECISIONS_KEPT];
@@ -121,6 +122,17 @@ static bool can_be_kept(const struct decision_note *d)
            d->namespace_.n <= KUBE_LABEL_MAX;
 }
 
+/* A free place, or the oldest. */
+static uint32_t place_for_new(const struct decisions *all)
+{
+    uint32_t at = 0;
+
+    for (uint32_t i = 1; i < DECISIONS_CONSIDERED; i++) {
+        at = all->considered_turn[i] < all->considered_turn[at] ? i : at;
+    }
+    return at;
+}
+
 void decisions_consider(struct decisions *all, struct decision_note *d)
 {
     uint64_t hash = hash_of(d->uid);
@@ -134,8 +146,7 @@ void decisions_consider(struct decisions *all, struct decision_note *d)
     mutex_lock(&all->lock);
     at = find(all, d->uid, hash);
     if (at == DECISIONS_CONSIDERED) {
-        at = all->considered_next;
-        all->considered_next = (at + 1) % DECISIONS_CONSIDERED;
+        at = place_for_new(all);
     } else if (d->asked_n == 0) {
         d->asked_n = all->considered[at]->asked_n;
         d->fit_n = all->considered[at]->fit_n;
@@ -147,6 +158,7 @@ void decisions_consider(struct decisions *all, struct decision_note *d)
     }
     all->considered[at] = d;
     all->considered_uids[at] = hash;
+    all->considered_turn[at] = ++all->last_turn;
     mutex_unlock(&all->lock);
     decision_put(before);
 }
@@ -174,6 +186,7 @@ static struct decision_note *take_considered(struct decisions *all, struct str u
     if (at < DECISIONS_CONSIDERED) {
         d = all->considered[at];
         all->considered[at] = NULL;
+        all->considered_turn[at] = 0;
     }
     *ret_lost = d == NULL && was_lost(all, hash);
     mutex_unlock(&all->lock);

@@ -105,7 +105,7 @@ def test_decisions__none_yet__says_since_when(own, tmp_path):
     saved = tmp_path / "state.json"
     saved.write_text(json.dumps(fgpu.state("?namespace=default")))
     r = run("state", "--state", saved, "--decisions")
-    assert r.stdout.startswith("No decision of what this document is about came to a bind since this fgpu started at ")
+    assert r.stdout.startswith("No decision about the nodes or pods of this document came to a bind since this fgpu started at ")
     saved.write_text(json.dumps(fgpu.state("?fields=summary")))
     r = run("state", "--state", saved, "--decisions")
     assert (r.returncode, r.stdout) == (1, "")

@@ -411,6 +411,30 @@ static void considered__again_and_bound_twice__only_the_last_attempt_counts(void
     decisions_free(all);
 }
 
+/* Only pods that wait take a place. */
+static void considered__many_are_bound_meanwhile__who_waits_is_not_forgotten(void **state)
+{
+    struct decisions *all = decisions_new();
+    struct decision_note *kept[DECISIONS_KEPT];
+    const struct decision_note first = {.uid = STR("first"), .asked_n = 3};
+    char uid[16];
+    size_t n;
+
+    decisions_consider(all, decision_new(&first, NULL, 0));
+    for (int i = 0; i < 2 * DECISIONS_CONSIDERED; i++) {
+        const struct decision_note d = {.uid = {uid, (size_t)snprintf(uid, sizeof(uid), "u%d", i)}};
+
+        decisions_consider(all, decision_new(&d, NULL, 0));
+        choose(all, &d, STR("b"), STR("id"), 1);
+    }
+    choose(all, &first, STR("a"), STR("id"), 2);
+    n = decisions_kept(all, STR("a"), STR_NULL, kept);
+    assert_int_equal(n, 1);
+    assert_true(!kept[0]->lost && kept[0]->asked_n == 3);
+    decision_put(kept[0]);
+    decisions_free(all);
+}
+
 /* It has its line, and the line says that the reasons are gone. A pod that nobody asked about has none. */
 static void considered__more_than_there_is_room__the_loss_is_said_in_its_place(void **state)
 {
@@ -575,6 +599,7 @@ int main(void)
         STORE_TEST(decision__by_a_packing_rule__says_which),
         cmocka_unit_test(kept__more_than_there_is_room__the_oldest_go),
         cmocka_unit_test(considered__again_and_bound_twice__only_the_last_attempt_counts),
+        cmocka_unit_test(considered__many_are_bound_meanwhile__who_waits_is_not_forgotten),
         cmocka_unit_test(considered__more_than_there_is_room__the_loss_is_said_in_its_place),
         cmocka_unit_test(considered__names_no_pod_can_have__are_not_kept),
         cmocka_unit_test(sentence__of_rsp__says_milli_and_only_what_differs),
