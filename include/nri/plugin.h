@@ -62,7 +62,8 @@ struct nri_handler {
     /* Its cgroup and process exist, its program does not run yet. Negative: as above with containerd; CRI-O writes the
      * error to its log and goes on. */
     int (*start)(void *ctx, const struct nri_pod *pod, const struct nri_container *container, struct err *reterr);
-    /* It runs no more (containerd says so after the stop). It may still be there, and never start again. */
+    /* It runs no more (containerd says so after the stop). It may still be there, and never start again. Also told of
+     * one whose creation or start was refused (seen with containerd 2.4.2), and then remove: neither may surprise. */
     void (*stop)(void *ctx, const struct nri_pod *pod, const struct nri_container *container);
     /* It is gone; also when no stop was told of it. */
     void (*remove)(void *ctx, const struct nri_pod *pod, const struct nri_container *container);
