@@ -270,6 +270,38 @@ static void sizes__of_several_kinds__ask_for_the_least_gpu_memory(void **state)
     scene_fini(&s);
 }
 
+/* 3,072 of 4,096 MiB are 750 milli, more than the 300 of the others, which are sorted behind. */
+static void places__of_memory_and_compute__count_with_the_larger(void **state)
+{
+    struct gpu_request w[2];
+    struct demand a = fixture_memory(&w[0], 3072), b = fixture_share(&w[1], 300);
+    struct scene s;
+
+    w[0].count = w[1].count = 2;
+    scene_init(&s);
+    add_nodes(&s, 2, 2, 4096);
+    expect(&s, &a, 50);
+    expect(&s, &b, 50);
+    follow(&s);
+    assert_int_equal(supply_of(&s, class_of(&s, SCARCE_GANG)), 2 * 2 * 750);
+    scene_fini(&s);
+}
+
+static void idle__gpus_without_memory__are_not(void **state)
+{
+    struct demand d = SHARE_AND_MEMORY_OF(200, 1024);
+    struct scene s;
+
+    scene_init(&s);
+    add_nodes(&s, 2, 1, 1024);
+    fixture_pod(&s.f, "p", &d, NULL, NULL);
+    assert_int_equal(fixture_reserve(&s.f, "p", "n00"), 0);
+    expect(&s, &d, 50);
+    follow(&s);
+    assert_int_equal(s.o->idle_milli, 1000);
+    scene_fini(&s);
+}
+
 /* ---- what a pod and a machine count for ---- */
 
 /* Two machines with one GPU of 1 GiB each, one with two GPUs of 4. */
@@ -516,6 +548,8 @@ int main(void)
         cmocka_unit_test(places__cores_memory_or_gpu_memory_just_enough__are_supplied),
         cmocka_unit_test(places__memory_is_short__bounds_them),
         cmocka_unit_test(sizes__of_several_kinds__ask_for_the_least_gpu_memory),
+        cmocka_unit_test(places__of_memory_and_compute__count_with_the_larger),
+        cmocka_unit_test(idle__gpus_without_memory__are_not),
         cmocka_unit_test(mean_parts__memory_on_unlike_gpus__a_pod_counts_the_same_on_each),
         cmocka_unit_test(mean_parts__several_kinds__are_weighed_by_how_many_come),
         cmocka_unit_test(mean_parts__compute_alone__is_what_is_asked_for),
