@@ -27,6 +27,8 @@ import replay  # noqa: E402
 import results  # noqa: E402
 import tables  # noqa: E402
 
+ALL = corpus.cases(corpus.TUNING) + corpus.cases(corpus.JUDGING)
+
 
 # ---- the command ----
 
@@ -136,6 +138,28 @@ def test_take__rows_of_the_trace__replaced_and_their_version_named(copy, tmp_pat
     assert r.returncode == 2 and "lacks rsp of cpu050" in r.stderr
 
 
+def test_take__a_judgement_of_another_commit__the_first_is_kept_and_shown(copy, tmp_path, monkeypatch):
+    data, first = tmp_path / "data", (DATA / "judged.json").read_text()
+    data.mkdir()
+    for name in ("corpus", "workloads", "derived", "eight"):
+        shutil.copy(DATA / f"{name}.json", data)
+    (data / "judged.json").write_text(first)
+    monkeypatch.setattr(results, "bounds_of", lambda names, *_: {n: [1.0, results.LINEAR] for n in names})
+    script = pictures.module_of("packing-guide")
+    for number, (key, loss) in enumerate([("1" * 40, 3.0), ("1" * 40, 4.0), ("2" * 40, 5.0)]):
+        script.take_corpus([lines_of(corpus.JUDGING, tmp_path / f"{number}.jsonl", key, loss)], data, 1)
+    # The second one of 1... is the same judgement taken again.
+    assert sorted(p.name for p in data.glob("judged*")) == ["judged-1.json", "judged-2.json", "judged.json"]
+    assert (data / "judged-1.json").read_text() == first
+    assert [json.loads((data / f"judged{n}.json").read_text())["key"][0] for n in ("-2", "")] == ["1", "2"]
+    assert command("--data", data, "--guide", copy).returncode == 0
+    blocks = {m[1]: m[2] for m in guide.BLOCK.finditer(copy.read_text())}
+    assert blocks["judged"].count("Judged was commit") == 1 and "| near-equal | 24 | 1.00 | 0 | **5.03** |" in blocks["judged"]
+    commits = re.findall(r"^Judged was commit (\w+)", blocks["earlier"], re.M)
+    assert commits == [json.loads(first)["key"][:12], "0123abcd"]
+    assert "| three-models | 12 |" in blocks["earlier"] and "| near-equal | 24 | 1.00 | 0 | **4.03** |" in blocks["earlier"]
+
+
 # ---- the small form, and what is made of it ----
 
 def small_of(losses, of_set=corpus.JUDGING, seeds=4):
@@ -173,6 +197,33 @@ def test_judged__a_case_without_a_bound__its_family_has_no_number():
     next(iter(small["cases"].values()))["bound"] = None
     text = guide.judged_block(small)
     assert "1 cases, where lives depend on sizes, have none" in text and re.search(r"^\| near-equal \| 2 \| - \| 1 \|", text, re.M)
+
+
+def small_of_families(losses):
+    """{family: {strategy: what it loses in each of two cases}}"""
+    small = small_of([next(iter(losses.values()))])
+    names = {f: [c.name for c in ALL if c.family == f and not c.is_fill][:2] for f in losses}
+    return small | {"cases": {n: {"bound": [1.0, results.LINEAR], "loss": {s: [v] * 4 for s, v in losses[f].items()}}
+                              for f in losses for n in names[f]}}
+
+
+def test_judged__families_that_an_earlier_judgement_had__apart_from_those_judged_first():
+    lost, won = {"rsp": 3.0, "fgd": 2.0}, {"rsp": 2.0, "fgd": 4.0}
+    small, first = small_of_families({"near-equal": lost, "growth": won}), small_of_families({"near-equal": won, "dust": lost})
+    text = guide.judged_block(small, [first])
+    assert "| judged for the first time | 2 | 1.00 | **2.00** | 4.00 | 4.00 |" in text
+    assert "| judged before, with other pods | 2 | 1.00 | 3.00 | **2.00** | 2.00 |" in text
+    whole, alone = re.findall(r"^Judgement of rsp: (.*?);", text, re.M)
+    assert whole.startswith("4 cases, in 2 surely") and alone.startswith("2 cases, in 0 surely")
+    assert "judged before" not in guide.judged_block(small)
+
+
+def test_judged__families_that_are_tuned_since__named():
+    lost = {"rsp": 3.0, "fgd": 2.0}
+    assert "these are for tuning, and judge no more: `dust` and `disagree`.\n" in \
+        guide.judged_block(small_of_families({"near-equal": lost, "dust": lost, "disagree": lost}))
+    assert "for tuning" not in guide.judged_block(small_of_families({"near-equal": lost}))
+    assert guide.earlier_block([]) == "There is none.\n"
 
 
 def test_pictures__of_any_results__well_formed():

@@ -12,8 +12,13 @@ ROWS = 400            # pods that may come
 HOUR_MS = 3_600_000   # the mean life time
 JOBS = [2, 4, 8, 16]  # pods that come and go together
 MEAN_JOB = sum(JOBS) / len(JOBS)
+REPLICAS = [4, 8, 16, 32]  # pods that come together and end one by one
+MEAN_REPLICAS = sum(REPLICAS) / len(REPLICAS)
+CAMPAIGN = 1 / 3      # of all GPUs that a campaign asks for
+GROWTH = (0.5, 1.5)   # of the load: at the beginning of the measurement, at its end
+LIFE_BY_SIZE = {"by-size": (0.25, 2.5), "small-long": (4.0, 0.4)}  # mean life of pods below half a GPU, of others
 # Mean life times before time 0 after which hardly a pod is left.
-HISTORY = {"fixed": 1, "uniform": 1.5, "exponential": 10, "two-phase": 40, "pareto": 100, "by-size": 25}
+HISTORY = {"fixed": 1, "uniform": 1.5, "exponential": 10, "two-phase": 40, "pareto": 100, "by-size": 25, "small-long": 40}
 FILL_TO = 1.3
 MIG_SLICES = 7        # of all cards that the corpus cuts
 
@@ -105,7 +110,7 @@ def draw_pods(case, key):
 # ---- when they come and go; times in mean life times ----
 
 def draw_life(law, pod, rng):
-    """Mean 1 (by-size: over the rows)."""
+    """Mean 1; of laws that depend on the size, mean_life."""
     if law == "fixed":
         return 1.0
     if law == "exponential":
@@ -116,12 +121,19 @@ def draw_life(law, pod, rng):
         return rng.paretovariate(1.5) / 3
     if law == "uniform":
         return rng.uniform(0.5, 1.5)
-    assert law == "by-size", law  # large pods live ten times as long as small ones
-    return rng.expovariate(1) * (2.5 if pod.counts >= 500 else 0.25)
+    assert law in LIFE_BY_SIZE, law
+    return rng.expovariate(1) * mean_life(law, pod)
+
+
+def mean_life(law, pod):
+    small, large = LIFE_BY_SIZE.get(law, (1, 1))
+    return large if pod.counts >= 500 else small
 
 
 def is_night(case, t, rng):
     """Is the pod that comes at this time one of the night?"""
+    if case.coming == "campaign":
+        return False
     if case.coming == "drift":
         return rng.random() < (1 - math.cos(2 * math.pi * t / case.period)) / 2
     return t % case.period >= case.period / 2
@@ -134,13 +146,39 @@ def departure(case, t, pod, rng):
 
 
 def rates_of(case, rows):
-    """{night: pods that come in a mean life time}, so that `load` of all GPUs is asked for by day and by night."""
+    """{night: pods that come in a mean life time}, so that `load` of all GPUs is asked for by day and by night; campaigns come
+    beside that."""
     ret = {}
-    for night in (False, True) if case.night else (False,):
+    for night in (False, True) if case.night and case.coming != "campaign" else (False,):
         part = [p for p in rows if p.night == night]
-        counted = sum(p.counts * (1 if case.life != "by-size" else 2.5 if p.counts >= 500 else 0.25) for p in part)
+        counted = sum(p.counts * mean_life(case.life, p) for p in part)
         ret[night] = case.load * gpu_count(case) * 1000 * len(part) / counted
     return ret
+
+
+def part_of_load(case, t, warm_up, measured):
+    """Demand that grows, grows while it is measured."""
+    if case.coming != "growth":
+        return 1
+    return GROWTH[0] + (GROWTH[1] - GROWTH[0]) * max(0.0, t - warm_up) / measured
+
+
+def together(case, pod, rng):
+    """How many such pods come at once; 0: none this time, since others come in numbers."""
+    if case.coming == "jobs":
+        return rng.choice(JOBS)
+    if case.coming == "replicas" and pod.milli < 1000:
+        return rng.choice(REPLICAS) if rng.random() < 1 / MEAN_REPLICAS else 0
+    return 1
+
+
+def draw_campaigns(case, rows, end, rng):
+    """They come at one moment of each period and end together, one mean life time later."""
+    of_campaign = [i for i, p in enumerate(rows) if p.night]
+    mean_counts = sum(rows[i].counts for i in of_campaign) / len(of_campaign)
+    pods = round(CAMPAIGN * 1000 * gpu_count(case) / mean_counts)
+    moments = [k * case.period for k in range(math.ceil(end / case.period))]
+    return [as_ms(t, t + 1.0, rng.choice(of_campaign)) for t in moments for _ in range(pods)]
 
 
 def draw_stays(case, rows, key, length=1.0):
@@ -149,19 +187,24 @@ def draw_stays(case, rows, key, length=1.0):
     rng, rates = rng_of("stays", case.name, key), rates_of(case, rows)
     rows_of = {n: [i for i, p in enumerate(rows) if p.night == n] for n in rates}
     warm_up, measured = case.times(min(rates.values()), length)
-    fastest, t, stays = max(rates.values()), -float(HISTORY[case.life]), []
+    fastest = max(rates.values()) * (GROWTH[1] if case.coming == "growth" else 1)
+    t, stays = -float(HISTORY[case.life]), []
     while True:
         t += rng.expovariate(fastest / (MEAN_JOB if case.coming == "jobs" else 1))
         if t >= warm_up + measured:
             break
         night = case.night is not None and is_night(case, t, rng)
-        if rng.random() * fastest >= rates[night]:
-            continue  # fewer pods come in this half of the day
+        if rng.random() * fastest >= rates[night] * part_of_load(case, t, warm_up, measured):
+            continue  # fewer pods come at this time
         row = rng.choice(rows_of[night])
-        together = rng.choice(JOBS) if case.coming == "jobs" else 1
-        leave = departure(case, t, rows[row], rng)
-        if leave > 0:
-            stays += [as_ms(max(t, 0.0), leave, row)] * together
+        pods = together(case, rows[row], rng)
+        if case.coming == "jobs":  # they end together
+            leaves = [departure(case, t, rows[row], rng)] * pods
+        else:
+            leaves = [departure(case, t, rows[row], rng) for _ in range(pods)]
+        stays += [as_ms(max(t, 0.0), leave, row) for leave in leaves if leave > 0]
+    if case.coming == "campaign":
+        stays = sorted(stays + draw_campaigns(case, rows, warm_up + measured, rng), key=lambda s: s[0])
     return stays, round(warm_up * HOUR_MS)
 
 

@@ -11,6 +11,7 @@ import io
 import math
 import re
 
+import corpus
 import draw
 import results
 import tables
@@ -215,14 +216,60 @@ def judgement_of(c):
     return "```text\n" + re.sub(r"\n\n+", "\n", out.getvalue()).strip() + "\n```\n"
 
 
-def judged_block(small):
+def commit_of(small):
+    return re.search(r"\(([0-9a-f]+)", small["version"])[1]
+
+
+def family_of(name):
+    return results.case_named(name).family
+
+
+def part_of(small, belongs):
+    """Some of its cases."""
+    return small | {"cases": {n: c for n, c in small["cases"].items() if belongs(n)}}
+
+
+def about_tuned_since(small):
+    """Which of its families may not judge again."""
+    of_family = {}
+    for n in small["cases"]:
+        of_family.setdefault(family_of(n), []).append(results.case_named(n).set == corpus.TUNING)
+    tuned = [f"`{f}`" if all(t) else f"{sum(t)} of the {len(t)} cases of `{f}`" for f, t in of_family.items() if any(t)]
+    return f"Since then these are for tuning, and judge no more: {listed(tuned)}.\n" if tuned else ""
+
+
+def about_judgement(small):
+    return (f"Judged was commit {commit_of(small)}, on {small['date']}, with {len(small['seeds'])} runs of each case.\n"
+            f"{about_tuned_since(small)}\n")
+
+
+def about_first_time(small, earlier):
+    """What the families say that no earlier judgement had shown, alone; and the others."""
+    seen = {family_of(n) for e in earlier for n in e["cases"]}
+    first, again = (Corpus(part_of(small, lambda n, old=old: (family_of(n) in seen) == old)) for old in (False, True))
+    if not seen or not first.in_use:
+        return ""
+    rows = [[title, str(len(c.in_use)), bound_cell(c.in_use), *cells(c, c.in_use), f"{c.best_of_each(c.in_use):.2f}"]
+            for title, c in (("judged for the first time", first), ("judged before, with other pods", again)) if c.in_use]
+    return (f"\nFamilies that an earlier judgement had shown already say less than those that are new:\n\n"
+            f"{table(['families', 'cases', 'bound', *first.names, 'best of the four'], rows)}\n\n"
+            f"The judgement by those alone that were judged for the first time:\n\n{judgement_of(first)}")
+
+
+def judged_block(small, earlier=()):
     if small is None:
         return "These clusters have not been run: they wait for the judgement.\n"
     c = Corpus(small)
-    commit = re.search(r"\(([0-9a-f]+)", small["version"])[1]
-    return (f"Judged was commit {commit}, on {small['date']}, with {len(small['seeds'])} runs of each case.\n\n{corpus_block(c)}"
-            f"\n{suits_block(c)}\nWhere `{c.default}` is most behind:\n\n{worst_table(c)}\n\n{judgement_of(c)}"
+    return (f"{about_judgement(small)}{corpus_block(c)}"
+            f"\n{suits_block(c)}\nWhere `{c.default}` is most behind:\n\n{worst_table(c)}\n\n{judgement_of(c)}{about_first_time(small, earlier)}"
             "\n![Refused in each judged cluster, beside the best of four strategies](pictures/judged.svg)\n")
+
+
+def earlier_block(earlier):
+    """In short: all of their numbers are in test/data/packing."""
+    of_each = [(small, Corpus(small)) for small in earlier]
+    return "\n".join(f"{about_judgement(small)}{family_table(c, c.in_use)}\n{about_filling(c)}\n{loss_table(c)}\n\n{judgement_of(c)}"
+                     for small, c in of_each) or "There is none.\n"
 
 
 # ---- the best possible strategy ----
@@ -300,7 +347,8 @@ def times_block(seven):
 def blocks(data):
     """{name: text}; `data`: what is in test/data/packing, see scripts/packing-guide."""
     c = Corpus(data["corpus"])
-    return {"corpus": corpus_block(c), "suits": suits_block(c), "worst": worst_table(c) + "\n", "judged": judged_block(data["judged"]),
+    return {"corpus": corpus_block(c), "suits": suits_block(c), "worst": worst_table(c) + "\n", "judged": judged_block(data["judged"], data["earlier"]),
+            "earlier": earlier_block(data["earlier"]),
             "possible": possible_block(data["readme"]), "openb-fill": openb_fill_block(data["workloads"]),
             "openb-steady": openb_steady_block(data["workloads"]), "derived": derived_block(data["derived"]),
             "times": times_block(data["workloads"])}

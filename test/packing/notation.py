@@ -12,6 +12,10 @@ CARDS = {
     "l40s": ("NVIDIA-L40S", 48),
     "a100-80": ("NVIDIA-A100-SXM4-80GB", 80),
     "h100": ("NVIDIA-H100-80GB-HBM3", 80),
+    "v100": ("Tesla-V100-SXM2-16GB", 16),
+    "l4": ("NVIDIA-L4", 24),
+    "a40": ("NVIDIA-A40", 48),
+    "h200": ("NVIDIA-H200", 141),
 }
 CORES_PER_GPU = 16  # where a shape says nothing: more than the pods ask for
 HOST_GIB_PER_GPU = 128

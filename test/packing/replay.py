@@ -80,7 +80,7 @@ def bound_of(case, rows, stays, warm_up_ms, moments):
     if case.is_fill:
         most = bounds.of_fill(case, rows, stays)
         return most | {"loss": 100 - (most["a100"] + most["a130"]) / 2}
-    return None if case.life == "by-size" else {"loss": bounds.of_refused(case, rows, stays, warm_up_ms, moments)}
+    return None if case.life in draw.LIFE_BY_SIZE else {"loss": bounds.of_refused(case, rows, stays, warm_up_ms, moments)}
 
 
 def run(case, key, seed, strategies, binaries, length=1.0, mix="learned", moments=0):
