@@ -178,7 +178,7 @@ func TestARefusalIsTheReasonThatTheUserSees(t *testing.T) {
 }
 
 func TestWhatHappensToAContainerIsTold(t *testing.T) {
-	r, p := start(t)
+	r, p := startInPieces(t, 5)
 	of, c := pod("train", nil), container("main", "cid")
 	c.Pid = 4711
 	if err := r.startContainer(of, c); err != nil {
@@ -257,12 +257,7 @@ func TestTheRuntimeMayComeLater(t *testing.T) {
 }
 
 func TestManyContainersInPieces(t *testing.T) {
-	r := newRuntime(t, nil, nil)
-	p := startProbe(t, inPieces(t, r.socket(), 7).socket)
-	p.next("connected")
-	p.next("sync begin")
-	p.next("sync end")
-	connected(r, p)
+	r, p := startInPieces(t, 7)
 	for i := range 100 {
 		of, c := pod("train", map[string]string{"probe/long": fmt.Sprint(i * i * 10)}), container("main", fmt.Sprint("cid-", i))
 		got, err := r.create(of, c)

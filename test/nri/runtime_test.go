@@ -203,12 +203,22 @@ func connected(r *runtime, p *probe) {
 // start is a runtime with a plugin that it asks.
 func start(t *testing.T, options ...string) (*runtime, *probe) {
 	r := newRuntime(t, nil, nil)
-	p := startProbe(t, r.socket(), options...)
+	return r, startAt(r, r.socket(), options...)
+}
+
+func startInPieces(t *testing.T, seed int64) (*runtime, *probe) {
+	r := newRuntime(t, nil, nil)
+	return r, startAt(r, inPieces(t, r.socket(), seed).socket)
+}
+
+func startAt(r *runtime, socket string, options ...string) *probe {
+	r.t.Helper()
+	p := startProbe(r.t, socket, options...)
 	p.next("connected")
 	p.next("sync begin")
 	p.next("sync end")
 	connected(r, p)
-	return r, p
+	return p
 }
 
 // link is a socket in front of another one that passes the bytes on in pieces of any length, both ways, and can be cut. With
@@ -268,6 +278,7 @@ func record(t *testing.T) io.Writer {
 		t.Error(err)
 		return io.Discard
 	}
+	f.Write([]byte{1, 77}) // how test/fuzz/fuzz_nri.c takes it: raw bytes, cut anywhere
 	return f
 }
 

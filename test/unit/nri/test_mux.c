@@ -1,4 +1,4 @@
-#include "mux.h"
+#include "nri/mux.h"
 
 #include "support/cmocka.h"
 

@@ -1,4 +1,4 @@
-#include "ttrpc.h"
+#include "nri/ttrpc.h"
 
 #include "support/cmocka.h"
 
