@@ -4,7 +4,7 @@
 
 #define PLUGIN_SERVICE "nri.pkg.api.v1alpha1.Plugin"
 
-/* Events have the numbers of api.proto; a mask has bit N-1 for event N. Those named here are known since 0.2: a runtime
+/* Events have the numbers of api.proto; a mask has bit N-1 for event N. Those named here are known since 0.3: a runtime
  * refuses a bit that it does not know, and takes an empty mask for all of them. */
 enum event {
     EVENT_REMOVE_POD_SANDBOX = 3,

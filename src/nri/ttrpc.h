@@ -5,7 +5,7 @@
  * caller counts 1, 3, 5. No ping, no reset. The first body that is too long ends the connection: nothing tells where
  * the next header is.
  *
- * Source: containerd/ttrpc channel.go, PROTOCOL.md.
+ * Source: containerd/ttrpc channel.go, request.proto.
  */
 #ifndef NRI_TTRPC_H
 #define NRI_TTRPC_H

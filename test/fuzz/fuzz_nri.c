@@ -119,6 +119,18 @@ static int on_start(void *ctx, const struct nri_pod *pod, const struct nri_conta
     return on_create(ctx, pod, c, NULL, &(struct nri_adjustment){.env = {NULL, 0}}, reterr);
 }
 
+static void feed(struct run *r, struct str bytes)
+{
+    struct str out;
+
+    r->rc = session_feed(&r->session, bytes, &r->end);
+    out = session_output(&r->session);
+    strbuf_add_str(&r->sent, out);
+    session_sent(&r->session, out.n);
+    FUZZ_CHECK(r->stats.synchronized == r->ready && r->stats.connections == r->ready);
+    FUZZ_CHECK((r->rc == 0) == (r->end.code == ERR_OK));
+}
+
 static void run_init(struct run *r, uint8_t how)
 {
     struct nri_handler *h = &r->told.handler;
@@ -148,6 +160,7 @@ static void run_init(struct run *r, uint8_t how)
     h->sandbox_removed = NULL;
     clock_manual_init(&r->clock, 1, 1);
     session_init(&r->session, &setup);
+    feed(r, STR_NULL); /* what it sends first */
 }
 
 static void run_fini(struct run *r)
@@ -156,18 +169,6 @@ static void run_fini(struct run *r)
     told_fini(&r->told);
     strbuf_fini(&r->sent);
     strbuf_fini(&r->message);
-}
-
-static void feed(struct run *r, struct str bytes)
-{
-    struct str out;
-
-    r->rc = session_feed(&r->session, bytes, &r->end);
-    out = session_output(&r->session);
-    strbuf_add_str(&r->sent, out);
-    session_sent(&r->session, out.n);
-    FUZZ_CHECK(r->stats.synchronized == r->ready && r->stats.connections == r->ready);
-    FUZZ_CHECK((r->rc == 0) == (r->end.code == ERR_OK));
 }
 
 static void feed_all(struct run *r, struct str bytes, uint8_t seed)

@@ -248,7 +248,9 @@ func TestTheRuntimeMayComeLater(t *testing.T) {
 	r.nri.Stop()
 	os.Remove(r.socket())
 	p := startProbe(t, r.socket())
-	time.Sleep(300 * time.Millisecond) // it has failed to connect once or twice
+	for !strings.Contains(p.stderr.String(), "no connection to "+r.socket()) {
+		time.Sleep(10 * time.Millisecond)
+	}
 	r.start()
 	p.next("connected")
 	p.next("sync begin")

@@ -110,8 +110,26 @@ type probe struct {
 	cmd    *exec.Cmd
 	stdin  io.Closer
 	events chan event
-	stderr strings.Builder
+	stderr said
 	ended  bool
+}
+
+// said is what a process wrote so far.
+type said struct {
+	lock sync.Mutex
+	text strings.Builder
+}
+
+func (s *said) Write(text []byte) (int, error) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return s.text.Write(text)
+}
+
+func (s *said) String() string {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return s.text.String()
 }
 
 func startProbe(t *testing.T, socket string, options ...string) *probe {

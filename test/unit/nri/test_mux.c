@@ -23,7 +23,7 @@ static void must_need_more(struct mux_reader *r, struct str *in)
     assert_int_equal(in->n, 0);
 }
 
-static void frames_are_read(void **state)
+static void mux_read__two_frames_and_an_empty_one__pieces_with_their_ids(void **state)
 {
     struct mux_reader r = {0};
     struct str in = STR("\0\0\0\x01\0\0\0\x03"
@@ -38,7 +38,7 @@ static void frames_are_read(void **state)
     assert_false(mux_reader_inside(&r));
 }
 
-static void bytes_come_one_by_one(void **state)
+static void mux_read__byte_by_byte__the_same_pieces(void **state)
 {
     const struct str all = STR("\0\0\0\x01\0\0\0\x02"
                                "ab"
@@ -66,7 +66,7 @@ static void bytes_come_one_by_one(void **state)
     }
 }
 
-static void a_frame_of_the_greatest_length_is_read(void **state)
+static void mux_read__frame_of_the_greatest_length__is_read(void **state)
 {
     struct mux_reader r = {0};
     struct str in = STR("\0\0\0\x01\0\x40\0\x0a"
@@ -76,7 +76,7 @@ static void a_frame_of_the_greatest_length_is_read(void **state)
     assert_true(mux_reader_inside(&r));
 }
 
-static void a_longer_frame_is_refused(void **state)
+static void mux_read__longer_frame__is_refused(void **state)
 {
     struct mux_reader r = {0};
     struct str in = STR("\0\0\0\x01\0\x40\0\x0b"
@@ -120,7 +120,7 @@ static void must_write(size_t message, size_t first, size_t second)
     strbuf_fini(&text);
 }
 
-static void a_message_is_at_most_two_frames(void **state)
+static void mux_write__any_length__at_most_two_frames(void **state)
 {
     must_write(1, 1, 0);
     must_write(4095, 4095, 0);
@@ -130,7 +130,7 @@ static void a_message_is_at_most_two_frames(void **state)
     must_write(4U * 1024 * 1024 + 10, 4096, 4U * 1024 * 1024 + 10 - 4096);
 }
 
-static void what_is_written_is_these_bytes(void **state)
+static void mux_write__short_message__these_bytes(void **state)
 {
     struct strbuf out;
 
@@ -144,12 +144,12 @@ static void what_is_written_is_these_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(frames_are_read),
-        cmocka_unit_test(bytes_come_one_by_one),
-        cmocka_unit_test(a_frame_of_the_greatest_length_is_read),
-        cmocka_unit_test(a_longer_frame_is_refused),
-        cmocka_unit_test(a_message_is_at_most_two_frames),
-        cmocka_unit_test(what_is_written_is_these_bytes),
+        cmocka_unit_test(mux_read__two_frames_and_an_empty_one__pieces_with_their_ids),
+        cmocka_unit_test(mux_read__byte_by_byte__the_same_pieces),
+        cmocka_unit_test(mux_read__frame_of_the_greatest_length__is_read),
+        cmocka_unit_test(mux_read__longer_frame__is_refused),
+        cmocka_unit_test(mux_write__any_length__at_most_two_frames),
+        cmocka_unit_test(mux_write__short_message__these_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

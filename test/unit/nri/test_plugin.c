@@ -168,7 +168,7 @@ static void must_have_told(struct fixture *f, const char *text)
 
 #define READY "connected containerd v2.4.2  2000; begin; end; "
 
-static void it_stops_when_there_is_no_runtime(void **state)
+static void plugin__no_runtime__stops(void **state)
 {
     struct fixture *f = *state;
 
@@ -176,7 +176,7 @@ static void it_stops_when_there_is_no_runtime(void **state)
     must_have_told(f, "");
 }
 
-static void it_answers_until_it_is_stopped(void **state)
+static void plugin__runtime_that_asks__answers_until_it_is_stopped(void **state)
 {
     struct fixture *f = *state;
 
@@ -192,7 +192,7 @@ static void it_answers_until_it_is_stopped(void **state)
     must_hang_up(f);
 }
 
-static void it_comes_again_when_the_runtime_restarts(void **state)
+static void plugin__runtime_restarts__comes_again(void **state)
 {
     struct fixture *f = *state;
 
@@ -209,7 +209,7 @@ static void it_comes_again_when_the_runtime_restarts(void **state)
                             "disconnected: the runtime closed the connection; " READY "disconnected: asked to stop; ");
 }
 
-static void it_leaves_a_runtime_that_sends_nonsense(void **state)
+static void plugin__runtime_sends_nonsense__leaves_and_comes_again(void **state)
 {
     struct fixture *f = *state;
 
@@ -224,7 +224,7 @@ static void it_leaves_a_runtime_that_sends_nonsense(void **state)
 }
 
 /* Accepted and forgotten; and stopped in the middle of a message. */
-static void it_leaves_a_runtime_that_hangs(void **state)
+static void plugin__runtime_hangs__leaves_and_comes_again(void **state)
 {
     struct fixture *f = *state;
 
@@ -241,7 +241,7 @@ static void it_leaves_a_runtime_that_hangs(void **state)
 }
 
 /* A runtime that is in good order says nothing for days. */
-static void it_stays_while_nothing_happens(void **state)
+static void plugin__nothing_happens__stays(void **state)
 {
     struct fixture *f = *state;
     struct pollfd quiet;
@@ -259,7 +259,7 @@ static void it_stays_while_nothing_happens(void **state)
     assert_int_equal(poll(&quiet, 1, 100), 0);
 }
 
-static void a_runtime_that_reads_slowly_gets_all(void **state)
+static void plugin__runtime_reads_slowly__gets_all(void **state)
 {
     static char megabyte[1 << 20];
     struct fixture *f = *state;
@@ -285,7 +285,7 @@ static void a_runtime_that_reads_slowly_gets_all(void **state)
     }
 }
 
-static void it_counts(void **state)
+static void plugin_stats__connected_and_not__say_so(void **state)
 {
     struct fixture *f = *state;
     struct nri_plugin_stats stats;
@@ -317,7 +317,7 @@ static void must_not_start(struct fixture *f, const char *words)
     assert_string_equal(err.msg, words);
 }
 
-static void wrong_options_are_named(void **state)
+static void plugin_start__wrong_options__are_named(void **state)
 {
     char path[200];
     struct fixture *f = *state;
@@ -342,15 +342,15 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(it_stops_when_there_is_no_runtime),
-        TEST(it_answers_until_it_is_stopped),
-        TEST(it_comes_again_when_the_runtime_restarts),
-        TEST(it_leaves_a_runtime_that_sends_nonsense),
-        TEST(it_leaves_a_runtime_that_hangs),
-        TEST(it_stays_while_nothing_happens),
-        TEST(a_runtime_that_reads_slowly_gets_all),
-        TEST(it_counts),
-        TEST(wrong_options_are_named),
+        TEST(plugin__no_runtime__stops),
+        TEST(plugin__runtime_that_asks__answers_until_it_is_stopped),
+        TEST(plugin__runtime_restarts__comes_again),
+        TEST(plugin__runtime_sends_nonsense__leaves_and_comes_again),
+        TEST(plugin__runtime_hangs__leaves_and_comes_again),
+        TEST(plugin__nothing_happens__stays),
+        TEST(plugin__runtime_reads_slowly__gets_all),
+        TEST(plugin_stats__connected_and_not__say_so),
+        TEST(plugin_start__wrong_options__are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

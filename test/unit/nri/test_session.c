@@ -137,7 +137,7 @@ static void call_about(struct fixture *f, uint32_t stream, const char *method)
 
 /* ---- how it begins ---- */
 
-static void it_registers_first(void **state)
+static void session__new__registers_first(void **state)
 {
     struct fixture *f = *state;
     struct wire_answer a = next_answer(f);
@@ -152,7 +152,7 @@ static void it_registers_first(void **state)
                                       "10\x1a\x07v0.12.0")));
 }
 
-static void it_asks_for_five_events(void **state)
+static void configure__runtime_with_all_fields__asks_for_five_events(void **state)
 {
     struct fixture *f = *state;
 
@@ -168,7 +168,7 @@ static void it_asks_for_five_events(void **state)
     must_answer(f, 1, STR("\x10\xac\x0c")); /* 4 + 8 + 32 + 512 + 1024: events 3, 4, 6, 10 and 11 */
 }
 
-static void it_asks_to_fail_closed(void **state)
+static void configure__fail_request__asks_to_fail_closed(void **state)
 {
     struct fixture *f = *state;
 
@@ -179,7 +179,7 @@ static void it_asks_to_fail_closed(void **state)
     must_answer(f, 1, STR("\x10\xac\x0c\x1a\x02\x08\x01"));
 }
 
-static void configured_twice_is_refused(void **state)
+static void configure__twice__is_refused(void **state)
 {
     struct fixture *f = *state;
 
@@ -188,7 +188,7 @@ static void configured_twice_is_refused(void **state)
     must_refuse(f, 5, 9, "this plugin is configured already");
 }
 
-static void the_runtime_does_not_take_us(void **state)
+static void register__refused_by_the_runtime__ends_with_its_words(void **state)
 {
     struct fixture *f = *state;
     struct strbuf status;
@@ -208,7 +208,7 @@ static void pods_and_containers(struct strbuf *payload, const char *pod, const c
     wire_number(payload, 3, more);
 }
 
-static void what_there_is_comes_in_pieces(void **state)
+static void synchronize__in_three_calls__is_one(void **state)
 {
     struct fixture *f = *state;
 
@@ -234,7 +234,7 @@ static void what_there_is_comes_in_pieces(void **state)
     assert_false(f->stats.synchronized);
 }
 
-static void one_that_cannot_be_read_hides_no_other(void **state)
+static void synchronize__one_pod_and_one_container_unreadable__hide_no_other(void **state)
 {
     struct fixture *f = *state;
 
@@ -268,7 +268,7 @@ static void one_that_cannot_be_read_hides_no_other(void **state)
     assert_int_equal(f->stats.unreadable, 2);
 }
 
-static void nothing_is_decided_before_what_runs_is_known(void **state)
+static void container_call__before_synchronize__is_refused(void **state)
 {
     static const char *const methods[] = {"CreateContainer", "StartContainer", "StopContainer", "RemoveContainer",
                                           "RemovePodSandbox"};
@@ -295,7 +295,7 @@ static void nothing_is_decided_before_what_runs_is_known(void **state)
     must_tell(f, "");
 }
 
-static void synchronized_twice_is_refused(void **state)
+static void synchronize__twice__is_refused(void **state)
 {
     struct fixture *f = *state;
 
@@ -307,7 +307,7 @@ static void synchronized_twice_is_refused(void **state)
 
 /* ---- what happens to containers ---- */
 
-static void each_step_is_told(void **state)
+static void container_call__each_step__is_told(void **state)
 {
     struct fixture *f = *state;
     uint32_t stream = 5;
@@ -329,7 +329,7 @@ static void state_change(struct fixture *f, uint64_t event)
     call(f, 5, "StateChange");
 }
 
-static void before_0_12_steps_come_as_state_changes(void **state)
+static void state_change__each_event__is_told_as_the_call_is(void **state)
 {
     struct fixture *f = *state;
 
@@ -344,7 +344,7 @@ static void before_0_12_steps_come_as_state_changes(void **state)
     must_refuse(f, 5, 9, "no limit could be set");
 }
 
-static void what_is_added_is_these_bytes(void **state)
+static void create__everything_added__these_bytes(void **state)
 {
     static const struct kv env[] = {{{"A", 1}, {"b=c", 3}}};
     static const struct str cdi[] = {{"fgpu.io/gpu=x", 13}}, options[] = {{"ro", 2}};
@@ -378,7 +378,7 @@ static void what_is_added_is_these_bytes(void **state)
                     "fgpu.io/gpu=x")); /* CDI_devices=8 */
 }
 
-static void a_refusal_has_its_reason(void **state)
+static void create__refused__has_its_reason(void **state)
 {
     struct fixture *f = *state;
 
@@ -395,7 +395,7 @@ static void a_refusal_has_its_reason(void **state)
     must_answer(f, 9, STR_NULL);
 }
 
-static void without_callbacks_containers_go_through(void **state)
+static void create__no_callbacks__goes_through(void **state)
 {
     struct fixture *f = *state;
 
@@ -412,7 +412,7 @@ static void without_callbacks_containers_go_through(void **state)
 
 /* ---- what nobody should send ---- */
 
-static void a_method_that_is_not_there(void **state)
+static void call__unknown_method__unimplemented(void **state)
 {
     struct fixture *f = *state;
     struct strbuf body;
@@ -429,7 +429,7 @@ static void a_method_that_is_not_there(void **state)
     strbuf_fini(&body);
 }
 
-static void a_payload_that_cannot_be_read(void **state)
+static void call__unreadable_payload__is_refused_and_counted(void **state)
 {
     static const char *const methods[] = {"Configure", "Synchronize", "CreateContainer", "StateChange"};
     struct fixture *f = *state;
@@ -452,7 +452,7 @@ static void a_payload_that_cannot_be_read(void **state)
     must_tell(f, "");
 }
 
-static void text_is_not_cut_at_a_nul(void **state)
+static void text__nul_in_it__is_not_cut(void **state)
 {
     struct fixture *f = *state;
     struct strbuf id;
@@ -466,7 +466,7 @@ static void text_is_not_cut_at_a_nul(void **state)
     strbuf_fini(&id);
 }
 
-static void messages_in_the_wrong_place(void **state)
+static void message__in_the_wrong_place__ends_the_connection(void **state)
 {
     struct fixture *f = *state;
 
@@ -480,7 +480,7 @@ static void messages_in_the_wrong_place(void **state)
     must_not_feed(f, ERR_PARSE, "the runtime sent a message of type 2 for stream 3 where it answers us");
 }
 
-static void frames_of_other_connections_are_passed_over(void **state)
+static void frame__of_another_connection__is_passed_over(void **state)
 {
     struct fixture *f = *state;
 
@@ -493,7 +493,7 @@ static void frames_of_other_connections_are_passed_over(void **state)
 
 /* ---- bytes, waiting, time ---- */
 
-static void bytes_may_come_in_any_pieces(void **state)
+static void session__byte_by_byte__the_same(void **state)
 {
     struct fixture *f = *state;
 
@@ -508,7 +508,7 @@ static void bytes_may_come_in_any_pieces(void **state)
     assert_int_equal(f->stats.requests, 3);
 }
 
-static void it_waits_for_what_the_runtime_owes(void **state)
+static void session_waits__while_the_runtime_owes_something__is_true(void **state)
 {
     struct fixture *f = *state;
 
@@ -525,7 +525,7 @@ static void it_waits_for_what_the_runtime_owes(void **state)
     assert_false(session_waits(&f->session));
 }
 
-static void answers_that_nobody_takes_end_it(void **state)
+static void answers__nobody_takes_them__end_the_connection(void **state)
 {
     static char megabyte[1 << 20];
     struct fixture *f = *state;
@@ -542,7 +542,7 @@ static void answers_that_nobody_takes_end_it(void **state)
     assert_int_equal(rc, -ERR_LIMIT);
 }
 
-static void an_answer_that_is_too_long_is_a_refusal(void **state)
+static void create__answer_too_long__is_a_refusal(void **state)
 {
     static char five[5 << 20];
     struct fixture *f = *state;
@@ -565,7 +565,7 @@ static void slow(void *ctx, const struct nri_pod *pod, const struct nri_containe
     clock_manual_advance_ms(clock, 7);
 }
 
-static void the_slowest_answer_is_kept(void **state)
+static void stats__answers_of_unlike_duration__keep_the_slowest(void **state)
 {
     struct fixture *f = *state;
 
@@ -581,30 +581,30 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(it_registers_first),
-        TEST(it_asks_for_five_events),
-        TEST(it_asks_to_fail_closed),
-        TEST(configured_twice_is_refused),
-        TEST(the_runtime_does_not_take_us),
-        TEST(what_there_is_comes_in_pieces),
-        TEST(one_that_cannot_be_read_hides_no_other),
-        TEST(nothing_is_decided_before_what_runs_is_known),
-        TEST(synchronized_twice_is_refused),
-        TEST(each_step_is_told),
-        TEST(before_0_12_steps_come_as_state_changes),
-        TEST(what_is_added_is_these_bytes),
-        TEST(a_refusal_has_its_reason),
-        TEST(without_callbacks_containers_go_through),
-        TEST(a_method_that_is_not_there),
-        TEST(a_payload_that_cannot_be_read),
-        TEST(text_is_not_cut_at_a_nul),
-        TEST(messages_in_the_wrong_place),
-        TEST(frames_of_other_connections_are_passed_over),
-        TEST(bytes_may_come_in_any_pieces),
-        TEST(it_waits_for_what_the_runtime_owes),
-        TEST(answers_that_nobody_takes_end_it),
-        TEST(an_answer_that_is_too_long_is_a_refusal),
-        TEST(the_slowest_answer_is_kept),
+        TEST(session__new__registers_first),
+        TEST(configure__runtime_with_all_fields__asks_for_five_events),
+        TEST(configure__fail_request__asks_to_fail_closed),
+        TEST(configure__twice__is_refused),
+        TEST(register__refused_by_the_runtime__ends_with_its_words),
+        TEST(synchronize__in_three_calls__is_one),
+        TEST(synchronize__one_pod_and_one_container_unreadable__hide_no_other),
+        TEST(container_call__before_synchronize__is_refused),
+        TEST(synchronize__twice__is_refused),
+        TEST(container_call__each_step__is_told),
+        TEST(state_change__each_event__is_told_as_the_call_is),
+        TEST(create__everything_added__these_bytes),
+        TEST(create__refused__has_its_reason),
+        TEST(create__no_callbacks__goes_through),
+        TEST(call__unknown_method__unimplemented),
+        TEST(call__unreadable_payload__is_refused_and_counted),
+        TEST(text__nul_in_it__is_not_cut),
+        TEST(message__in_the_wrong_place__ends_the_connection),
+        TEST(frame__of_another_connection__is_passed_over),
+        TEST(session__byte_by_byte__the_same),
+        TEST(session_waits__while_the_runtime_owes_something__is_true),
+        TEST(answers__nobody_takes_them__end_the_connection),
+        TEST(create__answer_too_long__is_a_refusal),
+        TEST(stats__answers_of_unlike_duration__keep_the_slowest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,7 +37,7 @@ static void must_need_more(struct ttrpc_reader *r, struct str in)
     assert_int_equal(in.n, 0);
 }
 
-static void messages_are_read(void **state)
+static void ttrpc_read__messages_in_a_row__each_as_it_was_sent(void **state)
 {
     struct str in = STR("\0\0\0\x02\0\0\0\x01\x01\0"
                         "ab"
@@ -52,7 +52,7 @@ static void messages_are_read(void **state)
     assert_false(ttrpc_reader_inside(*state));
 }
 
-static void bytes_come_one_by_one(void **state)
+static void ttrpc_read__byte_by_byte__the_same_messages(void **state)
 {
     const struct str all = STR("\0\0\0\x02\0\0\0\x05\x01\0"
                                "ab"
@@ -72,7 +72,7 @@ static void bytes_come_one_by_one(void **state)
     }
 }
 
-static void the_longest_message_is_read_and_its_memory_given_back(void **state)
+static void ttrpc_read__longest_message__is_read_and_its_memory_given_back(void **state)
 {
     static char zeroes[TTRPC_BODY_MAX];
     struct ttrpc_reader *r = *state;
@@ -87,7 +87,7 @@ static void the_longest_message_is_read_and_its_memory_given_back(void **state)
     assert_true(r->body.cap < 1000);
 }
 
-static void a_longer_message_is_refused(void **state)
+static void ttrpc_read__longer_message__is_refused(void **state)
 {
     struct str in = STR("\0\x40\0\x01\0\0\0\x01\x01\0");
     struct ttrpc_message m;
@@ -98,7 +98,7 @@ static void a_longer_message_is_refused(void **state)
 }
 
 /* Request: service=1, method=2, payload=3. Response: status=1 {code=1, message=2}, payload=2. */
-static void what_is_written_is_these_bytes(void **state)
+static void ttrpc_write__each_kind__these_bytes(void **state)
 {
     struct strbuf out;
 
@@ -118,7 +118,7 @@ static void what_is_written_is_these_bytes(void **state)
     strbuf_fini(&out);
 }
 
-static void a_message_that_is_too_long_is_not_written(void **state)
+static void ttrpc_write__too_long__is_not_written(void **state)
 {
     static char zeroes[TTRPC_BODY_MAX];
     struct strbuf out;
@@ -134,12 +134,12 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(messages_are_read),
-        TEST(bytes_come_one_by_one),
-        TEST(the_longest_message_is_read_and_its_memory_given_back),
-        TEST(a_longer_message_is_refused),
-        TEST(what_is_written_is_these_bytes),
-        TEST(a_message_that_is_too_long_is_not_written),
+        TEST(ttrpc_read__messages_in_a_row__each_as_it_was_sent),
+        TEST(ttrpc_read__byte_by_byte__the_same_messages),
+        TEST(ttrpc_read__longest_message__is_read_and_its_memory_given_back),
+        TEST(ttrpc_read__longer_message__is_refused),
+        TEST(ttrpc_write__each_kind__these_bytes),
+        TEST(ttrpc_write__too_long__is_not_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

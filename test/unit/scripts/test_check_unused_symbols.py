@@ -20,11 +20,13 @@ FILES = {
     "src/a/a.c": "int a_shared(void) { return 1; } int a_tested(void) { return 2; } static int mine(void) { return 3; }"
                  "int a_own(void) { return mine(); }",
     "src/b/b.c": "int a_shared(void); int main(void) { return a_shared(); }",
+    "src/b/m.pb-c.c": "int m__pack_to_buffer(void) { return 4; }",
     "test/unit/a/test_a.c": "int a_tested(void); int test(void) { return a_tested(); }",
 }
 OBJECTS = {
     "src/a/a.c": "CMakeFiles/a.dir/src/a/a.c.o",
     "src/b/b.c": "CMakeFiles/b.dir/src/b/b.c.o",
+    "src/b/m.pb-c.c": "CMakeFiles/b.dir/src/b/m.pb-c.c.o",
     "test/unit/a/test_a.c": "test/unit/CMakeFiles/test_a.dir/a/test_a.c.o",
 }
 
@@ -57,6 +59,7 @@ class CheckUnusedSymbols(unittest.TestCase):
         self.assertNotIn("mine", said)
         self.assertNotIn("a_shared", said)
         self.assertNotIn("main", said)
+        self.assertNotIn("m__pack_to_buffer", said)
 
     def test_data_that_nobody_uses__named(self):
         code, said = self.run_check([("src/a/a.c", self.OWN[1] + " int a_number = 3;")])
