@@ -30,6 +30,8 @@ type runtime struct {
 	t          *testing.T
 	nri        *adaptation.Adaptation
 	dir        string
+	name       string // as it calls itself
+	release    string
 	pods       []*api.PodSandbox
 	containers []*api.Container
 }
@@ -37,7 +39,11 @@ type runtime struct {
 func (r *runtime) socket() string { return filepath.Join(r.dir, "nri.sock") }
 
 func newRuntime(t *testing.T, pods []*api.PodSandbox, containers []*api.Container) *runtime {
-	r := &runtime{t: t, dir: t.TempDir(), pods: pods, containers: containers}
+	return newRuntimeNamed(t, "testruntime", "v9.8.7", pods, containers)
+}
+
+func newRuntimeNamed(t *testing.T, name, release string, pods []*api.PodSandbox, containers []*api.Container) *runtime {
+	r := &runtime{t: t, dir: t.TempDir(), name: name, release: release, pods: pods, containers: containers}
 	r.start()
 	t.Cleanup(func() { r.nri.Stop() })
 	return r
@@ -51,7 +57,7 @@ func (r *runtime) start() {
 	update := func(context.Context, []*adaptation.ContainerUpdate) ([]*adaptation.ContainerUpdate, error) {
 		return nil, nil
 	}
-	nri, err := adaptation.New("testruntime", "v9.8.7", sync, update, adaptation.WithPluginPath(filepath.Join(r.dir, "plugins")),
+	nri, err := adaptation.New(r.name, r.release, sync, update, adaptation.WithPluginPath(filepath.Join(r.dir, "plugins")),
 		adaptation.WithPluginConfigPath(filepath.Join(r.dir, "conf.d")), adaptation.WithSocketPath(r.socket()))
 	if err == nil {
 		err = nri.Start()

@@ -1,0 +1,49 @@
+/* node/facts.h - what the agent knows of its node, and what the runtime tells it of a pod and of a container.
+ *
+ * All text and arrays are borrowed from whoever fills these in (the wire, the driver's library), for one call.
+ */
+#ifndef NODE_FACTS_H
+#define NODE_FACTS_H
+
+#include "core/record/assignment.h"
+#include "model/device.h"
+#include "model/kv.h"
+#include "sign/keyring.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct node_facts {
+    struct str name;                 /* as in the Binding: what signatures cover */
+    const struct sign_keyring *keys; /* whose records are believed */
+    const struct device *devices;    /* GPUs and MIG instances; each has a UUID */
+    size_t device_n;
+    /* How often a GPU may be given away, in thousandths, as the extender has it (devices.overcommit): >= 1000. MIG
+     * instances are cut by the hardware: no factor makes them larger. */
+    int32_t overcommit_milli, overcommit_mem_milli;
+};
+
+struct pod_facts {
+    struct str uid, namespace_, name;
+    struct kv_list annotations; /* as of the creation of its sandbox; later changes are not seen (NRI) */
+};
+
+struct container_facts {
+    struct str id; /* of the runtime */
+    struct str sandbox_id;
+    struct str name;       /* unique in its pod, init containers and ephemeral ones included */
+    const struct str *env; /* "KEY=VALUE" of image and pod, not deduplicated */
+    size_t env_n;
+    const struct str *cdi; /* CDI devices that it has without us: of DRA drivers and device plugins */
+    size_t cdi_n;
+    bool plugin_gpu; /* PodResources says that a device plugin allocated GPUs for it */
+};
+
+/* The device of this node that a record means: by its UUID, or by its index where the record knows none. NULL: the node
+ * does not have it. */
+const struct device *node_facts_device(const struct node_facts *node, const struct assigned_device *recorded);
+/* Is it this one? */
+bool node_facts_means(const struct assigned_device *recorded, const struct device *device);
+
+#endif

@@ -1,0 +1,75 @@
+/* node/fence.h - the last fence: what the containers that really run hold of this node's GPUs.
+ *
+ * Whatever any scheduler, replica or late write has decided: a container is admitted only while every GPU that it is
+ * granted has room for it beside those that are there. Somebody who is refused is tried again by kubelet, and gets in
+ * when there is room. So a double decision does not become a double use.
+ *
+ * Who counts. Containers that were created and have not ended; never pods, because sandboxes linger after their pods.
+ * The runtime tells of both (NRI: StopContainer comes after the end, also of a container that ended by itself).
+ *
+ * How much. What its record says, as the extender charges it (core/ledger/granted): containers that are there at the
+ * same time add up, those of one pod, too; each is one sharer. An ordinary init container has ended before the next one
+ * is created, so what is there is one phase of the pod, and the extender charges the largest of them. A container of a
+ * pod is one by its name: kubelet never runs two of them at once, and starts the next before or after the runtime has
+ * told of the end of the last, so instances of one name count once, for the most that any of them has.
+ *
+ * Room. Compute and memory add up to no more than the device has, times the factors of the node, and there are no more
+ * sharers than it has slots. A device that somebody has alone (a whole GPU, a MIG instance) has no room for anybody
+ * else, and somebody who wants it alone needs it empty; then amounts say nothing (core/record/assignment.h).
+ *
+ * Invariant: admitting never takes a device past its room. What the runtime says is running is a fact, and stays in the
+ * table even if it is more than there is room for: such a device admits nobody until it is less.
+ *
+ * Not thread-safe; no I/O, no clock.
+ */
+#ifndef NODE_FENCE_H
+#define NODE_FENCE_H
+
+#include "base/arena.h"
+#include "node/facts.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct fence;
+
+/* A container that holds devices. Borrowed: the fence copies. */
+struct fence_container {
+    struct str id, sandbox_id; /* of the runtime */
+    struct str pod_uid, namespace_, pod, name;
+    const struct assigned_device *devices;
+    size_t device_n;
+};
+
+/* What is held of one device. */
+struct fence_use {
+    int64_t milli, mem_mib;
+    int32_t sharers;
+    bool alone; /* one of them has it alone */
+};
+
+struct fence *fence_new(void);
+void fence_free(struct fence *f); /* NULL is fine */
+
+/* May this container be created beside those that are there? Then it is there. False: there is no room, or the node
+ * does not have the device; *ret_why is the sentence, in `a`, which names both pods. */
+WARN_UNUSED bool fence_admit(struct fence *f, const struct node_facts *node, const struct fence_container *c,
+                             struct arena *a, struct str *ret_why);
+/* It is there, whatever that means for others: a fact from the runtime. A container of this id that is there already is
+ * replaced. */
+void fence_add(struct fence *f, const struct fence_container *c);
+
+bool fence_has(const struct fence *f, struct str id);
+/* It has ended, or was never made. One that is not there is fine: those without devices never are. */
+void fence_drop(struct fence *f, struct str id);
+/* All containers of a sandbox that was removed. */
+void fence_drop_sandbox(struct fence *f, struct str sandbox_id);
+
+/* Containers that are there. */
+size_t fence_container_n(const struct fence *f);
+struct fence_use fence_use_of(const struct fence *f, const struct device *device);
+/* Is more of it held than it has? */
+bool fence_is_over(const struct fence *f, const struct node_facts *node, const struct device *device);
+
+#endif

@@ -1,0 +1,56 @@
+/* node/hand_over.h - what a container gets when the runtime creates it: its GPUs, nothing to see, or a refusal.
+ *
+ *   the record grants it GPUs      exactly those, by the names of their CDI devices, or by the variable that NVIDIA's
+ *                                  runtime reads
+ *   it has none                    void: it sees no GPU, whatever image and pod say. A variable that both set cannot be
+ *                                  overridden by a variable, hence the CDI device (cdi/spec.h)
+ *   it is exempt                   nothing is changed: a namespace of the list, a container that has GPUs from DRA or a
+ *                                  device plugin, a node on which the agent stands back
+ *   something is wrong             a sentence: kubelet shows it in the pod's Events and tries again
+ *
+ * Exempt is who has no grant. A container that fgpu *and* somebody else give GPUs is refused.
+ *
+ * A container with grants gets the void device, too: then NVIDIA's runtime adds nothing to what CDI gives.
+ *
+ * Pure, and no room is judged here: node/fence.h.
+ */
+#ifndef NODE_HAND_OVER_H
+#define NODE_HAND_OVER_H
+
+#include "base/arena.h"
+#include "node/facts.h"
+#include "node/grant.h"
+#include "node/runtime.h"
+
+/* How, and to whom not. Borrowed. */
+struct hand_over_rules {
+    enum hand_over_way way;
+    const struct str *exempt; /* namespaces */
+    size_t exempt_n;
+    bool stand_back; /* a device plugin hands out GPUs of this node, and nothing shows to which containers */
+};
+
+enum hand_over_answer {
+    HAND_OVER_NOTHING,
+    HAND_OVER_DEVICES,
+    HAND_OVER_VOID,
+    HAND_OVER_REFUSED,
+};
+
+struct hand_over {
+    enum hand_over_answer answer;
+    const struct str *cdi; /* names of CDI devices to add */
+    size_t cdi_n;
+    struct kv env; /* a variable to set; an empty key: none */
+    /* What it is granted, each device with the UUID that the node knows it by; also where there is no room for it
+     * (node/agent.h). */
+    const struct assigned_device *devices;
+    size_t device_n;
+    struct str why; /* when it is refused */
+};
+
+/* Text is borrowed from the facts or in `a`. An arena that is full refuses. */
+struct hand_over hand_over_decide(const struct hand_over_rules *rules, const struct node_facts *node,
+                                  const struct pod_facts *pod, const struct container_facts *c, struct arena *a);
+
+#endif

@@ -1,0 +1,124 @@
+#include "nvml/inventory.h"
+#include "nvml/library.h"
+
+#include "base/bug.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The loader's (the host's driver, where the library is mounted or the process runs on the host), then the GPU
+ * Operator's driver container, whose root is mounted at the same place in its plugins. */
+static const char *const usual_paths[] = {
+    "libnvidia-ml.so.1",
+    "/run/nvidia/driver/usr/lib64/libnvidia-ml.so.1",
+    "/run/nvidia/driver/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
+    "/run/nvidia/driver/usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1",
+};
+
+static const struct symbol {
+    const char *name;
+    size_t at; /* in struct nvml_functions */
+    bool may_lack;
+} symbols[] = {
+#define SYMBOL(name_, member_, may_lack_)                                                                              \
+    {                                                                                                                  \
+        (name_), offsetof(struct nvml_functions, member_), (may_lack_)                                                 \
+    }
+    SYMBOL("nvmlInit_v2", init, false),
+    SYMBOL("nvmlShutdown", shutdown, false),
+    SYMBOL("nvmlErrorString", error_text, false),
+    SYMBOL("nvmlDeviceGetCount_v2", count, false),
+    SYMBOL("nvmlDeviceGetHandleByIndex_v2", handle_by_index, false),
+    SYMBOL("nvmlDeviceGetUUID", uuid, false),
+    SYMBOL("nvmlDeviceGetName", name, false),
+    SYMBOL("nvmlDeviceGetMinorNumber", minor, false),
+    SYMBOL("nvmlDeviceGetMemoryInfo", memory, false),
+    SYMBOL("nvmlDeviceGetMemoryInfo_v2", memory_v2, true),
+    SYMBOL("nvmlDeviceGetMigMode", mig_mode, true),
+    SYMBOL("nvmlDeviceGetMaxMigDeviceCount", mig_max, true),
+    SYMBOL("nvmlDeviceGetMigDeviceHandleByIndex", mig_by_index, true),
+    SYMBOL("nvmlDeviceGetAttributes_v2", attributes, true),
+#undef SYMBOL
+};
+
+/* Functions and objects have pointers of one size here (POSIX, dlsym). */
+_Static_assert(sizeof(void *) == sizeof(int (*)(void)), "dlsym");
+
+static int find_symbols(struct nvml *n, struct err *reterr)
+{
+    for (size_t i = 0; i < ARRAY_LEN(symbols); i++) {
+        void *found = dlsym(n->library, symbols[i].name);
+
+        if (found == NULL && !symbols[i].may_lack) {
+            return err_set(reterr, ERR_INVALID, "%s is not NVIDIA's management library: it has no %s", n->path,
+                           symbols[i].name);
+        }
+        memcpy((char *)&n->f + symbols[i].at, &found, sizeof(found));
+    }
+    return 0;
+}
+
+static int initialise(struct nvml *n, struct err *reterr)
+{
+    int rc = n->f.init();
+
+    return rc == NVML_OK
+               ? 0
+               : err_set(reterr, ERR_UNAVAILABLE, "%s does not work: %s (%d)", n->path, n->f.error_text(rc), rc);
+}
+
+static void *open_first(const char *path, const char **ret_path)
+{
+    void *library = NULL;
+
+    if (path != NULL) {
+        *ret_path = path;
+        return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(usual_paths) && library == NULL; i++) {
+        *ret_path = usual_paths[i];
+        library = dlopen(usual_paths[i], RTLD_NOW | RTLD_LOCAL);
+    }
+    return library;
+}
+
+int nvml_open(const char *path, struct nvml **ret, struct err *reterr)
+{
+    struct nvml n = {.library = NULL};
+    int rc;
+
+    n.library = open_first(path, &n.path);
+    if (n.library == NULL) {
+        const char *why = dlerror();
+
+        return err_set(reterr, ERR_NOT_FOUND, "there is no driver library of NVIDIA's here (%s)",
+                       path != NULL && why != NULL ? why : "libnvidia-ml.so.1; --nvml-library names another place");
+    }
+    rc = find_symbols(&n, reterr);
+    if (rc == 0) {
+        rc = initialise(&n, reterr);
+    }
+    if (rc != 0) {
+        dlclose(n.library);
+        return rc;
+    }
+    *ret = xmalloc(sizeof(**ret));
+    **ret = n;
+    return 0;
+}
+
+void nvml_close(struct nvml *n)
+{
+    if (n != NULL) {
+        (void)n->f.shutdown();
+        dlclose(n->library);
+        free(n);
+    }
+}
+
+const char *nvml_path(const struct nvml *n)
+{
+    return n->path;
+}
