@@ -42,7 +42,7 @@ struct kind {
     const struct demand_histogram_shape *shape; /* NULL: a prior */
     bool plugin_managed;
     int32_t count, milli, mem_mib, cpu_milli, host_mem_mib;
-    int32_t mean_milli;
+    int32_t least_milli, mean_milli; /* of the devices that can run them; milli: the largest */
     double pods;
 };
 
@@ -73,8 +73,8 @@ static bool set_within(const struct shape_set *a, const struct shape_set *b)
 
 /* ---- kinds ---- */
 
-/* The kind, with all shapes of nodes that can run it. Where the amounts depend on the device, the least of any stand
- * for all: less than this is enough on none. */
+/* The kind, with all shapes of nodes that can run it. Where the amounts depend on the device, the largest part of any
+ * and the least memory on any stand for all; but who is small on some device needs no size of its own. */
 static struct kind kind_of(const struct forecast *o, const struct cluster_view *c, const struct expected *e,
                            uint8_t *residual)
 {
@@ -88,7 +88,7 @@ static struct kind kind_of(const struct forecast *o, const struct cluster_view *
                      .host_mem_mib = e->shape->host.mem_mib,
                      .mean_milli = e->mean_milli,
                      .pods = (double)e->weight / DEMAND_HISTOGRAM_POD};
-    int32_t milli = INT32_MAX, mem = INT32_MAX;
+    int32_t milli = 0, least = DEVICE_MILLI, mem = INT32_MAX;
 
     for (uint32_t i = 0; i < o->shape_n; i++) {
         struct sample sample;
@@ -99,12 +99,14 @@ static struct kind kind_of(const struct forecast *o, const struct cluster_view *
         shape_set_add(&k.hosts, i);
         for (unsigned t = 0; t < o->shapes[i].type_n; t++) {
             if (sample.on[t].milli != ROLLOUT_NEVER) {
-                milli = sample.on[t].milli > 0 && sample.on[t].milli < milli ? sample.on[t].milli : milli;
+                milli = sample.on[t].milli > milli ? sample.on[t].milli : milli;
+                least = sample.on[t].milli < least ? sample.on[t].milli : least;
                 mem = sample.on[t].mem_mib < mem ? sample.on[t].mem_mib : mem;
             }
         }
     }
-    k.milli = milli == INT32_MAX ? 0 : milli < DEVICE_MILLI ? milli : DEVICE_MILLI;
+    k.milli = milli < DEVICE_MILLI ? milli : DEVICE_MILLI;
+    k.least_milli = least;
     k.mem_mib = e->shape->kind == GPU_REQUEST_WHOLE || mem == INT32_MAX ? 0 : mem;
     return k;
 }
@@ -130,6 +132,7 @@ static bool prior_of(const struct forecast *o, uint32_t shape, struct kind *ret)
     *ret = (struct kind){.plugin_managed = pod.plugin_managed,
                          .count = pod.count,
                          .milli = DEVICE_MILLI,
+                         .least_milli = DEVICE_MILLI,
                          .mean_milli = DEVICE_MILLI,
                          .cpu_milli = pod.host.cpu_milli,
                          .host_mem_mib = pod.host.mem_mib,
@@ -187,7 +190,7 @@ static size_t collect(const struct forecast *o, const struct cluster_view *c, co
 static bool needs(const struct kind *k, const struct scarcity *c)
 {
     if (c->kind == SCARCE_SIZE) {
-        return !k->plugin_managed && k->milli >= c->milli;
+        return !k->plugin_managed && k->least_milli >= c->milli;
     }
     return k->plugin_managed == c->plugin_managed && k->count >= c->count && set_within(&k->hosts, &c->hosts);
 }
@@ -277,10 +280,10 @@ static bool class_size(int32_t milli, const struct kind *kinds, size_t n, struct
         const struct kind *k = &kinds[i];
 
         all += volume(k);
-        if (k->plugin_managed || k->milli < milli) {
+        if (k->plugin_managed || k->least_milli < milli) {
             continue;
         }
-        if (k->milli == milli) {
+        if (k->least_milli == milli) {
             just += volume(k);
             mem = k->mem_mib < mem ? k->mem_mib : mem;
         }
@@ -310,8 +313,8 @@ static size_t class_sizes(const struct kind *kinds, size_t n, struct scarcity *r
     size_t size_n = 0, class_n = 0;
 
     for (size_t i = 0; i < n; i++) {
-        if (kinds[i].milli > SIZE_MILLI_MIN && !kinds[i].plugin_managed) {
-            sizes[size_n++] = kinds[i].milli;
+        if (kinds[i].least_milli > SIZE_MILLI_MIN && !kinds[i].plugin_managed) {
+            sizes[size_n++] = kinds[i].least_milli;
         }
     }
     qsort(sizes, size_n, sizeof(*sizes), compare_i32);

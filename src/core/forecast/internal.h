@@ -241,7 +241,7 @@ void forecast_residual(const struct forecast *o, uint16_t shape, const struct st
 struct expected {
     const struct demand_histogram_shape *shape;
     uint64_t weight;
-    int32_t mean_milli; /* of each of its devices: m of mean_parts.c; 0 without any */
+    int32_t mean_milli, worth_milli; /* of each of its devices: m and w of mean_parts.c; 0 without any */
 };
 /* What each of these counts for, and each node shape. Before the two below. */
 void forecast_mean_parts(struct forecast *o, const struct cluster_view *c, struct expected *pods, size_t n);

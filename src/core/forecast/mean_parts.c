@@ -5,10 +5,12 @@
  * less of its GPUs than they do in the mean:
  *
  *   m  of a kind of pods: mean part of compute, over the GPUs that can run it when they are empty
+ *   w  of a kind of pods: the same of compute or memory, whichever is more: what it leaves to nobody else. For places
  *   u  of a machine: sum over the kinds that it can run of n m / sum of n x their part of its GPUs
  *
- * Where all GPUs are alike, and where pods ask for compute alone, m is what they take and u is 1. All is integer and
- * sums over kinds and shapes, so their order does not matter. Cost: kinds of pods x shapes of nodes, once per settling.
+ * Where all GPUs are alike, and where pods ask for compute alone, m and w are what they take and u is 1. All is integer
+ * and sums over kinds and shapes, so their order does not matter. Cost: kinds of pods x shapes of nodes, once per
+ * settling.
  */
 #include "base/bug.h"
 #include "core/forecast/internal.h"
@@ -19,7 +21,9 @@ enum { TIMES_MAX = 16 * FORECAST_TIMES_ONE }; /* keeps values within 32 bits; no
 
 /* Of the GPUs of one machine that can run a kind of pods: what these take of all together, and how many there are. */
 struct parts {
-    int64_t milli, device_n;
+    int64_t milli;
+    int64_t larger_milli; /* of compute or memory, whichever is more */
+    int64_t device_n;
 };
 
 /* Sums over kinds: what they count for, and what they take here. */
@@ -29,13 +33,21 @@ struct sums {
 
 static struct parts parts_of(const struct node_shape *s, const struct sample *d)
 {
-    struct parts ret = {0, 0};
+    struct parts ret = {0};
 
     for (unsigned t = 0; t < s->type_n; t++) {
-        if (d->on[t].milli != ROLLOUT_NEVER) {
-            ret.milli += (int64_t)d->on[t].milli * s->types[t].device_n;
-            ret.device_n += s->types[t].device_n;
+        const struct device_type *type = &s->types[t];
+        int64_t milli = d->on[t].milli, mem = 0;
+
+        if (milli == ROLLOUT_NEVER) {
+            continue;
         }
+        if (type->mem_high_mib > 0) {
+            mem = (int64_t)d->on[t].mem_mib * DEVICE_MILLI / type->mem_high_mib;
+        }
+        ret.milli += milli * type->device_n;
+        ret.larger_milli += (milli > mem ? milli : mem) * type->device_n;
+        ret.device_n += type->device_n;
     }
     return ret;
 }
@@ -46,31 +58,33 @@ static int64_t quotient(unsigned __int128 sum, unsigned __int128 n)
     return (int64_t)((sum + n / 2) / n);
 }
 
-static int32_t mean(struct parts p)
+static int32_t mean(int64_t milli, int64_t device_n)
 {
-    return (int32_t)quotient((uint64_t)p.milli, (uint64_t)p.device_n);
+    return (int32_t)quotient((uint64_t)milli, (uint64_t)device_n);
 }
 
-/* Returns m of one kind; `ret`: its parts of a machine of each shape. */
-static int32_t mean_part(const struct forecast *o, const struct cluster_view *c,
-                         const struct demand_histogram_shape *pod, uint8_t *buffer, struct parts *ret)
+/* m and w of one kind; `ret`: its parts of a machine of each shape. */
+static void mean_part(const struct forecast *o, const struct cluster_view *c, struct expected *e, uint8_t *buffer,
+                      struct parts *ret)
 {
-    const struct demand d = {.model_n = pod->model_n, .models = pod->models};
+    const struct demand d = {.model_n = e->shape->model_n, .models = e->shape->models};
     const uint8_t *allowed = models_allowed(c->models, &d, buffer);
-    struct parts all = {0, 0};
+    struct parts all = {0};
 
     for (uint32_t i = 0; i < o->shape_n; i++) {
         const struct node_shape *s = &o->shapes[i];
         struct sample resolved;
 
-        ret[i] = (struct parts){0, 0};
-        if (s->node_n > 0 && forecast_runs(s, pod, allowed, &resolved)) {
+        ret[i] = (struct parts){0};
+        if (s->node_n > 0 && forecast_runs(s, e->shape, allowed, &resolved)) {
             ret[i] = parts_of(s, &resolved);
         }
         all.milli += ret[i].milli * s->node_n;
+        all.larger_milli += ret[i].larger_milli * s->node_n;
         all.device_n += ret[i].device_n * s->node_n;
     }
-    return all.device_n > 0 ? mean(all) : pod->milli;
+    e->mean_milli = all.device_n > 0 ? mean(all.milli, all.device_n) : e->shape->milli;
+    e->worth_milli = all.device_n > 0 ? mean(all.larger_milli, all.device_n) : e->shape->milli;
 }
 
 static int32_t times_of(const struct sums *s)
@@ -94,11 +108,11 @@ void forecast_mean_parts(struct forecast *o, const struct cluster_view *c, struc
         if (devices == 0) {
             continue;
         }
-        pods[i].mean_milli = mean_part(o, c, pods[i].shape, buffer, parts);
+        mean_part(o, c, &pods[i], buffer, parts);
         for (uint32_t k = 0; k < o->shape_n; k++) {
             if (parts[k].device_n > 0) {
                 sums[k].mean += devices * (uint32_t)pods[i].mean_milli;
-                sums[k].here += devices * (uint32_t)mean(parts[k]);
+                sums[k].here += devices * (uint32_t)mean(parts[k].milli, parts[k].device_n);
             }
         }
     }

@@ -8,8 +8,9 @@
  *
  * No more pods than cores and memory of the machine allow.
  *
- * An eighth of what is free on a GPU, times the free part of that GPU, is added: what is free in one piece is worth a
- * little more than the same in several. So of places that cost alike the tightest GPU is taken (decision 0056).
+ * An eighth of what is free on a GPU, of compute or memory the lesser, times the free part of that GPU, is added: what
+ * is free in one piece is worth a little more than the same in several. So of places that cost alike the tightest GPU
+ * is taken (decisions 0056, 0057).
  *
  * Cost: kinds in the lists x devices of the residual; runs of equal devices are looked at once.
  */
@@ -32,7 +33,7 @@ static int compare_kinds(const struct sample *a, const struct sample *b, unsigne
     int c = compare_i32(a->count, b->count);
 
     c = c != 0 ? c : a->plugin_managed - b->plugin_managed;
-    c = c != 0 ? c : compare_i32(a->mean_milli, b->mean_milli);
+    c = c != 0 ? c : compare_i32(a->worth_milli, b->worth_milli);
     c = c != 0 ? c : compare_i32(a->cpu_milli, b->cpu_milli);
     c = c != 0 ? c : compare_i32(a->mem_mib, b->mem_mib);
     for (unsigned t = 0; t < type_n && c == 0; t++) {
@@ -113,18 +114,26 @@ static int64_t filled_by(const struct residual *r, const struct sample *d)
     }
     pods = devices / d->count < INT32_MAX ? (int32_t)(devices / d->count) : INT32_MAX;
     pods = residual_times(residual_times(pods, r->cpu_milli, d->cpu_milli), r->mem_mib, d->mem_mib);
-    return (int64_t)pods * d->count * d->mean_milli;
+    return (int64_t)pods * d->count * d->worth_milli;
 }
 
-/* Sum of the squares of what is free on each GPU, in milli. */
-static int64_t squares(const struct residual *r)
+/* The part of a GPU that is free, in milli: of compute or memory, whichever is less. */
+static int64_t free_part(const struct rollout_samples *s, const struct residual_device *v)
+{
+    const int32_t cap_mib = s->mem_cap_mib[v->type];
+    int64_t mem = cap_mib > 0 && v->mem_mib != INT32_MAX ? (int64_t)v->mem_mib * DEVICE_MILLI / cap_mib : DEVICE_MILLI;
+
+    return mem < v->milli ? mem : v->milli;
+}
+
+static int64_t squares(const struct rollout_samples *s, const struct residual *r)
 {
     int64_t sum = 0;
 
     for (unsigned i = 0; i < r->device_n; i++) {
-        int64_t free = r->devices[i].mem_mib > 0 ? r->devices[i].milli : 0;
+        int64_t part = free_part(s, &r->devices[i]);
 
-        sum += free * free;
+        sum += part * part;
     }
     return sum;
 }
@@ -141,6 +150,6 @@ int64_t rollout_places(const struct rollout_samples *s, const struct residual *r
         }
     }
     /* The mean over lists x pods, for each list, and a TIGHTNESS-th of the squares, in GPUs; rounded once. */
-    return (sum * TIGHTNESS * DEVICE_MILLI + squares(r) * ROLLOUT_LISTS * ROLLOUT_PODS) /
+    return (sum * TIGHTNESS * DEVICE_MILLI + squares(s, r) * ROLLOUT_LISTS * ROLLOUT_PODS) /
            (ROLLOUT_PODS * TIGHTNESS * DEVICE_MILLI);
 }

@@ -22,8 +22,8 @@ Pod = collections.namedtuple("Pod", "count milli cpu mem gpu_mib models", defaul
 Shape = collections.namedtuple("Shape", "cpu mem gpus model gpu_mib")
 # A machine as it is: what is free of it, and of each GPU (milli, MiB) in the order in which they are named.
 Node = collections.namedtuple("Node", "shape cpu mem gpus")
-# Expected pods of one kind, or a prior; hosts: shapes of machines that can run it; milli: the least of these, mean: m.
-Kind = collections.namedtuple("Kind", "hosts count milli mean gpu_mib cpu mem pods real")
+# Expected pods of one kind, or a prior; hosts: shapes of machines that can run it; milli, least: its largest and least part.
+Kind = collections.namedtuple("Kind", "hosts count milli least mean gpu_mib cpu mem pods real")
 # A scarcity class. Sizes: count 0, every machine is a host. known: pods that the share was learned from; NEVER: it is given.
 Good = collections.namedtuple("Good", "hosts count milli gpu_mib cpu mem mean_milli share mean_volume known")
 # What holds for one decision; goods: (good, weight x price).
@@ -58,10 +58,10 @@ def idle_of(world, node):
     return sum(milli for milli, mib in usable(node) if mib > 0) * world.times[node.shape] // 1024
 
 
-def mean_part(pod, shapes):
-    """m: what it counts for, whichever GPU it gets, its mean part of those that can run it."""
+def mean_part(pod, shapes, part):
+    """m, w: what it counts for, whichever GPU it gets, the mean part of those that can run it."""
     hosts = {s: n * s.gpus for s, n in shapes.items() if runs(pod, s)}
-    return math.floor(sum(n * charge(pod, s)[0] for s, n in hosts.items()) / sum(hosts.values()) + 0.5) if hosts else pod.milli
+    return math.floor(sum(n * part(*charge(pod, s), s.gpu_mib) for s, n in hosts.items()) / sum(hosts.values()) + 0.5) if hosts else pod.milli
 
 
 def times_of(mix, shape, means):
@@ -138,8 +138,8 @@ def rollout(world, node):
 
 def places(world, node):
     """P: the mean over the samples of what would be filled if all that come were like this one, a little more in large pieces."""
-    filled = sum(alike(pod, node) * world.means[pod] for pods in lists_of(world, node.shape) for pod in pods if pod.count > 0)
-    squares = sum(milli ** 2 for milli, mib in usable(node) if mib > 0)
+    filled = sum(alike(pod, node) * world.worths[pod] for pods in lists_of(world, node.shape) for pod in pods if pod.count > 0)
+    squares = sum(min(milli, mib * GPU // node.shape.gpu_mib if node.shape.gpu_mib else GPU) ** 2 for milli, mib in usable(node))
     return (filled * TIGHTNESS * GPU + squares * LISTS * PODS) // (PODS * TIGHTNESS * GPU) / LISTS
 
 
@@ -205,11 +205,11 @@ def kinds_of(mix, shapes, means):
         if pod.count > 0 and hosts:
             taken = [charge(pod, s) for s in hosts]
             mib = 0 if pod.milli == GPU and not pod.gpu_mib else min(m for _, m in taken)
-            real.append(Kind(hosts, pod.count, min(m for m, _ in taken), means[pod], mib, pod.cpu, pod.mem, n, True))
+            real.append(Kind(hosts, pod.count, max(taken)[0], min(taken)[0], means[pod], mib, pod.cpu, pod.mem, n, True))
     for s in shapes:
         if s.gpus >= PRIOR_GPUS:
             pod = Pod(s.gpus, GPU, s.cpu * PRIOR_CPU // 100, s.mem * PRIOR_MEM // 100)
-            prior.append(Kind(frozenset(t for t in shapes if runs(pod, t)), s.gpus, GPU, GPU, 0, pod.cpu, pod.mem, PRIOR_PODS, False))
+            prior.append(Kind(frozenset(t for t in shapes if runs(pod, t)), s.gpus, GPU, GPU, GPU, 0, pod.cpu, pod.mem, PRIOR_PODS, False))
     asked = volume(prior)
     most = PRIOR_VOLUME * volume(real) if real else asked
     return real + [k._replace(pods=k.pods * min(1, most / asked)) for k in prior]
@@ -232,8 +232,8 @@ def goods_of(world, kinds):
         needing = [k for k in kinds if k.count >= count and k.hosts <= these]
         goods.append(good(these, count, max(k.milli for k in of), of, max(k.cpu for k in of), max(k.mem for k in of),
                           max(k.mean for k in of), needing))
-    for milli in sorted({k.milli for k in kinds if k.milli > SIZE_MIN}):
-        just, needing = [k for k in kinds if k.milli == milli], [k for k in kinds if k.milli >= milli]
+    for milli in sorted({k.least for k in kinds if k.least > SIZE_MIN}):
+        just, needing = [k for k in kinds if k.least == milli], [k for k in kinds if k.least >= milli]
         if volume(just) >= SIZE_VOLUME * volume(kinds):
             gpus = sum(k.pods * k.count for k in needing)
             cpu = math.floor(sum(k.pods * k.cpu for k in needing) / gpus + 0.5)
@@ -260,7 +260,8 @@ class World:
     def __init__(self, mix, shapes, learned=False):
         """mix: {pod: how many}; shapes: {shape: how many machines}"""
         self.shapes, self.lists, self.learned = shapes, deal(mix), learned
-        self.means = {p: mean_part(p, shapes) for p in mix}
+        self.means = {p: mean_part(p, shapes, lambda milli, mib, gpu_mib: milli) for p in mix}
+        self.worths = {p: mean_part(p, shapes, lambda milli, mib, gpu_mib: max(milli, mib * GPU // (gpu_mib or NEVER))) for p in mix}
         self.times = {s: times_of(mix, s, self.means) for s in shapes}
         kinds = kinds_of(mix, shapes, self.means)
         self.goods = goods_of(self, kinds)

@@ -24,7 +24,7 @@ static struct sample any_sample(struct rng *r, unsigned type_n)
         .cpu_milli = 1500 * below(r, 6), .mem_mib = 1500 * below(r, 6), .count = (uint16_t)rng_below(r, 4)};
 
     d.plugin_managed = d.count > 0 && rng_below(r, 6) == 0;
-    d.mean_milli = 250 * below(r, 5);
+    d.worth_milli = 250 * below(r, 5);
     for (unsigned t = 0; t < type_n && d.count > 0; t++) {
         d.on[t].milli = rng_below(r, 5) == 0 ? ROLLOUT_NEVER : 100 * below(r, 11);
         d.on[t].mem_mib = 500 * below(r, 9);
@@ -78,7 +78,7 @@ static int64_t naive(const struct sample *d, const struct residual *r)
          pods > 0 && (pods * d->cpu_milli > r->cpu_milli || pods * d->mem_mib > r->mem_mib);) {
         pods--;
     }
-    return pods * d->count * d->mean_milli;
+    return pods * d->count * d->worth_milli;
 }
 
 static void places__any_residual__are_counted_kind_by_kind(void **state)
@@ -91,12 +91,20 @@ static void places__any_residual__are_counted_kind_by_kind(void **state)
         unsigned type_n = 1 + (unsigned)rng_below(&r, 3);
         struct rollout_samples *s = rollout_samples_new(type_n);
         struct residual residual = any_residual(&r, type_n);
+        const int32_t caps[] = {0, 8000, 9000, 9000};
         int64_t want = 0, squares = 0;
 
         for (unsigned k = 0; k < residual.device_n; k++) {
             const struct residual_device *v = &residual.devices[k];
 
-            squares += v->mem_mib > 0 ? (int64_t)v->milli * v->milli : 0;
+            int64_t mem =
+                caps[v->type] == 0 || v->mem_mib == INT32_MAX ? 1000 : (int64_t)v->mem_mib * 1000 / caps[v->type];
+            int64_t part = mem < v->milli ? mem : v->milli;
+
+            squares += part * part;
+        }
+        for (unsigned t = 0; t < type_n; t++) {
+            rollout_samples_memory(s, t, caps[t]);
         }
         for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
             for (uint64_t n = rng_below(&r, ROLLOUT_PODS + 1); n > 0; n--) {

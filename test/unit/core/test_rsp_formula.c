@@ -1,6 +1,7 @@
 /* rsp, constant by constant: what the small clusters beside which the reference is laid (test/packing/paper) cannot
  * show. */
 #include "core/forecast/internal.h"
+#include "core/forecast/rollout_internal.h"
 #include "core/ledger/ledger.h"
 #include "core/placement/pack.h"
 #include "core/support/ledger_fixture.h"
@@ -356,6 +357,23 @@ static void mean_parts__several_kinds__are_weighed_by_how_many_come(void **state
     scene_fini(&s);
 }
 
+/* Half of the memory and a tenth of the compute: who only fits beside it by compute does not fit. */
+static void mean_parts__more_memory_than_compute__places_count_the_memory(void **state)
+{
+    struct demand d = SHARE_AND_MEMORY_OF(100, 512);
+    const struct sample *sample;
+    struct scene s;
+
+    scene_init(&s);
+    add_nodes(&s, 2, 1, 1024);
+    expect(&s, &d, 50);
+    follow(&s);
+    sample = &s.o->shapes[0].samples->full[0][0];
+    assert_int_equal(sample->worth_milli, 500);
+    assert_int_equal(times_of(&s, 1024), 1024);
+    scene_fini(&s);
+}
+
 static void mean_parts__compute_alone__is_what_is_asked_for(void **state)
 {
     struct demand d = SHARE_OF(300);
@@ -552,6 +570,7 @@ int main(void)
         cmocka_unit_test(idle__gpus_without_memory__are_not),
         cmocka_unit_test(mean_parts__memory_on_unlike_gpus__a_pod_counts_the_same_on_each),
         cmocka_unit_test(mean_parts__several_kinds__are_weighed_by_how_many_come),
+        cmocka_unit_test(mean_parts__more_memory_than_compute__places_count_the_memory),
         cmocka_unit_test(mean_parts__compute_alone__is_what_is_asked_for),
         cmocka_unit_test(mean_parts__hardly_anything_of_a_huge_gpu__sixteen_times_at_most),
         cmocka_unit_test(sizes__more_than_half_of_the_small_gpus_only__have_no_price),
