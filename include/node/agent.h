@@ -3,8 +3,10 @@
  *
  * The runtime tells of everything that is there when it is connected to (NRI: Synchronize), then of each step of each
  * container. What the agent knows is made of nothing else, so an agent that has just been started knows what one knows
- * that was there all the time (property test). Before it was told, and after it was told what it cannot read or hold,
- * it grants nothing: nobody knows then what runs on the GPUs.
+ * that was there all the time (property test), while keys stay and the runtime lists the sandbox of each container. If
+ * not, one that was there all the time knows more: a container that it admitted holds its devices until it is not
+ * listed. Before it was told, and after it was told what it cannot read or hold, it grants nothing: nobody knows then
+ * what runs on the GPUs.
  *
  * Rules and facts are handed in with each call, because GPUs fall ill and keys change.
  *

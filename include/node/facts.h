@@ -37,6 +37,8 @@ struct container_facts {
     size_t env_n;
     const struct str *cdi; /* CDI devices that it has without us: of DRA drivers and device plugins */
     size_t cdi_n;
+    const struct str *mounts; /* where they are in the container, as pod or device plugin spelled it */
+    size_t mount_n;
     bool plugin_gpu; /* PodResources says that a device plugin allocated GPUs for it */
 };
 

@@ -60,6 +60,10 @@ WARN_UNUSED bool fence_admit(struct fence *f, const struct node_facts *node, con
  * replaced. */
 void fence_add(struct fence *f, const struct fence_container *c);
 
+/* Moves the container of this id from `before`, of the same node, to here, where it is not yet. False: it is not there.
+ */
+bool fence_keep(struct fence *f, struct fence *before, struct str id);
+
 bool fence_has(const struct fence *f, struct str id);
 /* It has ended, or was never made. One that is not there is fine: those without devices never are. */
 void fence_drop(struct fence *f, struct str id);

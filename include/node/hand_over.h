@@ -6,6 +6,9 @@
  *                                  overridden by a variable, hence the CDI device (cdi/spec.h)
  *   it is exempt                   nothing is changed: a namespace of the list, a container that has GPUs from DRA or a
  *                                  device plugin, a node on which the agent stands back
+ *   it asks past us                a refusal: a mount below /var/run/nvidia-container-devices, which NVIDIA's runtime,
+ *                                  where it takes that, reads instead of the variable (accept-nvidia-visible-devices-
+ *                                  as-volume-mounts), so void would hide nothing
  *   something is wrong             a sentence: kubelet shows it in the pod's Events and tries again
  *
  * Exempt is who has no grant. A container that fgpu *and* somebody else give GPUs is refused.

@@ -220,15 +220,31 @@ static int refuse(const struct answers *w, const char *msg, const struct nri_pod
     return err_set(reterr, ERR_CONFLICT, "%.*s", STR_ARG(why));
 }
 
+/* NULL: the arena is full. */
+static const struct str *mounts_of(const struct nri_container *c, struct arena *a)
+{
+    struct str *mounts = ARENA_ARRAY(a, c->mount_n + 1, struct str);
+
+    for (size_t i = 0; mounts != NULL && i < c->mount_n; i++) {
+        mounts[i] = c->mounts[i].destination;
+    }
+    return mounts;
+}
+
 static int on_create(void *ctx, const struct nri_pod *pod, const struct nri_container *container, struct arena *a,
                      struct nri_adjustment *ret, struct err *reterr)
 {
     const struct pod_facts pod_facts = pod_facts_of(pod);
-    const struct container_facts facts = container_facts_of(container);
+    struct container_facts facts = container_facts_of(container);
     struct answers *w = ctx;
     struct hand_over h;
     struct kv *env;
 
+    facts.mounts = mounts_of(container, a);
+    facts.mount_n = container->mount_n;
+    if (facts.mounts == NULL) {
+        return refuse(w, "Refused a container", pod, container, grant_sentence(STR_NULL), reterr);
+    }
     mutex_lock(&w->lock);
     h = agent_create(w->agent, &w->rules, &pod_facts, &facts, a);
     mutex_unlock(&w->lock);

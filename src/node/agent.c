@@ -143,13 +143,26 @@ static void add_if_granted(struct agent *g, const struct sync_container *c)
     }
 }
 
+/* What was admitted is a fact of the container, and nothing that the runtime tells later says more: a key may have been
+ * taken away since, its sandbox may not be listed, its GPU may have another number. */
+static void add_what_runs(struct agent *g)
+{
+    struct fence *before = g->fence;
+
+    g->fence = fence_new();
+    for (const struct sync_container *c = g->containers; c != NULL; c = c->next) {
+        if (!fence_has(g->fence, c->id) && !fence_keep(g->fence, before, c->id)) {
+            add_if_granted(g, c);
+        }
+    }
+    fence_free(before);
+}
+
 int agent_sync_end(struct agent *g, struct err *reterr)
 {
     g->knows = !g->sync.overflowed;
-    fence_free(g->fence);
-    g->fence = fence_new();
-    for (const struct sync_container *c = g->containers; g->knows && c != NULL; c = c->next) {
-        add_if_granted(g, c);
+    if (g->knows) {
+        add_what_runs(g);
     }
     forget_sync(g);
     return g->knows

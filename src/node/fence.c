@@ -89,16 +89,35 @@ void fence_drop_sandbox(struct fence *f, struct str sandbox_id)
     }
 }
 
-void fence_add(struct fence *f, const struct fence_container *c)
+static void push(struct fence *f, struct held *h)
 {
-    struct held *h = held_of(c); /* before anything is freed that it may be borrowed from */
-
-    fence_drop(f, h->id);
     if (f->n == f->cap) {
         f->cap = f->cap == 0 ? 16 : 2 * f->cap;
         f->held = xreallocarray(f->held, f->cap, sizeof(struct held *));
     }
     f->held[f->n++] = h;
+}
+
+void fence_add(struct fence *f, const struct fence_container *c)
+{
+    struct held *h = held_of(c); /* before anything is freed that it may be borrowed from */
+
+    fence_drop(f, h->id);
+    push(f, h);
+}
+
+bool fence_keep(struct fence *f, struct fence *before, struct str id)
+{
+    for (size_t i = 0; i < before->n; i++) {
+        struct held *h = before->held[i];
+
+        if (str_eq(h->id, id)) {
+            before->held[i] = before->held[--before->n];
+            push(f, h);
+            return true;
+        }
+    }
+    return false;
 }
 
 bool fence_has(const struct fence *f, struct str id)

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* memmem */
 #include "node/hand_over.h"
 
 #include "base/bug.h"
@@ -5,7 +6,10 @@
 #include "base/strbuf.h"
 #include "cdi/spec.h"
 
+#include <string.h>
+
 #define VARIABLE STR(CDI_VISIBLE_DEVICES)
+#define VOLUME_NAME "nvidia-container-devices"
 #define VISIBLE_BYTES_MAX (DEVICES_PER_NODE_MAX * (ASSIGNMENT_UUID_BYTES_MAX + 1))
 
 static struct hand_over refused(struct str why)
@@ -81,6 +85,30 @@ static struct hand_over set_variable(const struct container_facts *c, struct han
                                 "image and pod both set " CDI_VISIBLE_DEVICES
                                 " for container %.*s, and then this node's "
                                 "container runtime takes no other value; take the variable out of the pod",
+                                STR_ARG(c->name)));
+}
+
+/* ---- who asks NVIDIA's runtime past us ---- */
+
+/* Wherever it stands: the runtime cleans a path like /x/../var/run//nvidia-container-devices/all first. */
+static bool asks_by_mount(const struct container_facts *c)
+{
+    for (size_t i = 0; i < c->mount_n; i++) {
+        const struct str to = c->mounts[i];
+
+        if (to.n > 0 && memmem(to.p, to.n, VOLUME_NAME, sizeof(VOLUME_NAME) - 1) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct hand_over refuse_mount(const struct container_facts *c, struct arena *a)
+{
+    return refused(arena_printf(a,
+                                "container %.*s has a mount at /var/run/nvidia-container-devices, which asks NVIDIA's "
+                                "runtime for GPUs that fgpu did not give it; take the volume out of the pod, or, where "
+                                "a device plugin mounts it, run fgpu-node with --stand-back",
                                 STR_ARG(c->name)));
 }
 
@@ -198,6 +226,9 @@ static struct hand_over give(const struct hand_over_rules *rules, const struct n
                          "those that fgpu gave it; ask for GPUs in one way only",
                          STR_ARG(c->name), STR_ARG(pod->namespace_), STR_ARG(pod->name)));
     }
+    if (asks_by_mount(c)) {
+        return refuse_mount(c, a);
+    }
     h = find_devices(node, pod, g, a);
     if (h.answer != HAND_OVER_DEVICES) {
         return h;
@@ -253,5 +284,5 @@ struct hand_over hand_over_decide(const struct hand_over_rules *rules, const str
     if (rules->stand_back || is_exempt_namespace(rules, pod->namespace_) || has_gpus_of_others(c)) {
         return (struct hand_over){.answer = HAND_OVER_NOTHING};
     }
-    return hide(rules, c, a);
+    return rules->way != HAND_OVER_NO_WAY && asks_by_mount(c) ? refuse_mount(c, a) : hide(rules, c, a);
 }

@@ -177,6 +177,67 @@ static void agent__running_container_with_a_forged_record__counts_nothing(void *
     assert_int_equal(milli_of(t, 0), 0);
 }
 
+/* A stolen key is taken away at once; what runs with its records runs on, and containerd may restart then. */
+static void agent__key_removed_while_a_container_runs__its_share_stays_when_it_is_told_again(void **state)
+{
+    struct tested *t = *state;
+    const struct pod_facts a = sharing(t, "a", 700), b = sharing(t, "b", 700);
+    struct sign_key other;
+    struct sign_keyring *others;
+    struct str why = STR_NULL;
+
+    synchronize_nothing(t->agent);
+    assert_int_equal(create(t, &a, "main").answer, HAND_OVER_DEVICES);
+    assert_int_equal(sign_key_make(&other, NULL), 0);
+    others = sign_keyring_of(&other);
+    t->node.rules.node.keys = others;
+    agent_sync_begin(t->agent);
+    list_pod(t, &a);
+    list_container(t, &a, "main");
+    assert_int_equal(agent_sync_end(t->agent, NULL), 0);
+    t->node.rules.node.keys = t->node.keys;
+    sign_keyring_put(others);
+    assert_int_equal(milli_of(t, 0), 700);
+    assert_true(start(t, &a, "main", &why));
+    assert_int_equal(create(t, &b, "main").answer, HAND_OVER_REFUSED);
+}
+
+/* A runtime leaves out sandboxes whose state it does not know (containerd), and their containers run. */
+static void agent__running_container_whose_sandbox_is_not_listed__keeps_its_share(void **state)
+{
+    struct tested *t = *state;
+    const struct pod_facts a = sharing(t, "a", 700), b = sharing(t, "b", 700);
+
+    synchronize_nothing(t->agent);
+    assert_int_equal(create(t, &a, "main").answer, HAND_OVER_DEVICES);
+    agent_sync_begin(t->agent);
+    list_container(t, &a, "main");
+    assert_int_equal(agent_sync_end(t->agent, NULL), 0);
+    assert_int_equal(milli_of(t, 0), 700);
+    assert_int_equal(create(t, &b, "main").answer, HAND_OVER_REFUSED);
+}
+
+/* The container has the GPU that had the number when it was created. */
+static void agent__gpus_numbered_anew__a_share_stays_on_its_gpu_when_it_is_told_again(void **state)
+{
+    struct tested *t = *state;
+    struct assigned_device by_number = share_of(&t->node, 0, 700, 100);
+    struct pod_facts a;
+
+    by_number.uuid = STR_NULL;
+    a = pod_of(&t->node, "a", ONE_OF(by_number));
+    synchronize_nothing(t->agent);
+    assert_int_equal(create(t, &a, "main").answer, HAND_OVER_DEVICES);
+    t->node.devices[0].index = 1;
+    t->node.devices[1].index = 0;
+    agent_sync_begin(t->agent);
+    list_pod(t, &a);
+    list_container(t, &a, "main");
+    assert_int_equal(agent_sync_end(t->agent, NULL), 0);
+    assert_int_equal(milli_of(t, 0), 700);
+    assert_int_equal(milli_of(t, 1), 0);
+}
+
 /* It keeps its share until the device is back. */
 static void agent__running_container_on_a_device_that_is_gone__still_holds_it(void **state)
 {
@@ -322,6 +383,9 @@ int main(void)
         WITH_AGENT(agent__after_a_restart__knows_what_runs),
         WITH_AGENT(agent__told_again__forgets_what_was_before),
         WITH_AGENT(agent__running_container_with_a_forged_record__counts_nothing),
+        WITH_AGENT(agent__key_removed_while_a_container_runs__its_share_stays_when_it_is_told_again),
+        WITH_AGENT(agent__running_container_whose_sandbox_is_not_listed__keeps_its_share),
+        WITH_AGENT(agent__gpus_numbered_anew__a_share_stays_on_its_gpu_when_it_is_told_again),
         WITH_AGENT(agent__running_container_on_a_device_that_is_gone__still_holds_it),
         WITH_AGENT(agent__more_than_it_can_hold__grants_nothing_until_it_is_told_again),
         WITH_AGENT(agent__start_of_a_container_that_it_never_saw__is_refused_if_it_has_a_grant),

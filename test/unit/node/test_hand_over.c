@@ -106,6 +106,31 @@ static void hand_over__by_env__is_the_list_of_uuids(void **state)
     assert_true(str_eq(h.env.value, STR("void")));
 }
 
+/* NVIDIA's runtime, where it takes such mounts, reads them instead of the variable. */
+static void hand_over__mount_that_asks_the_nvidia_runtime__is_refused(void **state)
+{
+    struct node_fixture *f = *state;
+    static const struct str ways[] = {{"/var/run/nvidia-container-devices/all", 37},
+                                      {"/x/../var/run//nvidia-container-devices/cdi/nvidia.com/gpu/all", 62}};
+    const struct pod_facts granted = pod_of(f, "p", ONE_OF(share_of(f, 0, 300, 400))), plain = plain_pod(f);
+    struct hand_over h;
+
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+        struct container_facts c = container_of(f, &plain, "main");
+
+        c.mounts = &ways[i];
+        c.mount_n = 1;
+        h = decide(f, &plain, &c);
+        refused_with(&h, "/var/run/nvidia-container-devices");
+        h = decide(f, &granted, &c);
+        refused_with(&h, "/var/run/nvidia-container-devices");
+        f->rules.hand_over.stand_back = true;
+        h = decide(f, &plain, &c);
+        untouched(&h);
+        f->rules.hand_over.stand_back = false;
+    }
+}
+
 /* The runtime would keep the pod's value. */
 static void hand_over__by_env_where_image_and_pod_both_say_all__is_refused(void **state)
 {
@@ -316,6 +341,7 @@ int main(void)
 #define WITH_NODE(test) cmocka_unit_test_setup_teardown(test, node_fixture_set_up, node_fixture_tear_down)
     const struct CMUnitTest tests[] = {
         WITH_NODE(hand_over__by_cdi__is_void_and_the_granted_devices),
+        WITH_NODE(hand_over__mount_that_asks_the_nvidia_runtime__is_refused),
         WITH_NODE(hand_over__other_containers_of_the_pod__get_void),
         WITH_NODE(hand_over__by_env__is_the_list_of_uuids),
         WITH_NODE(hand_over__by_env_where_image_and_pod_both_say_all__is_refused),
