@@ -157,7 +157,7 @@ func (m *machine) importImages(ctx context.Context) error {
 		env     []string
 		command string
 	}{pauseImage: {nil, "pause"}, boxImage: {nil, "look"}, cudaImage: {[]string{"NVIDIA_VISIBLE_DEVICES=all"}, "look"}} {
-		file := m.path("image.tar")
+		file := m.path("data", "image.tar")
 		if err := writeImage(file, name, box, image.env, image.command); err != nil {
 			return err
 		}

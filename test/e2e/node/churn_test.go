@@ -1,0 +1,208 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fgpu.io/fgpu/test/e2e/harness"
+)
+
+// lot is what a pod was given, by somebody who does not look at what others have.
+type lot struct {
+	name  string
+	gpu   int
+	milli int
+}
+
+// judge looks at the processes of the node again and again. What it knows comes from the kernel alone: in which pod's cgroup a
+// process is, and which GPUs are in its /dev.
+type judge struct {
+	mu    sync.Mutex
+	lots  map[string]lot // by the UID of the pod
+	found []string       // what must not be
+	most  int            // ever held of a GPU
+	looks int
+}
+
+func (j *judge) gives(uid string, l lot) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lots[uid] = l
+}
+
+func (j *judge) look() {
+	holders := map[string]map[int]bool{} // GPUs by the UID of the pod
+	processes, _ := filepath.Glob("/proc/[0-9]*/root/dev/nvidia*")
+	for _, file := range processes {
+		var gpu int
+		parts := strings.Split(file, "/")
+		if _, err := fmt.Sscanf(parts[len(parts)-1], "nvidia%d", &gpu); err != nil {
+			continue
+		}
+		if uid := podOfProcess(parts[2]); uid != "" {
+			if holders[uid] == nil {
+				holders[uid] = map[int]bool{}
+			}
+			holders[uid][gpu] = true
+		}
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.looks++
+	held := map[int]int{}
+	var who []string
+	for uid, gpus := range holders {
+		l := j.lots[uid]
+		for gpu := range gpus {
+			if gpu != l.gpu || l.milli == 0 {
+				j.found = append(j.found, fmt.Sprintf("pod %s %q has GPU %d, which is not its own", uid, l.name, gpu))
+			}
+			held[gpu] += l.milli
+			who = append(who, fmt.Sprintf("%s: %d of GPU %d", l.name, l.milli, gpu))
+		}
+	}
+	for gpu, milli := range held {
+		j.most = max(j.most, milli)
+		if milli > 1000 {
+			j.found = append(j.found, fmt.Sprintf("%d milli of GPU %d are held: %s", milli, gpu, strings.Join(who, ", ")))
+		}
+	}
+}
+
+// podOfProcess is "" for a process of no pod, and for one that has ended.
+func podOfProcess(pid string) string {
+	text, err := os.ReadFile("/proc/" + pid + "/cgroup")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		if _, rest, found := strings.Cut(line, "/pod"); found && strings.Contains(line, os.Getenv("FGPU_NODE_CGROUP")) {
+			uid, _, _ := strings.Cut(strings.TrimSpace(rest), "/")
+			return uid
+		}
+	}
+	return ""
+}
+
+// oneComesAndGoes creates a pod, binds it, gives it time to start, and deletes it; true: it ran.
+func (s *scene) oneComesAndGoes(j *judge, l lot) (bool, error) {
+	pods := plane.Client.CoreV1().Pods(s.namespace)
+	p, err := pods.Create(s.ctx, unscheduled(l.name), metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	record, err := plane.SignedRecord(string(p.UID), harness.RealNode, "careless",
+		harness.RecordDevice{UUID: gpus[l.gpu], Index: int64(l.gpu), Milli: int64(l.milli), MemMiB: 1})
+	if err != nil {
+		return false, err
+	}
+	j.gives(string(p.UID), l)
+	if err := pods.Bind(s.ctx, &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: p.Name, UID: p.UID,
+		Annotations: map[string]string{assignmentKey: record}}, Target: corev1.ObjectReference{Kind: "Node", Name: harness.RealNode}},
+		metav1.CreateOptions{}); err != nil {
+		return false, err
+	}
+	ran := false
+	for end := time.Now().Add(4 * time.Second); time.Now().Before(end) && !ran; time.Sleep(50 * time.Millisecond) {
+		ran = logOf(p, "main") != ""
+	}
+	if ran {
+		time.Sleep(time.Second) // others come in the meantime
+	}
+	if err := pods.Delete(s.ctx, p.Name, metav1.DeleteOptions{}); err != nil {
+		return ran, err
+	}
+	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		if _, err := pods.Get(s.ctx, p.Name, metav1.GetOptions{}); err != nil {
+			return ran, nil
+		}
+		if time.Now().After(end) {
+			return ran, fmt.Errorf("pod %s does not end", p.Name)
+		}
+	}
+}
+
+// Pods come and go, given out far beyond what there is by somebody with the right key, while the agent and containerd are
+// killed again and again. At no moment does a process have a GPU that is not its pod's, or a GPU more than it has.
+func TestNoGPUIsHeldTwiceWhileAgentAndRuntimeAreKilled(t *testing.T) {
+	const lanes, perLane = 8, 5
+	s := newScene(t)
+	j := &judge{lots: map[string]lot{}}
+	ctx, stop := context.WithCancel(s.ctx)
+	defer stop()
+	var background, traffic sync.WaitGroup
+	background.Go(func() {
+		for ctx.Err() == nil {
+			j.look()
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
+	kills := 0
+	background.Go(func() {
+		for ; ctx.Err() == nil; kills++ {
+			time.Sleep(time.Second)
+			if kills%3 == 2 {
+				theNode.containerd.Kill()
+				if err := theNode.containerd.Start(s.ctx); err != nil {
+					s.Error(err)
+					return
+				}
+			} else {
+				theNode.agent.Kill()
+				if err := theNode.agent.Start(s.ctx); err != nil {
+					s.Error(err)
+					return
+				}
+			}
+		}
+	})
+	var mu sync.Mutex
+	ran := 0
+	for lane := range lanes {
+		random := rand.New(rand.NewSource(int64(lane)))
+		traffic.Go(func() {
+			for i := range perLane {
+				one, err := s.oneComesAndGoes(j, lot{fmt.Sprintf("pod-%d-%d", lane, i), random.Intn(len(gpus)), 300 + random.Intn(500)})
+				mu.Lock()
+				if err != nil {
+					s.Error(err)
+				}
+				if one {
+					ran++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	traffic.Wait()
+	stop()
+	background.Wait()
+	text, err := os.ReadFile(theNode.path("fgpu-node.log"))
+	s.must(err)
+	refusals := strings.Count(string(text), s.namespace+"/pod-")
+	say("%d pods, %d ran; %d kills; %d words of refusal; at most %d milli of a GPU were held; %d looks", lanes*perLane, ran, kills, refusals, j.most, j.looks)
+	for i, what := range j.found {
+		if i < 10 {
+			s.Error(what)
+		}
+	}
+	if ran == 0 || refusals == 0 || kills < 3 || j.most == 0 {
+		s.Errorf("this test saw too little")
+	}
+	s.until("the agent knows what runs", func() (bool, string) {
+		last := s.create(unscheduled("last"))
+		s.bindAs(last, 0, 1000)
+		s.alone(last, "main", 0)
+		return true, ""
+	})
+}
