@@ -84,6 +84,10 @@ struct store_pack_answer {
     size_t n;
     uint64_t generation;
     struct forecast_prices prices; /* that scores were made at */
+    /* Of a decision by rules or several criteria: what the criteria say of each node, in any order; else NULL. */
+    const struct plan_scores *scores;
+    const struct str *scored; /* whose */
+    size_t scored_n;
 };
 WARN_UNUSED int store_pack(struct store *s, struct arena *a, const struct view_pod *pod, const struct pack_plans *plans,
                            const struct pack_tentative *tentatives, size_t tentative_n, const struct str *names,

@@ -38,10 +38,7 @@ void agent_sync_pod(struct agent *g, const struct agent_rules *rules, struct str
                     const struct pod_facts *pod);
 /* One that was created and has not ended; others do not matter. */
 void agent_sync_container(struct agent *g, const struct container_facts *c);
-/* There is one that cannot be read: then nobody knows what it holds. */
-void agent_sync_unreadable(struct agent *g);
-/* From here on the agent knows. Else it grants nothing until the next time: ERR_LIMIT, there was more than it can hold;
- * ERR_PARSE, something could not be read. */
+/* From here on the agent knows. ERR_LIMIT: there was more than it can hold; it grants nothing until the next time. */
 WARN_UNUSED int agent_sync_end(struct agent *g, struct err *reterr);
 
 /* ---- the steps of a container ---- */

@@ -5,8 +5,8 @@
  * time, never after nri_plugin_stop() has returned.
  *
  * Of one connection: connected, sync_begin, sync_pod and sync_container in any number, sync_end; then create, start,
- * stop and remove, as it happens; disconnected at the end, once, wherever it ended. Every connection tells all there is
- * anew, so that whoever starts from nothing at sync_begin is right after sync_end.
+ * stop and remove, as it happens; disconnected at the end, once, wherever it ended after connected. Every connection
+ * tells all there is anew, so that whoever starts from nothing at sync_begin is right after sync_end.
  *
  * Time: the runtime waits 2 s (its default) for the plugins of a container, all together and with a lock that stops
  * every other container of the node. A plugin that is late is dropped, and the container is made *without* what it
@@ -49,7 +49,8 @@ struct nri_handler {
     void (*sync_begin)(void *ctx);
     void (*sync_pod)(void *ctx, const struct nri_pod *pod);
     void (*sync_container)(void *ctx, const struct nri_container *container);
-    /* One of them cannot be read; the others go on. `what` is "pod" or "container". */
+    /* One of them cannot be read, and nobody knows what it holds; the others go on. `what` is "pod" or "container". It
+     * takes a message that is no NRI, or one that would fill 64 MiB of memory. */
     void (*sync_unreadable)(void *ctx, const char *what, const struct err *why);
     void (*sync_end)(void *ctx);
 
@@ -61,7 +62,8 @@ struct nri_handler {
     /* Its cgroup and process exist, its program does not run yet. Negative: as above with containerd; CRI-O writes the
      * error to its log and goes on. */
     int (*start)(void *ctx, const struct nri_pod *pod, const struct nri_container *container, struct err *reterr);
-    /* It runs no more (containerd says so after the stop). It may still be there, and never start again. */
+    /* It runs no more (containerd says so after the stop). It may still be there, and never start again. Also told of
+     * one whose creation or start was refused (seen with containerd 2.4.2), and then remove: neither may surprise. */
     void (*stop)(void *ctx, const struct nri_pod *pod, const struct nri_container *container);
     /* It is gone; also when no stop was told of it. */
     void (*remove)(void *ctx, const struct nri_pod *pod, const struct nri_container *container);
@@ -101,7 +103,7 @@ struct nri_plugin_stats {
     uint64_t requests;    /* answered, of whatever kind */
     uint64_t refusals;    /* containers that were not made or not started because a callback said so */
     uint64_t unreadable;  /* pods, containers and requests that could not be read */
-    int64_t slowest_ns;   /* from the last byte of a request to create or start to the answer */
+    int64_t slowest_ns;   /* from the last byte of a request to its answer, of those after sync_end */
 };
 
 /* From any thread. */

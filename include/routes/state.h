@@ -91,6 +91,7 @@ struct state_context {
     void *ctx;
     struct config_slot *config; /* metadata.config */
     const char *version;
+    int64_t started_ms;   /* of this process; 0: not said */
     atomic_uint reader_n; /* 0; kept by state_handle */
 };
 

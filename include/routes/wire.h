@@ -38,7 +38,7 @@ struct preemption_args {
 /* Everything in `ret` is borrowed from `body` or lives in `a`. */
 WARN_UNUSED int wire_read_args(struct str body, struct arena *a, struct extender_args *ret, struct err *reterr);
 WARN_UNUSED int wire_read_preemption(struct str body, struct arena *a, struct preemption_args *ret, struct err *reterr);
-/* ExtenderBindingArgs: every field is required. */
+/* ExtenderBindingArgs: every field is required, and a name is one that the API server accepts (model/names.h). */
 WARN_UNUSED int wire_read_bind(struct str body, struct arena *a, struct bind_request *ret, struct err *reterr);
 
 /* ExtenderFilterResult. */

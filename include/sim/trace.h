@@ -112,6 +112,9 @@ WARN_UNUSED int arrivals_read(struct trace *t, const char *path, struct arrivals
  * to the first in the file of nodes. */
 WARN_UNUSED int arrivals_read_stays(struct trace *t, const char *path, struct arrivals *ret, struct err *reterr);
 
+/* The same pods at the same times, and the same nodes win ties. */
+bool arrivals_equal(const struct trace *t, const struct arrivals *a, const struct arrivals *b);
+
 #define ARRIVALS_TARGET_PCT 130 /* of capacity, as the published experiments */
 
 /* An order of our own: pods by name, shuffled; then, as published, pods at random are removed or

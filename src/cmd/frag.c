@@ -110,6 +110,7 @@ static int run_frag(const struct inquiry *q)
     rc = inquiry_state(q, true, &document, &err);
     if (rc == 0) {
         rc = show(q, strbuf_view(&document), &reader, &a, &err);
+        rc = rc != 0 ? err_wrap(&err, rc, "%s", inquiry_source(q)) : 0;
     }
     if (rc != 0) {
         terminal_complain("frag", err.msg);
@@ -121,7 +122,7 @@ static int run_frag(const struct inquiry *q)
 
 int cmd_frag(int argc, char **argv)
 {
-    static const struct command_line line = {"frag", long_options, ":o:h", print_help, inquiry_take};
+    static const struct command_line line = {"frag", long_options, ":o:h", false, print_help, inquiry_take};
     struct inquiry q;
     int code;
 

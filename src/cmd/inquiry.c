@@ -117,6 +117,11 @@ static int ask(const struct inquiry *q, const char *path, struct strbuf *out, st
     return rc;
 }
 
+const char *inquiry_source(const struct inquiry *q)
+{
+    return q->state_file != NULL ? q->state_file : q->server;
+}
+
 int inquiry_state(const struct inquiry *q, bool summary, struct strbuf *out, struct err *reterr)
 {
     if (q->state_file != NULL) {

@@ -51,4 +51,7 @@ bool inquiry_read(const struct command_line *l, int argc, char **argv, struct in
  *   others           as of files and servers */
 WARN_UNUSED int inquiry_state(const struct inquiry *q, bool summary, struct strbuf *out, struct err *reterr);
 
+/* Where the document is from, for messages about it. */
+const char *inquiry_source(const struct inquiry *q);
+
 #endif

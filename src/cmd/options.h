@@ -3,6 +3,7 @@
 #define CMD_OPTIONS_H
 
 #include <getopt.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #define OPTION_TEXT_VALUE 1024 /* and more: where in the struct the text goes */
@@ -17,6 +18,7 @@ struct command_line {
     const char *command;
     const struct option *options; /* --help has the value 'h', others of their own are below OPTION_TEXT_VALUE */
     const char *letters;          /* as of getopt_long, with ':' in front and 'h' */
+    bool once; /* a text may be given once; else the last one counts. Only where they are NULL at first */
     void (*print_help)(void);
     /* Takes an option of its own: EXIT_OK, or EXIT_USAGE with the reason on stderr. */
     int (*take)(void *ret, int option, const char *value);

@@ -136,6 +136,7 @@ static void set_up_routes(struct runtime *s)
         .ctx = s,
         .config = s->slot,
         .version = FGPU_VERSION,
+        .started_ms = clock_wall_ms(s->options.clock),
     };
     verbs_routes(&f->verbs, f->verb_routes);
     ops_routes(&f->ops, f->ops_routes);

@@ -99,7 +99,7 @@ static int take_option(void *ret, int option, const char *value)
 
 int serve_options_read(int argc, char **argv, struct serve_options *o)
 {
-    static const struct command_line line = {"serve", long_options, ":v:h", print_help, take_option};
+    static const struct command_line line = {"serve", long_options, ":v:h", false, print_help, take_option};
     int code;
 
     *o = (struct serve_options){.verbosity = -1, .wait = true};

@@ -57,7 +57,7 @@ int cmd_signing_key(int argc, char **argv)
 {
     static const struct option options[] = {
         {"out", required_argument, NULL, 'o'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-    static const struct command_line line = {"signing-key", options, ":o:h", print_help, take_path};
+    static const struct command_line line = {"signing-key", options, ":o:h", false, print_help, take_path};
     const char *path = NULL;
     int code = options_read(&line, argc, argv, &path);
 

@@ -61,6 +61,22 @@ static int read_input(const struct sim_options *o, const struct state_file *save
     return rc;
 }
 
+/* Two runs of the same pods are one: counted twice, it would make chance look like certainty. In steady mode pods come
+ * from the seed. */
+static int check_orders(const struct sim_options *o, const struct trace *t, const struct arrivals *all)
+{
+    for (size_t i = 1; i < o->arrivals_n && o->mode != REPLAY_STEADY; i++) {
+        for (size_t k = 0; k < i; k++) {
+            if (arrivals_equal(t, &all[k], &all[i])) {
+                return cmd_usage_error(
+                    "sim", "--arrivals %s and --arrivals %s are the same order, so both would be the same run",
+                    all[k].label, all[i].label);
+            }
+        }
+    }
+    return EXIT_OK;
+}
+
 /* ---- run ---- */
 
 static void follow(struct jobs *jobs, size_t job_n)
@@ -203,7 +219,7 @@ static int replay_all(const struct sim_options *o, const struct state_file *save
     if (read_input(o, saved, &t, all, &n, &err) != 0) {
         terminal_complain("sim", err.msg);
         code = EXIT_RUNTIME;
-    } else {
+    } else if ((code = check_orders(o, &t, all)) == EXIT_OK) {
         code = o->scores != NULL ? run_scored(o, &t, all, n) : run_replays(o, &t, all, n, NULL);
     }
     trace_fini(&t);

@@ -3,6 +3,8 @@
 #include "cmd/commands.h"
 #include "cmd/options.h"
 
+#include "base/bug.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +54,8 @@ static void print_help(void)
            "  --state FILE         instead: a saved /state, with the pods that hold GPUs there\n"
            "  --pods FILE          pods that may arrive\n"
            "  --arrivals FILE      order of arrival and of nodes; may be given several times\n"
-           "                       (without one: drawn from --seed, up to 130 %% of the GPUs)\n"
+           "                       (without one: drawn from --seed, up to 130 %% of the GPUs); steady: only the order\n"
+           "                       of nodes counts, and each file needs a seed of its own\n"
            "  --strategy NAMES     one or several strategies to compare; all: every strategy\n"
            "  --mode fill|steady|timed\n"
            "                       pods never leave (default), or come and go at random, or at the times that the\n"
@@ -62,7 +65,7 @@ static void print_help(void)
            "  --scores FILE        of one strategy and one order: also writes the score of every node for every pod\n"
            "                       (include/sim/scores.h names the columns)\n"
            "  --load X             steady: the part of all GPUs that pods ask for, default 0.93\n"
-           "  --seed N[,N...]      seeds of random choices, default 1; one replay for each seed\n"
+           "  --seed N[,N...]      seeds of random choices, default 1; one replay for each seed, which may come once\n"
            "  --mix given|learned  what look-ahead strategies expect: the pods of the file "
            "(default), or\n"
            "                       what they have seen so far\n"
@@ -76,17 +79,38 @@ static void print_help(void)
     }
 }
 
+static int add_strategy(const struct strategy *s, struct sim_options *o)
+{
+    for (size_t i = 0; i < o->strategy_n; i++) {
+        if (o->strategies[i] == s) {
+            return cmd_usage_error("sim", "strategy %s is given twice", s->name);
+        }
+    }
+    BUG_ON(o->strategy_n == SIM_STRATEGIES_MAX); /* there are not that many */
+    o->strategies[o->strategy_n++] = s;
+    return EXIT_OK;
+}
+
+static int add_all_strategies(struct sim_options *o)
+{
+    int code = EXIT_OK;
+
+    for (size_t i = 0; strategies[i] != NULL && code == EXIT_OK; i++) {
+        code = add_strategy(strategies[i], o);
+    }
+    return code;
+}
+
 static int add_strategies(const char *list, struct sim_options *o)
 {
     struct str rest = str_of(list), name;
+    int code = EXIT_OK;
 
-    while (str_split(&rest, ',', &name)) {
+    while (code == EXIT_OK && str_split(&rest, ',', &name)) {
         const struct strategy *s = strategy_find(name);
 
         if (str_eq_cstr(name, "all")) {
-            for (size_t i = 0; strategies[i] != NULL && o->strategy_n < SIM_STRATEGIES_MAX; i++) {
-                o->strategies[o->strategy_n++] = strategies[i];
-            }
+            code = add_all_strategies(o);
             continue;
         }
         if (s == NULL) {
@@ -97,31 +121,40 @@ static int add_strategies(const char *list, struct sim_options *o)
             fprintf(stderr, " (or all)\n");
             return EXIT_USAGE;
         }
-        for (size_t i = 0; i < o->strategy_n; i++) {
-            if (o->strategies[i] == s) {
-                return cmd_usage_error("sim", "strategy %s is given twice", s->name);
-            }
-        }
-        if (o->strategy_n < SIM_STRATEGIES_MAX) {
-            o->strategies[o->strategy_n++] = s;
+        code = add_strategy(s, o);
+    }
+    return code;
+}
+
+/* The same seed draws the same pods, and a run that is counted twice would make chance look like certainty. */
+static int add_seed(uint64_t seed, struct sim_options *o)
+{
+    for (size_t i = 0; i < o->seed_n; i++) {
+        if (o->seeds[i] == seed) {
+            return cmd_usage_error("sim", "--seed %llu is given twice; both would be the same run, so give other seeds",
+                                   (unsigned long long)seed);
         }
     }
+    if (o->seed_n == SIM_SEEDS_MAX) {
+        return cmd_usage_error("sim", "more than %d seeds", SIM_SEEDS_MAX);
+    }
+    o->seeds[o->seed_n++] = seed;
     return EXIT_OK;
 }
 
 static int add_seeds(const char *list, struct sim_options *o)
 {
     struct str rest = str_of(list), text;
+    int code = EXIT_OK;
 
-    while (str_split(&rest, ',', &text)) {
-        if (o->seed_n == SIM_SEEDS_MAX) {
-            return cmd_usage_error("sim", "more than %d seeds", SIM_SEEDS_MAX);
-        }
-        if (!str_to_u64(text, UINT64_MAX, &o->seeds[o->seed_n++])) {
-            return cmd_usage_error("sim", "--seed \"%.*s\" is not a whole number", STR_ARG(text));
-        }
+    while (code == EXIT_OK && str_split(&rest, ',', &text)) {
+        uint64_t seed;
+
+        code = str_to_u64(text, UINT64_MAX, &seed)
+                   ? add_seed(seed, o)
+                   : cmd_usage_error("sim", "--seed \"%.*s\" is not a whole number", STR_ARG(text));
     }
-    return EXIT_OK;
+    return code;
 }
 
 static bool parse_load(const char *text, double *ret)
@@ -210,6 +243,25 @@ static int take_option(void *ret, int option, const char *value)
     }
 }
 
+/* Files of arrivals say who arrives, and in steady mode only which node wins ties: there the seed draws the pods, and
+ * two files with one seed would be the same pods twice. */
+static int check_seeds(const struct sim_options *o)
+{
+    if (o->arrivals_n == 0) {
+        return EXIT_OK;
+    }
+    if (o->mode != REPLAY_STEADY && o->seed_n > 0) {
+        return cmd_usage_error(
+            "sim", "--seed changes nothing beside --arrivals, which says who arrives; leave one of the two out");
+    }
+    if (o->mode == REPLAY_STEADY && o->arrivals_n != (o->seed_n > 0 ? o->seed_n : 1)) {
+        return cmd_usage_error(
+            "sim", "--mode steady draws the pods from the seed; give one seed for each file of --arrivals, here %zu",
+            o->arrivals_n);
+    }
+    return EXIT_OK;
+}
+
 static int check_complete(const struct sim_options *o)
 {
     if (o->state != NULL && (o->nodes != NULL || o->arrivals_n > 0)) {
@@ -238,13 +290,15 @@ static int check_complete(const struct sim_options *o)
 
 int sim_options_read(int argc, char **argv, struct sim_options *o)
 {
-    static const struct command_line line = {"sim", long_options, ":ho:", print_help, take_option};
+    static const struct command_line line = {"sim", long_options, ":ho:", true, print_help, take_option};
     int code;
 
     *o = (struct sim_options){.load = 0.93};
     code = options_read(&line, argc, argv, o);
+    code = code == EXIT_OK ? check_seeds(o) : code;
     if (o->seed_n == 0) {
         o->seeds[o->seed_n++] = 1;
     }
-    return code == EXIT_OK ? check_complete(o) : code;
+    code = code == EXIT_OK ? check_complete(o) : code;
+    return code == EXIT_OK ? sim_outputs_check(o) : code;
 }

@@ -32,4 +32,8 @@ struct sim_options {
 /* EXIT_OK, or the exit code, with the reason on stderr; -1: help was printed. What was accepted is complete. */
 int sim_options_read(int argc, char **argv, struct sim_options *o);
 
+/* EXIT_OK, or EXIT_USAGE with the reason on stderr: a file that would be written is one that is read, by whatever name,
+ * or is written twice. */
+int sim_outputs_check(const struct sim_options *o);
+
 #endif

@@ -9,6 +9,7 @@ int sizes_table_print(struct json_reader *r, struct str more, struct arena *a, s
 {
     struct str size = STR_NULL;
     int64_t n = 0;
+    int rc;
 
     json_reader_init(r, more.n > 0 ? more : STR("[]"), a);
     printf("\n%-24s %12s\n", "SIZE", "MORE FIT");
@@ -19,5 +20,6 @@ int sizes_table_print(struct json_reader *r, struct str more, struct arena *a, s
             printf("%-24.*s %12" PRId64 "\n", STR_ARG(size), n);
         }
     }
-    return json_read_end(r, reterr);
+    rc = json_read_end(r, reterr);
+    return rc != 0 ? err_wrap(reterr, rc, "the value of \"moreFit\"") : 0;
 }

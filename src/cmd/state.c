@@ -61,10 +61,12 @@ static struct json_reader *open_list(struct listing *s, enum level level, struct
     return open_text(s, level, text.n > 0 ? text : STR("[]"));
 }
 
-static void close_text(struct listing *s, enum level level)
+/* What is wrong in it is counted from its first byte, so `key` says whose text it is. */
+static void close_text(struct listing *s, enum level level, const char *key)
 {
     if (s->code == 0) {
         s->code = json_read_end(&s->readers[level], &s->why);
+        s->code = s->code != 0 ? err_wrap(&s->why, s->code, "the value of \"%s\"", key) : 0;
     }
 }
 
@@ -108,7 +110,7 @@ static void print_holder(const struct holder *h, bool first)
     }
 }
 
-static void print_holders(struct listing *s, struct str allocations)
+static void print_holders(struct listing *s, struct str allocations, const char *key)
 {
     struct json_reader *r = open_list(s, LEVEL_POD, allocations);
     bool first = true;
@@ -124,7 +126,7 @@ static void print_holders(struct listing *s, struct str allocations)
         print_holder(&h, first);
         first = false;
     }
-    close_text(s, LEVEL_POD);
+    close_text(s, LEVEL_POD, key);
     printf("\n");
 }
 
@@ -149,7 +151,7 @@ static void print_gpu(struct listing *s, struct json_reader *r, struct str node)
     print_amount(&mem, 14);
     print_amount(&slots, 7);
     printf("%s%s%s", healthy ? "" : "  UNHEALTHY", lost ? "  LOST" : "", over ? "  OVER-COMMITTED" : "");
-    print_holders(s, allocations);
+    print_holders(s, allocations, "allocations");
 }
 
 /* What a plugin of the node sells: nobody but kubelet knows on which GPU. */
@@ -163,7 +165,7 @@ static void print_plugin(struct listing *s, struct str text, struct str node)
 
     json_members(r, JSON_MEMBERS({"capacity", .i64 = &units.capacity}, {"charged", .i64 = &units.charged},
                                  {"unitsPerGpu", .i64 = &per_gpu}, {"allocations", .raw = &allocations}));
-    close_text(s, LEVEL_GPU);
+    close_text(s, LEVEL_GPU, "wholeGpus");
     if (per_gpu > 1) {
         snprintf(what, sizeof(what), "kubelet picks, %" PRId64 " a GPU", per_gpu);
     } else {
@@ -172,7 +174,7 @@ static void print_plugin(struct listing *s, struct str text, struct str node)
     printf("%-20.*s    -  %-26s", STR_ARG(node), what);
     print_amount(&units, 10);
     printf("  %14s  %7s", "", "");
-    print_holders(s, allocations);
+    print_holders(s, allocations, "allocations");
 }
 
 /* ---- nodes ---- */
@@ -201,7 +203,7 @@ static void print_node(struct listing *s, const struct node_text *n)
     while (json_array_next(r)) {
         print_gpu(s, r, n->name);
     }
-    close_text(s, LEVEL_NODE);
+    close_text(s, LEVEL_NODE, "gpus");
     if (n->plugin.n > 0) {
         print_plugin(s, n->plugin, n->name);
     }
@@ -244,18 +246,31 @@ static void read_summary(struct listing *s, struct json_reader *r, struct str *r
 
 /* ---- decisions ---- */
 
+/* Says that there is none, and since when: a restart forgets them. */
+static void print_no_decision(struct str configuration, struct str started)
+{
+    printf("No decision%s came to a bind since this fgpu started",
+           configuration.n > 0 ? "" : " about the nodes or pods of this document");
+    printf(started.n > 0 ? " at %.*s; a restart forgets them.\n" : "%.*s; a restart forgets them.\n", STR_ARG(started));
+}
+
 static int show_decisions(struct listing *s, struct str document, struct err *reterr)
 {
     struct json_reader *r = open_text(s, LEVEL_DOCUMENT, document);
-    struct str decisions = STR_NULL;
+    struct str decisions = STR_NULL, configuration = STR_NULL, started = STR_NULL;
+    bool any = false;
     int code;
 
-    json_members(r, JSON_MEMBERS({"decisions", .raw = &decisions}));
+    json_members(r, JSON_MEMBERS({"decisions", .raw = &decisions}, {"configuration", .raw = &configuration},
+                                 {"metadata", .object = JSON_MEMBERS({"startedAt", .shown = &started})}));
     code = json_read_end(r, reterr);
     if (code != 0) {
         return code;
     }
-    printf("%-24s  %-30s  %-20s  %s\n", "TIME", "POD", "NODE", "WHY");
+    if (decisions.n == 0) {
+        return err_set(reterr, ERR_NOT_FOUND,
+                       "no key \"decisions\": an older fgpu that keeps none wrote this, or it is not a whole /state");
+    }
     r = open_list(s, LEVEL_POD, decisions);
     json_array_begin(r);
     while (json_array_next(r)) {
@@ -267,11 +282,18 @@ static int show_decisions(struct listing *s, struct str document, struct err *re
         if (json_failed(r)) {
             break;
         }
+        if (!any) {
+            printf("%-24s  %-30s  %-20s  %s\n", "TIME", "POD", "NODE", "WHY");
+        }
+        any = true;
         width = 29 - (int)(namespace_.n < 29 ? namespace_.n : 29);
         printf("%-24.*s  %.*s/%-*.*s  %-20.*s  %.*s\n", STR_ARG(at), STR_ARG(namespace_), width, STR_ARG(pod),
                STR_ARG(node), STR_ARG(text));
     }
-    close_text(s, LEVEL_POD);
+    close_text(s, LEVEL_POD, "decisions");
+    if (s->code == 0 && !any) {
+        print_no_decision(configuration, started);
+    }
     *reterr = s->why;
     return s->code;
 }
@@ -316,9 +338,9 @@ static int show(struct listing *s, struct str document, struct err *reterr)
                s->double_booked_n, s->foreign_n);
     }
     print_unmeasured(s);
-    if (pending.n > 2) {
+    if (pending.n > 0 && !str_eq_cstr(pending, "[]")) {
         printf("Waiting:");
-        print_holders(s, pending);
+        print_holders(s, pending, "pending");
     }
     if (more.n > 0 && s->code == 0) {
         s->code = sizes_table_print(&s->readers[LEVEL_NODE], more, &s->arena, &s->why);
@@ -345,6 +367,7 @@ static int run_state(const struct state_options *o)
         terminal_print_json(strbuf_view(&document));
     } else if (rc == 0) {
         rc = o->decisions ? show_decisions(&s, strbuf_view(&document), &err) : show(&s, strbuf_view(&document), &err);
+        rc = rc != 0 ? err_wrap(&err, rc, "%s", inquiry_source(q)) : 0;
     }
     if (rc != 0) {
         terminal_complain("state", err.msg);
@@ -364,7 +387,7 @@ static int take(void *ret, int option, const char *value)
 
 int cmd_state(int argc, char **argv)
 {
-    static const struct command_line line = {"state", long_options, ":o:h", print_help, take};
+    static const struct command_line line = {"state", long_options, ":o:h", false, print_help, take};
     struct state_options o = {.decisions = false};
     int code;
 

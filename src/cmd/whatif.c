@@ -174,7 +174,7 @@ static int run_whatif(const struct options *o)
 
 int cmd_whatif(int argc, char **argv)
 {
-    static const struct command_line line = {"whatif", long_options, ":o:h", print_help, take_option};
+    static const struct command_line line = {"whatif", long_options, ":o:h", false, print_help, take_option};
     struct options o = {.config = NULL};
     int code;
 

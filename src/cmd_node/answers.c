@@ -183,13 +183,11 @@ static void on_sync_container(void *ctx, const struct nri_container *container)
     }
 }
 
+/* It has no GPU of ours: when it was created it could not be read either, and was refused (decision 0060). */
 static void on_sync_unreadable(void *ctx, const char *what, const struct err *why)
 {
-    struct answers *w = ctx;
+    const struct answers *w = ctx;
 
-    mutex_lock(&w->lock);
-    agent_sync_unreadable(w->agent);
-    mutex_unlock(&w->lock);
     LOG_ERROR(w->log, "Cannot read what the container runtime lists", LOG_CSTR("what", what),
               LOG_CSTR("why", why->msg));
 }

@@ -1,7 +1,7 @@
 /* fgpu-node: hands each container of a node exactly its GPUs, and keeps any from being used twice.
  *
  * Two threads: that of the plugin answers the container runtime; this one reads keys and devices again every
- * LOOK_SECONDS, sees that the file of the void device is there, and waits for the end. */
+ * LOOK_SECONDS and on SIGHUP, sees that the file of the void device is there, and waits for the end. */
 #include "base/clock.h"
 #include "cdi/spec.h"
 #include "cmd_node/answers.h"
@@ -143,7 +143,7 @@ static int look(struct program *p, struct err *reterr)
     return nri_plugin_start(&options, &handler, &p->plugin, reterr);
 }
 
-static int run(struct program *p, const sigset_t *ends)
+static int run(struct program *p, const sigset_t *signals)
 {
     const struct timespec pause = {.tv_sec = LOOK_SECONDS};
     struct err err;
@@ -153,13 +153,19 @@ static int run(struct program *p, const sigset_t *ends)
             LOG_ERROR(p->log, "Cannot be a plugin of the container runtime", LOG_CSTR("why", err.msg));
             return NODE_EXIT_USAGE;
         }
-        if (sigtimedwait(ends, NULL, &pause) > 0) {
+        switch (sigtimedwait(signals, NULL, &pause)) {
+        case SIGTERM:
+        case SIGINT:
             LOG_INFO(p->log, "Stopping");
             return NODE_EXIT_OK;
-        }
-        if (errno != EAGAIN && errno != EINTR) {
-            LOG_ERROR(p->log, "Cannot wait for signals", LOG_I64("errno", errno));
-            return NODE_EXIT_RUNTIME;
+        case -1:
+            if (errno != EAGAIN && errno != EINTR) {
+                LOG_ERROR(p->log, "Cannot wait for signals", LOG_I64("errno", errno));
+                return NODE_EXIT_RUNTIME;
+            }
+            break;
+        default: /* SIGHUP: look at once */
+            break;
         }
     }
 }
@@ -169,17 +175,18 @@ int main(int argc, char **argv)
     struct program p = {.log = NULL};
     struct logsink *sink;
     struct err err;
-    sigset_t ends;
+    sigset_t signals;
     int code = node_options_read(argc, argv, &p.options);
 
     if (code != NODE_EXIT_OK) {
         return code == -1 ? NODE_EXIT_OK : code;
     }
     /* Before any thread: they inherit it, and the main thread alone waits for them. */
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGTERM);
-    sigaddset(&ends, SIGINT);
-    sigprocmask(SIG_BLOCK, &ends, NULL);
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGHUP);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
     signal(SIGPIPE, SIG_IGN);
 
     sink =
@@ -190,7 +197,7 @@ int main(int argc, char **argv)
         LOG_ERROR(p.log, "Cannot read the public keys", LOG_CSTR("why", err.msg));
         code = NODE_EXIT_CONFIG;
     } else {
-        code = run(&p, &ends);
+        code = run(&p, &signals);
     }
     nri_plugin_stop(p.plugin);
     answers_free(p.answers);

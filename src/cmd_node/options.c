@@ -45,7 +45,8 @@ static void print_help(void)
            "                            1.0 to 10.0, as devices.overcommit of fgpu has it for this node (default 1.0)\n"
            "  --log-format text|json, -v N\n"
            "  --version, --help\n\n"
-           "Public keys and GPUs are read again while it runs. Exit codes: 0 stopped by SIGTERM or SIGINT, 1 failure, "
+           "Public keys and GPUs are read again every 10 s, and on SIGHUP. Exit codes: 0 stopped by SIGTERM or SIGINT, "
+           "1 failure, "
            "2 usage,\n"
            "3 keys that cannot be read at start.\n");
 }

@@ -1,4 +1,6 @@
-/* Two rings of references. Pods are found by going through the ring of what is considered, by a hash: 2 KiB. */
+/* A table of references to what is considered, and a ring of those to what is kept. Pods are found by going through the
+ * table, by a hash: 2 KiB. Of those that were pushed out of it another ring has the hashes, 32 KiB, looked at only when
+ * a pod is bound that is not in the table. */
 #include "extender/decisions.h"
 
 #include "base/bug.h"
@@ -13,7 +15,10 @@ struct decisions {
     struct mutex lock;
     uint64_t considered_uids[DECISIONS_CONSIDERED]; /* hashes, of: */
     struct decision_note *considered[DECISIONS_CONSIDERED];
-    uint32_t considered_next; /* the oldest, or free */
+    uint64_t considered_turn[DECISIONS_CONSIDERED]; /* when, by the order in which they came; 0: the place is free */
+    uint64_t last_turn;
+    uint64_t lost_uids[DECISIONS_LOST]; /* hashes; 0: none */
+    uint32_t lost_next;
     struct decision_note *kept[DECISIONS_KEPT];
     uint32_t kept_next;
 };
@@ -25,7 +30,7 @@ static struct decision_note *make(const struct decision_note *from, const struct
 {
     size_t head = sizeof(*from) + part_n * sizeof(from->parts[0]);
     struct decision_note *d = xmalloc(head + from->uid.n + from->namespace_.n + from->name.n + from->id.n +
-                                      from->node.n + from->best.n + from->next.n);
+                                      from->node.n + from->best.n + from->next.n + from->rule_text.n);
     char *at = (char *)d + head;
 
     memcpy(d, from, sizeof(*d));
@@ -41,6 +46,7 @@ static struct decision_note *make(const struct decision_note *from, const struct
     d->node = str_put(&at, from->node);
     d->best = str_put(&at, from->best);
     d->next = str_put(&at, from->next);
+    d->rule_text = str_put(&at, from->rule_text);
     return d;
 }
 
@@ -95,7 +101,7 @@ static uint64_t hash_of(struct str uid)
 {
     const struct hash_key key = {0x66677075, 0x77687921}; /* whoever finds equal hashes gains nothing: see find() */
 
-    return hash_name(key, uid);
+    return hash_name(key, uid) | 1; /* 0 is none */
 }
 
 /* DECISIONS_CONSIDERED: not there. */
@@ -116,6 +122,17 @@ static bool can_be_kept(const struct decision_note *d)
            d->namespace_.n <= KUBE_LABEL_MAX;
 }
 
+/* A free place, or the oldest. */
+static uint32_t place_for_new(const struct decisions *all)
+{
+    uint32_t at = 0;
+
+    for (uint32_t i = 1; i < DECISIONS_CONSIDERED; i++) {
+        at = all->considered_turn[i] < all->considered_turn[at] ? i : at;
+    }
+    return at;
+}
+
 void decisions_consider(struct decisions *all, struct decision_note *d)
 {
     uint64_t hash = hash_of(d->uid);
@@ -129,45 +146,67 @@ void decisions_consider(struct decisions *all, struct decision_note *d)
     mutex_lock(&all->lock);
     at = find(all, d->uid, hash);
     if (at == DECISIONS_CONSIDERED) {
-        at = all->considered_next;
-        all->considered_next = (at + 1) % DECISIONS_CONSIDERED;
+        at = place_for_new(all);
     } else if (d->asked_n == 0) {
         d->asked_n = all->considered[at]->asked_n;
         d->fit_n = all->considered[at]->fit_n;
     }
     before = all->considered[at];
+    if (before != NULL && all->considered_uids[at] != hash) {
+        all->lost_uids[all->lost_next] = all->considered_uids[at];
+        all->lost_next = (all->lost_next + 1) % DECISIONS_LOST;
+    }
     all->considered[at] = d;
     all->considered_uids[at] = hash;
+    all->considered_turn[at] = ++all->last_turn;
     mutex_unlock(&all->lock);
     decision_put(before);
 }
 
-static struct decision_note *take_considered(struct decisions *all, struct str uid)
+/* Once: a pod may be considered and bound again. */
+static bool was_lost(struct decisions *all, uint64_t hash)
 {
+    for (uint32_t i = 0; i < DECISIONS_LOST; i++) {
+        if (all->lost_uids[i] == hash) {
+            all->lost_uids[i] = 0;
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct decision_note *take_considered(struct decisions *all, struct str uid, bool *ret_lost)
+{
+    const uint64_t hash = hash_of(uid);
     struct decision_note *d = NULL;
     uint32_t at;
 
     mutex_lock(&all->lock);
-    at = find(all, uid, hash_of(uid));
+    at = find(all, uid, hash);
     if (at < DECISIONS_CONSIDERED) {
         d = all->considered[at];
         all->considered[at] = NULL;
+        all->considered_turn[at] = 0;
     }
+    *ret_lost = d == NULL && was_lost(all, hash);
     mutex_unlock(&all->lock);
     return d;
 }
 
-void decisions_choose(struct decisions *all, struct str uid, struct str node_name, struct str id, int64_t at_ms)
+void decisions_choose(struct decisions *all, const struct decision_note *of)
 {
-    struct decision_note *d = take_considered(all, uid), *oldest, *chosen;
+    bool lost;
+    struct decision_note *d = take_considered(all, of->uid, &lost), *oldest, *chosen;
+    struct decision_note bare = {.uid = of->uid, .namespace_ = of->namespace_, .name = of->name, .lost = true};
+    struct decision_note *from = d != NULL ? d : &bare;
 
-    if (d == NULL) {
+    if (d == NULL && !lost) {
         return;
     }
-    d->node = node_name; /* nobody else has a reference yet */
-    d->id = id;
-    d->at_ms = at_ms;
-    chosen = make(d, d->parts, d->part_n);
+    from->node = of->node; /* nobody else has a reference yet */
+    from->id = of->id;
+    from->at_ms = of->at_ms;
+    chosen = make(from, d != NULL ? d->parts : NULL, from->part_n);
     decision_put(d);
     mutex_lock(&all->lock);
     oldest = all->kept[all->kept_next];

@@ -8,6 +8,7 @@
 
 #include "core/fit/choice.h"
 #include "core/placement/pack.h"
+#include "extender/decision_words.h"
 
 #include <string.h>
 
@@ -37,25 +38,6 @@ struct look {
     bool unchanged;         /* nothing at all, since the decision began */
 };
 
-/* The scores of all criteria on a node; false: it does not fit any more. */
-static bool score_criteria(const struct look *l, const struct node_state *n, const struct device_state *devices,
-                           struct score_part *ret, size_t *ret_n)
-{
-    struct pack_params params = l->params;
-    bool fits = true;
-
-    for (size_t c = 0; c < l->plan->criterion_n && fits; c++) {
-        struct placement at;
-
-        params.node_strategy = l->plan->criteria[c];
-        ret[c] = (struct score_part){.kind = SCORE_PART_CRITERION, .which = (uint8_t)c};
-        fits = choice_make(&params, n, devices, l->v->allowed_models, l->v->pod.demand, &at, &ret[c].value) ==
-               VERDICT_FITS;
-    }
-    *ret_n = l->plan->criterion_n;
-    return fits;
-}
-
 /* The parts of a new judgement of the node. */
 static bool judge_again(const struct look *l, const struct node_state *n, const struct device_state *devices,
                         int64_t *ret_score, struct score_part *ret, size_t *ret_n)
@@ -71,7 +53,7 @@ static bool judge_again(const struct look *l, const struct node_state *n, const 
 }
 
 /* True: the parts are those of the score that `r` has. A normalised score is another number; then nothing at all may
- * have changed, nor where several criteria were combined. */
+ * have changed. */
 static bool explain_node(const struct look *l, const struct pack_result *r, struct score_part *ret, size_t *ret_n)
 {
     uint32_t node = ledger_view_index(l->v, &r->name);
@@ -89,9 +71,6 @@ static bool explain_node(const struct look *l, const struct pack_result *r, stru
         }
     }
     devices = ledger_view_devices(l->v, &l->v->nodes[node], buffer);
-    if (l->plan->criterion_n > 1) {
-        return l->unchanged && score_criteria(l, &l->v->nodes[node], devices, ret, ret_n);
-    }
     return judge_again(l, &l->v->nodes[node], devices, &score, ret, ret_n) &&
            (score == r->score || (l->unchanged && l->params.node_strategy->normalise != NULL));
 }
@@ -109,15 +88,58 @@ static void explain(struct store *s, struct arena *a, const struct view_pod *pod
     l.v = &v;
     l.params.forecast = s->forecast;
     l.params.prices = &answer->prices;
-    l.known = plan->criterion_n == 1 ? store_remembered(s, &v, &l.params) : (struct score_row){NULL, NULL};
+    l.known = store_remembered(s, &v, &l.params);
     l.unchanged = v.generation == answer->generation;
     ret->holds = explain_node(&l, &answer->results[0], ret->best, &ret->best_n) &&
                  explain_node(&l, &answer->results[1], ret->next, &ret->next_n);
 }
 
-static bool has_parts(const struct pack_plan *plan)
+/* What each of several criteria said of a node. */
+static size_t criteria_of(const struct pack_plan *plan, const struct store_pack_answer *answer, struct str name,
+                          struct score_part *ret)
 {
-    return plan->criterion_n > 1 || plan->criteria[0]->score_parts != NULL;
+    for (size_t i = 0; i < answer->scored_n; i++) {
+        if (!str_eq(answer->scored[i], name)) {
+            continue;
+        }
+        for (size_t c = 0; c < plan->criterion_n; c++) {
+            ret[c] = (struct score_part){
+                .kind = SCORE_PART_CRITERION, .which = (uint8_t)c, .value = answer->scores[i].by[c]};
+        }
+        return plan->criterion_n;
+    }
+    return 0;
+}
+
+/* The parts of the two scores, or the criteria; returns how many. */
+static size_t find_parts(struct store *s, struct arena *a, const struct view_pod *pod, const struct pack_plan *plan,
+                         const struct store_pack_answer *answer, struct reason_part ret[REASON_PARTS_MAX])
+{
+    struct explained e;
+
+    e.holds = plan->criterion_n > 1;
+    if (e.holds) {
+        e.best_n = criteria_of(plan, answer, answer->results[0].name, e.best);
+        e.next_n = criteria_of(plan, answer, answer->results[1].name, e.next);
+    } else if (plan->criteria[0]->score_parts != NULL) {
+        mutex_lock(&s->lock);
+        explain(s, a, pod, plan, answer, &e);
+        mutex_unlock(&s->lock);
+    }
+    return e.holds ? reason_parts(e.best, e.best_n, e.next, e.next_n, ret) : 0;
+}
+
+/* A chain has no score but the place in the order: those of the criterion that decided stand for it. */
+static void take_scores(struct decision_note *d, const struct reason_part *parts, size_t part_n)
+{
+    for (size_t i = 0; i < part_n && d->criterion_n > 1 && d->weights_milli[0] == 0; i++) {
+        d->decided_by = parts[i].of.which;
+        d->best_score = parts[i].best;
+        d->next_score = parts[i].next;
+        if (parts[i].best != parts[i].next) {
+            return;
+        }
+    }
 }
 
 /* 1 + the place of its rule; 0: of none. */
@@ -140,15 +162,20 @@ struct decision_note *store_explain(struct store *s, struct arena *a, const stru
     struct reason_part parts[REASON_PARTS_MAX];
     struct resolved_plan resolved;
     const struct pack_plan *plan;
+    char rule_text[PACKING_RULE_WORDS_MAX];
     size_t part_n = 0;
 
     resolved_plan_make(&resolved, plans, pod->namespace_, pod->label_hashes, pod->label_n);
     plan = resolved.steps[best->group].plan;
     d.ranked_n = (uint32_t)fit_n;
     d.rule = rule_of(plans, plan);
+    if (d.rule > 0) {
+        d.rule_text =
+            str_of(packing_rule_words(plans->rules[d.rule - 1].from, d.rule - 1, rule_text, sizeof(rule_text)));
+    }
     d.criterion_n = (uint32_t)plan->criterion_n;
     memcpy(d.criteria, plan->criteria, sizeof(d.criteria));
-    d.weighted = plan->weights_milli[0] != 0;
+    memcpy(d.weights_milli, plan->weights_milli, sizeof(d.weights_milli));
     d.best = best->name;
     d.reason = pack_reason(best, next);
     if (next != NULL) {
@@ -156,14 +183,9 @@ struct decision_note *store_explain(struct store *s, struct arena *a, const stru
         d.best_score = best->score;
         d.next_score = next->score;
     }
-    if (d.reason == PACK_BY_SCORE && has_parts(plan)) {
-        struct explained e;
-
-        e.holds = false;
-        mutex_lock(&s->lock);
-        explain(s, a, pod, plan, answer, &e);
-        mutex_unlock(&s->lock);
-        part_n = e.holds ? reason_parts(e.best, e.best_n, e.next, e.next_n, parts) : 0;
+    if (d.reason == PACK_BY_SCORE) {
+        part_n = find_parts(s, a, pod, plan, answer, parts);
+        take_scores(&d, parts, part_n);
     }
     return decision_new(&d, parts, part_n);
 }

@@ -46,7 +46,7 @@ bool store_plan_prepare(struct store_decision *d, struct arena *a);
 /* Under the lock: the next `n` names, at least one, from `d->done` on; results go behind those of `ret`. */
 void store_plan_judge(struct store_decision *d, struct store *s, const struct ledger_view *v, size_t n,
                       struct store_pack_answer *ret);
-/* When all are judged: scores of all criteria become one. */
+/* When all are judged: scores of all criteria become one, and stay beside it for store_explain(). */
 void store_plan_combine(struct store_decision *d, struct store_pack_answer *ret);
 
 #endif

@@ -132,6 +132,13 @@ void store_plan_combine(struct store_decision *d, struct store_pack_answer *ret)
         plan_judge(plan, b->rows, n, b->spare);
         for (size_t i = 0; i < n; i++) {
             ret->results[b->rows[i].at].score = b->rows[i].combined;
+            b->scores[b->rows[i].at] = b->rows[i];
         }
     }
+    for (size_t i = 0; i < ret->n; i++) {
+        b->names[i] = ret->results[i].name;
+    }
+    ret->scores = b->scores;
+    ret->scored = b->names;
+    ret->scored_n = ret->n;
 }

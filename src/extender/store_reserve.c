@@ -113,7 +113,12 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
         store_unlock_and_tell(s, capacity_before); /* a nomination may have ended */
     } while (!looked_ahead);
     if (r == STORE_RESERVED) {
-        decisions_choose(s->decisions, uid, node_name, decision_id, op.at_ms);
+        decisions_choose(s->decisions, &(struct decision_note){.uid = uid,
+                                                               .namespace_ = namespace_,
+                                                               .name = name,
+                                                               .at_ms = op.at_ms,
+                                                               .id = decision_id,
+                                                               .node = node_name});
     }
     return r;
 }

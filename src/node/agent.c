@@ -21,7 +21,6 @@ struct sync_container {
 struct agent {
     struct fence *fence;
     bool knows;
-    bool unreadable; /* something of what is told now */
     struct arena sync, record;
     struct sync_grant *grants;
     struct sync_container *containers;
@@ -69,12 +68,6 @@ void agent_sync_begin(struct agent *g)
 {
     forget_sync(g);
     g->knows = false;
-    g->unreadable = false;
-}
-
-void agent_sync_unreadable(struct agent *g)
-{
-    g->unreadable = true;
 }
 
 static const struct assigned_device *keep_devices(struct arena *a, const struct assigned_container *c)
@@ -152,27 +145,18 @@ static void add_if_granted(struct agent *g, const struct sync_container *c)
 
 int agent_sync_end(struct agent *g, struct err *reterr)
 {
-    const bool too_much = g->sync.overflowed;
-
-    g->knows = !too_much && !g->unreadable;
+    g->knows = !g->sync.overflowed;
     fence_free(g->fence);
     g->fence = fence_new();
     for (const struct sync_container *c = g->containers; g->knows && c != NULL; c = c->next) {
         add_if_granted(g, c);
     }
     forget_sync(g);
-    if (too_much) {
-        return err_set(
-            reterr, ERR_LIMIT,
-            "the container runtime told of more pods and containers than fgpu-node can hold; it hands out no "
-            "GPU until the runtime tells again, on the next connection");
-    }
-    if (!g->knows) {
-        return err_set(reterr, ERR_PARSE,
-                       "the container runtime told of a pod or container that cannot be read, which may hold a GPU; "
-                       "fgpu-node hands out none until the runtime tells again, on the next connection");
-    }
-    return 0;
+    return g->knows
+               ? 0
+               : err_set(reterr, ERR_LIMIT,
+                         "the container runtime told of more pods and containers than fgpu-node can hold; it hands "
+                         "out no GPU until the runtime tells again, on the next connection");
 }
 
 /* ---- the steps of a container ---- */

@@ -244,41 +244,59 @@ bool fence_is_over(const struct fence *f, const struct node_facts *node, const s
     return !is_within(&u, &c);
 }
 
-/* Both pods come first, because whoever shows the sentence may cut it. */
-static struct str no_room(const struct device *d, const struct fence_container *c, const struct fence_use *wanted,
-                          const struct fence_use *there, const struct capacity *cap, const struct held *holder,
-                          struct arena *a)
-{
-    char others[32], wants[96];
-    struct sentence t;
+#define AMOUNT_BYTES 160
 
-    t = sentence_begin(others, sizeof(others));
-    if (there->sharers > 1) {
-        sentence_add(&t, " and %d more", there->sharers - 1);
+/* "700 of 1000 milli, 400 of 1000 MiB, 1 of 4 places"; whoever told of the device may know no number of places. */
+static void say_taken(const struct fence_use *there, const struct capacity *cap, char text[AMOUNT_BYTES])
+{
+    struct sentence t = sentence_begin(text, AMOUNT_BYTES);
+
+    sentence_add(&t, "%lld of %lld milli, %lld of %lld MiB", (long long)there->milli, (long long)cap->milli,
+                 (long long)there->mem_mib, (long long)cap->mem_mib);
+    if (cap->sharers != INT32_MAX) {
+        sentence_add(&t, ", %d of %d places", there->sharers, cap->sharers);
     }
-    t = sentence_begin(wants, sizeof(wants));
+    sentence_add(&t, there->alone ? " are taken by somebody who has it alone" : " are taken");
+}
+
+static void say_wanted(const struct fence_use *wanted, char text[AMOUNT_BYTES])
+{
+    struct sentence t = sentence_begin(text, AMOUNT_BYTES);
+
     if (wanted->alone) {
         sentence_add(&t, "it alone");
     } else {
         sentence_add(&t, "%lld milli and %lld MiB", (long long)wanted->milli, (long long)wanted->mem_mib);
     }
+}
+
+/* Both pods come first, because whoever shows the sentence may cut it. */
+static struct str no_room(const struct device *d, const struct fence_container *c, const struct fence_use *wanted,
+                          const struct fence_use *there, const struct capacity *cap, const struct held *holder,
+                          struct arena *a)
+{
+    char wants[AMOUNT_BYTES], taken[AMOUNT_BYTES], others[32];
+    struct sentence t = sentence_begin(others, sizeof(others));
+
+    say_wanted(wanted, wants);
     if (holder == NULL) {
         return arena_printf(
             a,
-            "container %.*s of pod %.*s/%.*s wants %s of GPU %.*s, which has %lld milli, %lld MiB and %d "
-            "places; delete the pod so that it is placed again",
+            "container %.*s of pod %.*s/%.*s wants %s of GPU %.*s, which has %lld milli and %lld MiB; delete "
+            "the pod so that it is placed again",
             STR_ARG(c->name), STR_ARG(c->namespace_), STR_ARG(c->pod), wants, STR_ARG(d->uuid), (long long)cap->milli,
-            (long long)cap->mem_mib, cap->sharers);
+            (long long)cap->mem_mib);
+    }
+    say_taken(there, cap, taken);
+    if (there->sharers > 1) {
+        sentence_add(&t, " and %d more", there->sharers - 1);
     }
     return arena_printf(
         a,
-        "container %.*s of pod %.*s/%.*s finds no room beside container %.*s of pod %.*s/%.*s%s: it wants %s "
-        "of GPU %.*s, where %lld of %lld milli, %lld of %lld MiB and %d of %d places are %s; it is tried "
-        "again until there is room",
+        "container %.*s of pod %.*s/%.*s finds no room beside container %.*s of pod %.*s/%.*s%s: it wants "
+        "%s of GPU %.*s, where %s; it is tried again until there is room",
         STR_ARG(c->name), STR_ARG(c->namespace_), STR_ARG(c->pod), STR_ARG(holder->name), STR_ARG(holder->namespace_),
-        STR_ARG(holder->pod), others, wants, STR_ARG(d->uuid), (long long)there->milli, (long long)cap->milli,
-        (long long)there->mem_mib, (long long)cap->mem_mib, there->sharers, cap->sharers,
-        there->alone ? "taken by somebody who has it alone" : "taken");
+        STR_ARG(holder->pod), others, wants, STR_ARG(d->uuid), taken);
 }
 
 /* Has this device room for what the container wants of it? */

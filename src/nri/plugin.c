@@ -159,7 +159,7 @@ static void say(struct nri_plugin *p, const struct err *why)
     }
 }
 
-/* How long it was synchronized; `why` is filled in. */
+/* How long the connection lasted, 0 if it was never synchronized; `why` is filled in. */
 static int64_t connect_once(struct nri_plugin *p, struct err *why)
 {
     const struct session_setup setup = {.handler = &p->handler,

@@ -29,12 +29,28 @@ static void write_scores(struct json_writer *w, const struct decision_note *d)
     if (d->reason != PACK_BY_SCORE && d->reason != PACK_BY_NAME) {
         return;
     }
+    if (d->part_n > 0 && d->parts[0].of.kind == SCORE_PART_CRITERION && d->weights_milli[0] == 0) {
+        json_write_kv_cstr(w, "decidedBy", d->criteria[d->decided_by]->name);
+    }
     json_write_kv_object_begin(w, "scores");
     write_pair(w, d->best_score, d->next_score);
     json_write_object_end(w);
     json_write_kv_array_begin(w, "parts");
     for (uint32_t i = 0; i < d->part_n; i++) {
         write_part(w, d, &d->parts[i]);
+    }
+    json_write_array_end(w);
+}
+
+static void write_weights(struct json_writer *w, const struct decision_note *d)
+{
+    if (d->weights_milli[0] == 0) {
+        return;
+    }
+    json_write_kv_bool(w, "weighted", true);
+    json_write_kv_array_begin(w, "weightsMilli");
+    for (uint32_t i = 0; i < d->criterion_n; i++) {
+        json_write_i64(w, d->weights_milli[i]);
     }
     json_write_array_end(w);
 }
@@ -46,8 +62,11 @@ static void write_ranking(struct json_writer *w, const struct decision_note *d)
         json_write_cstr(w, d->criteria[i]->name);
     }
     json_write_array_end(w);
-    state_write_if(w, "weighted", d->weighted);
-    state_write_positive(w, "rule", d->rule);
+    write_weights(w, d);
+    if (d->rule > 0) {
+        json_write_kv_i64(w, "rule", d->rule);
+        json_write_kv_str(w, "ruleText", d->rule_text);
+    }
     json_write_kv_i64(w, "ranked", d->ranked_n);
     json_write_kv_str(w, "best", d->best);
     json_write_kv_str(w, "next", d->next);
@@ -66,6 +85,7 @@ void state_write_reason(struct json_writer *w, const struct decision_note *d)
     json_write_kv_str(w, "pod", d->name);
     json_write_kv_str(w, "uid", d->uid);
     json_write_kv_str(w, "node", d->node);
+    state_write_if(w, "lost", d->lost);
     if (d->asked_n > 0) {
         json_write_kv_i64(w, "asked", d->asked_n);
         json_write_kv_i64(w, "fit", d->fit_n);

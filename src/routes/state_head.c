@@ -48,6 +48,9 @@ static void write_metadata(struct json_writer *w, const struct state_document *d
     json_write_kv_object_begin(w, "metadata");
     json_write_kv_i64(w, "generation", (int64_t)d->head.totals.generation);
     state_write_time(w, "asOf", d->as_of_ms);
+    if (c->started_ms > 0) {
+        state_write_time(w, "startedAt", c->started_ms);
+    }
     state_write_text(w, "podsResourceVersion", d->cursors.pods);
     state_write_text(w, "nodesResourceVersion", d->cursors.nodes);
     json_write_kv_bool(w, "ready", d->ready);

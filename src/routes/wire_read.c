@@ -3,6 +3,7 @@
 
 #include "base/json_read.h"
 #include "kube/objects.h"
+#include "model/names.h"
 
 #include <string.h>
 
@@ -359,6 +360,31 @@ static void read_bind_key(struct json_reader *r, struct str key, void *ctx)
     }
 }
 
+#define SUBDOMAIN_RULE                                                                                                 \
+    "lower-case letters, digits, '-' and '.', a letter or digit at both ends of each part, at most 253 bytes"
+#define LABEL_RULE "lower-case letters, digits and '-', a letter or digit at both ends, at most 63 bytes"
+
+/* Nothing can have this name. */
+static int refuse_name(const char *key, struct str name, const char *of, const char *rule, struct err *reterr)
+{
+    enum { SHOWN = 64 };
+    const struct str shown = {name.p, name.n < SHOWN ? name.n : SHOWN};
+
+    return err_set(reterr, ERR_INVALID, "ExtenderBindingArgs: %s \"%.*s%s\" cannot be the name of a %s: %s", key,
+                   STR_ARG(shown), shown.n < name.n ? "..." : "", of, rule);
+}
+
+static int check_names(const struct bind_request *r, struct err *reterr)
+{
+    if (!kube_name_is_subdomain(r->pod_name)) {
+        return refuse_name("PodName", r->pod_name, "pod", SUBDOMAIN_RULE, reterr);
+    }
+    if (!kube_name_is_label(r->pod_namespace)) {
+        return refuse_name("PodNamespace", r->pod_namespace, "namespace", LABEL_RULE, reterr);
+    }
+    return kube_name_is_subdomain(r->node_name) ? 0 : refuse_name("Node", r->node_name, "node", SUBDOMAIN_RULE, reterr);
+}
+
 int wire_read_bind(struct str body, struct arena *a, struct bind_request *ret, struct err *reterr)
 {
     struct bind_request to = {0};
@@ -371,6 +397,9 @@ int wire_read_bind(struct str body, struct arena *a, struct bind_request *ret, s
         return err_set(reterr, ERR_INVALID,
                        "ExtenderBindingArgs: PodName, PodNamespace, PodUID and Node are all required");
     }
-    *ret = to;
-    return 0;
+    rc = check_names(&to, reterr);
+    if (rc == 0) {
+        *ret = to;
+    }
+    return rc;
 }

@@ -105,6 +105,13 @@ int arrivals_read(struct trace *t, const char *path, struct arrivals *ret, struc
     return rc;
 }
 
+bool arrivals_equal(const struct trace *t, const struct arrivals *a, const struct arrivals *b)
+{
+    return a->pod_n == b->pod_n && memcmp(a->pods, b->pods, a->pod_n * sizeof(*a->pods)) == 0 &&
+           memcmp(a->node_rank, b->node_rank, t->node_n * sizeof(*a->node_rank)) == 0 &&
+           (a->stays == NULL || memcmp(a->stays, b->stays, a->pod_n * sizeof(*a->stays)) == 0);
+}
+
 /* ---- drawn ---- */
 
 static void shuffle(uint32_t *a, size_t n, struct rng *rng)

@@ -2,6 +2,7 @@
 `fgpu state --decisions`."""
 import json
 
+from configured import START
 from objects import milli, unique, whole
 from processes import HEAD, eventually, run
 
@@ -63,7 +64,7 @@ def test_decisions__kube_scheduler_chooses_another_node__both_are_said(emptied):
     assert fgpu.bind(pod, other) == ""
     (d,) = decided(fgpu, pod)
     assert (d["best"], d["node"]) == (best, other)
-    assert d["text"].endswith(f"; kube-scheduler chose {other} all the same, because it also counts points of others")
+    assert d["text"].endswith(f"; bind asked for {other} all the same")
 
 
 def test_decisions__in_the_table_and_read_back__as_in_the_document(emptied, tmp_path):
@@ -89,5 +90,73 @@ def test_decisions__in_the_table_and_read_back__as_in_the_document(emptied, tmp_
     document["decisions"] = {"a": 1}
     saved.write_text(json.dumps(document))
     spoiled = run("state", "--state", saved, "--decisions")
-    assert spoiled.returncode == 1 and "fgpu state: JSON at byte" in spoiled.stderr
+    assert spoiled.returncode == 1 and spoiled.stderr.startswith(f'fgpu state: {saved}: the value of "decisions": JSON at byte 0: ')
     assert run("state", "--decisions=5", "--state", saved).returncode == 2
+
+
+def test_decisions__none_yet__says_since_when(own, tmp_path):
+    """A restart forgets them, and a table without rows does not say so."""
+    fgpu = own.fgpu
+    started = fgpu.state()["metadata"]["startedAt"]
+    assert started <= fgpu.state()["metadata"]["asOf"]
+    r = run("state", "--server", fgpu.ops_url, "--decisions")
+    assert (r.returncode, r.stderr) == (0, "")
+    assert r.stdout == f"No decision came to a bind since this fgpu started at {started}; a restart forgets them.\n"
+    saved = tmp_path / "state.json"
+    saved.write_text(json.dumps(fgpu.state("?namespace=default")))
+    r = run("state", "--state", saved, "--decisions")
+    assert r.stdout.startswith("No decision about the nodes or pods of this document came to a bind since this fgpu started at ")
+    saved.write_text(json.dumps(fgpu.state("?fields=summary")))
+    r = run("state", "--state", saved, "--decisions")
+    assert (r.returncode, r.stdout) == (1, "")
+    assert r.stderr == (f'fgpu state: {saved}: no key "decisions": an older fgpu that keeps none wrote this, or it is not a '
+                        "whole /state\n")
+
+
+def test_state__a_part_is_damaged__file_and_key_are_named(emptied, tmp_path):
+    saved = tmp_path / "state.json"
+    emptied.node(gpus=1)
+    for key in ("gpus", "wholeGpus", "pending", "allocations"):
+        document = emptied.fgpu.state()
+        (node,) = document["nodes"]
+        where = {"pending": document, "allocations": node["gpus"][0]}.get(key, node)
+        where[key] = 7
+        saved.write_text(json.dumps(document))
+        r = run("state", "--state", saved)
+        assert r.returncode == 1 and r.stderr.startswith(f'fgpu state: {saved}: the value of "{key}": JSON at byte 0: '), key
+    saved.write_text("[]")
+    for command in ("state", "frag"):
+        r = run(command, "--state", saved)
+        assert r.returncode == 1 and r.stderr.startswith(f"fgpu {command}: {saved}: JSON at byte 0: ")
+
+
+def test_decisions__more_pods_wait_than_are_remembered__the_loss_is_said(emptied):
+    api, fgpu = emptied.api, emptied.fgpu
+    nodes, pod = [emptied.node(gpus=1) for _ in range(2)], api.pod(milli(100))
+    assert fgpu.fits(pod, nodes)
+    for i in range(256):
+        other = json.loads(json.dumps(pod))
+        other["metadata"] |= {"name": f"waits-{i}", "uid": f"waits-{i}"}
+        assert fgpu.fits(other, nodes)
+    assert fgpu.bind(pod, nodes[0]) == ""
+    (d,) = decided(fgpu, pod)
+    assert d["lost"] is True and "asked" not in d and "ranked" not in d and d["node"] == nodes[0]
+    assert d["text"].startswith("why is not known any more: more than 256 pods waited for their bind")
+    r = run("state", "--server", fgpu.ops_url, "--decisions")
+    assert f"default/{pod['metadata']['name']}" in r.stdout and d["text"] in r.stdout
+
+
+def test_decisions__weights_and_a_rule__points_add_up_and_the_rule_is_found(configured):
+    api, fgpu = configured.cluster.api, configured.cluster.fgpu
+    configured.effective(START + "packing: {hold: 0s, rules: [{namespaces: [other], nodeStrategy: fgd}, "
+                         "{namespaces: [red, default], nodeStrategy: {tight-fit: 0.75, spread: 0.5}}]}\n")
+    nodes = [configured.cluster.node(gpus=2) for _ in range(2)]
+    first, pod = api.pod(milli(500)), api.pod(milli(100))
+    assert fgpu.bind(first, nodes[1]) == "" and fgpu.schedule(pod, nodes) == nodes[1]
+    (d,) = decided(fgpu, pod)
+    assert (d["weighted"], d["weightsMilli"], d["rule"]) == (True, [750, 500], 2)
+    assert d["ruleText"] == "packing.rules[1] {namespaces: [red, default]}"
+    assert d["scores"] == {k: sum(p[k] for p in d["parts"]) for k in ("best", "next")} == {"best": 750000, "next": 500000}
+    assert d["text"].endswith(
+        f"weighted tight-fit 0.75 and spread 0.5 (packing.rules[1] {{namespaces: [red, default]}}) put {nodes[1]} before "
+        f"{nodes[0]}: 750 and 500 of 1250 points; of this by tight-fit 750 and 0, by spread 0 and 500")

@@ -200,6 +200,66 @@ def test_scores__cannot_be_written__named(tmp_path):
     assert r.returncode == 1 and "/dev/full: could not be written: No space left on device" in r.stderr
 
 
+@pytest.mark.parametrize("mode", ["fill", "timed"])
+def test_arrivals__the_same_order_twice__refused(mode, tmp_path):
+    first, again, other = (tmp_path / n for n in ("first", "again", "other"))
+    nodes, _, ranks, rows = read_small()
+    for path, order in (first, rows), (again, rows), (other, [*rows[:-2], rows[-1], rows[-2]]):
+        if mode == "fill":
+            path.write_text(f"node_rank {' '.join(map(str, ranks))}\npod_row {' '.join(map(str, order))}\n")
+        else:
+            path.write_text("arrive_ms,depart_ms,pod_row\n" + "".join(f"{i},,{r}\n" for i, r in enumerate(order)))
+    args = [*SMALL[:4], "--strategy", "fgd", "--mode", mode, "--arrivals", first, "--arrivals"]
+    assert sim(*args, other).returncode == 0
+    r = sim(*args, again)
+    assert (r.returncode, r.stdout) == (2, "") and f"fgpu sim: --arrivals {first} and --arrivals {again} are the same order" in r.stderr
+    r = sim(*args, other, "--arrivals", other)
+    assert r.returncode == 2 and f"fgpu sim: --arrivals {other} and --arrivals {other} are the same order" in r.stderr
+
+
+def test_arrivals__in_use__one_seed_for_each_file():
+    args = [*SMALL[:4], "--strategy", "fgd", "--mode", "steady", *SMALL[4:], *SMALL[4:], "--seed", "3,4"]
+    both = result(*args)["fgd"]["runs"]
+    assert without_times(both[0]) != without_times(both[1])  # two draws, whatever the ranks
+
+
+@pytest.mark.parametrize("which", ["nodes.csv", "pods.csv", "arrivals.txt"])
+@pytest.mark.parametrize("way", ["name", "path", "symlink", "hard link"])
+def test_scores__one_of_the_input_files__refused_and_left_as_it_is(which, way, tmp_path):
+    args = files(tmp_path, *read_small())
+    before, target = (tmp_path / which).read_bytes(), tmp_path / which
+    if way == "path":
+        target = tmp_path / ".." / tmp_path.name / which
+    elif way == "symlink":
+        (target := tmp_path / "link").symlink_to(tmp_path / which)
+    elif way == "hard link":
+        (target := tmp_path / "link").hardlink_to(tmp_path / which)
+    r = sim(*args, "--strategy", "fgd", "--scores", target)
+    option = {"nodes.csv": "nodes", "pods.csv": "pods", "arrivals.txt": "arrivals"}[which]
+    assert r.returncode == 2 and f"--scores {target} is the file of --{option}, and would be overwritten; give another one" in r.stderr
+    assert (tmp_path / which).read_bytes() == before
+
+
+def test_placements__an_input_or_the_file_of_the_scores__refused(tmp_path):
+    stays, out = tmp_path / "stays.csv", tmp_path / "out.csv"
+    stays.write_text("arrive_ms,depart_ms,pod_row\n5,,0\n")
+    args = [*SMALL[:4], "--strategy", "fgd", "--mode", "timed", "--arrivals", stays]
+    r = sim(*args, "--placements", stays)
+    assert r.returncode == 2 and f"--placements {stays} is the file of --arrivals" in r.stderr
+    for _ in range(2):  # it is not there at first
+        r = sim(*args, "--placements", out, "--scores", tmp_path / "." / "out.csv")
+        assert r.returncode == 2 and f"--placements {out} is the file of --scores" in r.stderr
+        assert not out.exists() or out.read_text() == ""
+        out.write_text("")
+
+
+def test_scores__where_standard_output_goes__refused(tmp_path):
+    with open(tmp_path / "out", "w") as out:
+        r = subprocess.run([BINARY, "sim", *SMALL, "--strategy", "fgd", "--scores", tmp_path / "out"], stdout=out,
+                           stderr=subprocess.PIPE, text=True, timeout=300)
+    assert r.returncode == 2 and f"--scores {tmp_path / 'out'} is the file of standard output" in r.stderr
+
+
 def test_timed__warm_up_after_the_last__named(tmp_path):
     (tmp_path / "stays.csv").write_text("arrive_ms,depart_ms,pod_row\n5,,0\n")
     r = sim(*SMALL[:4], "--strategy", "fgd", "--mode", "timed", "--arrivals", tmp_path / "stays.csv", "--warm-up", "6")
@@ -284,9 +344,11 @@ def test_svg__every_mode__well_formed_and_complete(tmp_path):
 
 def test_curves__of_several_orders__means_that_end_where_the_numbers_say(tmp_path):
     one = result(*SMALL, "--strategy", "fgd", "--curves")["fgd"]
-    two = result(*SMALL, *SMALL[4:], "--strategy", "fgd", "--curves")["fgd"]
+    first, second, both = (result(*SMALL[:4], "--strategy", "fgd", "--curves", "--seed", s)["fgd"]["allocation_curve"] for s in ("1", "2", "1,2"))
     assert one["allocation_curve"][-1] is not None and len(one["allocation_curve"]) == len(one["fragmentation_curve"])
-    assert one["allocation_curve"][100] == one["a100"] and one["allocation_curve"] == two["allocation_curve"]
+    assert one["allocation_curve"][100] == one["a100"] and len(both) == max(len(first), len(second))
+    pairs = [(a, b, c) for a, b, c in zip(first, second, both) if a is not None and b is not None]
+    assert len(pairs) > 2 and all(c == pytest.approx((a + b) / 2, abs=0.0002) for a, b, c in pairs)
     assert "allocation_curve" not in result(*SMALL, "--strategy", "fgd")["fgd"]
     assert "allocation_curve" not in result(*SMALL[:4], "--strategy", "fgd", "--mode", "steady", "--curves")["fgd"]
 
@@ -343,6 +405,17 @@ def test_input__wrong__named_with_its_place(nodes, pods, arrivals, says, tmp_pat
     (["--seed", "x"], "--seed \"x\" is not a whole number"),
     (["--mix", "x"], "--mix \"x\" is neither given nor learned"),
     (["-o", "x"], "-o \"x\" is neither table nor json"),
+    (["--seed", "1,2,1"], "--seed 1 is given twice; both would be the same run, so give other seeds"),
+    (["--seed", "7", "--seed", "07"], "--seed 7 is given twice"),
+    ([*SMALL, "--strategy", "fgd", "--seed", "5"], "--seed changes nothing beside --arrivals, which says who arrives; leave one of the two out"),
+    ([*SMALL, "--strategy", "fgd", "--mode", "timed", "--seed", "5"], "--seed changes nothing beside --arrivals"),
+    ([*SMALL, "--strategy", "fgd", "--mode", "steady", "--seed", "5,6"], "--mode steady draws the pods from the seed; give one seed for each file of --arrivals, here 1"),
+    ([*SMALL, *SMALL[4:], "--strategy", "fgd", "--mode", "steady"], "give one seed for each file of --arrivals, here 2"),
+    (["--strategy", "rsp,all"], "strategy rsp is given twice"),
+    (["--pods", "a", "--pods", "b"], "--pods is given twice; one file is possible"),
+    (["--scores", "a", "--scores", "b"], "--scores is given twice; one file is possible"),
+    ([*SMALL, "--strategy", "fgd", "--scores", "-"], "--scores - : the report goes to standard output; give a file, or ./- for one of this name"),
+    ([*SMALL, "--strategy", "fgd", "--mode", "timed", "--placements", "-"], "--placements - : the report goes to standard output"),
     (["--what"], "unknown option --what"),
     (["x", "--nodes", "a"], "unexpected \"x\""),
     (["--pods"], "--pods needs a value"),

@@ -38,13 +38,7 @@ func newNode(t *testing.T) *node {
 	n := &node{t: t, r: newRuntimeNamed(t, "containerd", "v2.4.2", nil, nil), dir: t.TempDir()}
 	n.byCDI = has(&api.ContainerAdjustment{}, cdiDevices)
 	n.signer = newSigner(t, filepath.Join(n.dir, "key.pub"))
-	script := ""
-	for i, uuid := range gpus {
-		script += fmt.Sprintf("gpu %s %d %d 0 Fake\n", uuid, i, gpuMiB)
-	}
-	if err := os.WriteFile(filepath.Join(n.dir, "gpus"), []byte(script), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	n.haveGPUs(gpus...)
 	if err := os.Mkdir(filepath.Join(n.dir, "cdi"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +46,56 @@ func newNode(t *testing.T) *node {
 	return n
 }
 
+// haveGPUs says what the driver's library finds; "" is a GPU that cannot be reached.
+func (n *node) haveGPUs(uuids ...string) {
+	script := ""
+	for i, uuid := range uuids {
+		if uuid == "" {
+			script += "lost\n"
+		} else {
+			script += fmt.Sprintf("gpu %s %d %d 0 Fake\n", uuid, i, gpuMiB)
+		}
+	}
+	n.script(script)
+}
+
+// script is put there whole, as the agent may read it at any moment.
+func (n *node) script(text string) {
+	n.t.Helper()
+	path := filepath.Join(n.dir, "gpus")
+	err := os.WriteFile(path+".new", []byte(text), 0o600)
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// until waits for the condition; each is what is done before it is asked again.
+func (n *node) until(what string, holds func() bool, each func()) {
+	n.t.Helper()
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			n.t.Fatalf("not in time: %s\n%s", what, n.said())
+		}
+		each()
+	}
+}
+
+// look has an agent that runs read keys and GPUs again, until the condition holds.
+func (n *node) look(what string, holds func() bool) {
+	n.t.Helper()
+	n.until(what, holds, func() { n.cmd.Process.Signal(syscall.SIGHUP) })
+}
+
 func (n *node) startAgent() {
+	n.t.Helper()
+	n.launchAgent()
+	n.until("the runtime asks the agent", func() bool { return n.visible(n.create(pod("registered", nil), "main")) == "void" }, func() {})
+}
+
+func (n *node) launchAgent() {
 	path, library := os.Getenv("FGPU_NODE"), os.Getenv("FGPU_FAKE_NVML")
 	if path == "" || library == "" {
 		n.t.Fatal("FGPU_NODE names no fgpu-node, or FGPU_FAKE_NVML no library: run scripts/nri")
@@ -78,13 +121,6 @@ func (n *node) startAgent() {
 			n.stopAgent(syscall.SIGTERM)
 		}
 	})
-	deadline := time.Now().Add(patience)
-	for n.visible(n.create(pod("registered", nil), "main")) != "void" {
-		if time.Now().After(deadline) {
-			n.t.Fatalf("the runtime does not ask the agent:\n%s", n.said())
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
 }
 
 func (n *node) stopAgent(how syscall.Signal) {
@@ -250,6 +286,57 @@ func TestAContainerThatWasCreatedUnseenDoesNotStart(t *testing.T) {
 	if err := n.r.startContainer(pod("plain", nil), container("main", "cid-plain")); err != nil {
 		t.Error(err)
 	}
+}
+
+func TestOtherKeysAreReadWhileTheAgentRuns(t *testing.T) {
+	n := newNode(t)
+	old := n.granted("old", 300, 0)
+	n.sees(old, "main", "GPU-a")
+	n.signer = newSigner(t, filepath.Join(n.dir, "key.pub"))
+	young := n.granted("young", 300, 1)
+	n.look("the new key is known", func() bool { return n.visible(n.create(young, "main")) == "GPU-b" })
+	n.refused(old, "main", "which node n1 does not know; add it to the public keys of fgpu-node")
+	if err := os.WriteFile(filepath.Join(n.dir, "key.pub"), []byte("none"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n.look("the agent says that it cannot read it", func() bool { return strings.Contains(n.said(), "those of before stay") })
+	n.sees(young, "main", "GPU-b")
+}
+
+func TestAGPUThatIsLostIsGivenToNobody(t *testing.T) {
+	n := newNode(t)
+	first, second := n.granted("first", 300, 0), n.granted("second", 300, 0)
+	n.sees(first, "main", "GPU-a")
+	n.haveGPUs("", gpus[1])
+	n.look("the GPU is lost", func() bool { return n.create(second, "main").err != nil })
+	n.refused(second, "main", "GPU-a", "is not on this node")
+	n.sees(n.granted("beside", 300, 1), "main", "GPU-b")
+	n.haveGPUs(gpus...)
+	n.look("it is back", func() bool { return n.create(second, "main").err == nil })
+	n.refused(n.granted("third", 700, 0), "main", "pod team/") // both are still there
+}
+
+func TestTheDriverMayComeLater(t *testing.T) {
+	n := newNode(t)
+	n.stopAgent(syscall.SIGTERM)
+	n.script("no-driver\n")
+	n.launchAgent()
+	n.until("the agent waits", func() bool { return strings.Contains(n.said(), "waiting for a driver") }, func() {})
+	equal(t, "without a driver", n.visible(n.create(pod("early", nil), "main")), "all")
+	n.haveGPUs(gpus...)
+	n.look("the agent is asked", func() bool { return n.visible(n.create(pod("late", nil), "main")) == "void" })
+}
+
+func TestTheFileOfTheVoidDeviceIsPutBack(t *testing.T) {
+	n := newNode(t)
+	path := filepath.Join(n.dir, "cdi", "fgpu.io-gpu.json")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	n.look("the file is back", func() bool {
+		_, err := os.Stat(path)
+		return err == nil
+	})
 }
 
 // Pods come and go, two for each place, while the agent is killed and asked by a runtime that forgets nothing. What was

@@ -1,4 +1,5 @@
-/* libnvidia-ml.so.1 for tests: answers what the file says that FAKE_NVML names, which is read at each nvmlInit_v2.
+/* libnvidia-ml.so.1 for tests: answers what the file says that FAKE_NVML names, which is read at each nvmlInit_v2 and
+ * each nvmlDeviceGetCount_v2.
  *
  *     gpu UUID MINOR TOTAL_MIB RESERVED_MIB NAME   a GPU; '_' in NAME is a blank
  *     mig UUID MEM_MIB PROFILE                     an instance of the GPU before it, which is then in MIG mode
@@ -101,7 +102,7 @@ static int read_line(const char *line)
     return NVML_SUCCESS;
 }
 
-int nvmlInit_v2(void)
+static int read_file(void)
 {
     const char *path = getenv("FAKE_NVML");
     FILE *f = path != NULL ? fopen(path, "re") : NULL;
@@ -119,6 +120,11 @@ int nvmlInit_v2(void)
     return rc;
 }
 
+int nvmlInit_v2(void)
+{
+    return read_file();
+}
+
 int nvmlShutdown(void)
 {
     return NVML_SUCCESS;
@@ -131,8 +137,10 @@ const char *nvmlErrorString(int rc)
 
 int nvmlDeviceGetCount_v2(unsigned *ret)
 {
+    int rc = read_file();
+
     *ret = gpu_n;
-    return NVML_SUCCESS;
+    return rc;
 }
 
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t *ret)

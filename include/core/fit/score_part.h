@@ -31,10 +31,19 @@ enum score_part_kind {
     SCORE_PART_OPENED, /* empty GPUs that are now shared */
     SCORE_PART_LEFT,   /* what is left of the GPUs that are touched */
     SCORE_PART_EMPTY,  /* GPUs that stay empty */
-    /* a decision by several criteria: the score of one of them, `which` is its place (core/placement/plan.h) */
+    /* a decision by several criteria: what one of them says, as plan_judge() compared it; `which` is its place
+     * (core/placement/plan.h) */
     SCORE_PART_CRITERION,
 
     SCORE_PART__MAX
+};
+
+/* What a score means to people. */
+enum score_unit {
+    SCORE_IN_POINTS, /* of a published formula: 0..100 or so */
+    SCORE_IN_MILLI,  /* rsp: less 1/FORECAST_MILLI of a milli that is taken from pods to come */
+    SCORE_IN_SHARES, /* binpack, spread: plus or less the used ten-thousandths, of compute and memory together */
+    SCORE_PACKED,    /* tight-fit: below */
 };
 
 /* What tight-fit weighs is in one number, less is better: (OPENED x OPENING + LEFT) x EMPTY_MAX + EMPTY. LEFT is STEP x

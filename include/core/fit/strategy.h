@@ -39,6 +39,7 @@ struct strategy_node {
 struct strategy {
     const char *name;    /* value in the configuration; never changes */
     const char *summary; /* one line for the documentation */
+    enum score_unit unit;
     /* Lower is tried first. `d` is the device before, `c` what it would take more (nothing, where an init container
      * reuses what an app container has). Must depend on nothing but these, and not on the model, so that equal devices
      * are interchangeable in the search. */

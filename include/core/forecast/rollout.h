@@ -34,6 +34,7 @@ struct sample {
     int32_t cpu_milli, mem_mib;
     uint16_t count; /* devices; 0: none */
     bool plugin_managed;
+    int32_t mean_milli; /* what each of its devices counts for, wherever it runs (places.c) */
     struct sample_charge on[ROLLOUT_TYPES_MAX];
 };
 
@@ -42,8 +43,6 @@ struct rollout_samples;
 struct rollout_samples *rollout_samples_new(unsigned type_n);
 void rollout_samples_free(struct rollout_samples *s); /* NULL is fine */
 void rollout_samples_clear(struct rollout_samples *s);
-/* What an empty device of this kind has; 0: unknown, as in the beginning. */
-void rollout_samples_memory(struct rollout_samples *s, unsigned type, int32_t mem_cap_mib);
 /* Appends to list k; at most ROLLOUT_PODS. */
 void rollout_samples_add(struct rollout_samples *s, unsigned k, const struct sample *d);
 /* Once all have been added, and before any rollout. */

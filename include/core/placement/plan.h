@@ -44,6 +44,7 @@ struct plan_rule {
     uint64_t labels[PACKING_SELECTOR_MAX];
     size_t label_n; /* 0: all pods */
     bool selects_nodes;
+    const struct packing_rule *from;
     struct pack_plan plan;
 };
 
@@ -98,8 +99,9 @@ struct plan_scores {
     int64_t combined;
 };
 /* Sets `combined` of every row, from scores as the strategies gave them, and reorders rows. They are all that fit in
- * the group. First strategies that want to see all scores of a group do so (strategy.normalise), in `spare`, which has
- * room for `n`. With one criterion `combined` is its score. */
+ * the group. `by` becomes what was compared: of a chain the scores, of weights what each criterion adds to `combined`,
+ * in thousandths of a point. First strategies that want to see all scores of a group do so (strategy.normalise), in
+ * `spare`, which has room for `n`. With one criterion `combined` is its score. */
 void plan_judge(const struct pack_plan *plan, struct plan_scores *rows, size_t n, struct pack_result *spare);
 
 #endif

@@ -42,12 +42,13 @@ struct kind {
     const struct demand_histogram_shape *shape; /* NULL: a prior */
     bool plugin_managed;
     int32_t count, milli, mem_mib, cpu_milli, host_mem_mib;
+    int32_t mean_milli;
     double pods;
 };
 
 static double volume(const struct kind *k)
 {
-    return k->pods * k->count * k->milli;
+    return k->pods * k->count * k->mean_milli;
 }
 
 static bool set_is_empty(const struct shape_set *s)
@@ -72,8 +73,8 @@ static bool set_within(const struct shape_set *a, const struct shape_set *b)
 
 /* ---- kinds ---- */
 
-/* The kind, with all shapes of nodes that can run it. Where the amounts depend on the device, the largest part of any
- * and the least memory on any stand for all. */
+/* The kind, with all shapes of nodes that can run it. Where the amounts depend on the device, the least of any stand
+ * for all: less than this is enough on none. */
 static struct kind kind_of(const struct forecast *o, const struct cluster_view *c, const struct expected *e,
                            uint8_t *residual)
 {
@@ -85,8 +86,9 @@ static struct kind kind_of(const struct forecast *o, const struct cluster_view *
                      .milli = e->shape->milli,
                      .cpu_milli = e->shape->host.cpu_milli,
                      .host_mem_mib = e->shape->host.mem_mib,
+                     .mean_milli = e->mean_milli,
                      .pods = (double)e->weight / DEMAND_HISTOGRAM_POD};
-    int32_t milli = 0, mem = INT32_MAX;
+    int32_t milli = INT32_MAX, mem = INT32_MAX;
 
     for (uint32_t i = 0; i < o->shape_n; i++) {
         struct sample sample;
@@ -97,12 +99,12 @@ static struct kind kind_of(const struct forecast *o, const struct cluster_view *
         shape_set_add(&k.hosts, i);
         for (unsigned t = 0; t < o->shapes[i].type_n; t++) {
             if (sample.on[t].milli != ROLLOUT_NEVER) {
-                milli = sample.on[t].milli > milli ? sample.on[t].milli : milli;
+                milli = sample.on[t].milli > 0 && sample.on[t].milli < milli ? sample.on[t].milli : milli;
                 mem = sample.on[t].mem_mib < mem ? sample.on[t].mem_mib : mem;
             }
         }
     }
-    k.milli = milli < DEVICE_MILLI ? milli : DEVICE_MILLI;
+    k.milli = milli == INT32_MAX ? 0 : milli < DEVICE_MILLI ? milli : DEVICE_MILLI;
     k.mem_mib = e->shape->kind == GPU_REQUEST_WHOLE || mem == INT32_MAX ? 0 : mem;
     return k;
 }
@@ -128,6 +130,7 @@ static bool prior_of(const struct forecast *o, uint32_t shape, struct kind *ret)
     *ret = (struct kind){.plugin_managed = pod.plugin_managed,
                          .count = pod.count,
                          .milli = DEVICE_MILLI,
+                         .mean_milli = DEVICE_MILLI,
                          .cpu_milli = pod.host.cpu_milli,
                          .host_mem_mib = pod.host.mem_mib,
                          .pods = PRIOR_PODS};
@@ -232,6 +235,7 @@ static size_t class_hosts(struct scarcity *all, size_t n, const struct kind *k)
                                      .mem_mib = k->mem_mib};
     }
     all[i].milli = larger(all[i].milli, k->milli);
+    all[i].mean_milli = larger(all[i].mean_milli, k->mean_milli);
     all[i].cpu_milli = larger(all[i].cpu_milli, k->cpu_milli);
     all[i].host_mem_mib = larger(all[i].host_mem_mib, k->host_mem_mib);
     all[i].mem_mib = k->mem_mib < all[i].mem_mib ? k->mem_mib : all[i].mem_mib;
@@ -348,7 +352,7 @@ static void sum_cores(struct forecast *o, const struct expected *pods, size_t n)
         if (s->count == 0) {
             cpu += (double)pods[i].weight * s->host.cpu_milli;
         } else {
-            milli += (double)pods[i].weight * s->count * s->milli;
+            milli += (double)pods[i].weight * s->count * pods[i].mean_milli;
         }
     }
     o->cpu_per_milli = milli > 0 ? cpu / milli : 0;

@@ -227,10 +227,11 @@ static void rebuild(struct forecast *o, const struct cluster_view *c, const stru
     o->demand_histogram_changed = o->shapes_changed = false;
     for (size_t i = 0; i < demand_histogram_shape_n(m); i++) {
         if (demand_histogram_shape(m, i)->weight > 0) {
-            pods[n++] = (struct expected){demand_histogram_shape(m, i), demand_histogram_shape(m, i)->weight};
+            pods[n++] = (struct expected){demand_histogram_shape(m, i), demand_histogram_shape(m, i)->weight, 0};
         }
     }
     uncount_all(o);
+    forecast_mean_parts(o, c, pods, n);
     forecast_samples_build(o, c, pods, n);
     o->places_in_trial = forecast_trial(o);
     forecast_classes_build(o, c, pods, n);

@@ -3,7 +3,8 @@
  * What is derived from what:
  *
  *   nodes of the ledger             -> shapes of nodes (shapes.c)
- *   demand histogram, shapes        -> samples: the lists of each shape (samples.c, rollout_samples.c)
+ *   demand histogram, shapes        -> what pods and machines count for (mean_parts.c)
+ *                                   -> samples: the lists of each shape (samples.c, rollout_samples.c)
  *                                   -> scarcity classes (classes.c)
  *   a residual, samples             -> what would be filled of it (rollout.c; remembered by rollout_memo.c)
  *   a residual, classes             -> what it supplies (supply.c)
@@ -71,12 +72,21 @@ struct node_shape {
     uint64_t hash; /* of all above */
     /* not part of the shape: */
     uint32_t node_n;
+    int32_t times;                   /* u of mean_parts.c, in 1/FORECAST_TIMES_ONE */
     struct rollout_samples *samples; /* NULL: none yet */
     uint16_t class_n;                /* classes that a node of this shape supplies */
     uint8_t classes[FORECAST_CLASSES_MAX];
     uint64_t class_set; /* the same as bits */
     uint64_t priced_at; /* version of the prices when any of theirs last changed, or f or chi */
 };
+
+#define FORECAST_TIMES_ONE 1024
+
+/* What so much of a node of this shape counts for. */
+static inline int64_t node_shape_counts(const struct node_shape *s, int64_t milli)
+{
+    return milli * s->times / FORECAST_TIMES_ONE;
+}
 
 struct shape_set {
     uint64_t bits[FORECAST_SHAPES_MAX / 64];
@@ -95,11 +105,11 @@ struct scarcity {
     bool plugin_managed;
     struct shape_set hosts;
     int32_t count;     /* devices of one pod; GANG */
-    int32_t milli;     /* per device; GANG, SIZE */
+    int32_t milli;     /* per device, at least; GANG, SIZE */
     int32_t mem_mib;   /* of the device, known and explicit; GANG, SIZE */
     int32_t cpu_milli; /* largest request of a pod; SIZE: mean per device */
     int32_t host_mem_mib;
-    int32_t mean_milli; /* SIZE: per device */
+    int32_t mean_milli; /* m of each device: GANG the largest, SIZE the mean of all */
     double share;       /* of the expected volume: of pods that need this or what is harder to get */
     double mean_volume; /* of one such pod, milli */
     double known_n;     /* pods that this was learned from */
@@ -116,8 +126,9 @@ enum value_part {
 
 #define VALUE_DEVICES_MAX 8
 
-/* Of a residual. Volumes are sums over the ROLLOUT_LISTS lists, in milli. What is read again and again stands together,
- * in one line of the cache, behind what says which residual it is: see value.c for the three parts. */
+/* Of a residual. Volumes are sums over the ROLLOUT_LISTS lists, in milli that count (mean_parts.c). What is read again
+ * and again stands together, in one line of the cache, behind what says which residual it is: see value.c for the three
+ * parts. */
 struct value {
     struct residual_device devices[VALUE_DEVICES_MAX];
     int32_t cpu_milli, mem_mib;
@@ -130,7 +141,7 @@ struct value {
     uint32_t serial;                   /* counts the residuals that had this place; 0: none yet */
     int32_t filled, filled_among;      /* by rollouts; -1: not looked for yet */
     int32_t filled_alike;              /* by places; -1: not looked for yet */
-    int32_t idle_milli;                /* compute of devices with memory left: without it nobody can use them */
+    int32_t idle_milli;                /* of devices with memory left: without it nobody can use their compute */
     int32_t drain;                     /* 16 x idle milli + free cpu milli */
     int64_t cpu_left;                  /* after the scenarios, sum over them; known when `filled` is */
     int32_t supply[];                  /* of node_shape.classes, class_n of them */
@@ -230,7 +241,10 @@ void forecast_residual(const struct forecast *o, uint16_t shape, const struct st
 struct expected {
     const struct demand_histogram_shape *shape;
     uint64_t weight;
+    int32_t mean_milli; /* of each of its devices: m of mean_parts.c; 0 without any */
 };
+/* What each of these counts for, and each node shape. Before the two below. */
+void forecast_mean_parts(struct forecast *o, const struct cluster_view *c, struct expected *pods, size_t n);
 /* Scenarios for every node shape from `n` kinds of pods. */
 void forecast_samples_build(struct forecast *o, const struct cluster_view *c, struct expected *pods, size_t n);
 /* Can a pod of this kind run on an empty node of this shape? `allowed`: by model_id, NULL: every model. Charges by

@@ -1,14 +1,14 @@
 /* Places: what the pods to come would fill if all of them were alike, one kind after the other.
  *
- * For each kind of pods in the lists: how many fit on the devices of the residual at once, times what they take; and of
- * this the mean, each kind as often as it is in the lists. A hole that only a rare kind can use is worth little here,
- * and a hole that is too small for all is worth nothing. A rollout offers 64 pods to one node, as if no other node
- * wanted them, so it takes every hole for filled that some pod of a list fits, and it likes holes that keep large pods
- * out (decision 0051).
+ * For each kind of pods in the lists: how many fit on the devices of the residual at once, times what they count for
+ * (mean_parts.c); and of this the mean, each kind as often as it is in the lists. A hole that only a rare kind can use
+ * is worth little here, and a hole that is too small for all is worth nothing. A rollout offers 64 pods to one node, as
+ * if no other node wanted them, so it takes every hole for filled that some pod of a list fits, and it likes holes that
+ * keep large pods out (decision 0051).
  *
  * No more pods than cores and memory of the machine allow.
  *
- * A 32nd of what is free on a GPU, times the free part of that GPU, is added: what is free in one piece is worth a
+ * An eighth of what is free on a GPU, times the free part of that GPU, is added: what is free in one piece is worth a
  * little more than the same in several. So of places that cost alike the tightest GPU is taken (decision 0056).
  *
  * Cost: kinds in the lists x devices of the residual; runs of equal devices are looked at once.
@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-enum { TIGHTNESS = 32 };
+enum { TIGHTNESS = 8 };
 
 /* ---- which kinds there are ---- */
 
@@ -32,6 +32,7 @@ static int compare_kinds(const struct sample *a, const struct sample *b, unsigne
     int c = compare_i32(a->count, b->count);
 
     c = c != 0 ? c : a->plugin_managed - b->plugin_managed;
+    c = c != 0 ? c : compare_i32(a->mean_milli, b->mean_milli);
     c = c != 0 ? c : compare_i32(a->cpu_milli, b->cpu_milli);
     c = c != 0 ? c : compare_i32(a->mem_mib, b->mem_mib);
     for (unsigned t = 0; t < type_n && c == 0; t++) {
@@ -95,19 +96,11 @@ static int32_t on_device(const struct residual_device *v, const struct sample_ch
     return n == INT32_MAX ? 1 : n; /* takes nothing that is counted */
 }
 
-/* What a pod counts for on one device: the larger of its parts of compute and memory, in milli. */
-static int32_t counts_for(const struct rollout_samples *s, unsigned type, const struct sample_charge *c)
-{
-    int64_t mem = s->mem_cap_mib[type] > 0 ? (int64_t)c->mem_mib * DEVICE_MILLI / s->mem_cap_mib[type] : 0;
-
-    return c->milli > mem ? c->milli : (int32_t)mem;
-}
-
 /* What pods of one kind would fill. Several devices of one pod are different ones. */
-static int64_t filled_by(const struct rollout_samples *s, const struct residual *r, const struct sample *d)
+static int64_t filled_by(const struct residual *r, const struct sample *d)
 {
-    int64_t devices = 0, milli = 0;
-    int32_t here = 0, each = 0, pods;
+    int64_t devices = 0;
+    int32_t here = 0, pods;
 
     for (unsigned i = 0; i < r->device_n; i++) {
         const struct residual_device *v = &r->devices[i];
@@ -115,14 +108,12 @@ static int64_t filled_by(const struct rollout_samples *s, const struct residual 
         if (i == 0 || v->milli != v[-1].milli || v->mem_mib != v[-1].mem_mib || v->type != v[-1].type) {
             here = on_device(v, &d->on[v->type]);
             here = d->count > 1 && here > 1 ? 1 : here;
-            each = here > 0 ? counts_for(s, v->type, &d->on[v->type]) : 0;
         }
         devices += here;
-        milli += (int64_t)here * each;
     }
     pods = devices / d->count < INT32_MAX ? (int32_t)(devices / d->count) : INT32_MAX;
     pods = residual_times(residual_times(pods, r->cpu_milli, d->cpu_milli), r->mem_mib, d->mem_mib);
-    return devices > 0 ? milli * pods * d->count / devices : 0;
+    return (int64_t)pods * d->count * d->mean_milli;
 }
 
 /* Sum of the squares of what is free on each GPU, in milli. */
@@ -146,7 +137,7 @@ int64_t rollout_places(const struct rollout_samples *s, const struct residual *r
         const struct sample *d = sample_at(s, s->kinds[k].at);
 
         if ((r->kinds & (d->plugin_managed ? RESIDUAL_PLUGIN : RESIDUAL_SHARES)) != 0) {
-            sum += filled_by(s, r, d) * s->kinds[k].n;
+            sum += filled_by(r, d) * s->kinds[k].n;
         }
     }
     /* The mean over lists x pods, for each list, and a TIGHTNESS-th of the squares, in GPUs; rounded once. */

@@ -43,7 +43,6 @@ struct sample_kind {
 
 struct rollout_samples {
     unsigned type_n;
-    int32_t mem_cap_mib[ROLLOUT_TYPES_MAX]; /* of an empty device; 0: unknown */
     uint64_t hash[2]; /* of what is in the lists: shapes of nodes with equal lists share what is remembered */
     struct sample_list lists[ROLLOUT_LISTS];
     struct sample full[ROLLOUT_LISTS][ROLLOUT_PODS]; /* for devices of several kinds */

@@ -38,11 +38,6 @@ void rollout_samples_clear(struct rollout_samples *s)
     }
 }
 
-void rollout_samples_memory(struct rollout_samples *s, unsigned type, int32_t mem_cap_mib)
-{
-    s->mem_cap_mib[type] = mem_cap_mib;
-}
-
 void rollout_samples_add(struct rollout_samples *s, unsigned k, const struct sample *d)
 {
     struct sample_list *l = &s->lists[k];

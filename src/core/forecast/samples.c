@@ -176,13 +176,11 @@ static void build_shape(struct forecast *o, const struct cluster_view *c, struct
         s->samples = rollout_samples_new(s->type_n);
     }
     rollout_samples_clear(s->samples);
-    for (unsigned i = 0; i < s->type_n; i++) {
-        rollout_samples_memory(s->samples, i, s->types[i].mem_high_mib);
-    }
     for (size_t i = 0; i < n; i++) {
         struct demand d = {.model_n = pods[i].shape->model_n, .models = pods[i].shape->models};
 
         runs[i] = forecast_runs(s, pods[i].shape, models_allowed(c->models, &d, residual), &resolved[i]);
+        resolved[i].mean_milli = pods[i].mean_milli;
     }
     for (unsigned k = 0; k < ROLLOUT_LISTS && any; k++) {
         for (unsigned i = 0; i < ROLLOUT_PODS; i++) {

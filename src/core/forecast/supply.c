@@ -28,7 +28,7 @@ static int32_t places(const struct residual *r, const struct scarcity *c)
     return residual_times(residual_times(n, r->cpu_milli, c->cpu_milli), r->mem_mib, c->host_mem_mib);
 }
 
-/* Devices with enough free, each counted with the mean volume of the pods that need the size; no more than cores are
+/* Devices with enough free, each counted with the mean of the pods that need the size; no more than cores are
  * there for. */
 static int32_t of_size(const struct residual *r, const struct scarcity *c)
 {
@@ -52,7 +52,7 @@ static int32_t supply_of(const struct residual *r, const struct scarcity *c, int
     case SCARCE_HOST:
         return idle_milli;
     case SCARCE_GANG:
-        return c->count * c->milli * places(r, c);
+        return c->count * c->mean_milli * places(r, c);
     case SCARCE_SIZE:
         return of_size(r, c);
     }

@@ -118,19 +118,12 @@ static void kept(const struct value *w, struct residual *ret)
 
 static void begin_value(struct values *t, struct value *w, const struct residual *r, const uint64_t key[2])
 {
-    int32_t idle = 0;
-
-    for (unsigned i = 0; i < r->device_n; i++) {
-        idle += r->devices[i].mem_mib > 0 ? r->devices[i].milli : 0;
-    }
     /* Larger than any that this place had, and larger than all that are forgotten. */
     w->serial = (w->serial > t->serial_min ? w->serial : t->serial_min) + 1;
     t->serial_max = w->serial > t->serial_max ? w->serial : t->serial_max;
     w->key[0] = key[0];
     w->key[1] = key[1];
     w->samples_gen = w->classes_gen = 0;
-    w->idle_milli = idle;
-    w->drain = 16 * idle + (r->cpu_milli == INT32_MAX ? 0 : r->cpu_milli < CPU_MAX ? r->cpu_milli : CPU_MAX);
     keep(w, r);
 }
 
@@ -166,27 +159,39 @@ static bool is_complete(const struct forecast *o, const struct value *w, unsigne
            ((parts & VALUE_ALIKE) == 0 || w->filled_alike >= 0);
 }
 
+static void sum_idle(const struct node_shape *s, struct value *w, const struct residual *r)
+{
+    int32_t idle = 0;
+
+    for (unsigned i = 0; i < r->device_n; i++) {
+        idle += r->devices[i].mem_mib > 0 ? r->devices[i].milli : 0;
+    }
+    w->idle_milli = (int32_t)node_shape_counts(s, idle);
+    w->drain = 16 * w->idle_milli + (r->cpu_milli == INT32_MAX ? 0 : r->cpu_milli < CPU_MAX ? r->cpu_milli : CPU_MAX);
+}
+
 /* Computes what is asked for and out of date. What nobody weighs costs no passes. */
 static void complete(const struct forecast *o, struct value *w, const struct residual *r,
                      const struct residual_key *key, unsigned parts)
 {
-    const struct rollout_samples *samples = o->shapes[r->shape].samples;
+    const struct node_shape *s = &o->shapes[r->shape];
 
     if (w->samples_gen != o->samples_gen) {
         w->samples_gen = o->samples_gen;
         w->filled = w->filled_among = w->filled_alike = -1;
+        sum_idle(s, w, r);
     }
     if ((parts & VALUE_FILLED) != 0 && w->filled < 0) {
-        struct rollout g = rollout_recall(o->passes, samples, r, key, false);
+        struct rollout g = rollout_recall(o->passes, s->samples, r, key, false);
 
-        w->filled = (int32_t)g.filled;
+        w->filled = (int32_t)node_shape_counts(s, g.filled);
         w->cpu_left = g.cpu_left;
     }
     if ((parts & VALUE_AMONG) != 0 && w->filled_among < 0) {
-        w->filled_among = (int32_t)rollout_recall(o->passes, samples, r, key, true).filled;
+        w->filled_among = (int32_t)node_shape_counts(s, rollout_recall(o->passes, s->samples, r, key, true).filled);
     }
     if ((parts & VALUE_ALIKE) != 0 && w->filled_alike < 0) {
-        w->filled_alike = (int32_t)rollout_places_counted(o->passes, samples, r);
+        w->filled_alike = (int32_t)rollout_places_counted(o->passes, s->samples, r);
     }
     if (w->classes_gen != o->classes_gen) {
         w->classes_gen = o->classes_gen;

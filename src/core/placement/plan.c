@@ -48,7 +48,8 @@ static int rule_init(struct plan_rule *rule, const struct packing_rule *from, co
     *rule = (struct plan_rule){.namespaces = from->namespaces,
                                .namespace_n = from->namespace_n,
                                .label_n = from->pod_selector.n,
-                               .selects_nodes = from->node_selector.n > 0};
+                               .selects_nodes = from->node_selector.n > 0,
+                               .from = from};
     BUG_ON(from->pod_selector.n > PACKING_SELECTOR_MAX);
     for (size_t i = 0; i < from->pod_selector.n; i++) {
         const struct kv *label = &from->pod_selector.items[i];
@@ -179,7 +180,8 @@ static void add_weighted(struct plan_scores *rows, size_t n, size_t criterion, i
         max = rows[i].by[criterion] > max ? rows[i].by[criterion] : max;
     }
     for (size_t i = 0; i < n; i++) {
-        rows[i].combined += weight_milli * spread(rows[i].by[criterion], min, max);
+        rows[i].by[criterion] = weight_milli * spread(rows[i].by[criterion], min, max);
+        rows[i].combined += rows[i].by[criterion];
     }
 }
 

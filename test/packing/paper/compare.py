@@ -18,7 +18,7 @@ from reference import Pod, Shape  # noqa: E402
 SOURCE = (PAPER / "reference.py").read_text()
 # Scores are whole units of 1/1280 milli. Only what draining takes off is no whole number of them, and the binary rounds it down.
 UNITS, ROUNDING = 1280, 1
-PURE = ["lists_of", "rollout", "rollout_among", "places", "alike", "supply", "usable"]
+PURE = ["lists_of", "rollout", "places", "alike", "supply", "usable"]
 
 
 def reference_of(source=SOURCE):
@@ -71,6 +71,11 @@ CASES = {
                                                          (share(1000, 8, count=4), 1), (share(400, count=2), 1)], 70),
     "fills up, memory": Case([(SMALL, 5), (BIG, 2)], [(share(300, gpu_mib=9000), 3), (share(600, gpu_mib=4000), 3),
                                                       (share(0, gpu_mib=7000), 2), (share(1000), 1)], 60),
+    "fills up, models by memory": Case([(SMALL, 4), (BIG, 3), (FAT, 1)], [(share(0, gpu_mib=5000), 6), (share(0, gpu_mib=26000), 3),
+                                                                         (share(0, gpu_mib=60000), 1), (no_gpu(12), 6)], 70),
+    "comes and goes, models by memory": Case([(SMALL, 4), (BIG, 3), (FAT, 1)], [(share(0, gpu_mib=5000), 6), (share(0, gpu_mib=26000), 3),
+                                                                                (share(200, gpu_mib=30000, count=2), 1),
+                                                                                (share(0, gpu_mib=60000), 1)], 600, 30, 9),
     "fills up, models": Case([(BIG, 3), (SMALL, 4), (FAT, 1)],
                              [(share(400, models=("NVIDIA-A100", "NVIDIA-H100")), 3), (share(500), 4), (share(1000), 2),
                               (share(750, models=("Tesla-T4",)), 2), (share(1000, 8, models=("NVIDIA-H100",), count=2), 1)], 70),

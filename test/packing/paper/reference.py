@@ -6,15 +6,13 @@ import collections
 import math
 
 LISTS, PODS, AMONG = 16, 64, 32   # K, L, and how many pods of a list A looks at
-GPU = 1000
-NEVER = math.inf
+GPU, NEVER = 1000, math.inf
 PRIOR_GPUS, PRIOR_PODS, PRIOR_CPU, PRIOR_MEM, PRIOR_VOLUME = 4, 4, 90, 70, 0.03
-HOSTS_MAX = 0.90                  # a class that more of the capacity supplies has no price
+HOSTS_MAX, DEMAND_MIN = 0.90, 0.05  # a class that more of the capacity supplies has no price
 SIZE_MIN, SIZE_VOLUME, SIZE_WEIGHT, HOST_WEIGHT = 500, 0.02, 1 / 5, 1.0
-DEMAND_MIN = 0.05
 CHURN_FACTOR, CHURN_SURE, CHURN_EVENTS = 3, 4, 1024
 SCARCE_FROM, SCARCE_OVER = 0.5, 0.5
-IDLE_CHARGE, GANGS_SURE, DRAIN, TIGHTNESS = 1 / 40, 8, 300, 32
+IDLE_CHARGE, GANGS_SURE, DRAIN, TIGHTNESS = 1 / 40, 8, 300, 8
 TRIAL_GPUS, TRIAL_PODS, TRIAL_ROUNDS, TRIAL_BETTER, TRIAL_SURE = 64, 1024, 8, 5, 10
 SETTLE_MIN, SETTLE_PARTS, MOVED, GROWN = 32, 20, 32, 4
 
@@ -24,8 +22,8 @@ Pod = collections.namedtuple("Pod", "count milli cpu mem gpu_mib models", defaul
 Shape = collections.namedtuple("Shape", "cpu mem gpus model gpu_mib")
 # A machine as it is: what is free of it, and of each GPU (milli, MiB) in the order in which they are named.
 Node = collections.namedtuple("Node", "shape cpu mem gpus")
-# Expected pods of one kind, or a prior; hosts: shapes of machines that can run it.
-Kind = collections.namedtuple("Kind", "hosts count milli gpu_mib cpu mem pods real")
+# Expected pods of one kind, or a prior; hosts: shapes of machines that can run it; milli: the least of these, mean: m.
+Kind = collections.namedtuple("Kind", "hosts count milli mean gpu_mib cpu mem pods real")
 # A scarcity class. Sizes: count 0, every machine is a host. known: pods that the share was learned from; NEVER: it is given.
 Good = collections.namedtuple("Good", "hosts count milli gpu_mib cpu mem mean_milli share mean_volume known")
 # What holds for one decision; goods: (good, weight x price).
@@ -56,8 +54,20 @@ def usable(node):
     return tuple(sorted((milli, mib if node.shape.gpu_mib else NEVER) for milli, mib in node.gpus if milli > 0))
 
 
-def idle_of(node):
-    return sum(milli for milli, mib in usable(node) if mib > 0)
+def idle_of(world, node):
+    return sum(milli for milli, mib in usable(node) if mib > 0) * world.times[node.shape] // 1024
+
+
+def mean_part(pod, shapes):
+    """m: what it counts for, whichever GPU it gets, its mean part of those that can run it."""
+    hosts = {s: n * s.gpus for s, n in shapes.items() if runs(pod, s)}
+    return math.floor(sum(n * charge(pod, s)[0] for s, n in hosts.items()) / sum(hosts.values()) + 0.5) if hosts else pod.milli
+
+
+def times_of(mix, shape, means):
+    """1024 u: how much more counts what is free there."""
+    here = [(n * p.count, p) for p, n in mix.items() if p.count > 0 and runs(p, shape)]
+    return math.floor(sum(n * means[p] for n, p in here) * 1024 / sum(n * charge(p, shape)[0] for n, p in here) + 0.5) if here else 1024
 
 
 # ---- samples ----
@@ -94,7 +104,6 @@ def deal(mix):
 
 
 def lists_of(world, shape):
-    """The samples without those that could not run there."""
     return [[pod for pod in pods if runs(pod, shape)] for pods in world.lists]
 
 
@@ -120,19 +129,16 @@ def go_down(pods, node):
 
 
 def rollout(world, node):
-    """G, and the cores that are left: the means over the lists."""
-    each = [go_down([p for p in pods if p.count > 0], node) for pods in lists_of(world, node.shape)]
-    return sum(filled for filled, _ in each) / LISTS, sum(left for _, left in each) / LISTS
-
-
-def rollout_among(world, node):
-    """A: GPU-less pods come along."""
-    return sum(go_down(pods[:AMONG], node)[0] for pods in lists_of(world, node.shape)) / LISTS
+    """G, A where GPU-less pods come along, and the cores that the first leave: the means over the lists."""
+    lists, times = lists_of(world, node.shape), world.times[node.shape]
+    each = [go_down([p for p in pods if p.count > 0], node) for pods in lists]
+    among = sum(go_down(pods[:AMONG], node)[0] for pods in lists)
+    return sum(filled for filled, _ in each) * times // 1024 / LISTS, among * times // 1024 / LISTS, sum(left for _, left in each) / LISTS
 
 
 def places(world, node):
     """P: the mean over the samples of what would be filled if all that come were like this one, a little more in large pieces."""
-    filled = sum(alike(pod, node) for pods in lists_of(world, node.shape) for pod in pods if pod.count > 0)
+    filled = sum(alike(pod, node) * world.means[pod] for pods in lists_of(world, node.shape) for pod in pods if pod.count > 0)
     squares = sum(milli ** 2 for milli, mib in usable(node) if mib > 0)
     return (filled * TIGHTNESS * GPU + squares * LISTS * PODS) // (PODS * TIGHTNESS * GPU) / LISTS
 
@@ -142,32 +148,24 @@ def alike(pod, node):
     for free_milli, free_mib in usable(node):
         here = min(free_milli // milli if milli else NEVER, free_mib // mib if mib else NEVER)
         fit += min(here, 1) if pod.count > 1 else here
-    by_memory = mib * GPU // node.shape.gpu_mib if node.shape.gpu_mib else 0
-    pods = min(fit // pod.count, node.cpu // pod.cpu if pod.cpu else NEVER, node.mem // pod.mem if pod.mem else NEVER)
-    return pods * pod.count * max(milli, by_memory)
+    return pod.count * min(fit // pod.count, node.cpu // pod.cpu if pod.cpu else NEVER, node.mem // pod.mem if pod.mem else NEVER)
 
 
 def trial(world):
     """beta while nobody leaves: which of the two fills 64 GPUs better? In thousandths of a GPU of the commonest kind."""
     shape = max(world.shapes, key=lambda s: (world.shapes[s] * s.gpus, s.gpus, s.gpu_mib, s.cpu, s.mem))
-    lists = [[(size_of(p, shape), p.count) for p in pods if p.count > 0] for pods in lists_of(world, shape)]
+    lists = [[(max((c := charge(p, shape))[0], -(-c[1] * GPU // shape.gpu_mib) if shape.gpu_mib else 0, 1), p.count)
+              for p in pods if p.count > 0] for pods in lists_of(world, shape)]
     pods = [p for some in lists for p in some]
     if not pods:
         return 0.0
     step = math.gcd(GPU, *(size for size, _ in pods))  # no GPU ever has anything in between
-    frees, by_rollouts, by_places = range(0, GPU + 1, step), {}, {}
-    for free in frees:  # sums over the lists
-        by_rollouts[free] = sum(fill_one(some, free) for some in lists)
-        by_places[free] = sum(count * (free // size * size) for size, count in pods) * LISTS // sum(count for _, count in pods)
-    mean = sum(size * count for size, count in pods), sum(count for _, count in pods)
-    gpus = min(max(mean[0] * TRIAL_PODS // (mean[1] * 1300), 1), TRIAL_GPUS)
+    asked, n = sum(size * count for size, count in pods), sum(count for _, count in pods)
+    by_rollouts = {free: sum(fill_one(some, free) for some in lists) for free in range(0, GPU + 1, step)}  # sums over the lists
+    by_places = {free: sum(count * (free // size * size) for size, count in pods) * LISTS // n for free in range(0, GPU + 1, step)}
+    gpus = min(max(asked * TRIAL_PODS // (n * 1300), 1), TRIAL_GPUS)
     better = (fill(pods, gpus, by_places) - fill(pods, gpus, by_rollouts)) // (2 * TRIAL_ROUNDS * gpus)
     return min(max((better - TRIAL_BETTER) * 16 // (TRIAL_SURE - TRIAL_BETTER), 0), 16) / 16
-
-
-def size_of(pod, shape):
-    milli, mib = charge(pod, shape)
-    return max(milli, -(-mib * GPU // shape.gpu_mib) if shape.gpu_mib else 0, 1)
 
 
 def fill_one(pods, free):
@@ -197,21 +195,21 @@ def fill(pods, gpus, value):
 # ---- scarcity classes and their prices ----
 
 def volume(kinds):
-    return sum(k.pods * k.count * k.milli for k in kinds)
+    return sum(k.pods * k.count * k.mean for k in kinds)
 
 
-def kinds_of(mix, shapes):
+def kinds_of(mix, shapes, means):
     real, prior = [], []
     for pod, n in sorted(mix.items()):
         hosts = frozenset(s for s in shapes if runs(pod, s))
         if pod.count > 0 and hosts:
             taken = [charge(pod, s) for s in hosts]
             mib = 0 if pod.milli == GPU and not pod.gpu_mib else min(m for _, m in taken)
-            real.append(Kind(hosts, pod.count, max(m for m, _ in taken), mib, pod.cpu, pod.mem, n, True))
+            real.append(Kind(hosts, pod.count, min(m for m, _ in taken), means[pod], mib, pod.cpu, pod.mem, n, True))
     for s in shapes:
         if s.gpus >= PRIOR_GPUS:
             pod = Pod(s.gpus, GPU, s.cpu * PRIOR_CPU // 100, s.mem * PRIOR_MEM // 100)
-            prior.append(Kind(frozenset(t for t in shapes if runs(pod, t)), s.gpus, GPU, 0, pod.cpu, pod.mem, PRIOR_PODS, False))
+            prior.append(Kind(frozenset(t for t in shapes if runs(pod, t)), s.gpus, GPU, GPU, 0, pod.cpu, pod.mem, PRIOR_PODS, False))
     asked = volume(prior)
     most = PRIOR_VOLUME * volume(real) if real else asked
     return real + [k._replace(pods=k.pods * min(1, most / asked)) for k in prior]
@@ -232,7 +230,8 @@ def goods_of(world, kinds):
             hosts.setdefault((k.hosts, k.count), []).append(k)
     for (these, count), of in hosts.items():
         needing = [k for k in kinds if k.count >= count and k.hosts <= these]
-        goods.append(good(these, count, max(k.milli for k in of), of, max(k.cpu for k in of), max(k.mem for k in of), 0, needing))
+        goods.append(good(these, count, max(k.milli for k in of), of, max(k.cpu for k in of), max(k.mem for k in of),
+                          max(k.mean for k in of), needing))
     for milli in sorted({k.milli for k in kinds if k.milli > SIZE_MIN}):
         just, needing = [k for k in kinds if k.milli == milli], [k for k in kinds if k.milli >= milli]
         if volume(just) >= SIZE_VOLUME * volume(kinds):
@@ -242,17 +241,17 @@ def goods_of(world, kinds):
     return goods
 
 
-def supply(good, node):
+def supply(world, good, node):
     """S_k of one machine, in milli."""
     if good.count > 0 and node.shape not in good.hosts:
         return 0
     if good.count == 1:
-        return idle_of(node)
+        return idle_of(world, node)
     gpus = sum(milli >= good.milli and mib >= good.gpu_mib for milli, mib in usable(node))
     if good.count == 0:
         return min(gpus * good.mean_milli, good.mean_milli * node.cpu // good.cpu if good.cpu else NEVER)
     fit = min(gpus // good.count, node.cpu // good.cpu if good.cpu else NEVER, node.mem // good.mem if good.mem else NEVER)
-    return good.count * good.milli * fit
+    return good.count * good.mean_milli * fit
 
 
 class World:
@@ -261,10 +260,12 @@ class World:
     def __init__(self, mix, shapes, learned=False):
         """mix: {pod: how many}; shapes: {shape: how many machines}"""
         self.shapes, self.lists, self.learned = shapes, deal(mix), learned
-        kinds = kinds_of(mix, shapes)
+        self.means = {p: mean_part(p, shapes) for p in mix}
+        self.times = {s: times_of(mix, s, self.means) for s in shapes}
+        kinds = kinds_of(mix, shapes, self.means)
         self.goods = goods_of(self, kinds)
         self.gangs = volume([k for k in kinds if k.count > 1 and k.real]) / volume(kinds) if kinds else 0.0
-        asked = sum(n * p.count * p.milli for p, n in mix.items())
+        asked = sum(n * p.count * self.means[p] for p, n in mix.items())
         self.cpu_per_milli = sum(n * p.cpu for p, n in mix.items() if p.count == 0) / asked if asked else 0.0
         self.trial = trial(self)
 
@@ -303,23 +304,23 @@ def churn(events):
 
 
 def prices_of(world, nodes, chi):
-    idle, left = sum(idle_of(n) for n in nodes), sum(rollout(world, n)[1] for n in nodes)
+    idle, left = sum(idle_of(world, n) for n in nodes), sum(rollout(world, n)[2] for n in nodes)
     asked = world.cpu_per_milli * idle
     f = 0.0 if asked <= 0 else 1.0 if left <= 0 else sixteenths((asked / left - SCARCE_FROM) / SCARCE_OVER)
     beta = max(min(1.0, CHURN_SURE * chi), world.trial)
-    costs = ((HOST_WEIGHT if g.count else SIZE_WEIGHT) * price(g, sum(supply(g, n) for n in nodes), idle, chi) for g in world.goods)
+    costs = ((HOST_WEIGHT if g.count else SIZE_WEIGHT) * price(g, sum(supply(world, g, n) for n in nodes), idle, chi) for g in world.goods)
     return Prices(f, chi, beta, sixteenths(GANGS_SURE * world.gangs), tuple(zip(world.goods, costs)))
 
 
 # ---- the score ----
 
 def value(world, p, node):
-    return ((1 - p.f - p.beta) * rollout(world, node)[0] + p.f * rollout_among(world, node) + p.beta * places(world, node)
-            + sum(cost * supply(good, node) for good, cost in p.goods if cost > 0))
+    return ((1 - p.f - p.beta) * rollout(world, node)[0] + p.f * rollout(world, node)[1] + p.beta * places(world, node)
+            + sum(cost * supply(world, good, node) for good, cost in p.goods if cost > 0))
 
 
 def score(world, p, before, after):
-    idle = idle_of(after)
+    idle = idle_of(world, after)
     drain = p.beta * p.gamma * idle * IDLE_CHARGE + DRAIN * p.chi * p.f * (idle / 8000 + after.cpu / 128000)
     return value(world, p, after) - value(world, p, before) - drain
 

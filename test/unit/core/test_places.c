@@ -24,6 +24,7 @@ static struct sample any_sample(struct rng *r, unsigned type_n)
         .cpu_milli = 1500 * below(r, 6), .mem_mib = 1500 * below(r, 6), .count = (uint16_t)rng_below(r, 4)};
 
     d.plugin_managed = d.count > 0 && rng_below(r, 6) == 0;
+    d.mean_milli = 250 * below(r, 5);
     for (unsigned t = 0; t < type_n && d.count > 0; t++) {
         d.on[t].milli = rng_below(r, 5) == 0 ? ROLLOUT_NEVER : 100 * below(r, 11);
         d.on[t].mem_mib = 500 * below(r, 9);
@@ -61,29 +62,23 @@ static int64_t times(struct residual_device v, const struct sample_charge *c)
     return n;
 }
 
-static int64_t naive(const struct sample *d, const struct residual *r, const int32_t *mem_cap_mib)
+static int64_t naive(const struct sample *d, const struct residual *r)
 {
-    int64_t devices = 0, sum = 0, pods;
+    int64_t devices = 0, pods;
 
     if (d->count == 0 || (r->kinds & (d->plugin_managed ? RESIDUAL_PLUGIN : RESIDUAL_SHARES)) == 0) {
         return 0;
     }
     for (unsigned i = 0; i < r->device_n; i++) {
-        const struct sample_charge *c = &d->on[r->devices[i].type];
-        int64_t n = times(r->devices[i], c), mem = 0;
+        int64_t n = times(r->devices[i], &d->on[r->devices[i].type]);
 
-        if (mem_cap_mib[r->devices[i].type] > 0) {
-            mem = (int64_t)c->mem_mib * 1000 / mem_cap_mib[r->devices[i].type];
-        }
-        n = d->count > 1 && n > 1 ? 1 : n;
-        devices += n;
-        sum += n * (c->milli > mem ? c->milli : mem);
+        devices += d->count > 1 && n > 1 ? 1 : n;
     }
     for (pods = devices / d->count;
          pods > 0 && (pods * d->cpu_milli > r->cpu_milli || pods * d->mem_mib > r->mem_mib);) {
         pods--;
     }
-    return devices == 0 ? 0 : sum * (pods * d->count) / devices;
+    return pods * d->count * d->mean_milli;
 }
 
 static void places__any_residual__are_counted_kind_by_kind(void **state)
@@ -94,7 +89,6 @@ static void places__any_residual__are_counted_kind_by_kind(void **state)
     rng_init(&r, 5);
     for (int i = 0; i < CASES; i++) {
         unsigned type_n = 1 + (unsigned)rng_below(&r, 3);
-        const int32_t caps[] = {0, 8000, 9000, 9000};
         struct rollout_samples *s = rollout_samples_new(type_n);
         struct residual residual = any_residual(&r, type_n);
         int64_t want = 0, squares = 0;
@@ -104,20 +98,17 @@ static void places__any_residual__are_counted_kind_by_kind(void **state)
 
             squares += v->mem_mib > 0 ? (int64_t)v->milli * v->milli : 0;
         }
-        for (unsigned t = 0; t < type_n; t++) {
-            rollout_samples_memory(s, t, caps[t]);
-        }
         for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
             for (uint64_t n = rng_below(&r, ROLLOUT_PODS + 1); n > 0; n--) {
                 struct sample d = any_sample(&r, type_n);
 
                 rollout_samples_add(s, k, &d);
-                want += naive(&d, &residual, caps);
+                want += naive(&d, &residual);
             }
         }
         rollout_samples_seal(s);
-        /* 1,024 pods in 16 lists; and a 32nd of each list, of GPUs of 1,000 milli */
-        assert_int_equal(rollout_places(s, &residual), (want * 500 + squares * 16) / 32000);
+        /* 1,024 pods in 16 lists; and an eighth of each list, of GPUs of 1,000 milli */
+        assert_int_equal(rollout_places(s, &residual), (want * 125 + squares * 16) / 8000);
         found += want > 0;
         rollout_samples_free(s);
     }
@@ -171,15 +162,13 @@ static void takes(struct scene *s, const char *pod, const char *node, int32_t mi
     assert_int_equal(fixture_reserve(&s->f, pod, node), 0);
 }
 
-/* The node for a share, of a and b, at these prices (NULL: those of the forecast). */
-static struct str chosen_at(struct scene *s, int32_t milli, const struct forecast_prices *prices)
+/* The node for a pod, of a and b, at these prices (NULL: those of the forecast). */
+static struct str chosen_for(struct scene *s, const struct demand *d, const struct forecast_prices *prices)
 {
     struct pack_params p = *fixture_params("rsp");
     struct str names[] = {STR("a"), STR("b")};
     struct pack_result results[2];
     struct pack_key buffer;
-    struct gpu_request w;
-    struct demand d = fixture_share(&w, milli);
     struct ledger_view v;
     struct arena a;
     struct str ret;
@@ -187,11 +176,19 @@ static struct str chosen_at(struct scene *s, int32_t milli, const struct forecas
     arena_init(&a, 1 << 16);
     p.forecast = s->o;
     p.prices = prices;
-    assert_int_equal(ledger_view(s->f.l, &a, VIEW_POD("me", &d), &v, NULL), 0);
+    assert_int_equal(ledger_view(s->f.l, &a, VIEW_POD("me", d), &v, NULL), 0);
     fixture_pack(&v, &p, NULL, 0, names, 2, results);
     ret = pack_rank(results, 2, 1, &buffer) > 0 ? results[0].name : STR_NULL;
     arena_fini(&a);
     return ret;
+}
+
+static struct str chosen_at(struct scene *s, int32_t milli, const struct forecast_prices *prices)
+{
+    struct gpu_request w;
+    struct demand d = fixture_share(&w, milli);
+
+    return chosen_for(s, &d, prices);
 }
 
 /* The same in a cluster where so many leave. */
@@ -430,6 +427,26 @@ static void rsp__in_use_and_places_that_cost_alike__the_tightest_gpu(void **stat
     scene_fini(&s);
 }
 
+/* 6 GiB are a thirteenth of the large GPU, but four of these pods come for each that needs it. */
+static void rsp__in_use_and_memory_on_unlike_gpus__leaves_the_large_one_to_those_who_need_it(void **state)
+{
+    struct demand small = MEMORY_OF(6144), large = MEMORY_OF(61440);
+    struct scene s;
+
+    scene_init(&s, NULL, 0);
+    for (int k = 0; k < 40; k++) {
+        demand_histogram_arrived(s.expected, k % 5 == 0 ? &large : &small);
+    }
+    demand_histogram_settle(s.expected);
+    fixture_node(&s.f, "a", 1, 81920);
+    fixture_node(&s.f, "b", 1, 16384);
+    follow(&s);
+    forecast_prices_follow(s.o, IN_USE);
+    assert_true(str_eq_cstr(chosen_for(&s, &small, NULL), "b"));
+    assert_true(str_eq_cstr(chosen_for(&s, &large, NULL), "a"));
+    scene_fini(&s);
+}
+
 /* The work of a first decision in use, where so many sizes of pods are expected. */
 static uint64_t work_in_use(size_t size_n)
 {
@@ -533,6 +550,7 @@ int main(void)
         cmocka_unit_test(trial__unlike_gpus_on_each_machine__rollouts),
         cmocka_unit_test(trial__very_small_pods__no_more_of_them),
         cmocka_unit_test(rsp__in_use__leaves_an_empty_gpu_to_those_who_need_it),
+        cmocka_unit_test(rsp__in_use_and_memory_on_unlike_gpus__leaves_the_large_one_to_those_who_need_it),
         cmocka_unit_test(rsp__in_use__places_are_work_by_the_number_of_kinds),
         cmocka_unit_test(rsp__in_use_and_places_that_cost_alike__the_tightest_gpu),
         cmocka_unit_test(rsp__in_use_and_pods_of_several_gpus__fills_the_fuller_node),

@@ -168,6 +168,10 @@ static void weights__each_spread_over_a_thousand__added_up(void **state)
     const int64_t want_alike[] = {300000, 0};
 
     expect_combined(&plan, rows, 3, want);
+    for (size_t i = 0; i < 3; i++) { /* what each criterion adds is known afterwards */
+        assert_int_equal(rows[i].by[0] + rows[i].by[1], want[i]);
+    }
+    assert_int_equal(rows[2].by[0], 700 * 500);
     expect_combined(&plan, alike, 2, want_alike); /* equal to the first criterion: it says nothing */
 }
 

@@ -270,6 +270,132 @@ static void sizes__of_several_kinds__ask_for_the_least_gpu_memory(void **state)
     scene_fini(&s);
 }
 
+/* 3,072 of 4,096 MiB are 750 milli, more than the 300 of the others, which are sorted behind. */
+static void places__of_memory_and_compute__count_with_the_larger(void **state)
+{
+    struct gpu_request w[2];
+    struct demand a = fixture_memory(&w[0], 3072), b = fixture_share(&w[1], 300);
+    struct scene s;
+
+    w[0].count = w[1].count = 2;
+    scene_init(&s);
+    add_nodes(&s, 2, 2, 4096);
+    expect(&s, &a, 50);
+    expect(&s, &b, 50);
+    follow(&s);
+    assert_int_equal(supply_of(&s, class_of(&s, SCARCE_GANG)), 2 * 2 * 750);
+    scene_fini(&s);
+}
+
+static void idle__gpus_without_memory__are_not(void **state)
+{
+    struct demand d = SHARE_AND_MEMORY_OF(200, 1024);
+    struct scene s;
+
+    scene_init(&s);
+    add_nodes(&s, 2, 1, 1024);
+    fixture_pod(&s.f, "p", &d, NULL, NULL);
+    assert_int_equal(fixture_reserve(&s.f, "p", "n00"), 0);
+    expect(&s, &d, 50);
+    follow(&s);
+    assert_int_equal(s.o->idle_milli, 1000);
+    scene_fini(&s);
+}
+
+/* ---- what a pod and a machine count for ---- */
+
+/* Two machines with one GPU of 1 GiB each, one with two GPUs of 4. */
+static void unlike_machines(struct scene *s)
+{
+    scene_init(s);
+    add_nodes(s, 2, 1, 1024);
+    add_nodes(s, 1, 2, 4096);
+}
+
+/* Of the shape whose GPUs have so much, in 1/1024. */
+static int32_t times_of(const struct scene *s, int32_t mem_mib)
+{
+    for (uint32_t i = 0; i < s->o->shape_n; i++) {
+        if (s->o->shapes[i].types[0].mem_low_mib == mem_mib) {
+            return s->o->shapes[i].times;
+        }
+    }
+    fail_msg("no such shape");
+    return 0;
+}
+
+/* 512 MiB are 500 milli of the small GPUs and 125 of the large ones: 312.5. */
+static void mean_parts__memory_on_unlike_gpus__a_pod_counts_the_same_on_each(void **state)
+{
+    struct demand d = MEMORY_OF(512);
+    struct scene s;
+
+    unlike_machines(&s);
+    expect(&s, &d, 50);
+    follow(&s);
+    assert_int_equal(times_of(&s, 1024), 641); /* 313 x 1024 / 500 */
+    assert_int_equal(times_of(&s, 4096), 2564);
+    assert_int_equal(s.o->idle_milli, 2 * (1000 * 641 / 1024) + 2000 * 2564 / 1024);
+    scene_fini(&s);
+}
+
+/* 256 MiB: (250 + 250 + 62 + 62) / 4 is 156. 2 GiB fit on the large ones alone. */
+static void mean_parts__several_kinds__are_weighed_by_how_many_come(void **state)
+{
+    struct demand a = MEMORY_OF(256), b = MEMORY_OF(2048);
+    struct scene s;
+
+    unlike_machines(&s);
+    expect(&s, &a, 10);
+    expect(&s, &b, 40);
+    follow(&s);
+    assert_int_equal(times_of(&s, 1024), 639);  /* 156 x 1024 / 250 */
+    assert_int_equal(times_of(&s, 4096), 1071); /* (156 + 4 x 500) x 1024 / (62 + 4 x 500) */
+    close_to(class_of(&s, SCARCE_HOST)->mean_volume, 500);
+    close_to(class_of(&s, SCARCE_HOST)->share, 40 * 500 / (40 * 500 + 10 * 156.0));
+    scene_fini(&s);
+}
+
+static void mean_parts__compute_alone__is_what_is_asked_for(void **state)
+{
+    struct demand d = SHARE_OF(300);
+    struct scene s;
+
+    unlike_machines(&s);
+    expect(&s, &d, 50);
+    follow(&s);
+    assert_int_equal(times_of(&s, 1024), 1024);
+    assert_int_equal(times_of(&s, 4096), 1024);
+    scene_fini(&s);
+}
+
+static void mean_parts__hardly_anything_of_a_huge_gpu__sixteen_times_at_most(void **state)
+{
+    struct demand d = MEMORY_OF(1024);
+    struct scene s;
+
+    scene_init(&s);
+    add_nodes(&s, 99, 1, 1024);
+    add_nodes(&s, 1, 1, 131072);
+    expect(&s, &d, 50);
+    follow(&s);
+    assert_int_equal(times_of(&s, 131072), 16 * 1024);
+    scene_fini(&s);
+}
+
+/* 768 MiB are more than half of a small GPU and a fifth of a large one: nobody must keep a large one whole for it. */
+static void sizes__more_than_half_of_the_small_gpus_only__have_no_price(void **state)
+{
+    struct demand d = MEMORY_OF(768);
+    struct scene s;
+
+    unlike_machines(&s);
+    expect(&s, &d, 50);
+    follow(&s);
+    assert_int_equal(count_classes(&s, SCARCE_SIZE), 0);
+    scene_fini(&s);
+}
+
 /* ---- priors ---- */
 
 static double prior_share(int gpu_n, int pods)
@@ -422,6 +548,13 @@ int main(void)
         cmocka_unit_test(places__cores_memory_or_gpu_memory_just_enough__are_supplied),
         cmocka_unit_test(places__memory_is_short__bounds_them),
         cmocka_unit_test(sizes__of_several_kinds__ask_for_the_least_gpu_memory),
+        cmocka_unit_test(places__of_memory_and_compute__count_with_the_larger),
+        cmocka_unit_test(idle__gpus_without_memory__are_not),
+        cmocka_unit_test(mean_parts__memory_on_unlike_gpus__a_pod_counts_the_same_on_each),
+        cmocka_unit_test(mean_parts__several_kinds__are_weighed_by_how_many_come),
+        cmocka_unit_test(mean_parts__compute_alone__is_what_is_asked_for),
+        cmocka_unit_test(mean_parts__hardly_anything_of_a_huge_gpu__sixteen_times_at_most),
+        cmocka_unit_test(sizes__more_than_half_of_the_small_gpus_only__have_no_price),
         cmocka_unit_test(priors__of_many_pods__are_four_of_each_shape),
         cmocka_unit_test(priors__of_few_pods__are_three_percent),
         cmocka_unit_test(priors__few_gpus__there_are_none),

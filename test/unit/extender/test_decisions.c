@@ -128,7 +128,7 @@ static void decision__best_of_several__says_what_put_it_before_the_next(void **s
     assert_int_equal(d->reason, PACK_BY_NAME); /* all are empty */
     assert_string_equal(sentence(d),
                         "of 4 nodes 4 fit; binpack put n0 before n1: they are equal, and it is the first by "
-                        "name; kube-scheduler chose n2 all the same, because it also counts points of others");
+                        "name; bind asked for n2 all the same");
     schedule(make_pod(&p, "second", 200), names[2]);
     d = newest();
     assert_int_equal(found_n, 2);
@@ -191,7 +191,8 @@ static void decision__nobody_asked_for_an_order__says_so(void **state)
     filter(&p.pod, names, NODES);
     bind(&p.pod, names[1]);
     assert_int_equal(newest()->ranked_n, 0);
-    assert_string_equal(sentence(found[0]), "of 4 nodes 4 fit; kube-scheduler chose without asking for an order");
+    assert_string_equal(sentence(found[0]),
+                        "of 4 nodes 4 fit; nobody asked this fgpu for their order; bind asked for n1");
 }
 
 static void decision__next_was_promised_to_another__says_so(void **state)
@@ -258,10 +259,92 @@ static void decision__by_several_criteria__the_score_of_each(void **state)
     schedule(make_pod(&p, "first", 500), names[1]);
     schedule(make_pod(&p, "p", 100), names[1]);
     d = newest();
-    assert_true(d->criterion_n == 2 && !d->weighted && d->reason == PACK_BY_SCORE && d->part_n == 2);
+    assert_true(d->criterion_n == 2 && d->weights_milli[0] == 0 && d->reason == PACK_BY_SCORE && d->part_n == 2);
+    assert_true(d->best_score == 95 && d->next_score == 31 && d->parts[0].best == 95 && d->parts[1].best == 6000);
+    assert_string_equal(sentence(d), "of 4 nodes 4 fit; gpu-packing, then binpack put n1 before n0: by gpu-packing "
+                                     "scores 95 and 31");
+}
+
+static void judge_by(struct str first, struct str second, int32_t first_milli, int32_t second_milli)
+{
+    policy.node_criteria =
+        (struct criteria){.names = {first, second}, .n = 2, .weights_milli = {first_milli, second_milli}};
+    policy.node_strategy = first;
+    assert_int_equal(placement_context_init(&context, store, &policy, NULL), 0);
+}
+
+/* Of two that decide in turn, the one that decided, in words that mean something. */
+static void decision__by_a_chain__says_which_criterion_decided(void **state)
+{
+    const struct decision_note *d;
+    struct test_pod p;
+
+    judge_by(STR("gpu-packing"), STR("tight-fit"), 0, 0);
+    schedule(make_pod(&p, "first", 550), names[1]);
+    schedule(make_pod(&p, "second", 590), names[2]);
+    schedule(make_pod(&p, "p", 400), names[2]);
+    d = newest();
+    assert_true(d->reason == PACK_BY_SCORE && d->decided_by == 1 && d->best_score > d->next_score);
     assert_string_equal(sentence(d),
-                        "of 4 nodes 4 fit; gpu-packing, then binpack put n1 before n0: scores by gpu-packing "
-                        "95 and 31, by binpack 6000 and 1000");
+                        "of 4 nodes 4 fit; gpu-packing, then tight-fit put n2 before n1: equal by gpu-packing, "
+                        "and by tight-fit there and here it leaves 1.00 % and 5.00 % of compute or memory, "
+                        "whichever is less, on the GPUs that it takes");
+}
+
+/* Points that were compared, and they add up. */
+static void decision__by_weights__the_points_of_each_add_up(void **state)
+{
+    const struct decision_note *d;
+    struct test_pod p;
+
+    judge_by(STR("tight-fit"), STR("spread"), 750, 500);
+    schedule(make_pod(&p, "first", 500), names[1]);
+    schedule(make_pod(&p, "p", 100), names[1]);
+    d = newest();
+    assert_true(d->criterion_n == 2 && d->weights_milli[1] == 500 && d->reason == PACK_BY_SCORE && d->part_n == 2);
+    assert_int_equal(d->parts[0].best + d->parts[1].best, d->best_score);
+    assert_int_equal(d->parts[0].next + d->parts[1].next, d->next_score);
+    assert_true(d->best_score == 750000 && d->next_score == 500000);
+    assert_string_equal(sentence(d),
+                        "of 4 nodes 4 fit; weighted tight-fit 0.75 and spread 0.5 put n1 before n0: 750 and "
+                        "500 of 1250 points; of this by tight-fit 750 and 0, by spread 0 and 500");
+}
+
+/* Found in the file by its place and by what it selects. */
+static void decision__by_a_packing_rule__says_which(void **state)
+{
+    const struct str namespaces[] = {STR("a-*"), STR("d")};
+    struct kv labels[] = {{STR("tier"), STR("online")}}, zone = {STR("zone"), STR("z1")};
+    const struct packing_rule rules[] = {
+        {.pod_selector = {labels, 1}, .node_strategy = STR("spread")},
+        {.namespaces = namespaces, .namespace_n = 2, .node_selector = {NULL, 0}, .node_strategy = STR("fgd")},
+    };
+    const struct packing_rule both = {.pod_selector = {labels, 1}, .node_selector = {&zone, 1}};
+    const struct decision_note *d;
+    struct test_pod p;
+    char text[PACKING_RULE_WORDS_MAX], cut[30];
+
+    policy.rules = rules;
+    policy.rule_n = 2;
+    assert_int_equal(placement_context_init(&context, store, &policy, NULL), 0);
+    schedule(make_pod(&p, "p", 100), names[0]);
+    d = newest();
+    assert_int_equal(d->rule, 2);
+    assert_string_equal(sentence(d),
+                        "of 4 nodes 4 fit; fgd (packing.rules[1] {namespaces: [a-*, d]}) put n0 before n1: they "
+                        "are equal, and it is the first by name");
+    assert_string_equal(packing_rule_words(&both, 7, text, sizeof(text)),
+                        "packing.rules[7] {podSelector: {tier: online}, nodeSelector: {zone: z1}}");
+    assert_string_equal(packing_rule_words(&both, 7, cut, sizeof(cut)), "packing.rules[7] {podSelec...");
+}
+
+static void choose(struct decisions *all, const struct decision_note *pod, struct str node, struct str id,
+                   int64_t at_ms)
+{
+    decisions_choose(
+        all,
+        &(struct decision_note){
+            .uid = pod->uid, .namespace_ = pod->namespace_, .name = pod->name, .node = node, .id = id, .at_ms = at_ms});
 }
 
 /* The newest first; pods that never come to a bind push nothing out. */
@@ -277,7 +360,7 @@ static void kept__more_than_there_is_room__the_oldest_go(void **state)
                                         .namespace_ = i % 2 == 0 ? STR("even") : STR("odd")};
 
         decisions_consider(all, decision_new(&d, NULL, 0));
-        decisions_choose(all, d.uid, i % 4 == 0 ? STR("a") : STR("b"), STR("id"), i);
+        choose(all, &d, i % 4 == 0 ? STR("a") : STR("b"), STR("id"), i);
     }
     for (int i = 0; i < 2 * DECISIONS_CONSIDERED; i++) {
         const struct decision_note d = {.uid = {uid, (size_t)snprintf(uid, sizeof(uid), "w%d", i)}};
@@ -314,17 +397,77 @@ static void considered__again_and_bound_twice__only_the_last_attempt_counts(void
     struct decision_note d = {.uid = STR("u"), .asked_n = 7, .fit_n = 5};
     size_t n;
 
-    decisions_choose(all, d.uid, STR("a"), STR("none"), 1); /* nothing was considered */
+    choose(all, &d, STR("a"), STR("none"), 1); /* nothing was considered */
     decisions_consider(all, decision_new(&d, NULL, 0));
     d = (struct decision_note){.uid = STR("u"), .ranked_n = 3, .best = STR("a")};
     decisions_consider(all, decision_new(&d, NULL, 0)); /* prioritize knows nothing of filter's numbers */
-    decisions_choose(all, d.uid, STR("a"), STR("first"), 2);
-    decisions_choose(all, d.uid, STR("a"), STR("second"), 3);
+    choose(all, &d, STR("a"), STR("first"), 2);
+    choose(all, &d, STR("a"), STR("second"), 3);
     n = decisions_kept(all, STR_NULL, STR_NULL, kept);
     assert_int_equal(n, 1);
     assert_true(str_eq_cstr(kept[0]->id, "first") && kept[0]->asked_n == 7 && kept[0]->fit_n == 5);
     assert_true(kept[0]->ranked_n == 3 && str_eq_cstr(kept[0]->best, "a"));
     decision_put(kept[0]);
+    decisions_free(all);
+}
+
+/* Only pods that wait take a place. */
+static void considered__many_are_bound_meanwhile__who_waits_is_not_forgotten(void **state)
+{
+    struct decisions *all = decisions_new();
+    struct decision_note *kept[DECISIONS_KEPT];
+    const struct decision_note first = {.uid = STR("first"), .asked_n = 3};
+    char uid[16];
+    size_t n;
+
+    decisions_consider(all, decision_new(&first, NULL, 0));
+    for (int i = 0; i < 2 * DECISIONS_CONSIDERED; i++) {
+        const struct decision_note d = {.uid = {uid, (size_t)snprintf(uid, sizeof(uid), "u%d", i)}};
+
+        decisions_consider(all, decision_new(&d, NULL, 0));
+        choose(all, &d, STR("b"), STR("id"), 1);
+    }
+    choose(all, &first, STR("a"), STR("id"), 2);
+    n = decisions_kept(all, STR("a"), STR_NULL, kept);
+    assert_int_equal(n, 1);
+    assert_true(!kept[0]->lost && kept[0]->asked_n == 3);
+    decision_put(kept[0]);
+    decisions_free(all);
+}
+
+/* It has its line, and the line says that the reasons are gone. A pod that nobody asked about has none. */
+static void considered__more_than_there_is_room__the_loss_is_said_in_its_place(void **state)
+{
+    struct decisions *all = decisions_new();
+    struct decision_note *kept[DECISIONS_KEPT];
+    const struct decision_note first = {.uid = STR("first"), .namespace_ = STR("d"), .name = STR("p"), .asked_n = 3};
+    const struct decision_note unseen = {.uid = STR("unseen"), .namespace_ = STR("d"), .name = STR("q")};
+    char uid[16];
+    size_t n;
+
+    decisions_consider(all, decision_new(&first, NULL, 0));
+    for (int i = 0; i < DECISIONS_CONSIDERED; i++) {
+        const struct decision_note d = {.uid = {uid, (size_t)snprintf(uid, sizeof(uid), "u%d", i)}};
+
+        decisions_consider(all, decision_new(&d, NULL, 0));
+    }
+    choose(all, &unseen, STR("a"), STR("none"), 1);
+    choose(all, &first, STR("a"), STR("id"), 2);
+    choose(all, &first, STR("a"), STR("again"), 3); /* said once */
+    n = decisions_kept(all, STR("a"), STR("d"), kept);
+    assert_int_equal(n, 1);
+    assert_true(kept[0]->lost && str_eq_cstr(kept[0]->id, "id") && str_eq_cstr(kept[0]->name, "p") &&
+                kept[0]->at_ms == 2);
+    assert_string_equal(sentence(kept[0]),
+                        "why is not known any more: more than 256 pods waited for their bind, and the "
+                        "oldest were forgotten; bind asked for a");
+    decision_put(kept[0]);
+    decisions_consider(all, decision_new(&first, NULL, 0)); /* tried again: then it is known */
+    choose(all, &first, STR("a"), STR("new"), 4);
+    n = decisions_kept(all, STR_NULL, STR_NULL, kept);
+    assert_true(n == 2 && !kept[0]->lost && kept[0]->asked_n == 3);
+    decision_put(kept[0]);
+    decision_put(kept[1]);
     decisions_free(all);
 }
 
@@ -343,7 +486,7 @@ static void considered__names_no_pod_can_have__are_not_kept(void **state)
     memset(text, 'x', sizeof(text));
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         decisions_consider(all, decision_new(&rows[i], NULL, 0));
-        decisions_choose(all, rows[i].uid, STR("a"), STR("id"), 1);
+        choose(all, &rows[i], STR("a"), STR("id"), 1);
         assert_int_equal(decisions_kept(all, STR_NULL, STR_NULL, kept), 0);
     }
     decisions_free(all);
@@ -365,6 +508,7 @@ static void sentence__of_rsp__says_milli_and_only_what_differs(void **state)
     struct decision_note d = {.criteria = {strategy_find(STR("rsp"))},
                               .criterion_n = 1,
                               .rule = 2,
+                              .rule_text = STR("packing.rules[1] {namespaces: [a]}"),
                               .ranked_n = 9,
                               .best = STR("node-a"),
                               .next = STR("node-b"),
@@ -376,10 +520,11 @@ static void sentence__of_rsp__says_milli_and_only_what_differs(void **state)
 
     assert_string_equal(
         sentence(made),
-        "rsp (packing rule 2) put node-a before node-b: there it takes 180 milli of what expected pods could use, on "
+        "rsp (packing.rules[1] {namespaces: [a]}) put node-a before node-b: there it takes 180 milli of what expected "
+        "pods could use, on "
         "node-b 420; of this what expected pods would fill 180 and 120, idle GPUs of the nodes that certain pods need "
         "0.0007 and 1.0000, places for pods of 8 GPUs 0 and 300, GPUs with 700 milli free and 1024 MiB free -1 and 1");
-    assert_string_equal(decision_sentence(made, cut, sizeof(cut)), "rsp (packing rule 2");
+    assert_string_equal(decision_sentence(made, cut, sizeof(cut)), "rsp (packing.rules[");
     decision_put(made);
 }
 
@@ -426,7 +571,9 @@ static void sentence__of_tight_fit__counts_gpus_and_shares(void **state)
                                     .ranked_n = 2,
                                     .best = STR("a"),
                                     .next = STR("b"),
-                                    .reason = PACK_BY_SCORE};
+                                    .reason = PACK_BY_SCORE,
+                                    .best_score = -1230 * step - 3,
+                                    .next_score = -opening - 4000 * step - 4};
     struct decision_note *made = decision_new(&d, parts, sizeof(parts) / sizeof(parts[0]));
 
     assert_string_equal(sentence(made),
@@ -447,8 +594,13 @@ int main(void)
         STORE_TEST(decision__next_was_promised_to_another__says_so),
         STORE_TEST(decision__strategy_that_looks_ahead__its_parts_add_up),
         STORE_TEST(decision__by_several_criteria__the_score_of_each),
+        STORE_TEST(decision__by_a_chain__says_which_criterion_decided),
+        STORE_TEST(decision__by_weights__the_points_of_each_add_up),
+        STORE_TEST(decision__by_a_packing_rule__says_which),
         cmocka_unit_test(kept__more_than_there_is_room__the_oldest_go),
         cmocka_unit_test(considered__again_and_bound_twice__only_the_last_attempt_counts),
+        cmocka_unit_test(considered__many_are_bound_meanwhile__who_waits_is_not_forgotten),
+        cmocka_unit_test(considered__more_than_there_is_room__the_loss_is_said_in_its_place),
         cmocka_unit_test(considered__names_no_pod_can_have__are_not_kept),
         cmocka_unit_test(sentence__of_rsp__says_milli_and_only_what_differs),
         cmocka_unit_test(sentence__of_each_reason__reads_well),

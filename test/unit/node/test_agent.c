@@ -217,20 +217,6 @@ static void agent__more_than_it_can_hold__grants_nothing_until_it_is_told_again(
     assert_int_equal(create(t, &pod, "main").answer, HAND_OVER_DEVICES);
 }
 
-static void agent__something_that_cannot_be_read__grants_nothing_until_it_is_told_again(void **state)
-{
-    struct tested *t = *state;
-    const struct pod_facts pod = sharing(t, "a", 500);
-    struct err err;
-
-    agent_sync_begin(t->agent);
-    agent_sync_unreadable(t->agent);
-    assert_int_equal(agent_sync_end(t->agent, &err), -ERR_PARSE);
-    assert_int_equal(create(t, &pod, "main").answer, HAND_OVER_REFUSED);
-    synchronize_nothing(t->agent);
-    assert_int_equal(create(t, &pod, "main").answer, HAND_OVER_DEVICES);
-}
-
 static void agent__start_of_a_container_that_it_never_saw__is_refused_if_it_has_a_grant(void **state)
 {
     struct tested *t = *state;
@@ -338,7 +324,6 @@ int main(void)
         WITH_AGENT(agent__running_container_with_a_forged_record__counts_nothing),
         WITH_AGENT(agent__running_container_on_a_device_that_is_gone__still_holds_it),
         WITH_AGENT(agent__more_than_it_can_hold__grants_nothing_until_it_is_told_again),
-        WITH_AGENT(agent__something_that_cannot_be_read__grants_nothing_until_it_is_told_again),
         WITH_AGENT(agent__start_of_a_container_that_it_never_saw__is_refused_if_it_has_a_grant),
         WITH_AGENT(agent__restarted_at_any_moment__knows_what_it_would_have_known),
     };

@@ -113,7 +113,7 @@ static void fence__refusal__names_both_pods_and_the_numbers(void **state)
     refuse(
         t, "b", "serve", "2", SHARE(0, 500, 300),
         "container serve of pod team/b finds no room beside container train of pod team/a: it wants 500 milli and 300 "
-        "MiB of GPU GPU-a, where 700 of 1000 milli, 400 of 1000 MiB and 1 of 4 places are taken; it is tried again");
+        "MiB of GPU GPU-a, where 700 of 1000 milli, 400 of 1000 MiB, 1 of 4 places are taken; it is tried again");
 }
 
 static void fence__after_a_container_has_ended__there_is_room_again(void **state)
@@ -199,7 +199,7 @@ static void fence__share_larger_than_its_device__is_refused_although_nobody_is_t
 {
     struct fenced *t = *state;
 
-    refuse(t, "a", "main", "1", SHARE(0, 100, 1001), "which has 1000 milli, 1000 MiB and 4 places; delete the pod");
+    refuse(t, "a", "main", "1", SHARE(0, 100, 1001), "which has 1000 milli and 1000 MiB; delete the pod");
 }
 
 static void fence__mig_instance__has_one_container(void **state)
@@ -221,6 +221,9 @@ static void fence__places__are_one_for_each_container(void **state)
     admit(t, "b", "1", "3", SHARE(0, 0, 0));
     admit(t, "c", "1", "4", SHARE(0, 0, 0));
     refuse(t, "d", "1", "5", SHARE(0, 0, 0), "4 of 4 places");
+    t->node.devices[0].slot_n = INT32_MAX; /* nobody knows how many */
+    admit(t, "d", "1", "5", SHARE(0, 0, 0));
+    refuse(t, "e", "1", "6", SHARE(0, 1001, 0), "0 of 1000 MiB are taken");
 }
 
 static void fence__factors_of_the_node__make_gpus_larger_and_instances_not(void **state)

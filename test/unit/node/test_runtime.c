@@ -18,6 +18,7 @@ static void runtime__of_each_version__does_what_its_code_says(void **state)
         {"containerd", "2.0.11", RUNTIME_CDI_IGNORED},
         {"containerd", "v2.1.0-rc.1", RUNTIME_CDI_INJECTED},
         {"containerd", "v2.4.2", RUNTIME_CDI_INJECTED},
+        {"containerd", "2.4.2+unknown", RUNTIME_CDI_INJECTED}, /* built from its module */
         {"containerd", "3.0", RUNTIME_CDI_INJECTED},
         {"cri-o", "1.30.0", RUNTIME_CDI_IGNORED},
         {"cri-o", "1.33.9", RUNTIME_CDI_IGNORED},

@@ -471,7 +471,10 @@ static void document__gpu_given_twice_and_a_foreign_decision__are_incidents(void
 static void decide(struct decision_note d, const struct reason_part *parts, size_t part_n, const char *node)
 {
     decisions_consider(store_decisions(cluster.store), decision_new(&d, parts, part_n));
-    decisions_choose(store_decisions(cluster.store), d.uid, str_of(node), STR("d1"), 1 + d.asked_n);
+    d.node = str_of(node);
+    d.id = STR("d1");
+    d.at_ms = 1 + d.asked_n;
+    decisions_choose(store_decisions(cluster.store), &d);
 }
 
 static void document__decisions__say_why_newest_first(void **state)
@@ -496,6 +499,7 @@ static void document__decisions__say_why_newest_first(void **state)
                                .fit_n = 7,
                                .ranked_n = 5,
                                .rule = 3,
+                               .rule_text = STR("packing.rules[2] {podSelector: {a: b}}"),
                                .criteria = {strategy_find(STR("rsp"))},
                                .criterion_n = 1,
                                .best = STR("n"),
@@ -508,13 +512,15 @@ static void document__decisions__say_why_newest_first(void **state)
     d.namespace_ = STR("b");
     d.criteria[1] = strategy_find(STR("fgd"));
     d.criterion_n = 2;
-    d.weighted = true;
+    d.weights_milli[0] = 700;
+    d.weights_milli[1] = 300;
     decide(d, criteria, ARRAY_LEN(criteria), "n");
     json = cluster_state(&cluster, NULL, NULL);
     assert_valid(json);
     assert_int_equal(cJSON_GetArraySize(json_at(json, "decisions")), 3);
     assert_string_equal(json_text_at(json, "decisions.0.uid"), "u3");
     assert_true(cJSON_IsTrue(json_at(json, "decisions.0.weighted")));
+    assert_int_equal(json_number_at(json, "decisions.0.weightsMilli.0"), 700);
     assert_string_equal(json_text_at(json, "decisions.0.strategies.1"), "fgd");
     assert_string_equal(json_text_at(json, "decisions.0.parts.0.strategy"), "fgd");
     assert_string_equal(json_text_at(json, "decisions.1.decision"), "d1");
@@ -526,6 +532,7 @@ static void document__decisions__say_why_newest_first(void **state)
     assert_int_equal(json_number_at(json, "decisions.1.fit"), 7);
     assert_int_equal(json_number_at(json, "decisions.1.ranked"), 5);
     assert_int_equal(json_number_at(json, "decisions.1.rule"), 3);
+    assert_string_equal(json_text_at(json, "decisions.1.ruleText"), "packing.rules[2] {podSelector: {a: b}}");
     assert_string_equal(json_text_at(json, "decisions.1.best"), "n");
     assert_string_equal(json_text_at(json, "decisions.1.next"), "m");
     assert_string_equal(json_text_at(json, "decisions.1.by"), "score");
@@ -536,10 +543,10 @@ static void document__decisions__say_why_newest_first(void **state)
     assert_true(cJSON_IsTrue(json_at(json, "decisions.1.parts.1.plugin")));
     assert_string_equal(
         json_text_at(json, "decisions.1.text"),
-        "of 9 nodes 7 fit, and kube-scheduler asked for an order of 5; rsp (packing rule 3) put n before "
-        "m: there it takes 1 milli of what expected pods could use, on m 3; of this what expected pods "
-        "would fill 1 and 2, places for pods of 8 whole GPUs 0 and 1; kube-scheduler chose m all the "
-        "same, because it also counts points of others");
+        "of 9 nodes 7 fit, and kube-scheduler asked for an order of 5; rsp (packing.rules[2] {podSelector: "
+        "{a: b}}) put n before m: there it takes 1 milli of what expected pods could use, on m 3; of this what "
+        "expected pods "
+        "would fill 1 and 2, places for pods of 8 whole GPUs 0 and 1; bind asked for m all the same");
     assert_string_equal(json_text_at(json, "decisions.2.uid"), "u1");
     assert_false(cJSON_HasObjectItem(json_at(json, "decisions.2"), "ranked"));
     cJSON_Delete(json);

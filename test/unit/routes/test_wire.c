@@ -344,6 +344,42 @@ static void read_bind__nonsense__refused_with_its_reason(void **state)
     }
 }
 
+/* No such object can exist, so nobody is asked for it; what is wrong is said with the rule. */
+static void read_bind__names_nobody_can_have__refused_by_their_rule(void **state)
+{
+    static char lengthy[300];
+    const struct {
+        const char *pod, *namespace_, *node, *text;
+    } rows[] = {
+        {"a_b", "ns", "n",
+         "PodName \"a_b\" cannot be the name of a pod: lower-case letters, digits, '-' and '.', "
+         "a letter or digit at both ends of each part, at most 253 bytes"},
+        {"Pod", "ns", "n", "PodName \"Pod\" cannot be"},
+        {"../p", "ns", "n", "PodName \"../p\" cannot be"},
+        {lengthy, "ns", "n", "xxxx...\" cannot be the name of a pod: lower-case"},
+        {"p", "a.b", "n",
+         "PodNamespace \"a.b\" cannot be the name of a namespace: lower-case letters, digits and '-', "
+         "a letter or digit at both ends, at most 63 bytes"},
+        {"p", "ns", "n/1", "Node \"n/1\" cannot be the name of a node: lower-case"},
+    };
+    struct fixture *f = *state;
+
+    memset(lengthy, 'x', 254);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct bind_request b = {.node_name = STR("untouched")};
+        char body[512];
+
+        snprintf(body, sizeof(body), "{\"PodName\":\"%s\",\"PodNamespace\":\"%s\",\"PodUID\":\"u\",\"Node\":\"%s\"}",
+                 rows[i].pod, rows[i].namespace_, rows[i].node);
+        assert_true(read_bind(f, body, &b) < 0);
+        assert_int_equal(f->err.code, ERR_INVALID);
+        if (strstr(f->err.msg, rows[i].text) == NULL) {
+            fail_msg("row %zu: \"%s\" does not say \"%s\"", i, f->err.msg, rows[i].text);
+        }
+        assert_str(b.node_name, "untouched");
+    }
+}
+
 static void read_bind__truncated_at_every_byte__refused(void **state)
 {
     static const char whole[] = "{\"PodName\":\"p\",\"PodNamespace\":\"ns\",\"PodUID\":\"u\",\"Node\":\"n\\u0033\"}";
@@ -583,6 +619,7 @@ int main(void)
         TEST(read_args__arena_too_small__refused_as_a_limit),
         TEST(read_bind__what_callers_send__understood),
         TEST(read_bind__nonsense__refused_with_its_reason),
+        TEST(read_bind__names_nobody_can_have__refused_by_their_rule),
         TEST(read_bind__truncated_at_every_byte__refused),
         TEST(write_filter__each_outcome__golden),
         TEST(write_filter__whole_nodes__echoed_unchanged),

@@ -37,6 +37,7 @@ static size_t score_parts(const struct forecast *o, const struct forecast_prices
 const struct strategy strategy_rsp = {
     .name = "rsp",
     .summary = "the place where the pod takes least of what later pods could use: learns the demand",
+    .unit = SCORE_IN_MILLI,
     .device_cost = device_cost,
     .node_score = node_score,
     .tries_devices = true,

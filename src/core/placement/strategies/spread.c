@@ -24,6 +24,7 @@ static size_t score_parts(const struct forecast *o, const struct forecast_prices
 const struct strategy strategy_spread = {
     .name = "spread",
     .summary = "emptiest node and emptiest GPU first",
+    .unit = SCORE_IN_SHARES,
     .device_cost = device_cost,
     .node_score = node_score,
     .score_parts = score_parts,

@@ -105,6 +105,7 @@ static size_t score_parts(const struct forecast *o, const struct forecast_prices
 const struct strategy strategy_tight_fit = {
     .name = "tight-fit",
     .summary = "the GPU with the least left; empty GPUs stay empty as long as the pod fits on used ones",
+    .unit = SCORE_PACKED,
     .device_cost = device_cost,
     .node_score = node_score,
     .score_parts = score_parts,
