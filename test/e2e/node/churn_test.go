@@ -151,18 +151,13 @@ func TestNoGPUIsHeldTwiceWhileAgentAndRuntimeAreKilled(t *testing.T) {
 	background.Go(func() {
 		for ; ctx.Err() == nil; kills++ {
 			time.Sleep(time.Second)
+			restart := theNode.restartAgent
 			if kills%3 == 2 {
-				theNode.containerd.Kill()
-				if err := theNode.containerd.Start(s.ctx); err != nil {
-					s.Error(err)
-					return
-				}
-			} else {
-				theNode.agent.Kill()
-				if err := theNode.agent.Start(s.ctx); err != nil {
-					s.Error(err)
-					return
-				}
+				restart = theNode.restartContainerd
+			}
+			if err := restart(s.ctx); err != nil {
+				s.Error(err)
+				return
 			}
 		}
 	})
@@ -199,10 +194,7 @@ func TestNoGPUIsHeldTwiceWhileAgentAndRuntimeAreKilled(t *testing.T) {
 	if ran == 0 || refusals == 0 || kills < 3 || j.most == 0 {
 		s.Errorf("this test saw too little")
 	}
-	s.until("the agent knows what runs", func() (bool, string) {
-		last := s.create(unscheduled("last"))
-		s.bindAs(last, 0, 1000)
-		s.alone(last, "main", 0)
-		return true, ""
-	})
+	last := s.create(unscheduled("last"))
+	s.bindAs(last, 0, 1000)
+	s.alone(last, "main", 0)
 }

@@ -39,7 +39,7 @@ type machine struct {
 	containerd *harness.Process
 	kubelet    *harness.Process
 	agent      *harness.Process
-	agentKnows int // how often it has said so in its log
+	toldBefore int // how often the agent was told what runs, before it was started or containerd was
 }
 
 func (m *machine) path(parts ...string) string {
@@ -261,14 +261,41 @@ func (m *machine) startAgent(ctx context.Context) error {
 	return m.agent.Start(ctx)
 }
 
-// agentIsAsked: once more than before it was told what runs.
-func (m *machine) agentIsAsked(context.Context) error {
+// timesTold: how often containerd has told the agent what runs.
+func (m *machine) timesTold() int {
 	text, err := os.ReadFile(m.path("fgpu-node.log"))
-	if n := strings.Count(string(text), "Knows what runs on the GPUs"); n > m.agentKnows {
-		m.agentKnows = n
-		return nil
+	if err != nil {
+		return 0 // it has said nothing
 	}
-	return fmt.Errorf("it was not told yet what runs: %w", err)
+	return strings.Count(string(text), "Knows what runs on the GPUs")
+}
+
+func (m *machine) agentIsAsked(context.Context) error {
+	if m.timesTold() == m.toldBefore {
+		return fmt.Errorf("containerd has not told it yet what runs")
+	}
+	return nil
+}
+
+// restartAgent kills it and starts it again.
+func (m *machine) restartAgent(ctx context.Context) error {
+	m.killAgent()
+	return m.agent.Start(ctx)
+}
+
+func (m *machine) killAgent() {
+	m.agent.Kill()
+	m.toldBefore = m.timesTold()
+}
+
+// restartContainerd kills it, starts it again, and waits for the agent to find it.
+func (m *machine) restartContainerd(ctx context.Context) error {
+	m.containerd.Kill()
+	m.toldBefore = m.timesTold()
+	if err := m.containerd.Start(ctx); err != nil {
+		return err
+	}
+	return m.agent.AwaitReady(ctx)
 }
 
 // ---- all of it ----

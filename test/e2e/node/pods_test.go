@@ -78,9 +78,10 @@ func box(name, image string, limits ...string) corev1.Container {
 }
 
 func podOf(name string, containers ...corev1.Container) *corev1.Pod {
-	none := int64(0)
+	// With 0 the object would be gone before the container.
+	second := int64(1)
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{}},
-		Spec: corev1.PodSpec{SchedulerName: "fgpu-scheduler", TerminationGracePeriodSeconds: &none, Containers: containers}}
+		Spec: corev1.PodSpec{SchedulerName: "fgpu-scheduler", TerminationGracePeriodSeconds: &second, Containers: containers}}
 }
 
 // onNode is a pod that no scheduler sees.
@@ -146,6 +147,11 @@ func replaceOnce(s *scene, text, from, to string) string {
 func (s *scene) remove(name string) {
 	s.Helper()
 	s.must(plane.Client.CoreV1().Pods(s.namespace).Delete(s.ctx, name, metav1.DeleteOptions{}))
+	s.ended(name)
+}
+
+func (s *scene) ended(name string) {
+	s.Helper()
 	s.until("the end of pod "+name, func() (bool, string) {
 		p, err := plane.Client.CoreV1().Pods(s.namespace).Get(s.ctx, name, metav1.GetOptions{})
 		return err != nil, fmt.Sprint(p.Status.Phase)
@@ -159,7 +165,12 @@ func (s *scene) clear() {
 		return
 	}
 	for _, p := range pods.Items {
-		s.remove(p.Name)
+		if err := plane.Client.CoreV1().Pods(s.namespace).Delete(s.ctx, p.Name, metav1.DeleteOptions{}); err != nil {
+			s.Error(err)
+		}
+	}
+	for _, p := range pods.Items {
+		s.ended(p.Name)
 	}
 }
 

@@ -8,8 +8,7 @@ func TestAnAgentThatWasKilledStillRefuses(t *testing.T) {
 	first, second := s.create(unscheduled("first")), s.create(unscheduled("second"))
 	s.bindAs(first, 0, 1000)
 	s.alone(first, "main", 0)
-	theNode.agent.Kill()
-	s.must(theNode.agent.Start(s.ctx))
+	s.must(theNode.restartAgent(s.ctx))
 	s.bindAs(second, 0, 1000)
 	s.refused(second, "pod "+s.namespace+"/first", "pod "+s.namespace+"/second", gpus[0])
 	s.remove("first")
@@ -22,9 +21,7 @@ func TestContainerdIsKilledAndTheAgentStillRefuses(t *testing.T) {
 	first, second := s.create(unscheduled("first")), s.create(unscheduled("second"))
 	s.bindAs(first, 0, 1000)
 	s.alone(first, "main", 0)
-	theNode.containerd.Kill()
-	s.must(theNode.containerd.Start(s.ctx))
-	s.must(theNode.agent.AwaitReady(s.ctx))
+	s.must(theNode.restartContainerd(s.ctx))
 	s.bindAs(second, 0, 1000)
 	s.refused(second, "pod "+s.namespace+"/first", "pod "+s.namespace+"/second", gpus[0])
 	s.remove("first")
@@ -35,7 +32,7 @@ func TestContainerdIsKilledAndTheAgentStillRefuses(t *testing.T) {
 // Without the agent there is no GPU, whatever the record grants and the image says.
 func TestWithoutTheAgentThereIsNoGPU(t *testing.T) {
 	s := newScene(t)
-	theNode.agent.Kill()
+	theNode.killAgent()
 	unseen := s.create(unscheduled("unseen"))
 	s.bindAs(unseen, 0, 300)
 	seen := s.sees(unseen, "main")
@@ -50,7 +47,7 @@ func TestWithoutTheAgentThereIsNoGPU(t *testing.T) {
 // A pod that asks containerd for the agent by its annotation waits for it.
 func TestAPodThatRequiresTheAgentWaitsForIt(t *testing.T) {
 	s := newScene(t)
-	theNode.agent.Kill()
+	theNode.killAgent()
 	p := unscheduled("patient")
 	p.Annotations["required-plugins.noderesource.dev"] = `["fgpu"]`
 	p = s.create(p)
