@@ -288,6 +288,20 @@ func (m *machine) killAgent() {
 	m.toldBefore = m.timesTold()
 }
 
+// stopAgent asks it to end; anything but exit code 0 is an error.
+func (m *machine) stopAgent() error {
+	if !m.agent.Running() {
+		return fmt.Errorf("fgpu-node ended by itself: %v; end of its log:\n%s", m.agent.Err(), harness.Tail(m.agent.LogFile, 20))
+	}
+	if err := m.agent.Stop(); err != nil {
+		return err
+	}
+	if code := m.agent.ExitCode(); code != 0 {
+		return fmt.Errorf("fgpu-node answered SIGTERM with exit code %d; end of its log:\n%s", code, harness.Tail(m.agent.LogFile, 20))
+	}
+	return nil
+}
+
 // restartContainerd kills it, starts it again, and waits for the agent to find it.
 func (m *machine) restartContainerd(ctx context.Context) error {
 	m.containerd.Kill()

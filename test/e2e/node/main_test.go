@@ -14,6 +14,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -72,7 +73,7 @@ func run(m *testing.M) (int, error) {
 		return 1, err
 	}
 	code := m.Run()
-	if err := stop(); err != nil {
+	if err := errors.Join(theNode.stopAgent(), stop()); err != nil {
 		return 1, err
 	}
 	return code, nil
@@ -80,16 +81,15 @@ func run(m *testing.M) (int, error) {
 
 // startFgpu runs fgpu and its kube-scheduler from the shipped files of the form "light"; only addresses and paths are replaced.
 func startFgpu(ctx context.Context) (stop func() error, err error) {
-	shipped := func(name string) string { return filepath.Join("..", "..", "..", "manifests", "dedicated", name) }
-	root := func(name string) string { p, _ := filepath.Abs(shipped(name)); return p }
-	if err := plane.Apply(ctx, root("namespace.yaml"), root("rbac.yaml")); err != nil {
+	manifest := func(name string) string { return filepath.Join("..", "..", "..", "manifests", "dedicated", name) }
+	if err := plane.Apply(ctx, manifest("namespace.yaml"), manifest("rbac.yaml")); err != nil {
 		return nil, err
 	}
 	kubeconfig, err := plane.Kubeconfig(ctx, "fgpu-system", "fgpu")
 	if err != nil {
 		return nil, err
 	}
-	fgpu, err := plane.StartFgpu(ctx, os.Getenv("FGPU_BIN"), "fgpu", root("fgpu.yaml"), kubeconfig)
+	fgpu, err := plane.StartFgpu(ctx, os.Getenv("FGPU_BIN"), "fgpu", manifest("fgpu.yaml"), kubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func startFgpu(ctx context.Context) (stop func() error, err error) {
 		return nil, err
 	}
 	config := filepath.Join(plane.Dir, "scheduler.yaml")
-	if err := harness.Adapt(root("scheduler-light.yaml"), config, harness.Replacement{Old: `kubeconfig: ""`, New: fmt.Sprintf("kubeconfig: %q", kubeconfig)},
+	if err := harness.Adapt(manifest("scheduler-light.yaml"), config, harness.Replacement{Old: `kubeconfig: ""`, New: fmt.Sprintf("kubeconfig: %q", kubeconfig)},
 		harness.Replacement{Old: "http://127.0.0.1:9443", New: fgpu.VerbsURL}); err != nil {
 		return nil, err
 	}
