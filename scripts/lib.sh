@@ -39,24 +39,40 @@ progress() {
     done
 }
 
-# stage NAME COMMAND...: runs it, and says how long it took or that it failed. Failures are collected.
+# The exit code of a stage that this machine cannot run at all; it has said why. No test may use it for anything else.
+CANNOT_RUN=77
+
+# stage NAME COMMAND...: runs it, and says how long it took, that it failed, or that this machine cannot run it. Those
+# that failed and those that were skipped are collected.
 FAILED_STAGES=()
+SKIPPED_STAGES=()
 STAGE_N=0
 stage() {
-    local name=$1 start=$SECONDS result=ok
+    local name=$1 start=$SECONDS result=ok rc=0
     shift
     STAGE_N=$((STAGE_N + 1))
     echo "==> $name"
-    "$@" || { result=FAILED; FAILED_STAGES+=("$name"); }
+    "$@" || rc=$?
+    if [ $rc -eq $CANNOT_RUN ]; then
+        result="SKIPPED, for the reason above"
+        SKIPPED_STAGES+=("$name")
+    elif [ $rc -ne 0 ]; then
+        result=FAILED
+        FAILED_STAGES+=("$name")
+    fi
     echo "    $result: $name, $((SECONDS - start)) s"
 }
 
-# stages_end WHAT: "WHAT: N passed, M failed", and which; false if one has.
+# stages_end WHAT: "WHAT: N passed, M failed", how many were skipped if any, and which; false if one has failed.
 stages_end() {
-    local name
+    local name skipped=
+    for name in "${SKIPPED_STAGES[@]}"; do
+        echo "skipped: $name"
+    done
     for name in "${FAILED_STAGES[@]}"; do
         echo "failed: $name"
     done
-    echo "$1: $((STAGE_N - ${#FAILED_STAGES[@]})) passed, ${#FAILED_STAGES[@]} failed"
+    [ ${#SKIPPED_STAGES[@]} -eq 0 ] || skipped=", ${#SKIPPED_STAGES[@]} skipped"
+    echo "$1: $((STAGE_N - ${#FAILED_STAGES[@]} - ${#SKIPPED_STAGES[@]})) passed, ${#FAILED_STAGES[@]} failed$skipped"
     [ ${#FAILED_STAGES[@]} -eq 0 ]
 }

@@ -41,6 +41,12 @@ type ControlPlane struct {
 	users map[string]string // user name -> token, for identities that are no service accounts
 }
 
+// KubeletUser is the identity of the kubelet of RealNode, as kubeadm makes them.
+const (
+	RealNode    = "real"
+	KubeletUser = "system:node:" + RealNode
+)
+
 // StartControlPlane starts both and waits until they serve. `bin` is what scripts/control-plane printed.
 func StartControlPlane(ctx context.Context, bin, dir string) (*ControlPlane, error) {
 	cp := &ControlPlane{Bin: bin, SchedulerPath: filepath.Join(bin, "kube-scheduler"), Dir: dir}
@@ -157,7 +163,7 @@ func (cp *ControlPlane) secrets() error {
 	}
 	cp.users = map[string]string{}
 	var tokens strings.Builder
-	for user, group := range map[string]string{"admin": "system:masters", "system:kube-scheduler": "", "fgpu": ""} {
+	for user, group := range map[string]string{"admin": "system:masters", "system:kube-scheduler": "", "fgpu": "", KubeletUser: "system:nodes"} {
 		var random [16]byte
 		if _, err := rand.Read(random[:]); err != nil {
 			return err
