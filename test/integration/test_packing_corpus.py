@@ -31,7 +31,8 @@ DATA = ROOT / "test" / "data" / "packing"
 # Held out until f40520eb was judged (decision 0058). They have machines that families have which judge again, and no mix of theirs.
 HAVE_JUDGED = {"dust", "disagree", "three-models", "fill-odd"}
 # What the cases of a judgement were, by the commit that was judged.
-JUDGEMENTS = {"f40520eb6dbb75452979933ebbb6577dc7c0c5bf": "031adbb841d3e1ff70dfc706eb1be506778d6af627430b359a52d38b508bcc00"}
+JUDGEMENTS = {"f40520eb6dbb75452979933ebbb6577dc7c0c5bf": "031adbb841d3e1ff70dfc706eb1be506778d6af627430b359a52d38b508bcc00",
+              "f33092003527431287a87caffb23dc4a3da7bfbe": "27efdf358af658b4435c1923d8fba22eeefd7fbbcb287b1b24010315a2fe9822"}
 
 
 # ---- which cases there are ----

@@ -139,7 +139,7 @@ def test_take__rows_of_the_trace__replaced_and_their_version_named(copy, tmp_pat
 
 
 def test_take__a_judgement_of_another_commit__the_first_is_kept_and_shown(copy, tmp_path, monkeypatch):
-    data, first = tmp_path / "data", (DATA / "judged.json").read_text()
+    data, first = tmp_path / "data", (DATA / "judged-1.json").read_text()
     data.mkdir()
     for name in ("corpus", "workloads", "derived", "eight"):
         shutil.copy(DATA / f"{name}.json", data)
