@@ -1,31 +1,32 @@
 package node
 
-import "testing"
+import (
+	"context"
+	"testing"
+)
 
-// The agent is killed while a pod has a GPU. One that starts again knows what runs, and refuses as before.
-func TestAnAgentThatWasKilledStillRefuses(t *testing.T) {
-	s := newScene(t)
+// stillRefuses: a pod has a GPU, something is killed and starts again, and a second decision for that GPU is refused as before,
+// until the first pod is gone.
+func stillRefuses(s *scene, restart func(context.Context) error) {
 	first, second := s.create(unscheduled("first")), s.create(unscheduled("second"))
 	s.bindAs(first, 0, 1000)
 	s.alone(first, "main", 0)
-	s.must(theNode.restartAgent(s.ctx))
+	s.must(restart(s.ctx))
 	s.bindAs(second, 0, 1000)
 	s.refused(second, "pod "+s.namespace+"/first", "pod "+s.namespace+"/second", gpus[0])
 	s.remove("first")
 	s.alone(second, "main", 0)
 }
 
+// The agent is killed while a pod has a GPU. One that starts again knows what runs, and refuses as before.
+func TestAnAgentThatWasKilledStillRefuses(t *testing.T) {
+	stillRefuses(newScene(t), theNode.restartAgent)
+}
+
 // containerd is killed: containers go on, the agent connects again by itself, and knows them.
 func TestContainerdIsKilledAndTheAgentStillRefuses(t *testing.T) {
 	s := newScene(t)
-	first, second := s.create(unscheduled("first")), s.create(unscheduled("second"))
-	s.bindAs(first, 0, 1000)
-	s.alone(first, "main", 0)
-	s.must(theNode.restartContainerd(s.ctx))
-	s.bindAs(second, 0, 1000)
-	s.refused(second, "pod "+s.namespace+"/first", "pod "+s.namespace+"/second", gpus[0])
-	s.remove("first")
-	s.alone(second, "main", 0)
+	stillRefuses(s, theNode.restartContainerd)
 	s.nothing(s.create(podOf("plain", box("main", cudaImage))), "main")
 }
 
