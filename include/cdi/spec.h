@@ -37,12 +37,16 @@ void cdi_spec_format(struct strbuf *out);
 struct str cdi_gpu_name(struct arena *a, struct str uuid);
 
 /* Does a vendor of GPUs hand out the device of this name: nvidia.com or a name below it, as in k8s.gpu.nvidia.com of
- * the DRA driver and k8s.device-plugin.nvidia.com of the device plugin? Not: a network card, or CDI_VOID. */
+ * the DRA driver and k8s.device-plugin.nvidia.com of the device plugin? Not: a network card, CDI_VOID, or the channels
+ * of a ComputeDomain (k8s.compute-domain.nvidia.com, nvidia.com/imex-channel), which are no GPUs. */
 bool cdi_name_is_of_gpu_vendor(struct str name);
 
+/* Is the spec in `dir`, as it should be? No: somebody removed it, or wrote something else there. */
+bool cdi_spec_is_there(const char *dir);
+
 /* Writes the spec into `dir`, which must exist, as CDI_SPEC_FILE: whole or not at all, for a runtime may read at any
- * moment. The only function of this layer that touches the file system. Errors name the file and the remedy:
- * ERR_NOT_FOUND, ERR_DENIED, ERR_LIMIT, ERR_INTERNAL. */
+ * moment. This and the one above are all of this layer that touches the file system. Errors name the file and the
+ * remedy: ERR_NOT_FOUND, ERR_DENIED, ERR_LIMIT, ERR_INTERNAL. */
 WARN_UNUSED int cdi_spec_write(const char *dir, struct err *reterr);
 
 #endif

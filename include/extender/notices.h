@@ -11,7 +11,7 @@
 #include "core/ledger/audit.h"
 #include "core/ledger/incidents.h"
 #include "core/ledger/ledger.h"
-#include "extender/events.h"
+#include "kube/events.h"
 #include "extender/store.h"
 
 #include <stdbool.h>

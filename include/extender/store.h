@@ -117,7 +117,7 @@ enum store_reserve_result {
 
 struct store_reservation {
     size_t annotation_bytes; /* of the pod as last seen, with the next */
-    struct str leftovers;    /* of an earlier answer: to be overwritten (core/dialects/dialect.h) */
+    struct str leftovers;    /* of the pod: to be overwritten (core/dialects/dialect.h) */
     uint64_t version;        /* resourceVersion of the object that was decided for; 0: not known */
     enum verdict verdict;
     enum demand_defect defect;

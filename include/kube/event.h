@@ -15,7 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define EVENT_CONTROLLER "fgpu.io/extender"
+/* reportingController, by program. */
+#define EVENT_CONTROLLER_EXTENDER "fgpu.io/extender"
+#define EVENT_CONTROLLER_NODE "fgpu.io/node"
 #define EVENT_WORD_MAX 128 /* reason, action and reportingInstance */
 #define EVENT_NOTE_MAX 1024
 #define EVENT_NAME_MAX 253
@@ -34,6 +36,7 @@ enum event_reason {
     EVENT_NODE_OPENED,        /* ... takes them again */
     EVENT_OVERCOMMITTED,      /* more is in use of a GPU than it has: it takes no new pods */
     EVENT_RECOVERED,          /* the GPU is within its capacity again */
+    EVENT_DOOR_OPEN,          /* its container runtime lets containers have GPUs without fgpu-node */
     /* on a Pod */
     EVENT_REQUEST_INVALID,     /* what it asks of GPUs cannot be understood */
     EVENT_ASSIGNMENT_MISSING,  /* bound without an assignment that can be used: counts everywhere */
@@ -42,6 +45,10 @@ enum event_reason {
     EVENT_ASSIGNMENT_FORGED,   /* carried an assignment before it was bound; it will be replaced */
     EVENT_ASSIGNMENT_CONFLICT, /* request or assignment were edited after binding */
     EVENT_RECORD_REFUTED,      /* its assignment has a signature that does not hold */
+    EVENT_MEMORY_EXCEEDED,     /* one of its containers uses more memory of a GPU than the record gives it */
+    EVENT_PROCESS_KILLED,      /* ... so its process with the most memory was killed */
+    EVENT_GPU_NOT_HANDED_OVER, /* a container of it runs without the GPU that it was given */
+    EVENT_GPU_NOT_GRANTED,     /* a container of it has a GPU that it was not given */
     EVENT_BIND_RESOLVED,       /* an unknown outcome of its binding is known now */
     /* on a Pod or a Node */
     EVENT_DRIFT_REPAIRED, /* the audit found the ledger wrong about it and corrected it */
@@ -78,14 +85,20 @@ struct event {
     struct str note;             /* one or two sentences: what happened, what to do; cut at EVENT_NOTE_MAX */
 };
 
+/* Who tells it. Borrowed. */
+struct event_source {
+    const char *controller; /* EVENT_CONTROLLER_... */
+    const char *instance;   /* reportingInstance: the name of a pod, host or node; cut at EVENT_WORD_MAX bytes */
+};
+
 /* "<name of the object>.<16 hex digits of id>", cut to EVENT_NAME_MAX. Returns buf. */
 char *event_name(struct str object_name, uint64_t id, char buf[EVENT_NAME_MAX + 1]);
 
 /* Appends path and body of the POST. `name` is of event_name, `at_ms` the wall time of the first
- * occurrence; `instance` is cut at EVENT_WORD_MAX bytes.
+ * occurrence.
  *   ERR_INVALID  an object has a name or a namespace that no API server has
  *   ERR_LIMIT    a buffer is too small */
-WARN_UNUSED int event_post(const struct event *e, const char *name, const char *instance, int64_t at_ms,
+WARN_UNUSED int event_post(const struct event *e, const char *name, const struct event_source *source, int64_t at_ms,
                            struct strbuf *path, struct strbuf *body, struct err *reterr);
 
 /* Appends the body of the PATCH (EVENT_PATCH_TYPE, to the path of the POST with "/" and the name) that tells the

@@ -9,6 +9,7 @@
 #define MODEL_DEVICE_H
 
 #include "base/str.h"
+#include "model/hand_off.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,6 +78,9 @@ struct inventory {
     enum memory_only_mode memory_only; /* of its GPUs, but for MIG instances, which are taken whole */
     enum qos qos;                      /* of pods that say nothing themselves */
     enum lending lending;              /* of idle compute */
+    enum hand_off hand_off;            /* who makes the devices visible to the containers */
+    bool hand_off_unfit;               /* ... and cannot with these devices: no pod gets any of them */
+    bool needs_agent;                  /* fgpu-node runs here: no container with GPUs may start past it */
     bool mig_changing;                 /* the layout of its instances is being changed: it takes no new pods */
     bool mig_single;                   /* the plugin's whole GPUs are its MIG instances */
     bool elsewhere;  /* another system hands these GPUs out: they take no shares (core/inventory/inventory.h) */

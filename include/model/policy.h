@@ -133,11 +133,13 @@ struct device_settings {
     int32_t overcommit_milli;     /* compute factor in thousandths, >= 1000 */
     int32_t overcommit_mem_milli; /* memory factor in thousandths, >= 1000 */
     enum memory_only_mode memory_only;
-    enum qos qos;         /* of pods that say nothing themselves: model/qos.h */
-    enum lending lending; /* of idle compute */
+    enum qos qos;           /* of pods that say nothing themselves: model/qos.h */
+    enum lending lending;   /* of idle compute */
+    enum hand_off hand_off; /* of decided devices to the containers: model/hand_off.h */
 };
 
-/* For nodes with these labels; DEVICES_AS_ELSEWHERE, MEMORY_ONLY__MAX, QOS__MAX, LEND__MAX: not given. */
+/* For nodes with these labels; DEVICES_AS_ELSEWHERE, MEMORY_ONLY__MAX, QOS__MAX, LEND__MAX, HAND_OFF__MAX: not given.
+ */
 struct device_override {
     struct kv_list node_selector;
     struct device_settings settings;
@@ -182,6 +184,7 @@ struct policy {
     int32_t overcommit_mem_milli;
     enum qos qos;
     enum lending lending;
+    enum hand_off hand_off;
     const struct device_override *overrides; /* the first that selects a node holds there */
     size_t override_n;
 

@@ -10,8 +10,12 @@
  *
  * Rules and facts are handed in with each call, because GPUs fall ill and keys change.
  *
- * A container that was created while the agent was away was edited by nobody and has no GPU, although its record grants
- * some. If it is not among those that the runtime listed, its start is refused, so that it is created again.
+ * When a container starts, the runtime tells which device nodes it really has (node/gpu_check.h); it must have those of
+ * its grant and no others, or it does not start. So a container that was created while the agent was away, edited by
+ * nobody, is refused, and created again. One that runs already stays, and is named (agent_findings).
+ *
+ * Containers outside exempt namespaces that have GPUs without a grant hold them alone (node/fence.h). A privileged one
+ * does not: that it has every GPU says nothing of what it uses.
  *
  * Pure: no I/O, no clock. Not thread-safe: one thread answers the runtime.
  */
@@ -26,6 +30,7 @@
 struct agent_rules {
     struct hand_over_rules hand_over;
     struct node_facts node;
+    bool starts_anyway; /* the runtime starts a container whose start we refuse (CRI-O): what it has then counts */
 };
 
 struct agent;
@@ -38,10 +43,30 @@ void agent_free(struct agent *g); /* NULL is fine */
 void agent_sync_begin(struct agent *g);
 void agent_sync_pod(struct agent *g, const struct agent_rules *rules, struct str sandbox_id,
                     const struct pod_facts *pod);
-/* One that was created and has not ended; others do not matter. */
+/* One that was created and has not ended; others do not matter. With the nodes that it has. */
 void agent_sync_container(struct agent *g, const struct container_facts *c);
 /* From here on the agent knows. ERR_LIMIT: there was more than it can hold; it grants nothing until the next time. */
 WARN_UNUSED int agent_sync_end(struct agent *g, struct err *reterr);
+
+/* Of what is there, that which should not be. Told once, after agent_sync_end. */
+enum agent_finding_kind {
+    AGENT_RUNS_WITHOUT, /* its record grants GPUs whose nodes it does not have: it was created unseen. Its share is kept
+                         */
+    AGENT_HAS_ANOTHER,  /* it has a grant, and the node of another GPU */
+    AGENT_HAS_NO_GRANT, /* it has a GPU and no grant: from DRA, from a device plugin, by a key that is gone */
+};
+
+struct agent_finding {
+    enum agent_finding_kind kind;
+    int32_t minor; /* of the GPU */
+    struct str pod_uid, namespace_, pod, container;
+};
+
+#define AGENT_FINDINGS_MAX 64
+
+/* At most AGENT_FINDINGS_MAX, in `a`. NULL: the arena is full. */
+const struct agent_finding *agent_findings(const struct agent *g, const struct agent_rules *rules, struct arena *a,
+                                           size_t *ret_n);
 
 /* ---- the steps of a container ---- */
 
@@ -49,7 +74,7 @@ WARN_UNUSED int agent_sync_end(struct agent *g, struct err *reterr);
 struct hand_over agent_create(struct agent *g, const struct agent_rules *rules, const struct pod_facts *pod,
                               const struct container_facts *c, struct arena *a);
 /* False: it must not start; *ret_why is the sentence. */
-WARN_UNUSED bool agent_start(const struct agent *g, const struct agent_rules *rules, const struct pod_facts *pod,
+WARN_UNUSED bool agent_start(struct agent *g, const struct agent_rules *rules, const struct pod_facts *pod,
                              const struct container_facts *c, struct arena *a, struct str *ret_why);
 /* It has ended, or was removed. */
 void agent_ended(struct agent *g, struct str container_id);

@@ -27,6 +27,7 @@ struct grant {
     enum grant_kind kind;
     const struct assigned_device *devices; /* as recorded, at least one; the node may have lost them */
     size_t device_n;
+    enum qos qos;   /* of the pod */
     struct str why; /* a sentence for the pod's Event: what is wrong, and the remedy */
 };
 

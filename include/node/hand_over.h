@@ -9,6 +9,9 @@
  *   it asks past us                a refusal: a mount below /var/run/nvidia-container-devices, which NVIDIA's runtime,
  *                                  where it takes that, reads instead of the variable (accept-nvidia-visible-devices-
  *                                  as-volume-mounts), so void would hide nothing
+ *   it has the node of another     a refusal, before it is created or when it starts (node/gpu_check.h). A privileged
+ *   GPU                            container has every node: with a grant it is refused unless it is granted all GPUs,
+ *                                  without one as the rules say; it is root on the node, and could make nodes itself
  *   something is wrong             a sentence: kubelet shows it in the pod's Events and tries again
  *
  * Exempt is who has no grant. A container that fgpu *and* somebody else give GPUs is refused.
@@ -30,6 +33,7 @@ struct hand_over_rules {
     enum hand_over_way way;
     const struct str *exempt; /* namespaces */
     size_t exempt_n;
+    bool refuse_privileged;
     bool stand_back; /* a device plugin hands out GPUs of this node, and nothing shows to which containers */
 };
 
@@ -49,8 +53,25 @@ struct hand_over {
      * (node/agent.h). */
     const struct assigned_device *devices;
     size_t device_n;
+    enum qos qos;   /* how it divides their compute with others */
     struct str why; /* when it is refused */
 };
+
+/* Is a container of this pod left as it is if it has no grant? */
+bool hand_over_exempts(const struct hand_over_rules *rules, const struct pod_facts *pod);
+bool hand_over_exempts_namespace(const struct hand_over_rules *rules, struct str namespace_);
+
+/* Does it have GPUs of somebody else? Known when it is created, and never later. */
+bool hand_over_sees_others(const struct container_facts *c);
+
+/* Does a container without a grant, that is not exempt, ask NVIDIA's runtime for none? One that asks for some as it
+ * starts was created while nobody was connected: otherwise its variable would be void. */
+bool hand_over_is_hidden(const struct hand_over_rules *rules, const struct container_facts *c);
+
+/* May a container without a grant, that is not exempt, have the GPUs that it can open? */
+WARN_UNUSED bool hand_over_allows_none(const struct hand_over_rules *rules, const struct node_facts *node,
+                                       const struct pod_facts *pod, const struct container_facts *c, struct arena *a,
+                                       struct str *ret_why);
 
 /* Text is borrowed from the facts or in `a`. An arena that is full refuses. */
 struct hand_over hand_over_decide(const struct hand_over_rules *rules, const struct node_facts *node,

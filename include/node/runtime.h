@@ -14,6 +14,8 @@
 
 #include "base/str.h"
 
+#include <stdbool.h>
+
 enum hand_over_way {
     HAND_OVER_BY_CDI,
     HAND_OVER_BY_ENV, /* NVIDIA_VISIBLE_DEVICES, where NVIDIA's runtime is the default one and reads it */
@@ -25,6 +27,10 @@ enum runtime_cdi {
     RUNTIME_CDI_IF_ENABLED, /* only its configuration file says */
     RUNTIME_CDI_INJECTED,
 };
+
+/* Does a container end whose start a plugin refuses? containerd aborts it; CRI-O logs the error and goes on
+ * (server/container_start.go), and nobody knows what others do. */
+bool runtime_start_can_fail(struct str name);
 
 /* What nobody knows ignores. */
 enum runtime_cdi runtime_cdi_of(struct str name, struct str version);

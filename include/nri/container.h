@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "model/kv.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,6 +44,14 @@ struct nri_device {
     uint32_t file_mode;
 };
 
+/* A rule of the device cgroup, in the order in which they are set; the last one that fits counts. */
+struct nri_device_rule {
+    bool allow;
+    struct str type;      /* "c", "b", or "a" (as empty): both */
+    int64_t major, minor; /* -1: all */
+    struct str access;    /* of "rwm" */
+};
+
 struct nri_mount {
     struct str destination; /* in the container */
     struct str type;        /* "bind" */
@@ -60,8 +69,10 @@ struct nri_container {
     size_t env_n;
     const struct nri_mount *mounts;
     size_t mount_n;
-    const struct nri_device *devices; /* of a container that runs: those from CDI, too */
+    const struct nri_device *devices; /* of a container that was created: those from CDI, too */
     size_t device_n;
+    const struct nri_device_rule *device_rules; /* a privileged container may open everything */
+    size_t device_rule_n;
     const struct str *cdi_devices; /* names as kubelet sent them: DRA and device plugins (0.10); none later on */
     size_t cdi_device_n;
     struct str cgroups_path; /* as the runtime's cgroup driver writes it: a path, or "SLICE:PREFIX:ID" (systemd) */

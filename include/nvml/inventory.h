@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "model/device.h"
+#include "model/gpu_details.h"
 
 #include <stddef.h>
 
@@ -22,16 +23,25 @@ struct nvml;
  * so the machine has no driver of NVIDIA's; ERR_UNAVAILABLE: there is one, but it does not work (its driver is not
  * loaded), which may come; ERR_INVALID: that is not NVML. Errors name the file. */
 WARN_UNUSED int nvml_open(const char *path, struct nvml **ret, struct err *reterr);
+/* The same without asking for a driver: for whoever wants to know what the library has. Nothing can be read by it.
+ * ERR_NOT_FOUND, ERR_INVALID. */
+WARN_UNUSED int nvml_load(const char *path, struct nvml **ret, struct err *reterr);
 void nvml_close(struct nvml *n); /* NULL is fine */
 
 const char *nvml_path(const struct nvml *n); /* of the library that was found */
 
 /* What there is now, in `a`: every GPU by its NVML index, each followed by its MIG instances. UUIDs are always known;
- * memory is what can be used (the driver's reserve is not part of it, where NVML tells it). NVML knows neither
- * placements of instances (index and start are -1) nor how many may share (slot_n is INT32_MAX). A GPU that cannot be
- * read (it has fallen off the bus) is left out; *ret_unreadable_n counts such. ERR_UNAVAILABLE: NVML does not answer at
- * all; ERR_LIMIT: more than DEVICES_PER_NODE_MAX, or the arena is full. */
+ * memory is what can be used (the driver's reserve is not part of it, where NVML tells it). Where an instance lies is
+ * told to privileged processes alone, its index follows from it: otherwise index and start are -1. NVML does not know
+ * how many may share (slot_n is INT32_MAX). A GPU that cannot be read (it has fallen off the bus) is left out, and so
+ * is what there is beyond DEVICES_PER_NODE_MAX: GPUs come before instances, and each in their order.
+ * *ret_unreadable_n counts both. ERR_UNAVAILABLE: NVML does not answer at all; ERR_LIMIT: the arena is full. */
 WARN_UNUSED int nvml_read_devices(const struct nvml *n, struct arena *a, const struct device **ret, size_t *ret_n,
                                   size_t *ret_unreadable_n, struct err *reterr);
+
+/* More of each of those devices, in `a`, by the same position; of MIG instances nothing. What an older library does not
+ * know, or this process may not ask, is unknown. NULL: the arena is full. */
+WARN_UNUSED const struct gpu_details *nvml_read_details(const struct nvml *n, const struct device *devices,
+                                                        size_t device_n, struct arena *a);
 
 #endif

@@ -21,6 +21,8 @@ static const char *const ORDER[] = {
     "store incident",       /* these three tell what an op did, after "store" was given back */
     "store overcommit",
     "store capacity",
+    "node health",  /* tells the agent and by Events */
+    "node answers", /* reads what limits a container */
     "signing look", /* from here on only leaves follow */
     "tls reading",
     "identity",

@@ -34,14 +34,20 @@ struct str cdi_gpu_name(struct arena *a, struct str uuid)
     return arena_printf(a, "nvidia.com/gpu=%.*s", STR_ARG(uuid));
 }
 
+/* Is it, or ends it behind a dot in, this domain? */
+static bool is_of_domain(struct str name, struct str domain)
+{
+    return str_ends(name, domain) && (name.n == domain.n || name.p[name.n - domain.n - 1] == '.');
+}
+
 bool cdi_name_is_of_gpu_vendor(struct str name)
 {
-    struct str rest = name, vendor;
-    size_t before;
+    struct str rest = name, vendor, class_;
 
-    if (!str_split(&rest, '/', &vendor) || rest.p == NULL || !str_ends(vendor, GPU_VENDOR)) {
+    if (!str_split(&rest, '/', &vendor) || rest.p == NULL || !is_of_domain(vendor, GPU_VENDOR)) {
         return false;
     }
-    before = vendor.n - GPU_VENDOR.n;
-    return before == 0 || vendor.p[before - 1] == '.';
+    /* Channels between the memory of GPUs on several nodes; GPUs come beside them. */
+    return !is_of_domain(vendor, STR("compute-domain.nvidia.com")) &&
+           !(str_split(&rest, '=', &class_) && str_eq(class_, STR("imex-channel")));
 }

@@ -2,6 +2,7 @@
 #include "cdi/spec.h"
 
 #include "base/bug.h"
+#include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -81,6 +82,23 @@ static int replace_file(const char *path, const char *beside)
         (void)unlink(beside);
     }
     return error;
+}
+
+bool cdi_spec_is_there(const char *dir)
+{
+    struct strbuf path, text, there;
+    bool same;
+
+    strbuf_init(&path, PATH_BYTES);
+    strbuf_init(&text, SPEC_BYTES_MAX);
+    strbuf_init(&there, SPEC_BYTES_MAX);
+    strbuf_addf(&path, "%s/" CDI_SPEC_FILE, dir);
+    cdi_spec_format(&text);
+    same = !path.overflowed && file_read(path.p, &there, NULL) == 0 && str_eq(strbuf_view(&text), strbuf_view(&there));
+    strbuf_fini(&path);
+    strbuf_fini(&text);
+    strbuf_fini(&there);
+    return same;
 }
 
 int cdi_spec_write(const char *dir, struct err *reterr)

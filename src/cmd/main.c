@@ -12,6 +12,7 @@ static const struct command commands[] = {
     {"whatif", "show what another configuration would change in the cluster", cmd_whatif},
     {"state", "show nodes, GPUs and the pods that hold them, of a running extender", cmd_state},
     {"frag", "show fragmentation and what still fits, of a running extender", cmd_frag},
+    {"rightsize", "propose sizes for workloads from what they used of their GPUs", cmd_rightsize},
     {"signing-key", "make the key that signs records", cmd_signing_key},
     {"apiserver", CMD_APISERVER_SUMMARY, cmd_start_fgpu_demo},
     {"version", CMD_VERSION_SUMMARY, cmd_version},

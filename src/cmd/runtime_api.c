@@ -46,7 +46,7 @@ void runtime_free_client(struct runtime *s)
 
 int runtime_start_events(struct runtime *s, struct err *reterr)
 {
-    const struct events_options o = {.instance = s->options.instance,
+    const struct events_options o = {.source = {EVENT_CONTROLLER_EXTENDER, s->options.instance},
                                      .self = s->options.self,
                                      .observe = telemetry_event,
                                      .observe_ctx = s->telemetry};

@@ -6,7 +6,7 @@
 #include "extender/access.h"
 #include "extender/audit.h"
 #include "extender/contact.h"
-#include "extender/events.h"
+#include "kube/events.h"
 #include "extender/pool_commands.h"
 #include "extender/signing.h"
 #include "extender/store.h"

@@ -8,7 +8,8 @@
 /* The reader stores an enum as an unsigned int. */
 _Static_assert(sizeof(enum memory_only_mode) == sizeof(unsigned int) &&
                    sizeof(enum dialect_mode) == sizeof(unsigned int) && sizeof(enum qos) == sizeof(unsigned int) &&
-                   sizeof(enum lending) == sizeof(unsigned int) && sizeof(enum election_mode) == sizeof(unsigned int) &&
+                   sizeof(enum lending) == sizeof(unsigned int) && sizeof(enum hand_off) == sizeof(unsigned int) &&
+                   sizeof(enum election_mode) == sizeof(unsigned int) &&
                    sizeof(enum log_format) == sizeof(unsigned int) &&
                    sizeof(enum signing_mode) == sizeof(unsigned int) &&
                    sizeof(enum ops_authorization) == sizeof(unsigned int) &&

@@ -143,10 +143,11 @@ void schema_check_override(struct decode *c, const struct yaml_doc_node *n, cons
     const struct device_settings *s = &((const struct device_override *)base)->settings;
 
     if (s->mem_reserve_mib < 0 && s->max_sharers < 0 && s->overcommit_milli < 0 && s->overcommit_mem_milli < 0 &&
-        s->memory_only == MEMORY_ONLY__MAX && s->qos == QOS__MAX && s->lending == LEND__MAX) {
+        s->memory_only == MEMORY_ONLY__MAX && s->qos == QOS__MAX && s->lending == LEND__MAX &&
+        s->hand_off == HAND_OFF__MAX) {
         config_decode_error(c, n,
-                            "changes nothing; give memoryReserve, maxSharers, memoryOnly, qos, lendIdleCompute "
-                            "or overcommit");
+                            "changes nothing; give memoryReserve, maxSharers, memoryOnly, qos, lendIdleCompute, "
+                            "handOff or overcommit");
     }
 }
 

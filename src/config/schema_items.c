@@ -77,9 +77,9 @@ static const struct schema_field override_rows[] = {
     SHARING_KEYS(AT_SETTINGS, RESTART),
     SECTION("overcommit", override_overcommit_rows),
 };
-static const struct device_override override_absent = {.settings = {DEVICES_AS_ELSEWHERE, DEVICES_AS_ELSEWHERE,
-                                                                    DEVICES_AS_ELSEWHERE, DEVICES_AS_ELSEWHERE,
-                                                                    MEMORY_ONLY__MAX, QOS__MAX, LEND__MAX}};
+static const struct device_override override_absent = {
+    .settings = {DEVICES_AS_ELSEWHERE, DEVICES_AS_ELSEWHERE, DEVICES_AS_ELSEWHERE, DEVICES_AS_ELSEWHERE,
+                 MEMORY_ONLY__MAX, QOS__MAX, LEND__MAX, HAND_OFF__MAX}};
 const struct schema_field schema_override_item =
     ELEMENT(override_rows, .item_absent = &override_absent, .check = schema_check_override);
 

@@ -219,7 +219,8 @@ void bind_advance(struct bind *b, struct bind_answer_due *due)
     }
 }
 
-/* The annotations of the Binding: the record, signed, and what the containers are to see. */
+/* The annotations of the Binding: the record, signed, what the node's hand-off reads, and what the runtime must have.
+ */
 static int write_record(struct bind *b, const struct store_reservation *r, struct kv_list *ret, struct err *reterr)
 {
     struct assignment as = r->assignment;
@@ -228,7 +229,10 @@ static int write_record(struct bind *b, const struct store_reservation *r, struc
     if (rc == 0) {
         rc = dialect_answer(&as, &b->record, ret, reterr);
     }
-    return rc == 0 ? dialect_blank(ret, r->leftovers, &b->record, reterr) : rc;
+    if (rc == 0 && as.needs_agent && as.container_n > 0) {
+        rc = dialect_require_agent(ret, r->leftovers, &b->record, reterr);
+    }
+    return rc == 0 ? dialect_blank(ret, r->leftovers, true, &b->record, reterr) : rc;
 }
 
 /* The Binding, and its first path and body; false when the record cannot be written. */
@@ -242,7 +246,7 @@ static bool prepare(struct bind *b, const struct store_reservation *r)
                                   .pod_version = b->machine.version,
                                   .node_name = b->request.node_name};
     b->kept_bytes = r == NULL ? 0 : r->annotation_bytes;
-    if ((r == NULL ? dialect_blank(&b->binding.annotations, b->leftovers, &b->record, &why)
+    if ((r == NULL ? dialect_blank(&b->binding.annotations, b->leftovers, false, &b->record, &why)
                    : write_record(b, r, &b->binding.annotations, &why)) == 0 &&
         binding_request(&b->binding, b->kept_bytes, &b->path, &b->body, &why) == 0) {
         return true;

@@ -28,7 +28,7 @@ struct bind {
     char decision_id[17];
     bool fetching;        /* the pod is not known yet: its GET comes before everything */
     bool names_ours;      /* the pod that was fetched names resources or annotations of ours */
-    struct str leftovers; /* ... and carries these of an earlier answer (core/dialects/dialect.h); in `record` */
+    struct str leftovers; /* ... and carries these to be overwritten (core/dialects/dialect.h); in `record` */
     uint32_t fetch_failed_n;
     int64_t fetch_at_ns; /* when to fetch again, while fetching and not busy */
     bool reserved;       /* the ledger holds devices for it */

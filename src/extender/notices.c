@@ -83,6 +83,19 @@ static const char *plural(uint32_t n)
     return n == 1 ? "" : "s";
 }
 
+/* Of a node with fgpu-node nothing: that tells of each GPU what is wrong with it, on its pods, too. */
+static void health_changed(struct events *events, const struct event_object *node,
+                           const struct ledger_node_status *before, const struct ledger_node_status *after)
+{
+    if (after->unhealthy_n > before->unhealthy_n) {
+        post_notice(events, EVENT_DEVICE_UNHEALTHY, node, STR_NULL,
+                    "%u GPU%s of the node reported unhealthy; no new pod is put there", after->unhealthy_n,
+                    after->unhealthy_n == 1 ? " is" : "s are");
+    } else if (after->unhealthy_n == 0 && before->unhealthy_n > 0) {
+        post_notice(events, EVENT_DEVICE_HEALTHY, node, STR_NULL, "No GPU of the node is reported unhealthy any more");
+    }
+}
+
 static void node_changed(struct events *events, const struct ledger_node_fact *f,
                          const struct ledger_node_status *before, const struct ledger_node_status *after)
 {
@@ -109,12 +122,8 @@ static void node_changed(struct events *events, const struct ledger_node_fact *f
         post_notice(events, EVENT_DEVICE_RETURNED, &node, STR_NULL,
                     "Every GPU that pods hold is in the inventory of the node again");
     }
-    if (after->unhealthy_n > before->unhealthy_n) {
-        post_notice(events, EVENT_DEVICE_UNHEALTHY, &node, STR_NULL,
-                    "%u GPU%s of the node reported unhealthy; no new pod is put there", after->unhealthy_n,
-                    after->unhealthy_n == 1 ? " is" : "s are");
-    } else if (after->unhealthy_n == 0 && before->unhealthy_n > 0) {
-        post_notice(events, EVENT_DEVICE_HEALTHY, &node, STR_NULL, "No GPU of the node is reported unhealthy any more");
+    if (f->inventory == NULL || !f->inventory->needs_agent) {
+        health_changed(events, &node, before, after);
     }
 }
 

@@ -22,6 +22,7 @@ static const struct event_words words[EVENT_REASON__MAX] = {
     [EVENT_NODE_OPENED] = {"GPUNodeOpened", "SwitchNodePool", false},
     [EVENT_OVERCOMMITTED] = {"GPUOvercommitted", "CheckCapacity", true},
     [EVENT_RECOVERED] = {"GPURecovered", "CheckCapacity", false},
+    [EVENT_DOOR_OPEN] = {"GPUDoorOpen", "CheckRuntime", true},
     [EVENT_REQUEST_INVALID] = {"GPURequestInvalid", "ReadRequest", true},
     [EVENT_ASSIGNMENT_MISSING] = {"GPUAssignmentMissing", "ReadAssignment", true},
     [EVENT_ASSIGNMENT_FOREIGN] = {"GPUAssignmentForeign", "ReadAssignment", true},
@@ -29,6 +30,10 @@ static const struct event_words words[EVENT_REASON__MAX] = {
     [EVENT_ASSIGNMENT_FORGED] = {"GPUAssignmentIgnored", "ReadAssignment", true},
     [EVENT_ASSIGNMENT_CONFLICT] = {"GPUAssignmentConflict", "ReadAssignment", true},
     [EVENT_RECORD_REFUTED] = {"GPURecordRefuted", "ReadAssignment", true},
+    [EVENT_MEMORY_EXCEEDED] = {"GPUMemoryExceeded", "WatchUsage", true},
+    [EVENT_PROCESS_KILLED] = {"GPUProcessKilled", "EnforceLimit", true},
+    [EVENT_GPU_NOT_HANDED_OVER] = {"GPUNotHandedOver", "HandOver", true},
+    [EVENT_GPU_NOT_GRANTED] = {"GPUNotGranted", "HandOver", true},
     [EVENT_BIND_RESOLVED] = {"GPUBindingResolved", "Binding", false},
     [EVENT_DRIFT_REPAIRED] = {"GPUDriftRepaired", "Audit", true},
     [EVENT_CONFIG_REJECTED] = {"ConfigRejected", "ReloadConfig", true},
@@ -136,8 +141,8 @@ static int check(const struct event_object *o, struct err *reterr)
     return why == NULL ? 0 : err_set(reterr, ERR_INVALID, "%s: \"%.*s\"", why, STR_ARG(o->name));
 }
 
-int event_post(const struct event *e, const char *name, const char *instance, int64_t at_ms, struct strbuf *path,
-               struct strbuf *body, struct err *reterr)
+int event_post(const struct event *e, const char *name, const struct event_source *source, int64_t at_ms,
+               struct strbuf *path, struct strbuf *body, struct err *reterr)
 {
     const struct event_words *w = event_words(e->reason);
     struct str namespace_ = event_namespace(&e->regarding);
@@ -164,8 +169,8 @@ int event_post(const struct event *e, const char *name, const char *instance, in
     json_write_kv_str(&j, "namespace", namespace_);
     json_write_object_end(&j);
     json_write_kv_cstr(&j, "eventTime", event_time(at_ms, time));
-    json_write_kv_cstr(&j, "reportingController", EVENT_CONTROLLER);
-    json_write_kv_str(&j, "reportingInstance", cut(str_of(instance), EVENT_WORD_MAX));
+    json_write_kv_cstr(&j, "reportingController", source->controller);
+    json_write_kv_str(&j, "reportingInstance", cut(str_of(source->instance), EVENT_WORD_MAX));
     json_write_kv_cstr(&j, "action", w->action);
     json_write_kv_cstr(&j, "reason", w->reason);
     json_write_kv_cstr(&j, "type", w->warning ? "Warning" : "Normal");

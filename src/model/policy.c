@@ -30,6 +30,7 @@ static const struct policy defaults = {
     .overcommit_mem_milli = 1000,
     .qos = QOS_FIXED_SHARE,
     .lending = LEND_ALLOW,
+    .hand_off = HAND_OFF_DOWNWARD_API,
     .node_strategy = {"rsp", 3},
     .device_strategy = {"rsp", 3},
     .shadow_node_strategy = {POLICY_NO_SHADOW, 4},
@@ -51,7 +52,8 @@ struct device_settings policy_devices_of(const struct policy *p, struct kv_list 
                                 .overcommit_mem_milli = p->overcommit_mem_milli,
                                 .memory_only = p->memory_only,
                                 .qos = p->qos,
-                                .lending = p->lending};
+                                .lending = p->lending,
+                                .hand_off = p->hand_off};
 
     for (size_t i = 0; i < p->override_n; i++) {
         const struct device_settings *o = &p->overrides[i].settings;
@@ -66,6 +68,7 @@ struct device_settings policy_devices_of(const struct policy *p, struct kv_list 
         s.memory_only = o->memory_only != MEMORY_ONLY__MAX ? o->memory_only : s.memory_only;
         s.qos = o->qos != QOS__MAX ? o->qos : s.qos;
         s.lending = o->lending != LEND__MAX ? o->lending : s.lending;
+        s.hand_off = o->hand_off != HAND_OFF__MAX ? o->hand_off : s.hand_off;
         break;
     }
     return s;

@@ -1,8 +1,7 @@
 #include "node/fence.h"
 
 #include "base/bug.h"
-#include "base/sentence.h"
-#include "node/grant.h"
+#include "fence_words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 /* One block: this, its devices, its text. */
 struct held {
     struct str id, sandbox_id, pod_uid, namespace_, pod, name;
+    struct gpu_nodes nodes;
     size_t device_n;
     struct assigned_device devices[];
 };
@@ -55,6 +55,7 @@ static struct held *held_of(const struct fence_container *c)
     h->namespace_ = str_put(&text, c->namespace_);
     h->pod = str_put(&text, c->pod);
     h->name = str_put(&text, c->name);
+    h->nodes = c->nodes;
     h->device_n = c->device_n;
     for (size_t i = 0; i < c->device_n; i++) {
         h->devices[i] = c->devices[i];
@@ -120,14 +121,40 @@ bool fence_keep(struct fence *f, struct fence *before, struct str id)
     return false;
 }
 
-bool fence_has(const struct fence *f, struct str id)
+static struct fence_container fence_container_of(const struct held *h)
+{
+    return (struct fence_container){.id = h->id,
+                                    .sandbox_id = h->sandbox_id,
+                                    .pod_uid = h->pod_uid,
+                                    .namespace_ = h->namespace_,
+                                    .pod = h->pod,
+                                    .name = h->name,
+                                    .devices = h->devices,
+                                    .device_n = h->device_n,
+                                    .nodes = h->nodes};
+}
+
+struct fence_container fence_at(const struct fence *f, size_t i)
+{
+    return fence_container_of(f->held[i]);
+}
+
+bool fence_find(const struct fence *f, struct str id, struct fence_container *ret)
 {
     for (size_t i = 0; i < f->n; i++) {
         if (str_eq(f->held[i]->id, id)) {
+            *ret = fence_at(f, i);
             return true;
         }
     }
     return false;
+}
+
+bool fence_has(const struct fence *f, struct str id)
+{
+    struct fence_container there;
+
+    return fence_find(f, id, &there);
 }
 
 size_t fence_container_n(const struct fence *f)
@@ -149,6 +176,7 @@ static void use_max(struct fence_use *u, const struct fence_use *v)
     u->mem_mib = v->mem_mib > u->mem_mib ? v->mem_mib : u->mem_mib;
     u->sharers = v->sharers > u->sharers ? v->sharers : u->sharers;
     u->alone = u->alone || v->alone;
+    u->closed = u->closed || v->closed;
 }
 
 /* No overflow: amounts of records are bounded (32 bits), and so are the containers of a node. */
@@ -158,6 +186,7 @@ static void use_add(struct fence_use *u, const struct fence_use *v)
     u->mem_mib += v->mem_mib;
     u->sharers += v->sharers;
     u->alone = u->alone || v->alone;
+    u->closed = u->closed || v->closed;
 }
 
 /* What this many devices of one container take of `device`. A record names a device once, so one of them or none does;
@@ -177,15 +206,39 @@ static struct fence_use use_of_list(const struct assigned_device *devices, size_
     return sum;
 }
 
+/* Can it open the device by a node that none of its devices which are there explains? */
+static bool opens_unexplained(const struct held *h, const struct node_facts *node, const struct device *device)
+{
+    if (!gpu_nodes_has(&h->nodes, device->minor)) {
+        return false;
+    }
+    for (size_t i = 0; i < h->device_n; i++) {
+        const struct device *d = node_facts_device(node, &h->devices[i]);
+
+        if (d != NULL && d->minor == device->minor) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static struct fence_use use_of_held(const struct held *h, const struct node_facts *node, const struct device *device)
+{
+    if (opens_unexplained(h, node, device)) {
+        return (struct fence_use){.closed = true};
+    }
+    return use_of_list(h->devices, h->device_n, device);
+}
+
 /* Of all instances of this container from the i-th on, the most. */
-static struct fence_use use_of_container(const struct fence *f, size_t from, struct str pod_uid, struct str name,
-                                         const struct device *device)
+static struct fence_use use_of_container(const struct fence *f, const struct node_facts *node, size_t from,
+                                         struct str pod_uid, struct str name, const struct device *device)
 {
     struct fence_use most = {0};
 
     for (size_t i = from; i < f->n; i++) {
         if (same_container(f->held[i], pod_uid, name)) {
-            const struct fence_use u = use_of_list(f->held[i]->devices, f->held[i]->device_n, device);
+            const struct fence_use u = use_of_held(f->held[i], node, device);
 
             use_max(&most, &u);
         }
@@ -203,9 +256,11 @@ static bool counted_before(const struct fence *f, size_t i)
     return false;
 }
 
-/* Of all containers but one (NULL: of all). *ret_holder becomes one of those who hold it, if anybody does. */
-static struct fence_use use_of_others(const struct fence *f, const struct fence_container *but,
-                                      const struct device *device, const struct held **ret_holder)
+/* Of all containers but one (NULL: of all). *ret_holder becomes one of those who hold it, if anybody does; who closes
+ * it comes first. */
+static struct fence_use use_of_others(const struct fence *f, const struct node_facts *node,
+                                      const struct fence_container *but, const struct device *device,
+                                      const struct held **ret_holder)
 {
     struct fence_use sum = {0};
 
@@ -216,32 +271,48 @@ static struct fence_use use_of_others(const struct fence *f, const struct fence_
         if ((but != NULL && same_container(h, but->pod_uid, but->name)) || counted_before(f, i)) {
             continue;
         }
-        u = use_of_container(f, i, h->pod_uid, h->name, device);
-        if (u.sharers > 0) {
-            use_add(&sum, &u);
+        u = use_of_container(f, node, i, h->pod_uid, h->name, device);
+        if (u.sharers == 0 && !u.closed) {
+            continue;
+        }
+        if (u.closed || !sum.closed) {
             *ret_holder = h;
         }
+        use_add(&sum, &u);
     }
     return sum;
 }
 
-struct fence_use fence_use_of(const struct fence *f, const struct device *device)
+struct fence_use fence_use_of(const struct fence *f, const struct node_facts *node, const struct device *device)
 {
     const struct held *holder;
 
-    return use_of_others(f, NULL, device, &holder);
+    return use_of_others(f, node, NULL, device, &holder);
+}
+
+size_t fence_pods_on(const struct fence *f, const struct device *device, struct fence_pod *ret, size_t max)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < f->n && n < max; i++) {
+        const struct held *h = f->held[i];
+        bool is_new = use_of_list(h->devices, h->device_n, device).sharers > 0;
+
+        for (size_t k = 0; is_new && k < n; k++) {
+            is_new = !str_eq(ret[k].uid, h->pod_uid);
+        }
+        if (is_new) {
+            ret[n++] = (struct fence_pod){.uid = h->pod_uid, .namespace_ = h->namespace_, .name = h->pod};
+        }
+    }
+    return n;
 }
 
 /* ---- room ---- */
 
-struct capacity {
-    int64_t milli, mem_mib;
-    int32_t sharers;
-};
-
-static struct capacity capacity_of(const struct node_facts *node, const struct device *d)
+static struct fence_capacity capacity_of(const struct node_facts *node, const struct device *d)
 {
-    struct capacity c = {DEVICE_MILLI, d->mem_mib, d->slot_n};
+    struct fence_capacity c = {DEVICE_MILLI, d->mem_mib, d->slot_n};
 
     if (d->profile == 0) {
         c.milli = c.milli * node->overcommit_milli / 1000;
@@ -250,82 +321,32 @@ static struct capacity capacity_of(const struct node_facts *node, const struct d
     return c;
 }
 
-static bool is_within(const struct fence_use *u, const struct capacity *c)
+static bool is_within(const struct fence_use *u, const struct fence_capacity *c)
 {
+    if (u->closed) {
+        return u->sharers == 0;
+    }
     return u->alone ? u->sharers <= 1 : u->milli <= c->milli && u->mem_mib <= c->mem_mib && u->sharers <= c->sharers;
 }
 
 bool fence_is_over(const struct fence *f, const struct node_facts *node, const struct device *device)
 {
-    const struct fence_use u = fence_use_of(f, device);
-    const struct capacity c = capacity_of(node, device);
+    const struct fence_use u = fence_use_of(f, node, device);
+    const struct fence_capacity c = capacity_of(node, device);
 
     return !is_within(&u, &c);
-}
-
-#define AMOUNT_BYTES 160
-
-/* "700 of 1000 milli, 400 of 1000 MiB, 1 of 4 places"; whoever told of the device may know no number of places. */
-static void say_taken(const struct fence_use *there, const struct capacity *cap, char text[AMOUNT_BYTES])
-{
-    struct sentence t = sentence_begin(text, AMOUNT_BYTES);
-
-    sentence_add(&t, "%lld of %lld milli, %lld of %lld MiB", (long long)there->milli, (long long)cap->milli,
-                 (long long)there->mem_mib, (long long)cap->mem_mib);
-    if (cap->sharers != INT32_MAX) {
-        sentence_add(&t, ", %d of %d places", there->sharers, cap->sharers);
-    }
-    sentence_add(&t, there->alone ? " are taken by somebody who has it alone" : " are taken");
-}
-
-static void say_wanted(const struct fence_use *wanted, char text[AMOUNT_BYTES])
-{
-    struct sentence t = sentence_begin(text, AMOUNT_BYTES);
-
-    if (wanted->alone) {
-        sentence_add(&t, "it alone");
-    } else {
-        sentence_add(&t, "%lld milli and %lld MiB", (long long)wanted->milli, (long long)wanted->mem_mib);
-    }
-}
-
-/* Both pods come first, because whoever shows the sentence may cut it. */
-static struct str no_room(const struct device *d, const struct fence_container *c, const struct fence_use *wanted,
-                          const struct fence_use *there, const struct capacity *cap, const struct held *holder,
-                          struct arena *a)
-{
-    char wants[AMOUNT_BYTES], taken[AMOUNT_BYTES], others[32];
-    struct sentence t = sentence_begin(others, sizeof(others));
-
-    say_wanted(wanted, wants);
-    if (holder == NULL) {
-        return arena_printf(
-            a,
-            "container %.*s of pod %.*s/%.*s wants %s of GPU %.*s, which has %lld milli and %lld MiB; delete "
-            "the pod so that it is placed again",
-            STR_ARG(c->name), STR_ARG(c->namespace_), STR_ARG(c->pod), wants, STR_ARG(d->uuid), (long long)cap->milli,
-            (long long)cap->mem_mib);
-    }
-    say_taken(there, cap, taken);
-    if (there->sharers > 1) {
-        sentence_add(&t, " and %d more", there->sharers - 1);
-    }
-    return arena_printf(
-        a,
-        "container %.*s of pod %.*s/%.*s finds no room beside container %.*s of pod %.*s/%.*s%s: it wants "
-        "%s of GPU %.*s, where %s; it is tried again until there is room",
-        STR_ARG(c->name), STR_ARG(c->namespace_), STR_ARG(c->pod), STR_ARG(holder->name), STR_ARG(holder->namespace_),
-        STR_ARG(holder->pod), others, wants, STR_ARG(d->uuid), taken);
 }
 
 /* Has this device room for what the container wants of it? */
 static bool has_room(const struct fence *f, const struct node_facts *node, const struct fence_container *c,
                      const struct device *d, struct arena *a, struct str *ret_why)
 {
-    const struct capacity cap = capacity_of(node, d);
-    const struct fence_use has = use_of_container(f, 0, c->pod_uid, c->name, d); /* of instances before this one */
+    const struct fence_capacity cap = capacity_of(node, d);
+    const struct fence_use has =
+        use_of_container(f, node, 0, c->pod_uid, c->name, d); /* of instances before this one */
     const struct held *holder = NULL;
-    const struct fence_use there = use_of_others(f, c, d, &holder);
+    struct fence_container other;
+    const struct fence_use there = use_of_others(f, node, c, d, &holder);
     struct fence_use mine = use_of_list(c->devices, c->device_n, d), all = there;
 
     use_max(&mine, &has);
@@ -333,26 +354,59 @@ static bool has_room(const struct fence *f, const struct node_facts *node, const
     if (is_within(&all, &cap)) {
         return true;
     }
-    *ret_why = grant_sentence(no_room(d, c, &mine, &there, &cap, holder, a));
+    if (holder != NULL) {
+        other = fence_container_of(holder);
+    }
+    *ret_why = fence_words_no_room(d, c, &mine, &there, &cap, holder != NULL ? &other : NULL, a);
     return false;
 }
 
 bool fence_admit(struct fence *f, const struct node_facts *node, const struct fence_container *c, struct arena *a,
                  struct str *ret_why)
 {
+    struct fence_container admitted = *c;
+
     for (size_t i = 0; i < c->device_n; i++) {
         const struct device *d = node_facts_device(node, &c->devices[i]);
 
         if (d == NULL) {
-            *ret_why =
-                grant_sentence(arena_printf(a,
-                                            "GPU %.*s, which container %.*s of pod %.*s/%.*s was given, is not on "
-                                            "node %.*s",
-                                            STR_ARG(c->devices[i].uuid), STR_ARG(c->name), STR_ARG(c->namespace_),
-                                            STR_ARG(c->pod), STR_ARG(node->name)));
+            *ret_why = fence_words_not_here(node, c, &c->devices[i], a);
             return false;
         }
         if (!has_room(f, node, c, d, a, ret_why)) {
+            return false;
+        }
+        gpu_nodes_open(&admitted.nodes, GPU_NODES_MAJOR, d->minor);
+    }
+    fence_add(f, &admitted);
+    return true;
+}
+
+/* NULL: this device is granted to no other container that is there. */
+static const struct held *granted_to(const struct fence *f, const struct node_facts *node,
+                                     const struct fence_container *but, const struct device *device)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        const struct held *h = f->held[i];
+
+        if (!same_container(h, but->pod_uid, but->name) && use_of_held(h, node, device).sharers > 0) {
+            return h;
+        }
+    }
+    return NULL;
+}
+
+bool fence_admit_other(struct fence *f, const struct node_facts *node, const struct fence_container *c, struct arena *a,
+                       struct str *ret_why)
+{
+    for (size_t i = 0; i < node->device_n; i++) {
+        const struct device *d = &node->devices[i];
+        const struct held *h = gpu_nodes_has(&c->nodes, d->minor) ? granted_to(f, node, c, d) : NULL;
+
+        if (h != NULL) {
+            const struct fence_container there = fence_container_of(h);
+
+            *ret_why = fence_words_granted(d, c, &there, a);
             return false;
         }
     }

@@ -117,5 +117,5 @@ struct grant grant_of(const struct node_facts *node, const struct pod_facts *pod
     if (why.p != NULL) {
         return refused(why);
     }
-    return (struct grant){.kind = GRANT_DEVICES, .devices = c->devices, .device_n = c->device_n};
+    return (struct grant){.kind = GRANT_DEVICES, .devices = c->devices, .device_n = c->device_n, .qos = as.qos};
 }

@@ -5,6 +5,7 @@
 #include "base/printable.h"
 #include "base/strbuf.h"
 #include "cdi/spec.h"
+#include "node/gpu_check.h"
 
 #include <string.h>
 
@@ -19,7 +20,7 @@ static struct hand_over refused(struct str why)
 
 /* ---- who is exempt ---- */
 
-static bool is_exempt_namespace(const struct hand_over_rules *rules, struct str namespace_)
+bool hand_over_exempts_namespace(const struct hand_over_rules *rules, struct str namespace_)
 {
     for (size_t i = 0; i < rules->exempt_n; i++) {
         if (str_eq(rules->exempt[i], namespace_)) {
@@ -29,7 +30,12 @@ static bool is_exempt_namespace(const struct hand_over_rules *rules, struct str 
     return false;
 }
 
-static bool has_gpus_of_others(const struct container_facts *c)
+bool hand_over_exempts(const struct hand_over_rules *rules, const struct pod_facts *pod)
+{
+    return rules->stand_back || hand_over_exempts_namespace(rules, pod->namespace_);
+}
+
+bool hand_over_sees_others(const struct container_facts *c)
 {
     for (size_t i = 0; i < c->cdi_n; i++) {
         if (cdi_name_is_of_gpu_vendor(c->cdi[i])) {
@@ -115,8 +121,14 @@ static struct hand_over refuse_mount(const struct container_facts *c, struct are
 /* ---- what is granted ---- */
 
 /* NULL, or what is wrong with this device of this node; it goes behind "GPU X of the record". */
-static const char *unusable(const struct device *d, const struct assigned_device *recorded)
+static const char *unusable(const struct node_facts *node, const struct device *d,
+                            const struct assigned_device *recorded, char words[HEALTH_WORDS_BYTES])
 {
+    const struct health_verdict *illness = node_facts_illness(node, d != NULL ? d->uuid : recorded->uuid);
+
+    if (illness != NULL) {
+        return health_words(*illness, words);
+    }
     if (d == NULL) {
         return "is not on this node";
     }
@@ -163,7 +175,8 @@ static struct hand_over find_devices(const struct node_facts *node, const struct
     for (size_t i = 0; i < g->device_n; i++) {
         const struct assigned_device *recorded = &g->devices[i];
         const struct device *d = node_facts_device(node, recorded);
-        const char *why = unusable(d, recorded);
+        char words[HEALTH_WORDS_BYTES];
+        const char *why = unusable(node, d, recorded, words);
 
         if (why == NULL && named_before(devices, i, d->uuid)) {
             why = "is named twice in the record of one container";
@@ -174,7 +187,7 @@ static struct hand_over find_devices(const struct node_facts *node, const struct
         devices[i] = *recorded;
         devices[i].uuid = d->uuid;
     }
-    return (struct hand_over){.answer = HAND_OVER_DEVICES, .devices = devices, .device_n = g->device_n};
+    return (struct hand_over){.answer = HAND_OVER_DEVICES, .devices = devices, .device_n = g->device_n, .qos = g->qos};
 }
 
 static struct hand_over give_by_cdi(struct hand_over h, struct arena *a)
@@ -218,8 +231,9 @@ static struct hand_over give(const struct hand_over_rules *rules, const struct n
                              struct arena *a)
 {
     struct hand_over h;
+    struct str why;
 
-    if (has_gpus_of_others(c)) {
+    if (hand_over_sees_others(c)) {
         return refused(
             arena_printf(a,
                          "container %.*s of pod %.*s/%.*s has GPUs from a device plugin or a ResourceClaim beside "
@@ -232,6 +246,9 @@ static struct hand_over give(const struct hand_over_rules *rules, const struct n
     h = find_devices(node, pod, g, a);
     if (h.answer != HAND_OVER_DEVICES) {
         return h;
+    }
+    if (!gpu_check(node, pod, c, h.devices, h.device_n, false, a, &why)) {
+        return refused(why);
     }
     switch (rules->way) {
     case HAND_OVER_BY_CDI:
@@ -268,6 +285,35 @@ static struct hand_over hide(const struct hand_over_rules *rules, const struct c
     return (struct hand_over){.answer = HAND_OVER_NOTHING};
 }
 
+bool hand_over_is_hidden(const struct hand_over_rules *rules, const struct container_facts *c)
+{
+    struct str last = STR_NULL;
+
+    return rules->way == HAND_OVER_NO_WAY || count_variable(c, &last) == 0 || shows_nothing(last);
+}
+
+bool hand_over_allows_none(const struct hand_over_rules *rules, const struct node_facts *node,
+                           const struct pod_facts *pod, const struct container_facts *c, struct arena *a,
+                           struct str *ret_why)
+{
+    if (rules->way == HAND_OVER_NO_WAY || (c->gpus.everything && !rules->refuse_privileged)) {
+        return true;
+    }
+    return gpu_check(node, pod, c, NULL, 0, false, a, ret_why);
+}
+
+static struct hand_over hide_unless_it_has(const struct hand_over_rules *rules, const struct node_facts *node,
+                                           const struct pod_facts *pod, const struct container_facts *c,
+                                           struct arena *a)
+{
+    struct str why;
+
+    if (rules->way != HAND_OVER_NO_WAY && asks_by_mount(c)) {
+        return refuse_mount(c, a);
+    }
+    return hand_over_allows_none(rules, node, pod, c, a, &why) ? hide(rules, c, a) : refused(why);
+}
+
 struct hand_over hand_over_decide(const struct hand_over_rules *rules, const struct node_facts *node,
                                   const struct pod_facts *pod, const struct container_facts *c, struct arena *a)
 {
@@ -281,8 +327,8 @@ struct hand_over hand_over_decide(const struct hand_over_rules *rules, const str
     case GRANT_NOTHING:
         break;
     }
-    if (rules->stand_back || is_exempt_namespace(rules, pod->namespace_) || has_gpus_of_others(c)) {
+    if (hand_over_exempts(rules, pod) || hand_over_sees_others(c)) {
         return (struct hand_over){.answer = HAND_OVER_NOTHING};
     }
-    return rules->way != HAND_OVER_NO_WAY && asks_by_mount(c) ? refuse_mount(c, a) : hide(rules, c, a);
+    return hide_unless_it_has(rules, node, pod, c, a);
 }

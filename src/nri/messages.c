@@ -112,6 +112,26 @@ static const struct nri_device *devices(Nri__LinuxDevice *const *list, size_t n,
     return ret;
 }
 
+/* A number that is not there means all. */
+static int64_t number_or_all(const Nri__OptionalInt64 *n)
+{
+    return n != NULL ? n->value : -1;
+}
+
+static const struct nri_device_rule *device_rules(Nri__LinuxDeviceCgroup *const *list, size_t n, struct arena *a)
+{
+    struct nri_device_rule *ret = ARENA_ARRAY(a, n, struct nri_device_rule);
+
+    for (size_t i = 0; ret != NULL && i < n; i++) {
+        ret[i] = (struct nri_device_rule){.allow = list[i]->allow,
+                                          .type = message_text(list[i]->type),
+                                          .major = number_or_all(list[i]->major),
+                                          .minor = number_or_all(list[i]->minor),
+                                          .access = message_text(list[i]->access)};
+    }
+    return ret;
+}
+
 static const struct str *cdi_names(Nri__CdiDevice *const *list, size_t n, struct arena *a)
 {
     struct str *ret = ARENA_ARRAY(a, n, struct str);
@@ -149,6 +169,10 @@ bool message_container(const Nri__Container *m, struct arena *a, struct nri_cont
         ret->devices = devices(m->on_linux->devices, m->on_linux->n_devices, a);
         ret->device_n = m->on_linux->n_devices;
         ret->cgroups_path = message_text(m->on_linux->cgroups_path);
+        if (m->on_linux->resources != NULL) {
+            ret->device_rules = device_rules(m->on_linux->resources->devices, m->on_linux->resources->n_devices, a);
+            ret->device_rule_n = m->on_linux->resources->n_devices;
+        }
     }
     return !a->overflowed;
 }

@@ -1,10 +1,13 @@
 #include "nvml/inventory.h"
 
+#include "base/compiler.h"
 #include "model/mig.h"
 #include "nvml/library.h"
 
 #include <stdint.h>
 #include <string.h>
+
+#define NUMA_NODES_MAX 1024
 
 struct reading {
     const struct nvml_functions *f;
@@ -12,7 +15,9 @@ struct reading {
     struct device devices[DEVICES_PER_NODE_MAX];
     size_t n;
     size_t unreadable_n;
-    bool too_many;
+    /* Of DEVICES_PER_NODE_MAX: those that are taken, and those that are kept for GPUs which are still to be read. What
+     * cannot be read takes one, too: nvml_watch_look may see it, and nothing may be here that it has no place for. */
+    size_t place_n, later_gpu_n;
 };
 
 static int64_t mib_of(uint64_t bytes)
@@ -66,13 +71,13 @@ static bool read_memory(const struct reading *r, nvml_handle h, int64_t *ret_mib
     return false;
 }
 
-static void add(struct reading *r, const struct device *d)
+static bool take_place(struct reading *r)
 {
-    if (r->n == DEVICES_PER_NODE_MAX) {
-        r->too_many = true;
-        return;
+    if (r->place_n + r->later_gpu_n >= DEVICES_PER_NODE_MAX) {
+        return false;
     }
-    r->devices[r->n++] = *d;
+    r->place_n++;
+    return true;
 }
 
 /* ---- MIG ---- */
@@ -89,17 +94,23 @@ static bool is_in_mig_mode(const struct reading *r, nvml_handle h)
     return has_mig(r->f) && r->f->mig_mode(h, &now, &later) == NVML_OK && now == NVML_MIG_ENABLED;
 }
 
-/* Their names end in "MIG 1g.5gb". */
-static uint16_t profile_of_name(struct str name)
+/* Where the instance lies, as far as this process may ask. */
+static int8_t start_of(const struct nvml_functions *f, nvml_handle gpu, nvml_handle h)
 {
-    struct str rest = name, last = name;
+    struct nvml_instance info = {.gpu = NULL};
+    nvml_handle instance;
+    unsigned id;
 
-    while (str_split(&rest, ' ', &last)) {
+    if (f->instance_id == NULL || f->instance_by_id == NULL || f->instance_info == NULL ||
+        f->instance_id(h, &id) != NVML_OK || f->instance_by_id(gpu, id, &instance) != NVML_OK ||
+        f->instance_info(instance, &info) != NVML_OK || info.placement.start >= MIG_SLOTS_MAX) {
+        return -1;
     }
-    return mig_profile_parse(last);
+    return (int8_t)info.placement.start;
 }
 
-static bool read_instance(struct reading *r, nvml_handle h, const struct device *gpu, struct device *ret)
+static bool read_instance(struct reading *r, nvml_handle gpu_handle, nvml_handle h, const struct device *gpu,
+                          struct device *ret)
 {
     struct nvml_attributes attributes;
     struct str name;
@@ -108,15 +119,18 @@ static bool read_instance(struct reading *r, nvml_handle h, const struct device 
                            .minor = gpu->minor,
                            .model = gpu->model,
                            .slot_n = 1,
-                           .numa = -1,
+                           .numa = gpu->numa,
                            .healthy = true,
                            .gpu_index = gpu->index,
-                           .start = -1};
+                           .start = start_of(r->f, gpu_handle, h)};
+    if (ret->start >= 0) {
+        ret->index = DEVICE_INSTANCE_INDEX(gpu->index, ret->start);
+    }
     if (!read_uuid(r, h, &ret->uuid) || !read_name(r, h, &name) || r->f->attributes(h, &attributes) != NVML_OK) {
         return false;
     }
     ret->mem_mib = (int64_t)attributes.mem_mib;
-    ret->profile = profile_of_name(name);
+    ret->profile = nvml_profile_of_name(name);
     return ret->profile != MIG_NO_PROFILE;
 }
 
@@ -136,8 +150,8 @@ static void read_instances(struct reading *r, nvml_handle gpu_handle, const stru
         if (rc == NVML_NOT_FOUND) { /* a hole */
             continue;
         }
-        if (rc == NVML_OK && read_instance(r, h, gpu, &d)) {
-            add(r, &d);
+        if (take_place(r) && rc == NVML_OK && read_instance(r, gpu_handle, h, gpu, &d)) {
+            r->devices[r->n++] = d;
         } else {
             r->unreadable_n++;
         }
@@ -145,6 +159,28 @@ static void read_instances(struct reading *r, nvml_handle gpu_handle, const stru
 }
 
 /* ---- GPUs ---- */
+
+/* The one NUMA node whose memory is nearest; of several none is. */
+static int32_t numa_of(const struct nvml_functions *f, nvml_handle h)
+{
+    enum { BITS = 8 * sizeof(unsigned long) };
+    unsigned long nodes[NUMA_NODES_MAX / BITS] = {0};
+    int32_t found = -1;
+
+    if (f->memory_affinity == NULL ||
+        f->memory_affinity(h, ARRAY_LEN(nodes), nodes, NVML_AFFINITY_OF_NODE) != NVML_OK) {
+        return -1;
+    }
+    for (int32_t i = 0; i < NUMA_NODES_MAX; i++) {
+        if ((nodes[i / BITS] >> i % BITS & 1) != 0) {
+            if (found >= 0) {
+                return -1;
+            }
+            found = i;
+        }
+    }
+    return found;
+}
 
 static bool read_gpu(struct reading *r, nvml_handle h, unsigned index, struct device *ret)
 {
@@ -157,6 +193,7 @@ static bool read_gpu(struct reading *r, nvml_handle h, unsigned index, struct de
         return false;
     }
     ret->minor = (int32_t)minor;
+    ret->numa = numa_of(r->f, h);
     ret->profile = is_in_mig_mode(r, h) ? DEVICE_IN_MIG_MODE : 0;
     return true;
 }
@@ -166,11 +203,11 @@ static void read_index(struct reading *r, unsigned index)
     struct device d;
     nvml_handle h;
 
-    if (r->f->handle_by_index(index, &h) != NVML_OK || !read_gpu(r, h, index, &d)) {
+    if (!take_place(r) || r->f->handle_by_index(index, &h) != NVML_OK || !read_gpu(r, h, index, &d)) {
         r->unreadable_n++;
         return;
     }
-    add(r, &d);
+    r->devices[r->n++] = d;
     if (d.profile == DEVICE_IN_MIG_MODE) {
         read_instances(r, h, &d);
     }
@@ -181,22 +218,22 @@ int nvml_read_devices(const struct nvml *n, struct arena *a, const struct device
 {
     struct reading r = {.f = &n->f, .a = a};
     struct device *kept;
-    unsigned count = 0;
+    unsigned count = 0, first_n;
     int rc = n->f.count(&count);
 
     if (rc != NVML_OK) {
         return err_set(reterr, ERR_UNAVAILABLE, "%s does not say how many GPUs there are: %s (%d)", n->path,
                        n->f.error_text(rc), rc);
     }
-    for (unsigned i = 0; i < count && !r.too_many; i++) {
+    first_n = count < DEVICES_PER_NODE_MAX ? count : DEVICES_PER_NODE_MAX;
+    for (unsigned i = 0; i < first_n; i++) {
+        r.later_gpu_n = first_n - i - 1;
         read_index(&r, i);
     }
+    r.unreadable_n += count - first_n;
     kept = ARENA_ARRAY(a, r.n + 1, struct device);
-    if (r.too_many || kept == NULL || a->overflowed) {
-        return err_set(reterr, ERR_LIMIT,
-                       "this machine has more than %d GPUs and MIG instances, or their names are too "
-                       "long",
-                       DEVICES_PER_NODE_MAX);
+    if (kept == NULL || a->overflowed) {
+        return err_set(reterr, ERR_LIMIT, "the names of this machine's GPUs and MIG instances are too long");
     }
     memcpy(kept, r.devices, r.n * sizeof(*kept));
     *ret = kept;

@@ -9,12 +9,17 @@
 #include <string.h>
 
 /* The loader's (the host's driver, where the library is mounted or the process runs on the host), then the GPU
- * Operator's driver container, whose root is mounted at the same place in its plugins. */
+ * Operator's driver container, whose root is mounted at the same place in its plugins; then the host's root at /host,
+ * as manifests/node mounts it: RPM and Debian distributions, Container-Optimized OS. */
 static const char *const usual_paths[] = {
     "libnvidia-ml.so.1",
     "/run/nvidia/driver/usr/lib64/libnvidia-ml.so.1",
     "/run/nvidia/driver/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
     "/run/nvidia/driver/usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1",
+    "/host/usr/lib64/libnvidia-ml.so.1",
+    "/host/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
+    "/host/usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1",
+    "/host/home/kubernetes/bin/nvidia/lib64/libnvidia-ml.so.1",
 };
 
 static const struct symbol {
@@ -40,6 +45,26 @@ static const struct symbol {
     SYMBOL("nvmlDeviceGetMaxMigDeviceCount", mig_max, true),
     SYMBOL("nvmlDeviceGetMigDeviceHandleByIndex", mig_by_index, true),
     SYMBOL("nvmlDeviceGetAttributes_v2", attributes, true),
+    SYMBOL("nvmlDeviceGetComputeInstanceId", compute_instance_id, true),
+    SYMBOL("nvmlEventSetCreate", set_create, true),
+    SYMBOL("nvmlEventSetFree", set_free, true),
+    SYMBOL("nvmlEventSetWait_v2", set_wait, true),
+    SYMBOL("nvmlDeviceGetSupportedEventTypes", event_types, true),
+    SYMBOL("nvmlDeviceRegisterEvents", register_events, true),
+    SYMBOL("nvmlDeviceGetHandleByUUID", handle_by_uuid, true),
+    SYMBOL("nvmlDeviceSetMemoryLimits_v1", set_memory_limits, true),
+    SYMBOL("nvmlDeviceGetComputeRunningProcesses_v3", compute_processes, true),
+    SYMBOL("nvmlDeviceGetMPSComputeRunningProcesses_v3", mps_processes, true),
+    SYMBOL("nvmlDeviceGetGraphicsRunningProcesses_v3", graphics_processes, true),
+    SYMBOL("nvmlDeviceGetProcessUtilization", utilization, true),
+    SYMBOL("nvmlDeviceGetGpuInstanceId", instance_id, true),
+    SYMBOL("nvmlDeviceGetGpuInstanceById", instance_by_id, true),
+    SYMBOL("nvmlGpuInstanceGetInfo", instance_info, true),
+    SYMBOL("nvmlDeviceGetGpuInstanceProfileInfoV", profile, true),
+    SYMBOL("nvmlDeviceGetGpuInstancePossiblePlacements_v2", placements, true),
+    SYMBOL("nvmlDeviceGetComputeMode", compute_mode, true),
+    SYMBOL("nvmlDeviceGetMemoryAffinity", memory_affinity, true),
+    SYMBOL("nvmlDeviceGetP2PStatus", p2p, true),
 #undef SYMBOL
 };
 
@@ -60,15 +85,6 @@ static int find_symbols(struct nvml *n, struct err *reterr)
     return 0;
 }
 
-static int initialise(struct nvml *n, struct err *reterr)
-{
-    int rc = n->f.init();
-
-    return rc == NVML_OK
-               ? 0
-               : err_set(reterr, ERR_UNAVAILABLE, "%s does not work: %s (%d)", n->path, n->f.error_text(rc), rc);
-}
-
 static void *open_first(const char *path, const char **ret_path)
 {
     void *library = NULL;
@@ -84,7 +100,7 @@ static void *open_first(const char *path, const char **ret_path)
     return library;
 }
 
-int nvml_open(const char *path, struct nvml **ret, struct err *reterr)
+int nvml_load(const char *path, struct nvml **ret, struct err *reterr)
 {
     struct nvml n = {.library = NULL};
     int rc;
@@ -97,9 +113,6 @@ int nvml_open(const char *path, struct nvml **ret, struct err *reterr)
                        path != NULL && why != NULL ? why : "libnvidia-ml.so.1; --nvml-library names another place");
     }
     rc = find_symbols(&n, reterr);
-    if (rc == 0) {
-        rc = initialise(&n, reterr);
-    }
     if (rc != 0) {
         dlclose(n.library);
         return rc;
@@ -109,10 +122,31 @@ int nvml_open(const char *path, struct nvml **ret, struct err *reterr)
     return 0;
 }
 
+int nvml_open(const char *path, struct nvml **ret, struct err *reterr)
+{
+    struct nvml *n;
+    int rc = nvml_load(path, &n, reterr);
+
+    if (rc != 0) {
+        return rc;
+    }
+    rc = n->f.init();
+    if (rc != NVML_OK) {
+        rc = err_set(reterr, ERR_UNAVAILABLE, "%s does not work: %s (%d)", n->path, n->f.error_text(rc), rc);
+        nvml_close(n);
+        return rc;
+    }
+    n->initialised = true;
+    *ret = n;
+    return 0;
+}
+
 void nvml_close(struct nvml *n)
 {
     if (n != NULL) {
-        (void)n->f.shutdown();
+        if (n->initialised) {
+            (void)n->f.shutdown();
+        }
         dlclose(n->library);
         free(n);
     }

@@ -3,19 +3,14 @@
 #include "obs/catalog.h"
 
 #include "base/build_info.h"
+#include "obs/catalog_internal.h"
 #include "obs/process_internal.h"
 
-#define CLOSED(...) ((const char *const[]){__VA_ARGS__, NULL})
 /* 10 us to 5.2 s; 1 ms to 16 s */
 #define VERB_BUCKETS .bucket_first = 10000, .bucket_n = 20
 #define API_BUCKETS .bucket_first = 1000000, .bucket_n = 15
 /* 10 ms to 164 s */
 #define AUDIT_BUCKETS .bucket_first = 10000000, .bucket_n = 15
-
-#define DEF(id, type_, name_, help_, ...) [id] = {.name = name_, .help = help_, .type = type_, ##__VA_ARGS__}
-#define COUNTER(id, ...) DEF(id, METRIC_COUNTER, __VA_ARGS__)
-#define GAUGE(id, ...) DEF(id, METRIC_GAUGE, __VA_ARGS__)
-#define HISTOGRAM(id, ...) DEF(id, METRIC_HISTOGRAM, __VA_ARGS__)
 
 #define INCIDENT_KINDS CLOSED("double_booking", "foreign_decision")
 #define VERBS CLOSED("filter", "prioritize", "bind", "preempt")
@@ -176,20 +171,14 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
     GAUGE(FGPU_BUILD_INFO, "fgpu_build_info", "Always 1; the labels describe the build.",
           .labels = {{"version", NULL}, {"revision", NULL}, {"compiler", NULL}}, .series_max = 1),
 
-    GAUGE(PROCESS_START_TIME_SECONDS, "process_start_time_seconds", "Start time of the process since the Unix epoch.",
-          .unit = METRIC_UNIT_MS),
-    COUNTER(PROCESS_CPU_SECONDS_TOTAL, "process_cpu_seconds_total", "User and system CPU time.",
-            .unit = METRIC_UNIT_MS),
-    GAUGE(PROCESS_RESIDENT_MEMORY_BYTES, "process_resident_memory_bytes", "Resident memory size."),
-    GAUGE(PROCESS_VIRTUAL_MEMORY_BYTES, "process_virtual_memory_bytes", "Virtual memory size."),
-    GAUGE(PROCESS_OPEN_FDS, "process_open_fds", "Open file descriptors."),
-    GAUGE(PROCESS_MAX_FDS, "process_max_fds", "Limit of open file descriptors."),
+    PROCESS_FIGURES(PROCESS_START_TIME_SECONDS),
 };
 
 struct metrics *catalog_metrics_new(void)
 {
+    static uint32_t figures = PROCESS_START_TIME_SECONDS;
     struct metrics *m = metrics_new(CATALOG, FGPU_METRIC__MAX);
     metric_set(METRIC(m, FGPU_BUILD_INFO, FGPU_VERSION, build_commit, BUILD_COMPILER), 1);
-    metrics_add_collector(m, process_collect, NULL);
+    metrics_add_collector(m, process_collect, &figures);
     return m;
 }

@@ -6,20 +6,21 @@
  * bucket.
  */
 #include "obs/metrics_internal.h"
+#include "obs/samples.h"
 
 #include "base/bug.h"
 
-static void add_escaped(struct strbuf *out, const char *text, bool quotes)
+static void add_escaped(struct strbuf *out, struct str text, bool quotes)
 {
-    for (const char *p = text; *p != '\0'; p++) {
-        if (*p == '\\') {
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] == '\\') {
             strbuf_add_cstr(out, "\\\\");
-        } else if (*p == '\n') {
+        } else if (text.p[i] == '\n') {
             strbuf_add_cstr(out, "\\n");
-        } else if (*p == '"' && quotes) {
+        } else if (text.p[i] == '"' && quotes) {
             strbuf_add_cstr(out, "\\\"");
         } else {
-            strbuf_add_char(out, *p);
+            strbuf_add_char(out, text.p[i]);
         }
     }
 }
@@ -62,16 +63,21 @@ static void add_value(struct strbuf *out, int64_t v, enum metric_unit unit)
     strbuf_addf(out, ".%0*llu", (int)digits, (unsigned long long)fraction);
 }
 
+static void add_label(struct strbuf *out, const char *before, const char *key, struct str value)
+{
+    strbuf_add_cstr(out, before);
+    strbuf_add_cstr(out, key);
+    strbuf_add_cstr(out, "=\"");
+    add_escaped(out, value, true);
+    strbuf_add_char(out, '"');
+}
+
 /* {a="b",le="1"}; `le` NULL: none. */
 static void add_labels(struct strbuf *out, const struct metric *s, const char *le)
 {
     bool any = false;
     for (uint32_t i = 0; i < METRIC_LABELS_MAX && s->values[i] != NULL; i++) {
-        strbuf_add_cstr(out, any ? "," : "{");
-        strbuf_add_cstr(out, s->def->labels[i].key);
-        strbuf_add_cstr(out, "=\"");
-        add_escaped(out, s->values[i], true);
-        strbuf_add_char(out, '"');
+        add_label(out, any ? "," : "{", s->def->labels[i].key, str_of(s->values[i]));
         any = true;
     }
     if (le != NULL) {
@@ -144,6 +150,25 @@ static const char *type_name(enum metric_type type)
     BUG("type out of range");
 }
 
+void samples_family(struct strbuf *out, const char *name, const char *help, enum metric_type type)
+{
+    strbuf_addf(out, "# HELP %s ", name);
+    add_escaped(out, str_of(help), false);
+    strbuf_addf(out, "\n# TYPE %s %s\n", name, type_name(type));
+}
+
+void samples_add(struct strbuf *out, const char *name, const struct samples_label *labels, size_t n, int64_t value,
+                 enum metric_unit unit)
+{
+    strbuf_add_cstr(out, name);
+    for (size_t i = 0; i < n; i++) {
+        add_label(out, i == 0 ? "{" : ",", labels[i].key, labels[i].value);
+    }
+    strbuf_add_cstr(out, n > 0 ? "} " : " ");
+    add_value(out, value, unit);
+    strbuf_add_char(out, '\n');
+}
+
 static void add_family(struct strbuf *out, const struct metric_family *f)
 {
     const uint32_t n = atomic_load_explicit(&f->series_n, memory_order_acquire);
@@ -151,9 +176,7 @@ static void add_family(struct strbuf *out, const struct metric_family *f)
     if (n == 0 && !overflow) {
         return;
     }
-    strbuf_addf(out, "# HELP %s ", f->def->name);
-    add_escaped(out, f->def->help, false);
-    strbuf_addf(out, "\n# TYPE %s %s\n", f->def->name, type_name(f->def->type));
+    samples_family(out, f->def->name, f->def->help, f->def->type);
     for (uint32_t i = 0; i < n; i++) {
         add_series(out, f->series[i]);
     }

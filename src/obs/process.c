@@ -42,12 +42,18 @@ static int64_t boot_time_ms(void)
     return (int64_t)(wall.tv_sec - boot.tv_sec) * 1000 + (wall.tv_nsec - boot.tv_nsec) / NS_PER_MS;
 }
 
-static void set_u64(struct metrics *m, uint32_t id, uint64_t value)
+/* `id` of PROCESS_START_TIME_SECONDS and so on; a table may have them at other numbers. */
+static struct metric *figure(struct metrics *m, uint32_t first, enum fgpu_metric id)
 {
-    metric_set(METRIC(m, id), (int64_t)value);
+    return METRIC(m, first + (uint32_t)id - PROCESS_START_TIME_SECONDS);
 }
 
-static void collect_stat(struct metrics *m)
+static void set_u64(struct metrics *m, uint32_t first, enum fgpu_metric id, uint64_t value)
+{
+    metric_set(figure(m, first, id), (int64_t)value);
+}
+
+static void collect_stat(struct metrics *m, uint32_t first)
 {
     char buf[2048];
     const struct str whole = read_text("/proc/self/stat", buf, sizeof(buf));
@@ -67,16 +73,16 @@ static void collect_stat(struct metrics *m)
         }
     }
     const uint64_t ticks = (uint64_t)sysconf(_SC_CLK_TCK);
-    struct metric *start = METRIC(m, PROCESS_START_TIME_SECONDS);
+    struct metric *start = figure(m, first, PROCESS_START_TIME_SECONDS);
     if (metric_value(start) == 0) { /* once: the wall clock may be corrected later */
         metric_set(start, boot_time_ms() + (int64_t)(fields[FIELD_START] * 1000 / ticks));
     }
-    set_u64(m, PROCESS_CPU_SECONDS_TOTAL, (fields[FIELD_UTIME] + fields[FIELD_STIME]) * 1000 / ticks);
-    set_u64(m, PROCESS_VIRTUAL_MEMORY_BYTES, fields[FIELD_VSIZE]);
-    set_u64(m, PROCESS_RESIDENT_MEMORY_BYTES, fields[FIELD_RSS] * (uint64_t)sysconf(_SC_PAGESIZE));
+    set_u64(m, first, PROCESS_CPU_SECONDS_TOTAL, (fields[FIELD_UTIME] + fields[FIELD_STIME]) * 1000 / ticks);
+    set_u64(m, first, PROCESS_VIRTUAL_MEMORY_BYTES, fields[FIELD_VSIZE]);
+    set_u64(m, first, PROCESS_RESIDENT_MEMORY_BYTES, fields[FIELD_RSS] * (uint64_t)sysconf(_SC_PAGESIZE));
 }
 
-static void collect_fds(struct metrics *m)
+static void collect_fds(struct metrics *m, uint32_t first)
 {
     DIR *dir = opendir("/proc/self/fd");
     if (dir != NULL) {
@@ -85,17 +91,18 @@ static void collect_fds(struct metrics *m)
             n += e->d_name[0] != '.';
         }
         closedir(dir);
-        set_u64(m, PROCESS_OPEN_FDS, n - 1); /* without the one used for looking */
+        set_u64(m, first, PROCESS_OPEN_FDS, n - 1); /* without the one used for looking */
     }
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        set_u64(m, PROCESS_MAX_FDS, limit.rlim_cur < INT64_MAX ? limit.rlim_cur : INT64_MAX);
+        set_u64(m, first, PROCESS_MAX_FDS, limit.rlim_cur < INT64_MAX ? limit.rlim_cur : INT64_MAX);
     }
 }
 
 void process_collect(void *ctx, struct metrics *m)
 {
-    (void)ctx;
-    collect_stat(m);
-    collect_fds(m);
+    const uint32_t *first = ctx;
+
+    collect_stat(m, *first);
+    collect_fds(m, *first);
 }

@@ -295,6 +295,9 @@ void state_write_node(struct json_writer *w, const struct node_item *item)
     if (n->lending != LEND_ALLOW) {
         json_write_kv_bool(w, "lendsIdleCompute", false);
     }
+    json_write_kv_cstr(w, "handOff", hand_off_name(n->hand_off));
+    state_write_if(w, "handOffUnfit", n->hand_off_unfit);
+    state_write_if(w, "needsAgent", n->needs_agent);
     state_write_node_mig(w, n);
     write_host(w, &n->host);
     write_whole(w, item);

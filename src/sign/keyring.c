@@ -78,6 +78,11 @@ static int add_file(struct sign_keyring *k, const char *path, struct err *reterr
     if (rc == 0) {
         rc = add_blocks(k, path, strbuf_view(&text), reterr);
         pem_wipe(&text);
+    } else if (rc == -ERR_NOT_FOUND) {
+        rc = err_set(reterr, ERR_NOT_FOUND,
+                     "%s: there is no such file or folder; the public key of fgpu is the file .pub beside its signing "
+                     "key, and for the agents of nodes key.pem.pub in the ConfigMap fgpu-public-keys",
+                     path);
     }
     return rc;
 }

@@ -71,6 +71,15 @@ static void read_gpus(struct json_reader *r, void *to)
 
 /* ---- nodes ---- */
 
+static void read_hand_off(struct json_reader *r, void *to)
+{
+    struct str text = STR_NULL;
+
+    if (json_string(r, &text)) {
+        state_file_require(r, hand_off_parse(text, to), "a hand-off that this version does not know");
+    }
+}
+
 static void read_source(struct json_reader *r, void *to)
 {
     enum inventory_source *ret = to;
@@ -135,7 +144,9 @@ void state_file_node(struct json_reader *r, void *to)
              .object = JSON_MEMBERS({"compute", .i32 = &inv->overcommit_milli, .min = 1000, .max = 10000},
                                     {"memory", .i32 = &inv->overcommit_mem_milli, .min = 1000, .max = 10000})},
             {"memoryOnly", .text = &memory_only}, {"qos", .read = state_file_qos, .to = &inv->qos},
-            {"lendsIdleCompute", .flag = &lends}, {"host", .read = read_host, .to = &n},
+            {"lendsIdleCompute", .flag = &lends}, {"handOff", .read = read_hand_off, .to = &inv->hand_off},
+            {"handOffUnfit", .flag = &inv->hand_off_unfit}, {"needsAgent", .flag = &inv->needs_agent},
+            {"host", .read = read_host, .to = &n},
             {"wholeGpus",
              .object = JSON_MEMBERS({"capacity", .i32 = &inv->plugin_managed_n, .max = DEMAND_PLUGIN_MANAGED_MAX},
                                     {"unitsPerGpu", .i32 = &inv->plugin_managed_per_gpu, .min = 2, .max = 1000000},

@@ -180,6 +180,7 @@ static void read_pod(struct json_reader *r, struct file_reader *f, uint32_t node
         d->plugin_managed_n = whole_n;
     }
     d->dialect = state_file_dialect(r, p->dialect);
+    d->name_bytes_most = demand_longest_name(d->gpu_requests, d->gpu_request_n);
     p->demand = demand_copy_to(d, f->arena);
     state_file_require(r, p->demand != NULL, "the document does not fit its memory");
     f->file->isolated_n += q.isolated;

@@ -51,6 +51,42 @@ func TestTheDeploymentAndItsPodsAreAdmittedUnderTheRestrictedStandard(t *testing
 	}
 }
 
+// The agent needs a namespace of its own: fgpu-system would not admit it.
+func TestTheAgentIsAdmittedInItsNamespaceOnly(t *testing.T) {
+	ctx := context.Background()
+	if err := plane.Apply(ctx, manifest("node", "namespace.yaml"), manifest("node", "rbac.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	objects, err := harness.Objects(manifest("node", "daemonset.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, ok := objects[0].(*appsv1.DaemonSet)
+	if !ok || len(objects) != 1 {
+		t.Fatalf("expected one DaemonSet, got %T", objects[0])
+	}
+	if _, err := plane.Client.AppsV1().DaemonSets(d.Namespace).Create(ctx, d, dryRun); err != nil {
+		t.Error(err)
+	}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "from-template", Labels: d.Spec.Template.Labels}, Spec: d.Spec.Template.Spec}
+	if _, err := plane.Client.CoreV1().Pods(d.Namespace).Create(ctx, p, dryRun); err != nil {
+		t.Error(err)
+	}
+	if _, err := plane.Client.CoreV1().Pods("fgpu-system").Create(ctx, p, dryRun); err == nil {
+		t.Errorf("fgpu-system admits a pod with folders of the host")
+	}
+	c := p.Spec.Containers[0]
+	if m := c.Resources.Limits.Memory(); m.Value() < 96<<20 {
+		t.Errorf("%s of memory are less than the driver's library may need", m)
+	}
+	if !*c.SecurityContext.ReadOnlyRootFilesystem || p.Spec.HostNetwork || *p.Spec.AutomountServiceAccountToken {
+		t.Errorf("the agent has more than it needs: %+v", p.Spec)
+	}
+	if len(p.Spec.Tolerations) != 1 || p.Spec.Tolerations[0] != (corev1.Toleration{Operator: corev1.TolerationOpExists}) {
+		t.Errorf("tolerations %v: nodes with taints would have no agent", p.Spec.Tolerations)
+	}
+}
+
 func TestTheStaticPodIsAccepted(t *testing.T) {
 	objects, err := harness.Objects(manifest("control-plane", "fgpu-pod.yaml"))
 	if err != nil {

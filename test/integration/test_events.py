@@ -55,6 +55,11 @@ def set_inventory(api, node, text):
     api.patch(f"/api/v1/nodes/{node}", {"metadata": {"annotations": {"fgpu.io/gpus": text}}})
 
 
+def gpus_of(fgpu, node):
+    found, = [n for n in fgpu.state()["nodes"] if n["name"] == node]
+    return sorted(found["gpus"], key=lambda g: g["index"])
+
+
 def good(node, n=2, **more):
     return inventory([device(node, i, **more) for i in range(n)])["fgpu.io/gpus"]
 
@@ -86,6 +91,32 @@ def test_node__gpu_unhealthy_lost_and_back__told_each_time(cluster, api, fgpu):
     set_inventory(api, node, json.dumps({"v": 1, "gpus": []}))
     set_inventory(api, node, good(node, 1))
     told(api, node, "GPUDeviceUnhealthy", "GPUDeviceHealthy", "GPUDeviceLost", "GPUDeviceReturned")
+
+
+def test_node__gpu_unhealthy__closes_that_gpu_alone_and_its_pods_stay_charged(cluster, api, fgpu):
+    node = cluster.node(gpus=2)
+    first = api.pod(milli(100))
+    assert fgpu.schedule(first, [node]) == node
+    cluster.settle()
+    ill, = [i for i, gpu in enumerate(gpus_of(fgpu, node)) if gpu["milli"]["charged"] == 100]
+    set_inventory(api, node, inventory([device(node, i, healthy=i != ill) for i in range(2)])["fgpu.io/gpus"])
+    eventually(lambda: [g["healthy"] for g in gpus_of(fgpu, node)] == [i != ill for i in range(2)])
+    assert fgpu.schedule(api.pod(milli(1000)), [node]) == node  # the other one, whole
+    cluster.settle()
+    assert [g["milli"]["charged"] for g in gpus_of(fgpu, node)] == [100 if i == ill else 1000 for i in range(2)]
+    assert fgpu.reasons(api.pod(milli(100)), [node])  # no room, although the ill one has some
+
+
+def test_node__gpu_unhealthy_where_the_agent_tells__not_told_twice(cluster, api, fgpu):
+    node = cluster.node(gpus=1)
+    by_agent = lambda **more: good(node, 1, **more).replace("{", '{"by":"fgpu-node",', 1)
+    set_inventory(api, node, by_agent())
+    set_inventory(api, node, by_agent(healthy=False))
+    eventually(lambda: not gpus_of(fgpu, node)[0]["healthy"])
+    set_inventory(api, node, by_agent())
+    eventually(lambda: gpus_of(fgpu, node)[0]["healthy"])
+    set_inventory(api, node, "{")
+    told(api, node, "GPUInventoryInvalid")
 
 
 def test_pod__invalid_request__one_warning_per_pod(cluster, api, fgpu):

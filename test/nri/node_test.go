@@ -1,6 +1,7 @@
 package nri
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand"
@@ -29,6 +30,7 @@ type node struct {
 	signer *signer
 	dir    string
 	byCDI  bool
+	more   []string // further arguments of the agent
 	cmd    *exec.Cmd
 	log    *os.File
 }
@@ -110,6 +112,7 @@ func (n *node) launchAgent() {
 	}
 	n.cmd = exec.Command(path, "--node-name", nodeName, "--public-keys", filepath.Join(n.dir, "key.pub"), "--nri-socket", n.r.socket(),
 		"--nvml-library", library, "--cdi-dir", filepath.Join(n.dir, "cdi"), "--hand-over", way)
+	n.cmd.Args = append(n.cmd.Args, n.more...)
 	n.cmd.Env = append(os.Environ(), "FAKE_NVML="+filepath.Join(n.dir, "gpus"))
 	n.cmd.Stderr = n.log
 	if err := n.cmd.Start(); err != nil {
@@ -309,7 +312,7 @@ func TestAGPUThatIsLostIsGivenToNobody(t *testing.T) {
 	n.sees(first, "main", "GPU-a")
 	n.haveGPUs("", gpus[1])
 	n.look("the GPU is lost", func() bool { return n.create(second, "main").err != nil })
-	n.refused(second, "main", "GPU-a", "is not on this node")
+	n.refused(second, "main", "GPU-a", "is lost")
 	n.sees(n.granted("beside", 300, 1), "main", "GPU-b")
 	n.haveGPUs(gpus...)
 	n.look("it is back", func() bool { return n.create(second, "main").err == nil })
@@ -319,24 +322,101 @@ func TestAGPUThatIsLostIsGivenToNobody(t *testing.T) {
 func TestTheDriverMayComeLater(t *testing.T) {
 	n := newNode(t)
 	n.stopAgent(syscall.SIGTERM)
-	n.script("no-driver\n")
+	library := os.Getenv("FGPU_FAKE_NVML")
+	late := filepath.Join(n.dir, "libnvidia-ml.so.1")
+	t.Setenv("FGPU_FAKE_NVML", late)
 	n.launchAgent()
 	n.until("the agent waits", func() bool { return strings.Contains(n.said(), "waiting for a driver") }, func() {})
 	equal(t, "without a driver", n.visible(n.create(pod("early", nil), "main")), "all")
-	n.haveGPUs(gpus...)
+	if err := os.Symlink(library, late); err != nil {
+		t.Fatal(err)
+	}
 	n.look("the agent is asked", func() bool { return n.visible(n.create(pod("late", nil), "main")) == "void" })
+}
+
+// A library without a driver that works: GPUs are hidden, and who has one granted waits for it. Nothing is created unseen.
+func TestABrokenDriverHidesGPUsAllTheSame(t *testing.T) {
+	n := newNode(t)
+	n.stopAgent(syscall.SIGTERM)
+	n.script("no-driver\n")
+	n.startAgent()
+	p := n.granted("patient", 300, 0)
+	n.refused(p, "main", "GPU-a", "is not on this node")
+	n.haveGPUs(gpus...)
+	n.look("the driver works", func() bool { return n.visible(n.create(p, "main")) == "GPU-a" })
+}
+
+func TestTheDriverIsLoadedAnew(t *testing.T) {
+	n := newNode(t)
+	n.script(fmt.Sprintf("loaded 1\ngpu GPU-b 1 %d 0 Fake\n", gpuMiB))
+	p := n.granted("first", 300, 1)
+	n.sees(p, "main", "GPU-b")
+	old := n.granted("old", 300, 0)
+	n.look("the old driver is gone", func() bool {
+		got := n.visible(n.create(old, "main"))
+		return strings.Contains(got, "is not on this node") || strings.Contains(got, "is lost")
+	})
+	second := n.granted("second", 800, 1)
+	n.look("the GPU of the new driver is known, and who has it", func() bool { return strings.Contains(n.visible(n.create(second, "main")), "pod team/first") })
 }
 
 func TestTheFileOfTheVoidDeviceIsPutBack(t *testing.T) {
 	n := newNode(t)
 	path := filepath.Join(n.dir, "cdi", "fgpu.io-gpu.json")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, damage := range map[string]func() error{
+		"removed": func() error { return os.Remove(path) },
+		"emptied": func() error { return os.Truncate(path, 0) },
+		"changed": func() error {
+			return os.WriteFile(path, bytes.Replace(whole, []byte("=void"), []byte("=all"), 1), 0o644)
+		},
+	} {
+		if err := damage(); err != nil {
+			t.Fatal(err)
+		}
+		n.look("the file that was "+what+" is back", func() bool {
+			text, err := os.ReadFile(path)
+			return err == nil && bytes.Equal(text, whole)
+		})
+	}
+	// Also when the driver does not answer.
+	n.script("no-driver\n")
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	n.look("the file is back", func() bool {
+	n.look("the file is back without a driver", func() bool {
 		_, err := os.Stat(path)
 		return err == nil
 	})
+}
+
+func TestAGPUHasSoManyPlacesAndNoMore(t *testing.T) {
+	n := newNode(t)
+	n.stopAgent(syscall.SIGTERM)
+	n.more = []string{"--max-sharers", "2"}
+	n.startAgent()
+	n.sees(n.granted("first", 100, 0), "main", "GPU-a")
+	n.sees(n.granted("second", 100, 0), "main", "GPU-a")
+	n.refused(n.granted("third", 100, 0), "main", "2 of 2 places are taken")
+}
+
+func TestAnOpenDoorIsTold(t *testing.T) {
+	n := newNode(t)
+	n.stopAgent(syscall.SIGTERM)
+	config := filepath.Join(n.dir, "config.toml")
+	if err := os.WriteFile(config, []byte("[plugins.\"io.containerd.grpc.v1.cri\".containerd]\n  default_runtime_name = \"nvidia\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n.more = []string{"--runtime-config", config, "--runtime-config", config + ".none"}
+	n.startAgent()
+	for _, words := range []string{"make runc the default runtime", "enable default_validator", "config.toml.none"} {
+		if !strings.Contains(n.said(), words) {
+			t.Errorf("%s\ndoes not say %q", n.said(), words)
+		}
+	}
 }
 
 // Pods come and go, two for each place, while the agent is killed and asked by a runtime that forgets nothing. What was

@@ -30,6 +30,8 @@ func TestThePluginIsToldWhatThereIs(t *testing.T) {
 	c.Mounts = []*api.Mount{{Destination: "/var/run/nvidia-container-devices/all", Type: "bind", Source: "/dev/null", Options: []string{"ro", "bind"}}}
 	c.Linux.Devices = []*api.LinuxDevice{{Path: "/dev/nvidia3", Type: "c", Major: 195, Minor: 3, FileMode: &api.OptionalFileMode{Value: 0o620}},
 		{Path: "/dev/nvidiactl", Type: "c", Major: 195, Minor: 255}}
+	c.Linux.Resources = &api.LinuxResources{Devices: []*api.LinuxDeviceCgroup{{Access: "rwm"},
+		{Allow: true, Type: "c", Major: &api.OptionalInt64{Value: 195}, Minor: &api.OptionalInt64{Value: 3}, Access: "rw"}}}
 	giveCDI(c, "gpu.nvidia.com/gpu=gpu-3")
 	r := newRuntime(t, []*api.PodSandbox{gpu}, []*api.Container{c, container("bare", "cid-2")})
 	p := startProbe(t, inPieces(t, r.socket(), 1).socket)
@@ -51,6 +53,7 @@ func TestThePluginIsToldWhatThereIs(t *testing.T) {
 	}
 	equal(t, "mounts", fmt.Sprint(got.Mounts), "[{/var/run/nvidia-container-devices/all bind /dev/null [ro bind]}]")
 	equal(t, "devices", fmt.Sprint(got.Devices), "[{/dev/nvidia3 c 195 3 400} {/dev/nvidiactl c 195 255 0}]")
+	equal(t, "device rules", fmt.Sprint(got.DeviceRules), "[{false  -1 -1 rwm} {true c 195 3 rw}]")
 	equal(t, "second", p.next("sync container").Container.Name, "bare")
 	p.next("sync end")
 }

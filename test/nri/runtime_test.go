@@ -102,6 +102,12 @@ type containerFacts struct {
 		Path, Type             string
 		Major, Minor, FileMode int64
 	}
+	DeviceRules []struct {
+		Allow        bool
+		Type         string
+		Major, Minor int64
+		Access       string
+	}
 }
 
 // probe is a running nri_probe.

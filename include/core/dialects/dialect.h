@@ -29,9 +29,14 @@ struct dialect_key {
 };
 
 /* A pod annotation that fgpu writes with the Binding. */
+enum answer_form {
+    ANSWER_ALONE,
+    ANSWER_PER_CONTAINER, /* also with ".c0" and the like behind it */
+    ANSWER_OF_OTHERS,     /* every key that begins so: what programs of others obey (model/hand_off.h) */
+};
 struct dialect_answer {
-    const char *name;   /* NULL: end of the list */
-    bool per_container; /* also with ".c0" and the like behind it */
+    const char *name; /* NULL: end of the list */
+    enum answer_form form;
 };
 
 struct dialect {
@@ -129,13 +134,24 @@ WARN_UNUSED bool dialect_inventory(const struct policy *p, const struct node *no
  * to say, then what is handed to the containers. ERR_LIMIT. */
 WARN_UNUSED int dialect_answer(const struct assignment *as, struct arena *a, struct kv_list *ret, struct err *reterr);
 
-/* Keys of fgpu's answer that a pod carries before it is bound: a restored pod does, and a copy of a running one. They
- * mean nothing, but programs of a node may obey them, and a Binding can overwrite annotations, not remove them. So what
- * the new answer does not say is overwritten with nothing. */
+/* What a pod carries before it is bound, and the Binding has to overwrite. A Binding can overwrite annotations, not
+ * remove them.
+ *
+ * Keys of fgpu's answer: a restored pod has them, and a copy of a running one. They mean nothing, but programs of a
+ * node may obey them, so what the new answer does not say is overwritten with nothing. So is every key that a hand-off
+ * of others obeys (model/hand_off.h), whoever wrote it. An empty value is nothing to NVIDIA's toolkit;
+ * kai-gpu-fractioning refuses the container, as it should where somebody forged an amount of memory.
+ *
+ * Plugins that the pod requires of the container runtime (src/core/dialects/required_plugins.c): the agent is added. */
 
-/* Those among the annotations, each with a line feed behind it, in `a`; empty: none. False: the arena is full. */
+/* Of these annotations, a line each: a key, or a key, a blank and the list of plugins with the agent in it. In `a`;
+ * empty: none. False: the arena is full. */
 WARN_UNUSED bool dialect_leftovers(struct kv_list annotations, struct arena *a, struct str *ret);
-/* Adds them to the annotations of a decision, with empty values, where that does not say them. ERR_LIMIT. */
-WARN_UNUSED int dialect_blank(struct kv_list *list, struct str leftovers, struct arena *a, struct err *reterr);
+/* Adds the keys to the annotations of a decision, with empty values, where that does not say them; those of others only
+ * with `of_others`: they are no business of ours in a pod that asks us for nothing. ERR_LIMIT. */
+WARN_UNUSED int dialect_blank(struct kv_list *list, struct str leftovers, bool of_others, struct arena *a,
+                              struct err *reterr);
+/* Adds that no container of the pod is created without the agent, beside what the pod requires itself. ERR_LIMIT. */
+WARN_UNUSED int dialect_require_agent(struct kv_list *list, struct str leftovers, struct arena *a, struct err *reterr);
 
 #endif

@@ -111,6 +111,7 @@ struct node_state {
     uint16_t device_n;
     uint8_t flags;              /* enum node_flag */
     uint8_t pod_classes;        /* enum pod_class, of the pods that hold GPUs here */
+    uint8_t hand_off;           /* enum hand_off; HAND_OFF__MAX: one that does not work with these devices */
     uint64_t version;           /* of the numbers here: no two changes of any node have the same */
     int32_t plugin_managed_cap; /* GPUs, replicas or units of a plugin */
     int32_t plugin_managed_used;

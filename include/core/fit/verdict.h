@@ -30,6 +30,8 @@ enum verdict {
     VERDICT_MIG_TOO_FEW,    /* asks for more instances of a profile than the node has */
     VERDICT_MIG_EMPTY,      /* GPUs in MIG mode, and no instance has been made */
     VERDICT_MIG_ONLY,       /* wants GPUs; all are cut into instances */
+    VERDICT_HAND_OFF,       /* the hand-off of the node does not work with its devices (model/hand_off.h) */
+    VERDICT_HAND_OFF_NAME,  /* ... or not with so long a name of a container */
     VERDICT_UNTOLERATED,    /* of binds alone: cordoned, or with a taint (core/request/toleration.h) */
     /* facts that pods leaving may change */
     VERDICT_OVERCOMMITTED,   /* too few devices that are not charged beyond their capacity */

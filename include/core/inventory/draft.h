@@ -41,6 +41,7 @@ struct inventory_draft {
     bool mig_changing;     /* as in struct inventory */
     bool mig_single;
     bool mig_counted; /* a plugin has the node's instances */
+    bool of_agent;    /* fgpu-node wrote the annotation */
     size_t device_n;
     struct device devices[DEVICES_PER_NODE_MAX]; /* memory as on the card */
 };

@@ -24,10 +24,12 @@
  * unless the annotation describes them.
  *
  * MIG. The annotation lists the instances of a GPU: "mig":[{"uuid":"MIG-a","profile":"1g.10gb","start":0}], "memMib"
- * and "healthy" if known; an empty list is a GPU in MIG mode without instances. They must fit the model's table
- * (model/mig.h) and become devices behind the GPUs; the memory reserve is not taken off them, because they are not
- * shared. What a device plugin offers as nvidia.com/mig-<profile> or, with the strategy "single", as its whole GPUs, is
- * counted: kubelet picks. A node whose label nvidia.com/mig.config.state is there and not "success" is closed.
+ * and "healthy" if known; an empty list is a GPU in MIG mode without instances. They must fit what the driver offers
+ * for that GPU, "migProfiles":[{"profile":"1g.10gb","size":1,"starts":[0,1],"max":7,"memMib":9728}], or, where nobody
+ * asked the driver, the model's table (model/mig.h), and become devices behind the GPUs; the memory reserve is not
+ * taken off them, because they are not shared. What a device plugin offers as nvidia.com/mig-<profile> or, with the
+ * strategy "single", as its whole GPUs, is counted: kubelet picks. A node whose label nvidia.com/mig.config.state is
+ * there and not "success" is closed.
  *
  * A label vgpu.type or virtual.gpu.type (K8vGPUSharing) names the profile of virtual GPUs
  * (core/inventory/vgpu_profile.h): each GPU then has the profile's memory, or less where the source says so, and takes

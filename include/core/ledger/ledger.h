@@ -153,7 +153,7 @@ struct ledger_pod_fact {
     const uint64_t *label_hashes; /* dialect_label_hashes() */
     size_t label_n;
     size_t annotation_bytes;              /* keys and values: a Binding must leave room for them (contract.md R27) */
-    struct str leftovers;                 /* of an earlier answer, while it is not bound (core/dialects/dialect.h) */
+    struct str leftovers;                 /* to be overwritten, while it is not bound (core/dialects/dialect.h) */
     const struct toleration *tolerations; /* counts while the pod is pending */
     size_t toleration_n;
     const struct ledger_known_charge *known; /* by another ledger (sim/state_file.h): the charge is at least that */

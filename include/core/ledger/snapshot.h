@@ -78,6 +78,8 @@ struct snapshot_node {
     enum memory_only_mode memory_only;
     enum qos qos;
     enum lending lending;
+    enum hand_off hand_off;
+    bool hand_off_unfit, needs_agent;           /* of struct inventory */
     bool mig_changing, mig_counted, mig_single; /* enum node_flag */
     struct host_state host;
     const struct snapshot_device *devices;

@@ -160,7 +160,8 @@ struct host_request {
 struct demand {
     enum demand_defect defect;
     enum demand_source source;
-    bool says_qos; /* else its node does */
+    bool says_qos;           /* else its node does */
+    uint8_t name_bytes_most; /* longest name of a container with a GPU request (demand_longest_name) */
     enum qos qos;
     const char *dialect;           /* name of the vocabulary it was written in; "" when nothing is asked */
     int32_t plugin_managed_n;      /* GPUs, replicas or units of a plugin that kubelet picks; then gpu_request_n == 0 */
@@ -206,6 +207,18 @@ static inline size_t demand_device_n(const struct demand *d)
         n += d->gpu_requests[w].count;
     }
     return n;
+}
+
+/* What demand.name_bytes_most is of these: hand-offs put names into keys (model/hand_off.h). At most 63 are counted, as
+ * many as the name of a container has. */
+static inline uint8_t demand_longest_name(const struct gpu_request *gpu_requests, size_t n)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        most = gpu_requests[i].container.n > most ? gpu_requests[i].container.n : most;
+    }
+    return (uint8_t)(most < 63 ? most : 63);
 }
 
 /* Does it want MIG instances by profile? Then all its GPU requests do. */

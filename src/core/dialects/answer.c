@@ -1,5 +1,6 @@
-/* What fgpu writes into a pod, and what an unbound pod carries of an earlier answer: a restored pod does, or a copy of
- * a running one. */
+/* What fgpu writes into a pod, and what an unbound pod carries that has to be overwritten: of an earlier answer, as a
+ * restored pod does, or a copy of a running one; and the plugins that it requires of the container runtime. */
+#include "core/dialects/answer_internal.h"
 #include "core/dialects/dialect.h"
 #include "core/record/assignment.h"
 
@@ -56,68 +57,111 @@ int dialect_answer(const struct assignment *as, struct arena *a, struct kv_list 
     return rc == 0 ? join(parts, n, a, ret, reterr) : rc;
 }
 
-/* ---- of an earlier answer ---- */
+/* ---- what an unbound pod carries ---- */
+
+#define CARRIED_BYTES_MAX (2 * 262144) /* more than the annotations of a pod and what is added to them */
 
 bool dialect_leftovers(struct kv_list annotations, struct arena *a, struct str *ret)
 {
-    size_t bytes = 0;
-    char *to, *text;
+    struct strbuf text;
+    bool fits;
 
+    strbuf_init(&text, CARRIED_BYTES_MAX);
     for (size_t i = 0; i < annotations.n; i++) {
-        bytes += dialect_writes_key(annotations.items[i].key) ? annotations.items[i].key.n + 1 : 0;
-    }
-    *ret = STR_NULL;
-    if (bytes == 0) {
-        return true;
-    }
-    text = to = arena_alloc(a, bytes);
-    if (to == NULL) {
-        return false;
-    }
-    for (size_t i = 0; i < annotations.n; i++) {
-        if (dialect_writes_key(annotations.items[i].key)) {
-            (void)str_put(&to, annotations.items[i].key);
-            *to++ = '\n';
+        const struct kv *at = &annotations.items[i];
+        const bool plugins = is_required_plugins_key(at->key);
+
+        if (!plugins && !dialect_writes_key(at->key)) {
+            continue;
         }
+        strbuf_add_str(&text, at->key);
+        if (plugins) {
+            strbuf_add_char(&text, ' ');
+            add_agent_to_plugins(at->value, &text);
+        }
+        strbuf_add_char(&text, '\n');
     }
-    *ret = (struct str){text, bytes};
-    return true;
+    *ret = text.n > 0 ? arena_str(a, strbuf_view(&text)) : STR_NULL;
+    fits = !text.overflowed && !a->overflowed;
+    strbuf_fini(&text);
+    return fits;
 }
 
-static struct str take_line(struct str *text)
+/* A line is a key, or a key, a blank, and its new value. */
+static struct kv take_line(struct str *text, bool *ret_valued)
 {
-    const char *end = memchr(text->p, '\n', text->n);
-    const struct str line = {text->p, end == NULL ? text->n : (size_t)(end - text->p)};
+    struct kv kv = {STR_NULL, STR("")};
+    struct str line = STR_NULL;
+    const char *blank;
 
-    *text = str_drop(*text, line.n + (end != NULL));
-    return line;
+    (void)str_split(text, '\n', &line);
+    blank = memchr(line.p, ' ', line.n);
+    *ret_valued = blank != NULL;
+    kv.key = blank == NULL ? line : (struct str){line.p, (size_t)(blank - line.p)};
+    kv.value = blank == NULL ? kv.value : str_drop(line, kv.key.n + 1);
+    return kv;
 }
 
-int dialect_blank(struct kv_list *list, struct str leftovers, struct arena *a, struct err *reterr)
+/* The list with room for every line of `leftovers` and one more. */
+static struct kv *with_room(const struct kv_list *list, struct str leftovers, struct arena *a)
 {
-    size_t n = list->n, most = list->n;
+    size_t most = list->n + 1;
     struct kv *items;
 
     for (size_t i = 0; i < leftovers.n; i++) {
         most += leftovers.p[i] == '\n';
     }
-    if (most == list->n) {
+    items = ARENA_ARRAY(a, most, struct kv);
+    if (items != NULL && list->n > 0) {
+        memcpy(items, list->items, list->n * sizeof(*items));
+    }
+    return items;
+}
+
+int dialect_blank(struct kv_list *list, struct str leftovers, bool of_others, struct arena *a, struct err *reterr)
+{
+    size_t n = list->n;
+    struct kv *items;
+
+    if (leftovers.n == 0) {
         return 0;
     }
-    items = ARENA_ARRAY(a, most, struct kv);
+    items = with_room(list, leftovers, a);
     if (items == NULL) {
         return assignment_no_memory(reterr);
     }
-    if (n > 0) {
-        memcpy(items, list->items, n * sizeof(*items));
-    }
     while (leftovers.n > 0) {
-        const struct str key = take_line(&leftovers);
+        bool valued;
+        const struct kv line = take_line(&leftovers, &valued);
 
-        if (kv_find(*list, key) == NULL) {
-            items[n++] = (struct kv){arena_str(a, key), STR("")};
+        if (!valued && (of_others || str_starts(line.key, str_of(dialect_native.domain))) &&
+            kv_find(*list, line.key) == NULL) {
+            items[n++] = (struct kv){arena_str(a, line.key), STR("")};
         }
     }
     *list = (struct kv_list){items, n};
+    return a->overflowed ? assignment_no_memory(reterr) : 0;
+}
+
+int dialect_require_agent(struct kv_list *list, struct str leftovers, struct arena *a, struct err *reterr)
+{
+    size_t n = list->n;
+    struct kv *items = with_room(list, leftovers, a);
+
+    if (items == NULL) {
+        return assignment_no_memory(reterr);
+    }
+    while (leftovers.n > 0) {
+        bool valued;
+        const struct kv line = take_line(&leftovers, &valued);
+
+        if (valued) {
+            items[n++] = (struct kv){arena_str(a, line.key), arena_str(a, line.value)};
+        }
+    }
+    *list = (struct kv_list){items, n};
+    if (kv_find(*list, STR(REQUIRED_PLUGINS_KEY)) == NULL) {
+        items[list->n++] = (struct kv){STR(REQUIRED_PLUGINS_KEY), STR("[\"" FGPU_NODE_PLUGIN "\"]")};
+    }
     return a->overflowed ? assignment_no_memory(reterr) : 0;
 }

@@ -40,7 +40,9 @@ static bool is_answer(const struct dialect_answer *answer, struct str key)
 {
     struct str rest = str_drop(key, str_of(answer->name).n);
 
-    return str_starts(key, str_of(answer->name)) && (rest.n == 0 || (answer->per_container && rest.p[0] == '.'));
+    return str_starts(key, str_of(answer->name)) &&
+           (rest.n == 0 || (answer->form == ANSWER_PER_CONTAINER && rest.p[0] == '.') ||
+            answer->form == ANSWER_OF_OTHERS);
 }
 
 bool dialect_writes_key(struct str key)

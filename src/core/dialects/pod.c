@@ -54,6 +54,7 @@ bool dialect_demand(const struct policy *p, const struct pod *pod, struct arena 
         }
     }
     *ret = found;
+    ret->name_bytes_most = demand_longest_name(found.gpu_requests, found.defect == DEMAND_OK ? found.gpu_request_n : 0);
     ret->host = host_request_of_pod(pod);
     return true;
 }

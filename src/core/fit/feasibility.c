@@ -246,6 +246,20 @@ static enum verdict place_plugin_managed(const struct feasibility *f)
     return wanted > n->plugin_managed_cap - n->plugin_managed_used ? VERDICT_PLUGIN_FULL : VERDICT_FITS;
 }
 
+/* Can the hand-off of the node say what this demand would get there? Whole GPUs of a plugin, and instances that are
+ * only counted, are handed over by kubelet. */
+static enum verdict hand_off_verdict(const struct node_state *n, const struct demand *d)
+{
+    if (d->gpu_request_n == 0 || ((n->flags & NODE_MIG_COUNTED) != 0 && demand_may_be_counted(d))) {
+        return VERDICT_FITS;
+    }
+    if (n->hand_off == HAND_OFF__MAX) {
+        return VERDICT_HAND_OFF;
+    }
+    return d->name_bytes_most > hand_off_name_bytes_max((enum hand_off)n->hand_off) ? VERDICT_HAND_OFF_NAME
+                                                                                    : VERDICT_FITS;
+}
+
 enum verdict feasibility_of_node(const struct node_state *n, const struct demand *d)
 {
     if ((n->flags & NODE_DESCRIBED) == 0) {
@@ -268,7 +282,7 @@ enum verdict feasibility_of_node(const struct node_state *n, const struct demand
         ((n->flags & NODE_MIG_SINGLE) != 0 || ((n->flags & NODE_MIG_COUNTED) != 0 && !demand_may_be_counted(d)))) {
         return VERDICT_MIG_PLUGIN;
     }
-    return VERDICT_FITS;
+    return hand_off_verdict(n, d);
 }
 
 enum verdict feasibility_place(const struct node_state *n, const struct device_state *devices,

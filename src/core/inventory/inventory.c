@@ -238,8 +238,23 @@ void inventory_begin(struct inventory_draft *d, const struct policy *p, const st
     d->unmeasured = false;
     d->note = NULL;
     d->mig_changing = inventory_mig_is_changing(node);
-    d->mig_single = d->mig_counted = false;
+    d->mig_single = d->mig_counted = d->of_agent = false;
     d->device_n = 0; /* the devices need no clearing */
+}
+
+/* kai-gpu-fractioning acts on a container only if an amount of memory stands there, and the driver limits the memory of
+ * whole GPUs alone. */
+static bool is_unfit_for_hand_off(struct inventory_draft *d)
+{
+    for (size_t i = 0; hand_off_is_kai(d->settings.hand_off) && i < d->device_n; i++) {
+        if (d->devices[i].profile != 0 || d->devices[i].mem_mib == 0) {
+            inventory_add_note(
+                d, "devices.handOff is kai-fractioning or kai-sm-sharing, which work with GPUs that are not in "
+                   "MIG mode and whose memory is known: no shares are placed here");
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool keep_devices(const struct inventory_draft *d, struct inventory *found)
@@ -285,6 +300,9 @@ bool inventory_finish(struct inventory_draft *d, enum inventory_source source, s
     found.memory_only = d->settings.memory_only;
     found.qos = d->settings.qos;
     found.lending = d->settings.lending;
+    found.hand_off = d->settings.hand_off;
+    found.hand_off_unfit = is_unfit_for_hand_off(d);
+    found.needs_agent = (d->of_agent || found.hand_off == HAND_OFF_AGENT) && !hand_off_is_of_others(found.hand_off);
     found.mig_changing = d->mig_changing;
     found.mig_single = d->mig_single;
     found.unmeasured = d->unmeasured;

@@ -244,6 +244,7 @@ static bool same_device(const struct ledger *l, const struct ledger_device *a, c
 static bool same_settings(const struct ledger *l, const struct node_entry *n, const struct inventory *inv)
 {
     return n->memory_only == inv->memory_only && n->qos == inv->qos && n->lending == inv->lending &&
+           n->hand_off == inv->hand_off && n->needs_agent == inv->needs_agent &&
            n->overcommit_milli == (inv->overcommit_milli > 0 ? inv->overcommit_milli : l->limits.overcommit_milli) &&
            n->overcommit_mem_milli ==
                (inv->overcommit_mem_milli > 0 ? inv->overcommit_mem_milli : l->limits.overcommit_mem_milli);
@@ -257,7 +258,8 @@ static bool same_inventory(const struct ledger *l, uint32_t node, const struct i
     while (listed < n->device_n && !n->devices[listed].lost) {
         listed++;
     }
-    if (listed != inv->device_n || !same_settings(l, n, inv) || !ledger_same_plugin(&l->rows[node], inv)) {
+    if (listed != inv->device_n || !same_settings(l, n, inv) || !ledger_same_plugin(&l->rows[node], inv) ||
+        l->rows[node].hand_off != ledger_hand_off_of(inv)) {
         return false;
     }
     for (uint32_t i = 0; i < listed; i++) {

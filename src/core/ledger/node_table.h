@@ -32,6 +32,8 @@ struct node_entry {
     enum memory_only_mode memory_only;
     enum qos qos; /* of struct inventory */
     enum lending lending;
+    enum hand_off hand_off;
+    bool needs_agent;
     uint64_t rules;       /* of the fact */
     struct taint *taints; /* of the fact, those that keep pods off; one block */
     size_t taint_n;
@@ -51,6 +53,12 @@ struct node_entry {
     uint32_t cpu_only_n;            /* of these; */
     uint32_t cpu_only_uncounted_n;  /* that are not in the demand histogram */
 };
+
+/* Of struct node_state. */
+static inline uint8_t ledger_hand_off_of(const struct inventory *inv)
+{
+    return (uint8_t)(inv->hand_off_unfit ? HAND_OFF__MAX : inv->hand_off);
+}
 
 /* Does another system hand its devices out, whoever said so? */
 static inline bool ledger_is_elsewhere(const struct node_entry *n)

@@ -31,6 +31,8 @@ static void node_set_settings(struct ledger *l, struct node_entry *n, const stru
     n->memory_only = inv->memory_only;
     n->qos = inv->qos;
     n->lending = inv->lending;
+    n->hand_off = inv->hand_off;
+    n->needs_agent = inv->needs_agent;
     l->charges_more = l->charges_more || inv->qos == QOS_EQUAL_SHARE;
 }
 
@@ -126,6 +128,7 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     n->touched = l->generation + 1;
     l->rows[node].flags =
         (uint8_t)(NODE_DESCRIBED | (f->closed ? NODE_CLOSED : 0) | (n->shut ? NODE_SHUT : 0) | plugin_flags(inv));
+    l->rows[node].hand_off = ledger_hand_off_of(inv);
     l->rows[node].plugin_managed_cap = inv->plugin_managed_n;
     l->rows[node].plugin_managed_per_gpu = units_per_gpu(inv);
     l->rows[node].plugin_managed_names = inv->plugin_managed_names;
@@ -154,6 +157,7 @@ void ledger_node_gone(struct ledger *l, uint32_t node)
     n->host = (struct host_capacity){0};
     n->host_taken = (struct host_request){0};
     l->rows[node].flags = n->shut ? NODE_SHUT : 0;
+    l->rows[node].hand_off = HAND_OFF_DOWNWARD_API;
     l->rows[node].plugin_managed_cap = 0;
     l->rows[node].plugin_managed_per_gpu = 1;
     l->rows[node].plugin_managed_names = 0;

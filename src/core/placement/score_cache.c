@@ -85,7 +85,7 @@ static void key_of(const struct demand *d, const struct pack_params *p, struct k
     key_add_number(k, (uint64_t)d->plugin_managed_most);
     key_add_number(k, d->plugin_managed_names);
     key_add_number(k, (uint64_t)d->host.cpu_milli << 32 | (uint32_t)d->host.mem_mib);
-    key_add_number(k, (uint64_t)d->gpu_request_n << 1 | demand_may_be_counted(d));
+    key_add_number(k, (uint64_t)d->name_bytes_most << 32 | (uint64_t)d->gpu_request_n << 1 | demand_may_be_counted(d));
     key_add_number(k, !d->says_qos ? QOS__MAX : d->qos == QOS_EQUAL_SHARE); /* what a charge depends on */
     for (size_t i = 0; i < d->gpu_request_n; i++) {
         const struct gpu_request *w = &d->gpu_requests[i];

@@ -312,6 +312,9 @@ func (r *Report) assigned(p *corev1.Pod, d Demand, text string, devices []*Devic
 	if len(a.Containers) != containers {
 		return nil, fmt.Errorf("assignment names %d containers, %d use GPUs", len(a.Containers), containers)
 	}
+	if err := r.settings.strayKeys(p, d); err != nil {
+		return nil, err
+	}
 	got := make([][]*Device, len(d.Requests))
 	var visible []string
 	var here []*Device
@@ -358,6 +361,12 @@ func (r *Report) assigned(p *corev1.Pod, d Demand, text string, devices []*Devic
 			return nil, fmt.Errorf("container %s has %d devices, asked for %d", w.Container, len(got[i]), w.Count)
 		}
 		if !last {
+			continue
+		}
+		if r.settings.HandOffs[p.Spec.NodeName] != "" {
+			if err := r.settings.handedOff(p, w, visible, here); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		kind := "c"

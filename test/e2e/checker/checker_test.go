@@ -273,6 +273,37 @@ func TestWrongClustersAreCaught(t *testing.T) {
 	}
 }
 
+func TestWrongHandOffsAreCaught(t *testing.T) {
+	const cdi, kai = "nvidia.cdi.k8s.io/container.main", "nvidia.com/container.main."
+	share := func(more ...string) *corev1.Pod {
+		return with(on(pod("p", "fgpu.io/gpu-milli=500"), "a", 0, 500, 500), more...)
+	}
+	for name, row := range map[string]struct {
+		handOff string
+		pod     *corev1.Pod
+		want    string // empty: it is right
+	}{
+		"right CDI":   {"nvidia-cdi", share(cdi + "=nvidia.com/gpu=a"), ""},
+		"no CDI":      {"nvidia-cdi", share(), cdi},
+		"other CDI":   {"nvidia-cdi", share(cdi + "=nvidia.com/gpu=b"), cdi},
+		"more CDI":    {"nvidia-cdi", share(cdi + "=nvidia.com/gpu=a,nvidia.com/gpu=b"), cdi},
+		"of nobody":   {"nvidia-cdi", share(cdi+"=nvidia.com/gpu=a", "nvidia.cdi.k8s.io/container.other=nvidia.com/gpu=a"), "container.other"},
+		"right KAI":   {"kai-fractioning", share(kai+"gpus.devices=a", kai+"gpu-memory.request=500Mi", kai+"gpu-memory.limit=500Mi"), ""},
+		"other GPU":   {"kai-fractioning", share(kai+"gpus.devices=b", kai+"gpu-memory.request=500Mi", kai+"gpu-memory.limit=500Mi"), "gpus.devices"},
+		"much memory": {"kai-fractioning", share(kai+"gpus.devices=a", kai+"gpu-memory.request=500Mi", kai+"gpu-memory.limit=501Mi"), "gpu-memory.limit"},
+		"no memory":   {"kai-fractioning", share(kai + "gpus.devices=a"), "gpu-memory.request"},
+		"not here":    {"", share(cdi + "=nvidia.com/gpu=a"), cdi},
+		"blanked":     {"", share(cdi + "="), ""},
+	} {
+		s := Default()
+		s.HandOffs = map[string]string{"n": row.handOff}
+		r := Check([]*corev1.Node{node()}, []*corev1.Pod{row.pod}, s)
+		if row.want == "" && len(r.Violations) > 0 || row.want != "" && (len(r.Violations) != 1 || !strings.Contains(r.Violations[0], row.want)) {
+			t.Errorf("%s: violations %q, expected %q", name, r.Violations, row.want)
+		}
+	}
+}
+
 func TestFitsSaysWhetherAWaitingPodHasRoom(t *testing.T) {
 	r := Check([]*corev1.Node{node()}, []*corev1.Pod{
 		on(pod("p1", "fgpu.io/gpu-milli=600"), "a", 0, 600, 600),

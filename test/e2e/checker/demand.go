@@ -30,6 +30,7 @@ type Settings struct {
 	MemoryOnlyFree bool                         // a pod that asks for memory alone takes no compute
 	QoS            string                       // of pods that say nothing; empty: fixed-share
 	NothingLent    bool                         // no container may use more compute than it is charged
+	HandOffs       map[string]string            // by node: who reads the decision there; none: downward-api
 	KAI            bool                         // the annotations of Run:ai and KAI-Scheduler mean something
 }
 

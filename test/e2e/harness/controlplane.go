@@ -37,8 +37,11 @@ type ControlPlane struct {
 	keysOnce sync.Once // signingKeys
 	keysErr  error
 
-	token string            // of the administrator
-	users map[string]string // user name -> token, for identities that are no service accounts
+	token   string            // of the administrator
+	address string            // of the API server, for clients
+	port    int               // of the API server, if not any that is free
+	forPods bool              // ServeForPods
+	users   map[string]string // user name -> token, for identities that are no service accounts
 }
 
 // KubeletUser is the identity of the kubelet of RealNode, as kubeadm makes them.
@@ -47,9 +50,21 @@ const (
 	KubeletUser = "system:node:" + RealNode
 )
 
+// ServiceIP is where pods find the API server: the first address of the range of services.
+const ServiceIP = "10.0.0.1"
+
+// ServeForPods makes an API server that pods reach as they do in any cluster, at ServiceIP. There is no kube-proxy: the
+// namespaces in which this runs must have ServiceIP and `address` among their own.
+func ServeForPods(address string) func(*ControlPlane) {
+	return func(cp *ControlPlane) { cp.address, cp.port, cp.forPods = address, 443, true }
+}
+
 // StartControlPlane starts both and waits until they serve. `bin` is what scripts/control-plane printed.
-func StartControlPlane(ctx context.Context, bin, dir string) (*ControlPlane, error) {
-	cp := &ControlPlane{Bin: bin, SchedulerPath: filepath.Join(bin, "kube-scheduler"), Dir: dir}
+func StartControlPlane(ctx context.Context, bin, dir string, options ...func(*ControlPlane)) (*ControlPlane, error) {
+	cp := &ControlPlane{Bin: bin, SchedulerPath: filepath.Join(bin, "kube-scheduler"), Dir: dir, address: "127.0.0.1"}
+	for _, option := range options {
+		option(cp)
+	}
 	for _, name := range []string{"etcd", "kube-apiserver", "kube-scheduler"} {
 		if _, err := os.Stat(filepath.Join(bin, name)); err != nil {
 			return nil, fmt.Errorf("no control plane: %w (scripts/control-plane builds it)", err)
@@ -62,12 +77,15 @@ func StartControlPlane(ctx context.Context, bin, dir string) (*ControlPlane, err
 			return nil, err
 		}
 	}
+	if cp.port != 0 {
+		ports[2] = cp.port
+	}
 	if err := cp.secrets(); err != nil {
 		return nil, err
 	}
 	client, peer := loopback("http", ports[0]), loopback("http", ports[1])
 	cp.EtcdAddress = fmt.Sprintf("127.0.0.1:%d", ports[0])
-	cp.URL = loopback("https", ports[2])
+	cp.URL = cp.urlOf(ports[2])
 	cp.Etcd = &Process{
 		Name: "etcd", Path: filepath.Join(bin, "etcd"), LogFile: filepath.Join(dir, "etcd.log"),
 		Args: []string{"--name", "e2e", "--data-dir", filepath.Join(dir, "etcd"), "--listen-client-urls", client,
@@ -95,20 +113,25 @@ func StartControlPlane(ctx context.Context, bin, dir string) (*ControlPlane, err
 // apiServer on a port, with an etcd. All of one control plane have the same certificates, tokens and keys.
 func (cp *ControlPlane) apiServer(name, etcd string, port int) *Process {
 	certs := filepath.Join(cp.Dir, "certs")
-	url := loopback("https", port)
-	return &Process{
-		Name: name, Path: filepath.Join(cp.Bin, "kube-apiserver"), LogFile: filepath.Join(cp.Dir, name+".log"),
+	url := cp.urlOf(port)
+	args := []string{"--bind-address", "127.0.0.1"}
+	if cp.forPods {
+		args = []string{"--bind-address", "0.0.0.0"}
+	} else {
 		// Nobody runs the controllers that create default service accounts and take the not-ready taint
 		// off new nodes, so the two admission plugins that count on them are off.
-		Args: []string{"--etcd-servers", etcd, "--bind-address", "127.0.0.1", "--secure-port", strconv.Itoa(port),
-			"--advertise-address", "127.0.0.1", "--endpoint-reconciler-type", "none", "--cert-dir", certs,
+		args = append(args, "--disable-admission-plugins", "ServiceAccount,TaintNodesByCondition")
+	}
+	return &Process{
+		Name: name, Path: filepath.Join(cp.Bin, "kube-apiserver"), LogFile: filepath.Join(cp.Dir, name+".log"),
+		Args: append(args, "--etcd-servers", etcd, "--secure-port", strconv.Itoa(port),
+			"--advertise-address", cp.address, "--endpoint-reconciler-type", "none", "--cert-dir", certs,
 			"--service-cluster-ip-range", "10.0.0.0/24",
 			"--service-account-issuer", "https://kubernetes.default.svc.cluster.local",
 			"--service-account-key-file", filepath.Join(certs, "sa.pub"),
 			"--service-account-signing-key-file", filepath.Join(certs, "sa.key"),
 			"--token-auth-file", filepath.Join(certs, "tokens.csv"), "--authorization-mode", "RBAC",
-			"--disable-admission-plugins", "ServiceAccount,TaintNodesByCondition",
-			"--event-ttl", "30m", "--allow-privileged", "--profiling=false", "--v", "1"},
+			"--event-ttl", "30m", "--allow-privileged", "--profiling=false", "--v", "1"),
 		Ready: func(ctx context.Context) error { _, err := Get(ctx, url+"/readyz", cp.token); return err },
 	}
 }
@@ -120,7 +143,7 @@ func (cp *ControlPlane) StartAPI(ctx context.Context, name, etcdAddress string) 
 		return nil, "", err
 	}
 	p := cp.apiServer(name, "http://"+etcdAddress, port)
-	return p, loopback("https", port), p.Start(ctx)
+	return p, cp.urlOf(port), p.Start(ctx)
 }
 
 // ClientAt is an administrator's client of one of several API servers.
@@ -145,6 +168,8 @@ func (cp *ControlPlane) Stop() {
 	cp.API.Kill()
 	cp.Etcd.Kill()
 }
+
+func (cp *ControlPlane) urlOf(port int) string { return fmt.Sprintf("https://%s:%d", cp.address, port) }
 
 func loopback(scheme string, port int) string { return fmt.Sprintf("%s://127.0.0.1:%d", scheme, port) }
 
@@ -244,6 +269,11 @@ func (cp *ControlPlane) UserKubeconfig(user string) (string, error) {
 		return "", fmt.Errorf("no user %q", user)
 	}
 	return cp.writeKubeconfig("user-"+strings.ReplaceAll(user, ":", "-"), token)
+}
+
+// AdminKubeconfig is that of the administrator.
+func (cp *ControlPlane) AdminKubeconfig() (string, error) {
+	return cp.writeKubeconfig("admin", cp.token)
 }
 
 func (cp *ControlPlane) writeKubeconfig(name, token string) (string, error) {

@@ -186,6 +186,7 @@ type Incident struct {
 type GPU struct {
 	UUID          string
 	Index         int64
+	Healthy       bool
 	OverCommitted bool
 	Milli         Amount
 	MemMiB        Amount

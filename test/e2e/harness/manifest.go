@@ -107,6 +107,10 @@ func (cp *ControlPlane) create(ctx context.Context, object runtime.Object) (err 
 		_, err = cp.Client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Create(ctx, o, opts)
 	case *admissionv1.ValidatingAdmissionPolicyBinding:
 		_, err = cp.Client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Create(ctx, o, opts)
+	case *admissionv1.MutatingAdmissionPolicy:
+		_, err = cp.Client.AdmissionregistrationV1().MutatingAdmissionPolicies().Create(ctx, o, opts)
+	case *admissionv1.MutatingAdmissionPolicyBinding:
+		_, err = cp.Client.AdmissionregistrationV1().MutatingAdmissionPolicyBindings().Create(ctx, o, opts)
 	default:
 		err = fmt.Errorf("nobody told the harness how to create this kind")
 	}

@@ -21,6 +21,7 @@ type RecordDevice struct {
 	Index  int64  `json:"index"`
 	Milli  int64  `json:"milli"`
 	MemMiB int64  `json:"memMib"`
+	MIG    string `json:"mig,omitempty"` // the profile of an instance
 }
 
 // SignedRecord is what another fgpu with the same key would write for container "main" of a pod. The signed bytes are made
@@ -65,7 +66,7 @@ func (cp *ControlPlane) SignedRecord(uid, node, id string, devices ...RecordDevi
 		number(d.Milli)
 		number(d.MemMiB)
 		number(0) // not exclusive
-		word("")  // no MIG profile
+		word(d.MIG)
 	}
 	record, err := json.Marshal(map[string]any{"v": 1, "id": id,
 		"containers": []any{map[string]any{"name": "main", "init": false, "devices": devices}},

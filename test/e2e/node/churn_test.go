@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -149,11 +150,23 @@ func (s *scene) oneComesAndGoes(j *judge, l lot) (bool, error) {
 	}
 }
 
+// churnPods is how many pods come and go: FGPU_NODE_CHURN, or few enough for every run.
+func (s *scene) churnPods() int {
+	text := os.Getenv("FGPU_NODE_CHURN")
+	if text == "" {
+		return 40
+	}
+	pods, err := strconv.Atoi(text)
+	s.must(err)
+	return pods
+}
+
 // Pods come and go, given out far beyond what there is by somebody with the right key, while the agent and containerd are
 // killed again and again. At no moment does a process have a GPU that is not its pod's, or a GPU more than it has.
 func TestNoGPUIsHeldTwiceWhileAgentAndRuntimeAreKilled(t *testing.T) {
-	const lanes, perLane, enough = 8, 5, 6
+	const lanes, enough = 8, 6
 	s := newScene(t)
+	perLane := s.churnPods() / lanes
 	j := &judge{lots: map[string]lot{}, found: map[string]int{}}
 	ctx, stop := context.WithCancel(s.ctx)
 	defer stop()

@@ -10,11 +10,12 @@ import (
 	"runtime"
 )
 
-// An image of one file, as an archive in the layout of OCI: no registry and no tool is needed.
+// Images, each an archive in the layout of OCI: no registry and no tool is needed.
 
 const (
 	pauseImage = "fgpu.test/pause:1"
 	boxImage   = "fgpu.test/box:1"  // has no variable
+	mpsImage   = "fgpu.test/mps:1"  // chooses limits of its own
 	cudaImage  = "fgpu.test/cuda:1" // NVIDIA_VISIBLE_DEVICES=all, as CUDA images have it
 )
 
@@ -59,13 +60,28 @@ func (a *archive) bytes() ([]byte, error) {
 	return a.buffer.Bytes(), a.err
 }
 
-// writeImage writes the archive of an image whose entrypoint is the box.
-func writeImage(path, name string, box []byte, env []string, command ...string) error {
+// imageOf is what an image has: programs by their paths in it, and how it is started.
+type imageOf struct {
+	programs   map[string][]byte
+	env        []string
+	entrypoint string
+	command    []string
+}
+
+// boxOf is an image whose entrypoint is the box.
+func boxOf(box []byte, env []string, command ...string) imageOf {
+	return imageOf{programs: map[string][]byte{"box": box}, env: env, entrypoint: "/box", command: command}
+}
+
+// writeImage writes the archive of an image.
+func writeImage(path, name string, content imageOf) error {
 	root := newArchive()
 	for _, folder := range []string{"dev", "proc", "sys", "etc", "tmp"} {
 		root.folder(folder)
 	}
-	root.file("box", 0o755, box)
+	for name, program := range content.programs {
+		root.file(name, 0o755, program)
+	}
 	layer, err := root.bytes()
 	if err != nil {
 		return err
@@ -77,7 +93,7 @@ func writeImage(path, name string, box []byte, env []string, command ...string) 
 		image.file("blobs/sha256/"+sum[len("sha256:"):], 0o644, content)
 		return document{"mediaType": kind + media, "digest": sum, "size": len(content)}
 	}
-	text := func(d document) []byte {
+	encode := func(d document) []byte {
 		b, err := json.Marshal(d)
 		if err != nil {
 			panic(err) // text and numbers
@@ -85,18 +101,18 @@ func writeImage(path, name string, box []byte, env []string, command ...string) 
 		return b
 	}
 	layerBlob := blob("layer.v1.tar", layer)
-	config := blob("config.v1+json", text(document{"architecture": runtime.GOARCH, "os": "linux",
-		"config": document{"Env": env, "Entrypoint": []string{"/box"}, "Cmd": command, "WorkingDir": "/"},
+	config := blob("config.v1+json", encode(document{"architecture": runtime.GOARCH, "os": "linux",
+		"config": document{"Env": content.env, "Entrypoint": []string{content.entrypoint}, "Cmd": content.command, "WorkingDir": "/"},
 		"rootfs": document{"type": "layers", "diff_ids": []string{digest(layer)}}}))
-	manifest := blob("manifest.v1+json", text(document{"schemaVersion": 2, "mediaType": kind + "manifest.v1+json",
+	manifest := blob("manifest.v1+json", encode(document{"schemaVersion": 2, "mediaType": kind + "manifest.v1+json",
 		"config": config, "layers": []document{layerBlob}}))
 	manifest["platform"] = document{"architecture": runtime.GOARCH, "os": "linux"}
 	manifest["annotations"] = map[string]string{"io.containerd.image.name": name}
-	image.file("index.json", 0o644, text(document{"schemaVersion": 2, "mediaType": kind + "index.v1+json", "manifests": []document{manifest}}))
+	image.file("index.json", 0o644, encode(document{"schemaVersion": 2, "mediaType": kind + "index.v1+json", "manifests": []document{manifest}}))
 	image.file("oci-layout", 0o644, []byte(`{"imageLayoutVersion":"1.0.0"}`))
-	content, err := image.bytes()
+	text, err := image.bytes()
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, content, 0o600)
+	return os.WriteFile(path, text, 0o600)
 }

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -14,9 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
-	"fgpu.io/fgpu/test/e2e/checker"
 	"fgpu.io/fgpu/test/e2e/harness"
 )
 
@@ -58,7 +55,6 @@ func write(path, format string, args ...any) error {
 // would make of them, and what the scripted library of the driver says.
 func (m *machine) fakeGPUs() error {
 	script := ""
-	var devices []document
 	for i, uuid := range gpus {
 		file := m.path("dev", fmt.Sprintf("nvidia%d", i))
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -67,15 +63,12 @@ func (m *machine) fakeGPUs() error {
 		if err := syscall.Mknod(file, syscall.S_IFCHR|0o666, 195<<8|i); err != nil {
 			return fmt.Errorf("mknod %s: %w", file, err)
 		}
-		devices = append(devices, document{"name": uuid, "containerEdits": document{"deviceNodes": []document{
-			{"path": fmt.Sprintf("/dev/nvidia%d", i), "hostPath": file}}}})
 		script += fmt.Sprintf("gpu %s %d %d 0 Fake\n", uuid, i, gpuMemMiB)
 	}
-	spec, err := json.Marshal(document{"cdiVersion": "0.6.0", "kind": "nvidia.com/gpu", "devices": devices})
-	if err != nil {
+	if err := os.MkdirAll(cdiDir, 0o700); err != nil {
 		return err
 	}
-	if err := write(filepath.Join(cdiDir, "nvidia.json"), "%s", spec); err != nil {
+	if err := m.describeGPUs(0, 1); err != nil {
 		return err
 	}
 	return write(m.path("gpus"), "%s", script)
@@ -153,12 +146,15 @@ func (m *machine) importImages(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("FGPU_NODE_BOX: %w", err)
 	}
-	for name, image := range map[string]struct {
-		env     []string
-		command string
-	}{pauseImage: {nil, "pause"}, boxImage: {nil, "look"}, cudaImage: {[]string{"NVIDIA_VISIBLE_DEVICES=all"}, "look"}} {
+	return m.importAll(ctx, map[string]imageOf{pauseImage: boxOf(box, nil, "pause"), boxImage: boxOf(box, nil, "look"),
+		cudaImage: boxOf(box, []string{"NVIDIA_VISIBLE_DEVICES=all"}, "look"),
+		mpsImage:  boxOf(box, []string{"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=99G", "CUDA_DISABLE_CONTROL=true"}, "look")})
+}
+
+func (m *machine) importAll(ctx context.Context, images map[string]imageOf) error {
+	for name, image := range images {
 		file := m.path("data", "image.tar")
-		if err := writeImage(file, name, box, image.env, image.command); err != nil {
+		if err := writeImage(file, name, image); err != nil {
 			return err
 		}
 		if err := m.ctr(ctx, "images", "import", file); err != nil {
@@ -228,34 +224,18 @@ func nodeIsReady(ctx context.Context) error {
 	return fmt.Errorf("node: no condition yet")
 }
 
-// publishGPUs writes the node's inventory as an admin does by hand.
-func publishGPUs(ctx context.Context) error {
-	doc := document{"v": 1}
-	var list []document
-	for i, uuid := range gpus {
-		list = append(list, document{"uuid": uuid, "index": i, "minor": i, "model": "Fake", "memMib": gpuMemMiB})
-	}
-	doc["gpus"] = list
-	text, err := json.Marshal(doc)
-	if err != nil {
-		return err
-	}
-	patch, err := json.Marshal(document{"metadata": document{"annotations": document{checker.InventoryKey: string(text)}}})
-	if err != nil {
-		return err
-	}
-	_, err = plane.Client.CoreV1().Nodes().Patch(ctx, harness.RealNode, types.MergePatchType, patch, metav1.PatchOptions{})
-	return err
-}
-
 // ---- fgpu-node ----
 
 func (m *machine) startAgent(ctx context.Context) error {
 	if err := os.Setenv("FAKE_NVML", m.path("gpus")); err != nil {
 		return err
 	}
+	kubeconfig, err := plane.AgentKubeconfig(ctx, harness.RealNode)
+	if err != nil {
+		return err
+	}
 	m.agent = &harness.Process{Name: "fgpu-node", Path: os.Getenv("FGPU_NODE"), LogFile: m.path("fgpu-node.log"),
-		Args: []string{"--node-name", harness.RealNode, "--public-keys", filepath.Join(plane.Dir, "signing"),
+		Args: []string{"--node-name", harness.RealNode, "--kubeconfig", kubeconfig, "--publish", "all", "--public-keys", filepath.Join(plane.Dir, "signing"),
 			"--nvml-library", os.Getenv("FGPU_FAKE_NVML")},
 		Ready: m.agentIsAsked}
 	return m.agent.Start(ctx)
@@ -316,13 +296,14 @@ func (m *machine) restartContainerd(ctx context.Context) error {
 
 func startMachine(ctx context.Context, dir string) (*machine, error) {
 	m := &machine{dir: dir}
+	theNode = m
 	if err := m.fakeGPUs(); err != nil {
 		return m, err
 	}
 	for _, part := range []struct {
 		name  string
 		start func(context.Context) error
-	}{{"containerd", m.startContainerd}, {"kubelet", m.startKubelet}, {"fgpu-node", m.startAgent}, {"inventory", publishGPUs}} {
+	}{{"containerd", m.startContainerd}, {"kubelet", m.startKubelet}, {"fgpu-node", m.startAgent}, {"inventory", awaitPublished}} {
 		if err := part.start(ctx); err != nil {
 			return m, fmt.Errorf("%s: %w", part.name, err)
 		}

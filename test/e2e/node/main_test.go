@@ -5,9 +5,11 @@
 // `run` prepares namespaces of their own and starts the tests there. Environment, all set by it:
 //
 //	FGPU_BIN, FGPU_NODE, FGPU_FAKE_NVML   what is under test, and the scripted library of the driver
+//	FGPU_NRI_PROBE                        another plugin of the runtime (test/nri/probe)
 //	FGPU_CONTROL_PLANE                    folder with etcd, kube-apiserver, kube-scheduler (scripts/control-plane)
 //	FGPU_KUBELET                          folder with kubelet (scripts/control-plane --kubelet)
 //	FGPU_CONTAINERD                       folder with containerd, its shim, ctr (scripts/control-plane --containerd)
+//	FGPU_CONTROLLERS                      folder with kube-controller-manager and kubectl (--controllers), in a fresh cluster
 //	FGPU_NODE_BOX                         the program of the images (box/)
 //	FGPU_NODE_DIR, FGPU_NODE_CGROUP       where everything is kept; the cgroup of all pods
 package node
@@ -50,7 +52,7 @@ func run(m *testing.M) (int, error) {
 	if err := addressIsOurs(); err != nil {
 		return 1, err
 	}
-	for _, name := range []string{"FGPU_BIN", "FGPU_NODE", "FGPU_FAKE_NVML",
+	for _, name := range []string{"FGPU_BIN", "FGPU_NODE", "FGPU_FAKE_NVML", "FGPU_NRI_PROBE",
 		"FGPU_CONTROL_PLANE", "FGPU_KUBELET", "FGPU_CONTAINERD", "FGPU_NODE_BOX", "FGPU_NODE_DIR", "FGPU_NODE_CGROUP"} {
 		if os.Getenv(name) == "" {
 			return 1, fmt.Errorf("%s is not set: start the tests with scripts/node-e2e", name)
@@ -58,6 +60,16 @@ func run(m *testing.M) (int, error) {
 	}
 	if err := os.Setenv("PATH", os.Getenv("FGPU_CONTAINERD")+":"+os.Getenv("PATH")); err != nil { // containerd looks for its shim
 		return 1, err
+	}
+	if isFresh() {
+		err := startFresh(ctx, dir)
+		if plane != nil {
+			defer plane.Stop()
+		}
+		if err != nil {
+			return 1, err
+		}
+		return m.Run(), nil
 	}
 	var err error
 	if plane, err = harness.StartControlPlane(ctx, os.Getenv("FGPU_CONTROL_PLANE"), dir); err != nil {
@@ -79,10 +91,14 @@ func run(m *testing.M) (int, error) {
 	return code, nil
 }
 
+var theFgpu *harness.Fgpu
+
 // startFgpu runs fgpu and its kube-scheduler from the shipped files of the form "light"; only addresses and paths are replaced.
 func startFgpu(ctx context.Context) (stop func() error, err error) {
 	manifest := func(name string) string { return filepath.Join("..", "..", "..", "manifests", "dedicated", name) }
-	if err := plane.Apply(ctx, manifest("namespace.yaml"), manifest("rbac.yaml")); err != nil {
+	agents := func(name string) string { return filepath.Join("..", "..", "..", "manifests", "node", name) }
+	if err := plane.Apply(ctx, manifest("namespace.yaml"), manifest("rbac.yaml"), agents("namespace.yaml"), agents("rbac.yaml"),
+		agents("policy.yaml")); err != nil {
 		return nil, err
 	}
 	kubeconfig, err := plane.Kubeconfig(ctx, "fgpu-system", "fgpu")
@@ -90,6 +106,7 @@ func startFgpu(ctx context.Context) (stop func() error, err error) {
 		return nil, err
 	}
 	fgpu, err := plane.StartFgpu(ctx, os.Getenv("FGPU_BIN"), "fgpu", manifest("fgpu.yaml"), kubeconfig)
+	theFgpu = fgpu
 	if err != nil {
 		return nil, err
 	}
@@ -97,12 +114,19 @@ func startFgpu(ctx context.Context) (stop func() error, err error) {
 		return nil, err
 	}
 	config := filepath.Join(plane.Dir, "scheduler.yaml")
-	if err := harness.Adapt(manifest("scheduler-light.yaml"), config, harness.Replacement{Old: `kubeconfig: ""`, New: fmt.Sprintf("kubeconfig: %q", kubeconfig)},
-		harness.Replacement{Old: "http://127.0.0.1:9443", New: fgpu.VerbsURL}); err != nil {
+	ours := []harness.Replacement{{Old: `kubeconfig: ""`, New: fmt.Sprintf("kubeconfig: %q", kubeconfig)},
+		{Old: "http://127.0.0.1:9443", New: fgpu.VerbsURL}}
+	if err := harness.Adapt(manifest("scheduler-light.yaml"), config, ours...); err != nil {
 		return nil, err
 	}
 	scheduler, err := plane.StartScheduler(ctx, "fgpu", config)
 	if err != nil {
+		return nil, err
+	}
+	advertisedConfig = filepath.Join(plane.Dir, "scheduler-advertised.yaml")
+	if err := harness.Adapt(manifest("scheduler-advertised.yaml"), advertisedConfig, append(ours,
+		harness.Replacement{Old: "schedulerName: fgpu-scheduler", New: "schedulerName: " + advertised},
+		harness.Replacement{Old: "leaderElect: true", New: "leaderElect: false"})...); err != nil {
 		return nil, err
 	}
 	say("fgpu and kube-scheduler: ready")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,9 @@ const assignmentKey = "fgpu.io/assignment"
 type sight struct {
 	Visible, Nodes []string
 	Allowed        []int
+	Cuda           []string
+	Mps            bool
+	Preload        string
 }
 
 // scene is one test with a namespace of its own.
@@ -281,4 +285,23 @@ func (s *scene) gpuOf(p *corev1.Pod) int {
 		return gpu >= 0, record + strings.Join(s.told(p.UID), "\n")
 	})
 	return gpu
+}
+
+// gpuOfContainer is the same for one container of a pod that has its record.
+func (s *scene) gpuOfContainer(p *corev1.Pod, container string) int {
+	s.Helper()
+	var record struct {
+		Containers []struct {
+			Name    string
+			Devices []struct{ UUID string }
+		}
+	}
+	s.must(json.Unmarshal([]byte(s.get(p.Name).Annotations[assignmentKey]), &record))
+	for _, c := range record.Containers {
+		if c.Name == container && len(c.Devices) == 1 {
+			return slices.Index(gpus, c.Devices[0].UUID)
+		}
+	}
+	s.Fatalf("the record of pod %s gives %s no single GPU: %+v", p.Name, container, record)
+	return -1
 }

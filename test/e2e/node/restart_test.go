@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"strings"
 	"testing"
 )
 
@@ -43,6 +44,26 @@ func TestWithoutTheAgentThereIsNoGPU(t *testing.T) {
 	after := s.create(unscheduled("after"))
 	s.bindAs(after, 0, 700)
 	s.alone(after, "main", 0)
+}
+
+// The agent has written fgpu.io/gpus, so the node has one: fgpu requires it of containerd with the Binding, and a
+// pod cannot take that back by a list of its own.
+func TestTheBindingRequiresTheAgentOfTheNode(t *testing.T) {
+	const required = "required-plugins.noderesource.dev"
+	s := newScene(t)
+	s.until("fgpu has read what the agent published", func() (bool, string) {
+		state, err := theFgpu.Ops(s.ctx, "/state")
+		s.must(err)
+		return strings.Contains(string(state), `"needsAgent":true`), ""
+	})
+	theNode.killAgent()
+	p := podOf("bound-here", box("main", cudaImage, "fgpu.io/gpu-milli=300"))
+	p.Annotations[required+"/container.main"] = "[]"
+	p = s.create(p)
+	s.refused(p, `required plugin "fgpu" not present`)
+	s.must(theNode.agent.Start(s.ctx))
+	s.alone(p, "main", s.gpuOf(p))
+	equal(s, required, s.get("bound-here").Annotations[required], `["fgpu"]`)
 }
 
 // A pod that asks containerd for the agent by its annotation waits for it.

@@ -63,6 +63,20 @@ func TestAnInitContainerHasItsGPU(t *testing.T) {
 	s.nothing(p, "main")
 }
 
+// A sidecar and two containers, each with its own share; what they see may be one GPU or several.
+func TestASidecarAndTwoContainersHaveTheirOwn(t *testing.T) {
+	s := newScene(t)
+	sidecar, always := box("sidecar", cudaImage, "fgpu.io/gpu-milli=300"), corev1.ContainerRestartPolicyAlways
+	sidecar.RestartPolicy = &always
+	p := podOf("three", box("half", cudaImage, "fgpu.io/gpu-milli=500"), box("most", cudaImage, "fgpu.io/gpu-milli=900"))
+	p.Spec.InitContainers = []corev1.Container{sidecar}
+	p = s.create(p)
+	s.gpuOf(p)
+	for _, name := range []string{"sidecar", "half", "most"} {
+		s.alone(p, name, s.gpuOfContainer(p, name))
+	}
+}
+
 // A container with two GPUs sees both.
 func TestSeveralGPUs(t *testing.T) {
 	s := newScene(t)

@@ -77,6 +77,21 @@ static void write_devices(struct json_writer *w, const struct nri_container *c)
     json_write_array_end(w);
 }
 
+static void write_device_rules(struct json_writer *w, const struct nri_container *c)
+{
+    json_write_kv_array_begin(w, "deviceRules");
+    for (size_t i = 0; i < c->device_rule_n; i++) {
+        json_write_object_begin(w);
+        json_write_kv_bool(w, "allow", c->device_rules[i].allow);
+        json_write_kv_str(w, "type", c->device_rules[i].type);
+        json_write_kv_i64(w, "major", c->device_rules[i].major);
+        json_write_kv_i64(w, "minor", c->device_rules[i].minor);
+        json_write_kv_str(w, "access", c->device_rules[i].access);
+        json_write_object_end(w);
+    }
+    json_write_array_end(w);
+}
+
 static void write_container(struct json_writer *w, const struct nri_container *c)
 {
     json_write_kv_object_begin(w, "container");
@@ -88,6 +103,7 @@ static void write_container(struct json_writer *w, const struct nri_container *c
     write_texts(w, "cdiDevices", c->cdi_devices, c->cdi_device_n);
     write_mounts(w, c);
     write_devices(w, c);
+    write_device_rules(w, c);
     json_write_kv_str(w, "cgroupsPath", c->cgroups_path);
     json_write_kv_i64(w, "pid", c->pid);
     json_write_object_end(w);

@@ -44,6 +44,11 @@ static void cdi_name__of_each_vendor__is_of_gpus_or_not(void **state)
     } rows[] = {{"nvidia.com/gpu=all", true},
                 {"k8s.gpu.nvidia.com/claim=x", true},
                 {"management.nvidia.com/gpu=all", true},
+                {"k8s.compute-domain.nvidia.com/claim=x", false},
+                {"compute-domain.nvidia.com/channel=0", false},
+                {"nvidia.com/imex-channel=0", false},
+                {"not-compute-domain.nvidia.com/gpu=0", true},
+                {"nvidia.com/gpu", true},
                 {"nvidia.com", false},
                 {"evilnvidia.com/gpu=0", false},
                 {"nvidia.com.evil/gpu=0", false},
@@ -95,6 +100,21 @@ static void cdi_spec_write__over_an_old_file__replaces_it_whole(void **state)
     temp_dir_fini(&dir);
 }
 
+static void cdi_spec_is_there__removed_or_damaged__is_not(void **state)
+{
+    struct temp_dir dir;
+
+    temp_dir_init(&dir);
+    assert_false(cdi_spec_is_there(dir.path));
+    assert_int_equal(cdi_spec_write(dir.path, NULL), 0);
+    assert_true(cdi_spec_is_there(dir.path));
+    temp_dir_write(&dir, CDI_SPEC_FILE, "");
+    assert_false(cdi_spec_is_there(dir.path));
+    assert_int_equal(cdi_spec_write(dir.path, NULL), 0);
+    assert_true(cdi_spec_is_there(dir.path));
+    temp_dir_fini(&dir);
+}
+
 static void cdi_spec_write__where_it_cannot__says_where_and_what_to_do(void **state)
 {
     struct temp_dir dir;
@@ -126,6 +146,7 @@ int main(void)
         cmocka_unit_test(cdi_gpu_name__of_a_uuid__is_nvidias),
         cmocka_unit_test(cdi_name__of_each_vendor__is_of_gpus_or_not),
         cmocka_unit_test(cdi_spec_write__over_an_old_file__replaces_it_whole),
+        cmocka_unit_test(cdi_spec_is_there__removed_or_damaged__is_not),
         cmocka_unit_test(cdi_spec_write__where_it_cannot__says_where_and_what_to_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

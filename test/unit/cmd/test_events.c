@@ -1,5 +1,5 @@
 /* The thread that posts, with a real client and the simulated API server: many recorders, faults, stopping. */
-#include "extender/events.h"
+#include "kube/events.h"
 
 #include "demo/apiserver/apiserver.h"
 #include "kube/transport.h"
@@ -44,7 +44,7 @@ static void count_warning(void *ctx, const struct log_record *rec)
 static int setup(void **state)
 {
     const struct events_options o = {
-        .instance = "test",
+        .source = {EVENT_CONTROLLER_EXTENDER, "test"},
         .self = {EVENT_OBJECT_POD, STR("fgpu-system"), STR("fgpu-0"), STR("u-0")},
         .observe = count_outcome,
     };
@@ -186,7 +186,7 @@ static void events__about_fgpu_itself__on_its_pod(void **state)
 static void events__about_fgpu_itself_elsewhere__counted_only(void **state)
 {
     const struct event e = {.reason = EVENT_CONFIG_REJECTED, .regarding = {.kind = EVENT_OBJECT_SELF}};
-    const struct events_options nowhere = {.instance = "test", .observe = count_outcome};
+    const struct events_options nowhere = {.source = {EVENT_CONTROLLER_EXTENDER, "test"}, .observe = count_outcome};
     struct events *other;
 
     assert_int_equal(events_new(t.client, clock_system(), NULL, &nowhere, &other, NULL), 0);

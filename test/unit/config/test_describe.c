@@ -34,35 +34,36 @@ static void describe__defaults__exact(void **state)
 
     strbuf_init(&out, 1 << 20);
     describe(c, &out);
-    expect_text(strbuf_view(&out),
-                "{\"apiVersion\":\"fgpu.io/v1alpha1\",\"kind\":\"FgpuConfiguration\","
-                "\"resources\":{\"compute\":[{\"name\":\"fgpu.io/gpu-milli\",\"unitsPerGPU\":1000}],"
-                "\"memory\":[\"fgpu.io/gpu-memory-mib\"],\"count\":[\"fgpu.io/gpu-count\"],"
-                "\"whole\":[\"nvidia.com/gpu\",\"nvidia.com/gpu.shared\"],"
-                "\"sliceDrivers\":[\"gpu.nvidia.com\",\"gpu.amd.com\",\"gpu.intel.com\"]},\"dialects\":{\"kai\":"
-                "\"ignore\"},\"sizes\":{},\"nodeTemplates\":[],"
-                "\"devices\":{\"memoryReserve\":\"0\",\"maxSharers\":16,\"memoryOnly\":\"share\","
-                "\"qos\":\"fixed-share\",\"lendIdleCompute\":\"allow\","
-                "\"overcommit\":{\"compute\":\"1.0\",\"memory\":\"1.0\"},\"overrides\":[]},"
-                "\"packing\":{\"nodeStrategy\":\"rsp\",\"deviceStrategy\":\"rsp\",\"rules\":[],\"candidates\":"
-                "100,"
-                "\"hold\":\"3s\",\"candidate\":{\"nodeStrategy\":\"none\",\"deviceStrategy\":\"none\"}},\"tenants\":[],"
-                "\"nodePools\":[],\"timeWindows\":[],\"timeWindowNotice\":\"10m\","
-                "\"serving\":{\"verbsAddress\":\"127.0.0.1:9443\",\"opsAddress\":\"127.0.0.1:9442\","
-                "\"opsAuthorization\":\"remote\","
-                "\"opsAllowedHosts\":[],"
-                "\"healthAddress\":\"127.0.0.1:9441\",\"bindsAllPods\":false,\"tls\":{\"certFile\":\"\",\"keyFile\":"
-                "\"\",\"clientCAFile\":\"\","
-                "\"allowedNames\":[\"system:kube-scheduler\"],\"onLoopback\":\"plain\"}},\"election\":\"none\","
-                "\"clientConnection\":{\"bindDeadline\":\"5s\",\"holdOff\":\"6s\",\"maxInFlightBinds\":1000,"
-                "\"staleAfter\":\"20s\","
-                "\"wakeObject\":\"fgpu-system/fgpu-wake\"},"
-                "\"audit\":{\"interval\":\"5m\",\"settle\":\"5s\"},"
-                "\"signing\":{\"mode\":\"on\",\"privateKey\":\"\",\"publicKeys\":[],\"acceptUnsignedBefore\":\"\"},"
-                "\"logging\":{\"format\":\"text\",\"verbosity\":2},"
-                "\"limits\":{\"bodyBytes\":\"16Mi\",\"bytesInFlight\":\"64Mi\",\"connections\":2048,"
-                "\"connectionsPerAddress\":1536}}",
-                NULL);
+    expect_text(
+        strbuf_view(&out),
+        "{\"apiVersion\":\"fgpu.io/v1alpha1\",\"kind\":\"FgpuConfiguration\","
+        "\"resources\":{\"compute\":[{\"name\":\"fgpu.io/gpu-milli\",\"unitsPerGPU\":1000}],"
+        "\"memory\":[\"fgpu.io/gpu-memory-mib\"],\"count\":[\"fgpu.io/gpu-count\"],"
+        "\"whole\":[\"nvidia.com/gpu\",\"nvidia.com/gpu.shared\"],"
+        "\"sliceDrivers\":[\"gpu.nvidia.com\",\"gpu.amd.com\",\"gpu.intel.com\"]},\"dialects\":{\"kai\":"
+        "\"ignore\"},\"sizes\":{},\"nodeTemplates\":[],"
+        "\"devices\":{\"memoryReserve\":\"0\",\"maxSharers\":16,\"memoryOnly\":\"share\","
+        "\"qos\":\"fixed-share\",\"lendIdleCompute\":\"allow\","
+        "\"handOff\":\"downward-api\",\"overcommit\":{\"compute\":\"1.0\",\"memory\":\"1.0\"},\"overrides\":[]},"
+        "\"packing\":{\"nodeStrategy\":\"rsp\",\"deviceStrategy\":\"rsp\",\"rules\":[],\"candidates\":"
+        "100,"
+        "\"hold\":\"3s\",\"candidate\":{\"nodeStrategy\":\"none\",\"deviceStrategy\":\"none\"}},\"tenants\":[],"
+        "\"nodePools\":[],\"timeWindows\":[],\"timeWindowNotice\":\"10m\","
+        "\"serving\":{\"verbsAddress\":\"127.0.0.1:9443\",\"opsAddress\":\"127.0.0.1:9442\","
+        "\"opsAuthorization\":\"remote\","
+        "\"opsAllowedHosts\":[],"
+        "\"healthAddress\":\"127.0.0.1:9441\",\"bindsAllPods\":false,\"tls\":{\"certFile\":\"\",\"keyFile\":"
+        "\"\",\"clientCAFile\":\"\","
+        "\"allowedNames\":[\"system:kube-scheduler\"],\"onLoopback\":\"plain\"}},\"election\":\"none\","
+        "\"clientConnection\":{\"bindDeadline\":\"5s\",\"holdOff\":\"6s\",\"maxInFlightBinds\":1000,"
+        "\"staleAfter\":\"20s\","
+        "\"wakeObject\":\"fgpu-system/fgpu-wake\"},"
+        "\"audit\":{\"interval\":\"5m\",\"settle\":\"5s\"},"
+        "\"signing\":{\"mode\":\"on\",\"privateKey\":\"\",\"publicKeys\":[],\"acceptUnsignedBefore\":\"\"},"
+        "\"logging\":{\"format\":\"text\",\"verbosity\":2},"
+        "\"limits\":{\"bodyBytes\":\"16Mi\",\"bytesInFlight\":\"64Mi\",\"connections\":2048,"
+        "\"connectionsPerAddress\":1536}}",
+        NULL);
     strbuf_fini(&out);
     config_free(c);
 }
@@ -94,7 +95,8 @@ static void describe__read_back__same_configuration(void **state)
                    "  - {nodeSelector: {p: ''}, deviceStrategy: spread}\n"},
         {"overrides", "devices:\n  overrides:\n"
                       "  - {nodeSelector: {a.b/c: 'x', d: ''}, memoryReserve: 0}\n"
-                      "  - {nodeSelector: {d: 'true'}, maxSharers: 3, overcommit: {memory: 2}}\n"},
+                      "  - {nodeSelector: {d: 'true'}, maxSharers: 3, overcommit: {memory: 2}}\n"
+                      "  - {nodeSelector: {e: ''}, handOff: kai-sm-sharing}\n"},
         {"tenants", "tenants:\n"
                     "- {name: a, namespaces: [x, 'y-*'], gpuShare: 12.5%, memory: 100%}\n"
                     "- {name: b, namespaces: ['*'], milli: 0, memory: 320Gi}\n"

@@ -176,10 +176,14 @@ static void overrides__every_key__stored(void **state)
                                    "    qos: equal-share\n"
                                    "    lendIdleCompute: forbid\n"
                                    "  - {nodeSelector: {empty: ''}, memoryReserve: 0}\n"
-                                   "  - {nodeSelector: {b: c}, memoryOnly: free, overcommit: {memory: 2}}\n");
+                                   "  - {nodeSelector: {b: c}, memoryOnly: free, overcommit: {memory: 2}}\n"
+                                   "  - {nodeSelector: {c: d}, handOff: nvidia-cdi}\n");
     const struct device_override *o = c->policy.overrides;
 
-    assert_int_equal(c->policy.override_n, 3);
+    assert_int_equal(c->policy.override_n, 4);
+    assert_int_equal(o[3].settings.hand_off, HAND_OFF_NVIDIA_CDI);
+    assert_int_equal(o[2].settings.hand_off, HAND_OFF__MAX);
+    assert_int_equal(c->policy.hand_off, HAND_OFF_DOWNWARD_API);
     assert_int_equal(o[0].node_selector.n, 2);
     expect_text(o[0].node_selector.items[0].key, "a.b/pool", NULL);
     expect_text(o[0].node_selector.items[1].value, "true", NULL);
@@ -258,7 +262,7 @@ static void overrides__mistakes__exact_reports(void **state)
          "                                           ^\n"},
         {"nothing changed", "devices: {overrides: [{nodeSelector: {a: b}, overcommit: {}}]}\n",
          "f.yaml:3:23: devices.overrides[0]: changes nothing; give memoryReserve, maxSharers, memoryOnly, qos, "
-         "lendIdleCompute or overcommit\n"
+         "lendIdleCompute, handOff or overcommit\n"
          "  devices: {overrides: [{nodeSelector: {a: b}, overcommit: {}}]}\n                        ^\n"},
         {"factor below one", "devices: {overrides: [{nodeSelector: {a: b}, overcommit: {memory: 0.5}}]}\n",
          "f.yaml:3:67: devices.overrides[0].overcommit.memory: 0.5 is out of range 1.0..10.0 (factor for the "

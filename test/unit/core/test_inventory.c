@@ -281,6 +281,9 @@ static void inventory__gfd_labels__devices_are_indexes(void **state)
 #define MIG_A(list)                                                                                                    \
     GPUS("{\"uuid\":\"GPU-a\",\"index\":0,\"model\":\"NVIDIA-A100-SXM4-40GB\",\"memMib\":40960,\"mig\":[" list "]}")
 #define IN(uuid, profile, start) "{\"uuid\":\"" uuid "\",\"profile\":\"" profile "\",\"start\":" #start "}"
+#define OFFERED(size, starts)                                                                                          \
+    "note:gpus={\"v\":1,\"gpus\":[{\"uuid\":\"GPU-a\",\"index\":0,\"memMib\":40960,\"migProfiles\":[{"                 \
+    "\"profile\":\"1g.5gb\",\"size\":" size ",\"starts\":" starts "}],\"mig\":[" IN("a", "1g.5gb", 0) "]}]}"
 #define A40 ":-1:NVIDIA-A100-SXM4-40GB:"
 
 static void inventory__mig_in_the_annotation__instances_beside_their_gpu(void **state)
@@ -292,6 +295,12 @@ static void inventory__mig_in_the_annotation__instances_beside_their_gpu(void **
          "annotation 0:GPU-a" A40 "40960:16:-1:ok:mig 1:GPU-b:-1::40960:16:-1:ok 1024:MIG-a" A40
          "4864:1:-1:ok:1g.5gb+me@0/0 1028:MIG-b" A40 "19968:1:-1:ok:3g.20gb@0/4",
          NULL},
+        {"as the driver offers, whatever the tables say",
+         "note:gpus={\"v\":1,\"gpus\":[{\"uuid\":\"GPU-a\",\"index\":0,\"model\":\"NVIDIA-A100-SXM4-40GB\","
+         "\"memMib\":40960,\"mig\":[" IN("MIG-a", "1g.9gb",
+                                         3) "],\"migProfiles\":[{\"profile\":\"1g.9gb\",\"size\":2,"
+                                            "\"starts\":[1,3],\"max\":2,\"memMib\":9000,\"new\":[{}]}]}]}",
+         "annotation 0:GPU-a" A40 "40960:16:-1:ok:mig 1027:MIG-a" A40 "9000:1:-1:ok:1g.9gb@0/3", NULL},
         {"seven 1g.5gb",
          MIG_A(IN("M0", "1g.5gb", 0) "," IN("M1", "1g.5gb", 1) "," IN("M2", "1g.5gb", 2) "," IN(
              "M3", "1g.5gb", 3) "," IN("M4", "1g.5gb", 4) "," IN("M5", "1g.5gb", 5) "," IN("M6", "1g.5gb", 6)),
@@ -338,6 +347,10 @@ static void inventory__mig_that_cannot_be__no_devices_and_the_reason(void **stat
         {"on top of each other", MIG_A(IN("a", "2g.10gb", 0) "," IN("b", "1g.5gb", 1)), "annotation", "overlap"},
         {"between the starts", MIG_A(IN("a", "3g.20gb", 2)), "annotation", "overlap"},
         {"two with media engines", MIG_A(IN("a", "1g.5gb+me", 0) "," IN("b", "1g.5gb+me", 1)), "annotation", "overlap"},
+        {"not as the driver offers", OFFERED("2", "[1,3]"), "annotation", "overlap"},
+        {"size of a profile", OFFERED("9", "[0]"), "annotation", "size must"},
+        {"start of a profile too far", OFFERED("2", "[0,7]"), "annotation", "migProfiles"},
+        {"profile without starts", OFFERED("2", "[]"), "annotation", "migProfiles"},
         {"profile of another model", MIG_A(IN("a", "1g.12gb", 0)), "annotation", "does not have"},
         {"no profile at all", MIG_A(IN("a", "small", 0)), "annotation", "profile must be"},
         {"start 8", MIG_A(IN("a", "1g.5gb", 8)), "annotation", "start must"},

@@ -206,12 +206,37 @@ static void leftovers__of_an_earlier_answer__are_overwritten_with_nothing(void *
 
     arena_init(&a, 1 << 16);
     assert_true(dialect_leftovers((struct kv_list){carried, ARRAY_LEN(carried)}, &a, &leftovers));
-    assert_int_equal(dialect_blank(&list, leftovers, &a, NULL), 0);
+    assert_int_equal(dialect_blank(&list, leftovers, true, &a, NULL), 0);
     assert_int_equal(list.n, 4);
     assert_true(str_eq(*kv_find(list, STR("fgpu.io/assignment")), STR("new")));
     assert_true(str_eq(*kv_find(list, STR("fgpu.io/visible-devices.c0")), STR("GPU-a")));
     assert_int_equal(kv_find(list, STR("fgpu.io/visible-devices.c7"))->n, 0);
     assert_int_equal(kv_find(list, STR("fgpu.io/mps-active-thread-percentage.i0"))->n, 0);
+    arena_fini(&a);
+}
+
+/* Whatever programs of others obey is overwritten, whoever wrote it; in a pod that asks us for nothing it is not ours.
+ */
+static void leftovers__of_other_hand_offs__overwritten_where_the_pod_asks_us(void **state)
+{
+    const struct kv carried[] = {{STR("nvidia.cdi.k8s.io/container.main"), STR("nvidia.com/gpu=all")},
+                                 {STR("nvidia.com/container.main.gpus.devices"), STR("all")},
+                                 {STR("nvidia.com/gpu.product"), STR("A100")},
+                                 {STR("fgpu.io/visible-devices.c0"), STR("GPU-old")}};
+    struct kv_list list = {NULL, 0};
+    struct str leftovers;
+    struct arena a;
+
+    arena_init(&a, 1 << 16);
+    assert_true(dialect_leftovers((struct kv_list){carried, ARRAY_LEN(carried)}, &a, &leftovers));
+    assert_int_equal(dialect_blank(&list, leftovers, false, &a, NULL), 0);
+    assert_int_equal(list.n, 1);
+    expect(list, "fgpu.io/visible-devices.c0", "");
+    list = (struct kv_list){NULL, 0};
+    assert_int_equal(dialect_blank(&list, leftovers, true, &a, NULL), 0);
+    assert_int_equal(list.n, 3);
+    expect(list, "nvidia.cdi.k8s.io/container.main", "");
+    expect(list, "nvidia.com/container.main.gpus.devices", "");
     arena_fini(&a);
 }
 
@@ -225,7 +250,7 @@ static void leftovers__none__nothing_is_added(void **state)
     arena_init(&a, 1 << 16);
     assert_true(dialect_leftovers(list, &a, &leftovers));
     assert_int_equal(leftovers.n, 0);
-    assert_int_equal(dialect_blank(&list, leftovers, &a, NULL), 0);
+    assert_int_equal(dialect_blank(&list, leftovers, true, &a, NULL), 0);
     assert_ptr_equal(list.items, &asked);
     arena_fini(&a);
 }
@@ -237,6 +262,7 @@ int main(void)
         cmocka_unit_test(native_answer__downward_keys__table),
         cmocka_unit_test(native_answer__arena_full__error_and_result_untouched),
         cmocka_unit_test(leftovers__of_an_earlier_answer__are_overwritten_with_nothing),
+        cmocka_unit_test(leftovers__of_other_hand_offs__overwritten_where_the_pod_asks_us),
         cmocka_unit_test(leftovers__none__nothing_is_added),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,7 @@ static int teardown(void **state)
 }
 
 static const struct event_object pod = {EVENT_OBJECT_POD, STR("ml"), STR("train-0"), STR("u-1")};
+static const struct event_source source = {EVENT_CONTROLLER_EXTENDER, "fgpu-0"};
 static const struct event_object node = {EVENT_OBJECT_NODE, STR_NULL, STR("n1.example"), STR("u-2")};
 
 static void words__every_reason__fit_the_limits_and_differ(void **state)
@@ -66,7 +67,7 @@ static void post__about_a_pod__has_every_required_field(void **state)
 {
     const struct event e = {EVENT_ASSIGNMENT_MISSING, pod, node, STR("bound <by> \"hand\"")};
 
-    assert_int_equal(event_post(&e, "train-0.0000000000000001", "fgpu-0", INT64_C(1795163884007), &path, &body, NULL),
+    assert_int_equal(event_post(&e, "train-0.0000000000000001", &source, INT64_C(1795163884007), &path, &body, NULL),
                      0);
     assert_string_equal(path.p, "/apis/events.k8s.io/v1/namespaces/ml/events");
     assert_string_equal(body.p, "{\"apiVersion\":\"events.k8s.io/v1\",\"kind\":\"Event\","
@@ -87,7 +88,7 @@ static void post__about_a_node__lives_in_default(void **state)
 {
     const struct event e = {EVENT_INVENTORY_RESTORED, node, {0}, STR("fine")};
 
-    assert_int_equal(event_post(&e, "n1.example.00", "i", 0, &path, &body, NULL), 0);
+    assert_int_equal(event_post(&e, "n1.example.00", &source, 0, &path, &body, NULL), 0);
     assert_string_equal(path.p, "/apis/events.k8s.io/v1/namespaces/default/events");
     assert_non_null(strstr(body.p, "\"namespace\":\"default\"}"));
     assert_non_null(strstr(body.p, "\"type\":\"Normal\""));
@@ -121,9 +122,9 @@ static void post__hostile_objects__are_refused(void **state)
         const struct event bad = {EVENT_DEVICE_LOST, rows[i], {0}, STR("x")};
         const struct event bad_related = {EVENT_DEVICE_LOST, pod, rows[i], STR("x")};
 
-        if (event_post(&bad, "n", "i", 0, &path, &body, NULL) != -ERR_INVALID ||
+        if (event_post(&bad, "n", &source, 0, &path, &body, NULL) != -ERR_INVALID ||
             (rows[i].kind != EVENT_OBJECT_NONE &&
-             event_post(&bad_related, "n", "i", 0, &path, &body, NULL) != -ERR_INVALID)) {
+             event_post(&bad_related, "n", &source, 0, &path, &body, NULL) != -ERR_INVALID)) {
             fail_msg("row %zu was accepted", i);
         }
     }
@@ -158,6 +159,7 @@ static void post__long_texts__are_cut_at_whole_characters(void **state)
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char note[4000], instance[300];
+        const struct event_source long_named = {EVENT_CONTROLLER_NODE, instance};
         struct event e = {EVENT_DEVICE_LOST, node, {0}, {note, 0}};
 
         while (e.note.n < sizeof(note) - 4) {
@@ -168,7 +170,7 @@ static void post__long_texts__are_cut_at_whole_characters(void **state)
         instance[sizeof(instance) - 1] = '\0';
         strbuf_reset(&path);
         strbuf_reset(&body);
-        assert_int_equal(event_post(&e, "n", instance, 0, &path, &body, NULL), 0);
+        assert_int_equal(event_post(&e, "n", &long_named, 0, &path, &body, NULL), 0);
         assert_int_equal(member_n("note"), rows[i].bytes);
         assert_int_equal(member_n("reportingInstance"), EVENT_WORD_MAX);
     }
@@ -185,7 +187,7 @@ static void post__longest_texts__have_room(void **state)
     memset(label, 'l', sizeof(label));
     e.regarding = (struct event_object){EVENT_OBJECT_POD, {label, 63}, {name, 253}, {uid, sizeof(uid)}};
     e.related = (struct event_object){EVENT_OBJECT_POD, {label, 63}, {name, 253}, {uid, sizeof(uid)}};
-    assert_int_equal(event_post(&e, event_name(e.regarding.name, 1, event), "i", 0, &path, &body, NULL), 0);
+    assert_int_equal(event_post(&e, event_name(e.regarding.name, 1, event), &source, 0, &path, &body, NULL), 0);
     assert_true(path.n + 1 + strlen(event) < EVENT_PATH_MAX); /* of a PATCH */
     strbuf_reset(&body);
     event_patch(UINT32_MAX, INT64_C(253402300799999), &body); /* the last moment of the year 9999 */

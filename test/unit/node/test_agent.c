@@ -54,6 +54,15 @@ static bool start(struct tested *t, const struct pod_facts *pod, const char *nam
     return agent_start(t->agent, &t->node.rules, pod, &c, &t->node.arena, ret_why);
 }
 
+/* With the node of GPU-a. */
+static bool start_with_its_gpu(struct tested *t, const struct pod_facts *pod, const char *name, struct str *ret_why)
+{
+    struct container_facts c = container_of(&t->node, pod, name);
+
+    gpu_nodes_open(&c.gpus, GPU_NODES_MAJOR, 0);
+    return agent_start(t->agent, &t->node.rules, pod, &c, &t->node.arena, ret_why);
+}
+
 static void list_pod(struct tested *t, const struct pod_facts *pod)
 {
     const struct container_facts c = container_of(&t->node, pod, "main");
@@ -70,7 +79,7 @@ static void list_container(struct tested *t, const struct pod_facts *pod, const 
 
 static int64_t milli_of(const struct tested *t, int device)
 {
-    return fence_use_of(agent_fence(t->agent), &t->node.devices[device]).milli;
+    return fence_use_of(agent_fence(t->agent), &t->node.rules.node, &t->node.devices[device]).milli;
 }
 
 static struct pod_facts sharing(struct tested *t, const char *name, int32_t milli)
@@ -198,7 +207,7 @@ static void agent__key_removed_while_a_container_runs__its_share_stays_when_it_i
     t->node.rules.node.keys = t->node.keys;
     sign_keyring_put(others);
     assert_int_equal(milli_of(t, 0), 700);
-    assert_true(start(t, &a, "main", &why));
+    assert_true(start_with_its_gpu(t, &a, "main", &why));
     assert_int_equal(create(t, &b, "main").answer, HAND_OVER_REFUSED);
 }
 
@@ -294,7 +303,7 @@ static void agent__start_of_a_container_that_it_never_saw__is_refused_if_it_has_
     assert_false(start(t, &forged, "main", &why));
     assert_says(why, "does not hold");
     assert_int_equal(create(t, &pod, "main").answer, HAND_OVER_DEVICES);
-    assert_true(start(t, &pod, "main", &why));
+    assert_true(start_with_its_gpu(t, &pod, "main", &why));
 }
 
 /* ---- a restart equals what lives ---- */
@@ -327,8 +336,8 @@ static void replace_by_a_new_one(struct life *l, struct rng *rng)
     }
     assert_int_equal(agent_sync_end(fresh, NULL), 0);
     for (size_t d = 0; d < FIXTURE_DEVICES; d++) {
-        const struct fence_use x = fence_use_of(agent_fence(old), &l->t->node.devices[d]);
-        const struct fence_use y = fence_use_of(agent_fence(fresh), &l->t->node.devices[d]);
+        const struct fence_use x = fence_use_of(agent_fence(old), &l->t->node.rules.node, &l->t->node.devices[d]);
+        const struct fence_use y = fence_use_of(agent_fence(fresh), &l->t->node.rules.node, &l->t->node.devices[d]);
 
         assert_int_equal(x.milli, y.milli);
         assert_int_equal(x.mem_mib, y.mem_mib);

@@ -81,7 +81,7 @@ static void add(struct fenced *t, const char *pod, const char *name, const char 
 
 static void holds(const struct fenced *t, int device, int64_t milli, int64_t mem_mib, int32_t sharers)
 {
-    const struct fence_use u = fence_use_of(t->fence, &t->node.devices[device]);
+    const struct fence_use u = fence_use_of(t->fence, &t->node.rules.node, &t->node.devices[device]);
 
     assert_int_equal(u.milli, milli);
     assert_int_equal(u.mem_mib, mem_mib);
@@ -314,6 +314,24 @@ static void fence__facts_past_the_capacity__stay_and_close_the_device(void **sta
 }
 
 /* The same fact twice is one. */
+static void fence__pods_on_a_device__are_told_once_each(void **state)
+{
+    struct fenced *t = *state;
+    struct fence_pod pods[8];
+    size_t n;
+
+    add(t, "first", "main", "c1", ONE_OF(share_of(&t->node, 0, 100, 100)));
+    add(t, "first", "side", "c2", ONE_OF(share_of(&t->node, 0, 100, 100)));
+    add(t, "second", "main", "c3", TWO_OF(share_of(&t->node, 1, 100, 100), share_of(&t->node, 0, 100, 100)));
+    add(t, "third", "main", "c4", ONE_OF(share_of(&t->node, 1, 100, 100)));
+    n = fence_pods_on(t->fence, &t->node.devices[0], pods, ARRAY_LEN(pods));
+    assert_int_equal(n, 2);
+    assert_true(str_eq(pods[0].name, STR("first")));
+    assert_true(str_eq(pods[1].name, STR("second")));
+    assert_int_equal(fence_pods_on(t->fence, &t->node.devices[0], pods, 1), 1);
+    assert_int_equal(fence_pods_on(t->fence, &t->node.devices[2], pods, ARRAY_LEN(pods)), 0);
+}
+
 static void fence__container_that_is_told_of_twice__counts_once(void **state)
 {
     struct fenced *t = *state;
@@ -361,6 +379,7 @@ int main(void)
         FENCED(fence__removed_sandbox__frees_what_its_containers_had),
         FENCED(fence__facts_past_the_capacity__stay_and_close_the_device),
         FENCED(fence__container_that_is_told_of_twice__counts_once),
+        FENCED(fence__pods_on_a_device__are_told_once_each),
         FENCED(fence__arena_that_is_full__still_refuses_with_a_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

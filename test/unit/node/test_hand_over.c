@@ -296,6 +296,28 @@ static void hand_over__device_that_cannot_be_used__is_refused(void **state)
     refused_with(&h, "is now another MIG instance");
 }
 
+/* Also one that is not there any more. The others are handed out. */
+static void hand_over__device_that_is_ill__is_refused_and_says_why(void **state)
+{
+    const struct health_ill ill[] = {{{"GPU-a", 5}, {HEALTH_XID, 79}}, {{"GPU-gone", 8}, {HEALTH_LOST, 0}}};
+    struct node_fixture *f = *state;
+    struct assigned_device lost = share_of(f, 1, 300, 400);
+    struct pod_facts pod = pod_of(f, "ill", ONE_OF(share_of(f, 0, 300, 400)));
+    struct hand_over h;
+
+    f->rules.node.ill = ill;
+    f->rules.node.ill_n = ARRAY_LEN(ill);
+    h = decide_main(f, &pod);
+    refused_with(&h, "GPU GPU-a (index 0), which fgpu gave to pod team/ill on node n1, reported XID 79");
+    lost.uuid = STR("GPU-gone");
+    pod = pod_of(f, "lost", ONE_OF(lost));
+    h = decide_main(f, &pod);
+    refused_with(&h, "GPU GPU-gone (index 1), which fgpu gave to pod team/lost on node n1, is lost");
+    pod = pod_of(f, "well", ONE_OF(share_of(f, 1, 300, 400)));
+    h = decide_main(f, &pod);
+    assert_int_equal(h.answer, HAND_OVER_DEVICES);
+}
+
 /* Nodes whose inventory knew no UUIDs. */
 static void hand_over__device_recorded_by_index__is_found_by_it(void **state)
 {
@@ -353,6 +375,7 @@ int main(void)
         WITH_NODE(hand_over__agent_that_stands_back__still_gives_what_is_granted),
         WITH_NODE(hand_over__forged_record__is_refused_everywhere),
         WITH_NODE(hand_over__device_that_cannot_be_used__is_refused),
+        WITH_NODE(hand_over__device_that_is_ill__is_refused_and_says_why),
         WITH_NODE(hand_over__device_recorded_by_index__is_found_by_it),
         WITH_NODE(hand_over__arena_that_is_full__is_refused),
     };

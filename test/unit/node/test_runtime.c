@@ -42,10 +42,19 @@ static void runtime__of_each_version__does_what_its_code_says(void **state)
     }
 }
 
+static void runtime__start_of_a_container__can_fail_in_containerd_alone(void **state)
+{
+    assert_true(runtime_start_can_fail(STR("containerd")));
+    assert_false(runtime_start_can_fail(STR("cri-o")));
+    assert_false(runtime_start_can_fail(STR("containerd-like")));
+    assert_false(runtime_start_can_fail(STR_NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runtime__of_each_version__does_what_its_code_says),
+        cmocka_unit_test(runtime__start_of_a_container__can_fail_in_containerd_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -167,7 +167,7 @@ static void document__one_pod__golden(void **state)
         "\"nodes\":[{\"name\":\"n1\",\"uid\":\"uid-n1\",\"described\":true,"
         "\"schedulable\":true,\"closed\":false,\"dialects\":[\"native\"],\"source\":\"annotation\",\"note\":\"\","
         "\"overCommitMilli\":{\"compute\":1000,\"memory\":1000},\"memoryOnly\":\"share\","
-        "\"gpus\":["
+        "\"handOff\":\"downward-api\",\"gpus\":["
         "{\"uuid\":\"GPU-n1-0\",\"index\":0,\"model\":\"A100\",\"healthy\":true,\"lost\":false,"
         "\"exclusive\":false,\"overCommitted\":false,"
         "\"milli\":{\"capacity\":1000,\"charged\":300,\"free\":700},"

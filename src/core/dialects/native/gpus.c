@@ -1,11 +1,13 @@
 /* Annotation fgpu.io/gpus: the one source that knows UUIDs. Format: design.md section 5. Unknown
- * keys are skipped, so that publishers may add some. */
+ * keys are skipped, so that publishers may add some. The agent adds "by":"fgpu-node" beside "v" (FGPU_NODE_WRITER):
+ * where it writes, it also runs, and containers with GPUs may not start past it (struct inventory, needs_agent). */
 #include "base/json_read.h"
 #include "core/dialects/native/native_internal.h"
 #include "core/request/demand.h"
 #include "model/mig.h"
 
 #define HERE "annotation fgpu.io/gpus: "
+#define SHAPES_MAX 32 /* profiles of one GPU; drivers know 18 */
 
 /* What one entry of "mig" has shown so far. */
 struct instance_entry {
@@ -22,6 +24,8 @@ struct entry {
     bool has_uuid, has_index, has_memory;
     size_t instance_n;
     struct instance_entry instances[MIG_SLOTS_MAX];
+    size_t shape_n; /* what the driver offers; 0: the annotation does not say */
+    struct mig_shape shapes[SHAPES_MAX];
 };
 
 struct parsing {
@@ -133,7 +137,77 @@ static void read_mig(struct parsing *ps, struct entry *e)
     }
 }
 
-/* Against the tables, or, for a GPU that is not in them, as far as can be told without. */
+/* ---- what the driver offers ---- */
+
+static void read_starts(struct parsing *ps, struct mig_shape *s)
+{
+    int64_t start;
+
+    json_array_begin(&ps->r);
+    while (json_array_next(&ps->r)) {
+        if (read_range(ps, 0, MIG_SLOTS_MAX - 1, &start, HERE "starts must be 0 to 7")) {
+            s->starts |= (uint8_t)(1U << start);
+        }
+    }
+}
+
+static void read_shape(struct parsing *ps, struct mig_shape *s)
+{
+    int32_t size = 0, max = 0;
+    struct str key, text;
+
+    json_object_begin(&ps->r);
+    while (json_object_next(&ps->r, &key)) {
+        if (str_eq(key, STR("profile"))) {
+            s->profile = json_string(&ps->r, &text) ? mig_profile_parse(text) : MIG_NO_PROFILE;
+        } else if (str_eq(key, STR("size"))) {
+            read_i32(ps, 1, MIG_SLOTS_MAX, &size, HERE "size must be 1 to 8");
+        } else if (str_eq(key, STR("max"))) {
+            read_i32(ps, 0, MIG_SLOTS_MAX, &max, HERE "max must be 0 to 8");
+        } else if (str_eq(key, STR("memMib"))) {
+            read_i32(ps, 0, DEMAND_MEM_MIB_MAX, &s->mem_mib, HERE "memMib must be 0 to 16777216");
+        } else if (str_eq(key, STR("starts"))) {
+            read_starts(ps, s);
+        } else {
+            json_skip(&ps->r);
+        }
+    }
+    s->size = (uint8_t)size;
+    s->max = (uint8_t)max;
+    if (s->profile == MIG_NO_PROFILE || size == 0 || s->starts == 0 || s->starts >> (MIG_SLOTS_MAX + 1 - size) != 0) {
+        complain(ps, HERE "an entry of migProfiles lacks profile or size or starts, or has one that is not right");
+    }
+}
+
+static void read_shapes(struct parsing *ps, struct entry *e)
+{
+    e->shape_n = 0;
+    json_array_begin(&ps->r);
+    while (json_array_next(&ps->r)) {
+        struct mig_shape s = {.profile = MIG_NO_PROFILE};
+
+        if (e->shape_n == SHAPES_MAX) {
+            complain(ps, HERE "more than 32 migProfiles");
+            return;
+        }
+        read_shape(ps, &s);
+        e->shapes[e->shape_n++] = s;
+    }
+}
+
+/* The tables serve where nobody asked the driver. NULL: this GPU is not in them. */
+static const struct mig_family *family_of(const struct entry *e, struct mig_family *offered)
+{
+    if (e->shape_n == 0) {
+        return mig_family_of(e->device.model, e->device.mem_mib);
+    }
+    *offered = (struct mig_family){.shapes = e->shapes, .shape_n = e->shape_n};
+    return offered;
+}
+
+/* ---- the layout ---- */
+
+/* Against what is known of such a GPU, or else as far as can be told without. */
 static void check_layout(struct parsing *ps, const struct entry *e, const struct mig_family *family)
 {
     uint16_t occupied = 0;
@@ -189,7 +263,8 @@ static void insert_device(struct parsing *ps, const struct device *dev)
 static void add_instances(struct parsing *ps, const struct entry *e)
 {
     const struct device *gpu = &e->device;
-    const struct mig_family *family = mig_family_of(gpu->model, gpu->mem_mib);
+    struct mig_family offered;
+    const struct mig_family *family = family_of(e, &offered);
 
     check_layout(ps, e, family);
     if (family == NULL && e->instance_n > 0) {
@@ -253,6 +328,8 @@ static void read_optional(struct parsing *ps, struct str key, struct entry *e)
         }
     } else if (str_eq(key, STR("mig"))) {
         read_mig(ps, e);
+    } else if (str_eq(key, STR("migProfiles"))) {
+        read_shapes(ps, e);
     } else {
         json_skip(&ps->r);
     }
@@ -294,7 +371,7 @@ static void read_gpus(struct parsing *ps)
 
 static void read_document(struct parsing *ps)
 {
-    struct str key;
+    struct str key, by;
     int64_t version;
     bool has_version = false;
     bool has_gpus = false;
@@ -306,6 +383,10 @@ static void read_document(struct parsing *ps)
         } else if (str_eq(key, STR("gpus"))) {
             has_gpus = true;
             read_gpus(ps);
+        } else if (str_eq(key, STR("by"))) {
+            if (!json_accept_null(&ps->r) && json_string(&ps->r, &by)) {
+                ps->draft->of_agent = str_eq(by, STR(FGPU_NODE_WRITER));
+            }
         } else {
             json_skip(&ps->r);
         }

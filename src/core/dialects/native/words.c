@@ -23,8 +23,13 @@ const struct dialect_key native_resources[] = {
 };
 
 const struct dialect_answer native_answers[] = {
-    {ASSIGNMENT_KEY, false}, {NATIVE_KEY_VISIBLE, true}, {NATIVE_KEY_PERCENTAGE, true}, {NATIVE_KEY_MEM_LIMIT, true},
-    {NULL, false},
+    {ASSIGNMENT_KEY, ANSWER_ALONE},
+    {NATIVE_KEY_VISIBLE, ANSWER_PER_CONTAINER},
+    {NATIVE_KEY_PERCENTAGE, ANSWER_PER_CONTAINER},
+    {NATIVE_KEY_MEM_LIMIT, ANSWER_PER_CONTAINER},
+    {HAND_OFF_KEY_CDI_ALL, ANSWER_OF_OTHERS},
+    {HAND_OFF_KEY_KAI ".", ANSWER_OF_OTHERS},
+    {NULL, ANSWER_ALONE},
 };
 
 static bool is_named(const struct str *names, size_t n, struct str name)

@@ -10,9 +10,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -32,14 +34,30 @@ type Sight struct {
 	// Allowed are the GPUs, by their minor number, that the device rules of the container's cgroup let it open: also those
 	// of which it has no file, because a container may make one.
 	Allowed []int
+	// Cuda are the variables that CUDA, MPS and HAMi-core read, with their values, in order of their names.
+	Cuda []string
+	// Mps: somebody answers where CUDA looks for the daemon of MPS.
+	Mps bool
+	// Preload is what every program of the container is to load first.
+	Preload string
 }
 
 func see() (Sight, error) {
-	s := Sight{Visible: []string{}, Nodes: []string{}, Allowed: []int{}}
+	s := Sight{Visible: []string{}, Nodes: []string{}, Allowed: []int{}, Cuda: []string{}}
 	for _, kv := range os.Environ() {
 		if name, value, _ := strings.Cut(kv, "="); name == variable {
 			s.Visible = append(s.Visible, value)
+		} else if strings.HasPrefix(name, "CUDA_") || strings.HasPrefix(name, "GPU_") {
+			s.Cuda = append(s.Cuda, kv)
 		}
+	}
+	slices.Sort(s.Cuda)
+	if c, err := net.Dial("unix", "/tmp/nvidia-mps/control"); err == nil {
+		s.Mps = true
+		c.Close()
+	}
+	if text, err := os.ReadFile("/etc/ld.so.preload"); err == nil {
+		s.Preload = string(text)
 	}
 	nodes, err := filepath.Glob("/dev/nvidia*")
 	if err != nil {

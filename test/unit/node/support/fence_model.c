@@ -109,7 +109,7 @@ static void judge(const struct fence_model *m)
 {
     for (size_t d = 0; d < DEVICES; d++) {
         const struct sum runs = sum_of(m, d, false), known = sum_of(m, d, true);
-        const struct fence_use u = fence_use_of(m->fence, &m->devices[d]);
+        const struct fence_use u = fence_use_of(m->fence, &m->node, &m->devices[d]);
 
         if (runs.sharers > 0) {
             assert_true(sum_fits(&runs, d));

@@ -1,0 +1,372 @@
+#include "cmd_node/ops.h"
+
+#include "base/bug.h"
+#include "base/clock.h"
+#include "base/sync.h"
+#include "cmd_node/node_state.h"
+#include "cmd_node/samples.h"
+#include "cmd_node/usage_watch.h"
+#include "httpd/server.h"
+#include "obs/health.h"
+#include "obs/node_catalog.h"
+
+#include <stdlib.h>
+
+/* Scrapers and probes: few, with small requests; the answers are bounded by what a node can run. */
+#define CONNECTIONS_MAX 16
+#define BODY_BYTES_MAX 1024
+#define INFLIGHT_BYTES_MAX (256U << 10)
+#define ARENA_BYTES_MAX (64U << 10)
+#define REPLY_BYTES_MAX (16U << 20)
+#define CONNECTION_BYTES (16U << 10)
+#define VIEW_BYTES_MAX (8U << 20)
+#define ROUTES_MAX 6
+
+/* Each is served by itself: an address that one cannot have takes nothing from the other. */
+struct ops_listener {
+    const char *name;
+    struct httpd_route routes[ROUTES_MAX];
+    struct httpd_server *http; /* NULL: it does not listen (yet) */
+    bool said_address;
+};
+
+struct ops {
+    const struct node_options *options;
+    const struct log *log;
+    struct logsink *sink;
+    struct answers *answers;
+    struct events *events;
+    struct metrics *metrics;
+    struct health health;
+    struct ops_listener ops, probes;
+    bool said_watch;
+
+    struct mutex lock; /* of the rest */
+    struct nri_plugin *plugin;
+    struct usage_watch *watch;
+    bool looked, driver;
+};
+
+/* ---- what is asked of others ---- */
+
+struct sources {
+    struct nri_plugin *plugin;
+    struct usage_watch *watch;
+    bool looked, driver;
+};
+
+static struct sources sources_of(struct ops *o)
+{
+    struct sources s;
+
+    mutex_lock(&o->lock);
+    s = (struct sources){o->plugin, o->watch, o->looked, o->driver};
+    mutex_unlock(&o->lock);
+    return s;
+}
+
+static struct nri_plugin_stats stats_of(const struct sources *s)
+{
+    struct nri_plugin_stats stats = {.synchronized = false};
+
+    if (s->plugin != NULL) {
+        nri_plugin_stats(s->plugin, &stats);
+    }
+    return stats;
+}
+
+static void collect(void *ctx, struct metrics *m)
+{
+    struct ops *o = ctx;
+    const struct sources s = sources_of(o);
+    const struct nri_plugin_stats stats = stats_of(&s);
+
+    metric_set(METRIC(m, NODE_RUNTIME_CONNECTED), stats.synchronized);
+    metric_set(METRIC(m, NODE_RUNTIME_CONNECTIONS_TOTAL), (int64_t)stats.connections);
+    metric_set(METRIC(m, NODE_RUNTIME_REQUESTS_TOTAL), (int64_t)stats.requests);
+    metric_set(METRIC(m, NODE_CONTAINERS_REFUSED_TOTAL), (int64_t)stats.refusals);
+    metric_set(METRIC(m, NODE_UNREADABLE_TOTAL), (int64_t)stats.unreadable);
+    metric_set(METRIC(m, NODE_SLOWEST_ANSWER_SECONDS), stats.slowest_ns);
+    metric_set(METRIC(m, NODE_DRIVER_FOUND), s.driver);
+    metric_set(METRIC(m, NODE_LOG_DROPPED_TOTAL), (int64_t)logsink_dropped(o->sink));
+}
+
+static const char *why_not_ready(void *ctx)
+{
+    const struct sources s = sources_of(ctx);
+    const struct nri_plugin_stats stats = stats_of(&s);
+
+    if (!s.looked) {
+        return "it has not looked for a driver yet";
+    }
+    return !s.driver || stats.synchronized ? NULL : "the container runtime has not told yet what runs";
+}
+
+static const char *why_not_alive(void *ctx)
+{
+    (void)ctx;
+    return NULL;
+}
+
+/* ---- answers ---- */
+
+static enum httpd_action answer_metrics(void *ctx, struct httpd_request *req, struct httpd_response *resp)
+{
+    struct ops *o = ctx;
+    const struct sources s = sources_of(o);
+    struct node_view view;
+    struct arena a;
+
+    (void)req;
+    arena_init(&a, VIEW_BYTES_MAX);
+    if (answers_view(o->answers, &a, &view)) {
+        metric_set(METRIC(o->metrics, NODE_GPUS), (int64_t)view.gpu_n);
+        metric_set(METRIC(o->metrics, NODE_CONTAINERS), (int64_t)view.container_n);
+        metrics_render(o->metrics, &resp->body);
+        samples_of_gpus(&view, &resp->body);
+        if (s.watch != NULL) {
+            samples_of_usage(usage_watch_lock(s.watch), &resp->body);
+            usage_watch_unlock(s.watch);
+        }
+        resp->content_type = METRICS_CONTENT_TYPE;
+    } else {
+        httpd_response_text(resp, 500, "there is more on this node than can be shown\n");
+    }
+    arena_fini(&a);
+    return HTTPD_REPLY;
+}
+
+static enum httpd_action answer_state(void *ctx, struct httpd_request *req, struct httpd_response *resp)
+{
+    struct ops *o = ctx;
+    const struct sources s = sources_of(o);
+    const struct nri_plugin_stats stats = stats_of(&s);
+    struct node_state state = {.node = o->options->node_name,
+                               .wall_ms = clock_wall_ms(clock_system()),
+                               .mono_ns = clock_mono_ns(clock_system()),
+                               .driver = s.driver,
+                               .connected = stats.synchronized,
+                               .interval_ms = o->options->usage_interval_ms,
+                               .kill = o->options->exceed_kill};
+    struct arena a;
+
+    (void)req;
+    arena_init(&a, VIEW_BYTES_MAX);
+    if (answers_view(o->answers, &a, &state.view)) {
+        state.usage = s.watch != NULL ? usage_watch_lock(s.watch) : NULL;
+        node_state_write(&state, &resp->body);
+        if (s.watch != NULL) {
+            usage_watch_unlock(s.watch);
+        }
+    } else {
+        httpd_response_text(resp, 500, "there is more on this node than can be shown\n");
+    }
+    arena_fini(&a);
+    return HTTPD_REPLY;
+}
+
+static enum httpd_action answer_no_state(void *ctx, struct httpd_request *req, struct httpd_response *resp)
+{
+    (void)ctx;
+    (void)req;
+    httpd_response_text(resp, 404, "with --ops-anonymous there is no /state; it is served on loopback, without it\n");
+    return HTTPD_REPLY;
+}
+
+static enum httpd_action answer_health(struct ops *o, enum health_endpoint endpoint, struct httpd_request *req,
+                                       struct httpd_response *resp)
+{
+    struct health_query query = {.verbose = false};
+    struct str value;
+
+    query.verbose = httpd_request_query(req, "verbose", &value);
+    resp->status = health_render(&o->health, endpoint, &query, &resp->body);
+    resp->content_type = HEALTH_CONTENT_TYPE;
+    BUG_ON(!httpd_response_header(resp, "X-Content-Type-Options", STR(HEALTH_NOSNIFF)));
+    BUG_ON(!httpd_response_header(resp, "Cache-Control", STR(HEALTH_CACHE_CONTROL)));
+    return HTTPD_REPLY;
+}
+
+static enum httpd_action answer_livez(void *ctx, struct httpd_request *req, struct httpd_response *resp)
+{
+    return answer_health(ctx, HEALTH_LIVEZ, req, resp);
+}
+
+static enum httpd_action answer_readyz(void *ctx, struct httpd_request *req, struct httpd_response *resp)
+{
+    return answer_health(ctx, HEALTH_READYZ, req, resp);
+}
+
+/* ---- listening ---- */
+
+static size_t add_route(struct ops *o, struct httpd_route *routes, size_t n, const char *path, httpd_handler_fn *handle)
+{
+    BUG_ON(n == ROUTES_MAX);
+    routes[n] = (struct httpd_route){.method = "GET", .path = path, .handle = handle, .ctx = o};
+    return n + 1;
+}
+
+static size_t add_health_routes(struct ops *o, struct httpd_route *routes, size_t n)
+{
+    return add_route(o, routes, add_route(o, routes, n, "/livez", answer_livez), "/readyz", answer_readyz);
+}
+
+static size_t add_ops_routes(struct ops *o, struct httpd_route *routes)
+{
+    const size_t n = add_route(o, routes, add_health_routes(o, routes, 0), "/metrics", answer_metrics);
+
+    return add_route(o, routes, n, "/state", o->options->ops_anonymous ? answer_no_state : answer_state);
+}
+
+static int listen_at(const struct httpd_listener_config *listener, const struct log *log, struct httpd_server **ret,
+                     struct err *reterr)
+{
+    const struct httpd_config config = {.listeners = listener,
+                                        .listener_n = 1,
+                                        .body_max_bytes = BODY_BYTES_MAX,
+                                        .inflight_max_bytes = INFLIGHT_BYTES_MAX,
+                                        .arena_max_bytes = ARENA_BYTES_MAX,
+                                        .reply_max_bytes = REPLY_BYTES_MAX,
+                                        .connection_memory_bytes = CONNECTION_BYTES,
+                                        .log = log};
+    struct httpd_server *server;
+    int rc = httpd_server_new(&config, &server, reterr);
+
+    if (rc != 0) {
+        return rc;
+    }
+    rc = httpd_server_start(server, reterr);
+    if (rc != 0) {
+        httpd_server_free(server);
+        return rc;
+    }
+    LOG_INFO(log, "Listening", LOG_CSTR("listener", listener->name), LOG_I64("port", httpd_server_port(server, 0)));
+    *ret = server;
+    return 0;
+}
+
+static void listener_look(struct ops *o, struct ops_listener *l, const struct address *address, size_t route_n,
+                          bool check_host)
+{
+    char text[ADDRESS_TEXT_MAX];
+    const struct httpd_listener_config config = {.name = l->name,
+                                                 .address = address_text(address, text),
+                                                 .routes = l->routes,
+                                                 .route_n = route_n,
+                                                 .connection_max = CONNECTIONS_MAX,
+                                                 .check_host = check_host};
+    struct err err;
+
+    if (listen_at(&config, o->log, &l->http, &err) != 0 && !l->said_address) {
+        l->said_address = true;
+        LOG_ERROR(o->log, "Cannot listen; GPUs are handed out all the same, and it is tried again",
+                  LOG_CSTR("listener", l->name), LOG_CSTR("why", err.msg));
+    }
+}
+
+void ops_listen(struct ops *o)
+{
+    const struct node_options *options = o->options;
+
+    if (o->ops.http == NULL && !options->ops_off) {
+        listener_look(o, &o->ops, &options->ops_address, add_ops_routes(o, o->ops.routes), !options->ops_anonymous);
+    }
+    if (o->probes.http == NULL && !options->health_off) {
+        listener_look(o, &o->probes, &options->health_address, add_health_routes(o, o->probes.routes, 0), false);
+    }
+}
+
+/* ---- the whole of it ---- */
+
+struct ops *ops_new(const struct node_options *options, struct answers *answers, struct events *events,
+                    struct logsink *sink)
+{
+    const struct health_check alive = {"answers", why_not_alive, NULL, HEALTH_LIVEZ};
+    struct ops *o = xcalloc(1, sizeof(*o));
+    const struct health_check ready = {"runtime", why_not_ready, o, HEALTH_READYZ};
+
+    o->ops.name = "ops";
+    o->probes.name = "health";
+    o->options = options;
+    o->answers = answers;
+    o->events = events;
+    o->sink = sink;
+    o->log = logsink_log(sink);
+    o->metrics = node_catalog_metrics_new();
+    metrics_add_collector(o->metrics, collect, o);
+    answers_set_timers(answers, METRIC(o->metrics, NODE_CONTAINER_STEP_DURATION_SECONDS, "create"),
+                       METRIC(o->metrics, NODE_CONTAINER_STEP_DURATION_SECONDS, "start"));
+    health_init(&o->health);
+    health_add(&o->health, &alive);
+    health_add(&o->health, &ready);
+    mutex_init(&o->lock, "node ops");
+    return o;
+}
+
+void ops_set_plugin(struct ops *o, struct nri_plugin *plugin)
+{
+    mutex_lock(&o->lock);
+    o->plugin = plugin;
+    mutex_unlock(&o->lock);
+}
+
+/* Begins when the driver is there. */
+static void watch(struct ops *o, const char *library)
+{
+    const struct usage_watch_options w = {.library = library,
+                                          .proc = o->options->proc,
+                                          .interval_ms = o->options->usage_interval_ms,
+                                          .grace_ms = o->options->exceed_grace_ms,
+                                          .kill = o->options->exceed_kill,
+                                          .answers = o->answers,
+                                          .events = o->events,
+                                          .metrics = o->metrics,
+                                          .log = o->log};
+    struct usage_watch *started;
+    struct err err;
+
+    if (o->watch != NULL || w.interval_ms == 0) { /* only this thread sets it */
+        return;
+    }
+    if (usage_watch_start(&w, &started, &err) != 0) {
+        if (!o->said_watch) {
+            LOG_ERROR(o->log, "Nobody looks who uses the GPUs", LOG_CSTR("why", err.msg));
+        }
+        o->said_watch = true;
+        return;
+    }
+    mutex_lock(&o->lock);
+    o->watch = started;
+    mutex_unlock(&o->lock);
+}
+
+void ops_looked(struct ops *o, const char *library)
+{
+    mutex_lock(&o->lock);
+    o->looked = true;
+    o->driver = library != NULL;
+    mutex_unlock(&o->lock);
+    if (library != NULL) {
+        watch(o, library);
+    }
+}
+
+void ops_stop(struct ops *o)
+{
+    if (o != NULL) {
+        httpd_server_free(o->ops.http);
+        httpd_server_free(o->probes.http);
+        o->ops.http = o->probes.http = NULL;
+        usage_watch_stop(o->watch);
+        o->watch = NULL;
+    }
+}
+
+void ops_free(struct ops *o)
+{
+    if (o != NULL) {
+        mutex_destroy(&o->lock);
+        metrics_free(o->metrics);
+        free(o);
+    }
+}
