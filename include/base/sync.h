@@ -129,6 +129,9 @@ int64_t sync_in_ns(int64_t ns);
 WARN_UNUSED int thread_start(struct thread *ret, const char *name, void *(*run)(void *), void *ctx, struct err *reterr);
 /* Waits for its end. Once for each thread that was started. */
 void thread_join(struct thread *t);
+/* Instead of joining: nobody waits for its end, which may never come (it hangs in somebody else's library). For a
+ * process that is about to _exit(). */
+void thread_abandon(struct thread *t);
 
 /* ---- once ---- */
 

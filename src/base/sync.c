@@ -131,6 +131,11 @@ void thread_join(struct thread *t)
     expect(pthread_join(t->os, NULL), "thread_join", t->name);
 }
 
+void thread_abandon(struct thread *t)
+{
+    expect(pthread_detach(t->os), "thread_abandon", t->name);
+}
+
 void once_run(struct once *o, void (*fn)(void))
 {
     expect(pthread_once(&o->os, fn), "once_run", "");

@@ -64,7 +64,7 @@ def start(tmp_path):
 def test_ops__state__follows_its_schema_and_has_the_gpus(start):
     agent = start("--ops-address", "127.0.0.1:0")
     agent.looked()
-    state = eventually(lambda: (s := json.loads(agent.get("/state")[1]))["gpus"] and s)
+    state = eventually(lambda: (s := json.loads(agent.get("/state")[1]))["gpus"] and s["watch"]["on"] and s)
     jsonschema.Draft202012Validator(SCHEMA).validate(state)
     assert (state["metadata"]["node"], state["driver"], state["runtime"]["connected"]) == ("n1", True, False)
     assert [(g["uuid"], g["memMib"], g["mig"], g["instance"]) for g in state["gpus"]] == \

@@ -17,6 +17,7 @@
  */
 #include "fake_events.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,6 +121,14 @@ int fake_events_sick(const char *uuid)
 int fake_events_mute(const char *uuid)
 {
     return story_of(uuid).mute;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 static void pause_a_step(void)
@@ -237,7 +246,9 @@ static int deliver_next(struct event_set *set, nvmlEventData_t *ret)
 
 int nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *ret, unsigned timeout_ms)
 {
-    for (unsigned waited = 0;; waited += STEP_MS) {
+    const int64_t until_ms = now_ms() + timeout_ms; /* by the clock: on a busy machine a step takes longer */
+
+    for (;;) {
         int rc;
 
         fake_events_hang();
@@ -245,7 +256,7 @@ int nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *ret, unsigned timeo
         if (rc != -1) {
             return rc;
         }
-        if (waited >= timeout_ms) {
+        if (now_ms() >= until_ms) {
             return NVML_ERROR_TIMEOUT;
         }
         pause_a_step();
