@@ -156,6 +156,20 @@ def test_pool_command__each_state__run_by_the_side_and_told(configured, tmp_path
     assert command() is None
 
 
+def test_pool_command__hangs_or_prints_without_end__others_run_and_the_exit_code_decides(configured, tmp_path):
+    def pool(name, script):
+        return (f"- name: {name}\n  nodeSelector: {{pool: {name}}}\n  state: closed\n"
+                f"  command: [/bin/sh, -c, '{script}']\n")
+
+    configured.effective(START + "nodePools:\n" + pool("hangs", "sleep 1000")
+                         + pool("talks", "head -c 3000000 /dev/zero") + pool("quiet", "true"))
+    results = eventually(lambda: (lambda r: r["talks"] == r["quiet"] == "ok" and r)(
+        {c["pool"]: c["result"] for c in configured.fgpu.summary()["poolCommands"]}), "the commands beside the one that hangs")
+    assert results["hangs"] == "waiting"
+    assert "printed more than is kept; the rest was dropped" in configured.fgpu.log()
+    configured.effective(START)
+
+
 def test_wall_clock__no_time__refused_with_an_example():
     p = subprocess.run([str(BINARY), "serve", "--wall-clock", "yesterday"], capture_output=True, text=True,
                        timeout=PATIENCE_S)
