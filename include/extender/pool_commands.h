@@ -48,6 +48,7 @@ struct pool_commands_options {
     const struct clock *clock;
     const struct log *log;
     int64_t retry_min_ms; /* 0: POOL_RETRY_MIN_MS */
+    bool rehearses;       /* nothing is run: every pool stays POOL_COMMAND_WAITING */
     /* A run has ended; may be NULL. */
     void (*observe)(void *ctx, enum pool_command_result r);
     void *ctx;

@@ -328,7 +328,7 @@ static int open_lanes(struct pool_commands *c, struct err *reterr)
 {
     int rc = 0;
 
-    while (rc == 0 && c->lane_n < c->pool_n && c->lane_n < POOL_LANES_MAX) {
+    while (rc == 0 && !c->o.rehearses && c->lane_n < c->pool_n && c->lane_n < POOL_LANES_MAX) {
         rc = open_lane(c, reterr);
     }
     return rc;
@@ -380,7 +380,7 @@ int pool_commands_new(const struct pool_commands_options *o, struct pool_command
     mutex_init(&c->lock, "pool_commands");
     condvar_init(&c->changed, "pool_commands changed");
     mutex_lock(&c->lock);
-    rc = open_lane(c, reterr);
+    rc = o->rehearses ? 0 : open_lane(c, reterr);
     mutex_unlock(&c->lock);
     if (rc != 0) {
         release(c);
