@@ -29,11 +29,11 @@ struct shortfall_device {
 };
 
 struct shortfall {
-    size_t gpu_request;   /* of the demand */
-    uint32_t missing_n;   /* devices, beside those that take it; 0: nothing can be said in amounts */
-    uint32_t near_n;      /* of these, devices that could take it: at most missing_n */
-    uint32_t device_n;    /* of these, the first: */
-    uint64_t distance;    /* of the farthest of near_n; smaller is nearer */
+    size_t gpu_request; /* of the demand */
+    uint32_t missing_n; /* devices, beside those that take it; 0: nothing can be said in amounts */
+    uint32_t near_n;    /* of these, devices that could take it: at most missing_n */
+    uint32_t device_n;  /* of these, the first: */
+    uint64_t distance;  /* of the farthest of near_n; smaller is nearer */
     struct shortfall_device devices[SHORTFALL_DEVICES_MAX];
 };
 

@@ -203,8 +203,8 @@ void ledger_nearest(const struct ledger_view *v, uint32_t node, const struct str
                         .device_strategy = device_strategy};
 
     *ret = (struct nearest){.node_name = v->names[node]};
-    ret->untolerated = self != LEDGER_NONE && !toleration_admits(l->pods[self].tolerations, l->pods[self].toleration_n,
-                                                                n->taints, n->taint_n);
+    ret->untolerated = self != LEDGER_NONE &&
+                       !toleration_admits(l->pods[self].tolerations, l->pods[self].toleration_n, n->taints, n->taint_n);
     shortfall_of(&v->nodes[node], ledger_view_devices(v, &v->nodes[node], buffer), v->allowed_models, v->pod.demand,
                  &ret->lacks);
     name_devices(v, node, ret);

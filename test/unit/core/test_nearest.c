@@ -150,8 +150,8 @@ static struct nearest nearest_of_all(const struct demand *d, bool bounded)
         if (v.names[i].n == 0) {
             continue;
         }
-        ledger_nearest(&v, i, strategy_find(STR("tight-fit")),
-                       bounded && best.cost.pod_n > 0 ? &best.cost : NULL, &arena, &here);
+        ledger_nearest(&v, i, strategy_find(STR("tight-fit")), bounded && best.cost.pod_n > 0 ? &best.cost : NULL,
+                       &arena, &here);
         if (best.node_name.n == 0 || nearest_compare(&here, &best) < 0) {
             best = here;
         }
@@ -182,8 +182,8 @@ static const struct running *smallest_by_trying(const struct scene *s, const str
         const struct running *p = &s->pods[i];
 
         end(p);
-        if (fits_somewhere(s, d) && (best == NULL || p->milli < best->milli ||
-                                     (p->milli == best->milli && p->mem_mib < best->mem_mib))) {
+        if (fits_somewhere(s, d) &&
+            (best == NULL || p->milli < best->milli || (p->milli == best->milli && p->mem_mib < best->mem_mib))) {
             best = p;
         }
         observe(p);
@@ -321,8 +321,8 @@ static void nearest__cordoned_node__comes_last_and_names_nobody(void **state)
     struct demand asked = SHARE_OF(500);
     struct running runs = {"runs", "n", 0, 700, 100};
     const struct taint cordon = {.key = STR("node.kubernetes.io/unschedulable"), .effect = TAINT_NO_SCHEDULE};
-    struct device gpu = {.uuid = STR("GPU-n-0"), .index = 0, .model = STR("m"), .mem_mib = GPU_MIB, .slot_n = 16,
-                         .healthy = true};
+    struct device gpu = {
+        .uuid = STR("GPU-n-0"), .index = 0, .model = STR("m"), .mem_mib = GPU_MIB, .slot_n = 16, .healthy = true};
     const struct inventory inventory = {.devices = &gpu, .device_n = 1};
     struct ledger_op op = fixture_description("n", &inventory);
     struct nearest n;

@@ -44,9 +44,9 @@ static void make(struct scene *s, struct rng *r)
         s->devices[i].flags |= s->devices[i].milli_free < 1000 ? DEVICE_IN_USE : 0;
         s->devices[i].flags |= rng_below(r, 10) == 0 ? DEVICE_EXCLUSIVE | DEVICE_IN_USE : 0;
     }
-    s->d = rng_below(r, 4) == 0 ? fixture_whole(&s->w, 1)
-                                : fixture_both(&s->w, 100 * (1 + (int32_t)rng_below(r, 10)),
-                                               100 * (1 + (int64_t)rng_below(r, 25)));
+    s->d = rng_below(r, 4) == 0
+               ? fixture_whole(&s->w, 1)
+               : fixture_both(&s->w, 100 * (1 + (int32_t)rng_below(r, 10)), 100 * (1 + (int64_t)rng_below(r, 25)));
     s->w.count = (uint16_t)(1 + rng_below(r, 3));
 }
 
@@ -128,8 +128,13 @@ static void shortfall__several_gpus__nearest_first(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 3; i++) {
-        s.devices[i] = (struct device_state){.mem_cap_mib = 1000, .mem_base_mib = 1000, .mem_free_mib = free_mib[i],
-                                             .milli_cap = 1000, .milli_free = 1000, .slot_cap = 16, .slot_free = 16,
+        s.devices[i] = (struct device_state){.mem_cap_mib = 1000,
+                                             .mem_base_mib = 1000,
+                                             .mem_free_mib = free_mib[i],
+                                             .milli_cap = 1000,
+                                             .milli_free = 1000,
+                                             .slot_cap = 16,
+                                             .slot_free = 16,
                                              .flags = DEVICE_HEALTHY};
     }
     shortfall_of(&s.node, s.devices, NULL, &s.d, &lacks);
@@ -146,8 +151,13 @@ static void shortfall__gpu_too_small__says_by_how_much(void **state)
     struct shortfall lacks;
 
     (void)state;
-    s.devices[0] = (struct device_state){.mem_cap_mib = 1000, .mem_base_mib = 1000, .mem_free_mib = 600,
-                                         .milli_cap = 1000, .milli_free = 1000, .slot_cap = 16, .slot_free = 16,
+    s.devices[0] = (struct device_state){.mem_cap_mib = 1000,
+                                         .mem_base_mib = 1000,
+                                         .mem_free_mib = 600,
+                                         .milli_cap = 1000,
+                                         .milli_free = 1000,
+                                         .slot_cap = 16,
+                                         .slot_free = 16,
                                          .flags = DEVICE_HEALTHY};
     shortfall_of(&s.node, s.devices, NULL, &s.d, &lacks);
     assert_int_equal(lacks.devices[0].too_small_mib, 500);
