@@ -44,15 +44,6 @@ func (s *scene) whatRuns() string {
 	return text
 }
 
-// Names of images are all that an admin fills in.
-const overlay = `apiVersion: kustomize.config.k8s.io/v1beta1
-kind: Kustomization
-resources: [../manifests/dedicated, ../manifests/node]
-images:
-- {name: fgpu, newName: fgpu.test/fgpu, newTag: "1"}
-- {name: fgpu-node, newName: fgpu.test/fgpu-node, newTag: "1"}
-`
-
 const podOfOneLine = `apiVersion: v1
 kind: Pod
 metadata: {name: one}
@@ -64,12 +55,12 @@ spec:
     resources: {limits: {fgpu.io/gpu-milli: 300}}
 `
 
-// The whole way of a newcomer, by the steps of manifests/README.md: nothing is labelled, nothing is annotated.
+// The whole way of a newcomer, by the steps of manifests/README.md: nothing is labelled, nothing is annotated,
+// and the images are those of scripts/image under the names that the manifests have.
 func TestInstallAndOneLine(t *testing.T) {
 	s := newScene(t)
 	manifests := theNode.path("manifests")
 	s.must(os.CopyFS(manifests, os.DirFS("../../../manifests")))
-	s.must(write(theNode.path("overlay", "kustomization.yaml"), overlay))
 
 	s.kubectl("apply", "-f", filepath.Join(manifests, "dedicated", "namespace.yaml"), "-f", filepath.Join(manifests, "node", "namespace.yaml"))
 	key := theNode.path("key.pem")
@@ -79,7 +70,8 @@ func TestInstallAndOneLine(t *testing.T) {
 	}
 	s.kubectl("-n", "fgpu-system", "create", "secret", "generic", "fgpu-signing", "--from-file="+key, "--from-file="+key+".pub")
 	s.kubectl("-n", "fgpu-node", "create", "configmap", "fgpu-public-keys", "--from-file="+key+".pub")
-	s.kubectl("apply", "-k", theNode.path("overlay"))
+	s.kubectl("apply", "-k", filepath.Join(manifests, "dedicated"))
+	s.kubectl("apply", "-k", filepath.Join(manifests, "node"))
 	s.kubectl("-n", "fgpu-system", "rollout", "status", "deployment/fgpu-scheduler", "--timeout=90s")
 	s.kubectl("-n", "fgpu-node", "rollout", "status", "daemonset/fgpu-node", "--timeout=90s")
 	s.kubectl("apply", "-k", filepath.Join(manifests, "one-line"))
