@@ -60,6 +60,7 @@ struct assigned_device {
     int64_t mem_mib;
     uint16_t profile; /* of a MIG instance (model/mig.h); 0: a GPU */
     bool slice;       /* as in struct device; not part of the record */
+    int32_t part_milli; /* the same */
     bool exclusive;   /* a GPU that is nobody else's; an instance always is, without saying so */
 };
 
