@@ -46,12 +46,12 @@ struct device {
     int32_t slot_n;   /* containers that may use it at once */
     int32_t numa;     /* -1 unknown */
     bool healthy;
-    uint16_t profile;  /* 0: a whole GPU; DEVICE_IN_MIG_MODE; else an instance of this profile */
-    int32_t gpu_index; /* of an instance: index of its GPU, -1 unknown */
-    int8_t start;      /* of an instance: its first memory slice, -1 unknown */
-    bool counted;      /* of an instance: a device plugin has it, kubelet picks */
-    bool slice;        /* a virtual GPU of a fixed profile: one container has all of it. A profile names its own
-                        * memory, so mem_mib is that, also where the slice is a part */
+    uint16_t profile;   /* 0: a whole GPU; DEVICE_IN_MIG_MODE; else an instance of this profile */
+    int32_t gpu_index;  /* of an instance: index of its GPU, -1 unknown */
+    int8_t start;       /* of an instance: its first memory slice, -1 unknown */
+    bool counted;       /* of an instance: a device plugin has it, kubelet picks */
+    bool slice;         /* a virtual GPU of a fixed profile: one container has all of it. A profile names its own
+                         * memory, so mem_mib is that, also where the slice is a part */
     int32_t part_milli; /* 1..999: a part of a GPU, this much of its compute; 0: all of it */
 };
 

@@ -29,6 +29,8 @@ struct ops {
 #define OPS_ROUTES 6
 /* Fills the routes of the ops listener; `o` must outlive the server. */
 void ops_routes(struct ops *o, struct httpd_route routes[OPS_ROUTES]);
+/* /metrics alone, for a listener of its own. */
+void ops_metrics_route(struct ops *o, struct httpd_route *ret);
 
 /* A collector (obs/metrics.h) for the ledger's gauges of obs/catalog.h: metrics_add_collector(m,
  * ops_collect_ledger, store). Totals are read under the lock at each scrape. A pod that is leaving

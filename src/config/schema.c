@@ -106,6 +106,8 @@ static const struct schema_field serving_rows[] = {
     KEY("opsAllowedHosts", SCHEMA_LIST, AT(serving.ops_hosts), ITEMS(&host_item, struct str, serving.ops_host_n, 64),
         HELP("host names that callers of ops may use over plain HTTP, beside addresses and localhost")),
     KEY("healthAddress", SCHEMA_ADDRESS, AT(serving.health), HELP("livez, readyz and healthz; the kubelet calls here")),
+    KEY("metricsAddress", SCHEMA_ADDRESS_OR_NONE, AT(serving.metrics),
+        HELP("metrics alone, for Prometheus; elsewhere than on loopback with TLS and a token")),
     KEY("bindsAllPods", SCHEMA_FLAG, AT(serving.binds_all_pods), NOW,
         HELP("whether bind also accepts pods that ask for no GPU")),
     SECTION("tls", tls_rows),

@@ -241,3 +241,8 @@ void ops_routes(struct ops *o, struct httpd_route routes[OPS_ROUTES])
         routes[i] = table[i];
     }
 }
+
+void ops_metrics_route(struct ops *o, struct httpd_route *ret)
+{
+    *ret = (struct httpd_route){.method = "GET", .path = "/metrics", .handle = handle_metrics, .ctx = o};
+}

@@ -94,7 +94,7 @@ func (c *cluster) startAt(when, config string) {
 	c.must(kubeconfig, err)
 	c.fgpu, err = plane.NewFgpu(binary, c.name, config, kubeconfig)
 	c.must(c.fgpu, err)
-	c.fgpu.Args = append(c.fgpu.Args, "--wall-clock", when)
+	c.fgpu.Args = append(c.fgpu.Args, "--rehearse=false", "--wall-clock", when)
 	c.must(nil, c.fgpu.Start(c.ctx))
 }
 

@@ -207,7 +207,8 @@ static enum source_result from_template(struct inventory_draft *d)
 {
     const struct node_template *t = inventory_template(d);
 
-    return t == NULL || t->gpu_n <= 0 ? SOURCE_ABSENT : add_alike(d, (struct gpu_amount){t->gpu_n, 0}, t->mem_mib, t->model);
+    return t == NULL || t->gpu_n <= 0 ? SOURCE_ABSENT
+                                      : add_alike(d, (struct gpu_amount){t->gpu_n, 0}, t->mem_mib, t->model);
 }
 
 enum source_result inventory_from_machine(struct inventory_draft *d, enum inventory_source source)

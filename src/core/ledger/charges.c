@@ -43,8 +43,7 @@ struct device_state ledger_empty_state(const struct node_entry *n, const struct 
         s.slot_cap = 1;
     } else if (d->slice || d->part_milli > 0) { /* nor this, by the host */
         s.milli_cap = d->part_milli > 0 ? d->part_milli : DEVICE_MILLI;
-        s.mem_cap_mib =
-            d->slice ? s.mem_base_mib : (int32_t)((int64_t)s.mem_base_mib * s.milli_cap / DEVICE_MILLI);
+        s.mem_cap_mib = d->slice ? s.mem_base_mib : (int32_t)((int64_t)s.mem_base_mib * s.milli_cap / DEVICE_MILLI);
     }
     s.mem_free_mib = s.mem_cap_mib;
     s.milli_free = s.milli_cap;

@@ -2,8 +2,9 @@
  *
  * Node: words "label:KEY=V", "plain:KEY=V" (a label without domain), "alloc:KEY=V", "note:KEY=V" separated by blanks. A
  * key without '/' gets "nvidia.com/" as label and "fgpu.io/" otherwise. Inventory: source, devices
- * "index:uuid:minor:model:mem:slots:numa:health", a part of a GPU with ":500m", then "+N" whole GPUs, or "+N/R" replicas or units, R a GPU ("?":
- * nobody knows), "one" to a container. "unmeasured" and "elsewhere" as in struct inventory.
+ * "index:uuid:minor:model:mem:slots:numa:health", a part of a GPU with ":500m", then "+N" whole GPUs, or "+N/R"
+ * replicas or units, R a GPU ("?": nobody knows), "one" to a container. "unmeasured" and "elsewhere" as in struct
+ * inventory.
  */
 #include "base/compiler.h"
 #include "base/rng.h"
