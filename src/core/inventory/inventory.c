@@ -71,7 +71,7 @@ static bool resource_memory(struct inventory_draft *d, struct gpu_amount n, int6
 static int64_t whole_memory(const struct inventory_draft *d, struct gpu_amount n, int64_t label_mib)
 {
     const struct str *virtual = kv_find(d->node->labels, STR(GFD_VIRTUAL));
-    bool of_part = n.whole_n == 0 && virtual != NULL && str_eq(*virtual, STR("true"));
+    bool of_part = n.whole_n == 0 && n.part_milli > 0 && virtual != NULL && str_eq(*virtual, STR("true"));
 
     return of_part ? label_mib * DEVICE_MILLI / n.part_milli : label_mib;
 }

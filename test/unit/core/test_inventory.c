@@ -428,6 +428,7 @@ static void inventory__part_of_a_gpu__never_rounded_up(void **state)
          NULL},
         {"memory of a virtual GPU by label", "alloc:gpu-milli=250 label:gpu.memory=4096 label:vgpu.present=true",
          "resources " PART(0, 16384, 250), NULL},
+        {"a virtual GPU that is gone", "label:gpu.count=0 label:gpu.memory=4096 label:vgpu.present=true", "gfd", NULL},
         {"no virtual GPU", "alloc:gpu-milli=250 label:gpu.memory=4096 label:vgpu.present=false",
          "resources " PART(0, 4096, 250), NULL},
         {"labels count more", "label:gpu.count=1 label:gpu.memory=16384 alloc:gpu-milli=500",
