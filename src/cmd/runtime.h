@@ -35,11 +35,12 @@ struct runtime_options {
     int64_t holdoff_ms;       /* how long bindings of a predecessor may still land (design.md 8) */
 };
 
-enum runtime_listener { RUNTIME_VERBS, RUNTIME_OPS, RUNTIME_HEALTH, RUNTIME_LISTENER__MAX };
+/* The last one only with serving.metricsAddress. */
+enum runtime_listener { RUNTIME_VERBS, RUNTIME_OPS, RUNTIME_HEALTH, RUNTIME_METRICS, RUNTIME_LISTENER__MAX };
 
 /* Listens at once (and answers "not ready"), reads the cluster in the background. */
 WARN_UNUSED int runtime_start(const struct runtime_options *o, struct runtime **ret, struct err *reterr);
-uint16_t runtime_port(const struct runtime *s, enum runtime_listener l);
+uint16_t runtime_port(const struct runtime *s, enum runtime_listener l); /* 0: there is no such listener */
 
 /* Reads certificate, key and client CA again, without waiting until their change is seen. What is wrong
  * with them is logged, and the old ones stay. */

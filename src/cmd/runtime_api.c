@@ -144,7 +144,9 @@ void runtime_api_follow(struct runtime *s, const struct config *c)
 
 int runtime_start_access(struct runtime *s, struct err *reterr)
 {
-    if (!config_serving_ops_needs_token(&s->options.config->serving)) {
+    const struct config_serving *c = &s->options.config->serving;
+
+    if (!config_serving_needs_token(c, &c->ops) && !config_serving_needs_token(c, &c->metrics)) {
         return 0;
     }
     return access_new(s->client, s->options.clock, s->options.log, &s->access, reterr);

@@ -17,6 +17,7 @@ static const struct option long_options[] = {
     TEXT("verbs-address", addresses[RUNTIME_VERBS]),
     TEXT("ops-address", addresses[RUNTIME_OPS]),
     TEXT("health-address", addresses[RUNTIME_HEALTH]),
+    TEXT("metrics-address", addresses[RUNTIME_METRICS]),
     TEXT("tls-cert-file", cert),
     TEXT("tls-private-key-file", key),
     TEXT("client-ca-file", client_ca),
@@ -42,6 +43,7 @@ static void print_help(void)
         "  --verbs-address HOST:PORT default 127.0.0.1:9443; an address that is not loopback needs TLS\n"
         "  --ops-address HOST:PORT   /state /metrics /configz /version, default 127.0.0.1:9442; the same\n"
         "  --health-address HOST:PORT  /livez /readyz /healthz, default 127.0.0.1:9441\n"
+        "  --metrics-address HOST:PORT /metrics alone, default none; not on loopback: TLS, callers need a token\n"
         "  --tls-cert-file FILE --tls-private-key-file FILE --client-ca-file FILE\n"
         "                            PEM, read again when they change and on SIGHUP. Callers need a certificate\n"
         "                            of the CA with a name from serving.tls.allowedNames\n"
@@ -148,6 +150,7 @@ static const struct flag flags[] = {
     FLAG("--verbs-address", addresses[RUNTIME_VERBS], "serving.verbsAddress", serving.verbs, true),
     FLAG("--ops-address", addresses[RUNTIME_OPS], "serving.opsAddress", serving.ops, true),
     FLAG("--health-address", addresses[RUNTIME_HEALTH], "serving.healthAddress", serving.health, true),
+    FLAG("--metrics-address", addresses[RUNTIME_METRICS], "serving.metricsAddress", serving.metrics, true),
     FLAG("--tls-cert-file", cert, "serving.tls.certFile", serving.tls.cert_file, false),
     FLAG("--tls-private-key-file", key, "serving.tls.keyFile", serving.tls.key_file, false),
     FLAG("--client-ca-file", client_ca, "serving.tls.clientCAFile", serving.tls.client_ca_file, false),
