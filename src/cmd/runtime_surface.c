@@ -112,6 +112,7 @@ static void set_up_routes(struct runtime *s)
         .binder = s->binder,
         .requeue_trigger = s->requeue_trigger,
         .shadow = s->shadow,
+        .events = s->events,
         .clock = s->options.clock,
         .log = s->options.log,
         .observe = telemetry_verb,

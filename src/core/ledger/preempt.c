@@ -52,17 +52,22 @@ static struct holding residual_without(const struct scene *s)
     return residual;
 }
 
-static bool fits(const struct scene *s)
+/* VERDICT_FITS, or why not while those are gone that leave. */
+static enum verdict judge(const struct scene *s)
 {
     const struct preempt_request *r = s->r;
     struct device_state states[DEVICES_PER_NODE_MAX];
     struct placement at;
     struct node_state row;
+    enum verdict v;
 
     ledger_without(s->l, s->node, leaves, s, &row, states);
     ledger_mark_denied(s->l, s->node, states, r->namespace_, r->uid, r->demand, r->label_hashes, r->label_n, leaves, s);
-    return feasibility_place(&row, states, s->models, r->demand, r->device_strategy, &at) == VERDICT_FITS &&
-           holding_fits(tenancy_wanted(r->demand, &at, &row, states), residual_without(s));
+    v = feasibility_place(&row, states, s->models, r->demand, r->device_strategy, &at);
+    if (v == VERDICT_FITS && !holding_fits(tenancy_wanted(r->demand, &at, &row, states), residual_without(s))) {
+        v = VERDICT_TENANT_LIMIT;
+    }
+    return v;
 }
 
 static bool is_named(const struct preempt_request *r, struct str uid)
@@ -133,24 +138,27 @@ static void set_unnamed(struct scene *s, bool leave)
     }
 }
 
-/* Decides who leaves; false when nobody's leaving helps. */
-static bool choose(struct scene *s)
+/* Decides who leaves; not VERDICT_FITS when nobody's leaving helps. */
+static enum verdict choose(struct scene *s)
 {
+    enum verdict v;
+
     set_unnamed(s, false);
-    if (fits(s)) {
-        return true;
+    if (judge(s) == VERDICT_FITS) {
+        return VERDICT_FITS;
     }
     set_unnamed(s, true);
-    if (!fits(s)) {
-        return false;
+    v = judge(s);
+    if (v != VERDICT_FITS) {
+        return v;
     }
     for (size_t i = 0; i < s->n; i++) {
         if (!s->candidates[i].named) {
             s->leaves[s->candidates[i].slot] = false;
-            s->leaves[s->candidates[i].slot] = !fits(s);
+            s->leaves[s->candidates[i].slot] = judge(s) != VERDICT_FITS;
         }
     }
-    return true;
+    return VERDICT_FITS;
 }
 
 /* Merges the further victims into the caller's list. A named pod that the ledger does not know stands where the
@@ -186,10 +194,18 @@ static bool answer(const struct scene *s, struct arena *a, const struct str **re
     return !a->overflowed;
 }
 
-bool ledger_preempt(const struct ledger *l, struct arena *a, const struct preempt_request *r,
-                    const struct str **ret_victims, size_t *ret_n)
+enum verdict ledger_preempt(const struct ledger *l, struct arena *a, const struct preempt_request *r,
+                            const struct str **ret_victims, size_t *ret_n)
 {
     struct scene s = {.l = l, .r = r, .node = ledger_node_find(l, r->node_name)};
+    enum verdict v;
 
-    return s.node != LEDGER_NONE && gather(&s, a) && choose(&s) && answer(&s, a, ret_victims, ret_n);
+    if (s.node == LEDGER_NONE) {
+        return VERDICT_NODE_UNKNOWN;
+    }
+    if (!gather(&s, a)) {
+        return VERDICT_SEARCH_LIMIT;
+    }
+    v = choose(&s);
+    return v == VERDICT_FITS && !answer(&s, a, ret_victims, ret_n) ? VERDICT_SEARCH_LIMIT : v;
 }
