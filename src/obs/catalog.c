@@ -211,17 +211,18 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
             "How often time windows opened or closed."),
 
     COUNTER(FGPU_OPS_AUTHORIZATIONS_TOTAL, "fgpu_ops_authorizations_total",
-            "Requests to the ops listener that needed authorization, by result.",
+            "Requests to the ops and metrics listeners that needed authorization, by result.",
             .labels = {{"result", NULL, "allowed, unauthenticated, forbidden, overloaded, failed"}}, .series_max = 8,
             .worry = "forbidden or unauthenticated rise: somebody lacks a right, or tries. failed: the API server does "
                      "not answer."),
     COUNTER(FGPU_HTTP_REQUESTS_TOTAL, "fgpu_http_requests_total",
             "HTTP requests, by listener and status; code 0 had no answer.",
-            .labels = {{"listener", CLOSED("verbs", "ops", "health")}, {"code", NULL, "HTTP status"}}, .series_max = 36,
-            .worry = "5xx on verbs rise; 500 on health says that fgpu is not ready."),
+            .labels = {{"listener", CLOSED("verbs", "ops", "health", "metrics")}, {"code", NULL, "HTTP status"}},
+            .series_max = 40, .worry = "5xx on verbs rise; 500 on health says that fgpu is not ready."),
     COUNTER(FGPU_HTTP_CONNECTIONS_DROPPED_TOTAL, "fgpu_http_connections_dropped_total",
             "Connections closed or refused by the server, by reason.",
-            .labels = {{"listener", CLOSED("verbs", "ops", "health")}, {"reason", NULL, "in one word, as slow-head"}},
+            .labels = {{"listener", CLOSED("verbs", "ops", "health", "metrics")},
+                       {"reason", NULL, "in one word, as slow-head"}},
             .series_max = 48,
             .worry = "full or full-for-address rise: raise limits.connections, or find who connects. Certificate "
                      "reasons: a caller has a wrong one."),
