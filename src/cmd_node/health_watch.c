@@ -369,10 +369,14 @@ bool health_watch_stop(struct health_watch *w)
     mutex_unlock(&w->lock);
     if (!ended) {
         LOG_ERROR(w->o.log, "The driver's library does not return; ending without it");
-        thread_abandon(&w->thread);
         return false;
     }
     thread_join(&w->thread);
     free_watch(w);
     return true;
+}
+
+void health_watch_abandon(struct health_watch *w)
+{
+    thread_abandon(&w->thread);
 }

@@ -51,6 +51,8 @@ WARN_UNUSED int health_watch_start(const struct health_watch_options *o, struct 
 /* False: the thread hangs in the library and goes on using what it was given: nothing may be freed; end the process, or
  * try again. NULL is fine. */
 WARN_UNUSED bool health_watch_stop(struct health_watch *w);
+/* After the last false, before the process ends. */
+void health_watch_abandon(struct health_watch *w);
 
 /* From the main thread, every few seconds: does the thread come back from the library? */
 void health_watch_guard(struct health_watch *w);

@@ -370,6 +370,7 @@ int main(int argc, char **argv)
         code = watch_devices(&p) == 0 ? run(&p, &signals) : NODE_EXIT_RUNTIME;
     }
     if (!health_watch_stop(p.health)) {
+        health_watch_abandon(p.health);
         _exit(code); /* others may hang in the library, too */
     }
     ops_stop(p.ops);
