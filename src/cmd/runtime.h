@@ -31,6 +31,7 @@ struct runtime_options {
     struct event_object self; /* our own pod, EVENT_OBJECT_NONE when it is not known */
     struct signing *signing;  /* the keys that records are signed with and judged by; NULL: signing is off */
     struct logsink *sink;     /* takes the verbosity of a new configuration; may be NULL */
+    bool rehearses;           /* writes nothing to the API server, binds nothing, runs no command of a pool */
     int64_t holdoff_ms;       /* how long bindings of a predecessor may still land (design.md 8) */
 };
 
