@@ -1,12 +1,14 @@
 // Package chart compares the Helm chart with what kustomize installs, and tries both on a real API server: a server-side dry run of
 // every object, and helm install, upgrade and uninstall. Helm and kustomize are Go modules here, as their programs have them.
 //
-// Environment: FGPU_CONTROL_PLANE, FGPU_BIN as for the end-to-end tests; scripts/chart sets them.
+// Environment: FGPU_CONTROL_PLANE, FGPU_CONTROLLERS and FGPU_BIN as for the end-to-end tests; scripts/chart sets them.
 package chart
 
 import (
 	"context"
 	"fmt"
+	"io"
+	"log"
 	"os"
 	"path/filepath"
 	"testing"
@@ -29,6 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (int, error) {
+	log.SetOutput(io.Discard) // Helm tells of each link that it follows
 	var err error
 	if root, err = filepath.Abs(filepath.Join("..", "..", "..")); err != nil {
 		return 1, err

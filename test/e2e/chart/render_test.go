@@ -23,12 +23,20 @@ const kubeVersion = "v1.36.3" // of the tag in manifests/dedicated
 
 // tryRender is what `helm template` gives, for a cluster of this version.
 func tryRender(version string, v values) (*release.Release, error) {
+	return tryRenderAs(version, "default", v)
+}
+
+func tryRenderIn(namespace string, v values) (*release.Release, error) {
+	return tryRenderAs(kubeVersion, namespace, v)
+}
+
+func tryRenderAs(version, namespace string, v values) (*release.Release, error) {
 	chart, err := loader.Load(filepath.Join(root, "manifests", "helm"))
 	if err != nil {
 		return nil, err
 	}
 	install := action.NewInstall(&action.Configuration{Log: func(string, ...any) {}})
-	install.ReleaseName, install.Namespace = "fgpu", "default"
+	install.ReleaseName, install.Namespace = "fgpu", namespace
 	install.DryRun, install.ClientOnly, install.Replace = true, true, true
 	if install.KubeVersion, err = chartutil.ParseKubeVersion(version); err != nil {
 		return nil, err
