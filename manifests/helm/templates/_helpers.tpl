@@ -12,7 +12,8 @@ text is taken as it is; else it is read, changed and written.
 
 {{/* repository:tag, or repository@sha256:... where the tag is a digest. */}}
 {{- define "fgpu.image" -}}
-{{- printf "%s%s%s" .repository (ternary "@" ":" (hasPrefix "sha256:" .tag)) .tag -}}
+{{- $tag := .image.tag | default .root.Chart.AppVersion -}}
+{{- printf "%s%s%s" .image.repository (ternary "@" ":" (hasPrefix "sha256:" $tag)) $tag -}}
 {{- end -}}
 
 {{/* The first ConfigMap of a file with its data changed, then the rest of the file as it is. */}}

@@ -2,8 +2,6 @@ package chart
 
 import (
 	"fmt"
-	"io/fs"
-	"os"
 	"reflect"
 	"sort"
 	"strings"
@@ -12,22 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
-
-// withoutLinks hides the chart, whose links lead back to the folders beside it.
-type withoutLinks struct{ fs.FS }
-
-func foldersOf(dir string) fs.FS { return withoutLinks{os.DirFS(dir)} }
-
-func (f withoutLinks) ReadDir(name string) ([]fs.DirEntry, error) {
-	entries, err := fs.ReadDir(f.FS, name)
-	var kept []fs.DirEntry
-	for _, e := range entries {
-		if name != "." || e.Name() != "helm" {
-			kept = append(kept, e)
-		}
-	}
-	return kept, err
-}
 
 // Both ways of installing: what they should have in common is everything that an object says, but for
 //   - the Secret and the ConfigMap of keys, which an admin makes by hand beside kustomize,
@@ -48,10 +30,10 @@ func TestTheChartInstallsWhatKustomizeInstalls(t *testing.T) {
 		{"NVIDIA's runtime", "resources: [../manifests/dedicated, ../manifests/node-nvidia-runtime, ../manifests/one-line]\n",
 			values{"node": values{"nvidiaRuntime": true}}},
 		{"other images", "resources: [../manifests/dedicated, ../manifests/node, ../manifests/one-line]\nimages:\n" +
-			"- {name: fgpu, newName: registry.example.com:5000/fgpu, newTag: \"7\"}\n" +
-			"- {name: fgpu-node, newName: fgpu-node, digest: \"sha256:" + strings.Repeat("0a", 32) + "\"}\n",
+			"- {name: localhost/fgpu, newName: registry.example.com:5000/fgpu, newTag: \"7\"}\n" +
+			"- {name: localhost/fgpu-node, newName: fgpu-node, digest: \"sha256:" + strings.Repeat("0a", 32) + "\"}\n",
 			values{"image": values{"repository": "registry.example.com:5000/fgpu", "tag": "7"},
-				"nodeImage": values{"tag": "sha256:" + strings.Repeat("0a", 32)}}},
+				"nodeImage": values{"repository": "fgpu-node", "tag": "sha256:" + strings.Repeat("0a", 32)}}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			compare(t, byName(t, kustomized(t, row.kustomization)), byName(t, rendered(t, row.values)))

@@ -83,7 +83,7 @@ func objects(t *testing.T, manifest string) (all []unstructured.Unstructured) {
 func kustomized(t *testing.T, text string) []unstructured.Unstructured {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(filepath.Join(dir, "manifests"), foldersOf(filepath.Join(root, "manifests"))); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, "manifests"), os.DirFS(filepath.Join(root, "manifests"))); err != nil {
 		t.Fatal(err)
 	}
 	overlay := filepath.Join(dir, "overlay")
