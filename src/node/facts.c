@@ -1,6 +1,10 @@
 #include "node/facts.h"
 
 #include "base/bug.h"
+#include "base/compiler.h"
+
+#include <stddef.h>
+#include <string.h>
 
 bool node_facts_means(const struct assigned_device *recorded, const struct device *device)
 {
@@ -27,41 +31,51 @@ const struct health_verdict *node_facts_illness(const struct node_facts *node, s
     return NULL;
 }
 
-struct device *node_facts_copy_devices(const struct device *devices, size_t n)
+/* items[0..n) and, behind them, the texts that lie in each of them at these offsets. */
+static void *copy_with_texts(const void *items, size_t n, size_t size, const size_t *texts, size_t text_n)
 {
-    struct device *copy;
-    size_t bytes = 0;
-    char *text;
+    const size_t all = n * size;
+    size_t bytes = all;
+    char *copy, *text;
 
     for (size_t i = 0; i < n; i++) {
-        bytes += devices[i].uuid.n + devices[i].model.n;
+        for (size_t k = 0; k < text_n; k++) {
+            struct str s = STR_NULL;
+
+            memcpy(&s, (const char *)items + i * size + texts[k], sizeof(s));
+            bytes += s.n;
+        }
     }
-    copy = xmalloc(n * sizeof(*copy) + bytes);
-    text = (char *)(copy + n);
+    copy = xmalloc(bytes);
+    text = copy + all;
+    if (all > 0) {
+        memcpy(copy, items, all);
+    }
     for (size_t i = 0; i < n; i++) {
-        copy[i] = devices[i];
-        copy[i].uuid = str_put(&text, devices[i].uuid);
-        copy[i].model = str_put(&text, devices[i].model);
+        for (size_t k = 0; k < text_n; k++) {
+            char *at = copy + i * size + texts[k];
+            struct str s = STR_NULL;
+
+            memcpy(&s, at, sizeof(s));
+            s = str_put(&text, s);
+            memcpy(at, &s, sizeof(s));
+        }
     }
     return copy;
 }
 
+struct device *node_facts_copy_devices(const struct device *devices, size_t n)
+{
+    static const size_t texts[] = {offsetof(struct device, uuid), offsetof(struct device, model)};
+
+    return copy_with_texts(devices, n, sizeof(*devices), texts, ARRAY_LEN(texts));
+}
+
 struct health_ill *node_facts_copy_ill(const struct health_ill *ill, size_t n)
 {
-    struct health_ill *copy;
-    size_t bytes = 0;
-    char *text;
+    static const size_t text = offsetof(struct health_ill, uuid);
 
-    for (size_t i = 0; i < n; i++) {
-        bytes += ill[i].uuid.n;
-    }
-    copy = xmalloc(n * sizeof(*copy) + bytes);
-    text = (char *)(copy + n);
-    for (size_t i = 0; i < n; i++) {
-        copy[i] = ill[i];
-        copy[i].uuid = str_put(&text, ill[i].uuid);
-    }
-    return copy;
+    return copy_with_texts(ill, n, sizeof(*ill), &text, 1);
 }
 
 struct gpu_nodes node_facts_nodes(const struct node_facts *node, const struct assigned_device *recorded, size_t n,
