@@ -31,35 +31,33 @@ const struct health_verdict *node_facts_illness(const struct node_facts *node, s
     return NULL;
 }
 
+static struct str text_at(const void *items, size_t at)
+{
+    struct str s;
+
+    memcpy(&s, (const char *)items + at, sizeof(s));
+    return s;
+}
+
 /* items[0..n) and, behind them, the texts that lie in each of them at these offsets. */
 static void *copy_with_texts(const void *items, size_t n, size_t size, const size_t *texts, size_t text_n)
 {
-    const size_t all = n * size;
-    size_t bytes = all;
+    size_t bytes = n * size;
     char *copy, *text;
 
-    for (size_t i = 0; i < n; i++) {
-        for (size_t k = 0; k < text_n; k++) {
-            struct str s = STR_NULL;
-
-            memcpy(&s, (const char *)items + i * size + texts[k], sizeof(s));
-            bytes += s.n;
-        }
+    for (size_t i = 0; i < n * text_n; i++) {
+        bytes += text_at(items, i / text_n * size + texts[i % text_n]).n;
     }
     copy = xmalloc(bytes);
-    text = copy + all;
-    if (all > 0) {
-        memcpy(copy, items, all);
+    text = copy + n * size;
+    if (n > 0) {
+        memcpy(copy, items, n * size);
     }
-    for (size_t i = 0; i < n; i++) {
-        for (size_t k = 0; k < text_n; k++) {
-            char *at = copy + i * size + texts[k];
-            struct str s = STR_NULL;
+    for (size_t i = 0; i < n * text_n; i++) {
+        const size_t at = i / text_n * size + texts[i % text_n];
+        const struct str s = str_put(&text, text_at(items, at));
 
-            memcpy(&s, at, sizeof(s));
-            s = str_put(&text, s);
-            memcpy(at, &s, sizeof(s));
-        }
+        memcpy(copy + at, &s, sizeof(s));
     }
     return copy;
 }
