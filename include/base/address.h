@@ -25,6 +25,12 @@ struct address {
     bool any; /* ":PORT"; host is "::", and IPv4 is meant too */
 };
 
+/* Of a listener that is not wanted: all zero. address_parse makes no such address, and nothing else here takes one. */
+static inline bool address_is_none(const struct address *a)
+{
+    return a->host[0] == '\0';
+}
+
 /* ERR_PARSE with the remedy in the message. */
 WARN_UNUSED int address_parse(struct str text, struct address *ret, struct err *reterr);
 

@@ -2,9 +2,9 @@
  *
  * No shell. The program gets our environment with some variables replaced, an empty standard input
  * and no other descriptor of ours, in a process group of its own with the usual signal handling.
- * What it prints is kept up to a bound, of its error output the end. Whatever happens, when the
- * call returns the whole process group has been killed and the child was reaped: nothing goes on in
- * the background.
+ * What it prints is kept up to a bound (the rest ends it or is dropped), of its error output the end. Whatever happens,
+ * when the call returns the whole process group has been killed and the child was reaped: nothing goes on in the
+ * background.
  */
 #ifndef BASE_CHILD_H
 #define BASE_CHILD_H
@@ -14,6 +14,7 @@
 #include "base/strbuf.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define CHILD_WORDS_MAX 4096 /* of its error output, the latest bytes */
@@ -21,13 +22,15 @@
 struct child {
     char *const *argv; /* NULL-terminated; argv[0] is looked for in PATH unless it has a '/' */
     char *const *env;  /* "NAME=value", NULL-terminated; in the place of ours. NULL: none */
-    size_t output_max; /* bytes; a program that prints more is ended */
+    size_t output_max; /* bytes; a program that prints more is ended, or, with `drops_excess`, goes on */
+    bool drops_excess; /* what is printed beyond the bound is read and dropped: how the program ends decides */
 };
 
 /* Text may be secret: child_end_fini wipes it. */
 struct child_end {
     struct strbuf output;
-    int status; /* as of waitpid */
+    uint64_t dropped; /* bytes beyond the bound, as far as they were read; 0 unless `drops_excess` */
+    int status;       /* as of waitpid */
     char words[CHILD_WORDS_MAX];
     size_t words_n;
 };

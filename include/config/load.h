@@ -50,11 +50,12 @@ struct config_tls {
 };
 
 /* Plain HTTP on loopback, TLS elsewhere, with verified client certificates for the verbs and tokens
- * for ops; health answers anonymous probes in plain HTTP anywhere. */
+ * for ops and metrics; health answers anonymous probes in plain HTTP anywhere. */
 struct config_serving {
-    struct address verbs;  /* filter, prioritize, bind, preempt */
-    struct address ops;    /* metrics, state, configz, version */
-    struct address health; /* livez, readyz, healthz */
+    struct address verbs;   /* filter, prioritize, bind, preempt */
+    struct address ops;     /* metrics, state, configz, version */
+    struct address health;  /* livez, readyz, healthz */
+    struct address metrics; /* metrics alone, for where ops stays on loopback; may be none */
     enum ops_authorization ops_authorization;
     const struct str *ops_hosts; /* httpd_listener_config.hosts of ops; copied at the start */
     size_t ops_host_n;
@@ -167,10 +168,13 @@ void config_set_by_flag(struct config *c, const char *key, const char *flag);
 /* Appends "default", "FILE:LINE:COLUMN" or "flag --NAME". */
 void config_origin_text(const struct config *c, struct str key, struct strbuf *out);
 
-/* Is `a`, one of verbs and ops, served with TLS? */
+/* Is `a`, one of verbs, ops and metrics, served with TLS? */
 bool config_serving_is_tls(const struct config_serving *s, const struct address *a);
-/* Must callers of ops show a token? Then TLS does not insist on a certificate of theirs there. */
-bool config_serving_ops_needs_token(const struct config_serving *s);
+/* Is that with a certificate that fgpu makes for itself? Only metrics are: who reads them shows a token. */
+bool config_serving_is_self_signed(const struct config_serving *s, const struct address *a);
+/* Must callers of `a`, one of ops and metrics, show a token? Then TLS does not insist on a certificate of theirs there.
+ */
+bool config_serving_needs_token(const struct config_serving *s, const struct address *a);
 /* NULL, or why this cannot be served, and the key it is about: "tls.keyFile". Part of reading a file;
  * who changes something afterwards asks again. */
 const char *config_serving_problem(const struct config_serving *s, const char **ret_key);

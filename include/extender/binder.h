@@ -62,6 +62,7 @@ struct binder_options {
     int64_t deadline_ms; /* our answer, retries included */
     uint32_t max_in_flight;
     bool binds_all_pods; /* false: a pod that names nothing of ours is refused */
+    bool rehearses;      /* every bind is refused before anything is reserved */
 };
 
 /* Borrows everything for its life. */

@@ -8,9 +8,14 @@
  * within its timeout. Otherwise it is tried again after POOL_RETRY_MIN_MS, then ever more rarely up
  * to POOL_RETRY_MAX_MS, until it works or the pool changes again.
  *
+ * The exit code alone decides. Of what it prints the end of its error output is told when it fails;
+ * its output counts for nothing, and more than POOL_OUTPUT_MAX of it is dropped, which the log says.
+ *
  * Nothing waits for it: no request, no time window, and no node, which is open or closed for pods
- * by the policy alone. Runs of one process come one after the other, in the order of the file, on a
- * thread of their own. Thread-safe.
+ * by the policy alone. No pool waits for another either: each has a lane, a thread that runs its
+ * command, up to POOL_LANES_MAX. Beyond that many pools, a lane that is free takes the one that has
+ * been due the longest, so a first run goes before the retries of others. Runs of one pool come one
+ * after the other. Thread-safe.
  */
 #ifndef EXTENDER_POOL_COMMANDS_H
 #define EXTENDER_POOL_COMMANDS_H
@@ -26,7 +31,8 @@
 
 #define POOL_RETRY_MIN_MS 10000
 #define POOL_RETRY_MAX_MS 600000
-#define POOL_OUTPUT_MAX (1024U * 1024)
+#define POOL_OUTPUT_MAX (64U * 1024)
+#define POOL_LANES_MAX 32
 
 struct pool_commands;
 
@@ -42,6 +48,7 @@ struct pool_commands_options {
     const struct clock *clock;
     const struct log *log;
     int64_t retry_min_ms; /* 0: POOL_RETRY_MIN_MS */
+    bool rehearses;       /* nothing is run: every pool stays POOL_COMMAND_WAITING */
     /* A run has ended; may be NULL. */
     void (*observe)(void *ctx, enum pool_command_result r);
     void *ctx;
@@ -49,7 +56,7 @@ struct pool_commands_options {
 
 WARN_UNUSED int pool_commands_new(const struct pool_commands_options *o, struct pool_commands **ret,
                                   struct err *reterr);
-/* Ends a run that is on, joins and frees. NULL is fine. */
+/* Ends the runs that are on, joins and frees. NULL is fine. */
 void pool_commands_free(struct pool_commands *c);
 
 /* This policy is in effect. Everything is copied. Returns at once. */

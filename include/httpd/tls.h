@@ -45,10 +45,14 @@ struct httpd_tls;
 
 /* Reads the files. The error names the file and what is wrong with it. */
 WARN_UNUSED int httpd_tls_new(const struct httpd_tls_config *config, struct httpd_tls **ret, struct err *reterr);
+/* With a key and a certificate that are made now, kept in memory only and signed by that key, for ten years. Nobody can
+ * verify it, so it keeps out who listens on the way, not who answers in our place. Callers are not asked for a
+ * certificate: the listener needs client_cert_optional, and something else that tells who calls. `wall_ms`: now. */
+WARN_UNUSED int httpd_tls_self_signed(int64_t wall_ms, struct httpd_tls **ret, struct err *reterr);
 /* After the servers that use it. NULL is fine. */
 void httpd_tls_free(struct httpd_tls *t);
 
-/* Reads the files now, changed or not. On failure the old ones stay in use. Any thread. */
+/* Reads the files now, changed or not. On failure the old ones stay in use. Not of a self-signed one. Any thread. */
 WARN_UNUSED int httpd_tls_reload(struct httpd_tls *t, struct err *reterr);
 void httpd_tls_stats(struct httpd_tls *t, struct httpd_tls_stats *ret);
 

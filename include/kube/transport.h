@@ -45,6 +45,7 @@ struct kube_client_options {
     kube_observe_fn *observe;
     void *observe_ctx;
     const struct log *log; /* NULL: silent; what happens to the credentials */
+    bool read_only;        /* refuses every call that would change something in the cluster */
 };
 
 /* Borrows `creds` (and clock). Starts the thread that makes short calls.
@@ -73,6 +74,7 @@ struct kube_request {
     uint32_t deadline_ms;        /* from now, waiting inside included; > 0 */
     size_t response_bytes_max;   /* 0: KUBE_RESPONSE_BYTES_MAX */
     const char *verb, *resource; /* for the observer; must outlive the client (constants) */
+    bool asks;                   /* changes nothing although it is no GET: a review */
 };
 
 struct kube_response {
@@ -89,7 +91,7 @@ typedef void kube_done_fn(void *ctx, const struct kube_response *response);
  * the client stops; otherwise never.
  *   ERR_UNAVAILABLE  KUBE_IN_FLIGHT_MAX calls are in flight
  *   ERR_CANCELLED    the client is stopping
- *   ERR_INVALID      a path or header that could break out of its line */
+ *   ERR_INVALID      a path or header that could break out of its line; a write, and the client is read-only */
 WARN_UNUSED int kube_client_submit(struct kube_client *c, const struct kube_request *request, kube_done_fn *done,
                                    void *ctx, struct err *reterr);
 

@@ -76,7 +76,7 @@ enum fgpu_metric {
     FGPU_TIME_WINDOWS_CHANGES_TOTAL,
 
     FGPU_OPS_AUTHORIZATIONS_TOTAL,       /* result */
-    FGPU_HTTP_REQUESTS_TOTAL,            /* listener: verbs ops health; code */
+    FGPU_HTTP_REQUESTS_TOTAL,            /* listener: verbs ops health metrics; code */
     FGPU_HTTP_CONNECTIONS_DROPPED_TOTAL, /* listener; reason, of httpd */
     FGPU_TLS_RELOADS_TOTAL,              /* outcome: ok error */
     FGPU_TLS_CERTIFICATE_EXPIRATION_SECONDS,

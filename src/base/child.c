@@ -20,7 +20,7 @@ extern char **environ;
 
 enum {
     TICK_MS = 50,       /* how soon an end without a last word, and a cancellation, are seen */
-    PIECES_A_TURN = 64, /* of its error output; a pipe holds no more, so a program that never stops cannot hold us up */
+    PIECES_A_TURN = 64, /* of what is not kept; a pipe holds no more, so a program that never stops cannot hold us up */
     WORDS_TOLD = 200,
     WORD_TOLD = 40, /* tokens are longer */
 };
@@ -141,6 +141,20 @@ static ssize_t read_some(int *fd, char *p, size_t n)
     return got;
 }
 
+/* What is beyond the bound, so that the program is not stopped by a full pipe. */
+static void drop_output(struct run *r)
+{
+    char piece[4096];
+    for (unsigned i = 0; r->out >= 0 && i < PIECES_A_TURN; i++) {
+        ssize_t n = read_some(&r->out, piece, sizeof(piece));
+        if (n <= 0) {
+            break;
+        }
+        r->end->dropped += (uint64_t)n;
+    }
+    explicit_bzero(piece, sizeof(piece));
+}
+
 static void take_output(struct run *r)
 {
     while (r->out >= 0 && !r->end->output.overflowed) {
@@ -177,6 +191,9 @@ static void take_last_words(struct run *r)
 static void take_all(struct run *r)
 {
     take_output(r);
+    if (r->c->drops_excess && r->end->output.overflowed) {
+        drop_output(r);
+    }
     take_last_words(r);
 }
 
@@ -248,6 +265,11 @@ int child_end_judge(const struct child_end *e, struct err *reterr)
     return rc;
 }
 
+static bool is_too_much(const struct run *r)
+{
+    return r->end->output.overflowed && !r->c->drops_excess;
+}
+
 static int too_much(const struct run *r, struct err *reterr)
 {
     return err_set(reterr, ERR_LIMIT, "printed more than %zu bytes", r->c->output_max);
@@ -264,14 +286,14 @@ static int wait_for_the_end(struct run *r, int64_t timeout_ms, const atomic_bool
         if (clock_mono_ns(clock_system()) >= until_ns) {
             return err_set(reterr, ERR_TIMEOUT, "did not end within %lld ms", (long long)timeout_ms);
         }
-        if (r->end->output.overflowed) {
+        if (is_too_much(r)) {
             return too_much(r, reterr);
         }
         (void)poll(fds, ARRAY_LEN(fds), TICK_MS);
         take_all(r);
     }
     take_all(r);
-    return r->end->output.overflowed ? too_much(r, reterr) : 0;
+    return is_too_much(r) ? too_much(r, reterr) : 0;
 }
 
 void child_end_fini(struct child_end *e)

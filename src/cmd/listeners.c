@@ -35,9 +35,15 @@ static int start_tls(struct listeners *s, const struct runtime_options *o, struc
                                          .client_names = c->tls.allowed_names,
                                          .client_name_n = c->tls.allowed_name_n,
                                          .log = o->log};
-    bool is_used = config_serving_is_tls(c, &c->verbs) || config_serving_is_tls(c, &c->ops);
+    const bool own = config_serving_is_self_signed(c, &c->metrics);
+    const bool is_used = config_serving_is_tls(c, &c->verbs) || config_serving_is_tls(c, &c->ops) ||
+                         (config_serving_is_tls(c, &c->metrics) && !own);
+    int rc = is_used ? httpd_tls_new(&tls, &s->tls, reterr) : 0;
 
-    return is_used ? httpd_tls_new(&tls, &s->tls, reterr) : 0;
+    if (rc == 0 && own) {
+        rc = httpd_tls_self_signed(clock_wall_ms(o->clock), &s->self_signed, reterr);
+    }
+    return rc;
 }
 
 /* `guarded`: only who is on this machine, or has shown who he is, may call. */
@@ -45,7 +51,9 @@ static struct httpd_listener_config listener(const struct listeners *s, const st
                                              const char *name, const struct address *address,
                                              const struct listeners_routes *routes, bool guarded)
 {
-    bool is_tls = guarded && config_serving_is_tls(&o->config->serving, address);
+    const struct config_serving *c = &o->config->serving;
+    const bool is_tls = guarded && config_serving_is_tls(c, address);
+    const bool own = config_serving_is_self_signed(c, address);
 
     /* config_serving_problem has seen to it; this is the last door */
     BUG_ON(guarded && !is_tls && !address_is_loopback(address));
@@ -55,15 +63,27 @@ static struct httpd_listener_config listener(const struct listeners *s, const st
         .route_n = routes->n,
         .connection_max = SMALL_LISTENER_CONNECTIONS,
         .connection_max_per_address = SMALL_LISTENER_CONNECTIONS / 2,
-        .tls = is_tls ? s->tls : NULL,
+        .tls = !is_tls ? NULL
+               : own   ? s->self_signed
+                       : s->tls,
     };
 }
 
 const char *serving_listener_name(enum runtime_listener l)
 {
-    static const char *const names[RUNTIME_LISTENER__MAX] = {"verbs", "ops", "health"};
+    static const char *const names[RUNTIME_LISTENER__MAX] = {"verbs", "ops", "health", "metrics"};
 
     return names[l];
+}
+
+/* What a browser on this machine could be led to. */
+static void read_by_people(struct httpd_listener_config *l, const struct config_serving *c, const struct address *a)
+{
+    /* Over TLS a page with another name gets no certificate that its browser would take. */
+    l->check_host = l->tls == NULL;
+    l->hosts = c->ops_hosts;
+    l->host_n = c->ops_host_n;
+    l->client_cert_optional = config_serving_needs_token(c, a);
 }
 
 static int start_http(struct listeners *s, const struct runtime_options *o,
@@ -71,12 +91,14 @@ static int start_http(struct listeners *s, const struct runtime_options *o,
                       struct err *reterr)
 {
     const struct config *c = o->config;
-    const struct address *addresses[RUNTIME_LISTENER__MAX] = {&c->serving.verbs, &c->serving.ops, &c->serving.health};
+    const struct address *addresses[RUNTIME_LISTENER__MAX] = {&c->serving.verbs, &c->serving.ops, &c->serving.health,
+                                                              &c->serving.metrics};
+    const size_t listener_n = address_is_none(&c->serving.metrics) ? RUNTIME_METRICS : RUNTIME_LISTENER__MAX;
     struct httpd_listener_config listeners[RUNTIME_LISTENER__MAX];
     char texts[RUNTIME_LISTENER__MAX][ADDRESS_TEXT_MAX];
     const struct httpd_config http = {
         .listeners = listeners,
-        .listener_n = RUNTIME_LISTENER__MAX,
+        .listener_n = listener_n,
         .body_max_bytes = (size_t)c->limits.body_bytes,
         .inflight_max_bytes = (size_t)c->limits.bytes_in_flight,
         .clock = o->clock,
@@ -86,22 +108,20 @@ static int start_http(struct listeners *s, const struct runtime_options *o,
     };
     int rc;
 
-    for (size_t i = 0; i < RUNTIME_LISTENER__MAX; i++) {
+    for (size_t i = 0; i < listener_n; i++) {
         const char *name = serving_listener_name((enum runtime_listener)i);
 
         listeners[i] = listener(s, o, name, addresses[i], &routes[i], i != RUNTIME_HEALTH);
         listeners[i].address = address_text(addresses[i], texts[i]);
     }
-    /* Over TLS a page with another name gets no certificate that its browser would take. */
-    listeners[RUNTIME_OPS].check_host = listeners[RUNTIME_OPS].tls == NULL;
-    listeners[RUNTIME_OPS].hosts = c->serving.ops_hosts;
-    listeners[RUNTIME_OPS].host_n = c->serving.ops_host_n;
-    listeners[RUNTIME_OPS].client_cert_optional = config_serving_ops_needs_token(&c->serving);
+    read_by_people(&listeners[RUNTIME_OPS], &c->serving, addresses[RUNTIME_OPS]);
+    read_by_people(&listeners[RUNTIME_METRICS], &c->serving, addresses[RUNTIME_METRICS]);
     listeners[RUNTIME_VERBS].thread_n = VERBS_THREADS;
     listeners[RUNTIME_VERBS].connection_max = (unsigned)c->limits.connections;
     listeners[RUNTIME_VERBS].connection_max_per_address = (unsigned)c->limits.connections_per_address;
     rc = httpd_server_new(&http, &s->http, reterr);
     telemetry->http = s->http;
+    telemetry->listener_n = listener_n;
     return rc == 0 ? httpd_server_start(s->http, reterr) : rc;
 }
 
@@ -114,7 +134,7 @@ int listeners_start(struct listeners *s, const struct runtime_options *o,
     if (rc != 0) {
         return rc;
     }
-    telemetry->tls = s->tls;
+    telemetry->tls = s->tls != NULL ? s->tls : s->self_signed;
     allow_descriptors(o);
     return start_http(s, o, routes, telemetry, reterr);
 }

@@ -1,7 +1,7 @@
 /* cmd/listeners.h - the listeners of the service: what they serve, how, and to whom.
  *
- * Plain HTTP on loopback, TLS for verbs and ops anywhere else, health always plain. With TLS the verbs
- * want an allowed certificate; so do ops, unless a guard before its routes wants a token.
+ * Plain HTTP on loopback, TLS for verbs, ops and metrics anywhere else, health always plain. With TLS the
+ * verbs want an allowed certificate; so do ops and metrics, unless a guard before their routes wants a token.
  */
 #ifndef CMD_LISTENERS_H
 #define CMD_LISTENERS_H
@@ -10,7 +10,8 @@
 #include "cmd/telemetry.h"
 
 struct listeners {
-    struct httpd_tls *tls; /* NULL: nothing is served with it */
+    struct httpd_tls *tls;         /* NULL: nothing is served with it */
+    struct httpd_tls *self_signed; /* of metrics without serving.tls; NULL likewise */
     struct httpd_server *http;
 };
 

@@ -59,9 +59,11 @@ int runtime_start(const struct runtime_options *o, struct runtime **ret, struct 
     }
     for (size_t i = 0; i < RUNTIME_LISTENER__MAX; i++) {
         const enum runtime_listener l = (enum runtime_listener)i;
+        const uint16_t port = runtime_port(s, l);
 
-        LOG_INFO(o->log, "Listening", LOG_CSTR("listener", serving_listener_name(l)),
-                 LOG_I64("port", runtime_port(s, l)));
+        if (port != 0) {
+            LOG_INFO(o->log, "Listening", LOG_CSTR("listener", serving_listener_name(l)), LOG_I64("port", port));
+        }
     }
     *ret = s;
     return 0;

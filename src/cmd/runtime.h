@@ -31,14 +31,16 @@ struct runtime_options {
     struct event_object self; /* our own pod, EVENT_OBJECT_NONE when it is not known */
     struct signing *signing;  /* the keys that records are signed with and judged by; NULL: signing is off */
     struct logsink *sink;     /* takes the verbosity of a new configuration; may be NULL */
+    bool rehearses;           /* writes nothing to the API server, binds nothing, runs no command of a pool */
     int64_t holdoff_ms;       /* how long bindings of a predecessor may still land (design.md 8) */
 };
 
-enum runtime_listener { RUNTIME_VERBS, RUNTIME_OPS, RUNTIME_HEALTH, RUNTIME_LISTENER__MAX };
+/* The last one only with serving.metricsAddress. */
+enum runtime_listener { RUNTIME_VERBS, RUNTIME_OPS, RUNTIME_HEALTH, RUNTIME_METRICS, RUNTIME_LISTENER__MAX };
 
 /* Listens at once (and answers "not ready"), reads the cluster in the background. */
 WARN_UNUSED int runtime_start(const struct runtime_options *o, struct runtime **ret, struct err *reterr);
-uint16_t runtime_port(const struct runtime *s, enum runtime_listener l);
+uint16_t runtime_port(const struct runtime *s, enum runtime_listener l); /* 0: there is no such listener */
 
 /* Reads certificate, key and client CA again, without waiting until their change is seen. What is wrong
  * with them is logged, and the old ones stay. */

@@ -15,7 +15,12 @@ int runtime_start_client(struct runtime *s, struct err *reterr)
 {
     const struct credentials *credentials = s->options.credentials;
     const struct kube_client_options client = {
-        .clock = s->options.clock, .observe = telemetry_api, .observe_ctx = s->telemetry, .log = s->options.log};
+        .clock = s->options.clock,
+        .observe = telemetry_api,
+        .observe_ctx = s->telemetry,
+        .log = s->options.log,
+        .read_only = s->options.rehearses,
+    };
     int rc = kube_client_new(credentials, &client, &s->client, reterr);
 
     if (credentials->insecure_skip_tls_verify) {
@@ -51,6 +56,9 @@ int runtime_start_events(struct runtime *s, struct err *reterr)
                                      .observe = telemetry_event,
                                      .observe_ctx = s->telemetry};
 
+    if (s->options.rehearses) { /* nobody is told; the log tells what happens */
+        return 0;
+    }
     return events_new(s->client, s->options.clock, s->options.log, &o, &s->events, reterr);
 }
 
@@ -66,16 +74,17 @@ void runtime_free_events(struct runtime *s)
 
 /* ---- binder ---- */
 
-static struct binder_options binder_options(const struct config *c)
+static struct binder_options binder_options(const struct runtime *s, const struct config *c)
 {
     return (struct binder_options){.deadline_ms = c->client.bind_deadline_ms,
                                    .max_in_flight = (uint32_t)c->client.binds_in_flight_max,
-                                   .binds_all_pods = c->serving.binds_all_pods};
+                                   .binds_all_pods = c->serving.binds_all_pods,
+                                   .rehearses = s->options.rehearses};
 }
 
 int runtime_start_binder(struct runtime *s, struct err *reterr)
 {
-    const struct binder_options o = binder_options(s->options.config);
+    const struct binder_options o = binder_options(s, s->options.config);
 
     return binder_new(s->policies, s->client, s->options.clock, s->options.log, &o, &s->binder, reterr);
 }
@@ -99,7 +108,7 @@ int runtime_start_requeue_trigger(struct runtime *s, struct err *reterr)
     const struct str object = s->options.config->client.wake_object;
     int rc;
 
-    if (object.n == 0) {
+    if (object.n == 0 || s->options.rehearses) {
         return 0;
     }
     s->requeue_trigger_patch = xcalloc(1, sizeof(*s->requeue_trigger_patch));
@@ -125,7 +134,7 @@ void runtime_free_requeue_trigger(struct runtime *s)
 
 void runtime_api_follow(struct runtime *s, const struct config *c)
 {
-    const struct binder_options o = binder_options(c);
+    const struct binder_options o = binder_options(s, c);
 
     binder_set_options(s->binder, &o);
     requeue_trigger_capacity(s->requeue_trigger); /* who was refused may fit now */
@@ -135,7 +144,9 @@ void runtime_api_follow(struct runtime *s, const struct config *c)
 
 int runtime_start_access(struct runtime *s, struct err *reterr)
 {
-    if (!config_serving_ops_needs_token(&s->options.config->serving)) {
+    const struct config_serving *c = &s->options.config->serving;
+
+    if (!config_serving_needs_token(c, &c->ops) && !config_serving_needs_token(c, &c->metrics)) {
         return 0;
     }
     return access_new(s->client, s->options.clock, s->options.log, &s->access, reterr);

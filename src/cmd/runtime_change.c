@@ -43,7 +43,12 @@ void runtime_stop_verifier(struct runtime *s)
 int runtime_start_pool_commands(struct runtime *s, struct err *reterr)
 {
     const struct pool_commands_options o = {
-        .clock = s->options.clock, .log = s->options.log, .observe = telemetry_pool_command, .ctx = s->telemetry};
+        .clock = s->options.clock,
+        .log = s->options.log,
+        .rehearses = s->options.rehearses,
+        .observe = telemetry_pool_command,
+        .ctx = s->telemetry,
+    };
     int rc = pool_commands_new(&o, &s->pool_commands, reterr);
 
     if (rc == 0) {

@@ -18,6 +18,7 @@ struct surface {
     struct httpd_route verb_routes[VERB_ROUTES];
     struct httpd_route ops_routes[OPS_ROUTES];
     struct httpd_route health_routes[HEALTH_ROUTES];
+    struct httpd_route metrics_route;
     struct listeners serving;
 };
 
@@ -103,6 +104,21 @@ static bool is_ready(void *ctx)
     return runtime_is_ready(ctx);
 }
 
+/* Before those listeners that ask who calls. */
+static void set_up_guard(struct runtime *s)
+{
+    const struct config_serving *c = &s->options.config->serving;
+    struct surface *f = s->surface;
+
+    f->ops_auth = (struct ops_auth){.access = s->access, .observe = telemetry_access, .observe_ctx = s->telemetry};
+    if (config_serving_needs_token(c, &c->ops)) {
+        ops_auth_guard(&f->ops_auth, f->ops_routes, OPS_ROUTES);
+    }
+    if (config_serving_needs_token(c, &c->metrics)) {
+        ops_auth_guard(&f->ops_auth, &f->metrics_route, 1);
+    }
+}
+
 static void set_up_routes(struct runtime *s)
 {
     struct surface *f = s->surface;
@@ -138,13 +154,13 @@ static void set_up_routes(struct runtime *s)
         .version = FGPU_VERSION,
         .started_ms = clock_wall_ms(s->options.clock),
     };
+    f->ops.explain.policies = s->policies;
+    f->ops.explain.clock = s->options.clock;
     verbs_routes(&f->verbs, f->verb_routes);
     ops_routes(&f->ops, f->ops_routes);
     health_routes(&f->health_handlers, &f->health, f->health_routes);
-    if (s->access != NULL) {
-        f->ops_auth = (struct ops_auth){.access = s->access, .observe = telemetry_access, .observe_ctx = s->telemetry};
-        ops_auth_guard(&f->ops_auth, f->ops_routes, OPS_ROUTES);
-    }
+    ops_metrics_route(&f->ops, &f->metrics_route);
+    set_up_guard(s);
 }
 
 static void set_up_metrics(struct runtime *s)
@@ -170,6 +186,7 @@ int runtime_start_http(struct runtime *s, struct err *reterr)
         [RUNTIME_VERBS] = {f->verb_routes, VERB_ROUTES},
         [RUNTIME_OPS] = {f->ops_routes, OPS_ROUTES},
         [RUNTIME_HEALTH] = {f->health_routes, HEALTH_ROUTES},
+        [RUNTIME_METRICS] = {&f->metrics_route, 1},
     };
 
     s->surface = f;
@@ -191,6 +208,7 @@ void runtime_free_http(struct runtime *s)
     if (s->surface != NULL) {
         httpd_server_free(s->surface->serving.http);
         httpd_tls_free(s->surface->serving.tls);
+        httpd_tls_free(s->surface->serving.self_signed);
         free(s->surface);
     }
 }
@@ -211,5 +229,7 @@ void runtime_reload_tls(struct runtime *s)
 
 uint16_t runtime_port(const struct runtime *s, enum runtime_listener l)
 {
-    return httpd_server_port(s->surface->serving.http, l);
+    return l == RUNTIME_METRICS && address_is_none(&s->options.config->serving.metrics)
+               ? 0
+               : httpd_server_port(s->surface->serving.http, l);
 }

@@ -166,6 +166,11 @@ static int serve(const struct serve_options *o, const struct config *config, con
         LOG_WARNING(log, "The wall clock does not show the real time, because --wall-clock was given",
                     LOG_CSTR("shows", o->wall_clock));
     }
+    if (serve_options_rehearse(o)) {
+        LOG_WARNING(log,
+                    "This is a rehearsal: fgpu writes nothing to the API server, binds nothing and runs no command "
+                    "of a node pool");
+    }
     code = serve_load_keys(config, log, &signing);
     if (code == EXIT_OK) {
         block_signals(&signals);
@@ -179,6 +184,7 @@ static int serve(const struct serve_options *o, const struct config *config, con
                                                             .sink = sink,
                                                             .instance = instance_name(host, sizeof(host)),
                                                             .self = own_pod(),
+                                                            .rehearses = serve_options_rehearse(o),
                                                             .holdoff_ms = now->client.hold_off_ms},
                                   &signals);
         config_free(now);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OPT_WAIT = 256, OPT_WALL_CLOCK };
+enum { OPT_WAIT = 256, OPT_WALL_CLOCK, OPT_REHEARSE };
 
 #define TEXT(name_, member_) OPTION_TEXT(name_, struct serve_options, member_)
 
@@ -17,6 +17,7 @@ static const struct option long_options[] = {
     TEXT("verbs-address", addresses[RUNTIME_VERBS]),
     TEXT("ops-address", addresses[RUNTIME_OPS]),
     TEXT("health-address", addresses[RUNTIME_HEALTH]),
+    TEXT("metrics-address", addresses[RUNTIME_METRICS]),
     TEXT("tls-cert-file", cert),
     TEXT("tls-private-key-file", key),
     TEXT("client-ca-file", client_ca),
@@ -25,6 +26,7 @@ static const struct option long_options[] = {
     TEXT("write-config-to", write_config_to),
     {"wait", optional_argument, NULL, OPT_WAIT},
     {"wall-clock", required_argument, NULL, OPT_WALL_CLOCK},
+    {"rehearse", optional_argument, NULL, OPT_REHEARSE},
     {"v", required_argument, NULL, 'v'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -41,6 +43,7 @@ static void print_help(void)
         "  --verbs-address HOST:PORT default 127.0.0.1:9443; an address that is not loopback needs TLS\n"
         "  --ops-address HOST:PORT   /state /metrics /configz /version, default 127.0.0.1:9442; the same\n"
         "  --health-address HOST:PORT  /livez /readyz /healthz, default 127.0.0.1:9441\n"
+        "  --metrics-address HOST:PORT /metrics alone, default none; not on loopback: TLS, callers need a token\n"
         "  --tls-cert-file FILE --tls-private-key-file FILE --client-ca-file FILE\n"
         "                            PEM, read again when they change and on SIGHUP. Callers need a certificate\n"
         "                            of the CA with a name from serving.tls.allowedNames\n"
@@ -51,7 +54,10 @@ static void print_help(void)
         "  --wait=false              end with exit code 4 if the API server does not answer within %d s\n"
         "  --write-config-to FILE    writes the configuration with all defaults and flags, and ends\n"
         "  --wall-clock TIME         to test time windows: fgpu's clock starts at TIME (2026-03-28T18:59:50Z) and\n"
-        "                            goes on from there, also in Events, /state and the log; the log warns about it\n\n"
+        "                            goes on from there, also in /state and the log; without --rehearse=false this\n"
+        "                            is a rehearsal\n"
+        "  --rehearse                reads the cluster and answers filter, prioritize and /state, but writes nothing\n"
+        "                            to the API server, binds nothing and runs no command of a node pool\n\n"
         "fgpu reads the configuration file again on SIGHUP and when it changes. SIGUSR2 audits the ledger.\n"
         "Exit codes: 0 ended by a signal, 1 failure, 2 usage, 3 invalid configuration, 4 API server\n"
         "unreachable, 70 broken invariant.\n",
@@ -77,6 +83,19 @@ static int parse_wall_clock(const char *text, struct serve_options *o)
                : cmd_usage_error("serve", "--wall-clock takes a time such as 2026-03-28T18:59:50Z, not \"%s\"", text);
 }
 
+static int parse_rehearse(const char *text, const char **ret)
+{
+    *ret = text == NULL ? "true" : text;
+    return strcmp(*ret, "true") == 0 || strcmp(*ret, "false") == 0
+               ? EXIT_OK
+               : cmd_usage_error("serve", "--rehearse takes true or false");
+}
+
+bool serve_options_rehearse(const struct serve_options *o)
+{
+    return o->rehearse != NULL ? strcmp(o->rehearse, "true") == 0 : o->wall_clock != NULL;
+}
+
 static int parse_wait(const char *text, bool *ret)
 {
     *ret = text == NULL || strcmp(text, "true") == 0;
@@ -92,6 +111,8 @@ static int take_option(void *ret, int option, const char *value)
         return parse_wait(value, &o->wait);
     case OPT_WALL_CLOCK:
         return parse_wall_clock(value, o);
+    case OPT_REHEARSE:
+        return parse_rehearse(value, &o->rehearse);
     default:
         return parse_verbosity(value, &o->verbosity);
     }
@@ -129,6 +150,7 @@ static const struct flag flags[] = {
     FLAG("--verbs-address", addresses[RUNTIME_VERBS], "serving.verbsAddress", serving.verbs, true),
     FLAG("--ops-address", addresses[RUNTIME_OPS], "serving.opsAddress", serving.ops, true),
     FLAG("--health-address", addresses[RUNTIME_HEALTH], "serving.healthAddress", serving.health, true),
+    FLAG("--metrics-address", addresses[RUNTIME_METRICS], "serving.metricsAddress", serving.metrics, true),
     FLAG("--tls-cert-file", cert, "serving.tls.certFile", serving.tls.cert_file, false),
     FLAG("--tls-private-key-file", key, "serving.tls.keyFile", serving.tls.key_file, false),
     FLAG("--client-ca-file", client_ca, "serving.tls.clientCAFile", serving.tls.client_ca_file, false),

@@ -16,9 +16,13 @@ struct serve_options {
     const char *format;
     const char *wall_clock;
     int64_t wall_clock_ms; /* of `wall_clock` */
+    const char *rehearse;  /* "true", "false" */
     int verbosity;         /* -1: as configured */
     bool wait;
 };
+
+/* Asked for, or not said and the clock is wrong. */
+bool serve_options_rehearse(const struct serve_options *o);
 
 /* EXIT_OK, or the exit code, with the reason on stderr; -1: help was printed. */
 int serve_options_read(int argc, char **argv, struct serve_options *o);

@@ -124,10 +124,10 @@ void telemetry_signing(struct telemetry *t, struct signing *signing, struct stor
 
 static void collect_drops(void *ctx, struct metrics *m)
 {
-    static const char *const listeners[] = {"verbs", "ops", "health"};
+    static const char *const listeners[] = {"verbs", "ops", "health", "metrics"};
     const struct telemetry *t = ctx;
 
-    for (size_t i = 0; t->http != NULL && i < ARRAY_LEN(listeners); i++) {
+    for (size_t i = 0; t->http != NULL && i < t->listener_n; i++) {
         for (size_t why = 0; why < HTTPD_DROP__MAX; why++) {
             const char *name = httpd_drop_name((enum httpd_drop)why);
 

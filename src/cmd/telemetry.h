@@ -23,7 +23,8 @@ struct telemetry {
     struct httpd_tls *tls;                /* NULL without TLS */
     struct signing *signing;              /* NULL: signing is off */
     struct store *store;
-    struct httpd_server *http; /* NULL until there is one; its listeners are verbs, ops, health */
+    struct httpd_server *http; /* NULL until there is one; its listeners are those of enum runtime_listener */
+    size_t listener_n;         /* of them, the first ones */
 };
 
 /* Creates the registry, with a series for everything that has a closed set of names. */

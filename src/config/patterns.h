@@ -35,8 +35,9 @@
 
 #define PATTERN_BYTE "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 #define PATTERN_PORT ":0*(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[0-9]{1,4})"
-#define PATTERN_ADDRESS                                                                                                \
-    "^(localhost|" PATTERN_BYTE "([.]" PATTERN_BYTE "){3}|\\[[0-9A-Fa-f:.]{2,45}\\])?" PATTERN_PORT "$"
+#define PATTERN_HOST_PORT "(localhost|" PATTERN_BYTE "([.]" PATTERN_BYTE "){3}|\\[[0-9A-Fa-f:.]{2,45}\\])?" PATTERN_PORT
+#define PATTERN_ADDRESS "^" PATTERN_HOST_PORT "$"
+#define PATTERN_ADDRESS_OR_NONE "^(none|" PATTERN_HOST_PORT ")$"
 #define PATTERN_SWITCH "^(on|off|true|false)$"
 
 #endif

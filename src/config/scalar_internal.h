@@ -51,7 +51,8 @@ void scalar_load(const struct schema_field *f, const void *base, void *ret);
 void scalar_store(const struct schema_field *f, void *base, const void *value);
 
 /* scalar_text.c: words, text and addresses. */
-scalar_decode_fn const_decode, word_decode, flag_decode, text_decode, strategy_decode, label_decode, address_decode;
+scalar_decode_fn const_decode, word_decode, flag_decode, text_decode, strategy_decode, label_decode, address_decode,
+    address_or_none_decode;
 scalar_format_fn const_format, word_format, flag_format, text_format, label_format, address_format;
 scalar_describe_fn flag_describe;
 scalar_accepts_fn words_accepts, strategy_accepts;

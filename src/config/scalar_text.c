@@ -223,11 +223,22 @@ void address_decode(struct decode *c, const struct schema_field *f, const struct
     }
 }
 
+void address_or_none_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
+{
+    struct address a = {.port = 0};
+
+    if (!str_eq(n->text, STR("none")) && address_parse(n->text, &a, NULL) < 0) {
+        config_decode_error(c, n, "'%.*s' is not none or HOST:PORT, for example :9444", STR_ARG(n->text));
+    } else {
+        scalar_store(f, base, &a);
+    }
+}
+
 void address_format(const struct schema_field *f, const void *base, struct strbuf *out)
 {
     char text[ADDRESS_TEXT_MAX];
     struct address a;
 
     scalar_load(f, base, &a);
-    strbuf_add_cstr(out, address_text(&a, text));
+    strbuf_add_cstr(out, address_is_none(&a) ? "none" : address_text(&a, text));
 }

@@ -76,6 +76,11 @@ const struct scalar_type scalar_types[SCHEMA__MAX] = {
                         .format = address_format,
                         .accepts = "HOST:PORT",
                         .pattern = PATTERN_ADDRESS},
+    [SCHEMA_ADDRESS_OR_NONE] = {.size = sizeof(struct address),
+                                .decode = address_or_none_decode,
+                                .format = address_format,
+                                .accepts = "HOST:PORT or none",
+                                .pattern = PATTERN_ADDRESS_OR_NONE},
 
     [SCHEMA_TIME] = {.size = sizeof(int32_t),
                      .decode = time_decode,

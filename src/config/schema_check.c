@@ -257,8 +257,8 @@ void schema_check_resources(struct decode *c, const struct yaml_doc_node *n, con
 void schema_check_serving(struct decode *c, const struct yaml_doc_node *n, const void *base)
 {
     const struct config_serving *s = &((const struct config *)base)->serving;
-    const struct address *all[] = {&s->verbs, &s->ops, &s->health};
-    static const char *const names[] = {"verbsAddress", "opsAddress", "healthAddress"};
+    const struct address *all[] = {&s->verbs, &s->ops, &s->health, &s->metrics};
+    static const char *const names[] = {"verbsAddress", "opsAddress", "healthAddress", "metricsAddress"};
     const char *key;
     const char *why = config_serving_problem(s, &key);
 

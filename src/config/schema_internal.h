@@ -41,12 +41,13 @@ enum schema_type {
     SCHEMA_STRATEGY,       /* struct str; one of config_names.strategies */
     SCHEMA_CRITERIA,       /* struct str as SCHEMA_STRATEGY at `offset`, struct criteria at `offset2`: criteria.c */
     SCHEMA_LABEL_KEY,
-    SCHEMA_LABEL_VALUE, /* struct str */
-    SCHEMA_LABEL,       /* struct str key at `offset`, struct str value at `offset2`; "key=value" */
-    SCHEMA_ADDRESS,     /* struct address; HOST:PORT */
-    SCHEMA_TIME,        /* int32_t minutes; 20:30. With min 1, midnight is the end of the day */
-    SCHEMA_DAYS,        /* uint32_t set of days; mon, mon-fri */
-    SCHEMA_ZONE,        /* const struct time_zone *; Europe/Berlin */
+    SCHEMA_LABEL_VALUE,     /* struct str */
+    SCHEMA_LABEL,           /* struct str key at `offset`, struct str value at `offset2`; "key=value" */
+    SCHEMA_ADDRESS,         /* struct address; HOST:PORT */
+    SCHEMA_ADDRESS_OR_NONE, /* the same; none is ADDRESS_NONE */
+    SCHEMA_TIME,            /* int32_t minutes; 20:30. With min 1, midnight is the end of the day */
+    SCHEMA_DAYS,            /* uint32_t set of days; mon, mon-fri */
+    SCHEMA_ZONE,            /* const struct time_zone *; Europe/Berlin */
     /* several values */
     SCHEMA_SECTION, /* a mapping with the rows `sub`, stored in the same struct */
     SCHEMA_LIST,    /* const T * at `offset`, size_t at `offset2`; `sub` is one element's row */

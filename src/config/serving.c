@@ -10,12 +10,18 @@ static bool has_tls(const struct config_serving *s)
 
 bool config_serving_is_tls(const struct config_serving *s, const struct address *a)
 {
-    return has_tls(s) && (!address_is_loopback(a) || s->tls.on_loopback == TLS_ON_LOOPBACK_ON);
+    return config_serving_is_self_signed(s, a) ||
+           (has_tls(s) && (!address_is_loopback(a) || s->tls.on_loopback == TLS_ON_LOOPBACK_ON));
 }
 
-bool config_serving_ops_needs_token(const struct config_serving *s)
+bool config_serving_is_self_signed(const struct config_serving *s, const struct address *a)
 {
-    return s->ops_authorization == OPS_AUTHORIZATION_ALWAYS || !address_is_loopback(&s->ops);
+    return a == &s->metrics && !has_tls(s) && !address_is_none(a) && !address_is_loopback(a);
+}
+
+bool config_serving_needs_token(const struct config_serving *s, const struct address *a)
+{
+    return !address_is_none(a) && (s->ops_authorization == OPS_AUTHORIZATION_ALWAYS || !address_is_loopback(a));
 }
 
 static const char *tls_problem(const struct config_tls *t, const char **ret_key)

@@ -169,6 +169,7 @@ static bool submit(struct review *r, const char *path, const char *resource, con
         .deadline_ms = REVIEW_DEADLINE_MS,
         .verb = "create",
         .resource = resource,
+        .asks = true,
     };
     struct err err = {.code = ERR_LIMIT, .msg = "the question is too long"};
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 static const char TEXT_FETCH[] = "the API server did not answer in time: nothing was bound";
+static const char TEXT_REHEARSAL[] = "this fgpu rehearses (--rehearse, --wall-clock): it binds nothing";
 static const char TEXT_STOPPING[] = "fgpu is stopping; the outcome is read again at the next start";
 
 const char *bind_outcome_name(enum bind_outcome o)
@@ -57,6 +58,11 @@ void binder_bind(struct binder *b, const struct bind_request *req, bind_done_fn 
     }
     mutex_lock(&b->lock);
     same = bind_find(b, req->pod_uid);
+    if (b->options.rehearses) {
+        mutex_unlock(&b->lock);
+        done(ctx, outcome, TEXT_REHEARSAL);
+        return;
+    }
     if (same != NULL && !b->stopping) {
         bind_resolve_by_watch(same, &earlier);
         same = bind_find(b, req->pod_uid);

@@ -22,15 +22,23 @@ struct pool {
     bool kept; /* while a policy is taken in */
 };
 
+/* A thread that runs one command at a time. */
+struct lane {
+    struct pool_commands *of;
+    struct thread thread;
+    char **running;   /* the argv that it uses without the lock; NULL: none. It frees what no pool has any more */
+    const char *pool; /* within `running` */
+};
+
 struct pool_commands {
     struct pool_commands_options o;
-    struct thread thread;
     struct mutex lock; /* of the rest */
     struct condvar changed;
     atomic_bool stopping;
     struct pool *pools;
     size_t pool_n;
-    char **running; /* the argv that the thread uses without the lock; it frees what no pool has any more */
+    struct lane lanes[POOL_LANES_MAX];
+    size_t lane_n;
 };
 
 const char *pool_command_result_name(enum pool_command_result r)
@@ -110,9 +118,12 @@ static const struct node_pool *last_with_command(const struct policy *p, struct 
 /* Under the lock. */
 static void drop_argv(struct pool_commands *c, char **argv)
 {
-    if (argv != c->running) {
-        free(argv);
+    for (size_t i = 0; i < c->lane_n; i++) {
+        if (argv != NULL && c->lanes[i].running == argv) {
+            return;
+        }
     }
+    free(argv);
 }
 
 /* `entry` is the last one of its name. */
@@ -166,53 +177,48 @@ static void drop_others(struct pool_commands *c)
     c->pool_n = kept;
 }
 
-void pool_commands_set(struct pool_commands *c, const struct policy *p)
-{
-    mutex_lock(&c->lock);
-    for (size_t i = 0; i < c->pool_n; i++) {
-        c->pools[i].kept = false;
-    }
-    for (size_t i = 0; i < p->node_pool_n; i++) {
-        if (is_last_of_its_name(p, i)) {
-            take_pool(c, p, &p->node_pools[i]);
-        }
-    }
-    drop_others(c);
-    condvar_signal(&c->changed);
-    mutex_unlock(&c->lock);
-}
-
 /* ---- runs ---- */
 
-/* The first pool that is due, or NULL and when the next one is (INT64_MAX: none). */
+/* Whether a lane runs a command of this pool, maybe one for a state that is not wanted any more. */
+static bool has_lane(const struct pool_commands *c, const struct pool *p)
+{
+    for (size_t i = 0; i < c->lane_n; i++) {
+        if (c->lanes[i].running != NULL && strcmp(c->lanes[i].pool, name_of(p)) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The pool that has been due the longest, in the order of the file among equals; or NULL and when the next one is due
+ * (INT64_MAX: none). */
 static struct pool *next_due(struct pool_commands *c, int64_t *ret_at_ns)
 {
-    int64_t now = now_ns();
+    struct pool *next = NULL;
 
-    *ret_at_ns = INT64_MAX;
     for (size_t i = 0; i < c->pool_n; i++) {
         struct pool *p = &c->pools[i];
 
-        if (p->result == POOL_COMMAND_OK) {
-            continue;
-        }
-        if (p->not_before_ns <= now) {
-            return p;
-        }
-        if (p->not_before_ns < *ret_at_ns) {
-            *ret_at_ns = p->not_before_ns;
+        if (p->result != POOL_COMMAND_OK && (next == NULL || p->not_before_ns < next->not_before_ns) &&
+            !has_lane(c, p)) {
+            next = p;
         }
     }
-    return NULL;
+    *ret_at_ns = next != NULL ? next->not_before_ns : INT64_MAX;
+    return next != NULL && next->not_before_ns <= now_ns() ? next : NULL;
 }
 
 static int run_command(struct pool_commands *c, char **argv, int32_t timeout_ms, struct err *reterr)
 {
-    const struct child child = {.argv = argv, .output_max = POOL_OUTPUT_MAX};
+    const struct child child = {.argv = argv, .output_max = POOL_OUTPUT_MAX, .drops_excess = true};
     struct child_end end;
     int rc = child_run(&child, timeout_ms, &c->stopping, &end, reterr);
 
     if (rc == 0) {
+        if (end.dropped > 0) {
+            LOG_INFO(c->o.log, "The command of a node pool printed more than is kept; the rest was dropped",
+                     LOG_CSTR("command", argv[0]), LOG_I64("droppedBytes", (int64_t)end.dropped));
+        }
         rc = child_end_judge(&end, reterr);
         child_end_fini(&end);
     }
@@ -230,9 +236,13 @@ static int64_t pause_ns(const struct pool_commands *c, uint32_t tries)
 }
 
 /* Under the lock. Of a pool that has changed meanwhile the outcome says nothing. */
-static void note(struct pool_commands *c, char **argv, int rc, const struct err *err)
+static void note(struct lane *l, int rc, const struct err *err)
 {
-    c->running = NULL;
+    struct pool_commands *c = l->of;
+    char **argv = l->running;
+
+    l->running = NULL;
+    condvar_broadcast(&c->changed); /* whoever comes next for this pool need not wait any more */
     for (size_t i = 0; i < c->pool_n; i++) {
         struct pool *p = &c->pools[i];
 
@@ -248,15 +258,17 @@ static void note(struct pool_commands *c, char **argv, int rc, const struct err 
     free(argv);
 }
 
-static void work(struct pool_commands *c, const struct pool *p)
+static void work(struct lane *l, const struct pool *p)
 {
+    struct pool_commands *c = l->of;
     const char *name = name_of(p), *state = p->argv[p->argc - 1];
     char **argv = p->argv;
     const int32_t timeout_ms = p->timeout_ms;
     struct err err = {.code = ERR_OK};
     int rc;
 
-    c->running = argv;
+    l->running = argv;
+    l->pool = name;
     mutex_unlock(&c->lock);
     LOG_INFO(c->o.log, "Running the command of a node pool", LOG_CSTR("pool", name), LOG_CSTR("state", state),
              LOG_CSTR("command", argv[0]));
@@ -272,12 +284,13 @@ static void work(struct pool_commands *c, const struct pool *p)
         c->o.observe(c->o.ctx, rc == 0 ? POOL_COMMAND_OK : POOL_COMMAND_FAILED);
     }
     mutex_lock(&c->lock);
-    note(c, argv, rc, &err);
+    note(l, rc, &err);
 }
 
-static void *pool_commands_main(void *arg)
+static void *lane_main(void *arg)
 {
-    struct pool_commands *c = arg;
+    struct lane *l = arg;
+    struct pool_commands *c = l->of;
 
     mutex_lock(&c->lock);
     while (!atomic_load(&c->stopping)) {
@@ -285,13 +298,64 @@ static void *pool_commands_main(void *arg)
         struct pool *p = next_due(c, &at_ns);
 
         if (p != NULL) {
-            work(c, p);
+            work(l, p);
         } else {
             (void)condvar_wait_until(&c->changed, &c->lock, at_ns);
         }
     }
     mutex_unlock(&c->lock);
     return NULL;
+}
+
+/* ---- lanes ---- */
+
+/* Under the lock. */
+static int open_lane(struct pool_commands *c, struct err *reterr)
+{
+    struct lane *l = &c->lanes[c->lane_n];
+    int rc;
+
+    *l = (struct lane){.of = c};
+    rc = thread_start(&l->thread, "pool-commands", lane_main, l, reterr);
+    if (rc == 0) {
+        c->lane_n++;
+    }
+    return rc;
+}
+
+/* Under the lock: one for each pool. */
+static int open_lanes(struct pool_commands *c, struct err *reterr)
+{
+    int rc = 0;
+
+    while (rc == 0 && !c->o.rehearses && c->lane_n < c->pool_n && c->lane_n < POOL_LANES_MAX) {
+        rc = open_lane(c, reterr);
+    }
+    return rc;
+}
+
+void pool_commands_set(struct pool_commands *c, const struct policy *p)
+{
+    struct err err;
+    int rc;
+
+    mutex_lock(&c->lock);
+    for (size_t i = 0; i < c->pool_n; i++) {
+        c->pools[i].kept = false;
+    }
+    for (size_t i = 0; i < p->node_pool_n; i++) {
+        if (is_last_of_its_name(p, i)) {
+            take_pool(c, p, &p->node_pools[i]);
+        }
+    }
+    drop_others(c);
+    rc = open_lanes(c, &err);
+    condvar_broadcast(&c->changed);
+    mutex_unlock(&c->lock);
+    if (rc != 0) { /* at least one lane is there */
+        LOG_WARNING(c->o.log, "There are fewer threads than commands of node pools; one that hangs may hold up others",
+                    LOG_CSTR("err", err.msg));
+    }
 }
 
 /* ---- life ---- */
@@ -315,7 +379,9 @@ int pool_commands_new(const struct pool_commands_options *o, struct pool_command
     c->o = *o;
     mutex_init(&c->lock, "pool_commands");
     condvar_init(&c->changed, "pool_commands changed");
-    rc = thread_start(&c->thread, "pool-commands", pool_commands_main, c, reterr);
+    mutex_lock(&c->lock);
+    rc = o->rehearses ? 0 : open_lane(c, reterr);
+    mutex_unlock(&c->lock);
     if (rc != 0) {
         release(c);
         return rc;
@@ -331,9 +397,11 @@ void pool_commands_free(struct pool_commands *c)
     }
     mutex_lock(&c->lock);
     atomic_store(&c->stopping, true);
-    condvar_signal(&c->changed);
+    condvar_broadcast(&c->changed);
     mutex_unlock(&c->lock);
-    thread_join(&c->thread);
+    for (size_t i = 0; i < c->lane_n; i++) {
+        thread_join(&c->lanes[i].thread);
+    }
     release(c);
 }
 

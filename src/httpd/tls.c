@@ -205,6 +205,9 @@ void httpd_tls_poll(struct httpd_tls *t, int64_t now_ns)
 {
     struct file_mark marks[FILES];
     struct err err;
+    if (t->files[0] == NULL) { /* self-signed */
+        return;
+    }
     mutex_lock(&t->reading);
     if (now_ns >= t->next_poll_ns) {
         t->next_poll_ns = now_ns + t->poll_ns;
@@ -244,12 +247,31 @@ bool httpd_tls_name_allowed(const struct httpd_tls *t, struct str name)
 
 /* ---- life ---- */
 
-int httpd_tls_new(const struct httpd_tls_config *config, struct httpd_tls **ret, struct err *reterr)
+static struct httpd_tls *new_tls(void)
 {
-    const char *const files[FILES] = {config->cert_file, config->key_file, config->client_ca_file};
     struct httpd_tls *t = xcalloc(1, sizeof(*t));
     mutex_init(&t->reading, "tls reading");
     mutex_init(&t->lock, "tls");
+    return t;
+}
+
+int httpd_tls_self_signed(int64_t wall_ms, struct httpd_tls **ret, struct err *reterr)
+{
+    struct httpd_tls *t = new_tls();
+    const int rc = httpd_tls_make_identity(wall_ms, &t->current, reterr);
+    if (rc != 0) {
+        httpd_tls_free(t);
+        return rc;
+    }
+    t->stats.not_after_s = t->current->not_after_s;
+    *ret = t;
+    return 0;
+}
+
+int httpd_tls_new(const struct httpd_tls_config *config, struct httpd_tls **ret, struct err *reterr)
+{
+    const char *const files[FILES] = {config->cert_file, config->key_file, config->client_ca_file};
+    struct httpd_tls *t = new_tls();
     t->log = config->log;
     t->poll_ns = (config->poll_ms != 0 ? config->poll_ms : POLL_DEFAULT_MS) * NS_PER_MS;
     for (size_t i = 0; i < FILES; i++) {

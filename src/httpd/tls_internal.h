@@ -12,7 +12,11 @@ struct tls_identity {
     atomic_uint refs;
     gnutls_certificate_credentials_t credentials;
     int64_t not_after_s;
+    bool is_self_signed;
 };
+
+/* self_signed.c: httpd_tls_self_signed(). */
+WARN_UNUSED int httpd_tls_make_identity(int64_t wall_ms, struct tls_identity **ret, struct err *reterr);
 
 /* With a reference. */
 struct tls_identity *httpd_tls_identity(struct httpd_tls *t);

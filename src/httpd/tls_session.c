@@ -184,7 +184,8 @@ void httpd_tls_begin(struct httpd_conn *c, gnutls_session_t session)
     c->identity = httpd_tls_identity(c->listener->config.tls);
     gnutls_db_set_ptr(session, c);
     BUG_ON(gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, c->identity->credentials) < 0);
-    gnutls_certificate_server_set_request(session, GNUTLS_CERT_REQUEST);
+    gnutls_certificate_server_set_request(session,
+                                          c->identity->is_self_signed ? GNUTLS_CERT_IGNORE : GNUTLS_CERT_REQUEST);
     gnutls_session_set_verify_function(session, verify);
     gnutls_handshake_set_hook_function(session, GNUTLS_HANDSHAKE_FINISHED, GNUTLS_HOOK_POST, finished);
 }

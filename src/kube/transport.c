@@ -45,6 +45,7 @@ int kube_client_new(const struct credentials *creds, const struct kube_client_op
         return err_set(reterr, ERR_INTERNAL, "libcurl: %s", curl_easy_strerror(curl_ready));
     }
     struct kube_client *c = xcalloc(1, sizeof(*c));
+    c->read_only = options->read_only;
     int rc = context_init(&c->context, creds, options, reterr);
     if (rc == 0) {
         uint32_t max = options->connections_max != 0 ? options->connections_max : CONNECTIONS_DEFAULT;
@@ -89,8 +90,11 @@ static bool breaks_line(const char *text, bool blanks_too)
     return false;
 }
 
-static int check_request(const struct kube_request *request, struct err *reterr)
+static int check_request(const struct kube_client *c, const struct kube_request *request, struct err *reterr)
 {
+    if (c->read_only && !request->asks && strcmp(request->method, "GET") != 0) {
+        return err_set(reterr, ERR_INVALID, "nothing is written to the API server in a rehearsal");
+    }
     if (request->path[0] != '/' || breaks_line(request->path, true)) {
         return err_set(reterr, ERR_INVALID, "not a path: \"%s\"", request->path);
     }
@@ -106,6 +110,6 @@ int kube_client_submit(struct kube_client *c, const struct kube_request *request
                        struct err *reterr)
 {
     BUG_ON(request->deadline_ms == 0);
-    int rc = check_request(request, reterr);
+    int rc = check_request(c, request, reterr);
     return rc != 0 ? rc : call_queue_submit(c->calls, request, done, ctx, reterr);
 }

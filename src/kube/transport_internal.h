@@ -90,6 +90,7 @@ struct call_queue; /* transport_calls.c: the thread of the short calls */
 struct kube_client {
     struct easy_context context;
     struct call_queue *calls;
+    bool read_only;
 };
 
 int call_queue_new(const struct easy_context *context, uint32_t connections_max, struct call_queue **ret,

@@ -220,7 +220,7 @@ def make_signing_key():
 
 class Fgpu(Process):
     """fgpu serve. Not ready yet when the constructor returns, but listening. `cluster` and `user` are further keys of
-    its kubeconfig. Records are signed with signing_key(), unless `config` has a section "signing"."""
+    its kubeconfig, `flags` of its command line. Records are signed with signing_key(), unless `config` has a section "signing"."""
 
     # While one fgpu alone decides there is no incident, whatever else happens.
     alarms = re.compile(SANITIZER.pattern + r'|"INCIDENT"')
@@ -230,7 +230,7 @@ class Fgpu(Process):
         self.alarms = SANITIZER
         return self
 
-    def __init__(self, api_url, directory, config=None, cluster=None, user=None):
+    def __init__(self, api_url, directory, config=None, cluster=None, user=None, flags=()):
         kubeconfig = directory / "kubeconfig"
         kubeconfig.write_text(json.dumps({
             "apiVersion": "v1", "kind": "Config", "current-context": "c",
@@ -244,6 +244,7 @@ class Fgpu(Process):
             path = directory / "fgpu.yaml"
             path.write_text(HEAD + config)
             command += ["--config", str(path)]
+        command += flags
         if not re.search(r"^signing:", config or "", re.M):
             command += ["--signing-key", str(signing_key())]
         super().__init__(command, directory / (unique("serve") + ".log"))
@@ -373,6 +374,11 @@ class Fgpu(Process):
         r = request(self.ops, "GET", "/metrics")
         assert r.status == 200
         return parse_metrics(r.body.decode())
+
+    def wakes(self):
+        """How often it told kube-scheduler to try refused pods again."""
+        return sum(v for k, v in self.metrics().items()
+                   if k.startswith("fgpu_api_requests_total") and "csistoragecapacities" in k)
 
 
 class Connection:

@@ -1,6 +1,7 @@
 """Who may read the ops listener: delegated to the API server by TokenReview and SubjectAccessReview."""
 import http.client
 import socket
+import ssl
 import time
 
 import pytest
@@ -13,9 +14,9 @@ ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
 class Guarded:
-    def __init__(self, directory):
+    def __init__(self, directory, config=CONFIG):
         self.api = ApiServer(directory)
-        self.fgpu = Fgpu(self.api.url, directory, CONFIG)
+        self.fgpu = Fgpu(self.api.url, directory, config)
         self.n = 0
 
     def know(self, **tokens):
@@ -62,7 +63,7 @@ def test_ops__no_token_or_nonsense__401_without_a_question(guarded):
     before = guarded.reviews()[:2]
     for headers in ({}, {"Authorization": "Basic dTpw"}, {"Authorization": "Bearer"}, {"Authorization": "Bearer  "},
                     {"Authorization": "Bearer a b"}, {"Authorization": "Bearer " + "x" * 20000}):
-        for path in ("/metrics", "/state", "/configz", "/version", "/"):
+        for path in ("/metrics", "/state", "/v1/explain?pod=a/b", "/configz", "/version", "/"):
             r = request(guarded.fgpu.ops, "GET", path, headers=headers)
             assert r.status == 401 and b"bearer token" in r.body, (headers, r.status)
             assert r.headers["WWW-Authenticate"] == "Bearer"
@@ -93,6 +94,14 @@ def test_ops__good_token__asked_as_components_ask_then_remembered(guarded):
     # what the handler reads of the request is there although it waited
     etag = guarded.get("/state", token).headers["ETag"]
     assert guarded.get("/state", token, **{"If-None-Match": etag}).status == 304
+
+
+def test_explain__right_to_read_state__is_none_to_explain(guarded):
+    token, other = guarded.fresh(), guarded.fresh()
+    guarded.know(**{token: {"/v1/explain"}, other: {"/state"}})
+    assert guarded.get("/v1/explain?pod=a/b", other).status == 403
+    assert guarded.get("/v1/explain?pod=a/b", token).json["outcome"] == "unknown"
+    assert guarded.get("/v1/explain?pod=nonsense", token).status == 400
 
 
 def test_ops__first_request_with_a_condition__its_headers_survive_the_wait(guarded):
@@ -238,3 +247,51 @@ def test_health__always_open(guarded):
 def test_ops__on_loopback_by_default__open(cluster):
     assert request(cluster.fgpu.ops, "GET", "/metrics").status == 200
     assert 'fgpu_ops_authorizations_total{result="allowed"}' in cluster.fgpu.metrics()
+
+
+# ---- a listener for metrics alone ----
+
+def scrape(address, path, token=None, method="GET"):
+    """As Prometheus with insecure_skip_verify: over TLS, whatever the certificate. (status, body)."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    c = http.client.HTTPSConnection(*address, timeout=PATIENCE_S, context=context)
+    try:
+        c.request(method, path, headers={"Authorization": f"Bearer {token}"} if token else {})
+        r = c.getresponse()
+        return r.status, r.read().decode()
+    finally:
+        c.close()
+
+
+def test_metrics__not_on_loopback_and_without_certificates__tls_and_a_token(tmp_path):
+    g = Guarded(tmp_path, "serving: {metricsAddress: '0.0.0.0:0'}\n")
+    address = g.fgpu.address_of("metrics")
+    g.know(reader={"/metrics"}, other={"/state"})
+    assert scrape(address, "/metrics")[0] == 401
+    assert scrape(address, "/metrics", "nobody")[0] == 401
+    assert scrape(address, "/metrics", "other")[0] == 403
+    status, text = scrape(address, "/metrics", "reader")
+    assert status == 200 and "fgpu_ops_authorizations_total" in text
+    assert 'fgpu_http_requests_total{listener="metrics",code="403"} 1' in text
+    for path in ("/state", "/configz", "/version", "/"):
+        assert scrape(address, path, "other")[0] == 404, path
+    assert scrape(address, "/metrics", "reader", "POST")[0] == 405
+    with pytest.raises((OSError, http.client.HTTPException)):
+        request(address, "GET", "/metrics")  # no plain HTTP
+    assert request(g.fgpu.ops, "GET", "/state").status == 200  # ops stays as it is: loopback, no token
+    assert request(g.fgpu.ops, "GET", "/metrics").status == 200
+    g.fgpu.check()
+    g.fgpu.stop()
+    g.api.stop()
+
+
+def test_metrics__on_loopback__plain_and_open_as_ops(tmp_path):
+    g = Guarded(tmp_path, "serving: {metricsAddress: '127.0.0.1:0'}\n")
+    address = g.fgpu.address_of("metrics")
+    assert request(address, "GET", "/metrics").status == 200
+    assert request(address, "GET", "/metrics", headers={"Host": "evil.example"}).status == 421
+    assert request(address, "GET", "/state").status == 404
+    g.fgpu.check()
+    g.fgpu.stop()
+    g.api.stop()

@@ -3,9 +3,11 @@
 import datetime
 import subprocess
 
+import pytest
+
 from configured import START, Configured
-from objects import milli, pod_object
-from processes import BINARY, PATIENCE_S, Cluster, eventually
+from objects import milli, pod_object, pod_path
+from processes import BINARY, PATIENCE_S, ApiServer, Cluster, Fgpu, eventually, request
 
 CLOSED = "the node pool takes no new pods now"
 
@@ -154,6 +156,59 @@ def test_pool_command__each_state__run_by_the_side_and_told(configured, tmp_path
     assert (m["fgpu_pool_commands_failing"], m['fgpu_pool_commands_total{result="ok"}']) == (0, 1)
     configured.effective(START)
     assert command() is None
+
+
+def test_pool_command__hangs_or_prints_without_end__others_run_and_the_exit_code_decides(configured, tmp_path):
+    def pool(name, script):
+        return (f"- name: {name}\n  nodeSelector: {{pool: {name}}}\n  state: closed\n"
+                f"  command: [/bin/sh, -c, '{script}']\n")
+
+    configured.effective(START + "nodePools:\n" + pool("hangs", "sleep 1000")
+                         + pool("talks", "head -c 3000000 /dev/zero") + pool("quiet", "true"))
+    results = eventually(lambda: (lambda r: r["talks"] == r["quiet"] == "ok" and r)(
+        {c["pool"]: c["result"] for c in configured.fgpu.summary()["poolCommands"]}), "the commands beside the one that hangs")
+    assert results["hangs"] == "waiting"
+    assert "printed more than is kept; the rest was dropped" in configured.fgpu.log()
+    configured.effective(START)
+
+
+WRITES = ("POST", "PUT", "PATCH", "DELETE")
+
+
+@pytest.mark.parametrize("flags, writes", [(["--wall-clock", "2026-03-28T18:59:50Z"], False), (["--rehearse"], False),
+                                           (["--wall-clock", "2026-03-28T18:59:50Z", "--rehearse=false"], True)])
+def test_rehearsal__of_a_cluster_in_use__writes_nothing_and_runs_nothing(tmp_path, flags, writes):
+    """What makes fgpu write: an Event (a foreign pod, a closed node, an inventory that cannot be read), a requeue
+    trigger (room after a refusal), a Binding, a command of a pool."""
+    api, told = ApiServer(tmp_path), tmp_path / "told"
+    try:
+        day, broken = api.node(gpus=1), api.node(gpus=1)
+        api.patch(f"/api/v1/nodes/{day}", {"metadata": {"labels": {"pool": "day"}}})
+        api.patch(f"/api/v1/nodes/{broken}", {"metadata": {"annotations": {"fgpu.io/gpus": "{"}}})
+        night = api.node(gpus=1)
+        foreign = api.pod(milli(300), nodeName=day)
+        holds, waits = api.pod(milli(1000), nodeName=night), api.pod(milli(500))
+        api.faults(*({"method": m, "path": "*", "times": -1, "action": "pass"} for m in WRITES))
+        fgpu = Fgpu(api.url, tmp_path, "signing: {mode: \"off\"}\nclientConnection: {holdOff: 0s}\n"
+                    "nodePools:\n- {name: day, nodeSelector: {pool: day}, state: closed, "
+                    f"command: [/bin/sh, -c, 'echo $0 $1 >> {told}']}}\n", flags=flags).expect_incidents().ready()
+        assert fgpu.reasons(waits, [day, night])[day] == CLOSED
+        r = request(api.address, "DELETE", pod_path(holds) + "?gracePeriodSeconds=0")
+        assert r.status == 200
+        eventually(lambda: fgpu.fits(waits, [night]) == [night], "the room that the pod leaves")
+        error = fgpu.bind(waits, night)
+        assert fgpu.states_of(foreign) == {"foreign"}
+        if writes:
+            assert error == ""
+            eventually(lambda: sum(api.fault_hits()) > 3, "Events beside the Binding")
+            eventually(told.exists, "the command")
+        else:
+            assert error == "this fgpu rehearses (--rehearse, --wall-clock): it binds nothing"
+            assert [c["result"] for c in fgpu.summary()["poolCommands"]] == ["waiting"]
+        fgpu.stop()  # whatever was queued has been sent by then
+        assert writes or (api.fault_hits() == [0, 0, 0, 1] and not told.exists())  # 1: the test's own
+    finally:
+        api.stop()
 
 
 def test_wall_clock__no_time__refused_with_an_example():

@@ -83,7 +83,7 @@ func (cp *ControlPlane) NewFgpu(binary, name, config, kubeconfig string) (*Fgpu,
 	f.Process = &Process{
 		Name: "fgpu", Path: binary, LogFile: filepath.Join(cp.Dir, name+".fgpu.log"),
 		Args: append([]string{"serve", "--config", config, "--kubeconfig", kubeconfig, "--verbs-address", addresses[0],
-			"--ops-address", addresses[1], "--health-address", addresses[2]}, key...),
+			"--ops-address", addresses[1], "--health-address", addresses[2], "--metrics-address", "127.0.0.1:0"}, key...),
 		Ready: func(ctx context.Context) error { _, err := Get(ctx, "http://"+addresses[2]+"/readyz", ""); return err },
 	}
 	return f, nil

@@ -85,9 +85,10 @@ static void look_for(void *ctx, const struct schema_field *row, const char *key)
 static void schema__what_needs_a_restart__says_so(void **state)
 {
     static const char *const cold[] = {
-        "serving.verbsAddress", "serving.opsAddress", "serving.healthAddress",       "election",
-        "limits.connections",   "logging.format",     "clientConnection.wakeObject", "signing.mode",
-        "signing.privateKey",   "signing.publicKeys", "resources.sliceDrivers",      "apiVersion",
+        "serving.verbsAddress",   "serving.opsAddress", "serving.healthAddress",       "election",
+        "limits.connections",     "logging.format",     "clientConnection.wakeObject", "signing.mode",
+        "signing.privateKey",     "signing.publicKeys", "resources.sliceDrivers",      "apiVersion",
+        "serving.metricsAddress",
     };
     static const char *const relist[] = {"resources.compute",
                                          "resources.memory",

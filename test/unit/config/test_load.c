@@ -327,6 +327,12 @@ static void parse__one_mistake__exact_report(void **state)
          "f.yaml:3:33: signing.acceptUnsignedBefore: '2026-02-30T00:00:00Z': write a time as "
          "2026-03-28T18:59:50Z, in UTC\n"
          "  signing: {acceptUnsignedBefore: 2026-02-30T00:00:00Z}\n                                  ^\n"},
+        {"metrics on the port of another", "serving: {metricsAddress: ':9442'}\n",
+         "f.yaml:3:27: serving: opsAddress and metricsAddress have the same port 9442\n"
+         "  serving: {metricsAddress: ':9442'}\n                            ^\n"},
+        {"metrics nowhere in another word", "serving: {metricsAddress: off}\n",
+         "f.yaml:3:27: serving.metricsAddress: 'off' is not none or HOST:PORT, for example :9444\n"
+         "  serving: {metricsAddress: off}\n                            ^\n"},
         {"one port for two", "serving: {healthAddress: 0.0.0.0:9443}\n",
          "f.yaml:3:26: serving: verbsAddress and healthAddress have the same port 9443\n"
          "  serving: {healthAddress: 0.0.0.0:9443}\n                           ^\n"},

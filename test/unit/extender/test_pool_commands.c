@@ -218,6 +218,37 @@ static void pool__changes_while_a_command_runs__the_new_state_has_the_last_word(
     assert_string_equal(told(), "night open;night closed;");
 }
 
+/* As many as there are lanes, all but the last of which hang. */
+static void command__all_other_pools_hang__runs_all_the_same(void **state)
+{
+    static const struct str hangs[] = {STR("/bin/sh"), STR("-c"), STR("sleep 1000")};
+    struct node_pool pools[POOL_LANES_MAX];
+    char names[POOL_LANES_MAX][16];
+    const size_t n = ARRAY_LEN(pools);
+
+    for (size_t i = 0; i + 1 < n; i++) {
+        snprintf(names[i], sizeof(names[i]), "hangs-%zu", i);
+        pools[i] = pool(names[i], NODE_POOL_OPEN, hangs, ARRAY_LEN(hangs));
+    }
+    pools[n - 1] = scripted(NODE_POOL_OPEN, TELL);
+    set(pools, n);
+    (void)await(n - 1, n, POOL_COMMAND_OK, 1);
+    assert_int_equal(status(0, n)->result, POOL_COMMAND_WAITING);
+    assert_string_equal(told(), "night open;");
+}
+
+static void command__prints_more_than_is_kept__its_exit_code_decides(void **state)
+{
+    struct node_pool p = scripted(NODE_POOL_OPEN, "head -c 3000000 /dev/zero; " TELL);
+
+    set(&p, 1);
+    assert_null(await(0, 1, POOL_COMMAND_OK, 1)->error);
+    assert_string_equal(told(), "night open;"); /* it was not ended in the middle */
+    p = scripted(NODE_POOL_CLOSED, "head -c 3000000 /dev/zero; echo no hypervisor >&2; exit 3");
+    set(&p, 1);
+    assert_string_equal(await(0, 1, POOL_COMMAND_FAILED, 1)->error, "ended with exit code 3: no hypervisor");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +261,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(stop__while_a_command_runs__ends_it, setup, teardown),
         cmocka_unit_test_setup_teardown(pool__changes_while_a_command_runs__the_new_state_has_the_last_word, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(command__all_other_pools_hang__runs_all_the_same, setup, teardown),
+        cmocka_unit_test_setup_teardown(command__prints_more_than_is_kept__its_exit_code_decides, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,11 @@
 /* Whose certificate is taken, and certificates that change while the server runs. */
+#include "base/clock.h"
 #include "httpd/support/certs.h"
 #include "httpd/support/fixture.h"
 #include "httpd/tls.h"
 #include "support/temp_dir.h"
 
+#include <gnutls/crypto.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -484,6 +486,39 @@ static void files__wrong_at_start__error_names_the_file(void **state)
     tls_server_end(&w);
 }
 
+/* Who listens on the way sees nothing; whoever calls is served, and asked for no certificate. */
+static void self_signed__made_at_each_start__serves_without_asking_for_a_certificate(void **state)
+{
+    struct tls_server w = {.tls = NULL};
+    struct cert stranger;
+    struct httpd_tls_stats stats;
+    gnutls_alert_description_t alert;
+    unsigned char digests[2][32];
+    const int64_t now_ms = clock_wall_ms(clock_system());
+    cert_make(&stranger, &(struct cert_options){.cn = "stranger"});
+    for (size_t i = 0; i < ARRAY_LEN(digests); i++) {
+        struct tls_client c;
+        assert_int_equal(httpd_tls_self_signed(now_ms, &w.tls, NULL), 0);
+        start_server(&w, true);
+        assert_int_equal(ask(&w, NULL, NULL, TLS12, &alert), 200);
+        assert_int_equal(ask(&w, NULL, NULL, TLS13, &alert), 200);
+        assert_int_equal(ask(&w, &stranger, NULL, NULL, &alert), 200);
+        assert_string_equal(seen_client, "");
+        assert_true(tls_client_open(&c, w.f.port, &(struct tls_options){.cert = NULL}));
+        unsigned n = 0;
+        const gnutls_datum_t *chain = gnutls_certificate_get_peers(c.session, &n);
+        assert_int_equal(n, 1);
+        assert_int_equal(gnutls_hash_fast(GNUTLS_DIG_SHA256, chain[0].data, chain[0].size, digests[i]), 0);
+        tls_client_close(&c);
+        httpd_tls_stats(w.tls, &stats);
+        assert_true(stats.not_after_s > now_ms / 1000 + 3000 * (int64_t)DAY_S && stats.reload_n == 0);
+        fixture_stop(&w.f);
+        httpd_tls_free(w.tls);
+    }
+    assert_memory_not_equal(digests[0], digests[1], sizeof(digests[0]));
+    cert_free(&stranger);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -494,6 +529,7 @@ int main(void)
         cmocka_unit_test(reload__new_ca__decides_about_new_connections_only),
         cmocka_unit_test(reload__wrong_files__old_ones_stay_and_it_is_counted_once),
         cmocka_unit_test(files__wrong_at_start__error_names_the_file),
+        cmocka_unit_test(self_signed__made_at_each_start__serves_without_asking_for_a_certificate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
