@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,27 +43,19 @@ func (j *judge) gives(uid string, l lot) {
 }
 
 func (j *judge) look() {
-	holders := map[string]map[int]bool{} // GPUs by the UID of the pod
-	processes, _ := filepath.Glob("/proc/[0-9]*/root/dev/nvidia*")
-	for _, file := range processes {
-		var gpu int
-		parts := strings.Split(file, "/")
-		if _, err := fmt.Sscanf(parts[len(parts)-1], "nvidia%d", &gpu); err != nil {
-			continue
+	holding := map[string]map[int]bool{} // GPUs by the UID of the pod
+	for _, h := range holders() {
+		if holding[h.uid] == nil {
+			holding[h.uid] = map[int]bool{}
 		}
-		if uid := podOfProcess(parts[2]); uid != "" {
-			if holders[uid] == nil {
-				holders[uid] = map[int]bool{}
-			}
-			holders[uid][gpu] = true
-		}
+		holding[h.uid][h.gpu] = true
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.looks++
 	held := map[int]int{}
 	who := map[int][]string{}
-	for uid, gpus := range holders {
+	for uid, gpus := range holding {
 		l := j.lots[uid]
 		for gpu := range gpus {
 			if gpu != l.gpu || l.milli == 0 {
@@ -81,6 +72,19 @@ func (j *judge) look() {
 			j.found[fmt.Sprintf("%d milli of GPU %d are held: %s", milli, gpu, strings.Join(who[gpu], ", "))]++
 		}
 	}
+}
+
+// watch looks until its context ends; then what it returns is closed.
+func (j *judge) watch(ctx context.Context) <-chan struct{} {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil {
+			j.look()
+			time.Sleep(20 * time.Millisecond)
+		}
+	}()
+	return ended
 }
 
 // podOfProcess is "" for a process of no pod, and for one that has ended.
@@ -171,12 +175,7 @@ func TestNoGPUIsHeldTwiceWhileAgentAndRuntimeAreKilled(t *testing.T) {
 	ctx, stop := context.WithCancel(s.ctx)
 	defer stop()
 	var background, traffic sync.WaitGroup
-	background.Go(func() {
-		for ctx.Err() == nil {
-			j.look()
-			time.Sleep(20 * time.Millisecond)
-		}
-	})
+	watched := j.watch(ctx)
 	var kills atomic.Int32
 	background.Go(func() {
 		for ; ctx.Err() == nil; kills.Add(1) {
@@ -213,6 +212,7 @@ func TestNoGPUIsHeldTwiceWhileAgentAndRuntimeAreKilled(t *testing.T) {
 	traffic.Wait()
 	stop()
 	background.Wait()
+	<-watched
 	text, err := os.ReadFile(theNode.path("fgpu-node.log"))
 	s.must(err)
 	refusals := strings.Count(string(text), s.namespace+"/pod-")
