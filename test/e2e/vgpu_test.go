@@ -30,6 +30,47 @@ func TestVGPUUnitsShareTheGPUsOfNodesThatSayHowManyThereAre(t *testing.T) {
 	c.sound()
 }
 
+// F59: half a GPU was refused as an inventory, and rounded up to a whole one where kubelet picks.
+func TestHalfAGPUIsHalfAGPU(t *testing.T) {
+	c := newCluster(t, plainNode("half", "nvidia.com/vgpu=500"))
+	c.install(light)
+	// kube-scheduler does not count these names: what refuses is fgpu.
+	c.create(pod("eight-hundred", "fgpu.io/gpu-milli=800"), pod("whole", "fgpu.io/gpu-count=1"))
+	c.refusedFor("eight-hundred", "compute")
+	c.refused("whole")
+	c.create(pod("three-hundred", "nvidia.com/vgpu=300"))
+	c.bound("three-hundred")
+	c.create(pod("two-hundred", "fgpu.io/gpu-milli=200"))
+	c.bound("two-hundred")
+	c.create(pod("third", "fgpu.io/gpu-milli=1"))
+	c.refusedFor("third", "compute")
+	c.sound()
+}
+
+func TestHalfAGPUOfAPluginIsHalfAGPU(t *testing.T) {
+	s := checker.Default()
+	s.Compute = map[corev1.ResourceName]int64{"fgpu.io/gpu-milli": 1000}
+	s.Plugin, s.Sold = []corev1.ResourceName{"nvidia.com/vgpu"}, map[corev1.ResourceName]int64{"nvidia.com/vgpu": 1000}
+	c := newClusterWith(t, s, plainNode("plugin-half", "nvidia.com/vgpu=500"))
+	c.installResources(light, `resources:
+  compute:
+  - {name: fgpu.io/gpu-milli, unitsPerGPU: 1000}
+  - {name: nvidia.com/vgpu, unitsPerGPU: 1000, picks: kubelet}
+`)
+	c.create(pod("eight-hundred", "fgpu.io/gpu-milli=800"))
+	c.refusedFor("eight-hundred", "compute")
+	c.create(pod("three-hundred", "nvidia.com/vgpu=300"), pod("two-hundred", "nvidia.com/vgpu=200"))
+	for _, name := range []string{"three-hundred", "two-hundred"} {
+		if p := c.bound(name); p.Annotations["fgpu.io/visible-devices.c0"] != "" {
+			t.Errorf("%s is told to use %q, but kubelet picks", name, p.Annotations["fgpu.io/visible-devices.c0"])
+		}
+	}
+	c.create(pod("third", "nvidia.com/vgpu=1"), pod("share", "fgpu.io/gpu-milli=1"))
+	c.refused("third")
+	c.refusedFor("share", "whole GPUs")
+	c.sound()
+}
+
 func TestQualityOfServiceThroughARestart(t *testing.T) {
 	s := checker.Default()
 	s.QoS, s.NothingLent, s.MaxSharers = "equal-share", true, 4

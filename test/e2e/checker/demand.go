@@ -21,7 +21,8 @@ type Settings struct {
 	Compute        map[corev1.ResourceName]int64 // name -> units of one whole GPU
 	Memory         []corev1.ResourceName         // counted in MiB
 	Count          []corev1.ResourceName         // how many devices
-	Plugin         []corev1.ResourceName         // whole GPUs that a device plugin hands out
+	Plugin         []corev1.ResourceName         // whole GPUs, or units, that a device plugin hands out
+	Sold           map[corev1.ResourceName]int64 // of these: units of one whole GPU
 	Sizes          map[string]Size
 	SizesOf        map[string]map[string]Size   // by namespace: what a size is there instead
 	Spans          map[corev1.ResourceName]bool // above one GPU: whole ones and the rest of one more
@@ -108,6 +109,8 @@ func (w Request) objection(dev *Device) string {
 	switch {
 	case dev.Cut:
 		return "cut into MIG instances"
+	case dev.Part > 0 && w.alone:
+		return "a part of a GPU for a pod that wants whole ones"
 	case dev.Profile == "" && w.profile != "":
 		return "no MIG instance"
 	case dev.Profile != "" && w.profile == "" && (w.alone || w.kai || w.milli >= 0):

@@ -45,15 +45,6 @@ func (s *scene) whatRuns() string {
 	return text
 }
 
-// Names of images are all that an admin fills in.
-const overlay = `apiVersion: kustomize.config.k8s.io/v1beta1
-kind: Kustomization
-resources: [../manifests/dedicated, ../manifests/node]
-images:
-- {name: fgpu, newName: fgpu.test/fgpu, newTag: "1"}
-- {name: fgpu-node, newName: fgpu.test/fgpu-node, newTag: "1"}
-`
-
 const podOfOneLine = `apiVersion: v1
 kind: Pod
 metadata: {name: one}
@@ -65,14 +56,14 @@ spec:
     resources: {limits: {fgpu.io/gpu-milli: 300}}
 `
 
-// The whole way of a newcomer, by the steps of manifests/README.md: nothing is labelled, nothing is annotated.
+// The whole way of a newcomer, by the steps of manifests/README.md: nothing is labelled, nothing is annotated,
+// and the images are those of scripts/image under the names that the manifests have.
 func TestInstallAndOneLine(t *testing.T) {
 	s := newScene(t)
 	manifests := theNode.path("manifests")
 	s.must(os.CopyFS(manifests, os.DirFS("../../../manifests")))
-	s.must(write(theNode.path("overlay", "kustomization.yaml"), overlay))
 	// A name that changes with the content would replace the pod instead of letting fgpu read the file again.
-	if rendered := s.kubectl("kustomize", theNode.path("overlay")); strings.Count(rendered, "name: fgpu-config\n") != 2 {
+	if rendered := s.kubectl("kustomize", filepath.Join(manifests, "dedicated")); strings.Count(rendered, "name: fgpu-config\n") != 2 {
 		t.Fatalf("ConfigMap and Deployment do not have the plain name fgpu-config:\n%s", rendered)
 	}
 
@@ -84,7 +75,8 @@ func TestInstallAndOneLine(t *testing.T) {
 	}
 	s.kubectl("-n", "fgpu-system", "create", "secret", "generic", "fgpu-signing", "--from-file="+key, "--from-file="+key+".pub")
 	s.kubectl("-n", "fgpu-node", "create", "configmap", "fgpu-public-keys", "--from-file="+key+".pub")
-	s.kubectl("apply", "-k", theNode.path("overlay"))
+	s.kubectl("apply", "-k", filepath.Join(manifests, "dedicated"))
+	s.kubectl("apply", "-k", filepath.Join(manifests, "node"))
 	s.kubectl("-n", "fgpu-system", "rollout", "status", "deployment/fgpu-scheduler", "--timeout=90s")
 	s.kubectl("-n", "fgpu-node", "rollout", "status", "daemonset/fgpu-node", "--timeout=90s")
 	s.kubectl("apply", "-k", filepath.Join(manifests, "one-line"))
@@ -122,7 +114,7 @@ func (s *scene) newSizeWithoutARestart(manifests string) {
 	s.must(os.WriteFile(path, append(text, "\nsizes: {quarter: {milli: 250}}\n"...), 0o644))
 	s.must(write(theNode.path("sized.yaml"), "%s", strings.NewReplacer("name: one", "name: sized, annotations: {fgpu.io/size: quarter}",
 		"    resources: {limits: {fgpu.io/gpu-milli: 300}}\n", "").Replace(podOfOneLine)))
-	s.kubectl("apply", "-k", theNode.path("overlay"))
+	s.kubectl("apply", "-k", filepath.Join(manifests, "dedicated"))
 	s.kubectl("-n", "team", "apply", "-f", theNode.path("sized.yaml"))
 	s.until("the size is known", func() (bool, string) {
 		p := s.get("sized")

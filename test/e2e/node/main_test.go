@@ -10,6 +10,7 @@
 //	FGPU_KUBELET                          folder with kubelet (scripts/control-plane --kubelet)
 //	FGPU_CONTAINERD                       folder with containerd, its shim, ctr (scripts/control-plane --containerd)
 //	FGPU_CONTROLLERS                      folder with kube-controller-manager and kubectl (--controllers), in a fresh cluster
+//	FGPU_IMAGES                           folder with the images of fgpu and fgpu-node (scripts/image), in a fresh cluster
 //	FGPU_NODE_BOX                         the program of the images (box/)
 //	FGPU_NODE_DIR, FGPU_NODE_CGROUP       where everything is kept; the cgroup of all pods
 package node
