@@ -16,15 +16,30 @@ void schema_check_compute(struct decode *c, const struct yaml_doc_node *n, const
     }
 }
 
+/* Of its own row, so that it is told whatever else is wrong in the mapping. */
+static void check_milli(struct decode *c, const struct yaml_doc_node *n, int32_t milli)
+{
+    if (milli > DEVICE_MILLI && milli % DEVICE_MILLI != 0) {
+        config_decode_error(c, n, "%d milli is neither a share of one GPU (1..1000) nor a multiple of 1000", milli);
+    }
+}
+
+void schema_check_size_milli(struct decode *c, const struct yaml_doc_node *n, const void *base)
+{
+    check_milli(c, n, ((const struct named_size *)base)->milli);
+}
+
+void schema_check_variant_milli(struct decode *c, const struct yaml_doc_node *n, const void *base)
+{
+    check_milli(c, n, ((const struct size_variant *)base)->milli);
+}
+
 /* The combinations that a pod may write itself. */
 static void check_amounts(struct decode *c, const struct yaml_doc_node *n, int32_t milli, int64_t mem_mib,
                           int32_t count)
 {
     if (milli == 0 && mem_mib == 0 && count == 0) {
         config_decode_error(c, n, "an empty size; give milli, memory or count");
-    } else if (milli > DEVICE_MILLI && milli % DEVICE_MILLI != 0) {
-        config_decode_error(c, yaml_doc_find(n, STR("milli")),
-                            "%d milli is neither a share of one GPU (1..1000) nor a multiple of 1000", milli);
     } else if (milli > DEVICE_MILLI && (mem_mib != 0 || count != 0)) {
         config_decode_error(c, yaml_doc_find(n, STR("milli")),
                             "more than 1000 milli means whole GPUs and goes with neither memory nor count");
@@ -293,14 +308,21 @@ void schema_check_limits(struct decode *c, const struct yaml_doc_node *n, const 
     }
 }
 
+void schema_check_command(struct decode *c, const struct yaml_doc_node *n, const void *base)
+{
+    const struct node_pool *p = base;
+
+    if (p->command_n > 0 && p->command[0].n == 0) {
+        config_decode_error(c, n, "the command has no program");
+    }
+}
+
 void schema_check_pool(struct decode *c, const struct yaml_doc_node *n, const void *base)
 {
     const struct node_pool *p = base;
 
     if (p->command_n > 0 && p->name.n == 0) {
         config_decode_error(c, yaml_doc_find(n, STR("command")), "a command needs the 'name' of the pool beside it");
-    } else if (p->command_n > 0 && p->command[0].n == 0) {
-        config_decode_error(c, yaml_doc_find(n, STR("command")), "the command has no program");
     }
 }
 

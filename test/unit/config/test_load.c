@@ -386,7 +386,7 @@ static void parse__one_mistake__exact_report(void **state)
         {"empty list element", "resources:\n  count:\n  -\n",
          "f.yaml:5:4: resources.count[0]: no value; give one or remove the key\n    -\n     ^\n"},
         {"size of 1500 milli", "sizes: {odd: {milli: 1500}}\n",
-         "f.yaml:3:22: sizes.odd: 1500 milli is neither a share of one GPU (1..1000) "
+         "f.yaml:3:22: sizes.odd.milli: 1500 milli is neither a share of one GPU (1..1000) "
          "nor a multiple of 1000\n  sizes: {odd: {milli: 1500}}\n                       ^\n"},
         {"whole GPUs with memory", "sizes: {odd: {milli: 2000, memory: 1Gi}}\n",
          "f.yaml:3:22: sizes.odd: more than 1000 milli means whole GPUs and goes with neither "
