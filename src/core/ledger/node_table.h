@@ -33,6 +33,7 @@ struct node_entry {
     enum qos qos; /* of struct inventory */
     enum lending lending;
     enum hand_off hand_off;
+    enum gpu_vendor vendor;
     bool needs_agent;
     uint64_t rules;       /* of the fact */
     struct taint *taints; /* of the fact, those that keep pods off; one block */
