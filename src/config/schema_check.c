@@ -228,6 +228,43 @@ static const struct yaml_doc_node *find_text(const struct yaml_doc_node *n, stru
     return found;
 }
 
+static bool is_plugin_name(const struct policy *p, struct str name)
+{
+    for (size_t i = 0; i < p->whole_resource_n; i++) {
+        if (str_eq(p->whole_resources[i], name)) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < p->compute_resource_n; i++) {
+        if (str_eq(p->compute_resources[i].name, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What nobody publishes as a GPU, and what is said twice, has no effect. */
+static void check_plugins(struct decode *c, const struct yaml_doc_node *n, const struct policy *p)
+{
+    const struct yaml_doc_node *list = yaml_doc_find(n, STR("plugins"));
+
+    for (size_t i = 0; i < p->plugin_n; i++) {
+        const struct str name = p->plugins[i].name;
+        const struct yaml_doc_node *at = list == NULL ? NULL : find_text(list, name);
+        bool twice = false;
+
+        for (size_t k = 0; k < i; k++) {
+            twice = twice || str_eq(p->plugins[k].name, name);
+        }
+        if (twice) {
+            config_decode_error(c, at != NULL ? at : n, "%.*s is in plugins twice", STR_ARG(name));
+        } else if (name.n > 0 && !is_plugin_name(p, name)) {
+            config_decode_error(c, at != NULL ? at : n,
+                                "%.*s is in neither whole nor compute, so nothing is counted by it", STR_ARG(name));
+        }
+    }
+}
+
 /* A name means one thing: the same resource twice would be charged twice. */
 void schema_check_resources(struct decode *c, const struct yaml_doc_node *n, const void *base)
 {
@@ -249,6 +286,7 @@ void schema_check_resources(struct decode *c, const struct yaml_doc_node *n, con
     size_t all_n = 0;
 
     _Static_assert(offsetof(struct compute_resource, name) == 0, "each element begins with its name");
+    check_plugins(c, n, p);
     for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
         for (size_t k = 0; k < lists[i].n; k++, all_n++) {
             memcpy(&all[all_n].name, (const char *)lists[i].first + k * lists[i].item_size, sizeof(struct str));

@@ -36,6 +36,18 @@ static const struct compute_resource compute_absent = {.above_one_gpu = ABOVE_RE
 const struct schema_field schema_compute_item =
     ELEMENT(compute_rows, .item_absent = &compute_absent, .check = schema_check_compute);
 
+static const struct schema_field plugin_rows[] = {
+    KEY("name", SCHEMA_RESOURCE, IN(struct plugin_resource, name), .required = true,
+        HELP("resource of a device plugin, from resources.whole or resources.compute")),
+    KEY("vendor", SCHEMA_WORD, IN(struct plugin_resource, vendor), .required = true,
+        WORDS([VENDOR_NVIDIA] = "nvidia", [VENDOR_AMD] = "amd", [VENDOR_INTEL] = "intel", [VENDOR_OTHER] = "other"),
+        HELP("whose devices they are")),
+    KEY("shareable", SCHEMA_FLAG, IN(struct plugin_resource, shareable),
+        HELP("pods may share these GPUs, as far as allocatable counts them")),
+};
+static const struct plugin_resource plugin_absent = {.vendor = VENDOR_NVIDIA};
+const struct schema_field schema_plugin_item = ELEMENT(plugin_rows, .item_absent = &plugin_absent);
+
 static const struct schema_field variant_rows[] = {
     NAMESPACES(struct size_variant, .required = true, HELP("namespaces of the pods, '*' for any text")),
     AMOUNT_KEYS(struct size_variant, schema_check_variant_milli),
