@@ -136,11 +136,30 @@ static void add_waiting(struct sentence *t, const struct explanation *e)
 {
     sentence_add(t, "%" PRIu64 "/%zu nodes have GPUs for it", e->counts[VERDICT_FITS], e->node_n);
     add_reasons(t, e);
+    if (e->counts[VERDICT_FITS] > e->open_fit_n) {
+        sentence_add(t, "; %" PRIu64 " of those with room cannot be chosen: a taint, or kube-scheduler did not ask",
+                     e->counts[VERDICT_FITS] - e->open_fit_n);
+    }
     if (e->fitting_n > 0) {
-        sentence_add(t, "; the best is %.*s; what keeps the pod waiting is not a GPU", STR_ARG(e->fitting[0]));
+        sentence_add(t, "; the best is %.*s; it is not for want of GPUs that the pod waits", STR_ARG(e->fitting[0]));
     } else if (e->shown_n > 0 && (e->nodes[0].lacks.device_n > 0 || e->nodes[0].cost.pod_n > 0)) {
         sentence_add(t, "; nearest is %.*s: ", STR_ARG(e->nodes[0].node_name));
         add_node(t, &e->nodes[0]);
+    }
+}
+
+/* What speaks against the pod beside GPUs. */
+static void add_scheduler(struct sentence *t, const struct explanation *e)
+{
+    struct str own[EXPLAIN_REASONS_MAX];
+    size_t n = explain_scheduler_reasons(e->waiting.message, own);
+    char unasked[EXPLAIN_SENTENCE_MAX];
+
+    for (size_t i = 0; i < n && i < REASONS_NAMED; i++) {
+        sentence_add(t, "%s%.*s", i == 0 ? "; kube-scheduler itself objects: " : ", ", STR_ARG(own[i]));
+    }
+    if (explain_unasked_sentence(&e->waiting, unasked, sizeof(unasked))[0] != '\0') {
+        sentence_add(t, "; %s", unasked);
     }
 }
 
@@ -174,6 +193,7 @@ char *explain_sentence(const struct explanation *e, char *buf, size_t size)
         break;
     case EXPLAIN_WAITING:
         add_waiting(&t, e);
+        add_scheduler(&t, e);
         break;
     case EXPLAIN_PLACED:
         add_placed(&t, e);
