@@ -55,6 +55,9 @@ static void read_gpu(struct json_reader *r, void *to)
                                  {"raised", .element = state_file_raised, .to = f}));
     state_file_require(r, d->index >= 0, "a GPU without index");
     state_file_require(r, g->milli_cap >= 0, "a GPU without milli");
+    if (d->profile == 0 && g->milli_cap > 0 && g->milli_cap < DEVICE_MILLI) {
+        d->part_milli = (int32_t)g->milli_cap; /* no factor is below 1 */
+    }
     state_file_require(r, d->mem_mib >= 0,
                        "a GPU without baseMemMib: the document is of a version that did not say it");
 }
@@ -147,6 +150,8 @@ void state_file_node(struct json_reader *r, void *to)
             {"lendsIdleCompute", .flag = &lends}, {"handOff", .read = read_hand_off, .to = &inv->hand_off},
             {"handOffUnfit", .flag = &inv->hand_off_unfit}, {"needsAgent", .flag = &inv->needs_agent},
             {"host", .read = read_host, .to = &n},
+            {"hostGroup", .object = JSON_MEMBERS({"name", .text = &n.host_group},
+                                                 {"gpuMemMib", .i64 = &n.host_gpu_mem_mib, .max = INT32_MAX})},
             {"wholeGpus",
              .object = JSON_MEMBERS({"capacity", .i32 = &inv->plugin_managed_n, .max = DEMAND_PLUGIN_MANAGED_MAX},
                                     {"unitsPerGpu", .i32 = &inv->plugin_managed_per_gpu, .min = 2, .max = 1000000},

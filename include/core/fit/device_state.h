@@ -18,24 +18,25 @@
 
 enum device_flag {
     DEVICE_HEALTHY = 1 << 0,
-    DEVICE_IN_USE = 1 << 1,     /* some pod holds a part of it */
-    DEVICE_EXCLUSIVE = 1 << 2,  /* a pod holds it alone */
-    DEVICE_DENIED = 1 << 3,     /* fgpu.io/gpu-uuid of the demand this view was made for excludes it */
-    DEVICE_LOST = 1 << 4,       /* gone from the inventory, kept because a pod still holds it */
-    DEVICE_ISOLATED = 1 << 5,   /* holds a pod that must not share with the demand of this view */
-    DEVICE_COUNTED = 1 << 6,    /* a MIG instance of which kubelet picks one: fgpu counts them only */
-    DEVICE_BLOCKED = 1 << 7,    /* the same GPU is held in its other form, whole or as an instance */
-    DEVICE_EQUAL = 1 << 8,      /* pods that do not say otherwise share it in equal parts (model/qos.h) */
-    DEVICE_SLICE = 1 << 9,      /* a virtual GPU of a fixed profile (core/inventory/vgpu_profile.h) */
-    DEVICE_ELSEWHERE = 1 << 10, /* another system hands it out (core/inventory/inventory.h, LEDGER_SLICES) */
+    DEVICE_IN_USE = 1 << 1,       /* some pod holds a part of it */
+    DEVICE_EXCLUSIVE = 1 << 2,    /* a pod holds it alone */
+    DEVICE_DENIED = 1 << 3,       /* fgpu.io/gpu-uuid of the demand this view was made for excludes it */
+    DEVICE_LOST = 1 << 4,         /* gone from the inventory, kept because a pod still holds it */
+    DEVICE_ISOLATED = 1 << 5,     /* holds a pod that must not share with the demand of this view */
+    DEVICE_COUNTED = 1 << 6,      /* a MIG instance of which kubelet picks one: fgpu counts them only */
+    DEVICE_BLOCKED = 1 << 7,      /* the same GPU is held in its other form, whole or as an instance */
+    DEVICE_EQUAL = 1 << 8,        /* pods that do not say otherwise share it in equal parts (model/qos.h) */
+    DEVICE_SLICE = 1 << 9,        /* a virtual GPU of a fixed profile (core/inventory/vgpu_profile.h) */
+    DEVICE_ELSEWHERE = 1 << 10,   /* another system hands it out (core/inventory/inventory.h, LEDGER_SLICES) */
+    DEVICE_GROUP_TAKEN = 1 << 11, /* other nodes hold the physical GPU that it is a part of (decision 0071) */
 };
 
 struct device_state {
     int32_t mem_free_mib;
     int32_t mem_cap_mib;  /* x over-commit factor; 0: unknown */
-    int32_t mem_base_mib; /* before the factor: what shares are taken of */
+    int32_t mem_base_mib; /* before the factor: what shares are taken of; of a part: of the whole GPU */
     int32_t milli_free;
-    int32_t milli_cap; /* 1000 x over-commit factor */
+    int32_t milli_cap; /* 1000 x over-commit factor; less: a part of a GPU (struct device), or an instance */
     int16_t slot_free;
     int16_t slot_cap;
     uint16_t model_id;   /* index into the view's table of models */
@@ -112,6 +113,7 @@ struct node_state {
     uint8_t flags;              /* enum node_flag */
     uint8_t pod_classes;        /* enum pod_class, of the pods that hold GPUs here */
     uint8_t hand_off;           /* enum hand_off; HAND_OFF__MAX: one that does not work with these devices */
+    bool group_taken;           /* some device has DEVICE_GROUP_TAKEN: nothing may be left to kubelet's choice */
     uint64_t version;           /* of the numbers here: no two changes of any node have the same */
     int32_t plugin_managed_cap; /* GPUs, replicas or units of a plugin */
     int32_t plugin_managed_used;
@@ -137,7 +139,8 @@ static inline bool device_is_overcommitted(const struct device_state *d)
 /* What the GPU request `w` of `of` takes of this device: gpu_request_charge(), but no compute for GPU requests for
  * memory alone where the node says so, and what quality of service, virtual GPUs and MIG add. Equal shares take at
  * least the even part (model/qos.h). A virtual GPU of a fixed profile is always taken whole. So is an instance, by GPU
- * requests for its profile and, where fgpu steers it, by GPU requests for memory alone. Where the device is no answer
+ * requests for its profile and, where fgpu steers it, by GPU requests for memory alone. Of a part
+ * they take what they take of a whole GPU, so that one for whole GPUs never fits. Where the device is no answer
  * to the GPU request at all, the charge is of another profile, so that the device does not take it. `of` NULL: it says
  * no quality of service. A charge is never negative, has one slot, and depends on the capacities of the device only,
  * not on what is free. */
@@ -149,13 +152,19 @@ static inline bool device_is_instance(const struct device_state *d)
     return d->profile != 0 && d->profile != DEVICE_IN_MIG_MODE;
 }
 
+/* Is it a part of a GPU? Then no GPU request for a whole one fits, and nothing is left of it for others. */
+static inline bool device_is_part(const struct device_state *d)
+{
+    return d->profile == 0 && d->milli_cap < DEVICE_MILLI;
+}
+
 /* True when the device takes `c` more: of the kind that `c` is meant for, healthy, ours, not denied, not held alone,
  * enough free in every dimension, and nobody on it if `c` is exclusive. A charge is never negative, so a device below
  * zero takes nothing. */
 static inline bool device_takes(const struct device_state *d, const struct charge *c)
 {
     const unsigned asked = DEVICE_HEALTHY | DEVICE_EXCLUSIVE | DEVICE_DENIED | DEVICE_ISOLATED | DEVICE_LOST |
-                           DEVICE_BLOCKED | DEVICE_ELSEWHERE;
+                           DEVICE_BLOCKED | DEVICE_ELSEWHERE | DEVICE_GROUP_TAKEN;
 
     return c->profile == d->profile && (d->flags & asked) == DEVICE_HEALTHY && c->milli <= d->milli_free &&
            c->mem_mib <= d->mem_free_mib && c->slots <= d->slot_free &&

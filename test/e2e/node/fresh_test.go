@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strings"
 
 	"fgpu.io/fgpu/test/e2e/harness"
 )
@@ -16,8 +13,6 @@ import (
 // tests install it with kubectl, from images, as an admin does. FGPU_NODE_FRESH=1 runs these tests and no others.
 
 const (
-	fgpuImage      = "fgpu.test/fgpu:1"
-	fgpuNodeImage  = "fgpu.test/fgpu-node:1"
 	schedulerImage = "registry.k8s.io/kube-scheduler:v1.36.3" // as the manifests have it
 	driverRoot     = "/run/nvidia/driver"                     // of the GPU Operator
 )
@@ -85,37 +80,21 @@ func (m *machine) driver() error {
 	return os.WriteFile(path+".script", script, 0o644)
 }
 
-// importProducts makes the images that an admin would make.
+// importProducts imports the images of scripts/image as they are, and kube-scheduler, which is one file.
 func (m *machine) importProducts(ctx context.Context) error {
-	images := map[string]imageOf{}
-	for name, file := range map[string]string{fgpuImage: os.Getenv("FGPU_BIN"), fgpuNodeImage: os.Getenv("FGPU_NODE"),
-		schedulerImage: filepath.Join(plane.Bin, "kube-scheduler")} {
-		programs, err := withLibraries(ctx, file)
-		if err != nil {
+	files, err := filepath.Glob(filepath.Join(os.Getenv("FGPU_IMAGES"), "*.tar"))
+	if err != nil || len(files) != 2 {
+		return fmt.Errorf("images of fgpu and fgpu-node in FGPU_IMAGES=%q: %v %w", os.Getenv("FGPU_IMAGES"), files, err)
+	}
+	for _, file := range files {
+		if err := m.ctr(ctx, "images", "import", file); err != nil {
 			return err
 		}
-		images[name] = imageOf{programs: programs, env: []string{"PATH=/usr/bin"}, entrypoint: filepath.Base(file)}
 	}
-	return m.importAll(ctx, images)
-}
-
-var libraryPath = regexp.MustCompile(`(/\S+) \(0x`)
-
-// withLibraries are a program, in /usr/bin, and all that its loader needs.
-func withLibraries(ctx context.Context, program string) (map[string][]byte, error) {
-	files := map[string]string{"usr/bin/" + filepath.Base(program): program}
-	out, err := exec.CommandContext(ctx, "ldd", program).CombinedOutput()
-	if err != nil && !strings.Contains(string(out), "not a dynamic executable") {
-		return nil, fmt.Errorf("ldd %s: %w: %s", program, err, out)
+	scheduler, err := os.ReadFile(filepath.Join(plane.Bin, "kube-scheduler"))
+	if err != nil {
+		return err
 	}
-	for _, match := range libraryPath.FindAllStringSubmatch(string(out), -1) {
-		files[strings.TrimPrefix(match[1], "/")] = match[1]
-	}
-	content := map[string][]byte{}
-	for name, file := range files {
-		if content[name], err = os.ReadFile(file); err != nil {
-			return nil, err
-		}
-	}
-	return content, nil
+	return m.importAll(ctx, map[string]imageOf{schedulerImage: {programs: map[string][]byte{"usr/bin/kube-scheduler": scheduler},
+		env: []string{"PATH=/usr/bin"}, entrypoint: "kube-scheduler"}})
 }

@@ -10,6 +10,7 @@
 //	FGPU_KUBELET                          folder with kubelet (scripts/control-plane --kubelet)
 //	FGPU_CONTAINERD                       folder with containerd, its shim, ctr (scripts/control-plane --containerd)
 //	FGPU_CONTROLLERS                      folder with kube-controller-manager and kubectl (--controllers), in a fresh cluster
+//	FGPU_IMAGES                           folder with the images of fgpu and fgpu-node (scripts/image), in a fresh cluster
 //	FGPU_NODE_BOX                         the program of the images (box/)
 //	FGPU_NODE_DIR, FGPU_NODE_CGROUP       where everything is kept; the cgroup of all pods
 package node
@@ -93,7 +94,7 @@ func run(m *testing.M) (int, error) {
 
 var theFgpu *harness.Fgpu
 
-// startFgpu runs fgpu and its kube-scheduler from the shipped files of the form "light"; only addresses and paths are replaced.
+// startFgpu runs fgpu and its kube-scheduler from the shipped files of the form "dedicated"; only addresses and paths are replaced.
 func startFgpu(ctx context.Context) (stop func() error, err error) {
 	manifest := func(name string) string { return filepath.Join("..", "..", "..", "manifests", "dedicated", name) }
 	agents := func(name string) string { return filepath.Join("..", "..", "..", "manifests", "node", name) }
@@ -116,7 +117,7 @@ func startFgpu(ctx context.Context) (stop func() error, err error) {
 	config := filepath.Join(plane.Dir, "scheduler.yaml")
 	ours := []harness.Replacement{{Old: `kubeconfig: ""`, New: fmt.Sprintf("kubeconfig: %q", kubeconfig)},
 		{Old: "http://127.0.0.1:9443", New: fgpu.VerbsURL}}
-	if err := harness.Adapt(manifest("scheduler-light.yaml"), config, ours...); err != nil {
+	if err := harness.Adapt(manifest("scheduler.yaml"), config, ours...); err != nil {
 		return nil, err
 	}
 	scheduler, err := plane.StartScheduler(ctx, "fgpu", config)
