@@ -49,7 +49,7 @@ static void add_lacks(struct sentence *t, const struct nearest *n)
         sentence_add(t, " is too small by ");
         add_memory(t, d->too_small_mib);
     } else if (d->held) {
-        sentence_add(t, " is in use by pods that this one cannot be beside");
+        sentence_add(t, " is in use and cannot be shared with this pod");
     } else {
         sentence_add(t, " lacks ");
         add_amounts(t, d);
