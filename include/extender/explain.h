@@ -66,6 +66,10 @@ void explain_end(struct explanation *e);
 #define EXPLAIN_SENTENCE_MAX 1024
 /* "0/5000 nodes: 3100 too few GPUs with enough free memory, ...; nearest: ..." */
 char *explain_sentence(const struct explanation *e, char *buf, size_t size);
+/* The same for the tenant of the pod, who may read Events there: it names no other pod. */
+char *explain_tenant_sentence(const struct explanation *e, char *buf, size_t size);
+/* Which kinds of reasons there are: equal as long as only numbers and names change; not 0. */
+uint64_t explain_kinds(const struct explanation *e);
 /* What one node lacks, and who would have to end: "GPU 3 lacks 820 MiB of memory; it would fit if ns/a ended". Empty
  * where nothing can be said beyond the reason. */
 char *explain_node_sentence(const struct nearest *n, char *buf, size_t size);
