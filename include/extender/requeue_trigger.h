@@ -65,6 +65,10 @@ struct policy_set;
 void requeue_trigger_refused_by(struct requeue_trigger *w, uint64_t generation, struct policy_set *policies,
                                 uint64_t rules_generation);
 
+/* A pod was refused because rules of this generation can make nothing of its request: no room helps it, but other rules
+ * may, such as those of a file in which its size stands. */
+void requeue_trigger_malformed(struct requeue_trigger *w, struct policy_set *policies, uint64_t rules_generation);
+
 /* Room appeared that no op of the ledger shows: another policy holds. */
 void requeue_trigger_capacity(struct requeue_trigger *w); /* NULL is fine */
 

@@ -17,6 +17,7 @@
 #include "core/ledger/excess.h"
 #include "core/ledger/incidents.h"
 #include "core/ledger/ledger.h"
+#include "core/ledger/nearest.h"
 #include "core/ledger/preempt.h"
 #include "core/ledger/snapshot.h"
 #include "core/ledger/status.h"
@@ -100,6 +101,28 @@ struct decisions *store_decisions(struct store *s);
 struct decision_note *store_explain(struct store *s, struct arena *a, const struct view_pod *pod, struct str pod_name,
                                     const struct pack_plans *plans, const struct store_pack_answer *answer,
                                     size_t fit_n);
+
+/* ---- to explain why a pod waits (extender/explain.h) ---- */
+
+/* ledger_pod_names() and the described nodes, section by section; `fn` runs under the lock. */
+void store_pod_names(struct store *s, ledger_pod_name_fn *fn, void *ctx);
+/* Names of the described nodes, in `a`; NULL: it is full. A node that comes or goes meanwhile may be there or not. */
+const struct str *store_node_names(struct store *s, struct arena *a, size_t *ret_n);
+/* A pod by its UID, everything in `a`: as decisions see it, and how it stands. False: unknown, or the arena is full
+ * (a->overflowed). */
+struct store_pod {
+    struct view_pod pod;
+    enum ledger_pod_state state;
+    struct str name, node_name, decision_id;
+    bool deleting;
+};
+bool store_find_pod(struct store *s, struct arena *a, struct str uid, struct store_pod *ret);
+/* The nearest of these nodes (core/ledger/nearest.h), all text in `a`; at most `max`, the nearest first. Each is looked
+ * at in its state of one moment, STORE_NEAREST_SECTION under one lock. Returns how many; fewer when the arena is full.
+ */
+#define STORE_NEAREST_SECTION 16
+size_t store_nearest(struct store *s, struct arena *a, const struct view_pod *pod, const struct pack_plans *plans,
+                     const struct str *names, size_t name_n, struct nearest *ret, size_t max);
 
 enum store_reserve_result {
     STORE_RESERVED,      /* devices chosen and charged; *ret_assignment is what to write */

@@ -3,6 +3,9 @@
  * An instance of a GPU in MIG mode is a device of its own beside its GPU, which is then not handed out itself. Profiles
  * are numbers of model/mig.h.
  *
+ * A device may be a part of a GPU, of which nothing else is known here: part_milli of 1000, and as much of its memory.
+ * Amounts that pods ask for stay those of the whole GPU: 300 milli are 300 of 1000, not of the part (decision 0070).
+ *
  * Units: milli = thousandths of the compute of one GPU (0..1000), mem_mib = MiB of device memory.
  */
 #ifndef MODEL_DEVICE_H
@@ -39,15 +42,17 @@ struct device {
     int32_t index;    /* NVML index; what NVIDIA_VISIBLE_DEVICES counts */
     int32_t minor;    /* /dev/nvidia<minor>; -1 unknown */
     struct str model; /* "NVIDIA-A100-SXM4-80GB"; empty: unknown */
-    int64_t mem_mib;  /* after the configured reserve; 0: unknown */
+    int64_t mem_mib;  /* after the configured reserve; 0: unknown. Of a part: of the whole GPU that it is a part of */
     int32_t slot_n;   /* containers that may use it at once */
     int32_t numa;     /* -1 unknown */
     bool healthy;
-    uint16_t profile;  /* 0: a whole GPU; DEVICE_IN_MIG_MODE; else an instance of this profile */
-    int32_t gpu_index; /* of an instance: index of its GPU, -1 unknown */
-    int8_t start;      /* of an instance: its first memory slice, -1 unknown */
-    bool counted;      /* of an instance: a device plugin has it, kubelet picks */
-    bool slice;        /* a virtual GPU of a fixed profile: one container has all of it */
+    uint16_t profile;   /* 0: a whole GPU; DEVICE_IN_MIG_MODE; else an instance of this profile */
+    int32_t gpu_index;  /* of an instance: index of its GPU, -1 unknown */
+    int8_t start;       /* of an instance: its first memory slice, -1 unknown */
+    bool counted;       /* of an instance: a device plugin has it, kubelet picks */
+    bool slice;         /* a virtual GPU of a fixed profile: one container has all of it. A profile names its own
+                         * memory, so mem_mib is that, also where the slice is a part */
+    int32_t part_milli; /* 1..999: a part of a GPU, this much of its compute; 0: all of it */
 };
 
 /* How the containers on one GPU divide its compute: model/qos.h. */

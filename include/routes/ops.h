@@ -1,4 +1,4 @@
-/* routes/ops.h - what the operations listener serves: /state, /metrics, /configz, /version, an index, and
+/* routes/ops.h - what the operations listener serves: /state, /v1/explain, /metrics, /configz, /version, an index, and
  * POST /audit (routes/audit.h).
  *
  * Changes nothing but what an audit repairs. Off loopback routes/ops_auth.h stands before them.
@@ -11,12 +11,14 @@
 #include "extender/store.h"
 #include "httpd/server.h"
 #include "obs/metrics.h"
+#include "routes/explain.h"
 #include "routes/state.h"
 
 #define TENANT_NAME_MAX 64 /* what the configuration lets pass, and NUL */
 
 struct ops {
     struct state_context state;
+    struct explain_context explain;
     struct metrics *metrics;
     struct config_slot *config;      /* shown by /configz */
     struct capacity_report capacity; /* that was rendered last; kept by ops_collect_capacity */
@@ -26,7 +28,7 @@ struct ops {
     size_t tenant_n;
 };
 
-#define OPS_ROUTES 6
+#define OPS_ROUTES 7
 /* Fills the routes of the ops listener; `o` must outlive the server. */
 void ops_routes(struct ops *o, struct httpd_route routes[OPS_ROUTES]);
 /* /metrics alone, for a listener of its own. */

@@ -18,6 +18,7 @@ int cmd_sim(int argc, char **argv);
 int cmd_check_config(int argc, char **argv);
 int cmd_whatif(int argc, char **argv);
 int cmd_state(int argc, char **argv);
+int cmd_explain(int argc, char **argv);
 int cmd_frag(int argc, char **argv);
 int cmd_rightsize(int argc, char **argv);
 int cmd_signing_key(int argc, char **argv);

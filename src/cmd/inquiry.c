@@ -52,6 +52,8 @@ static int judge(const struct inquiry *q, const struct kube_outcome *o, struct e
     }
     if (o->http_status == 401 || o->http_status == 403) {
         code = ERR_DENIED;
+    } else if (o->http_status == 400) {
+        code = ERR_INVALID;
     }
     if (o->http_status != 0) {
         return err_set(reterr, code, "%s: HTTP status %d%s%s", q->server, o->http_status,
@@ -93,7 +95,7 @@ static int read_ca(const struct inquiry *q, struct credentials *creds, struct er
     return rc;
 }
 
-static int ask(const struct inquiry *q, const char *path, struct strbuf *out, struct err *reterr)
+int inquiry_get(const struct inquiry *q, const char *path, struct strbuf *out, struct err *reterr)
 {
     struct credentials creds = {.server = NULL};
     struct str server = str_of(q->server);
@@ -127,5 +129,5 @@ int inquiry_state(const struct inquiry *q, bool summary, struct strbuf *out, str
     if (q->state_file != NULL) {
         return file_or_pipe_read(q->state_file, out, reterr);
     }
-    return ask(q, summary ? "/state?fields=summary" : "/state", out, reterr);
+    return inquiry_get(q, summary ? "/state?fields=summary" : "/state", out, reterr);
 }

@@ -26,16 +26,20 @@ struct inquiry {
 };
 
 /* Rows of the long options, and their lines of help. Into a struct that begins with a struct inquiry. */
-#define INQUIRY_OPTIONS                                                                                                \
+#define INQUIRY_SERVER_OPTIONS                                                                                         \
     OPTION_TEXT("server", struct inquiry, server), OPTION_TEXT("token-file", struct inquiry, token_file),              \
-        OPTION_TEXT("ca-file", struct inquiry, ca_file), OPTION_TEXT("state", struct inquiry, state_file),             \
+        OPTION_TEXT("ca-file", struct inquiry, ca_file),                                                               \
     {                                                                                                                  \
         "output", required_argument, NULL, 'o'                                                                         \
     }
-#define INQUIRY_HELP                                                                                                   \
+#define INQUIRY_SERVER_HELP                                                                                            \
     "  --server URL      ops listener of the extender, default " INQUIRY_SERVER "\n"                                   \
     "  --token-file FILE bearer token, for a listener that is not on loopback\n"                                       \
-    "  --ca-file FILE    PEM with the CA of its certificate; without it the CAs of the system\n"                       \
+    "  --ca-file FILE    PEM with the CA of its certificate; without it the CAs of the system\n"
+/* The same of commands that a saved /state is enough for. */
+#define INQUIRY_OPTIONS OPTION_TEXT("state", struct inquiry, state_file), INQUIRY_SERVER_OPTIONS
+#define INQUIRY_HELP                                                                                                   \
+    INQUIRY_SERVER_HELP                                                                                                \
     "  --state FILE      reads a saved /state instead (curl URL/state > FILE)\n"                                       \
     "  -o table|json\n"
 
@@ -50,6 +54,10 @@ bool inquiry_read(const struct command_line *l, int argc, char **argv, struct in
  *   ERR_DENIED       it wants a token, or another one
  *   others           as of files and servers */
 WARN_UNUSED int inquiry_state(const struct inquiry *q, bool summary, struct strbuf *out, struct err *reterr);
+
+/* What the server answers to GET of this path, "/v1/..."; errors as above, and ERR_INVALID: it does not take the
+ * question. */
+WARN_UNUSED int inquiry_get(const struct inquiry *q, const char *path, struct strbuf *out, struct err *reterr);
 
 /* Where the document is from, for messages about it. */
 const char *inquiry_source(const struct inquiry *q);

@@ -11,6 +11,7 @@ static const struct command commands[] = {
     {"check-config", "validate a configuration file", cmd_check_config},
     {"whatif", "show what another configuration would change in the cluster", cmd_whatif},
     {"state", "show nodes, GPUs and the pods that hold them, of a running extender", cmd_state},
+    {"explain", "say why a pod waits, or why it is where it is, of a running extender", cmd_explain},
     {"frag", "show fragmentation and what still fits, of a running extender", cmd_frag},
     {"rightsize", "propose sizes for workloads from what they used of their GPUs", cmd_rightsize},
     {"signing-key", "make the key that signs records", cmd_signing_key},

@@ -32,5 +32,8 @@ int options_read(const struct command_line *l, int argc, char **argv, void *ret)
             code = cmd_usage_error(l->command, "--%s is given twice; one file is possible", l->options[at].name);
         }
     }
+    if (code == EXIT_OK && l->word_at > 0 && optind < argc) {
+        *(const char **)(void *)((char *)ret + l->word_at) = argv[optind++];
+    }
     return code == EXIT_OK && optind < argc ? cmd_usage_error(l->command, "unexpected \"%s\"", argv[optind]) : code;
 }

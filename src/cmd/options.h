@@ -1,4 +1,4 @@
-/* cmd/options.h - reads a command line of options alone, whose values go into a struct. */
+/* cmd/options.h - reads a command line of options, and at most one word beside them, whose values go into a struct. */
 #ifndef CMD_OPTIONS_H
 #define CMD_OPTIONS_H
 
@@ -22,6 +22,7 @@ struct command_line {
     void (*print_help)(void);
     /* Takes an option of its own: EXIT_OK, or EXIT_USAGE with the reason on stderr. */
     int (*take)(void *ret, int option, const char *value);
+    size_t word_at; /* where in the struct the one word beside the options goes, a const char *; 0: there is none */
 };
 
 /* EXIT_OK, EXIT_USAGE with the reason on stderr, or -1: help was printed. */

@@ -154,6 +154,8 @@ static void set_up_routes(struct runtime *s)
         .version = FGPU_VERSION,
         .started_ms = clock_wall_ms(s->options.clock),
     };
+    f->ops.explain.policies = s->policies;
+    f->ops.explain.clock = s->options.clock;
     verbs_routes(&f->verbs, f->verb_routes);
     ops_routes(&f->ops, f->ops_routes);
     health_routes(&f->health_handlers, &f->health, f->health_routes);

@@ -17,8 +17,9 @@ struct requeue_trigger {
     struct condvar changed;
     struct thread thread;
     bool stopping;
-    bool refused; /* somebody would be glad of room */
-    bool due;     /* and there is room */
+    bool refused;   /* somebody would be glad of room */
+    bool malformed; /* somebody would be glad of other rules */
+    bool due;       /* and that is there */
     bool sending;
     bool failing; /* the log has said so */
     int64_t not_before_ns;
@@ -44,9 +45,14 @@ static void capacity_grew(void *ctx)
 
 void requeue_trigger_capacity(struct requeue_trigger *w)
 {
-    if (w != NULL) {
-        capacity_grew(w);
+    if (w == NULL) {
+        return;
     }
+    mutex_lock(&w->lock);
+    if ((w->refused || w->malformed) && !w->due) {
+        make_due(w);
+    }
+    mutex_unlock(&w->lock);
 }
 
 void requeue_trigger_follows(struct requeue_trigger *w, int64_t settle_ms)
@@ -70,17 +76,29 @@ void requeue_trigger_refused(struct requeue_trigger *w, uint64_t generation)
     mutex_unlock(&w->lock);
 }
 
-void requeue_trigger_refused_by(struct requeue_trigger *w, uint64_t generation, struct policy_set *policies,
-                                uint64_t rules_generation)
+static void judged_by(struct requeue_trigger *w, struct policy_set *policies, uint64_t rules_generation)
 {
-    const struct rules *now;
+    const struct rules *now = policy_set_take(policies);
 
-    requeue_trigger_refused(w, generation);
-    now = policy_set_take(policies);
     if (now->generation != rules_generation) {
         requeue_trigger_capacity(w);
     }
     rules_put(now);
+}
+
+void requeue_trigger_refused_by(struct requeue_trigger *w, uint64_t generation, struct policy_set *policies,
+                                uint64_t rules_generation)
+{
+    requeue_trigger_refused(w, generation);
+    judged_by(w, policies, rules_generation);
+}
+
+void requeue_trigger_malformed(struct requeue_trigger *w, struct policy_set *policies, uint64_t rules_generation)
+{
+    mutex_lock(&w->lock);
+    w->malformed = true;
+    mutex_unlock(&w->lock);
+    judged_by(w, policies, rules_generation);
 }
 
 void requeue_trigger_sent(struct requeue_trigger *w, enum wake_result result, const char *detail)
@@ -131,6 +149,7 @@ static void *requeue_trigger_main(void *arg)
             /* Before the event: who is refused from now on may have been asked because of it. */
             w->due = false;
             w->refused = false;
+            w->malformed = false;
             w->sending = true;
             mutex_unlock(&w->lock);
             w->send(w->send_ctx, w);

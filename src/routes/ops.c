@@ -213,6 +213,8 @@ static enum httpd_action handle_index(void *ctx, struct httpd_request *req, stru
                                "\n"
                                "/state     which pod holds which part of which GPU: JSON;\n"
                                "           ?node=NAME, ?namespace=NAME, ?fields=summary\n"
+                               "/v1/explain?pod=NAMESPACE/NAME\n"
+                               "           why a pod waits, or why it is where it is: JSON\n"
                                "/metrics   counters and gauges for Prometheus\n"
                                "/configz   the configuration in effect, where each value comes from, the last "
                                "reload: JSON\n"
@@ -230,6 +232,7 @@ void ops_routes(struct ops *o, struct httpd_route routes[OPS_ROUTES])
 {
     const struct httpd_route table[OPS_ROUTES] = {
         {.method = "GET", .path = "/state", .handle = state_handle, .ctx = &o->state},
+        {.method = "GET", .path = "/v1/explain", .handle = explain_handle, .ctx = &o->explain},
         {.method = "GET", .path = "/metrics", .handle = handle_metrics, .ctx = o},
         {.method = "GET", .path = "/configz", .handle = handle_configz, .ctx = o},
         {.method = "GET", .path = "/version", .handle = handle_version, .ctx = o},

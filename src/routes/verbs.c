@@ -126,6 +126,8 @@ static int answer_filter(const struct verbs *v, struct httpd_request *req, struc
     }
     if (v->requeue_trigger != NULL && result.outcome == FILTER_NONE_FITS) {
         requeue_trigger_refused_by(v->requeue_trigger, result.generation, v->policies, rules_generation);
+    } else if (v->requeue_trigger != NULL && result.outcome == FILTER_DEFECT) {
+        requeue_trigger_malformed(v->requeue_trigger, v->policies, rules_generation);
     }
     if (resp->body.overflowed) {
         strbuf_reset(&resp->body);

@@ -114,7 +114,7 @@ static bool has_its_capacities(const struct file_gpu *gpu, const struct inventor
     int32_t mem_factor = inv->overcommit_mem_milli > 0 ? inv->overcommit_mem_milli : l->overcommit_mem_milli;
     int64_t mem_mib = gpu->device.mem_mib * mem_factor / 1000;
 
-    return gpu->device.profile != 0 || gpu->device.slice || /* what is cut knows no factors */
+    return gpu->device.profile != 0 || gpu->device.slice || gpu->device.part_milli > 0 || /* these know no factors */
            (gpu->milli_cap == factor && gpu->mem_cap_mib == (mem_mib > INT32_MAX ? INT32_MAX : mem_mib));
 }
 

@@ -55,6 +55,9 @@ static void read_gpu(struct json_reader *r, void *to)
                                  {"raised", .element = state_file_raised, .to = f}));
     state_file_require(r, d->index >= 0, "a GPU without index");
     state_file_require(r, g->milli_cap >= 0, "a GPU without milli");
+    if (d->profile == 0 && g->milli_cap > 0 && g->milli_cap < DEVICE_MILLI) {
+        d->part_milli = (int32_t)g->milli_cap; /* no factor is below 1 */
+    }
     state_file_require(r, d->mem_mib >= 0,
                        "a GPU without baseMemMib: the document is of a version that did not say it");
 }

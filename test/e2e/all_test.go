@@ -179,7 +179,7 @@ func TestEveryKindOfNodeOnOneClusterThroughChurnRestartsAndNight(t *testing.T) {
 	c := newClusterWith(t, settings, nodes...)
 	e := &everything{cluster: c, kinds: all, bound: map[string]int{}}
 	c.startAt("2026-03-28T18:00:00Z", c.allConfig())
-	c.startScheduler(annotationsOnly)
+	c.startScheduler(dedicated)
 	e.churn(8)
 	c.sound()
 	c.oneEntryEach(all)

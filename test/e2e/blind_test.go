@@ -84,8 +84,8 @@ func TestOnePodBlindsNobody(t *testing.T) {
 	// is seen to go, and a pod with a NUL of its own gets its GPU.
 	c := newCluster(t, gpuNode("odd-full", 1, gib80))
 	c.oddPods("before")
-	c.ownFgpu(light)
-	c.startScheduler(light)
+	c.ownFgpu(dedicated)
+	c.startScheduler(dedicated)
 	c.create(pod("first", "fgpu.io/gpu-milli=1000"))
 	c.bound("first")
 	c.oddPods("while")
@@ -174,7 +174,7 @@ func (c *cluster) sees() {
 func TestBlindIsNotReady(t *testing.T) {
 	c := newCluster(t, gpuNode("blind", 1, gib80))
 	c.quickToDoubt()
-	c.startScheduler(light)
+	c.startScheduler(dedicated)
 	c.create(pod("before", "fgpu.io/gpu-milli=300"))
 	c.bound("before")
 

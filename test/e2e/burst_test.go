@@ -31,7 +31,7 @@ func eighths() []*corev1.Pod {
 
 func TestABurstOf300PodsOnTenNodesNeverOverCommits(t *testing.T) {
 	c := newCluster(t, tenNodes("burst")...)
-	c.useFgpu(light)
+	c.useFgpu(dedicated)
 	// About one and a half times what there is, in every kind of request.
 	var pods []*corev1.Pod
 	for i := range 300 {
@@ -59,7 +59,7 @@ func TestABurstOf300PodsOnTenNodesNeverOverCommits(t *testing.T) {
 	}
 	c.create(pods...)
 	say("  300 pods wait, kube-scheduler starts")
-	c.startScheduler(light)
+	c.startScheduler(dedicated)
 	c.eventually("no waiting pod would fit anywhere", func() (bool, string) {
 		report, all := c.report()
 		bound, waiting, fitting := 0, 0, ""
@@ -87,7 +87,7 @@ func (c *cluster) atMoments(times int, disturb func(moment int)) {
 	c.Helper()
 	pods := eighths()
 	c.create(pods...)
-	c.startScheduler(light)
+	c.startScheduler(dedicated)
 	for i := range times {
 		// One moment in each part of the burst.
 		part := len(pods) / (times + 1)
@@ -107,7 +107,7 @@ func (c *cluster) atMoments(times int, disturb func(moment int)) {
 
 func TestKillingFgpuDuringABurstLosesAndDoublesNothing(t *testing.T) {
 	c := newCluster(t, tenNodes("killed")...)
-	c.ownFgpu(light)
+	c.ownFgpu(dedicated)
 	c.atMoments(3, func(moment int) {
 		c.fgpu.Kill()
 		say("  kill -9 after %d bindings", moment)
@@ -117,7 +117,7 @@ func TestKillingFgpuDuringABurstLosesAndDoublesNothing(t *testing.T) {
 
 func TestRestartingFgpuDuringABurstLosesAndDoublesNothing(t *testing.T) {
 	c := newCluster(t, tenNodes("restarted")...)
-	c.ownFgpu(light)
+	c.ownFgpu(dedicated)
 	c.atMoments(3, func(moment int) {
 		c.stopped(c.fgpu)
 		say("  restart after %d bindings", moment)
@@ -127,7 +127,7 @@ func TestRestartingFgpuDuringABurstLosesAndDoublesNothing(t *testing.T) {
 
 func TestRestartingTheAPIServerDuringABurstLosesAndDoublesNothing(t *testing.T) {
 	c := newCluster(t, tenNodes("apiserver")...)
-	c.ownFgpu(light)
+	c.ownFgpu(dedicated)
 	pid := c.fgpu.Pid()
 	c.atMoments(1, func(moment int) {
 		say("  kill -9 of kube-apiserver after %d bindings", moment)
@@ -141,8 +141,8 @@ func TestRestartingTheAPIServerDuringABurstLosesAndDoublesNothing(t *testing.T) 
 
 func TestFgpuStartedAnewKnowsEveryAllocation(t *testing.T) {
 	c := newCluster(t, gpuNode("anew", 2, gib80))
-	c.ownFgpu(light)
-	c.startScheduler(light)
+	c.ownFgpu(dedicated)
+	c.startScheduler(dedicated)
 	c.create(pod("most", "fgpu.io/gpu-milli=900"), pod("whole", "fgpu.io/gpu-count=1"))
 	c.allBound(2)
 	c.fgpu.Kill()

@@ -10,7 +10,7 @@ import (
 
 func TestAPodWithAPresetNodeIsCounted(t *testing.T) {
 	c := newCluster(t, gpuNode("preset", 2, gib80))
-	c.install(light)
+	c.install(dedicated)
 	c.recorder.Bypass("preset")
 	p := pod("preset", "fgpu.io/gpu-milli=700")
 	p.Spec.NodeName = "preset"
@@ -20,7 +20,7 @@ func TestAPodWithAPresetNodeIsCounted(t *testing.T) {
 
 func TestAPodBoundWithoutAnAssignmentIsCounted(t *testing.T) {
 	c := newCluster(t, gpuNode("direct", 2, gib80))
-	c.install(light)
+	c.install(dedicated)
 	c.recorder.Bypass("direct")
 	p := pod("direct", "fgpu.io/gpu-milli=700")
 	p.Spec.SchedulerName = "nobody"

@@ -197,10 +197,9 @@ type form struct {
 }
 
 var (
-	light           = form{"light", "dedicated", "scheduler-light.yaml"}
-	advertised      = form{"advertised", "dedicated", "scheduler-advertised.yaml"}
-	annotationsOnly = form{"annotations-only", "dedicated", "scheduler-annotations-only.yaml"}
-	besideDefault   = form{"control-plane", "control-plane", "scheduler.yaml"}
+	dedicated     = form{"dedicated", "dedicated", "scheduler.yaml"}
+	advertised    = form{"advertised", "dedicated", "scheduler-advertised.yaml"}
+	besideDefault = form{"light", "control-plane", "scheduler.yaml"}
 )
 
 // sharedFgpu serves all tests that do not disturb it. One that starts answers with errors for some seconds, in
@@ -268,8 +267,8 @@ func certificateFiles(dir string, names ...string) []harness.Replacement {
 }
 
 // startScheduler runs kube-scheduler from the shipped configuration; only addresses and the path of the
-// kubeconfig are replaced.
-func (c *cluster) startScheduler(f form) {
+// kubeconfig are replaced, and what `edits` of an admin change.
+func (c *cluster) startScheduler(f form, edits ...harness.Replacement) {
 	c.Helper()
 	kubeconfig, err := plane.Kubeconfig(c.ctx, "fgpu-system", "fgpu-scheduler")
 	shipped := `kubeconfig: ""`
@@ -280,10 +279,10 @@ func (c *cluster) startScheduler(f form) {
 	}
 	c.must(kubeconfig, err)
 	config := filepath.Join(plane.Dir, c.name+"."+f.scheduler)
-	changes := []harness.Replacement{
+	changes := append([]harness.Replacement{
 		{Old: shipped, New: fmt.Sprintf("kubeconfig: %q", kubeconfig)},
 		{Old: "http://127.0.0.1:9443", New: c.fgpu.VerbsURL},
-	}
+	}, edits...)
 	if f.folder == "control-plane" {
 		changes[1].Old = "https://127.0.0.1:9443"
 		changes = append(changes, c.files("ca.crt", "scheduler.crt", "scheduler.key")...)

@@ -38,7 +38,7 @@ func (c *cluster) setInventory(node *corev1.Node, text string) {
 
 func TestEventsAndTheirSeriesAreAccepted(t *testing.T) {
 	c := newCluster(t, gpuNode("flapping", 1, gib80))
-	c.useFgpu(light)
+	c.useFgpu(dedicated)
 	node := c.nodes[0]
 	good := node.Annotations[checker.InventoryKey]
 	for range 2 {

@@ -25,7 +25,7 @@ func (c *cluster) shown(node, what string, is bool) {
 // Issue item 15: ten tenths of one GPU became ten GPUs for shares.
 func TestAllocatableAloneMakesNoGPUs(t *testing.T) {
 	c := newCluster(t, plainNode("ten", "nvidia.com/gpu=10"))
-	c.install(light)
+	c.install(dedicated)
 	c.create(pod("share", "fgpu.io/gpu-milli=100"))
 	c.refusedFor("share", "device plugin")
 	c.told("ten", "no shares")
@@ -39,7 +39,7 @@ func TestAllocatableAloneMakesNoGPUs(t *testing.T) {
 func TestAllocatableMakesGPUsWhereTheAdminSaysSo(t *testing.T) {
 	c := newCluster(t, plainNode("ten", "nvidia.com/gpu=10"),
 		labelled(plainNode("vouched", "nvidia.com/gpu=1"), "fgpu.io/allocatable=whole-gpus"))
-	c.install(light)
+	c.install(dedicated)
 	c.create(pod("a", "fgpu.io/gpu-milli=600"), pod("b", "fgpu.io/gpu-milli=400"))
 	for _, name := range []string{"a", "b"} {
 		if p := c.bound(name); p.Spec.NodeName != "vouched" {
@@ -67,7 +67,7 @@ func gpuSlice(node *corev1.Node) *resourcev1.ResourceSlice {
 func TestResourceSlicesCloseTheirNode(t *testing.T) {
 	node := gpuNode("dra", 1, gib80)
 	c := newCluster(t, node)
-	c.install(light)
+	c.install(dedicated)
 	slices := plane.Client.ResourceV1().ResourceSlices()
 	slice, err := slices.Create(c.ctx, gpuSlice(node), metav1.CreateOptions{})
 	c.must(slice, err)

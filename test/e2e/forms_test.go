@@ -29,16 +29,102 @@ func totals(gpus int) []string {
 		fmt.Sprintf("fgpu.io/gpu-memory-mib=%d", gib80*gpus), fmt.Sprintf("fgpu.io/gpu-count=%d", gpus)}
 }
 
+// What the pages say a user may write, each with the recommended installation as shipped. Sizes and the annotations of Run:ai
+// are configuration, which the shipped file cannot have.
+func TestTheDedicatedFormServesEveryWayOfAsking(t *testing.T) {
+	s := checker.Default()
+	s.KAI = true
+	s.Sizes = map[string]checker.Size{"small": {Milli: 250, MemMiB: 4096}}
+	c := newClusterWith(t, s, gpuNode("ways", 6, gib80), migNode("ways-mig", "1g.5gb@0 3g.20gb@4"), plainNode("ways-plugin", "nvidia.com/gpu=2"),
+		plainNode("ways-none"))
+	c.installWith(dedicated, "dialects: {kai: serve}\nsizes: {small: {milli: 250, memory: 4Gi}}\n")
+	ways := map[string]*corev1.Pod{
+		"fraction":         annotated(pod("fraction"), "fgpu.io/gpu-fraction=0.5"),
+		"memory":           annotated(pod("memory"), "fgpu.io/gpu-memory=40Gi"),
+		"count":            annotated(pod("count"), "fgpu.io/gpu-count=2", "fgpu.io/gpu-fraction=0.2"),
+		"size":             annotated(pod("size"), "fgpu.io/size=small"),
+		"size-limit":       pod("size-limit", "fgpu.io/size.small=1"),
+		"profile":          annotated(pod("profile"), "fgpu.io/mig-profile=1g.5gb"),
+		"runai-fraction":   annotated(pod("runai-fraction"), "gpu-fraction=0.5"),
+		"runai-memory":     annotated(pod("runai-memory"), "gpu-memory=4096"),
+		"milli":            pod("milli", "fgpu.io/gpu-milli=300"),
+		"milli-and-memory": pod("milli-and-memory", "fgpu.io/gpu-milli=100", "fgpu.io/gpu-memory-mib=4096"),
+		"memory-mib":       pod("memory-mib", "fgpu.io/gpu-memory-mib=30720"),
+		"whole":            pod("whole", "fgpu.io/gpu-count=1"),
+		"vgpu":             pod("vgpu", "nvidia.com/vgpu=300"),
+		"metagpu":          pod("metagpu", "cnvrg.io/metagpu=30"),
+	}
+	for name, p := range ways {
+		c.create(p)
+		where := "ways"
+		if name == "profile" {
+			where = "ways-mig"
+		}
+		got := c.bound(name)
+		if got.Spec.NodeName != where || got.Annotations["fgpu.io/visible-devices.c0"] == "" {
+			t.Errorf("%s is on %s and sees %q", name, got.Spec.NodeName, got.Annotations["fgpu.io/visible-devices.c0"])
+		}
+	}
+	c.create(pod("plugin", "nvidia.com/gpu=1"))
+	if got := c.bound("plugin"); got.Spec.NodeName != "ways-plugin" || got.Annotations["fgpu.io/visible-devices.c0"] != "" {
+		t.Errorf("plugin is on %s, told to use %q", got.Spec.NodeName, got.Annotations["fgpu.io/visible-devices.c0"])
+	}
+	// Pods without GPUs, on every kind of node.
+	for i, node := range []string{"ways", "ways-mig", "ways-plugin", "ways-none"} {
+		p := pod(fmt.Sprintf("plain-%d", i))
+		p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node}
+		c.create(p)
+		if got := c.bound(p.Name); got.Spec.NodeName != node || len(got.Annotations) > 0 {
+			t.Errorf("%s is on %s with annotations %v", p.Name, got.Spec.NodeName, got.Annotations)
+		}
+	}
+	c.create(pod("slip", "fgpu.io/gpu-mili=100"))
+	c.refusedFor("slip", "container resource fgpu.io/gpu-milli") // and not by kube-scheduler, which would only lack it
+	c.sound()
+}
+
+// Elsewhere a request by annotation does not reach fgpu: kube-scheduler would bind the pod to any node, without a GPU.
+func TestARequestByAnnotationAtASchedulerThatDoesNotAskIsRefusedOnCreate(t *testing.T) {
+	c := newCluster(t, gpuNode("unseen", 1, gib80), plainNode("unseen-none"))
+	c.install(besideDefault)
+	for _, key := range []string{"fgpu.io/gpu-fraction=0.5", "fgpu.io/gpu-memory=4Gi", "fgpu.io/gpu-count=1", "fgpu.io/size=small",
+		"fgpu.io/mig-profile=1g.5gb"} {
+		name, _, _ := strings.Cut(key, "=")
+		_, err := plane.Client.CoreV1().Pods(c.namespace).Create(c.ctx, annotated(pod("asks"), key), createOptions)
+		for _, words := range []string{name, "default-scheduler", "fgpu.io/gpu-milli: 300", "schedulerName: fgpu-scheduler"} {
+			c.denied(key, err, words)
+		}
+	}
+	// Limits, constraints beside them, pods for another scheduler and pods without GPUs go their way.
+	c.create(annotated(pod("share", "fgpu.io/gpu-milli=400"), "fgpu.io/gpu-model=*A100*"), annotated(pod("plain"), "other=1"))
+	c.bound("share")
+	c.bound("plain")
+	elsewhere := annotated(pod("elsewhere"), "fgpu.io/gpu-fraction=0.5")
+	elsewhere.Spec.SchedulerName = "fgpu-scheduler"
+	c.must(plane.Client.CoreV1().Pods(c.namespace).Create(c.ctx, elsewhere, dryRun))
+	// Nor can the annotation be added while the pod waits.
+	late := pod("late", "fgpu.io/gpu-milli=900")
+	c.create(late)
+	c.refused("late")
+	c.denied("late", c.annotate("late", "fgpu.io/gpu-fraction", `"0.5"`), "does not ask fgpu")
+	c.must(nil, c.annotate("late", "other", `"1"`))
+	c.sound()
+}
+
 func TestTheLightFormServesPodsAndLeavesOthersAlone(t *testing.T) {
 	c := newCluster(t, gpuNode("light", 2, gib80), plainNode("light-plain"))
-	c.install(light)
-	c.create(pod("share", "fgpu.io/gpu-milli=400"), pod("plain"))
-	if p := c.bound("share"); p.Spec.NodeName != "light" {
-		t.Errorf("share is on %s", p.Spec.NodeName)
+	c.install(besideDefault)
+	c.create(pod("share", "fgpu.io/gpu-milli=400"), pod("units", "nvidia.com/vgpu=300"), pod("metagpu", "cnvrg.io/metagpu=30"), pod("plain"))
+	for _, name := range []string{"share", "units", "metagpu"} {
+		if p := c.bound(name); p.Spec.NodeName != "light" || p.Annotations[checker.AssignmentKey] == "" {
+			t.Errorf("%s is on %s with assignment %q", name, p.Spec.NodeName, p.Annotations[checker.AssignmentKey])
+		}
 	}
 	if p := c.bound("plain"); p.Annotations[checker.AssignmentKey] != "" {
 		t.Errorf("a pod without GPU got assignment %q", p.Annotations[checker.AssignmentKey])
 	}
+	c.create(pod("slip", "fgpu.io/gpu-mili=100"))
+	c.refusedFor("slip", "Insufficient fgpu.io/gpu-mili") // fgpu is not asked
 	c.sound()
 }
 
@@ -122,9 +208,9 @@ func TestTheAdvertisedFormStillLooksAtSingleGPUs(t *testing.T) {
 	c.sound()
 }
 
-func TestTheAnnotationsOnlyFormServesPodsWithoutAnyResource(t *testing.T) {
+func TestPodsWithoutAnyResourceShareGPUsAndOthersGoBesideThem(t *testing.T) {
 	c := newCluster(t, gpuNode("annotations", 2, gib80))
-	c.install(annotationsOnly)
+	c.install(dedicated)
 	c.create(annotated(pod("share"), "fgpu.io/gpu-fraction=0.3", "fgpu.io/gpu-memory=4Gi"))
 	c.create(annotated(pod("memory"), "fgpu.io/gpu-memory=40Gi"))
 	c.create(annotated(pod("pair"), "fgpu.io/gpu-count=2", "fgpu.io/gpu-fraction=0.1"))
@@ -145,15 +231,6 @@ func TestTheAnnotationsOnlyFormServesPodsWithoutAnyResource(t *testing.T) {
 	}
 	c.create(annotated(pod("too-much"), "fgpu.io/gpu-fraction=0.9"))
 	c.refused("too-much")
-	c.sound()
-}
-
-func TestFgpuBesideTheControlPlanesSchedulerServesTheDefaultSchedulerName(t *testing.T) {
-	c := newCluster(t, gpuNode("default", 1, gib80))
-	c.install(besideDefault)
-	c.create(pod("share", "fgpu.io/gpu-milli=400"), pod("plain"))
-	c.bound("share")
-	c.bound("plain")
 	c.sound()
 }
 
@@ -185,15 +262,14 @@ func TestItem17BesideTheControlPlaneOnlyTheSchedulersCertificateMayCallBind(t *t
 
 func TestItem16ATypingErrorIsRefusedWithWhatWasMeant(t *testing.T) {
 	c := newCluster(t, gpuNode("typing", 1, gib80))
-	c.install(annotationsOnly)
+	c.install(dedicated)
 	c.create(annotated(pod("fraction"), "fgpu.io/gpu-fractoin=0.5"), annotated(pod("unit"), "fgpu.io/gpu-memory=4096"),
 		pod("resource", "fgpu.io/gpu-mili=100"))
 	for name, meant := range map[string]string{
-		"fraction": "annotation fgpu.io/gpu-fraction", "unit": "4096Mi",
+		"fraction": "annotation fgpu.io/gpu-fraction", "unit": "4096Mi", "resource": "container resource fgpu.io/gpu-milli",
 	} {
 		c.refusedFor(name, meant)
 	}
-	c.refused("resource") // by kube-scheduler itself, which knows no node with it
 	c.sound()
 }
 
@@ -208,7 +284,7 @@ func TestItem17APodThatToleratesTheTaintsOfItsNodeIsBound(t *testing.T) {
 		{Key: "soft", Effect: corev1.TaintEffectPreferNoSchedule},
 	}
 	c := newCluster(t, node)
-	c.install(light)
+	c.install(dedicated)
 	seconds := int64(3600)
 	p := pod("tolerant", "fgpu.io/gpu-milli=400")
 	p.Spec.Tolerations = []corev1.Toleration{

@@ -33,7 +33,7 @@ devices:
 	if c.fgpu, err = plane.StartFgpu(c.ctx, binary, c.name, config, kubeconfig); err != nil {
 		c.Fatal(err)
 	}
-	c.startScheduler(light)
+	c.startScheduler(dedicated)
 }
 
 func pooled(n *corev1.Node, pool string) *corev1.Node {

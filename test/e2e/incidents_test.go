@@ -72,8 +72,8 @@ func (c *cluster) incidents(kinds ...string) []harness.Incident {
 // defects.md H2 and H8: the GPU was given to another pod when somebody else's Binding onto it landed.
 func TestABindingOfAnotherFgpuOntoAGivenGPUIsAnIncident(t *testing.T) {
 	c := newCluster(t, gpuNode("twice", 1, gib80))
-	c.ownFgpu(light)
-	c.startScheduler(light)
+	c.ownFgpu(dedicated)
+	c.startScheduler(dedicated)
 	late := pod("late", "fgpu.io/gpu-milli=700")
 	late.Spec.SchedulerName = "nobody"
 	c.create(late)

@@ -31,7 +31,7 @@ func (c *cluster) serveKAI() {
 	if c.fgpu, err = plane.StartFgpu(c.ctx, binary, c.name, config, kubeconfig); err != nil {
 		c.Fatal(err)
 	}
-	c.startScheduler(annotationsOnly)
+	c.startScheduler(dedicated)
 }
 
 func TestFractionsInTheAnnotationsOfRunAI(t *testing.T) {

@@ -231,33 +231,59 @@ type schedulerFile struct {
 		PluginConfig []struct {
 			Name string
 			Args struct {
-				IgnoredResources []string `json:"ignoredResources"`
+				IgnoredResources      []string `json:"ignoredResources"`
+				IgnoredResourceGroups []string `json:"ignoredResourceGroups"`
 			} `json:"args"`
 		} `json:"pluginConfig"`
 	} `json:"profiles"`
 }
 
-func TestAllSchedulerConfigurationsAgree(t *testing.T) {
-	var vocabulary struct {
-		Resources struct {
-			Compute              []struct{ Name string }
-			Memory, Count, Whole []string
+// ignores says whether kube-scheduler places pods with this resource on nodes that have none of it.
+func (s schedulerFile) ignores(name string) bool {
+	group, _, _ := strings.Cut(name, "/")
+	for _, plugin := range s.Profiles[0].PluginConfig {
+		if slices.Contains(plugin.Args.IgnoredResources, name) || slices.Contains(plugin.Args.IgnoredResourceGroups, group) {
+			return true
 		}
 	}
-	read(t, &vocabulary, "dedicated", "fgpu.yaml")
-	r := vocabulary.Resources
-	var known []string
-	for _, c := range r.Compute {
-		known = append(known, c.Name)
-	}
-	known = append(append(append(known, r.Memory...), r.Count...), r.Whole...)
-	sort.Strings(known)
+	return false
+}
 
-	for _, f := range []form{light, advertised, annotationsOnly, besideDefault} {
+// vocabulary is the part of a fgpu.yaml that a KubeSchedulerConfiguration has to agree with.
+type vocabulary struct {
+	Serving   struct{ BindsAllPods bool }
+	Resources struct {
+		Compute              []struct{ Name, Picks string }
+		Memory, Count, Whole []string
+	}
+}
+
+// byPicker sorts the names: those whose GPUs fgpu picks, which no plugin publishes, and those of plugins.
+func (v vocabulary) byPicker() (ours, plugins []string) {
+	ours, plugins = append(ours, append(v.Resources.Memory, v.Resources.Count...)...), append(plugins, v.Resources.Whole...)
+	for _, c := range v.Resources.Compute {
+		if c.Picks == "kubelet" {
+			plugins = append(plugins, c.Name)
+		} else {
+			ours = append(ours, c.Name)
+		}
+	}
+	return ours, plugins
+}
+
+func TestAllSchedulerConfigurationsAgree(t *testing.T) {
+	var known []string
+	for _, f := range []form{dedicated, advertised, besideDefault} {
+		var v vocabulary
+		read(t, &v, f.folder, "fgpu.yaml")
+		ours, plugins := v.byPicker()
+		known = append(slices.Clone(ours), plugins...)
+		sort.Strings(known)
+
 		var s schedulerFile
 		read(t, &s, f.folder, f.scheduler)
-		if len(s.Extenders) != 1 {
-			t.Fatalf("%s: %d extenders", f.name, len(s.Extenders))
+		if len(s.Extenders) != 1 || len(s.Profiles) != 1 {
+			t.Fatalf("%s: %d extenders, %d profiles", f.name, len(s.Extenders), len(s.Profiles))
 		}
 		e := s.Extenders[0]
 		preempt := "" // kube-scheduler calls it only where it can count victims by itself
@@ -274,22 +300,25 @@ func TestAllSchedulerConfigurationsAgree(t *testing.T) {
 			t.Errorf("%s: %+v", f.name, e)
 		}
 		want := known
-		if f == annotationsOnly {
+		if f != besideDefault { // a scheduler of our own sends every pod, and fgpu has to know
 			want = nil
 		}
-		if got := names(e); !slices.Equal(got, want) {
-			t.Errorf("%s: managed are %v, fgpu.yaml knows %v", f.name, got, want)
+		if got := names(e); !slices.Equal(got, want) || v.Serving.BindsAllPods != (want == nil) {
+			t.Errorf("%s: managed are %v, fgpu.yaml knows %v and has bindsAllPods %v", f.name, got, known, v.Serving.BindsAllPods)
 		}
 		for _, m := range e.ManagedResources {
 			if m.IgnoredByScheduler {
 				t.Errorf("%s: ignoredByScheduler at %s would overwrite ignoredResources of every profile", f.name, m.Name)
 			}
 		}
-		for _, p := range s.Profiles {
-			for _, plugin := range p.PluginConfig {
-				if slices.Contains(plugin.Args.IgnoredResources, "nvidia.com/gpu") {
-					t.Errorf("%s: nvidia.com/gpu is ignored although nodes advertise it", f.name)
-				}
+		for _, name := range ours {
+			if total := f == advertised && strings.HasPrefix(name, "fgpu.io/"); s.ignores(name) == total {
+				t.Errorf("%s: fgpu picks the GPUs of %s; kube-scheduler ignores it: %v", f.name, name, s.ignores(name))
+			}
+		}
+		for _, name := range plugins {
+			if s.ignores(name) {
+				t.Errorf("%s: kube-scheduler does not count %s, which a device plugin publishes", f.name, name)
 			}
 		}
 	}
@@ -306,6 +335,14 @@ func TestAllSchedulerConfigurationsAgree(t *testing.T) {
 	}
 	if got := names(e); !slices.Equal(got, known) {
 		t.Errorf("policy.json: managed are %v, fgpu.yaml knows %v", got, known)
+	}
+	var v vocabulary
+	read(t, &v, "dedicated", "fgpu.yaml")
+	ours, _ := v.byPicker()
+	for _, m := range e.ManagedResources {
+		if m.IgnoredByScheduler != slices.Contains(ours, m.Name) {
+			t.Errorf("policy.json: ignoredByScheduler of %s is %v", m.Name, m.IgnoredByScheduler)
+		}
 	}
 }
 

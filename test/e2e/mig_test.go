@@ -52,7 +52,7 @@ func migNode(name string, layouts ...string) *corev1.Node {
 
 func TestSevenPodsGetTheSevenInstancesOfAnA100(t *testing.T) {
 	c := newCluster(t, migNode("seven", "1g.5gb@0 1g.5gb@1 1g.5gb@2 1g.5gb@3 1g.5gb@4 1g.5gb@5 1g.5gb@6"))
-	c.install(annotationsOnly)
+	c.install(dedicated)
 	for i := range 7 {
 		c.create(annotated(pod(fmt.Sprintf("one-%d", i)), "fgpu.io/mig-profile=1g.5gb"))
 	}
@@ -75,7 +75,7 @@ func TestSevenPodsGetTheSevenInstancesOfAnA100(t *testing.T) {
 
 func TestFourTwoSliceInstancesOfAnA100AreImpossible(t *testing.T) {
 	c := newCluster(t, migNode("two-slices", "2g.10gb@0 2g.10gb@2 2g.10gb@4"))
-	c.install(annotationsOnly)
+	c.install(dedicated)
 	c.create(annotated(pod("four"), "fgpu.io/mig-profile=2g.10gb", "fgpu.io/gpu-count=4"))
 	c.refusedFor("four", "cannot be cut")
 	c.create(annotated(pod("three"), "fgpu.io/mig-profile=2g.10gb", "fgpu.io/gpu-count=3"))
@@ -87,7 +87,7 @@ func TestFourTwoSliceInstancesOfAnA100AreImpossible(t *testing.T) {
 
 func TestARequestForMemoryGetsTheSmallestInstanceAndSharesGetNone(t *testing.T) {
 	c := newCluster(t, migNode("memory", "3g.20gb@4 2g.10gb@2 1g.5gb@0", "-"))
-	c.install(annotationsOnly)
+	c.install(dedicated)
 	for _, x := range []struct{ name, memory, want string }{
 		{"small", "4Gi", "MIG-memory-0-0"}, {"medium", "4Gi", "MIG-memory-0-2"}, {"large", "12Gi", "MIG-memory-0-4"},
 		{"rest", "4Gi", "GPU-memory-1"},
@@ -108,7 +108,7 @@ func TestARequestForMemoryGetsTheSmallestInstanceAndSharesGetNone(t *testing.T) 
 
 func TestInstancesOfAPluginAreCountedAndLeftToKubelet(t *testing.T) {
 	c := newCluster(t, plainNode("counted", "nvidia.com/mig-1g.5gb=2", "nvidia.com/mig-3g.20gb=1"))
-	c.install(annotationsOnly)
+	c.install(dedicated)
 	c.create(pod("a", "nvidia.com/mig-1g.5gb=1"), pod("b", "nvidia.com/mig-1g.5gb=1"), pod("c", "nvidia.com/mig-3g.20gb=1"))
 	for _, name := range []string{"a", "b", "c"} {
 		if p := c.bound(name); p.Annotations["fgpu.io/visible-devices.c0"] != "" {

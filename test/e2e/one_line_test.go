@@ -73,7 +73,7 @@ func (c *cluster) hasRecord(name string) {
 
 func TestAPodOfOneLineGetsItsGPU(t *testing.T) {
 	c := newCluster(t, gpuNode("one-line", 2, gib80))
-	c.install(light)
+	c.install(dedicated)
 	c.installOneLine()
 	c.createAsIs(plane.Client, pod("share", "fgpu.io/gpu-milli=300"))
 	c.createAsIs(plane.Client, pod("memory", "fgpu.io/gpu-memory-mib=4096"))
@@ -81,7 +81,12 @@ func TestAPodOfOneLineGetsItsGPU(t *testing.T) {
 	setup := pod("init")
 	setup.Spec.InitContainers = []corev1.Container{container("setup", "fgpu.io/gpu-milli=100")}
 	c.createAsIs(plane.Client, setup)
-	for _, name := range []string{"share", "memory", "whole", "init"} {
+	c.createAsIs(plane.Client, annotated(pod("by-annotation"), "fgpu.io/gpu-fraction=0.1"))
+	// Whether there is such a size is not the policy's business.
+	if got := c.tried(pod("sized", "fgpu.io/size.small=1")); got != "fgpu-scheduler" {
+		t.Errorf("a pod with a size would get scheduler %q", got)
+	}
+	for _, name := range []string{"share", "memory", "whole", "init", "by-annotation"} {
 		c.hasRecord(name)
 	}
 	c.sound()
@@ -90,7 +95,7 @@ func TestAPodOfOneLineGetsItsGPU(t *testing.T) {
 // Who writes a Deployment or a Job does not create the pods.
 func TestPodsOfControllersNeedOneLineOnly(t *testing.T) {
 	c := newCluster(t, gpuNode("controlled", 1, gib80))
-	c.install(light)
+	c.install(dedicated)
 	c.installOneLine()
 	for kind, api := range map[string]string{"ReplicaSet": "apps/v1", "Job": "batch/v1", "DaemonSet": "apps/v1"} {
 		controller, err := plane.Impersonate("system:serviceaccount:kube-system:controller-of-"+kind, "system:masters")
@@ -112,7 +117,7 @@ func TestOneLineLeavesOtherPodsAsTheyAre(t *testing.T) {
 	for want, pods := range map[string][]*corev1.Pod{
 		"somebody-else": {other},
 		"default-scheduler": {placed, pod("plain"), pod("of-plugin", "nvidia.com/gpu=1"), pod("units", "nvidia.com/vgpu=100"),
-			annotated(pod("by-annotation"), "fgpu.io/gpu-fraction=0.3"), annotated(pod("constrained"), "fgpu.io/gpu-model=*A100*")},
+			annotated(pod("runai"), "gpu-fraction=0.3"), annotated(pod("constrained"), "fgpu.io/gpu-model=*A100*")},
 	} {
 		for _, p := range pods {
 			if got := c.tried(p); got != want {
@@ -198,16 +203,16 @@ func TestOneLineSeesWhatAnotherPolicyAdds(t *testing.T) {
 	}
 }
 
-// The names are settings, in the form without resources annotations, too; and an admin can take the policy back in any way.
+// The names are settings; and an admin can take the policy back in any way.
 func TestOneLineFollowsItsConfigMapAndIsRemovedWithoutATrace(t *testing.T) {
 	c := newCluster(t, gpuNode("followed", 1, gib80))
 	c.installOneLine()
 	maps := plane.Client.CoreV1().ConfigMaps("kube-system")
 	_, err := maps.Patch(c.ctx, oneLine, types.MergePatchType, []byte(
-		`{"data":{"annotations":"fgpu.io/gpu-fraction fgpu.io/size","resources":"fgpu.io/gpu-milli example.com/share"}}`), metav1.PatchOptions{})
+		`{"data":{"annotations":"gpu-fraction fgpu.io/size","resources":"fgpu.io/gpu-milli example.com/share"}}`), metav1.PatchOptions{})
 	c.must(nil, err)
 	for name, p := range map[string]*corev1.Pod{
-		"annotation": annotated(pod("by-annotation"), "fgpu.io/gpu-fraction=0.3"), "size": annotated(pod("sized"), "fgpu.io/size=small"),
+		"annotation": annotated(pod("by-annotation"), "gpu-fraction=0.3"), "size": annotated(pod("sized"), "fgpu.io/size=small"),
 		"resource": pod("named", "example.com/share=1")} {
 		c.eventually(name+" is followed", func() (bool, string) { got := c.tried(p); return got == "fgpu-scheduler", got })
 	}

@@ -77,7 +77,7 @@ func (c *cluster) denied(what string, err error, words string) {
 
 func TestRequestsAndRecordsOfBoundPodsAreFrozen(t *testing.T) {
 	c := newCluster(t, gpuNode("frozen", 1, gib80))
-	c.install(annotationsOnly)
+	c.install(dedicated)
 	asked := annotated(pod("asked"), "fgpu.io/gpu-fraction=0.3", "fgpu.io/qos=best-effort", "other=1")
 	c.create(asked, annotated(pod("runai"), "gpu-fraction=0.5"))
 	c.bound("asked")
@@ -114,7 +114,7 @@ func TestRequestsAndRecordsOfBoundPodsAreFrozen(t *testing.T) {
 
 func TestABreakGlassGroupMayRepairAnnotations(t *testing.T) {
 	c := newCluster(t, gpuNode("glass", 1, gib80))
-	c.install(annotationsOnly)
+	c.install(dedicated)
 	c.create(annotated(pod("asked"), "fgpu.io/gpu-fraction=0.3"))
 	c.bound("asked")
 	repairer, err := plane.Impersonate("repairer", "fgpu:break-glass", "system:masters")
@@ -127,8 +127,8 @@ func TestABreakGlassGroupMayRepairAnnotations(t *testing.T) {
 // defects.md H3: an edit never becomes what a GPU is charged, not even by a restart.
 func TestAnEditedRecordIsNotBelievedAfterARestart(t *testing.T) {
 	c := newCluster(t, gpuNode("edited", 2, gib80))
-	c.ownFgpu(light)
-	c.startScheduler(light)
+	c.ownFgpu(dedicated)
+	c.startScheduler(dedicated)
 	c.create(pod("victim", "fgpu.io/gpu-milli=700"))
 	record := c.bound("victim").Annotations[checker.AssignmentKey]
 	edited := strings.Replace(record, `"milli":700`, `"milli":1`, 1)
@@ -171,7 +171,7 @@ func TestAnEditedRecordIsNotBelievedAfterARestart(t *testing.T) {
 
 func TestANewPodMayBringAnOldRecordButNotANode(t *testing.T) {
 	c := newCluster(t, gpuNode("restored", 1, gib80))
-	c.install(light)
+	c.install(dedicated)
 	c.create(pod("first", "fgpu.io/gpu-milli=300"))
 	first := c.bound("first")
 

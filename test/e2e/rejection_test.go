@@ -25,7 +25,7 @@ func (c *cluster) reasons(name string) []string {
 
 func TestAnUnschedulablePodGetsATrueAndConstantReason(t *testing.T) {
 	c := newCluster(t, gpuNode("reason-a", 1, gib80), gpuNode("reason-b", 1, gib80))
-	c.install(light)
+	c.install(dedicated)
 	// Two different causes, one on each node: a has compute but no memory left, b memory but no compute.
 	on := func(name, node string, requests ...string) {
 		p := pod(name, requests...)
@@ -85,7 +85,7 @@ func TestAnUnschedulablePodGetsATrueAndConstantReason(t *testing.T) {
 
 func TestAPodThatNoNodeCanEverTakeIsToldSo(t *testing.T) {
 	c := newCluster(t, gpuNode("small", 2, gib80), plainNode("no-gpu"))
-	c.install(light)
+	c.install(dedicated)
 	c.create(pod("huge", "fgpu.io/gpu-memory-mib=100000"), pod("many", "fgpu.io/gpu-count=3"))
 	c.refusedFor("huge", "less memory", "no GPU")
 	c.refusedFor("many", "fewer GPUs")
@@ -93,7 +93,7 @@ func TestAPodThatNoNodeCanEverTakeIsToldSo(t *testing.T) {
 
 func TestAWaitingPodIsBoundWhenAGPUNodeAppears(t *testing.T) {
 	c := newCluster(t, plainNode("no-gpu-yet"))
-	c.install(light)
+	c.install(dedicated)
 	c.create(pod("early", "fgpu.io/gpu-milli=500"))
 	c.refused("early")
 	n, err := plane.Client.CoreV1().Nodes().Create(c.ctx, gpuNode("arrival", 1, gib80), metav1.CreateOptions{})

@@ -17,7 +17,7 @@ const gib80 = 81920
 
 func TestAFractionalPodGetsItsNodeAndItsAssignmentInOneWatchEvent(t *testing.T) {
 	c := newCluster(t, gpuNode("one-event", 2, gib80))
-	c.install(light)
+	c.install(dedicated)
 	list, err := plane.Client.CoreV1().Pods(c.namespace).List(c.ctx, metav1.ListOptions{})
 	c.must(list, err)
 	w, err := plane.Client.CoreV1().Pods(c.namespace).Watch(c.ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
@@ -52,8 +52,8 @@ func TestAFractionalPodGetsItsNodeAndItsAssignmentInOneWatchEvent(t *testing.T) 
 
 func TestTwoHalvesShareAGPUAndSixHundredMilliGoElsewhere(t *testing.T) {
 	c := newCluster(t, gpuNode("halves", 2, gib80))
-	c.ownFgpu(light) // which has learned from no other pods what to expect
-	c.startScheduler(light)
+	c.ownFgpu(dedicated) // which has learned from no other pods what to expect
+	c.startScheduler(dedicated)
 	c.create(pod("half-a", "fgpu.io/gpu-milli=500"))
 	a := c.devices(c.bound("half-a"))["main"]
 	c.create(pod("half-b", "fgpu.io/gpu-milli=500"))
@@ -71,7 +71,7 @@ func TestTwoHalvesShareAGPUAndSixHundredMilliGoElsewhere(t *testing.T) {
 
 func TestAMemoryOnlyPodTakesTheSameShareOfCompute(t *testing.T) {
 	c := newCluster(t, gpuNode("memory-only", 1, gib80))
-	c.install(light)
+	c.install(dedicated)
 	c.create(pod("quarter", "fgpu.io/gpu-memory-mib=20480"))
 	c.bound("quarter")
 	// 750 milli are left: the next but one does not fit.
@@ -84,7 +84,7 @@ func TestAMemoryOnlyPodTakesTheSameShareOfCompute(t *testing.T) {
 
 func TestATwoDevicePodGetsTwoDifferentGPUs(t *testing.T) {
 	c := newCluster(t, gpuNode("two-devices", 3, gib80))
-	c.install(light)
+	c.install(dedicated)
 	c.create(pod("pair", "fgpu.io/gpu-count=2", "fgpu.io/gpu-milli=700"))
 	got := c.devices(c.bound("pair"))["main"]
 	if len(got) != 2 || got[0] == got[1] {
@@ -97,7 +97,7 @@ func TestATwoDevicePodGetsTwoDifferentGPUs(t *testing.T) {
 
 func TestAPodHoldsThePeakOverTheContainersThatRunTogether(t *testing.T) {
 	c := newCluster(t, gpuNode("phases", 2, gib80))
-	c.install(light)
+	c.install(dedicated)
 	always := corev1.ContainerRestartPolicyAlways
 	p := pod("phases", "fgpu.io/gpu-milli=200")
 	sidecar := container("sidecar", "fgpu.io/gpu-milli=100")
@@ -115,7 +115,7 @@ func TestAPodHoldsThePeakOverTheContainersThatRunTogether(t *testing.T) {
 func TestAThousandUnitsOfVGPUMakeOneGPU(t *testing.T) {
 	// No inventory annotation: the device plugin's total is all that is known. 2000 units are two GPUs.
 	c := newCluster(t, plainNode("vgpu", "nvidia.com/vgpu=2000"))
-	c.install(light)
+	c.install(dedicated)
 	for i := range 6 {
 		c.create(pod(fmt.Sprintf("three-hundred-%d", i), "nvidia.com/vgpu=300"))
 		c.bound(fmt.Sprintf("three-hundred-%d", i))
@@ -130,7 +130,7 @@ func TestAThousandUnitsOfVGPUMakeOneGPU(t *testing.T) {
 
 func TestAHundredUnitsOfMetaGPUMakeOneGPU(t *testing.T) {
 	c := newCluster(t, gpuNode("metagpu", 2, gib80, "cnvrg.io/metagpu=200"))
-	c.install(light)
+	c.install(dedicated)
 	c.create(pod("sixty", "cnvrg.io/metagpu=60"))
 	a := c.devices(c.bound("sixty"))["main"]
 	c.create(pod("forty", "cnvrg.io/metagpu=40"))
@@ -150,7 +150,7 @@ func TestAHundredUnitsOfMetaGPUMakeOneGPU(t *testing.T) {
 
 func TestWholeGPUsOfADevicePluginAndSharesExcludeEachOther(t *testing.T) {
 	c := newCluster(t, gpuNode("mixed", 2, gib80, "nvidia.com/gpu=2"))
-	c.install(light)
+	c.install(dedicated)
 	c.create(pod("whole", "nvidia.com/gpu=1"))
 	if p := c.bound("whole"); len(p.Annotations["fgpu.io/visible-devices.c0"]) > 0 {
 		t.Errorf("fgpu named device %q, but kubelet chooses it", p.Annotations["fgpu.io/visible-devices.c0"])
@@ -168,7 +168,7 @@ func TestWholeGPUsOfADevicePluginAndSharesExcludeEachOther(t *testing.T) {
 
 func TestWholeGPUsOfADevicePluginFillANode(t *testing.T) {
 	c := newCluster(t, plainNode("plugin", "nvidia.com/gpu=4"))
-	c.install(light)
+	c.install(dedicated)
 	c.create(pod("three", "nvidia.com/gpu=3"))
 	c.bound("three")
 	c.create(pod("two", "nvidia.com/gpu=2"))
@@ -180,7 +180,7 @@ func TestWholeGPUsOfADevicePluginFillANode(t *testing.T) {
 
 func TestWholeNativeGPUsAreHeldAlone(t *testing.T) {
 	c := newCluster(t, gpuNode("alone", 3, gib80))
-	c.install(light)
+	c.install(dedicated)
 	c.create(pod("share", "fgpu.io/gpu-milli=100"))
 	c.bound("share")
 	c.create(pod("two-whole", "fgpu.io/gpu-milli=2000"))
@@ -192,7 +192,7 @@ func TestWholeNativeGPUsAreHeldAlone(t *testing.T) {
 
 func TestAPodWithAnImpossibleRequestIsRefusedAndOthersAreNot(t *testing.T) {
 	c := newCluster(t, gpuNode("absurd", 2, gib80))
-	c.install(light)
+	c.install(dedicated)
 	c.create(
 		pod("fifteen-hundred", "fgpu.io/gpu-milli=1500"),
 		pod("zero-devices", "fgpu.io/gpu-milli=1500", "fgpu.io/gpu-count=0"),
@@ -210,7 +210,7 @@ func TestAPodWithAnImpossibleRequestIsRefusedAndOthersAreNot(t *testing.T) {
 
 func TestAForgedAssignmentIsReplaced(t *testing.T) {
 	c := newCluster(t, gpuNode("forged", 1, gib80))
-	c.install(light)
+	c.install(dedicated)
 	forged := `{"v":1,"id":"mine","containers":[{"name":"main","init":false,"devices":[{"uuid":"GPU-forged-0","index":0,"milli":1,"memMib":1}]}]}`
 	c.create(annotated(pod("forger", "fgpu.io/gpu-milli=700"), checker.AssignmentKey+"="+forged))
 	p := c.bound("forger")
@@ -226,7 +226,7 @@ func TestAForgedAssignmentIsReplaced(t *testing.T) {
 
 func TestADeletedPodFreesItsGPUOnlyWhenItIsGone(t *testing.T) {
 	c := newCluster(t, gpuNode("frees", 1, gib80))
-	c.install(light)
+	c.install(dedicated)
 	c.create(pod("first", "fgpu.io/gpu-milli=800"))
 	c.bound("first")
 	c.create(pod("second", "fgpu.io/gpu-milli=800"))
@@ -266,7 +266,7 @@ func TestADeletedPodFreesItsGPUOnlyWhenItIsGone(t *testing.T) {
 
 func TestAFinishedPodFreesItsGPU(t *testing.T) {
 	c := newCluster(t, gpuNode("finished", 1, gib80))
-	c.install(light)
+	c.install(dedicated)
 	c.create(pod("first", "fgpu.io/gpu-milli=800"))
 	p := c.bound("first").DeepCopy()
 	c.create(pod("second", "fgpu.io/gpu-milli=800"))

@@ -39,20 +39,20 @@ func (c *cluster) installResources(f form, resources string) {
 	c.installFile(f, config)
 }
 
-func (c *cluster) installFile(f form, config string) {
+func (c *cluster) installFile(f form, config string, edits ...harness.Replacement) {
 	c.Helper()
 	kubeconfig, err := plane.Kubeconfig(c.ctx, "fgpu-system", "fgpu")
 	c.must(kubeconfig, err)
 	if c.fgpu, err = plane.StartFgpu(c.ctx, binary, c.name, config, kubeconfig); err != nil {
 		c.Fatal(err)
 	}
-	c.startScheduler(f)
+	c.startScheduler(f, edits...)
 }
 
 func TestMetaGPURequestsSpanGPUs(t *testing.T) {
 	c := newCluster(t, gpuNode("span", 4, gib80, "cnvrg.io/metagpu=400"))
-	c.ownFgpu(light) // which has learned from no other pods what to expect
-	c.startScheduler(light)
+	c.ownFgpu(dedicated) // which has learned from no other pods what to expect
+	c.startScheduler(dedicated)
 	c.create(pod("wide", "cnvrg.io/metagpu=250"))
 	wide := c.devices(c.bound("wide"))["main"]
 	c.create(pod("half", "cnvrg.io/metagpu=50"))
@@ -64,6 +64,54 @@ func TestMetaGPURequestsSpanGPUs(t *testing.T) {
 	c.refused("one-and-more") // there are 100 units, on one GPU
 	c.create(pod("last", "cnvrg.io/metagpu=100"))
 	c.bound("last")
+	c.sound()
+}
+
+// Where plugins publish the units, kubelet picks: the edits of manifests/vgpu.md and manifests/metagpu.md. fgpu counts, names no
+// device, and kube-scheduler counts what the plugins publish.
+func TestUnitsThatPluginsPublishAreCountedAndLeftToKubelet(t *testing.T) {
+	const vgpu, metagpu = "nvidia.com/vgpu", "cnvrg.io/metagpu"
+	s := checker.Default()
+	s.Plugin = append(s.Plugin, vgpu, metagpu)
+	delete(s.Compute, vgpu)
+	delete(s.Compute, metagpu)
+	c := newClusterWith(t, s, plainNode("sold-vgpu", vgpu+"=2000"), plainNode("sold-metagpu", metagpu+"=200"), gpuNode("not-sold", 1, gib80))
+	config := filepath.Join(plane.Dir, c.name+".fgpu.yaml")
+	c.must(nil, harness.Adapt(manifest("dedicated", "fgpu.yaml"), config,
+		harness.Replacement{Old: "{name: nvidia.com/vgpu, unitsPerGPU: 1000}", New: "{name: nvidia.com/vgpu, unitsPerGPU: 1000, picks: kubelet}"},
+		harness.Replacement{Old: "{name: cnvrg.io/metagpu, unitsPerGPU: 100, aboveOneGPU: span}",
+			New: "{name: cnvrg.io/metagpu, unitsPerGPU: 100, picks: kubelet}"}))
+	c.installFile(dedicated, config, harness.Replacement{Old: "      - nvidia.com/vgpu\n"}, harness.Replacement{Old: "      - cnvrg.io/metagpu\n"})
+	for _, x := range []struct{ name, resource, fits, more, node string }{
+		{"vgpu", vgpu, "1500", "501", "sold-vgpu"}, {"metagpu", metagpu, "150", "51", "sold-metagpu"},
+	} {
+		c.create(pod(x.name, x.resource+"="+x.fits))
+		p := c.bound(x.name)
+		if _, told := p.Annotations["fgpu.io/visible-devices.c0"]; p.Spec.NodeName != x.node || told || len(c.devices(p)) > 0 {
+			t.Errorf("%s is on %s with annotations %v, but kubelet picks", x.name, p.Spec.NodeName, p.Annotations)
+		}
+		c.create(pod(x.name+"-more", x.resource+"="+x.more))
+		c.refusedFor(x.name+"-more", "Insufficient "+x.resource)
+	}
+	c.create(pod("share", "fgpu.io/gpu-milli=300"))
+	if p := c.bound("share"); p.Spec.NodeName != "not-sold" {
+		t.Errorf("share is on %s, where kubelet picks", p.Spec.NodeName)
+	}
+}
+
+// Without a plugin nobody publishes the units, and fgpu picks: as shipped.
+func TestUnitsThatNobodyPublishesAreSharesThatFgpuPicks(t *testing.T) {
+	c := newCluster(t, gpuNode("unpublished", 2, gib80))
+	c.install(dedicated)
+	c.create(pod("vgpu", "nvidia.com/vgpu=700"), pod("metagpu", "cnvrg.io/metagpu=70"))
+	for _, name := range []string{"vgpu", "metagpu"} {
+		p := c.bound(name)
+		if got := c.devices(p)["main"]; len(got) != 1 || p.Annotations["fgpu.io/visible-devices.c0"] != got[0] {
+			t.Errorf("%s has %v and sees %q", name, got, p.Annotations["fgpu.io/visible-devices.c0"])
+		}
+	}
+	c.create(pod("wide", "cnvrg.io/metagpu=101"))
+	c.refusedFor("wide", "too few empty GPUs")
 	c.sound()
 }
 
@@ -80,13 +128,20 @@ func TestSizesAreThoseOfTheNamespace(t *testing.T) {
 	s := checker.Default()
 	s.Sizes = map[string]checker.Size{"small": {Milli: 500, MemMiB: 40960}} // as in the namespace of this test
 	c := newClusterWith(t, s, gpuNode("sizes", 1, gib80))
-	c.installWith(annotationsOnly, sizes)
-	c.create(annotated(pod("a"), "fgpu.io/size=small"), annotated(pod("b"), "fgpu.io/size=small"))
+	c.installWith(dedicated, sizes)
+	c.create(annotated(pod("a"), "fgpu.io/size=small"), pod("b", "fgpu.io/size.small=1"))
 	c.allBound(2)
-	c.create(annotated(pod("c"), "fgpu.io/size=small"))
+	c.create(annotated(pod("c"), "fgpu.io/size=small"), pod("c-limit", "fgpu.io/size.small=1"))
 	c.refused("c")
-	c.create(annotated(pod("d"), "fgpu.io/size=elsewhere"))
+	c.refused("c-limit")
+	c.create(annotated(pod("d"), "fgpu.io/size=elsewhere"), pod("d-limit", "fgpu.io/size.elsewhere=1"),
+		pod("unknown", "fgpu.io/size.smal=1"), pod("two", "fgpu.io/size.small=2"),
+		annotated(pod("twice", "fgpu.io/size.small=1"), "fgpu.io/size=small"))
 	c.refusedFor("d", "other namespaces")
+	c.refusedFor("d-limit", "other namespaces")
+	c.refusedFor("unknown", "names no size")
+	c.refusedFor("two", "resource is 1")
+	c.refusedFor("twice", "requested twice")
 	held := map[string]bool{}
 	for _, name := range []string{"a", "b"} {
 		for _, uuid := range c.devices(c.bound(name))["main"] {
@@ -116,7 +171,7 @@ func sharedNode(name string, gpus, replicas int, resource, strategy string) *cor
 func TestReplicasOfAPluginAreCountedAndLeftToKubelet(t *testing.T) {
 	c := newCluster(t, sharedNode("renamed", 1, 20, "nvidia.com/gpu.shared", "time-slicing"),
 		sharedNode("plain-name", 1, 4, "nvidia.com/gpu", "time-slicing"))
-	c.install(light)
+	c.install(dedicated)
 	for _, n := range []int{4, 10, 6} {
 		c.create(pod(fmt.Sprintf("slices-%d", n), fmt.Sprintf("nvidia.com/gpu.shared=%d", n)))
 		p := c.bound(fmt.Sprintf("slices-%d", n))
@@ -143,7 +198,7 @@ func TestSlicesThatFgpuPlacesAreRealShares(t *testing.T) {
 	s.Compute = map[corev1.ResourceName]int64{"nvidia.com/gpu.shared": 20}
 	s.MaxSharers = 20
 	c := newClusterWith(t, s, gpuNode("slices", 2, 24576, "nvidia.com/gpu.shared=40"))
-	c.installResources(annotationsOnly, `resources:
+	c.installResources(dedicated, `resources:
   compute:
   - {name: nvidia.com/gpu.shared, unitsPerGPU: 20}
   whole: [nvidia.com/gpu]
@@ -179,7 +234,7 @@ func TestTwoModelsShareAnL40SByMemory(t *testing.T) {
 	s := checker.Default()
 	s.MemoryOnlyFree, s.ReserveMiB, s.MaxSharers = true, 512, 3
 	c := newClusterWith(t, s, gpuNode("l40s", 1, 46068))
-	c.installWith(annotationsOnly, "devices: {memoryOnly: free, memoryReserve: 512Mi, maxSharers: 3}\n")
+	c.installWith(dedicated, "devices: {memoryOnly: free, memoryReserve: 512Mi, maxSharers: 3}\n")
 	c.create(annotated(pod("llama-8b"), "fgpu.io/gpu-memory=22Gi"), annotated(pod("mistral-7b"), "fgpu.io/gpu-memory=20Gi"))
 	for name, limit := range map[string]string{"llama-8b": "0=22528M", "mistral-7b": "0=20480M"} {
 		p := c.bound(name)

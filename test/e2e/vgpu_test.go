@@ -12,21 +12,62 @@ import (
 
 // The device plugin of K8vGPUSharing is imitated: its node publishes what it would.
 
-func TestVGPUUnitsShareGPUsAndKubeSchedulerCountsTheirTotal(t *testing.T) {
+func TestVGPUUnitsShareTheGPUsOfNodesThatSayHowManyThereAre(t *testing.T) {
 	c := newCluster(t, plainNode("units", "nvidia.com/vgpu=2000"), plainNode("more-units", "nvidia.com/vgpu=1000"))
-	c.install(light)
+	c.install(dedicated)
 	var pods []*corev1.Pod
 	for i := range 9 { // three on each of three GPUs
 		pods = append(pods, pod(fmt.Sprintf("three-hundred-%d", i), "nvidia.com/vgpu=300"))
 	}
 	c.create(pods...)
 	c.allBound(9)
-	// 300 units are left, a hundred on each GPU, of which two make one node: its total speaks for this pod, its GPUs do not.
+	// 300 units are left, a hundred on each GPU.
 	c.create(pod("two-hundred", "nvidia.com/vgpu=200"))
-	c.refusedFor("two-hundred", "Insufficient nvidia.com/vgpu", "compute")
+	c.refusedFor("two-hundred", "compute")
 	c.create(pod("hundred", "nvidia.com/vgpu=100"), pod("not-whole", "nvidia.com/vgpu=1500"))
 	c.bound("hundred")
 	c.refused("not-whole")
+	c.sound()
+}
+
+// F59: half a GPU was refused as an inventory, and rounded up to a whole one where kubelet picks.
+func TestHalfAGPUIsHalfAGPU(t *testing.T) {
+	c := newCluster(t, plainNode("half", "nvidia.com/vgpu=500"))
+	c.install(light)
+	// kube-scheduler does not count these names: what refuses is fgpu.
+	c.create(pod("eight-hundred", "fgpu.io/gpu-milli=800"), pod("whole", "fgpu.io/gpu-count=1"))
+	c.refusedFor("eight-hundred", "compute")
+	c.refused("whole")
+	c.create(pod("three-hundred", "nvidia.com/vgpu=300"))
+	c.bound("three-hundred")
+	c.create(pod("two-hundred", "fgpu.io/gpu-milli=200"))
+	c.bound("two-hundred")
+	c.create(pod("third", "fgpu.io/gpu-milli=1"))
+	c.refusedFor("third", "compute")
+	c.sound()
+}
+
+func TestHalfAGPUOfAPluginIsHalfAGPU(t *testing.T) {
+	s := checker.Default()
+	s.Compute = map[corev1.ResourceName]int64{"fgpu.io/gpu-milli": 1000}
+	s.Plugin, s.Sold = []corev1.ResourceName{"nvidia.com/vgpu"}, map[corev1.ResourceName]int64{"nvidia.com/vgpu": 1000}
+	c := newClusterWith(t, s, plainNode("plugin-half", "nvidia.com/vgpu=500"))
+	c.installResources(light, `resources:
+  compute:
+  - {name: fgpu.io/gpu-milli, unitsPerGPU: 1000}
+  - {name: nvidia.com/vgpu, unitsPerGPU: 1000, picks: kubelet}
+`)
+	c.create(pod("eight-hundred", "fgpu.io/gpu-milli=800"))
+	c.refusedFor("eight-hundred", "compute")
+	c.create(pod("three-hundred", "nvidia.com/vgpu=300"), pod("two-hundred", "nvidia.com/vgpu=200"))
+	for _, name := range []string{"three-hundred", "two-hundred"} {
+		if p := c.bound(name); p.Annotations["fgpu.io/visible-devices.c0"] != "" {
+			t.Errorf("%s is told to use %q, but kubelet picks", name, p.Annotations["fgpu.io/visible-devices.c0"])
+		}
+	}
+	c.create(pod("third", "nvidia.com/vgpu=1"), pod("share", "fgpu.io/gpu-milli=1"))
+	c.refused("third")
+	c.refusedFor("share", "whole GPUs")
 	c.sound()
 }
 
@@ -34,7 +75,7 @@ func TestQualityOfServiceThroughARestart(t *testing.T) {
 	s := checker.Default()
 	s.QoS, s.NothingLent, s.MaxSharers = "equal-share", true, 4
 	c := newClusterWith(t, s, plainNode("qos", "nvidia.com/vgpu=2000"))
-	c.installWith(light, "devices: {qos: equal-share, lendIdleCompute: forbid, maxSharers: 4}\n")
+	c.installWith(dedicated, "devices: {qos: equal-share, lendIdleCompute: forbid, maxSharers: 4}\n")
 	for _, x := range []struct{ name, units, qos, percentage string }{
 		{"even", "10", "", "25"}, {"larger", "300", "", "30"}, {"effort", "100", "best-effort", "10"}, {"fixed", "450", "fixed-share", "45"},
 		{"equal", "20", "equal-share", "25"},
@@ -71,7 +112,7 @@ func profiled(name, label, profile string, n int) *corev1.Node {
 func TestTheSmallestVirtualGPUThatFitsWhereverItIs(t *testing.T) {
 	c := newCluster(t, profiled("a-sixteen", "vgpu.type", "v100-16q-16GB", 1), profiled("four", "virtual.gpu.type", "v100-4q-4GB", 2),
 		profiled("z-eight", "virtual.gpu.type", "v100-8q-8GB", 1), profiled("unknown", "vgpu.type", "v100-8z-8GB", 1))
-	c.install(annotationsOnly)
+	c.install(dedicated)
 	for _, x := range []struct{ name, memory, node string }{
 		{"six", "6Gi", "z-eight"}, {"small", "1Gi", "four"}, {"six-more", "6Gi", "a-sixteen"}, {"four-more", "4Gi", "four"},
 	} {
@@ -99,7 +140,7 @@ func TestTheSmallestVirtualGPUThatFitsWhereverItIs(t *testing.T) {
 
 func TestTheSmallestInstanceOfAllNodes(t *testing.T) {
 	c := newCluster(t, migNode("a-large", "3g.20gb@4 3g.20gb@0"), migNode("b-medium", "2g.10gb@2"), gpuNode("c-gpu", 1, gib80))
-	c.install(annotationsOnly)
+	c.install(dedicated)
 	var got []string
 	for i := range 4 {
 		c.create(annotated(pod(fmt.Sprint("nine-", i)), "fgpu.io/gpu-memory=9Gi"))

@@ -11,7 +11,7 @@ func TestTheFirstListIsAWatchListWhereTheAPIServerOffersIt(t *testing.T) {
 	// fgpu is ready, so both lists are complete; not one page was asked for, and the bookmark that ends a
 	// WatchList was seen.
 	c := newCluster(t, gpuNode("watched", 1, gib80))
-	c.ownFgpu(light)
+	c.ownFgpu(dedicated)
 	body, err := harness.Get(c.ctx, c.fgpu.OpsURL+"/metrics", "")
 	c.must(body, err)
 	metrics := string(body)

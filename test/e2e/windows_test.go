@@ -128,7 +128,7 @@ func TestDayAndNightFromYAMLAlone(t *testing.T) {
 
 	// 19:51 in Berlin: the night is announced, and day as yet.
 	c.startAt("2026-03-28T18:51:00Z", config)
-	c.startScheduler(light)
+	c.startScheduler(dedicated)
 	c.told("fgpu-day-and-night", "2026-03-28T19:00:00.000Z: opens night")
 	c.summarised("the night is announced", func(s summary) bool {
 		return len(s.TimeWindows.Active) == 0 && fmt.Sprint(s.TimeWindows.Next) == "[night]" && s.ClosedNodes == 1

@@ -375,6 +375,11 @@ class Fgpu(Process):
         assert r.status == 200
         return parse_metrics(r.body.decode())
 
+    def wakes(self):
+        """How often it told kube-scheduler to try refused pods again."""
+        return sum(v for k, v in self.metrics().items()
+                   if k.startswith("fgpu_api_requests_total") and "csistoragecapacities" in k)
+
 
 class Connection:
     """Calls of the verbs on one connection that stays open, as kube-scheduler makes them."""

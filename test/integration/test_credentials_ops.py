@@ -63,7 +63,7 @@ def test_ops__no_token_or_nonsense__401_without_a_question(guarded):
     before = guarded.reviews()[:2]
     for headers in ({}, {"Authorization": "Basic dTpw"}, {"Authorization": "Bearer"}, {"Authorization": "Bearer  "},
                     {"Authorization": "Bearer a b"}, {"Authorization": "Bearer " + "x" * 20000}):
-        for path in ("/metrics", "/state", "/configz", "/version", "/"):
+        for path in ("/metrics", "/state", "/v1/explain?pod=a/b", "/configz", "/version", "/"):
             r = request(guarded.fgpu.ops, "GET", path, headers=headers)
             assert r.status == 401 and b"bearer token" in r.body, (headers, r.status)
             assert r.headers["WWW-Authenticate"] == "Bearer"
@@ -94,6 +94,14 @@ def test_ops__good_token__asked_as_components_ask_then_remembered(guarded):
     # what the handler reads of the request is there although it waited
     etag = guarded.get("/state", token).headers["ETag"]
     assert guarded.get("/state", token, **{"If-None-Match": etag}).status == 304
+
+
+def test_explain__right_to_read_state__is_none_to_explain(guarded):
+    token, other = guarded.fresh(), guarded.fresh()
+    guarded.know(**{token: {"/v1/explain"}, other: {"/state"}})
+    assert guarded.get("/v1/explain?pod=a/b", other).status == 403
+    assert guarded.get("/v1/explain?pod=a/b", token).json["outcome"] == "unknown"
+    assert guarded.get("/v1/explain?pod=nonsense", token).status == 400
 
 
 def test_ops__first_request_with_a_condition__its_headers_survive_the_wait(guarded):

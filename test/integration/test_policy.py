@@ -67,17 +67,13 @@ def test_tenant__limit_raised__kube_scheduler_is_woken(own):
     """The first wake is for those whom a process before this one may have refused."""
     configured, fgpu = Configured(own), own.fgpu
     node = own.node(gpus=4)
-
-    def wakes():
-        return sum(v for k, v in fgpu.metrics().items()
-                   if k.startswith("fgpu_api_requests_total") and "csistoragecapacities" in k)
     configured.effective(tenants("name: red, namespaces: [red], milli: 500"))
-    eventually(lambda: wakes() == 1, "the wake after the start")
+    eventually(lambda: fgpu.wakes() == 1, "the wake after the start")
     pod = own.api.pod(milli(600), namespace="red")
     assert fgpu.reasons(pod, [node]) == {node: LIMIT}
-    assert wakes() == 1
+    assert fgpu.wakes() == 1
     configured.effective(tenants("name: red, namespaces: [red], milli: 900"))
-    eventually(lambda: wakes() == 2, "a wake after the limit was raised")
+    eventually(lambda: fgpu.wakes() == 2, "a wake after the limit was raised")
     assert fgpu.bind(pod, node) == ""
 
 

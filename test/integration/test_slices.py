@@ -1,7 +1,7 @@
 """Units of a GPU under other names: cnvrg.io/metagpu with requests that span GPUs, and named sizes."""
 import pytest
 
-from configured import START
+from configured import START, Configured
 from judge import check_no_overcommit, loads_in_state
 from objects import MEM_MIB, assignment, milli, node_object, pod_object, unique, whole
 from processes import HEAD, eventually, run
@@ -104,6 +104,25 @@ def test_metagpu__state_read_back__nothing_would_be_charged_otherwise(cluster, a
     assert "0 of 1 pods would be charged differently" in r.stdout
 
 
+UNKNOWN = "fgpu.io/size names no size of the fgpu configuration: use a name that stands there under sizes"
+
+
+def limit(name):
+    return {"fgpu.io/size." + name: 1}
+
+
+def test_sizes_as_limits__by_namespace_and_container__the_same_and_each_its_own(cluster, api, fgpu):
+    node = cluster.node(gpus=2)
+    ours, theirs = api.pod(limit("small")), api.pod(limit("small"), namespace="research")
+    assert fgpu.schedule(ours, [node]) == node and fgpu.schedule(theirs, [node]) == node
+    assert [m for _, m, _ in held(api, ours)] == [250]
+    assert [(m, mib) for _, m, mib in held(api, theirs)] == [(500, 40 * 1024)]
+    assert "keeps for other namespaces" in reason(fgpu, node, limits=limit("big"))
+    assert reason(fgpu, node, limits=limit("smal")) == UNKNOWN
+    assert "is 1" in reason(fgpu, node, limits={"fgpu.io/size.small": 2})
+    assert "requested twice" in reason(fgpu, node, limits=limit("small"), annotations=size("small"))
+
+
 def test_sizes__by_namespace__what_the_file_says_for_it(cluster, api, fgpu):
     node = cluster.node(gpus=2)
     ours, theirs = api.pod(annotations=size("small")), api.pod(annotations=size("small"), namespace="research")
@@ -111,9 +130,9 @@ def test_sizes__by_namespace__what_the_file_says_for_it(cluster, api, fgpu):
     assert [m for _, m, _ in held(api, ours)] == [250]
     assert [(m, mib) for _, m, mib in held(api, theirs)] == [(500, 40 * 1024)]
     assert reason(fgpu, node, annotations=size("big")) == \
-        "annotation fgpu.io/size names a size that the fgpu configuration keeps for other namespaces"
+        "fgpu.io/size names a size that the fgpu configuration keeps for other namespaces"
     assert reason(fgpu, node, annotations=size("huge")) == \
-        "annotation fgpu.io/size names no size of the fgpu configuration"
+        UNKNOWN
 
     def more():  # computed every three seconds at most
         return {s["size"]: s["more"] for s in fgpu.summary()["fragmentation"]["moreFit"]}
@@ -132,8 +151,19 @@ def test_sizes__changed_while_pods_run__what_they_hold_never_falls(configured):
     eventually(lambda: fgpu.charged_loads(node) == [(400, 9216)], "the second one, as it is now")
     configured.effective(START)
     assert fgpu.reasons(api.pod(annotations=size("small")), [node]) == \
-        {node: "annotation fgpu.io/size names no size of the fgpu configuration"}
+        {node: UNKNOWN}
     assert fgpu.charged_loads(node) == [(400, 9216)]
+
+
+def test_size__appears_in_the_file_after_a_pod_was_refused_for_it__kube_scheduler_is_woken(own):
+    configured, api, fgpu, node = Configured(own), own.api, own.fgpu, own.node(gpus=1)
+    configured.effective(START)
+    eventually(lambda: fgpu.wakes() == 1, "the wake after the start")
+    pod = api.pod(limit("late"))
+    assert fgpu.reasons(pod, [node]) == {node: UNKNOWN}
+    configured.effective(START + "sizes: {late: {milli: 300}}\n")
+    eventually(lambda: fgpu.wakes() == 2, "a wake after the size was added")
+    assert fgpu.schedule(pod, [node]) == node
 
 
 # ---- replicas and units that kubelet picks ----

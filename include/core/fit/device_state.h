@@ -33,9 +33,9 @@ enum device_flag {
 struct device_state {
     int32_t mem_free_mib;
     int32_t mem_cap_mib;  /* x over-commit factor; 0: unknown */
-    int32_t mem_base_mib; /* before the factor: what shares are taken of */
+    int32_t mem_base_mib; /* before the factor: what shares are taken of; of a part: of the whole GPU */
     int32_t milli_free;
-    int32_t milli_cap; /* 1000 x over-commit factor */
+    int32_t milli_cap; /* 1000 x over-commit factor; less: a part of a GPU (struct device), or an instance */
     int16_t slot_free;
     int16_t slot_cap;
     uint16_t model_id;   /* index into the view's table of models */
@@ -137,7 +137,8 @@ static inline bool device_is_overcommitted(const struct device_state *d)
 /* What the GPU request `w` of `of` takes of this device: gpu_request_charge(), but no compute for GPU requests for
  * memory alone where the node says so, and what quality of service, virtual GPUs and MIG add. Equal shares take at
  * least the even part (model/qos.h). A virtual GPU of a fixed profile is always taken whole. So is an instance, by GPU
- * requests for its profile and, where fgpu steers it, by GPU requests for memory alone. Where the device is no answer
+ * requests for its profile and, where fgpu steers it, by GPU requests for memory alone. Of a part
+ * they take what they take of a whole GPU, so that one for whole GPUs never fits. Where the device is no answer
  * to the GPU request at all, the charge is of another profile, so that the device does not take it. `of` NULL: it says
  * no quality of service. A charge is never negative, has one slot, and depends on the capacities of the device only,
  * not on what is free. */
@@ -147,6 +148,12 @@ struct charge device_charge(const struct device_state *d, const struct demand *o
 static inline bool device_is_instance(const struct device_state *d)
 {
     return d->profile != 0 && d->profile != DEVICE_IN_MIG_MODE;
+}
+
+/* Is it a part of a GPU? Then no GPU request for a whole one fits, and nothing is left of it for others. */
+static inline bool device_is_part(const struct device_state *d)
+{
+    return d->profile == 0 && d->milli_cap < DEVICE_MILLI;
 }
 
 /* True when the device takes `c` more: of the kind that `c` is meant for, healthy, ours, not denied, not held alone,

@@ -71,11 +71,30 @@ enum source_result inventory_unmeasured(struct inventory_draft *d, const char *n
 #define INVENTORY_NOTE_UNMEASURED                                                                                      \
     "only allocatable says that there are GPUs, and a plugin may split GPUs: no shares are placed here. Run GPU "      \
     "Feature Discovery, set label fgpu.io/allocatable=whole-gpus, or use nodeTemplates"
+#define INVENTORY_NOTE_CRUMB                                                                                           \
+    "allocatable has less than a thousandth of a GPU in units of resources.compute: no shares are placed here"
 #define INVENTORY_NOTE_REPLICAS                                                                                        \
     "the device plugin shares these GPUs and no label says how many replicas a GPU has: each counts as a whole GPU"
-/* n >= 1 GPUs of one kind that allocatable counts, known by their index only. Their memory is that of the memory
- * resources in allocatable, else what the next source tells of it. */
-enum source_result inventory_add_allocatable(struct inventory_draft *d, int64_t n);
+/* A number of GPUs, and of one more a part: 1..999 milli, or 0 for none. */
+struct gpu_amount {
+    int64_t whole_n;
+    int32_t part_milli;
+};
+
+/* units >= 0, of which units_per_gpu make one GPU; rounded down to a milli. */
+struct gpu_amount inventory_amount_of(int64_t units, int64_t units_per_gpu);
+static inline bool gpu_amount_equal(struct gpu_amount a, struct gpu_amount b)
+{
+    return a.whole_n == b.whole_n && a.part_milli == b.part_milli;
+}
+static inline bool gpu_amount_is_less(struct gpu_amount a, struct gpu_amount b)
+{
+    return a.whole_n != b.whole_n ? a.whole_n < b.whole_n : a.part_milli < b.part_milli;
+}
+/* GPUs of one kind that allocatable counts, not none, known by their index only; a part comes last. Their memory is
+ * that of the memory resources in allocatable, which is the part's where there is a part, else what the next source
+ * tells of a whole GPU. */
+enum source_result inventory_add_allocatable(struct inventory_draft *d, struct gpu_amount n);
 /* Does the admin say that numbers in allocatable are numbers of whole GPUs? */
 bool inventory_is_vouched_for(const struct inventory_draft *d);
 /* Does a label name a profile of virtual GPUs, known or not? */

@@ -14,6 +14,12 @@
  * them is (nvidia.com/gpu.replicas, vgpu.type); an entry of resources.compute, whose unitsPerGPU says it. Otherwise the
  * node is `unmeasured`: its plugin's GPUs are counted for pods that ask for them, and no shares are placed there.
  *
+ * Units of resources.compute, or replicas, that make no whole number of GPUs leave a part of one behind the whole ones:
+ * 1500 of 1000 are a GPU and a half. It is rounded down to a milli, never up, and takes no requests for whole GPUs.
+ * Memory in allocatable is that of all of it, parts in proportion; every other source tells that of a whole GPU, but
+ * labels of a virtual one (nvidia.com/vgpu.present), which tell its own. Where labels count more GPUs than are sold in
+ * units of resources.compute, the units hold (decision 0070).
+ *
  * Nodes where the agent of another system hands out GPUs (HAMi, Volcano, gpushare and others:
  * src/core/dialects/foreign.c) are `elsewhere`: their devices stay, with what is charged on them, and take no further
  * shares.

@@ -262,6 +262,7 @@ struct ledger_pod {
     const uint64_t *label_hashes;
     size_t label_n;
     bool deleting;
+    int32_t priority;
     uint64_t version; /* of the last observation, whatever it showed; 0: not known */
     /* Reserved, and everything observed since asks for the same, with the same labels and leftovers. */
     bool as_reserved;
@@ -269,6 +270,11 @@ struct ledger_pod {
 };
 /* False when the UID is unknown. */
 bool ledger_find_pod(const struct ledger *l, struct str uid, struct ledger_pod *ret);
+
+/* Hands out the names of pods from slot *at on, at most `max` slots, and moves *at behind them; false at the end. A pod
+ * that is there all the time is seen exactly once, whatever happens between two calls. */
+typedef void ledger_pod_name_fn(void *ctx, struct str uid, struct str namespace_, struct str name);
+bool ledger_pod_names(const struct ledger *l, uint32_t *at, uint32_t max, ledger_pod_name_fn *fn, void *ctx);
 
 /* Has the node's object been seen? */
 bool ledger_has_node(const struct ledger *l, struct str node_name);

@@ -58,9 +58,10 @@ struct assigned_device {
     int32_t index;
     int32_t milli;
     int64_t mem_mib;
-    uint16_t profile; /* of a MIG instance (model/mig.h); 0: a GPU */
-    bool slice;       /* as in struct device; not part of the record */
-    bool exclusive;   /* a GPU that is nobody else's; an instance always is, without saying so */
+    uint16_t profile;   /* of a MIG instance (model/mig.h); 0: a GPU */
+    bool slice;         /* as in struct device; not part of the record */
+    int32_t part_milli; /* the same */
+    bool exclusive;     /* a GPU that is nobody else's; an instance always is, without saying so */
 };
 
 struct assigned_container {

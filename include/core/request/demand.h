@@ -43,6 +43,7 @@ enum demand_defect {
     DEMAND_CONTRADICTION,     /* milli above one device together with a count or memory */
     DEMAND_UNKNOWN_SIZE,      /* fgpu.io/size names no size of the configuration */
     DEMAND_SIZE_ELSEWHERE,    /* ... or one that is for pods of other namespaces */
+    DEMAND_SIZE_AMOUNT,       /* of a size as a resource there is one, or none */
     DEMAND_UNKNOWN_CONTAINER, /* fgpu.io/container names no app container of the pod */
     DEMAND_MIXED_KINDS,       /* whole GPUs of a plugin beside shares of fgpu in one pod */
     DEMAND_CONSTRAINT,        /* malformed gpu-model, gpu-uuid, isolate-from or qos */

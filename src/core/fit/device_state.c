@@ -21,6 +21,14 @@ static struct charge instance_charge(const struct device_state *d, const struct 
     };
 }
 
+/* As much of a part as of a whole GPU. */
+static int32_t even_milli(const struct device_state *d)
+{
+    int32_t even = qos_even_milli(d->slot_cap);
+
+    return device_is_part(d) ? (int32_t)((int64_t)even * d->milli_cap / DEVICE_MILLI) : even;
+}
+
 static bool is_equal_share(const struct device_state *d, const struct demand *of)
 {
     return of != NULL && of->says_qos ? of->qos == QOS_EQUAL_SHARE : (d->flags & DEVICE_EQUAL) != 0;
@@ -33,7 +41,11 @@ struct charge device_charge(const struct device_state *d, const struct demand *o
     if (device_is_instance(d)) {
         return instance_charge(d, w);
     }
-    c = gpu_request_charge(w, d->milli_cap, d->mem_cap_mib, d->mem_base_mib);
+    if (device_is_part(d)) {
+        c = gpu_request_charge(w, DEVICE_MILLI, d->mem_base_mib, d->mem_base_mib);
+    } else {
+        c = gpu_request_charge(w, d->milli_cap, d->mem_cap_mib, d->mem_base_mib);
+    }
     /* A fraction of memory that nobody knows would be nothing at all. */
     if (gpu_request_kind_is_of_memory(w->kind) && d->memory_only == MEMORY_ONLY_FREE && c.mem_mib > 0) {
         c.milli = 0;
@@ -41,8 +53,8 @@ struct charge device_charge(const struct device_state *d, const struct demand *o
     if ((d->flags & DEVICE_SLICE) != 0) { /* nobody else can have the rest */
         c.milli = d->milli_cap > c.milli ? d->milli_cap : c.milli;
         c.mem_mib = d->mem_cap_mib > c.mem_mib ? d->mem_cap_mib : c.mem_mib;
-    } else if (is_equal_share(d, of) && c.milli < qos_even_milli(d->slot_cap)) {
-        c.milli = qos_even_milli(d->slot_cap);
+    } else if (is_equal_share(d, of) && c.milli < even_milli(d)) {
+        c.milli = even_milli(d);
     }
     return c;
 }

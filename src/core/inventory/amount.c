@@ -2,6 +2,13 @@
 #include "base/quantity.h"
 #include "core/inventory/internal.h"
 
+struct gpu_amount inventory_amount_of(int64_t units, int64_t units_per_gpu)
+{
+    int64_t rest = units % units_per_gpu; /* fewer than 2^31, as units_per_gpu */
+
+    return (struct gpu_amount){units / units_per_gpu, (int32_t)(rest * DEVICE_MILLI / units_per_gpu)};
+}
+
 bool inventory_read_amount(struct str text, int64_t max, int64_t *ret)
 {
     struct quantity q;

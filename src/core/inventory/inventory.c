@@ -11,6 +11,7 @@
 #define GFD_MIB_END (UINT64_C(1) << 20)   /* 1 TiB: more than any GPU has */
 #define GFD_BYTES_MIN (UINT64_C(1) << 30) /* 1 GiB: less than any GPU has */
 #define GFD_PRODUCT "nvidia.com/gpu.product"
+#define GFD_VIRTUAL "nvidia.com/vgpu.present"
 
 static const char NOTE_TOO_MANY[] = "more than 64 GPUs on the node";
 static const char NOTE_GFD[] = "label nvidia.com/gpu.count or gpu.memory is not a number in range";
@@ -48,21 +49,31 @@ static bool label_memory(const struct inventory_draft *d, int64_t *ret)
     return true;
 }
 
-/* Memory resources in allocatable, for each of n GPUs; 0 when there are none. */
-static bool resource_memory(struct inventory_draft *d, size_t n, int64_t *ret)
+/* Memory resources in allocatable, for each whole GPU; 0 when there are none. */
+static bool resource_memory(struct inventory_draft *d, struct gpu_amount n, int64_t *ret)
 {
     const struct policy *p = d->policy;
+    const int64_t milli = n.whole_n * DEVICE_MILLI + n.part_milli;
+    const int64_t max = DEMAND_MEM_MIB_MAX * milli / DEVICE_MILLI;
     int64_t total;
 
-    if (!inventory_sum_allocatable(d->node, p->memory_resources, p->memory_resource_n, DEMAND_MEM_MIB_MAX * (int64_t)n,
-                                   &total)) {
+    if (!inventory_sum_allocatable(d->node, p->memory_resources, p->memory_resource_n, max, &total)) {
         return false;
     }
-    if (total % (int64_t)n != 0) {
+    if (n.part_milli == 0 && total % n.whole_n != 0) {
         inventory_add_note(d, "GPU memory in allocatable is not a multiple of the number of GPUs: rounded down");
     }
-    *ret = total / (int64_t)n;
+    *ret = total * DEVICE_MILLI / milli;
     return true;
+}
+
+/* What drivers tell of a virtual GPU is its own memory; a part is measured by the whole GPU's. */
+static int64_t whole_memory(const struct inventory_draft *d, struct gpu_amount n, int64_t label_mib)
+{
+    const struct str *virtual = kv_find(d->node->labels, STR(GFD_VIRTUAL));
+    bool of_part = n.whole_n == 0 && n.part_milli > 0 && virtual != NULL && str_eq(*virtual, STR("true"));
+
+    return of_part ? label_mib * DEVICE_MILLI / n.part_milli : label_mib;
 }
 
 static struct str plain_product(struct str product)
@@ -72,20 +83,29 @@ static struct str plain_product(struct str product)
     return str_ends(product, mark) ? (struct str){product.p, product.n - mark.n} : product;
 }
 
-/* n GPUs of one kind, known by their index only. Asks the sources for what the caller does not
- * know: memory 0, model empty. */
-static enum source_result add_alike(struct inventory_draft *d, int64_t n, int64_t mem_mib, struct str model)
+static bool is_too_many(struct gpu_amount n)
+{
+    return n.whole_n > DEVICES_PER_NODE_MAX - (n.part_milli > 0);
+}
+
+/* GPUs of one kind, known by their index only. Asks the sources for what the caller does not know: memory 0, model
+ * empty. Memory is that of a whole GPU. */
+static enum source_result add_alike(struct inventory_draft *d, struct gpu_amount n, int64_t mem_mib, struct str model)
 {
     const struct node_template *t = inventory_template(d);
     const struct str *product = kv_find(d->node->labels, STR(GFD_PRODUCT));
 
-    if (n > DEVICES_PER_NODE_MAX) {
+    if (is_too_many(n)) {
         return inventory_malformed(d, NOTE_TOO_MANY);
     }
-    if (mem_mib == 0 && !label_memory(d, &mem_mib)) {
-        return inventory_malformed(d, NOTE_GFD);
+    d->device_n = (size_t)n.whole_n + (n.part_milli > 0);
+    if (mem_mib == 0) {
+        if (!label_memory(d, &mem_mib)) {
+            return inventory_malformed(d, NOTE_GFD);
+        }
+        mem_mib = whole_memory(d, n, mem_mib);
     }
-    if (mem_mib == 0 && n > 0 && !resource_memory(d, (size_t)n, &mem_mib)) {
+    if (mem_mib == 0 && d->device_n > 0 && !resource_memory(d, n, &mem_mib)) {
         return inventory_malformed(d, INVENTORY_NOTE_RESOURCE);
     }
     if (mem_mib == 0 && t != NULL) {
@@ -94,7 +114,7 @@ static enum source_result add_alike(struct inventory_draft *d, int64_t n, int64_
     if (model.n == 0) {
         model = product != NULL ? plain_product(*product) : t != NULL ? t->model : STR_NULL;
     }
-    for (size_t i = 0; i < (size_t)n; i++) {
+    for (size_t i = 0; i < d->device_n; i++) {
         d->devices[i] = (struct device){
             .index = (int32_t)i,
             .minor = -1,
@@ -103,28 +123,54 @@ static enum source_result add_alike(struct inventory_draft *d, int64_t n, int64_
             .slot_n = d->settings.max_sharers,
             .numa = -1,
             .healthy = true,
+            .part_milli = i < (size_t)n.whole_n ? 0 : n.part_milli,
         };
     }
-    d->device_n = (size_t)n;
     return SOURCE_READ;
 }
 
-enum source_result inventory_add_allocatable(struct inventory_draft *d, int64_t n)
+enum source_result inventory_add_allocatable(struct inventory_draft *d, struct gpu_amount n)
 {
     int64_t mem_mib = 0;
 
-    if (n > DEVICES_PER_NODE_MAX) {
+    if (is_too_many(n)) {
         return inventory_malformed(d, NOTE_TOO_MANY);
     }
-    if (!resource_memory(d, (size_t)n, &mem_mib)) {
+    if (n.whole_n == 0 && n.part_milli == 0) {
+        return inventory_malformed(d, INVENTORY_NOTE_CRUMB);
+    }
+    if (!resource_memory(d, n, &mem_mib)) {
         return inventory_malformed(d, INVENTORY_NOTE_RESOURCE);
     }
     return add_alike(d, n, mem_mib, STR_NULL);
 }
 
+/* Labels count the GPUs that a driver sees. If fewer are sold in units, the node has no more of them: that is the word
+ * of the admin. False: the units are no number. */
+static bool limit_to_units(struct inventory_draft *d, struct gpu_amount *n)
+{
+    for (size_t i = 0; i < d->policy->compute_resource_n; i++) {
+        const struct compute_resource *c = &d->policy->compute_resources[i];
+        struct gpu_amount sold;
+        int64_t units;
+
+        if (!inventory_sum_allocatable(d->node, &c->name, 1, INT64_MAX, &units)) {
+            return false;
+        }
+        sold = inventory_amount_of(units, c->units_per_gpu);
+        if (units > 0 && gpu_amount_is_less(sold, *n)) {
+            inventory_add_note(d, "allocatable has fewer units of resources.compute than the GPUs of label "
+                                  "nvidia.com/gpu.count have: fgpu uses allocatable");
+            *n = sold;
+        }
+    }
+    return true;
+}
+
 static enum source_result from_gfd(struct inventory_draft *d)
 {
     const struct str *text = kv_find(d->node->labels, STR(GFD_COUNT));
+    struct gpu_amount found = {0};
     uint64_t n;
 
     if (text == NULL) {
@@ -139,7 +185,11 @@ static enum source_result from_gfd(struct inventory_draft *d)
     if (d->units_per_gpu == 0) {
         inventory_add_note(d, INVENTORY_NOTE_REPLICAS);
     }
-    return add_alike(d, (int64_t)n, 0, STR_NULL);
+    found.whole_n = (int64_t)n;
+    if (!limit_to_units(d, &found)) {
+        return inventory_malformed(d, INVENTORY_NOTE_RESOURCE);
+    }
+    return add_alike(d, found, 0, STR_NULL);
 }
 
 enum source_result inventory_unmeasured(struct inventory_draft *d, const char *note)
@@ -157,7 +207,8 @@ static enum source_result from_template(struct inventory_draft *d)
 {
     const struct node_template *t = inventory_template(d);
 
-    return t == NULL || t->gpu_n <= 0 ? SOURCE_ABSENT : add_alike(d, t->gpu_n, t->mem_mib, t->model);
+    return t == NULL || t->gpu_n <= 0 ? SOURCE_ABSENT
+                                      : add_alike(d, (struct gpu_amount){t->gpu_n, 0}, t->mem_mib, t->model);
 }
 
 enum source_result inventory_from_machine(struct inventory_draft *d, enum inventory_source source)
@@ -179,6 +230,12 @@ enum source_result inventory_from_machine(struct inventory_draft *d, enum invent
     return r;
 }
 
+static void count_in(struct gpu_amount *sum, const struct device *d)
+{
+    sum->whole_n += d->part_milli == 0;
+    sum->part_milli += d->part_milli;
+}
+
 static void note_disagreement(struct inventory_draft *d)
 {
     const struct str *label = kv_find(d->node->labels, STR(GFD_COUNT));
@@ -187,19 +244,25 @@ static void note_disagreement(struct inventory_draft *d)
     if (d->plugin_managed_bad) {
         inventory_add_note(d, INVENTORY_NOTE_RESOURCE);
     }
-    size_t gpu_n = 0, healthy_n = 0, whole_n = 0; /* a GPU in MIG mode is none of the plugin's */
+    struct gpu_amount offered, there = {0}, healthy = {0}; /* a GPU in MIG mode is none of the plugin's */
+    size_t gpu_n = 0;
     for (size_t i = 0; i < d->device_n; i++) {
         bool whole = d->devices[i].profile == 0;
         gpu_n += whole || d->devices[i].profile == DEVICE_IN_MIG_MODE;
-        whole_n += whole;
-        healthy_n += whole && d->devices[i].healthy;
+        if (whole) {
+            count_in(&there, &d->devices[i]);
+        }
+        if (whole && d->devices[i].healthy) {
+            count_in(&healthy, &d->devices[i]);
+        }
     }
+    offered = inventory_amount_of(d->plugin_managed_n, d->units_per_gpu > 0 ? d->units_per_gpu : 1);
     /* A plugin takes unhealthy devices off its number, so both numbers agree with ours. */
     if (d->mig_counted) {
         return; /* these numbers mean something else, and have been compared */
     }
-    if (d->plugin_managed_n > 0 && d->units_per_gpu > 0 && d->plugin_managed_n != (int64_t)whole_n * d->units_per_gpu &&
-        d->plugin_managed_n != (int64_t)healthy_n * d->units_per_gpu) {
+    if (d->plugin_managed_n > 0 && d->units_per_gpu > 0 && !gpu_amount_equal(offered, there) &&
+        !gpu_amount_equal(offered, healthy)) {
         inventory_add_note(d, d->units_per_gpu == 1
                                   ? "allocatable has another number of whole GPUs than the inventory of the node"
                                   : "allocatable has another number of replicas or units than the GPUs of the node "

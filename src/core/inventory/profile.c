@@ -21,6 +21,9 @@ bool inventory_has_profile(const struct node *node)
 
 static void apply_to(struct inventory_draft *d, struct device *device, struct str label, int64_t mem_mib)
 {
+    if (device->part_milli > 0) { /* from here on its own memory, as the profile's is */
+        device->mem_mib = device->mem_mib * device->part_milli / DEVICE_MILLI;
+    }
     if (device->mem_mib > mem_mib) {
         inventory_add_note(
             d, "the profile of the virtual GPUs has less memory than their inventory says: fgpu uses the profile");

@@ -237,7 +237,8 @@ static bool same_device(const struct ledger *l, const struct ledger_device *a, c
     return str_eq(a->uuid, b->uuid) && a->ref.index == b->index &&
            str_eq(intern_text(l->models, a->model_id), b->model) && a->slot_n == b->slot_n &&
            a->mem_mib == b->mem_mib && a->healthy == b->healthy && a->profile == b->profile && a->start == b->start &&
-           a->counted == b->counted && a->slice == b->slice && a->gpu_index == b->gpu_index;
+           a->counted == b->counted && a->slice == b->slice && a->part_milli == b->part_milli &&
+           a->gpu_index == b->gpu_index;
 }
 
 /* Lost devices stand behind those of the inventory, and are nobody's fact. */

@@ -41,9 +41,9 @@ struct device_state ledger_empty_state(const struct node_entry *n, const struct 
         s.mem_cap_mib = s.mem_base_mib;
         s.milli_cap = mig_profile_milli(d->profile);
         s.slot_cap = 1;
-    } else if (d->slice) { /* nor this, by the host */
-        s.mem_cap_mib = s.mem_base_mib;
-        s.milli_cap = DEVICE_MILLI;
+    } else if (d->slice || d->part_milli > 0) { /* nor this, by the host */
+        s.milli_cap = d->part_milli > 0 ? d->part_milli : DEVICE_MILLI;
+        s.mem_cap_mib = d->slice ? s.mem_base_mib : (int32_t)((int64_t)s.mem_base_mib * s.milli_cap / DEVICE_MILLI);
     }
     s.mem_free_mib = s.mem_cap_mib;
     s.milli_free = s.milli_cap;

@@ -36,6 +36,7 @@ struct ledger_device {
     int8_t start;
     bool counted;
     bool slice;
+    int16_t part_milli;
     int32_t gpu_index;
     int32_t slot_n;
     int64_t mem_mib;

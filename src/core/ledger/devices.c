@@ -116,6 +116,7 @@ static bool device_take_in(struct ledger *l, const struct device *d, const struc
         .start = d->start,
         .counted = d->counted,
         .slice = d->slice,
+        .part_milli = (int16_t)d->part_milli,
         .gpu_index = d->gpu_index,
         .slot_n = d->slot_n,
         .mem_mib = d->mem_mib,

@@ -1,8 +1,7 @@
 #include "core/ledger/preempt.h"
 
-#include "core/fit/feasibility.h"
+#include "core/ledger/leaving.h"
 #include "core/ledger/node_table.h"
-#include "core/ledger/numbers.h"
 #include "core/ledger/pod_table.h"
 #include "core/ledger/state.h"
 
@@ -21,49 +20,10 @@ struct scene {
     const struct ledger *l;
     const struct preempt_request *r;
     uint32_t node;
-    const uint8_t *models;
     struct candidate *candidates;
     size_t n;
-    bool *leaves; /* by place */
+    struct leaving leaving;
 };
-
-static bool leaves(const struct pod_entry *p, const void *ctx)
-{
-    const struct scene *s = ctx;
-
-    return s->leaves[p->node_slot];
-}
-
-/* What the pod's tenant has left when those that leave are gone. */
-static struct holding residual_without(const struct scene *s)
-{
-    const struct tenancy *t = &s->l->tenancy;
-    uint32_t tenant = tenancy_find(t, s->r->namespace_);
-    struct holding residual = tenancy_residual(t, tenant);
-
-    for (size_t i = 0; tenant != TENANCY_NONE && i < s->n; i++) {
-        const struct pod_entry *p = &s->l->pods[s->candidates[i].pod];
-
-        if (s->leaves[p->node_slot] && t->spaces[p->space].tenant == tenant) {
-            residual.milli += residual.milli == INT64_MAX ? 0 : p->held.milli;
-            residual.mem_mib += residual.mem_mib == INT64_MAX ? 0 : p->held.mem_mib;
-        }
-    }
-    return residual;
-}
-
-static bool fits(const struct scene *s)
-{
-    const struct preempt_request *r = s->r;
-    struct device_state states[DEVICES_PER_NODE_MAX];
-    struct placement at;
-    struct node_state row;
-
-    ledger_without(s->l, s->node, leaves, s, &row, states);
-    ledger_mark_denied(s->l, s->node, states, r->namespace_, r->uid, r->demand, r->label_hashes, r->label_n, leaves, s);
-    return feasibility_place(&row, states, s->models, r->demand, r->device_strategy, &at) == VERDICT_FITS &&
-           holding_fits(tenancy_wanted(r->demand, &at, &row, states), residual_without(s));
-}
 
 static bool is_named(const struct preempt_request *r, struct str uid)
 {
@@ -80,16 +40,6 @@ static bool may_leave(const struct pod_entry *p, const struct preempt_request *r
 {
     return p->state != LEDGER_RESERVED && p->priority < r->priority && !str_eq(p->uid, r->uid) &&
            (p->charge_n > 0 || p->demand->plugin_managed_n > 0);
-}
-
-static int64_t size_of(const struct pod_entry *p)
-{
-    int64_t milli = INT64_C(1000) * p->demand->plugin_managed_n;
-
-    for (size_t i = 0; i < p->charge_n; i++) {
-        milli += p->charges[i].charge.milli;
-    }
-    return milli;
 }
 
 /* Whom to spare first. */
@@ -109,17 +59,25 @@ static bool gather(struct scene *s, struct arena *a)
     uint8_t *models = arena_alloc(a, intern_count(s->l->models) + 1);
 
     s->candidates = ARENA_ARRAY(a, n->pod_n + 1, struct candidate);
-    s->leaves = ARENA_ARRAY(a, n->pod_n + 1, bool);
-    if (s->candidates == NULL || s->leaves == NULL || models == NULL) {
+    s->leaving = (struct leaving){.l = s->l,
+                                  .node = s->node,
+                                  .uid = s->r->uid,
+                                  .namespace_ = s->r->namespace_,
+                                  .demand = s->r->demand,
+                                  .label_hashes = s->r->label_hashes,
+                                  .label_n = s->r->label_n,
+                                  .device_strategy = s->r->device_strategy,
+                                  .leaves = ARENA_ARRAY(a, n->pod_n + 1, bool)};
+    if (s->candidates == NULL || s->leaving.leaves == NULL || models == NULL) {
         return false;
     }
-    s->models = models_allowed(s->l->models, s->r->demand, models);
+    s->leaving.models = models_allowed(s->l->models, s->r->demand, models);
     for (uint32_t i = 0; i < n->pod_n; i++) {
         const struct pod_entry *p = &s->l->pods[n->pods[i]];
         bool named = is_named(s->r, p->uid);
 
         if (named || may_leave(p, s->r)) {
-            s->candidates[s->n++] = (struct candidate){n->pods[i], i, named, size_of(p), p->priority};
+            s->candidates[s->n++] = (struct candidate){n->pods[i], i, named, leaving_size(p), p->priority};
         }
     }
     qsort(s->candidates, s->n, sizeof(*s->candidates), compare);
@@ -129,7 +87,7 @@ static bool gather(struct scene *s, struct arena *a)
 static void set_unnamed(struct scene *s, bool leave)
 {
     for (size_t i = 0; i < s->n; i++) {
-        s->leaves[s->candidates[i].slot] = s->candidates[i].named || leave;
+        s->leaving.leaves[s->candidates[i].slot] = s->candidates[i].named || leave;
     }
 }
 
@@ -137,17 +95,17 @@ static void set_unnamed(struct scene *s, bool leave)
 static bool choose(struct scene *s)
 {
     set_unnamed(s, false);
-    if (fits(s)) {
+    if (leaving_fits(&s->leaving)) {
         return true;
     }
     set_unnamed(s, true);
-    if (!fits(s)) {
+    if (!leaving_fits(&s->leaving)) {
         return false;
     }
     for (size_t i = 0; i < s->n; i++) {
         if (!s->candidates[i].named) {
-            s->leaves[s->candidates[i].slot] = false;
-            s->leaves[s->candidates[i].slot] = !fits(s);
+            s->leaving.leaves[s->candidates[i].slot] = false;
+            s->leaving.leaves[s->candidates[i].slot] = !leaving_fits(&s->leaving);
         }
     }
     return true;
@@ -172,7 +130,7 @@ static bool answer(const struct scene *s, struct arena *a, const struct str **re
              next++) {
             struct str uid = s->l->pods[s->candidates[next].pod].uid;
 
-            if (s->leaves[s->candidates[next].slot] && !s->candidates[next].named) {
+            if (s->leaving.leaves[s->candidates[next].slot] && !s->candidates[next].named) {
                 all[n] = arena_str(a, uid);
                 n += all[n].p != NULL;
             }

@@ -71,11 +71,24 @@ bool ledger_find_pod(const struct ledger *l, struct str uid, struct ledger_pod *
         .label_hashes = p->labels,
         .label_n = p->label_n,
         .deleting = p->deleting,
+        .priority = p->priority,
         .version = p->version,
         .as_reserved = p->state == LEDGER_RESERVED && !p->rewritten,
         .held = p->held,
     };
     return true;
+}
+
+bool ledger_pod_names(const struct ledger *l, uint32_t *at, uint32_t max, ledger_pod_name_fn *fn, void *ctx)
+{
+    for (uint32_t n = 0; n < max && *at < l->pod_n; n++, ++*at) {
+        const struct pod_entry *p = &l->pods[*at];
+
+        if (p->used) {
+            fn(ctx, p->uid, p->namespace_, p->name);
+        }
+    }
+    return *at < l->pod_n;
 }
 
 bool ledger_has_node(const struct ledger *l, struct str node_name)

@@ -224,6 +224,7 @@ static size_t devices_of(const struct ledger *l, const struct pod_entry *p, cons
                 .mem_mib = c.mem_mib,
                 .profile = device_is_instance(&states[i]) ? states[i].profile : 0,
                 .slice = (states[i].flags & DEVICE_SLICE) != 0,
+                .part_milli = device_is_part(&states[i]) ? states[i].milli_cap : 0,
                 .exclusive = c.exclusive && !device_is_instance(&states[i]),
             };
         }

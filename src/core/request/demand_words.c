@@ -22,10 +22,12 @@ static const struct defect_words words[DEMAND_DEFECT__MAX] = {
                                "named size but only one of them"},
     [DEMAND_CONTRADICTION] = {"contradiction", "GPU request contradicts itself: with a count or memory give "
                                                "the compute of one GPU"},
-    [DEMAND_UNKNOWN_SIZE] = {"unknown_size", "annotation fgpu.io/size names no size of the fgpu "
-                                             "configuration"},
-    [DEMAND_SIZE_ELSEWHERE] = {"size_elsewhere", "annotation fgpu.io/size names a size that the fgpu "
-                                                 "configuration keeps for other namespaces"},
+    [DEMAND_UNKNOWN_SIZE] = {"unknown_size", "fgpu.io/size names no size of the fgpu configuration: use a name that "
+                                             "stands there under sizes"},
+    [DEMAND_SIZE_ELSEWHERE] = {"size_elsewhere",
+                               "fgpu.io/size names a size that the fgpu configuration keeps for other "
+                               "namespaces"},
+    [DEMAND_SIZE_AMOUNT] = {"size_amount", "fgpu.io/size.NAME as resource is 1: for more define a size with a count"},
     [DEMAND_UNKNOWN_CONTAINER] = {"unknown_container", "annotation fgpu.io/container names no container "
                                                        "in spec.containers"},
     [DEMAND_MIXED_KINDS] = {"mixed_kinds", "whole GPUs of a device plugin or MIG instances beside shares of "

@@ -273,8 +273,10 @@ struct holding tenancy_unit(const struct device_state *devices, uint32_t device_
     struct holding unit = {DEVICE_MILLI, 0}; /* also where MIG instances are all that is known */
 
     for (uint32_t i = 0; i < device_n; i++) {
+        int32_t mem_mib = device_is_part(&devices[i]) ? devices[i].mem_base_mib : devices[i].mem_cap_mib;
+
         unit.milli = unit.milli > devices[i].milli_cap ? unit.milli : devices[i].milli_cap;
-        unit.mem_mib = unit.mem_mib > devices[i].mem_cap_mib ? unit.mem_mib : devices[i].mem_cap_mib;
+        unit.mem_mib = unit.mem_mib > mem_mib ? unit.mem_mib : mem_mib;
     }
     return unit;
 }

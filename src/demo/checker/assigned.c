@@ -97,8 +97,38 @@ static int64_t limit(const cJSON *container, const char *key)
     return text && quantity_parse(str_of(text), &q) == QUANTITY_OK ? quantity_value(q) : 0;
 }
 
+/* What a size means only the configuration knows; but it is never nothing. */
+static bool names_size(const cJSON *container)
+{
+    static const char prefix[] = "fgpu.io/size.";
+    const cJSON *l;
+
+    cJSON_ArrayForEach(l, doc_at(container, "resources.limits"))
+    {
+        if (strncmp(l->string, prefix, sizeof(prefix) - 1) == 0 && limit(container, l->string) > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool sized_container_short(const cJSON *c, bool init, const struct assigned_list *l, char *buf, size_t size)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        if (l->items[i].init == init && strcmp(l->items[i].container, doc_text(c, "name")) == 0) {
+            return false;
+        }
+    }
+    snprintf(buf, size, "container %s asks for a size and has no device", doc_text(c, "name"));
+    return true;
+}
+
 static bool container_short(const cJSON *c, bool init, const struct assigned_list *l, char *buf, size_t size)
 {
+    if (names_size(c)) {
+        return sized_container_short(c, init, l, buf, size);
+    }
+
     int64_t milli = limit(c, "fgpu.io/gpu-milli"), mem = limit(c, "fgpu.io/gpu-memory-mib");
     int64_t count = limit(c, "fgpu.io/gpu-count"), have = 0;
     if (milli == 0 && mem == 0 && count == 0) {

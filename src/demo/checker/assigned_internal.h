@@ -29,8 +29,8 @@ struct assigned_list {
 WARN_UNUSED const char *assigned_read(const cJSON *pod, struct assigned_list *ret);
 void assigned_fini(struct assigned_list *l);
 
-/* Does some container get less than its limits ask (fgpu.io/gpu-milli, gpu-memory-mib, gpu-count),
- * or a pod that asks by annotation nothing at all? The reason goes to `buf`. */
+/* Does some container get less than its limits ask (fgpu.io/gpu-milli, gpu-memory-mib, gpu-count), or nothing for a
+ * size, or a pod that asks by annotation nothing at all? The reason goes to `buf`. */
 bool assigned_short(const cJSON *pod, const struct assigned_list *l, char *buf, size_t size);
 
 #endif

@@ -34,6 +34,7 @@ type Device struct {
 	Cut      bool
 	Milli    int64 // of a MIG instance
 	Slice    bool  // a virtual GPU of a fixed profile, which nobody has a part of
+	Part     int64 // milli of a GPU of which only this part is here; 0: all of it
 	Caps     int64 // percentages handed out to containers that run together, added up
 	Used     Charge
 	Pods     []string // namespace/name of those that hold a part
@@ -161,16 +162,12 @@ func devicesOf(n *corev1.Node, s Settings) ([]*Device, error) {
 	if n.Labels["nvidia.com/mig.strategy"] == "single" {
 		return nil, nil // what the plugin calls GPUs are instances, counted by it
 	}
-	for name, units := range s.Compute {
-		q, ok := n.Status.Allocatable[name]
-		if !ok || q.Value() == 0 {
-			continue
+	for _, names := range []map[corev1.ResourceName]int64{s.Compute, s.Sold} {
+		for name, units := range names {
+			if q, ok := n.Status.Allocatable[name]; ok && q.Value() > 0 {
+				return inUnits(q.Value(), units, s), nil
+			}
 		}
-		var devices []*Device
-		for i := int64(0); i < q.Value()/units; i++ {
-			devices = append(devices, &Device{Index: i, SlotsCap: s.MaxSharers})
-		}
-		return devices, nil
 	}
 	var devices []*Device
 	if gpus, err := strconv.Atoi(n.Labels["nvidia.com/gpu.count"]); err == nil {
@@ -190,6 +187,17 @@ func devicesOf(n *corev1.Node, s Settings) ([]*Device, error) {
 		}
 	}
 	return devices, nil
+}
+
+// inUnits are the GPUs behind so many units, and the part of one more that is left.
+func inUnits(n, units int64, s Settings) (devices []*Device) {
+	for i := range n / units {
+		devices = append(devices, &Device{Index: i, SlotsCap: s.MaxSharers})
+	}
+	if rest := n % units * Whole / units; rest > 0 {
+		devices = append(devices, &Device{Index: n / units, SlotsCap: s.MaxSharers, Part: rest})
+	}
+	return devices
 }
 
 // explained tells whether somebody has said what one of a plugin's GPUs in allocatable is.
@@ -410,6 +418,14 @@ func (dev *Device) name() string {
 	return strconv.FormatInt(dev.Index, 10)
 }
 
+// capacity is the compute of the device in milli.
+func (dev *Device) capacity() int64 {
+	if dev.Part > 0 {
+		return dev.Part
+	}
+	return Whole
+}
+
 // compare lists every device and node that is promised to more than it has.
 func (r *Report) compare() {
 	names := make([]string, 0, len(r.Nodes))
@@ -422,8 +438,8 @@ func (r *Report) compare() {
 		for _, dev := range r.Nodes[name] {
 			u := dev.Used
 			shared = shared || len(dev.Pods) > 0
-			if u.Milli > Whole {
-				r.violate("node %s device %s: %d milli of %d promised to %v", name, dev.name(), u.Milli, Whole, dev.Pods)
+			if u.Milli > dev.capacity() {
+				r.violate("node %s device %s: %d milli of %d promised to %v", name, dev.name(), u.Milli, dev.capacity(), dev.Pods)
 			}
 			if dev.MemMiB > 0 && u.MemMiB > dev.MemMiB {
 				r.violate("node %s device %s: %d MiB of %d promised to %v", name, dev.name(), u.MemMiB, dev.MemMiB, dev.Pods)
@@ -471,7 +487,7 @@ func (r *Report) Fits(p *corev1.Pod) (bool, error) {
 			if w.objection(dev) != "" || dev.Used.Alone || (c.Alone && len(dev.Pods) > 0) || (w.memMiB > 0 && dev.MemMiB == 0) {
 				continue
 			}
-			if dev.Used.Milli+c.Milli <= Whole && (dev.MemMiB == 0 || dev.Used.MemMiB+c.MemMiB <= dev.MemMiB) &&
+			if dev.Used.Milli+c.Milli <= dev.capacity() && (dev.MemMiB == 0 || dev.Used.MemMiB+c.MemMiB <= dev.MemMiB) &&
 				dev.Used.Slots+c.Slots <= dev.SlotsCap {
 				room++
 			}

@@ -13,7 +13,7 @@ import (
 // Whole is the compute of one GPU in milli.
 const Whole = 1000
 
-// Size is what a named size (annotation fgpu.io/size) stands for; zero means not given.
+// Size is what a named size (annotation fgpu.io/size, limit fgpu.io/size.NAME) stands for; zero means not given.
 type Size struct{ Milli, MemMiB, Count int64 }
 
 // Settings is the vocabulary of the cluster under test: which resource names mean what.
@@ -21,7 +21,8 @@ type Settings struct {
 	Compute        map[corev1.ResourceName]int64 // name -> units of one whole GPU
 	Memory         []corev1.ResourceName         // counted in MiB
 	Count          []corev1.ResourceName         // how many devices
-	Plugin         []corev1.ResourceName         // whole GPUs that a device plugin hands out
+	Plugin         []corev1.ResourceName         // whole GPUs, or units, that a device plugin hands out
+	Sold           map[corev1.ResourceName]int64 // of these: units of one whole GPU
 	Sizes          map[string]Size
 	SizesOf        map[string]map[string]Size   // by namespace: what a size is there instead
 	Spans          map[corev1.ResourceName]bool // above one GPU: whole ones and the rest of one more
@@ -108,6 +109,8 @@ func (w Request) objection(dev *Device) string {
 	switch {
 	case dev.Cut:
 		return "cut into MIG instances"
+	case dev.Part > 0 && w.alone:
+		return "a part of a GPU for a pod that wants whole ones"
 	case dev.Profile == "" && w.profile != "":
 		return "no MIG instance"
 	case dev.Profile != "" && w.profile == "" && (w.alone || w.kai || w.milli >= 0):
@@ -213,7 +216,7 @@ func DemandOf(p *corev1.Pod, s Settings) (Demand, error) {
 	index := map[int][]int{} // running number of a container -> requests
 	all := 0
 	add := func(c corev1.Container, init bool, position int) error {
-		ws, n, err := containerRequest(c, s)
+		ws, n, err := containerRequest(c, p.Namespace, s)
 		if err != nil {
 			return fmt.Errorf("container %s: %w", c.Name, err)
 		}
@@ -309,7 +312,7 @@ func (g given) request() (*Request, error) {
 	return w, nil
 }
 
-func containerRequest(c corev1.Container, s Settings) (ws []*Request, plugin int64, err error) {
+func containerRequest(c corev1.Container, namespace string, s Settings) (ws []*Request, plugin int64, err error) {
 	g, any, spans := given{-1, -1, -1}, false, false
 	read := func(name corev1.ResourceName, into *int64, numerator, denominator int64) error {
 		q, ok := c.Resources.Limits[name]
@@ -362,6 +365,18 @@ func containerRequest(c corev1.Container, s Settings) (ws []*Request, plugin int
 			ws = []*Request{{Count: q.Value(), milli: -1, memMiB: -1, alone: true, profile: profile}}
 		}
 	}
+	for name, q := range c.Resources.Limits {
+		size, ok := strings.CutPrefix(string(name), "fgpu.io/size.")
+		if !ok || q.IsZero() {
+			continue
+		}
+		if any || ws != nil || q.Value() != 1 {
+			return nil, 0, fmt.Errorf("%s: %s of it, or beside something else", name, q.String())
+		}
+		if g, any = s.size(size, namespace); !any {
+			return nil, 0, fmt.Errorf("%s: no such size", name)
+		}
+	}
 	if !any {
 		return ws, plugin, nil
 	}
@@ -371,6 +386,21 @@ func containerRequest(c corev1.Container, s Settings) (ws []*Request, plugin int
 	}
 	w, err := g.request()
 	return []*Request{w}, plugin, err
+}
+
+// size is what a named size stands for in a namespace.
+func (s Settings) size(name, namespace string) (given, bool) {
+	size, known := s.SizesOf[namespace][name]
+	if !known {
+		size, known = s.Sizes[name]
+	}
+	stated := func(v int64) int64 {
+		if v == 0 {
+			return -1
+		}
+		return v
+	}
+	return given{stated(size.Milli), stated(size.MemMiB), stated(size.Count)}, known
 }
 
 func askedByAnnotations(p *corev1.Pod, s Settings) (*Request, error) {
@@ -401,20 +431,11 @@ func askedByAnnotations(p *corev1.Pod, s Settings) (*Request, error) {
 		g.count, any = v, true
 	}
 	if name, ok := p.Annotations["fgpu.io/size"]; ok {
-		size, known := s.SizesOf[p.Namespace][name]
-		if !known {
-			size, known = s.Sizes[name]
-		}
+		size, known := s.size(name, p.Namespace)
 		if !known || any {
 			return nil, fmt.Errorf("fgpu.io/size: %q", name)
 		}
-		stated := func(v int64) int64 {
-			if v == 0 {
-				return -1
-			}
-			return v
-		}
-		g, any = given{stated(size.Milli), stated(size.MemMiB), stated(size.Count)}, true
+		g, any = size, true
 	}
 	if profile, ok := p.Annotations["fgpu.io/mig-profile"]; ok {
 		if g.milli >= 0 || g.count == 0 {

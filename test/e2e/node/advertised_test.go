@@ -11,7 +11,7 @@ import (
 )
 
 // The form "advertised", with totals that nobody wrote but the agent: a second kube-scheduler beside the one of the form
-// "light", with the shipped file.
+// "dedicated", with the shipped file.
 
 const advertised = "fgpu-advertised"
 

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -61,6 +62,10 @@ func TestInstallAndOneLine(t *testing.T) {
 	s := newScene(t)
 	manifests := theNode.path("manifests")
 	s.must(os.CopyFS(manifests, os.DirFS("../../../manifests")))
+	// A name that changes with the content would replace the pod instead of letting fgpu read the file again.
+	if rendered := s.kubectl("kustomize", filepath.Join(manifests, "dedicated")); strings.Count(rendered, "name: fgpu-config\n") != 2 {
+		t.Fatalf("ConfigMap and Deployment do not have the plain name fgpu-config:\n%s", rendered)
+	}
 
 	s.kubectl("apply", "-f", filepath.Join(manifests, "dedicated", "namespace.yaml"), "-f", filepath.Join(manifests, "node", "namespace.yaml"))
 	key := theNode.path("key.pem")
@@ -96,4 +101,41 @@ func TestInstallAndOneLine(t *testing.T) {
 	if text := node.Annotations[checker.InventoryKey]; !strings.Contains(text, gpus[0]) || !strings.Contains(text, `"by":"fgpu-node"`) {
 		t.Errorf("fgpu.io/gpus of the node: %q", text)
 	}
+	s.newSizeWithoutARestart(manifests)
+}
+
+// newSizeWithoutARestart edits the shipped configuration and applies it again, as manifests/README.md says.
+func (s *scene) newSizeWithoutARestart(manifests string) {
+	s.Helper()
+	before := s.fgpuPod()
+	path := filepath.Join(manifests, "dedicated", "fgpu.yaml")
+	text, err := os.ReadFile(path)
+	s.must(err)
+	s.must(os.WriteFile(path, append(text, "\nsizes: {quarter: {milli: 250}}\n"...), 0o644))
+	s.must(write(theNode.path("sized.yaml"), "%s", strings.NewReplacer("name: one", "name: sized, annotations: {fgpu.io/size: quarter}",
+		"    resources: {limits: {fgpu.io/gpu-milli: 300}}\n", "").Replace(podOfOneLine)))
+	s.kubectl("apply", "-k", filepath.Join(manifests, "dedicated"))
+	s.kubectl("-n", "team", "apply", "-f", theNode.path("sized.yaml"))
+	s.until("the size is known", func() (bool, string) {
+		p := s.get("sized")
+		return p.Spec.NodeName != "", p.Name + " waits"
+	})
+	if after := s.fgpuPod(); after != before {
+		s.Errorf("the pod of fgpu was replaced: %s, then %s", before, after)
+	}
+}
+
+// fgpuPod is the pod of fgpu and how often its containers were started.
+func (s *scene) fgpuPod() string {
+	s.Helper()
+	pods, err := plane.Client.CoreV1().Pods("fgpu-system").List(s.ctx, metav1.ListOptions{})
+	s.must(err)
+	text := ""
+	for _, p := range pods.Items {
+		text += string(p.UID)
+		for _, c := range p.Status.ContainerStatuses {
+			text += fmt.Sprintf(" %s=%d", c.Name, c.RestartCount)
+		}
+	}
+	return text
 }

@@ -94,7 +94,7 @@ func run(m *testing.M) (int, error) {
 
 var theFgpu *harness.Fgpu
 
-// startFgpu runs fgpu and its kube-scheduler from the shipped files of the form "light"; only addresses and paths are replaced.
+// startFgpu runs fgpu and its kube-scheduler from the shipped files of the form "dedicated"; only addresses and paths are replaced.
 func startFgpu(ctx context.Context) (stop func() error, err error) {
 	manifest := func(name string) string { return filepath.Join("..", "..", "..", "manifests", "dedicated", name) }
 	agents := func(name string) string { return filepath.Join("..", "..", "..", "manifests", "node", name) }
@@ -117,7 +117,7 @@ func startFgpu(ctx context.Context) (stop func() error, err error) {
 	config := filepath.Join(plane.Dir, "scheduler.yaml")
 	ours := []harness.Replacement{{Old: `kubeconfig: ""`, New: fmt.Sprintf("kubeconfig: %q", kubeconfig)},
 		{Old: "http://127.0.0.1:9443", New: fgpu.VerbsURL}}
-	if err := harness.Adapt(manifest("scheduler-light.yaml"), config, ours...); err != nil {
+	if err := harness.Adapt(manifest("scheduler.yaml"), config, ours...); err != nil {
 		return nil, err
 	}
 	scheduler, err := plane.StartScheduler(ctx, "fgpu", config)

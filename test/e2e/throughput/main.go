@@ -134,7 +134,7 @@ func (b *bench) config(ctx context.Context, m mode, verbsURL string) (string, er
 	if m.sampling {
 		replace = append(replace, harness.Replacement{Old: "percentageOfNodesToScore: 100", New: "percentageOfNodesToScore: 0"})
 	}
-	if err := harness.Adapt(b.manifest("dedicated", "scheduler-light.yaml"), file, replace...); err != nil {
+	if err := harness.Adapt(b.manifest("dedicated", "scheduler.yaml"), file, replace...); err != nil {
 		return "", err
 	}
 	if m.extender == "" {

@@ -103,9 +103,49 @@ static void take__absurd_amounts__stop_at_the_smallest(void **state)
     assert_int_equal(d.milli_free, INT32_MIN);
 }
 
+/* F59. What a pod takes of a part is what it takes of the whole GPU: a third of 16 GiB, not of the part's 8. */
+static void charge__part_of_a_gpu__of_the_whole_one(void **state)
+{
+    const struct device_state half = {.milli_cap = 500,
+                                      .milli_free = 500,
+                                      .mem_base_mib = 16384,
+                                      .mem_cap_mib = 8192,
+                                      .mem_free_mib = 8192,
+                                      .slot_cap = 16,
+                                      .slot_free = 16,
+                                      .flags = OK};
+    const struct demand equal = {.says_qos = true, .qos = QOS_EQUAL_SHARE};
+    static const struct {
+        struct gpu_request asks;
+        bool equal;
+        struct charge want;
+        bool fits;
+    } rows[] = {
+        {{.kind = GPU_REQUEST_MILLI, .milli = 300}, false, {300, 1, 4915, false}, true},
+        {{.kind = GPU_REQUEST_MILLI, .milli = 500}, false, {500, 1, 8192, false}, true},
+        {{.kind = GPU_REQUEST_MILLI, .milli = 501}, false, {501, 1, 8208, false}, false},
+        {{.kind = GPU_REQUEST_MILLI, .milli = 800}, false, {800, 1, 13107, false}, false},
+        {{.kind = GPU_REQUEST_WHOLE, .milli = 1000}, false, {1000, 1, 16384, true}, false},
+        {{.kind = GPU_REQUEST_BOTH, .milli = 1000, .mem_mib = 1}, false, {1000, 1, 1, false}, false},
+        {{.kind = GPU_REQUEST_MEMORY, .mem_mib = 4096}, false, {250, 1, 4096, false}, true},
+        {{.kind = GPU_REQUEST_MEMORY, .mem_mib = 8193}, false, {500, 1, 8193, false}, false},
+        {{.kind = GPU_REQUEST_BOTH, .milli = 1, .mem_mib = 1}, true, {31, 1, 1, false}, true},
+    };
+
+    assert_true(device_is_part(&half));
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct charge c = device_charge(&half, rows[i].equal ? &equal : NULL, &rows[i].asks);
+
+        if (!charge_equal(&c, &rows[i].want) || device_takes(&half, &c) != rows[i].fits) {
+            fail_msg("row %zu: %d milli, %lld MiB", i, c.milli, (long long)c.mem_mib);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(charge__part_of_a_gpu__of_the_whole_one),
         cmocka_unit_test(takes__rows__as_expected),
         cmocka_unit_test(take__share__marks_in_use),
         cmocka_unit_test(take__whole__marks_held_alone),

@@ -2,8 +2,9 @@
  *
  * Node: words "label:KEY=V", "plain:KEY=V" (a label without domain), "alloc:KEY=V", "note:KEY=V" separated by blanks. A
  * key without '/' gets "nvidia.com/" as label and "fgpu.io/" otherwise. Inventory: source, devices
- * "index:uuid:minor:model:mem:slots:numa:health", then "+N" whole GPUs, or "+N/R" replicas or units, R a GPU ("?":
- * nobody knows), "one" to a container. "unmeasured" and "elsewhere" as in struct inventory.
+ * "index:uuid:minor:model:mem:slots:numa:health", a part of a GPU with ":500m", then "+N" whole GPUs, or "+N/R"
+ * replicas or units, R a GPU ("?": nobody knows), "one" to a container. "unmeasured" and "elsewhere" as in struct
+ * inventory.
  */
 #include "base/compiler.h"
 #include "base/rng.h"
@@ -69,6 +70,9 @@ static void render(struct strbuf *b, const struct inventory *inv)
         strbuf_addf(b, " %d:%.*s:%d:%.*s:%lld:%d:%d:%s", d->index, STR_ARG(d->uuid), d->minor, STR_ARG(d->model),
                     (long long)d->mem_mib, d->slot_n, d->numa, d->healthy ? "ok" : "ill");
         strbuf_add_cstr(b, d->slice ? ":slice" : "");
+        if (d->part_milli > 0) {
+            strbuf_addf(b, ":%dm", d->part_milli);
+        }
         if (d->profile == DEVICE_IN_MIG_MODE) {
             strbuf_add_cstr(b, ":mig");
         } else if (d->profile != 0) {
@@ -398,6 +402,71 @@ static void inventory__mig_of_a_plugin__counted_by_profile(void **state)
     check_rows(policy_defaults(), rows, ARRAY_LEN(rows));
 }
 
+#define PART(index_, mem_, milli_) #index_ "::-1::" #mem_ ":16:-1:ok:" #milli_ "m"
+
+/* F59: 500 units of 1000 were refused, and with picks: kubelet one GPU. Memory is that of the whole GPU. */
+static void inventory__part_of_a_gpu__never_rounded_up(void **state)
+{
+    static const struct row rows[] = {
+        {"half", "alloc:gpu-milli=500", "resources " PART(0, 0, 500), NULL},
+        {"one and a half", "alloc:gpu-milli=1500", "resources 0::-1::0:16:-1:ok " PART(1, 0, 500), NULL},
+        {"all but a milli", "alloc:x/percent=99", "resources " PART(0, 0, 990), NULL},
+        {"rounded down", "alloc:x/thirds=1", "resources " PART(0, 0, 333), NULL},
+        {"a crumb", "alloc:x/crumbs=999", "resources", "less than a thousandth"},
+        {"a GPU and a crumb", "alloc:x/crumbs=1000999", "resources 0::-1::0:16:-1:ok", NULL},
+        {"a crumb beside a half", "alloc:gpu-milli=500 alloc:x/crumbs=1", "resources", "less than a thousandth"},
+        {"64 and a part", "alloc:gpu-milli=64001", "resources", "more than 64"},
+        {"63 and a part of one kubelet picks", "alloc:x/units=12801", "resources +12801/200", "more than 64"},
+        {"kubelet picks", "alloc:x/units=50", "resources " PART(0, 0, 250) " +50/200", NULL},
+        {"kubelet picks of two", "alloc:x/units=350", "resources 0::-1::0:16:-1:ok " PART(1, 0, 750) " +350/200", NULL},
+        {"own memory", "alloc:gpu-milli=500 alloc:gpu-memory-mib=8192", "resources " PART(0, 16384, 500), NULL},
+        {"own memory of one and a half", "alloc:gpu-milli=1500 alloc:gpu-memory-mib=24576",
+         "resources 0::-1::16384:16:-1:ok " PART(1, 16384, 500), NULL},
+        {"own memory above what any GPU has", "alloc:gpu-milli=500 alloc:gpu-memory-mib=8388609", "resources",
+         "whole number"},
+        {"memory of the card by label", "alloc:gpu-milli=500 label:gpu.memory=16384", "resources " PART(0, 16384, 500),
+         NULL},
+        {"memory of a virtual GPU by label", "alloc:gpu-milli=250 label:gpu.memory=4096 label:vgpu.present=true",
+         "resources " PART(0, 16384, 250), NULL},
+        {"a virtual GPU that is gone", "label:gpu.count=0 label:gpu.memory=4096 label:vgpu.present=true", "gfd", NULL},
+        {"no virtual GPU", "alloc:gpu-milli=250 label:gpu.memory=4096 label:vgpu.present=false",
+         "resources " PART(0, 4096, 250), NULL},
+        {"labels count more", "label:gpu.count=1 label:gpu.memory=16384 alloc:gpu-milli=500",
+         "gfd " PART(0, 16384, 500), "fgpu uses allocatable"},
+        {"labels count more, kubelet picks", "label:gpu.count=2 alloc:x/units=300",
+         "gfd 0::-1::0:16:-1:ok " PART(1, 0, 500) " +300/200", "fgpu uses allocatable"},
+        {"labels count fewer", "label:gpu.count=1 alloc:gpu-milli=1500", "gfd 0::-1::0:16:-1:ok", NULL},
+        {"labels, and the plugin is gone", "label:gpu.count=1 alloc:gpu-milli=0", "gfd 0::-1::0:16:-1:ok", NULL},
+        {"labels, and no number", "label:gpu.count=1 alloc:gpu-milli=x", "gfd", "whole number"},
+        {"a profile names its own memory", "plain:vgpu.type=v100-4q-4GB alloc:gpu-milli=250",
+         "resources 0::-1:v100-4q-4GB:4096:1:-1:ok:slice:250m", NULL},
+        {"a profile and less memory", "plain:vgpu.type=v100-4q-4GB alloc:gpu-milli=250 alloc:gpu-memory-mib=2048",
+         "resources 0::-1:v100-4q-4GB:2048:1:-1:ok:slice:250m", NULL},
+    };
+    static const struct compute_resource compute[] = {{STR("fgpu.io/gpu-milli"), 1000},
+                                                      {STR("x/percent"), 100},
+                                                      {STR("x/thirds"), 3},
+                                                      {STR("x/crumbs"), 1000000},
+                                                      {STR("x/units"), 200, ABOVE_REFUSE, PICKS_KUBELET}};
+    struct policy p = *policy_defaults();
+
+    p.compute_resources = compute;
+    p.compute_resource_n = ARRAY_LEN(compute);
+    check_rows(&p, rows, ARRAY_LEN(rows));
+}
+
+/* A reserve is of the whole card; a part has its share of it. */
+static void inventory__part_of_a_gpu__reserve_in_proportion(void **state)
+{
+    static const struct row rows[] = {
+        {"half", "alloc:gpu-milli=500 alloc:gpu-memory-mib=8192", "resources " PART(0, 15360, 500), NULL},
+    };
+    struct policy p = *policy_defaults();
+
+    p.mem_reserve_mib = 1024;
+    check_rows(&p, rows, ARRAY_LEN(rows));
+}
+
 static void inventory__resources__totals_are_divided(void **state)
 {
     static const struct row rows[] = {
@@ -420,8 +489,10 @@ static void inventory__resources__totals_are_divided(void **state)
         {"two that agree", "alloc:gpu-milli=1000 alloc:cnvrg.io/metagpu=100 alloc:gpu-count=1",
          "resources 0::-1::0:16:-1:ok", NULL},
         {"two that disagree", "alloc:gpu-milli=1000 alloc:gpu-count=2", "resources", "disagree"},
-        {"no multiple", "alloc:gpu-milli=1500", "resources", "not a multiple"},
-        {"no multiple, not even one", "alloc:cnvrg.io/metagpu=99", "resources", "not a multiple"},
+        {"two that agree about a part", "alloc:gpu-milli=500 alloc:cnvrg.io/metagpu=50", "resources " PART(0, 0, 500),
+         NULL},
+        {"two that disagree about a part", "alloc:gpu-milli=500 alloc:cnvrg.io/metagpu=51", "resources", "disagree"},
+        {"a part and a count", "alloc:gpu-milli=500 alloc:gpu-count=1", "resources", "disagree"},
         {"65 GPUs", "alloc:gpu-milli=65000", "resources", "more than 64"},
         {"65 whole GPUs", "alloc:nvidia.com/gpu=65" VOUCHED, "resources +65", "more than 64"},
         {"2^63-1", "alloc:gpu-count=9223372036854775807" VOUCHED, "resources", "more than 64"},
@@ -440,7 +511,7 @@ static void inventory__resources__totals_are_divided(void **state)
         {"time-slicing", "alloc:nvidia.com/gpu=8 label:gpu.replicas=4",
          "resources 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok +8/4", NULL},
         {"time-slicing, not a multiple", "alloc:nvidia.com/gpu=5 label:gpu.replicas=4",
-         "resources 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok +5/4", "not a multiple"},
+         "resources 0::-1::0:16:-1:ok " PART(1, 0, 250) " +5/4", NULL},
         {"replicas without labels", "alloc:nvidia.com/gpu.shared=8", "resources unmeasured +8/?", "how many replicas"},
         {"replicas without labels, vouched for", "alloc:nvidia.com/gpu.shared=8" VOUCHED, "resources +8/?",
          "how many replicas"},
@@ -477,7 +548,9 @@ static void inventory__templates__last_resort_and_memory_of_others(void **state)
         {"memory for GFD", "label:x/pool=t4 label:gpu.count=1 label:gpu.product=P4", "gfd 0::-1:P4:16384:16:-1:ok",
          NULL},
         {"not for an annotation", "label:x/pool=t4 " GPUS(""), "annotation", NULL},
-        {"not in place of a bad source", "label:x/pool=t4 alloc:gpu-milli=1", "resources", "not a multiple"},
+        {"not in place of a bad source", "label:x/pool=t4 alloc:gpu-milli=x", "resources", "whole number"},
+        {"memory of a whole GPU for a part", "label:x/pool=t4 alloc:gpu-milli=1",
+         "resources 0::-1:T4:16384:16:-1:ok:1m", NULL},
         {"plugin gone", "label:x/pool=t4 alloc:nvidia.com/gpu=0", "template 0::-1:T4:16384:16:-1:ok", NULL},
     };
     static const struct node_template templates[] = {
@@ -749,6 +822,8 @@ int main(void)
         cmocka_unit_test(inventory__mig_in_the_annotation__instances_beside_their_gpu),
         cmocka_unit_test(inventory__mig_that_cannot_be__no_devices_and_the_reason),
         cmocka_unit_test(inventory__mig_of_a_plugin__counted_by_profile),
+        cmocka_unit_test(inventory__part_of_a_gpu__never_rounded_up),
+        cmocka_unit_test(inventory__part_of_a_gpu__reserve_in_proportion),
         cmocka_unit_test(inventory__resources__totals_are_divided),
         cmocka_unit_test(inventory__templates__last_resort_and_memory_of_others),
         cmocka_unit_test(inventory__item_15_allocatable_alone__no_devices_without_the_word_of_the_admin),

@@ -2,6 +2,7 @@
 #include "core/support/pod_notation.h"
 #include "support/cmocka.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -203,16 +204,57 @@ static void native__named_sizes__are_the_same_gpu_requests(void **state)
     check_demands(&p, rows, ARRAY_LEN(rows));
 }
 
-/* A pod of the namespace with fgpu.io/size: NAME asks for ... */
-static void expect_size(const struct policy *p, const char *namespace_, const char *size, enum demand_defect defect,
-                        int32_t milli, int64_t mem_mib)
+static void native__named_sizes_as_limits__each_container_its_own(void **state)
+{
+    static const struct demand_row rows[] = {
+        {"small", "c: size.small=1", "c 1xboth(250,8192)@1"},
+        {"pair", "c: size.pair=1", "c 2xwhole(1000,0)@1"},
+        {"request without limit", "c: ~size.half=1", "c 1xmilli(500,0)@1"},
+        {"limit and request, as the API server makes them", "c: size.half=1 ~size.half=1", "c 1xmilli(500,0)@1"},
+        {"two containers", "a: size.small=1; b: size.half=1", "a 1xboth(250,8192)@1 b 1xmilli(500,0)@1"},
+        {"beside a share of another container", "a: size.half=1; b: gpu-milli=100",
+         "a 1xmilli(500,0)@1 b 1xmilli(100,0)@1"},
+        {"in an init container", "init i: size.pair=1; c: size.half=1", "i 2xwhole(1000,0)@2 c 1xmilli(500,0)@1"},
+        {"zero asks for nothing", "c: size.half=0", "none"},
+        {"zero of a size that is none", "c: size.nothing=0", "none"},
+        {"zero beside another", "c: size.small=0 size.half=1", "c 1xmilli(500,0)@1"},
+        {"two of them", "c: size.half=2", "defect size_amount"},
+        {"half of one", "c: size.half=500m", "defect quantity"},
+        {"minus one", "c: size.half=-1", "defect quantity"},
+        {"two sizes", "c: size.small=1 size.half=1", "defect twice"},
+        {"the same as limit and request of another", "c: size.small=1 ~size.half=1", "defect twice"},
+        {"beside milli", "c: size.half=1 gpu-milli=100", "defect twice"},
+        {"beside memory", "c: size.half=1 gpu-memory-mib=100", "defect twice"},
+        {"beside a count", "c: size.half=1 gpu-count=1", "defect twice"},
+        {"beside a MIG profile", "c: size.half=1 nvidia.com/mig-1g.5gb=1", "defect twice"},
+        {"beside whole GPUs", "c: size.half=1 nvidia.com/gpu=1", "defect mixed_kinds"},
+        {"as annotation, too", "c: size.half=1; @size=half", "defect twice annotated"},
+        {"of another container, too", "c: size.half=1; d:; @size=half; @container=d", "defect twice annotated"},
+        {"beside a fraction", "c: size.half=1; @gpu-fraction=0.5", "defect twice annotated"},
+        {"beside a container that is named", "c: size.half=1; @container=c", "defect twice"},
+        {"unknown", "c: size.Small=1", "defect unknown_size"},
+        {"no name", "c: size.=1", "defect unknown_size"},
+        {"broken", "c: size.broken=1", "defect fraction"},
+    };
+    struct policy p = *policy_defaults();
+
+    p.sizes = sizes;
+    p.size_n = ARRAY_LEN(sizes);
+    check_demands(&p, rows, ARRAY_LEN(rows));
+}
+
+/* A pod of the namespace with these annotations and limits asks for ... */
+static void expect_size_of(const struct policy *p, const char *namespace_, struct kv_list annotations,
+                           struct kv_list limits, enum demand_defect defect, int32_t milli, int64_t mem_mib)
 {
     struct made_pod *m = made_pod_new("c:");
-    const struct kv annotation = {STR("fgpu.io/size"), str_of(size)};
+    struct container c = m->pod.containers[0];
     struct demand d;
 
+    c.limits = limits;
+    m->pod.containers = &c;
     m->pod.namespace_ = str_of(namespace_);
-    m->pod.annotations = (struct kv_list){&annotation, 1};
+    m->pod.annotations = annotations;
     assert_true(dialect_demand(p, &m->pod, &m->arena, &d));
     assert_int_equal(d.defect, defect);
     if (defect == DEMAND_OK) {
@@ -221,6 +263,19 @@ static void expect_size(const struct policy *p, const char *namespace_, const ch
         assert_int_equal(d.gpu_requests[0].mem_mib, mem_mib);
     }
     made_pod_free(m);
+}
+
+/* The same by fgpu.io/size: NAME and by fgpu.io/size.NAME: 1. */
+static void expect_size(const struct policy *p, const char *namespace_, const char *size, enum demand_defect defect,
+                        int32_t milli, int64_t mem_mib)
+{
+    char name[64];
+    const struct kv annotation = {STR("fgpu.io/size"), str_of(size)};
+
+    snprintf(name, sizeof(name), "fgpu.io/size.%s", size);
+    const struct kv limit = {str_of(name), STR("1")};
+    expect_size_of(p, namespace_, (struct kv_list){&annotation, 1}, (struct kv_list){0}, defect, milli, mem_mib);
+    expect_size_of(p, namespace_, (struct kv_list){0}, (struct kv_list){&limit, 1}, defect, milli, mem_mib);
 }
 
 static void native__sizes_of_namespaces__hold_there_only(void **state)
@@ -351,6 +406,7 @@ int main(void)
         cmocka_unit_test(native__b11_negative_requests__are_defects),
         cmocka_unit_test(native__annotations__as_in_the_table),
         cmocka_unit_test(native__named_sizes__are_the_same_gpu_requests),
+        cmocka_unit_test(native__named_sizes_as_limits__each_container_its_own),
         cmocka_unit_test(native__sizes_of_namespaces__hold_there_only),
         cmocka_unit_test(native__configured_names_and_units__serve_other_vocabularies),
         cmocka_unit_test(native__memory_only__the_same_gpu_request_under_every_configuration),

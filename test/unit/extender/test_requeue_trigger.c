@@ -270,6 +270,21 @@ static void wake__refused_by_rules_that_hold_no_longer__wakes(void **state)
 }
 
 /* What a reload does to the ledger, or a window that opens: each makes room by itself. */
+static void wake__malformed__by_other_rules_alone(void **state)
+{
+    struct policy_set *policies = policy_set_new(rules_of(policy_defaults(), 2));
+
+    requeue_trigger_malformed(requeue_trigger, policies, 2);
+    node(4); /* room is no help to it */
+    assert_stays(0);
+    requeue_trigger_capacity(requeue_trigger);
+    wait_sent(1);
+    clock_manual_advance_ms(&now, REQUEUE_TRIGGER_PAUSE_MS);
+    requeue_trigger_malformed(requeue_trigger, policies, 1); /* judged by rules that hold no longer */
+    wait_sent(2);
+    policy_set_free(policies);
+}
+
 static void wake__refused_and_then_another_policy_is_told_to_the_ledger__wakes(void **state)
 {
     struct tenant tenant = {.name = STR("t"), .milli = 100, .gpu_permille = -1, .mem_permille = -1, .mem_mib = -1};
@@ -296,6 +311,7 @@ int main(void)
         T(wake__impossible__is_tried_once_a_minute),
         T(wake__refused_for_a_nomination_and_the_pod_is_reserved_elsewhere__wakes),
         T(wake__refused_by_rules_that_hold_no_longer__wakes),
+        T(wake__malformed__by_other_rules_alone),
         T(wake__refused_and_then_another_policy_is_told_to_the_ledger__wakes),
     };
 

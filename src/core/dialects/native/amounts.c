@@ -172,7 +172,67 @@ static enum demand_defect add_mig(const struct container *c, struct native_ask *
     return DEMAND_OK;
 }
 
-enum demand_defect native_ask_of_container(const struct policy *p, const struct container *c, struct native_ask *ret)
+/* ---- named sizes ---- */
+
+static enum demand_defect read_size(const struct policy *p, struct str name, struct str namespace_,
+                                    struct native_ask *ret)
+{
+    struct named_size buffer;
+    bool elsewhere;
+    const struct named_size *size = policy_size_of(p, name, namespace_, &buffer, &elsewhere);
+
+    if (elsewhere) {
+        return DEMAND_SIZE_ELSEWHERE;
+    }
+    if (size == NULL || size->milli < 0 || size->mem_mib < 0 || size->count < 0 ||
+        (size->milli == 0 && size->mem_mib == 0 && size->count == 0)) {
+        return DEMAND_UNKNOWN_SIZE;
+    }
+    *ret = (struct native_ask){
+        .milli = size->milli,
+        .mem_mib = size->mem_mib,
+        .count = size->count,
+        .count_given = size->count != 0,
+    };
+    return check_milli(size->milli);
+}
+
+/* Exactly one: whether two of them are twice the share or two shares, nobody could tell. */
+static enum demand_defect add_size(const struct policy *p, struct str namespace_, struct kv r, struct native_ask *ask)
+{
+    int64_t amount = 0;
+    enum demand_defect defect = native_read_integer(r.value, &amount);
+
+    if (defect != DEMAND_OK || amount == 0) {
+        return defect;
+    }
+    if (!native_ask_is_empty(ask) || ask->count_given) {
+        return DEMAND_TWICE;
+    }
+    if (amount != 1) {
+        return DEMAND_SIZE_AMOUNT;
+    }
+    return read_size(p, str_drop(r.key, STR(NATIVE_SIZE_RESOURCE).n), namespace_, ask);
+}
+
+static enum demand_defect add_sizes(const struct policy *p, struct str namespace_, const struct container *c,
+                                    struct native_ask *ask)
+{
+    enum demand_defect defect = DEMAND_OK;
+
+    for (size_t i = 0; i < c->limits.n + c->requests.n && defect == DEMAND_OK; i++) {
+        bool of_limits = i < c->limits.n;
+        struct kv r = of_limits ? c->limits.items[i] : c->requests.items[i - c->limits.n];
+
+        if (str_starts(r.key, STR(NATIVE_SIZE_RESOURCE)) && (of_limits || kv_find(c->limits, r.key) == NULL)) {
+            defect = add_size(p, namespace_, r, ask);
+        }
+    }
+    return defect;
+}
+
+enum demand_defect native_ask_of_container(const struct policy *p, struct str namespace_, const struct container *c,
+                                           struct native_ask *ret)
 {
     struct native_ask ask = {0};
     bool memory_given = false;
@@ -186,6 +246,9 @@ enum demand_defect native_ask_of_container(const struct policy *p, const struct 
     }
     if (defect == DEMAND_OK) {
         defect = add_mig(c, &ask);
+    }
+    if (defect == DEMAND_OK) {
+        defect = add_sizes(p, namespace_, c, &ask);
     }
     if (defect == DEMAND_OK) {
         *ret = ask;
@@ -240,29 +303,6 @@ enum demand_defect native_check_unbound(const struct pod *pod)
         return DEMAND_MEMORY_UNIT;
     }
     return DEMAND_OK;
-}
-
-static enum demand_defect read_size(const struct policy *p, struct str name, struct str namespace_,
-                                    struct native_ask *ret)
-{
-    struct named_size buffer;
-    bool elsewhere;
-    const struct named_size *size = policy_size_of(p, name, namespace_, &buffer, &elsewhere);
-
-    if (elsewhere) {
-        return DEMAND_SIZE_ELSEWHERE;
-    }
-    if (size == NULL || size->milli < 0 || size->mem_mib < 0 || size->count < 0 ||
-        (size->milli == 0 && size->mem_mib == 0 && size->count == 0)) {
-        return DEMAND_UNKNOWN_SIZE;
-    }
-    *ret = (struct native_ask){
-        .milli = size->milli,
-        .mem_mib = size->mem_mib,
-        .count = size->count,
-        .count_given = size->count != 0,
-    };
-    return check_milli(size->milli);
 }
 
 enum demand_defect native_ask_of_annotations(const struct policy *p, struct str namespace_, struct kv_list annotations,

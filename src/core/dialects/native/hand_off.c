@@ -3,6 +3,7 @@
  *
  * Compute follows the quality of service: it is limited to the smallest share charged among the container's devices, or
  * not at all where idle compute may be used, or where no compute is charged, because then all of it is shared. A
+ * part of a GPU is all that is here of it: a percentage is of the whole GPU, so nobody is told more than the part. A
  * virtual GPU of a fixed profile is held by one container alone, and its compute is divided by the scheduler of the
  * host; MPS inside of a MIG instance is not ours: neither has a limit of compute or memory.
  *
@@ -46,15 +47,21 @@ static bool is_divided_already(const struct assigned_device *d)
     return d->profile != 0 || d->slice;
 }
 
-/* The smallest compute among the container's devices; all of one where it is not capped. */
+/* How much of the compute of this GPU a container may use: what it is charged, or all that is here. */
+static int32_t usable_milli(const struct assigned_device *d, bool capped)
+{
+    return capped && d->milli > 0 ? d->milli : d->part_milli > 0 ? d->part_milli : DEVICE_MILLI;
+}
+
+/* The smallest of the container's devices. */
 static int32_t capped_milli(const struct assigned_container *c, bool capped)
 {
     int32_t milli = DEVICE_MILLI;
 
-    for (size_t i = 0; capped && i < c->device_n; i++) {
-        if (!is_divided_already(&c->devices[i]) && c->devices[i].milli > 0 && c->devices[i].milli < milli) {
-            milli = c->devices[i].milli;
-        }
+    for (size_t i = 0; i < c->device_n; i++) {
+        int32_t usable = is_divided_already(&c->devices[i]) ? DEVICE_MILLI : usable_milli(&c->devices[i], capped);
+
+        milli = usable < milli ? usable : milli;
     }
     return milli;
 }

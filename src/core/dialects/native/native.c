@@ -76,7 +76,7 @@ static enum demand_defect read_containers(struct reading *r, bool init)
 
     for (size_t i = 0; i < n; i++) {
         struct native_ask ask;
-        enum demand_defect defect = native_ask_of_container(r->policy, &list[i], &ask);
+        enum demand_defect defect = native_ask_of_container(r->policy, r->pod->namespace_, &list[i], &ask);
         if (defect == DEMAND_OK && !native_ask_is_empty(&ask)) {
             defect = add_gpu_requests(r, &ask, init, i);
         }

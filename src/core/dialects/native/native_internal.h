@@ -16,6 +16,9 @@
 #define NATIVE_KEY_MEMORY "fgpu.io/gpu-memory"
 #define NATIVE_KEY_COUNT "fgpu.io/gpu-count"
 #define NATIVE_KEY_SIZE "fgpu.io/size"
+#define NATIVE_SIZE_RESOURCE                                                                                           \
+    NATIVE_KEY_SIZE "." /* and the name: a size as a resource, of which there is one or none                           \
+                         */
 #define NATIVE_KEY_PROFILE "fgpu.io/mig-profile"
 #define NATIVE_KEY_CONTAINER "fgpu.io/container"
 #define NATIVE_KEY_MODEL "fgpu.io/gpu-model"
@@ -58,10 +61,11 @@ const struct str *native_amount(const struct container *c, struct str resource);
 /* A whole number >= 0. */
 enum demand_defect native_read_integer(struct str text, int64_t *ret);
 
-/* From the configured resource names of one container; empty when it uses none. */
-enum demand_defect native_ask_of_container(const struct policy *p, const struct container *c, struct native_ask *ret);
-/* From the annotations; at least one of fraction, memory, count, size and MIG profile is there. What a size is
- * may depend on the namespace. */
+/* From the configured resource names of one container, or from the size that it names; empty when it uses none. What a
+ * size is may depend on the namespace. */
+enum demand_defect native_ask_of_container(const struct policy *p, struct str namespace_, const struct container *c,
+                                           struct native_ask *ret);
+/* From the annotations; at least one of fraction, memory, count, size and MIG profile is there. */
 enum demand_defect native_ask_of_annotations(const struct policy *p, struct str namespace_, struct kv_list annotations,
                                              struct native_ask *ret);
 

@@ -7,13 +7,18 @@ bool native_claims_node(const struct policy *p, const struct node *node)
            kv_find(node->annotations, STR(NATIVE_KEY_GPUS)) != NULL;
 }
 
-/* Number of GPUs behind the resources (compute in its unit, counts), which must agree; 0: none are advertised.
+static bool is_none(struct gpu_amount n)
+{
+    return n.whole_n == 0 && n.part_milli == 0;
+}
+
+/* GPUs behind the resources (compute in its unit, counts), which must agree; none: none are advertised.
  * *ret_computed: compute is among them, whose unit the configuration knows. NULL, or what is wrong. */
-static const char *count_gpus(const struct inventory_draft *d, int64_t *ret, bool *ret_computed)
+static const char *count_gpus(const struct inventory_draft *d, struct gpu_amount *ret, bool *ret_computed)
 {
     const struct policy *p = d->policy;
-    int64_t n = 0;
 
+    *ret = (struct gpu_amount){0};
     *ret_computed = false;
     for (size_t i = 0; i < p->compute_resource_n + p->count_resource_n; i++) {
         bool compute = i < p->compute_resource_n;
@@ -23,20 +28,25 @@ static const char *count_gpus(const struct inventory_draft *d, int64_t *ret, boo
         }
         struct str name = compute ? p->compute_resources[i].name : p->count_resources[i - p->compute_resource_n];
         int64_t units_per_gpu = compute ? p->compute_resources[i].units_per_gpu : 1;
+        struct gpu_amount n;
         int64_t units;
+
         if (!inventory_sum_allocatable(d->node, &name, 1, INT64_MAX, &units)) {
             return INVENTORY_NOTE_RESOURCE;
         }
-        if (units % units_per_gpu != 0) {
-            return "compute resource in allocatable is not a multiple of the configured units of one GPU";
+        if (units == 0) {
+            continue;
         }
-        if (units > 0 && n > 0 && units / units_per_gpu != n) {
+        n = inventory_amount_of(units, units_per_gpu);
+        if (is_none(n)) {
+            return INVENTORY_NOTE_CRUMB;
+        }
+        if (!is_none(*ret) && !gpu_amount_equal(n, *ret)) {
             return "GPU resources in allocatable disagree about the number of GPUs";
         }
-        n = units > 0 ? units / units_per_gpu : n;
-        *ret_computed = *ret_computed || (compute && units > 0);
+        *ret = n;
+        *ret_computed = *ret_computed || compute;
     }
-    *ret = n;
     return NULL;
 }
 
@@ -49,7 +59,7 @@ static bool others_offer(const struct inventory_draft *d)
 static enum source_result read_allocatable(struct inventory_draft *d)
 {
     const struct policy *p = d->policy;
-    int64_t n;
+    struct gpu_amount n;
     int64_t mem_total;
     bool computed;
     const char *wrong = count_gpus(d, &n, &computed);
@@ -60,10 +70,10 @@ static enum source_result read_allocatable(struct inventory_draft *d)
     if (!inventory_sum_allocatable(d->node, p->memory_resources, p->memory_resource_n, INT64_MAX, &mem_total)) {
         return inventory_malformed(d, INVENTORY_NOTE_RESOURCE);
     }
-    if (n > 0 && !computed && !inventory_is_vouched_for(d)) {
+    if (!is_none(n) && !computed && !inventory_is_vouched_for(d)) {
         return inventory_unmeasured(d, INVENTORY_NOTE_UNMEASURED);
     }
-    if (n == 0) {
+    if (is_none(n)) {
         return mem_total == 0 || others_offer(d)
                    ? SOURCE_ABSENT
                    : inventory_malformed(d, "GPU memory in allocatable without a number of GPUs");

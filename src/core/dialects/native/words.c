@@ -50,5 +50,5 @@ bool native_owns_resource(const struct policy *p, struct str name)
         }
     }
     return is_named(p->memory_resources, p->memory_resource_n, name) ||
-           is_named(p->count_resources, p->count_resource_n, name);
+           is_named(p->count_resources, p->count_resource_n, name) || str_starts(name, STR(NATIVE_SIZE_RESOURCE));
 }

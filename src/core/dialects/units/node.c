@@ -101,11 +101,7 @@ static enum source_result read_allocatable(struct inventory_draft *d)
     if (d->units_per_gpu == 0) {
         return inventory_malformed(d, INVENTORY_NOTE_REPLICAS);
     }
-    if (n % d->units_per_gpu != 0) {
-        inventory_add_note(d, "the number in allocatable is not a multiple of the replicas or units of one "
-                              "GPU: rounded up");
-    }
-    return inventory_add_allocatable(d, (n + d->units_per_gpu - 1) / d->units_per_gpu);
+    return inventory_add_allocatable(d, inventory_amount_of(n, d->units_per_gpu));
 }
 
 bool units_claims_node(const struct policy *p, const struct node *node)

@@ -236,11 +236,18 @@ bool cluster_model_same_device(const struct assigned_device *a, const struct dev
 
 /* ---- the oracle ---- */
 
+int32_t cluster_model_capacity_milli(const struct device *d, struct cluster_model_factors f)
+{
+    return d->part_milli > 0 ? d->part_milli : f.milli;
+}
+
 /* Design.md section 5, one row of the table per kind. */
 static struct charge amounts(const struct gpu_request *x, const struct device *d, struct cluster_model_factors f,
                              enum memory_only_mode memory_only)
 {
-    int64_t mem_cap_mib = d->mem_mib * f.mem_milli / 1000;
+    /* A part has nothing that would be a whole GPU: that would be all of the GPU that it is a part of. */
+    int32_t milli_cap = d->part_milli > 0 ? 1000 : f.milli;
+    int64_t mem_cap_mib = d->part_milli > 0 ? d->mem_mib : d->mem_mib * f.mem_milli / 1000;
 
     switch (x->kind) {
     case GPU_REQUEST_MILLI:
@@ -267,7 +274,7 @@ static struct charge amounts(const struct gpu_request *x, const struct device *d
         return (struct charge){memory_only == MEMORY_ONLY_FREE ? 0 : milli, 1, x->mem_mib, false};
     }
     case GPU_REQUEST_WHOLE:
-        return (struct charge){f.milli, 1, mem_cap_mib, true};
+        return (struct charge){milli_cap, 1, mem_cap_mib, true};
     case GPU_REQUEST_BOTH:
     case GPU_REQUEST_KIND__MAX:
         break;
@@ -360,10 +367,12 @@ struct charge cluster_model_charge(const struct cluster_model_pod *p, const stru
 {
     const struct device *device = &n->inventory.devices[i];
     struct charge whole = {f.milli, 1, device->mem_mib * f.mem_milli / 1000, true};
+    struct charge part = {device->part_milli, 1, device->mem_mib * device->part_milli / 1000, true};
     struct charge peak = {0};
     uint64_t here = UINT64_MAX;
     bool known = gpu_requests_here(p, n, i, &here);
 
+    whole = device->part_milli > 0 ? part : whole;
     if (p->demand->defect != DEMAND_OK) {
         return whole;
     }

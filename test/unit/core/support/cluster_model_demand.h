@@ -31,5 +31,7 @@ bool cluster_model_same_device(const struct assigned_device *a, const struct dev
 /* What pod `p` takes of device `i` of its node `n`. */
 struct charge cluster_model_charge(const struct cluster_model_pod *p, const struct cluster_model_node *n, size_t i,
                                    struct cluster_model_factors f);
+/* What there is of a device's compute: no factor makes a part larger. */
+int32_t cluster_model_capacity_milli(const struct device *d, struct cluster_model_factors f);
 
 #endif

@@ -34,8 +34,8 @@ void first_grants_describe(struct first_grants *g, struct str node, const struct
 
         if (d->uuid.n > 0) {
             k = device_of(g, node, d->uuid);
-            g->devices[k].milli = 1000 * g->factor_milli / 1000;
-            g->devices[k].mem_mib = d->mem_mib * g->factor_mem_milli / 1000;
+            g->devices[k].milli = d->part_milli > 0 ? d->part_milli : 1000 * g->factor_milli / 1000;
+            g->devices[k].mem_mib = d->mem_mib * (d->part_milli > 0 ? d->part_milli : g->factor_mem_milli) / 1000;
             g->devices[k].slots = d->slot_n;
             g->devices[k].memory_only = inv->memory_only;
         }
@@ -91,6 +91,7 @@ static void add_grant(struct first_grants *g, unsigned pod, size_t device, const
         g->grants[g->grant_n].device = device;
         g->grants[g->grant_n].milli = larger(milli, init_milli);
         g->grants[g->grant_n].mem_mib = larger(mem_mib, init_mem_mib);
+        g->grants[g->grant_n].of_milli = g->devices[device].milli;
         g->grants[g->grant_n].of_mem_mib = g->devices[device].mem_mib;
         g->grants[g->grant_n].of_memory_only = g->devices[device].memory_only;
         g->grants[g->grant_n].slots = larger(slots, 1);
@@ -107,7 +108,8 @@ static const char *wrong_with(const struct first_grants *g, size_t device)
     for (size_t i = 0; i < g->grant_n; i++) {
         if (g->grants[i].device == device) {
             /* a part of a device is more or less of it once the device is described with another size, or rule */
-            bool same = g->grants[i].of_mem_mib == g->devices[device].mem_mib &&
+            bool same = g->grants[i].of_milli == g->devices[device].milli &&
+                        g->grants[i].of_mem_mib == g->devices[device].mem_mib &&
                         g->grants[i].of_memory_only == g->devices[device].memory_only;
 
             milli += same ? g->grants[i].milli : 0;

@@ -27,7 +27,7 @@ struct first_grants {
         unsigned pod;
         size_t device; /* into devices */
         int64_t milli, mem_mib, slots;
-        int64_t of_mem_mib; /* as the device was when it was granted */
+        int64_t of_milli, of_mem_mib; /* as the device was when it was granted */
         enum memory_only_mode of_memory_only;
         bool alone;
     } grants[FIRST_GRANTS_MAX];

@@ -35,7 +35,8 @@ static const char *objection_in_phase(const struct device_state *s, unsigned dev
         if (s->profile != 0) { /* an instance has no parts */
             c = (struct charge){s->milli_cap, 1, s->mem_cap_mib, true, s->profile};
         } else {
-            c = gpu_request_charge(gpu_request, s->milli_cap, s->mem_cap_mib, s->mem_base_mib);
+            c = s->milli_cap < 1000 ? gpu_request_charge(gpu_request, 1000, s->mem_base_mib, s->mem_base_mib)
+                                    : gpu_request_charge(gpu_request, s->milli_cap, s->mem_cap_mib, s->mem_base_mib);
             if ((gpu_request->kind == GPU_REQUEST_MEMORY || gpu_request->kind == GPU_REQUEST_PORTION ||
                  (gpu_request->kind == GPU_REQUEST_FRACTION && c.mem_mib > 0)) &&
                 s->memory_only == MEMORY_ONLY_FREE) {

@@ -327,6 +327,9 @@ static void as_the_oracle_says(struct simulation *s)
                 x->devices[i].slot_charged != sum.slots || x->devices[i].exclusive != sum.exclusive) {
                 simulation_fail(s, "the oracle charges another amount", n->name);
             }
+            if (x->devices[i].milli_cap != cluster_model_capacity_milli(&n->inventory.devices[i], s->factors)) {
+                simulation_fail(s, "a device has another capacity", n->name);
+            }
         }
     }
     arena_fini(&a);

@@ -1,0 +1,70 @@
+/* extender/explain.h - why a pod waits, or why it is where it is: for the person who asks.
+ *
+ * Of a pod that waits every node is judged as filter judges it, by the same code, and counted by its reason. If none
+ * takes it, the nodes that come nearest are looked at closely: what their GPUs lack, and whose end would be enough
+ * (core/ledger/nearest.h). kube-scheduler asks about the nodes that its own filters have left, so nodes that it has
+ * ruled out are counted here as well.
+ *
+ * Nothing is changed, and no decision depends on it. The lock of the store is held for sections as short as those of
+ * filter; in between the cluster may change, so each node is judged at one moment, not all at the same.
+ */
+#ifndef EXTENDER_EXPLAIN_H
+#define EXTENDER_EXPLAIN_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "extender/decisions.h"
+#include "extender/placement.h"
+#include "extender/store.h"
+
+#define EXPLAIN_NODES_DEFAULT 10
+#define EXPLAIN_NODES_MAX 100
+#define EXPLAIN_NEAR_NAMES 5
+
+enum explain_kind {
+    EXPLAIN_UNKNOWN, /* the ledger has no such pod: it is gone, or asks for no GPU, or the name is not right */
+    EXPLAIN_INVALID, /* `demand->defect`: it is refused everywhere until it is corrected */
+    EXPLAIN_WAITING, /* for a bind: `counts`, and `nodes` or `fitting` */
+    EXPLAIN_PLACED,  /* reserved or bound: `decision`, `snapshot` */
+};
+
+struct explanation {
+    enum explain_kind kind;
+    struct str namespace_, name; /* as asked */
+    struct store_pod pod;        /* not of EXPLAIN_UNKNOWN */
+    uint64_t generation;         /* nothing older was seen */
+
+    /* UNKNOWN: pods that may be meant, "namespace/name" */
+    struct str near_names[EXPLAIN_NEAR_NAMES];
+    size_t near_n;
+
+    /* WAITING */
+    size_t node_n; /* judged; counts add up to it */
+    uint64_t counts[VERDICT__MAX];
+    const struct str *fitting; /* the best nodes that take it, if any does, best first */
+    size_t fitting_n;
+    const struct nearest *nodes;  /* else the nearest, nearest first */
+    const enum verdict *verdicts; /* of `nodes` */
+    size_t shown_n;
+
+    /* PLACED */
+    struct decision_note *decision; /* a reference, for explain_end(); NULL: not of this process, or not kept */
+    struct snapshot snapshot;       /* its node */
+};
+
+/* At most `node_max` nodes are shown. All text is in `a`, or as asked.
+ *   ERR_UNAVAILABLE  pods and nodes have not been read yet
+ *   ERR_LIMIT        the arena is full */
+WARN_UNUSED int explain_pod(const struct placement_context *c, struct arena *a, struct str namespace_, struct str name,
+                            size_t node_max, struct explanation *ret, struct err *reterr);
+void explain_end(struct explanation *e);
+
+/* In words, each without its full stop; what does not fit into `size` bytes is cut. Returns buf. */
+#define EXPLAIN_SENTENCE_MAX 1024
+/* "0/5000 nodes: 3100 too few GPUs with enough free memory, ...; nearest: ..." */
+char *explain_sentence(const struct explanation *e, char *buf, size_t size);
+/* What one node lacks, and who would have to end: "GPU 3 lacks 820 MiB of memory; it would fit if ns/a ended". Empty
+ * where nothing can be said beyond the reason. */
+char *explain_node_sentence(const struct nearest *n, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,185 @@
+#include "extender/explain.h"
+
+#include "base/bug.h"
+#include "base/suggest.h"
+
+#include <stdlib.h>
+
+static int too_large(struct err *reterr)
+{
+    return err_set(reterr, ERR_LIMIT, "the cluster does not fit the memory of this request");
+}
+
+/* ---- by name ---- */
+
+/* At most so many characters of a name are compared with others. */
+enum { NEAR_NAME_BYTES = 64 };
+
+struct search {
+    struct arena *a;
+    struct explanation *e;
+    struct str uid;
+};
+
+/* The name of a workload stands before that of its pods. */
+static bool is_near(struct str wanted, struct str name)
+{
+    if (wanted.n == 0) {
+        return false;
+    }
+    return str_starts(name, wanted) || str_starts(wanted, name) ||
+           (wanted.n <= NEAR_NAME_BYTES && name.n <= NEAR_NAME_BYTES && suggest(wanted, &name, 1) != NULL);
+}
+
+static void see(void *ctx, struct str uid, struct str namespace_, struct str name)
+{
+    struct search *s = ctx;
+    struct explanation *e = s->e;
+    bool same_space = str_eq(namespace_, e->namespace_), same_name = str_eq(name, e->name);
+
+    if (same_space && same_name) {
+        s->uid = arena_str(s->a, uid);
+    } else if (s->uid.n == 0 && e->near_n < EXPLAIN_NEAR_NAMES &&
+               (same_name || (same_space && is_near(e->name, name)))) {
+        e->near_names[e->near_n++] = arena_printf(s->a, "%.*s/%.*s", STR_ARG(namespace_), STR_ARG(name));
+    }
+}
+
+/* ---- a pod that waits ---- */
+
+/* Those that take the pod to the front, best first. */
+static int rank(struct arena *a, struct store_pack_answer *answer, size_t node_max, struct explanation *ret)
+{
+    struct pack_key *buffer = ARENA_ARRAY(a, node_max + 1, struct pack_key);
+    struct str *fitting = ARENA_ARRAY(a, node_max + 1, struct str);
+    size_t fit_n;
+
+    if (buffer == NULL || fitting == NULL) {
+        return -1;
+    }
+    fit_n = pack_rank(answer->results, answer->n, node_max, buffer);
+    for (size_t i = 0; i < fit_n && i < node_max; i++) {
+        fitting[ret->fitting_n++] = answer->results[i].name;
+    }
+    ret->fitting = fitting;
+    return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct pack_result *x = a, *y = b;
+
+    return str_cmp(x->name, y->name);
+}
+
+static enum verdict verdict_of(const struct store_pack_answer *sorted, struct str name)
+{
+    const struct pack_result key = {.name = name};
+    const struct pack_result *r = bsearch(&key, sorted->results, sorted->n, sizeof(key), by_name);
+
+    return r != NULL ? r->verdict : VERDICT_NODE_UNKNOWN;
+}
+
+/* Nobody takes it: what comes nearest. */
+static int look_closely(const struct placement_context *c, struct arena *a, struct store_pack_answer *answer,
+                        const struct str *names, size_t node_max, struct explanation *ret)
+{
+    struct nearest *nodes = ARENA_ARRAY(a, node_max + 1, struct nearest);
+    enum verdict *verdicts = ARENA_ARRAY(a, node_max + 1, enum verdict);
+
+    if (nodes == NULL || verdicts == NULL) {
+        return -1;
+    }
+    ret->shown_n = store_nearest(c->store, a, &ret->pod.pod, &c->plans, names, ret->node_n, nodes, node_max);
+    qsort(answer->results, answer->n, sizeof(*answer->results), by_name);
+    for (size_t i = 0; i < ret->shown_n; i++) {
+        verdicts[i] = verdict_of(answer, nodes[i].node_name);
+    }
+    ret->nodes = nodes;
+    ret->verdicts = verdicts;
+    return 0;
+}
+
+static int judge(const struct placement_context *c, struct arena *a, size_t node_max, struct explanation *ret,
+                 struct err *reterr)
+{
+    const struct str *names = store_node_names(c->store, a, &ret->node_n);
+    struct store_pack_answer answer;
+    int rc;
+
+    if (names == NULL) {
+        return too_large(reterr);
+    }
+    rc = store_pack(c->store, a, &ret->pod.pod, &c->plans, NULL, 0, names, ret->node_n, &answer, reterr);
+    if (rc != 0) {
+        return rc;
+    }
+    ret->node_n = answer.n;
+    ret->generation = answer.generation;
+    for (size_t i = 0; i < answer.n; i++) {
+        ret->counts[answer.results[i].verdict]++;
+    }
+    rc = ret->counts[VERDICT_FITS] > 0 ? rank(a, &answer, node_max, ret)
+                                       : look_closely(c, a, &answer, names, node_max, ret);
+    return rc != 0 || a->overflowed ? too_large(reterr) : 0;
+}
+
+/* ---- a pod that has its place ---- */
+
+static int place(struct store *s, struct arena *a, struct explanation *ret, struct err *reterr)
+{
+    struct decision_note **kept = xcalloc(DECISIONS_KEPT, sizeof(struct decision_note *));
+    size_t n = decisions_kept(store_decisions(s), STR_NULL, ret->namespace_, kept);
+
+    for (size_t i = 0; i < n; i++) {
+        if (ret->decision == NULL && str_eq(kept[i]->uid, ret->pod.pod.uid)) {
+            ret->decision = kept[i];
+        } else {
+            decision_put(kept[i]);
+        }
+    }
+    free(kept);
+    return store_snapshot(s, a, ret->pod.node_name, STR_NULL, &ret->snapshot, reterr);
+}
+
+static enum explain_kind kind_of(const struct store_pod *p)
+{
+    if (p->state != LEDGER_PENDING) {
+        return EXPLAIN_PLACED;
+    }
+    return p->pod.demand->defect != DEMAND_OK ? EXPLAIN_INVALID : EXPLAIN_WAITING;
+}
+
+int explain_pod(const struct placement_context *c, struct arena *a, struct str namespace_, struct str name,
+                size_t node_max, struct explanation *ret, struct err *reterr)
+{
+    struct search search = {.a = a, .e = ret};
+
+    *ret = (struct explanation){.namespace_ = namespace_, .name = name};
+    if (!store_is_synced(c->store)) {
+        return err_set(reterr, ERR_UNAVAILABLE, "pods and nodes have not been read yet");
+    }
+    ret->generation = store_generation(c->store);
+    store_pod_names(c->store, see, &search);
+    if (search.uid.n == 0 || !store_find_pod(c->store, a, search.uid, &ret->pod)) {
+        return a->overflowed ? too_large(reterr) : 0; /* EXPLAIN_UNKNOWN */
+    }
+    ret->near_n = 0;
+    ret->kind = kind_of(&ret->pod);
+    switch (ret->kind) {
+    case EXPLAIN_WAITING:
+        return judge(c, a, node_max, ret, reterr);
+    case EXPLAIN_PLACED:
+        return place(c->store, a, ret, reterr);
+    case EXPLAIN_UNKNOWN:
+    case EXPLAIN_INVALID:
+        break;
+    }
+    return 0;
+}
+
+void explain_end(struct explanation *e)
+{
+    decision_put(e->decision);
+    e->decision = NULL;
+}

@@ -1,0 +1,183 @@
+/* An explanation in words: for Events, /state and people. */
+#include "extender/explain.h"
+
+#include "base/sentence.h"
+#include "extender/decision_words.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* Reasons that a sentence names, and pods that it names. */
+enum { REASONS_NAMED = 3, PODS_NAMED = 3 };
+
+/* Rounded up, so that freeing as much as is said is enough. */
+static void add_memory(struct sentence *t, int64_t mib)
+{
+    if (mib < 1024) {
+        sentence_add(t, "%" PRId64 " MiB of memory", mib);
+    } else {
+        int64_t tenths = (mib * 10 + 1023) / 1024;
+
+        sentence_add(t, "%" PRId64 ".%" PRId64 " GiB of memory", tenths / 10, tenths % 10);
+    }
+}
+
+static void add_amounts(struct sentence *t, const struct shortfall_device *d)
+{
+    const char *between = "";
+
+    if (d->milli > 0) {
+        sentence_add(t, "%d milli of compute", d->milli);
+        between = d->mem_mib > 0 && d->slots > 0 ? ", " : " and ";
+    }
+    if (d->mem_mib > 0) {
+        sentence_add(t, "%s", between);
+        add_memory(t, d->mem_mib);
+        between = " and ";
+    }
+    if (d->slots > 0) {
+        sentence_add(t, "%sroom for one more sharer", between);
+    }
+}
+
+static void add_lacks(struct sentence *t, const struct nearest *n)
+{
+    const struct shortfall_device *d = &n->lacks.devices[0];
+
+    sentence_add(t, "GPU %d", n->indexes[0]);
+    if (d->too_small_mib > 0) {
+        sentence_add(t, " is too small by ");
+        add_memory(t, d->too_small_mib);
+    } else if (d->held) {
+        sentence_add(t, " is in use by pods that this one cannot be beside");
+    } else {
+        sentence_add(t, " lacks ");
+        add_amounts(t, d);
+    }
+    if (n->lacks.missing_n > 1) {
+        sentence_add(t, ", %u GPUs are missing in all", n->lacks.missing_n);
+    }
+}
+
+static void add_pods(struct sentence *t, const struct nearest *n)
+{
+    sentence_add(t, "it would fit if ");
+    for (size_t i = 0; i < n->cost.pod_n && i < PODS_NAMED; i++) {
+        sentence_add(t, "%s%.*s/%.*s",
+                     i == 0                   ? ""
+                     : i + 1 == n->cost.pod_n ? " and "
+                                              : ", ",
+                     STR_ARG(n->leaving[i].namespace_), STR_ARG(n->leaving[i].name));
+    }
+    if (n->cost.pod_n > PODS_NAMED) {
+        sentence_add(t, " and %zu more", n->cost.pod_n - PODS_NAMED);
+    }
+    sentence_add(t, n->cost.pod_n == 1 && n->leaving[0].deleting ? ", which is terminating, ended" : " ended");
+}
+
+static void add_node(struct sentence *t, const struct nearest *n)
+{
+    if (n->untolerated) {
+        sentence_add(t, "it is cordoned or has a taint that the pod does not tolerate");
+    }
+    if (n->lacks.device_n > 0) {
+        sentence_add(t, n->untolerated ? "; " : "");
+        add_lacks(t, n);
+    }
+    if (n->cost.pod_n > 0) {
+        sentence_add(t, n->lacks.device_n > 0 ? "; " : "");
+        add_pods(t, n);
+    }
+}
+
+char *explain_node_sentence(const struct nearest *n, char *buf, size_t size)
+{
+    struct sentence t = sentence_begin(buf, size);
+
+    add_node(&t, n);
+    return buf;
+}
+
+/* ---- the whole ---- */
+
+/* Reasons in the order of how many nodes have them, `ret` has room for all; returns how many there are. */
+static size_t most_frequent(const struct explanation *e, enum verdict ret[VERDICT__MAX])
+{
+    size_t n = 0;
+
+    for (unsigned v = 1; v < VERDICT__MAX; v++) {
+        size_t at = n;
+
+        if (e->counts[v] == 0) {
+            continue;
+        }
+        for (n++; at > 0 && e->counts[ret[at - 1]] < e->counts[v]; at--) {
+            ret[at] = ret[at - 1];
+        }
+        ret[at] = (enum verdict)v;
+    }
+    return n;
+}
+
+static void add_reasons(struct sentence *t, const struct explanation *e)
+{
+    enum verdict order[VERDICT__MAX];
+    size_t n = most_frequent(e, order);
+
+    for (size_t i = 0; i < n && i < REASONS_NAMED; i++) {
+        sentence_add(t, "%s%" PRIu64 " %s", i == 0 ? ": " : ", ", e->counts[order[i]], verdict_text(order[i]));
+    }
+    if (n > REASONS_NAMED) {
+        sentence_add(t, ", and %zu more reasons", n - REASONS_NAMED);
+    }
+}
+
+static void add_waiting(struct sentence *t, const struct explanation *e)
+{
+    sentence_add(t, "%" PRIu64 "/%zu nodes have GPUs for it", e->counts[VERDICT_FITS], e->node_n);
+    add_reasons(t, e);
+    if (e->fitting_n > 0) {
+        sentence_add(t, "; the best is %.*s; what keeps the pod waiting is not a GPU", STR_ARG(e->fitting[0]));
+    } else if (e->shown_n > 0 && (e->nodes[0].lacks.device_n > 0 || e->nodes[0].cost.pod_n > 0)) {
+        sentence_add(t, "; nearest is %.*s: ", STR_ARG(e->nodes[0].node_name));
+        add_node(t, &e->nodes[0]);
+    }
+}
+
+static void add_placed(struct sentence *t, const struct explanation *e)
+{
+    char text[DECISION_SENTENCE_MAX];
+
+    sentence_add(t, "%s to %.*s", e->pod.state == LEDGER_RESERVED ? "its Binding is on its way" : "bound",
+                 STR_ARG(e->pod.node_name));
+    if (e->pod.state == LEDGER_FOREIGN) {
+        sentence_add(t, " by somebody else: nobody knows which GPUs it uses, so it counts on all that it could be "
+                        "using");
+    } else if (e->decision != NULL) {
+        sentence_add(t, ": %s", decision_sentence(e->decision, text, sizeof(text)));
+    } else {
+        sentence_add(t, "; why is not known any more: fgpu keeps its last decisions until it restarts");
+    }
+}
+
+char *explain_sentence(const struct explanation *e, char *buf, size_t size)
+{
+    struct sentence t = sentence_begin(buf, size);
+
+    switch (e->kind) {
+    case EXPLAIN_UNKNOWN:
+        sentence_add(&t, "fgpu knows no pod %.*s/%.*s that asks for GPUs", STR_ARG(e->namespace_), STR_ARG(e->name));
+        break;
+    case EXPLAIN_INVALID:
+        sentence_add(&t, "%s; it is refused on every node until it is corrected",
+                     demand_defect_text(e->pod.pod.demand->defect));
+        break;
+    case EXPLAIN_WAITING:
+        add_waiting(&t, e);
+        break;
+    case EXPLAIN_PLACED:
+        add_placed(&t, e);
+        break;
+    }
+    return buf;
+}

@@ -1,0 +1,157 @@
+"""Why does my pod wait, why is it there? GET /v1/explain and `fgpu explain`. What an answer says is done: the pod that is
+named ends, and the pod that waited fits."""
+import json
+
+import jsonschema
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from objects import milli, unique, whole
+from processes import ROOT, eventually, request, run
+
+CONFIG = "packing: {hold: 0s}\n"
+SCHEMA = json.loads((ROOT / "config/explain.schema.json").read_text())
+STATE = json.loads((ROOT / "config/state.schema.json").read_text())
+VALIDATOR = jsonschema.Draft202012Validator(
+    SCHEMA, resolver=jsonschema.RefResolver.from_schema(SCHEMA, store={STATE["$id"]: STATE}))
+
+
+def key(pod):
+    return pod["metadata"]["namespace"] + "/" + pod["metadata"]["name"]
+
+
+def explain(fgpu, what, more=""):
+    r = request(fgpu.ops, "GET", f"/v1/explain?pod={what if isinstance(what, str) else key(what)}{more}")
+    assert r.status == 200, r.body
+    VALIDATOR.validate(r.json)
+    return r.json
+
+
+def known(fgpu, pod):
+    return eventually(lambda: (lambda e: e["outcome"] != "unknown" and e)(explain(fgpu, pod)), "the watch")
+
+
+def reasons(e):
+    return {r["text"]: r["nodes"] for r in e["reasons"]}
+
+
+def test_explain__pod_waits__named_pod_ends__it_fits(emptied):
+    api, fgpu = emptied.api, emptied.fgpu
+    nodes = [emptied.node(gpus=2), emptied.node(gpus=1)]
+    held = [api.pod(milli(m)) for m in (900, 800, 700)]
+    for pod in held:
+        assert fgpu.schedule(pod, nodes) in nodes
+    emptied.settle()
+    waits = api.pod(milli(500))
+    e = known(fgpu, waits)
+    by_node = fgpu.reasons(waits, nodes)
+    assert (e["outcome"], e["nodeCount"], e["fitting"]) == ("waiting", 2, [])
+    assert reasons(e) == {text: list(by_node.values()).count(text) for text in by_node.values()}
+    assert {n["node"]: n["reasonText"] for n in e["nearest"]} == by_node
+    nearest = e["nearest"][0]
+    (named,) = nearest["fitsIfEnded"]
+    assert named["uid"] == held[2]["metadata"]["uid"] and (named["milli"], named["pod"]) == (700, held[2]["metadata"]["name"])
+    (gpu,) = nearest["lacks"]["nearest"]
+    assert nearest["lacks"]["gpus"] == 1 and gpu["milli"] == 200 and gpu["memMib"] == 81920 * 500 // 1000 - (
+        81920 - 81920 * 700 // 1000)
+    assert f"nearest is {nearest['node']}: GPU {gpu['index']} lacks 200 milli of compute and " in e["text"]
+    assert f"it would fit if {key(held[2])} ended" in e["text"]
+    r = run("explain", "pod/" + key(waits), "--server", fgpu.ops_url)
+    assert (r.returncode, r.stderr) == (0, "")
+    assert key(held[2]) in r.stdout and "too few GPUs with enough free compute" in r.stdout
+    assert json.loads(run("explain", "pod/" + key(waits), "--server", fgpu.ops_url, "-o", "json").stdout)["reasons"] == e["reasons"]
+
+    api.delete_pod(held[2])
+    eventually(lambda: fgpu.fits(waits, nodes), "room")
+    assert nearest["node"] in fgpu.fits(waits, nodes)
+    e = explain(fgpu, waits)
+    assert e["fitting"] and not e["nearest"] and "what keeps the pod waiting is not a GPU" in e["text"]
+
+
+@settings(max_examples=15)
+@given(sizes=st.lists(st.sampled_from([200, 300, 400, 600, 800]), min_size=3, max_size=8), asked=st.sampled_from([500, 700, 1000]))
+def test_explain__random_pods__what_it_says_comes_true(emptied, sizes, asked):
+    api, fgpu = emptied.api, emptied.fgpu
+    nodes = [emptied.node(gpus=g) for g in (1, 2)]
+    held = {}
+    for m in sizes:
+        pod = api.pod(milli(m))
+        if fgpu.schedule(pod, nodes):
+            held[pod["metadata"]["uid"]] = pod
+        else:
+            api.delete_pod(pod)
+    emptied.settle()
+    waits = api.pod(milli(asked))
+    e = known(fgpu, waits)
+    assert sum(r["nodes"] for r in e["reasons"]) == e["nodeCount"] == len(nodes)
+    fits = fgpu.fits(waits, nodes)
+    assert sorted(e["fitting"]) == sorted(fits)
+    if not fits:
+        nearest = e["nearest"][0]
+        assert nearest["fitsIfEnded"], "a share always fits when all have ended"
+        for p in nearest["fitsIfEnded"]:
+            api.delete_pod(held[p["uid"]])
+        assert nearest["node"] in eventually(lambda: fgpu.fits(waits, nodes), "room")
+    emptied.clear()
+
+
+def test_explain__bound_pod__devices_and_the_decision(emptied):
+    api, fgpu = emptied.api, emptied.fgpu
+    nodes = [emptied.node(gpus=1), emptied.node(gpus=2)]
+    pod = api.pod(milli(300))
+    at = fgpu.schedule(pod, nodes)
+    emptied.settle()
+    e = explain(fgpu, pod)
+    (a,) = e["allocations"]
+    assert (e["outcome"], e["pod"]["node"], a["milli"], a["container"]) == ("placed", at, 300, "main")
+    assert e["decision"] == next(d for d in fgpu.state()["decisions"] if d["uid"] == pod["metadata"]["uid"])
+    assert e["decision"]["decision"] == e["recordId"] and e["decision"]["text"] in e["text"]
+    out = run("explain", "pod/" + key(pod), "--server", fgpu.ops_url)
+    assert out.returncode == 0 and a["uuid"] in out.stdout and e["decision"]["text"] in out.stdout
+
+
+def test_explain__bound_by_somebody_else_and_invalid_request__said(emptied):
+    api, fgpu, node = emptied.api, emptied.fgpu, emptied.node(gpus=1)
+    past_us, wrong = api.pod(milli(100), nodeName=node), api.pod(milli(1500))
+    e = known(fgpu, past_us)
+    assert e["outcome"] == "placed" and "decision" not in e and "nobody knows which GPUs" in e["text"]
+    e = known(fgpu, wrong)
+    (text,) = set(fgpu.reasons(wrong, [node]).values())
+    assert e["outcome"] == "invalid" and text in e["text"]
+
+
+def test_explain__no_such_pod__near_names_and_exit_code(emptied):
+    api, fgpu = emptied.api, emptied.fgpu
+    name = unique("trainer")
+    pods = [api.pod(milli(100), name=name + "-7d9f6-abcde"), api.pod(milli(100), name=name, namespace="default")]
+    known(fgpu, pods[0]), known(fgpu, pods[1])
+    e = explain(fgpu, f"default/{name[:-1]}x")
+    assert e["outcome"] == "unknown" and key(pods[1]) in e["nearNames"]
+    assert key(pods[1]) in explain(fgpu, f"other/{name}")["nearNames"]
+    out = run("explain", f"pod/other/{name}", "--server", fgpu.ops_url)
+    assert out.returncode == 1 and key(pods[1]) in out.stdout
+
+
+@pytest.mark.parametrize("query, says", [
+    ("", "which pod"), ("?pod=x", "NAMESPACE/NAME"), ("?pod=/x", "NAMESPACE/NAME"), ("?pod=a/b&pod=a/c", "twice"),
+    ("?pod=a/b&nodes=0", "from 1 to 100"), ("?pod=a/b&nodes=101", "from 1 to 100"), ("?pod=a/b&foo=1", "unknown parameter"),
+])
+def test_explain__bad_query__400_and_what_is_wrong(emptied, query, says):
+    r = request(emptied.fgpu.ops, "GET", "/v1/explain" + query)
+    assert r.status == 400 and says in r.body.decode()
+
+
+@pytest.mark.parametrize("args", [[], ["x"], ["pod/x"], ["node/a/b"], ["pod/a/b", "pod/a/c"], ["pod/a/b", "--state", "x"]])
+def test_explain__bad_command_line__usage(args):
+    assert run("explain", *args).returncode == 2
+
+
+def test_explain__many_nodes__bounded_answer_all_counted(emptied):
+    api, fgpu = emptied.api, emptied.fgpu
+    for _ in range(40):
+        api.node(gpus=1, name=unique("small"))
+    eventually(lambda: len(fgpu.state()["nodes"]) == 40, "the nodes")
+    waits = api.pod(whole(2))
+    e = known(fgpu, waits)
+    assert e["nodeCount"] == 40 and sum(r["nodes"] for r in e["reasons"]) == 40 and len(e["nearest"]) == 10
+    assert len(explain(fgpu, waits, "&nodes=3")["nearest"]) == 3
