@@ -24,6 +24,11 @@ WARN_UNUSED int notices_apply(struct store *s, struct events *events, struct led
 /* A Binding whose caller was told "not known yet" has ended. */
 void notice_bind_resolved(struct events *events, const struct bind_request *request, bool bound);
 
+/* kube-scheduler asked whom to preempt for this pod, and nobody's leaving helps, most often because of `why`. Where it
+ * counts the totals of nodes itself (the form advertised), it never asks filter about a full node, so nothing else
+ * tells people this reason. */
+void notice_preemption_refused(struct events *events, const struct pod *pod, enum verdict why);
+
 /* A device began, or ceased, to be over-committed: on its node. */
 void notice_overcommit(struct events *events, const struct ledger_overcommit *o);
 

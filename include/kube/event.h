@@ -49,6 +49,7 @@ enum event_reason {
     EVENT_PROCESS_KILLED,      /* ... so its process with the most memory was killed */
     EVENT_GPU_NOT_HANDED_OVER, /* a container of it runs without the GPU that it was given */
     EVENT_GPU_NOT_GRANTED,     /* a container of it has a GPU that it was not given */
+    EVENT_PREEMPTION_REFUSED,  /* nobody's leaving would make it fit */
     EVENT_BIND_RESOLVED,       /* an unknown outcome of its binding is known now */
     /* on a Pod or a Node */
     EVENT_DRIFT_REPAIRED, /* the audit found the ledger wrong about it and corrected it */

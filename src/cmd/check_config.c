@@ -18,7 +18,10 @@ static void print_help(void)
            "Checks configuration files of kind FgpuConfiguration and prints every error with its place.\n"
            "--effective prints every key with its value and where the value comes from.\n"
            "--keys lists all keys with range, default and meaning; --schema prints the JSON Schema.\n"
-           "Exit code: 0 valid, 3 invalid, 2 usage.\n");
+           "Exit code: 0 valid, 3 invalid, 2 usage.\n\n"
+           "Examples:\n"
+           "  fgpu check-config fgpu.yaml\n"
+           "  fgpu check-config --effective fgpu.yaml\n");
 }
 
 /* The report on one file, or what `show` says about it. */

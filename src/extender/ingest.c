@@ -1,6 +1,7 @@
 #include "extender/ingest.h"
 
 #include "core/dialects/dialect.h"
+#include "core/inventory/host_group.h"
 #include "core/inventory/inventory.h"
 #include "core/placement/plan.h"
 #include "core/record/assignment.h"
@@ -148,6 +149,8 @@ static int read_pod_unusable(const struct pod *pod, struct ingest_fact *ret, str
 static int read_node(const struct ingest *in, struct arena *a, const struct node *node, struct ingest_fact *ret,
                      struct err *reterr)
 {
+    const struct host_group group = host_group_of_node(node);
+
     ret->op = (struct ledger_op){
         .kind = LEDGER_NODE_DESCRIBED,
         .node = {.name = node->name,
@@ -156,11 +159,18 @@ static int read_node(const struct ingest *in, struct arena *a, const struct node
                  .host = host_capacity_of_node(node),
                  .closed = node_pools_close(in->policy, node),
                  .rules = plan_node_rules(in->policy, node->labels),
+                 .host_group = group.name,
+                 .host_gpu_mem_mib = group.mem_mib,
                  .inventory = &ret->inventory},
     };
     if (!dialect_inventory(in->policy, node, a, &ret->inventory, &ret->op.node.note) ||
         !taints_of_node(node, a, &ret->op.node.taints, &ret->op.node.taint_n)) {
         return arena_full(reterr, "node", node->name);
+    }
+    if (ret->op.node.note == NULL && group.is_odd) {
+        ret->op.node.note =
+            "the label fgpu.io/host-gpu-memory is no quantity such as 16Gi: the largest GPU of the host "
+            "group counts instead";
     }
     if (ret->op.node.note != NULL) {
         LOG_V(in->log, 4, "Inventory of a node needs attention", LOG_STR("node", node->name),

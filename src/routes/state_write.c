@@ -183,6 +183,7 @@ static void write_gpu(struct json_writer *w, const struct snapshot_pod *pods, co
     json_write_kv_bool(w, "lost", gpu->lost);
     json_write_kv_bool(w, "exclusive", gpu->exclusive);
     json_write_kv_bool(w, "overCommitted", gpu->overcommitted);
+    state_write_if(w, "groupTaken", gpu->group_taken);
     state_write_amount(w, "milli", gpu->milli_cap, gpu->milli_charged);
     state_write_amount(w, "memMib", gpu->mem_cap_mib, gpu->mem_charged_mib);
     state_write_amount(w, "slots", gpu->slot_cap, gpu->slot_charged);
@@ -299,6 +300,12 @@ void state_write_node(struct json_writer *w, const struct node_item *item)
     state_write_if(w, "handOffUnfit", n->hand_off_unfit);
     state_write_if(w, "needsAgent", n->needs_agent);
     state_write_node_mig(w, n);
+    if (n->host_group.n > 0) {
+        json_write_kv_object_begin(w, "hostGroup");
+        json_write_kv_str(w, "name", n->host_group);
+        state_write_positive(w, "gpuMemMib", n->host_gpu_mem_mib);
+        json_write_object_end(w);
+    }
     write_host(w, &n->host);
     write_whole(w, item);
     json_write_kv_array_begin(w, "gpus");

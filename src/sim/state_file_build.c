@@ -215,6 +215,8 @@ static void put_node(struct builder *b, const struct file_node *n, bool lost)
                                        .inventory = inventory_of(b, n, lost),
                                        .host = n->host,
                                        .host_taken = n->host_taken,
+                                       .host_group = n->host_group,
+                                       .host_gpu_mem_mib = n->host_gpu_mem_mib,
                                        .note = n->note.n > 0 ? arena_cstr(b->f->arena, n->note) : NULL}});
 }
 

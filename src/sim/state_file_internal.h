@@ -22,6 +22,8 @@ struct file_node {
     struct inventory inventory; /* without devices; overcommit_milli 0: as the configuration says for all */
     struct host_capacity host;
     struct host_request host_taken; /* by all its pods */
+    struct str host_group;
+    int64_t host_gpu_mem_mib;
     uint32_t first_gpu, gpu_n;
 };
 

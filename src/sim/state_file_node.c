@@ -150,6 +150,8 @@ void state_file_node(struct json_reader *r, void *to)
             {"lendsIdleCompute", .flag = &lends}, {"handOff", .read = read_hand_off, .to = &inv->hand_off},
             {"handOffUnfit", .flag = &inv->hand_off_unfit}, {"needsAgent", .flag = &inv->needs_agent},
             {"host", .read = read_host, .to = &n},
+            {"hostGroup", .object = JSON_MEMBERS({"name", .text = &n.host_group},
+                                                 {"gpuMemMib", .i64 = &n.host_gpu_mem_mib, .max = INT32_MAX})},
             {"wholeGpus",
              .object = JSON_MEMBERS({"capacity", .i32 = &inv->plugin_managed_n, .max = DEMAND_PLUGIN_MANAGED_MAX},
                                     {"unitsPerGpu", .i32 = &inv->plugin_managed_per_gpu, .min = 2, .max = 1000000},

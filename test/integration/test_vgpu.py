@@ -94,3 +94,44 @@ def test_unknown_profile__reported_and_not_guessed(cluster, fgpu):
     assert fgpu.node_state(node)["gpus"] == []
     assert fgpu.reasons(pod_object("p", limits=mem(1)), [node]) == {node: "only a device plugin counts GPUs here: see the note in /state"}
     assert fgpu.fits(pod_object("q", limits=WHOLE), [node]) == [node]
+
+
+def host_nodes(cluster, host):
+    """Four nodes with a slice of 4 GB each and one with all 16 GB of the same card."""
+    names = [vgpu_node(cluster, f"{host}-{i}", f"v100-{gb}q-{gb}GB") for i, gb in enumerate((4, 4, 4, 4, 16))]
+    for name in names:
+        cluster.api.patch(f"/api/v1/nodes/{name}", {"metadata": {"labels": {
+            "fgpu.io/host-group": host, "fgpu.io/host-gpu-memory": "16Gi"}}})
+        eventually(lambda: "hostGroup" in cluster.fgpu.node_state(name), "the host group in /state")
+    return names[:4], names[4]
+
+
+GROUP = "physical GPUs are in use by other nodes of the host group"
+
+
+@pytest.mark.parametrize("kind", ["share", "plugin"])
+def test_host_group__day_and_night_on_one_card__never_more_than_it_has(configured, kind):
+    """With the day's pods still there the night gets nothing, whether fgpu picks the slice or kubelet, whoever asks
+    bind."""
+    configured.effective(START)
+    cluster, api, fgpu = configured.cluster, configured.cluster.api, configured.fgpu
+    day, night = host_nodes(cluster, f"host-{kind}")
+    ask = {"limits": WHOLE} if kind == "plugin" else {"annotations": {"fgpu.io/gpu-memory": "4Gi"}}
+    desktops, training, late = [api.pod(**ask) for _ in day[:3]], api.pod(**ask), api.pod(**ask)
+    cluster.settle()
+    for pod, node in zip(desktops, day):
+        assert fgpu.bind(pod, node) == ""
+    r = fgpu.filter(training, [night])
+    assert r["FailedAndUnresolvableNodes"] == {night: GROUP}
+    assert GROUP in fgpu.bind(training, night)
+    state = fgpu.node_state(night)
+    assert state["hostGroup"] == {"name": f"host-{kind}", "gpuMemMib": 16384} and state["gpus"][0]["groupTaken"]
+    assert fgpu.fits(training, [*day, night]) == day[3:]
+    assert fgpu.audit()["driftByCause"] == {}
+    for pod in desktops:
+        assert fgpu.reasons(training, [night]) == {night: GROUP}
+        api.delete_pod(pod)
+    eventually(lambda: fgpu.fits(training, [night]) == [night], "the card to be free")
+    assert fgpu.bind(training, night) == ""
+    assert set(fgpu.reasons(late, day).values()) == {GROUP}
+    assert "groupTaken" not in fgpu.node_state(night)["gpus"][0]

@@ -18,16 +18,17 @@
 
 enum device_flag {
     DEVICE_HEALTHY = 1 << 0,
-    DEVICE_IN_USE = 1 << 1,     /* some pod holds a part of it */
-    DEVICE_EXCLUSIVE = 1 << 2,  /* a pod holds it alone */
-    DEVICE_DENIED = 1 << 3,     /* fgpu.io/gpu-uuid of the demand this view was made for excludes it */
-    DEVICE_LOST = 1 << 4,       /* gone from the inventory, kept because a pod still holds it */
-    DEVICE_ISOLATED = 1 << 5,   /* holds a pod that must not share with the demand of this view */
-    DEVICE_COUNTED = 1 << 6,    /* a MIG instance of which kubelet picks one: fgpu counts them only */
-    DEVICE_BLOCKED = 1 << 7,    /* the same GPU is held in its other form, whole or as an instance */
-    DEVICE_EQUAL = 1 << 8,      /* pods that do not say otherwise share it in equal parts (model/qos.h) */
-    DEVICE_SLICE = 1 << 9,      /* a virtual GPU of a fixed profile (core/inventory/vgpu_profile.h) */
-    DEVICE_ELSEWHERE = 1 << 10, /* another system hands it out (core/inventory/inventory.h, LEDGER_SLICES) */
+    DEVICE_IN_USE = 1 << 1,       /* some pod holds a part of it */
+    DEVICE_EXCLUSIVE = 1 << 2,    /* a pod holds it alone */
+    DEVICE_DENIED = 1 << 3,       /* fgpu.io/gpu-uuid of the demand this view was made for excludes it */
+    DEVICE_LOST = 1 << 4,         /* gone from the inventory, kept because a pod still holds it */
+    DEVICE_ISOLATED = 1 << 5,     /* holds a pod that must not share with the demand of this view */
+    DEVICE_COUNTED = 1 << 6,      /* a MIG instance of which kubelet picks one: fgpu counts them only */
+    DEVICE_BLOCKED = 1 << 7,      /* the same GPU is held in its other form, whole or as an instance */
+    DEVICE_EQUAL = 1 << 8,        /* pods that do not say otherwise share it in equal parts (model/qos.h) */
+    DEVICE_SLICE = 1 << 9,        /* a virtual GPU of a fixed profile (core/inventory/vgpu_profile.h) */
+    DEVICE_ELSEWHERE = 1 << 10,   /* another system hands it out (core/inventory/inventory.h, LEDGER_SLICES) */
+    DEVICE_GROUP_TAKEN = 1 << 11, /* other nodes hold the physical GPU that it is a part of (decision 0071) */
 };
 
 struct device_state {
@@ -112,6 +113,7 @@ struct node_state {
     uint8_t flags;              /* enum node_flag */
     uint8_t pod_classes;        /* enum pod_class, of the pods that hold GPUs here */
     uint8_t hand_off;           /* enum hand_off; HAND_OFF__MAX: one that does not work with these devices */
+    bool group_taken;           /* some device has DEVICE_GROUP_TAKEN: nothing may be left to kubelet's choice */
     uint64_t version;           /* of the numbers here: no two changes of any node have the same */
     int32_t plugin_managed_cap; /* GPUs, replicas or units of a plugin */
     int32_t plugin_managed_used;
@@ -162,7 +164,7 @@ static inline bool device_is_part(const struct device_state *d)
 static inline bool device_takes(const struct device_state *d, const struct charge *c)
 {
     const unsigned asked = DEVICE_HEALTHY | DEVICE_EXCLUSIVE | DEVICE_DENIED | DEVICE_ISOLATED | DEVICE_LOST |
-                           DEVICE_BLOCKED | DEVICE_ELSEWHERE;
+                           DEVICE_BLOCKED | DEVICE_ELSEWHERE | DEVICE_GROUP_TAKEN;
 
     return c->profile == d->profile && (d->flags & asked) == DEVICE_HEALTHY && c->milli <= d->milli_free &&
            c->mem_mib <= d->mem_free_mib && c->slots <= d->slot_free &&

@@ -33,6 +33,7 @@ enum verdict {
     VERDICT_HAND_OFF,       /* the hand-off of the node does not work with its devices (model/hand_off.h) */
     VERDICT_HAND_OFF_NAME,  /* ... or not with so long a name of a container */
     VERDICT_UNTOLERATED,    /* of binds alone: cordoned, or with a taint (core/request/toleration.h) */
+    VERDICT_HOST_GROUP,     /* other nodes hold the physical GPUs: only pods there could leave (decision 0071) */
     /* facts that pods leaving may change */
     VERDICT_OVERCOMMITTED,   /* too few devices that are not charged beyond their capacity */
     VERDICT_NO_COMPUTE,      /* too few devices with enough free milli */

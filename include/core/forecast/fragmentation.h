@@ -41,7 +41,7 @@ static inline struct fragmentation_node fragmentation_node_of(const struct node_
 /* Compute that a share could still be given; nothing on a device that is closed, or is a MIG instance. */
 static inline int64_t device_idle_milli(const struct device_state *d)
 {
-    const unsigned closed = DEVICE_EXCLUSIVE | DEVICE_LOST | DEVICE_ELSEWHERE;
+    const unsigned closed = DEVICE_EXCLUSIVE | DEVICE_LOST | DEVICE_ELSEWHERE | DEVICE_GROUP_TAKEN;
 
     return (d->flags & (DEVICE_HEALTHY | closed)) == DEVICE_HEALTHY && d->profile == 0 && d->milli_free > 0
                ? d->milli_free

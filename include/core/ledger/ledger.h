@@ -107,6 +107,8 @@ struct ledger_node_fact {
     const char *note;                  /* of core/inventory/inventory.h; static or NULL */
     struct host_capacity host;
     struct host_request host_taken; /* by pods that no op tells of (sim/state_file.h); else nothing */
+    struct str host_group;          /* core/inventory/host_group.h; empty: none */
+    int64_t host_gpu_mem_mib;       /* 0: not said */
     const struct taint *taints;     /* core/request/toleration.h, with that of a cordoned node */
     size_t taint_n;
 };

@@ -51,6 +51,7 @@ struct snapshot_device {
     bool lost;
     bool exclusive;
     bool overcommitted; /* takes no new pods until that is over */
+    bool group_taken;   /* nor while other nodes hold the physical GPU */
     int32_t milli_cap, milli_charged;
     int64_t mem_base_mib; /* before the over-commit factor */
     int64_t mem_cap_mib, mem_charged_mib;
@@ -81,6 +82,8 @@ struct snapshot_node {
     enum hand_off hand_off;
     bool hand_off_unfit, needs_agent;           /* of struct inventory */
     bool mig_changing, mig_counted, mig_single; /* enum node_flag */
+    struct str host_group;                      /* empty: none */
+    int64_t host_gpu_mem_mib;                   /* 0: not said */
     struct host_state host;
     const struct snapshot_device *devices;
     size_t device_n;

@@ -278,6 +278,9 @@ enum verdict feasibility_of_node(const struct node_state *n, const struct demand
     if (d->plugin_managed_most > 1 && (n->flags & NODE_ONE_UNIT) != 0) {
         return VERDICT_ONE_UNIT;
     }
+    if (d->plugin_managed_n > 0 && n->group_taken) {
+        return VERDICT_HOST_GROUP;
+    }
     if (demand_wants_instances(d) &&
         ((n->flags & NODE_MIG_SINGLE) != 0 || ((n->flags & NODE_MIG_COUNTED) != 0 && !demand_may_be_counted(d)))) {
         return VERDICT_MIG_PLUGIN;

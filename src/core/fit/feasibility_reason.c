@@ -19,7 +19,8 @@ enum need {
     NEED_KNOWN_MEMORY,
     NEED_SIZE,
     NEED_HEALTHY,
-    /* up to here no pod that leaves changes anything */
+    NEED_HOST,
+    /* up to here no pod of the node that leaves changes anything */
     NEED_SOUND,
     NEED_SHARED,
     NEED_EMPTY,
@@ -67,6 +68,10 @@ static void count_devices(struct tally *t, const struct feasibility *f, const st
         return;
     }
     t->met[NEED_HEALTHY] += n;
+    if ((d->flags & DEVICE_GROUP_TAKEN) != 0) {
+        return;
+    }
+    t->met[NEED_HOST] += n;
     if (device_is_overcommitted(d)) {
         return;
     }
@@ -97,11 +102,11 @@ static const enum verdict verdicts[] = {
     [NEED_DEVICE] = VERDICT_TOO_FEW_GPUS, [NEED_OURS] = VERDICT_ELSEWHERE,
     [NEED_ALLOWED] = VERDICT_NOT_ALLOWED, [NEED_KNOWN_MEMORY] = VERDICT_MEMORY_UNKNOWN,
     [NEED_SIZE] = VERDICT_NO_MEMORY,      [NEED_HEALTHY] = VERDICT_UNHEALTHY,
-    [NEED_SOUND] = VERDICT_OVERCOMMITTED, [NEED_SHARED] = VERDICT_HELD_ALONE,
-    [NEED_EMPTY] = VERDICT_NOT_EMPTY,     [NEED_COMPUTE] = VERDICT_NO_COMPUTE,
-    [NEED_MEMORY] = VERDICT_NO_MEMORY,    [NEED_ROOM] = VERDICT_FRAGMENTED,
-    [NEED_SLOT] = VERDICT_NO_SLOT,        [NEED_APART] = VERDICT_ISOLATED,
-    [NEED__MAX] = VERDICT_NO_COMBINATION,
+    [NEED_HOST] = VERDICT_HOST_GROUP,     [NEED_SOUND] = VERDICT_OVERCOMMITTED,
+    [NEED_SHARED] = VERDICT_HELD_ALONE,   [NEED_EMPTY] = VERDICT_NOT_EMPTY,
+    [NEED_COMPUTE] = VERDICT_NO_COMPUTE,  [NEED_MEMORY] = VERDICT_NO_MEMORY,
+    [NEED_ROOM] = VERDICT_FRAGMENTED,     [NEED_SLOT] = VERDICT_NO_SLOT,
+    [NEED_APART] = VERDICT_ISOLATED,      [NEED__MAX] = VERDICT_NO_COMBINATION,
 };
 
 static enum verdict verdict_of(enum need need, unsigned left)
@@ -237,7 +242,7 @@ enum verdict feasibility_reason(const struct feasibility *f)
             return demand_wants_instances(f->demand) ? VERDICT_MIG_TOO_FEW : VERDICT_TOO_FEW_GPUS;
         }
     }
-    if (worst > NEED_HEALTHY && f->node->plugin_managed_used > 0 && demand_takes_shares(f->demand)) {
+    if (worst > NEED_HOST && f->node->plugin_managed_used > 0 && demand_takes_shares(f->demand)) {
         return VERDICT_WHOLE_PODS_HERE;
     }
     return unmet == NULL ? verdict_of(worst, left) : verdict_of_mig(f, unmet, worst, left);

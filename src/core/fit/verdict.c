@@ -31,6 +31,7 @@ static const struct verdict_words words[VERDICT__MAX] = {
     [VERDICT_HAND_OFF] = {"hand_off", "hand-off of the node does not fit its GPUs: see the note in /state"},
     [VERDICT_HAND_OFF_NAME] = {"hand_off_name", "name of a container is too long for the hand-off of the node"},
     [VERDICT_UNTOLERATED] = {"untolerated", "node is cordoned or has a taint that the pod does not tolerate"},
+    [VERDICT_HOST_GROUP] = {"host_group", "physical GPUs are in use by other nodes of the host group"},
     [VERDICT_OVERCOMMITTED] = {"overcommitted", "GPUs are over-committed and take no new pods until that is over"},
     [VERDICT_NO_COMPUTE] = {"no_compute", "too few GPUs with enough free compute"},
     [VERDICT_NO_MEMORY] = {"no_memory", "too few GPUs with enough free memory"},

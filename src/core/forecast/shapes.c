@@ -217,7 +217,8 @@ static void insert(struct residual *r, struct residual_device v)
 static bool is_usable(const struct device_state *d)
 {
     return d->profile == 0 &&
-           (d->flags & (DEVICE_HEALTHY | DEVICE_EXCLUSIVE | DEVICE_LOST | DEVICE_ELSEWHERE)) == DEVICE_HEALTHY &&
+           (d->flags & (DEVICE_HEALTHY | DEVICE_EXCLUSIVE | DEVICE_LOST | DEVICE_ELSEWHERE | DEVICE_GROUP_TAKEN)) ==
+               DEVICE_HEALTHY &&
            d->slot_free > 0 && d->milli_free > 0 && d->mem_free_mib >= 0;
 }
 

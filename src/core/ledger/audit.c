@@ -290,6 +290,7 @@ static enum ledger_drift node_drift(const struct ledger *l, const struct ledger_
                    n->rules == f->rules && n->elsewhere == f->inventory->elsewhere &&
                    n->unmeasured == f->inventory->unmeasured && n->source == f->inventory->source &&
                    same_text(n->note, f->note) && same_host(&n->host, &f->host) &&
+                   str_eq(n->host_group, f->host_group) && n->group_mem_mib == f->host_gpu_mem_mib &&
                    taints_equal(n->taints, n->taint_n, f->taints, f->taint_n)
                ? DRIFT_NONE
                : DRIFT_NODE_DETAILS;

@@ -42,7 +42,8 @@ static bool is_other_device(const struct device_before *b, const struct device_s
 
 static bool device_has_more(const struct device_state *b, const struct device_state *now)
 {
-    const unsigned obstacles = DEVICE_IN_USE | DEVICE_EXCLUSIVE | DEVICE_LOST | DEVICE_BLOCKED | DEVICE_ELSEWHERE;
+    const unsigned obstacles =
+        DEVICE_IN_USE | DEVICE_EXCLUSIVE | DEVICE_LOST | DEVICE_BLOCKED | DEVICE_ELSEWHERE | DEVICE_GROUP_TAKEN;
 
     return now->milli_free > b->milli_free || now->mem_free_mib > b->mem_free_mib || now->slot_free > b->slot_free ||
            (b->flags & ~now->flags & obstacles) != 0 || (now->flags & ~b->flags & DEVICE_HEALTHY) != 0;
@@ -53,7 +54,7 @@ static bool plugin_has_more(const struct node_state *b, const struct node_state 
     return now->plugin_managed_cap - now->plugin_managed_used > b->plugin_managed_cap - b->plugin_managed_used ||
            now->plugin_managed_per_gpu != b->plugin_managed_per_gpu ||
            now->plugin_managed_names != b->plugin_managed_names ||
-           (b->plugin_managed_used > 0 && now->plugin_managed_used == 0) ||
+           (b->plugin_managed_used > 0 && now->plugin_managed_used == 0) || (b->group_taken && !now->group_taken) ||
            (b->share_pod_n > 0 && now->share_pod_n == 0);
 }
 
@@ -75,7 +76,7 @@ static bool node_is_as_before(const struct ledger *l, const struct node_before *
     const struct node_state *now = &l->rows[b->node];
     bool same = now->device_n == b->row.device_n && now->plugin_managed_used == b->row.plugin_managed_used &&
                 now->plugin_managed_cap == b->row.plugin_managed_cap && now->share_pod_n == b->row.share_pod_n &&
-                now->flags == b->row.flags;
+                now->flags == b->row.flags && now->group_taken == b->row.group_taken;
 
     for (uint32_t i = 0; same && i < now->device_n; i++) {
         same = device_equal(&b->devices[i].state, &l->states[now->first_device + i]);

@@ -1,5 +1,6 @@
 /* Every invariant of the ledger, slow and complete. */
 #include "base/bug.h"
+#include "core/ledger/host_group.h"
 #include "core/ledger/host_sums.h"
 #include "core/ledger/cpu_only_pods.h"
 #include "core/ledger/node_table.h"
@@ -68,7 +69,7 @@ static const char *check_device(const struct ledger *l, const struct node_entry 
     struct device_state again = ledger_empty_state(n, &n->devices[ordinal]);
     const struct ledger_device *d = &n->devices[ordinal];
 
-    again.flags |= s->flags & DEVICE_BLOCKED;
+    again.flags |= s->flags & (DEVICE_BLOCKED | DEVICE_GROUP_TAKEN);
     for (uint32_t i = 0; i < n->pod_n; i++) {
         const struct pod_entry *p = &l->pods[n->pods[i]];
 
@@ -126,7 +127,7 @@ static const char *check_node(const struct ledger *l, uint32_t node)
             return why;
         }
     }
-    return NULL;
+    return ledger_host_group_check(l, node);
 }
 
 static const char *check_extents(const struct ledger *l)

@@ -3,6 +3,7 @@
 #include "base/bug.h"
 #include "core/ledger/change.h"
 #include "core/ledger/device_table.h"
+#include "core/ledger/host_group.h"
 #include "core/ledger/incident_table.h"
 #include "core/ledger/cpu_only_pods.h"
 #include "core/ledger/node_table.h"
@@ -34,6 +35,7 @@ struct ledger *ledger_new(const struct ledger_limits *limits)
     l->models = intern_new(limits->hash_key, LEDGER_MODELS_MAX);
     l->demand_histogram = demand_histogram_new();
     hashmap_init(&l->node_index);
+    hashmap_init(&l->host_groups);
     hashmap_init(&l->pod_index);
     tenancy_init(&l->tenancy, limits->hash_key);
     ledger_states_grow(l); /* never NULL: a node without devices points to its beginning */
@@ -73,6 +75,7 @@ void ledger_free(struct ledger *l)
     free(l->cpu_only.slots);
     free(l->turned_away.text);
     hashmap_fini(&l->node_index);
+    hashmap_fini(&l->host_groups);
     hashmap_fini(&l->pod_index);
     tenancy_fini(&l->tenancy);
     intern_free(l->models);
@@ -183,6 +186,7 @@ int ledger_apply(struct ledger *l, const struct ledger_op *op, struct err *reter
     ledger_iterators_op_comes(l, op);
     rc = apply_op(l, op, reterr);
     ledger_decision_observed(l, op, open);
+    ledger_host_groups_follow(l);
     ledger_change_follow(l, op->kind);
     ledger_overcommit_follow(l, op->at_ms);
     if (tenancy_follow(&l->tenancy)) {

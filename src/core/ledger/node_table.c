@@ -1,6 +1,7 @@
 /* The table of nodes: places, and the names that they stand for. What is described of a node: nodes.c. */
 #include "base/bug.h"
 #include "core/ledger/device_table.h"
+#include "core/ledger/host_group.h"
 #include "core/ledger/node_table.h"
 #include "core/ledger/state.h"
 
@@ -88,6 +89,7 @@ void ledger_node_free(struct ledger *l, uint32_t node)
 {
     struct node_entry *n = &l->nodes[node];
 
+    ledger_host_group_leave(l, node);
     ledger_devices_free(l, node);
     free(n->uid);
     free(n->taints);

@@ -34,8 +34,13 @@ struct node_entry {
     enum lending lending;
     enum hand_off hand_off;
     bool needs_agent;
-    uint64_t rules;       /* of the fact */
-    struct taint *taints; /* of the fact, those that keep pods off; one block */
+    struct str host_group; /* shared; empty: none (host_group.h, with the next five) */
+    int64_t group_mem_mib;
+    uint32_t group_next, group_before; /* a ring of its nodes, unless `group_full` */
+    bool group_full;
+    bool group_overbooked; /* by a reservation, which must never be */
+    uint64_t rules;        /* of the fact */
+    struct taint *taints;  /* of the fact, those that keep pods off; one block */
     size_t taint_n;
     struct ledger_device *devices;
     uint32_t device_n;

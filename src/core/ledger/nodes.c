@@ -1,6 +1,7 @@
 /* Nodes of the ledger: names, and what is described of them. Their devices: ledger/devices.c. */
 #include "core/ledger/change.h"
 #include "core/ledger/device_table.h"
+#include "core/ledger/host_group.h"
 #include "core/ledger/cpu_only_pods.h"
 #include "core/ledger/node_table.h"
 #include "core/ledger/numbers.h"
@@ -133,6 +134,7 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     l->rows[node].plugin_managed_per_gpu = units_per_gpu(inv);
     l->rows[node].plugin_managed_names = inv->plugin_managed_names;
     node_set_settings(l, n, inv);
+    ledger_host_group_set(l, node, f->host_group, f->host_gpu_mem_mib);
     ledger_devices_set(l, node, fresh, (uint32_t)inv->device_n);
     ledger_keep_granted(l, node);
     ledger_recompute(l, node);

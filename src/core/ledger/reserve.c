@@ -80,6 +80,18 @@ static void keep_promise(const struct ledger *l, struct pod_entry *p)
     }
 }
 
+/* Does the pod hold a device, be it kubelet's choice, for which other nodes had left no room? */
+static bool holds_taken(const struct ledger *l, uint32_t node, const struct pod_entry *p)
+{
+    const struct node_state *row = &l->rows[node];
+    bool taken = p->demand->plugin_managed_n > 0 && row->group_taken;
+
+    for (size_t i = 0; i < p->charge_n; i++) {
+        taken = taken || (l->states[row->first_device + p->charges[i].ordinal].flags & DEVICE_GROUP_TAKEN) != 0;
+    }
+    return taken;
+}
+
 int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64_t at_ms, struct err *reterr)
 {
     uint32_t pod = ledger_pod_lookup(l, r->uid);
@@ -127,6 +139,7 @@ int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64
     p->conflict = NULL;
     ledger_pod_set_state(l, p, LEDGER_RESERVED, at_ms);
     ledger_pod_attach(l, pod, node);
+    l->nodes[node].group_overbooked = l->nodes[node].group_overbooked || holds_taken(l, node, p);
     ledger_grant_keep(l, p);
     if (p->refs != NULL) {
         keep_promise(l, p);

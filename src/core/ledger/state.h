@@ -42,6 +42,7 @@ struct ledger {
     uint32_t *free_nodes;
     uint32_t free_node_n;
     struct hashmap node_index;
+    struct hashmap host_groups;  /* one node of each */
     const char *slices_anywhere; /* LEDGER_SLICES of no node in particular; NULL: none */
 
     struct device_state *states;

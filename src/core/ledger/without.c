@@ -1,5 +1,6 @@
 /* The numbers of a node from the charges of its pods; also as they would be if some of them had left: for nominated
  * pods (core/ledger/view.h) and for preemption (core/ledger/preempt.h). */
+#include "core/ledger/host_group.h"
 #include "core/ledger/host_sums.h"
 #include "core/ledger/numbers.h"
 #include "core/ledger/state.h"
@@ -30,6 +31,7 @@ void ledger_add_up(const struct ledger *l, uint32_t node, ledger_leaves_fn *leav
     ledger_block_other_form(n, states);
     row->plugin_managed_used = plugin_managed > INT32_MAX ? INT32_MAX : (int32_t)plugin_managed;
     row->host = ledger_host_left(n, ret_asked);
+    ledger_host_group_mark(l, node, row, states);
 }
 
 void ledger_without(const struct ledger *l, uint32_t node, ledger_leaves_fn *leaves, const void *ctx,

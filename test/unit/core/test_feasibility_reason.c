@@ -23,9 +23,9 @@ static enum verdict place(const struct random_case *c)
 
 /* The needs in the order in which they are asked, under the verdict that names them. */
 static const enum verdict needs[] = {
-    VERDICT_TOO_FEW_GPUS, VERDICT_ELSEWHERE,     VERDICT_NOT_ALLOWED, VERDICT_MEMORY_UNKNOWN, VERDICT_GPU_TOO_SMALL,
-    VERDICT_UNHEALTHY,    VERDICT_OVERCOMMITTED, VERDICT_HELD_ALONE,  VERDICT_NOT_EMPTY,      VERDICT_NO_COMPUTE,
-    VERDICT_NO_MEMORY,    VERDICT_NO_SLOT,       VERDICT_ISOLATED,
+    VERDICT_TOO_FEW_GPUS, VERDICT_ELSEWHERE,  VERDICT_NOT_ALLOWED,   VERDICT_MEMORY_UNKNOWN, VERDICT_GPU_TOO_SMALL,
+    VERDICT_UNHEALTHY,    VERDICT_HOST_GROUP, VERDICT_OVERCOMMITTED, VERDICT_HELD_ALONE,     VERDICT_NOT_EMPTY,
+    VERDICT_NO_COMPUTE,   VERDICT_NO_MEMORY,  VERDICT_NO_SLOT,       VERDICT_ISOLATED,
 };
 
 static bool meets(const struct random_case *c, size_t i, size_t w, enum verdict need)
@@ -40,6 +40,7 @@ static bool meets(const struct random_case *c, size_t i, size_t w, enum verdict 
         [VERDICT_MEMORY_UNKNOWN] = a.mem_mib == 0 || d->mem_cap_mib != 0,
         [VERDICT_GPU_TOO_SMALL] = a.mem_mib <= d->mem_cap_mib,
         [VERDICT_UNHEALTHY] = (d->flags & DEVICE_HEALTHY) != 0,
+        [VERDICT_HOST_GROUP] = (d->flags & DEVICE_GROUP_TAKEN) == 0,
         [VERDICT_OVERCOMMITTED] = d->milli_free >= 0 && d->mem_free_mib >= 0 && d->slot_free >= 0,
         [VERDICT_HELD_ALONE] = (d->flags & DEVICE_EXCLUSIVE) == 0,
         [VERDICT_NOT_EMPTY] = !a.exclusive || (d->flags & DEVICE_IN_USE) == 0,
@@ -199,6 +200,7 @@ static bool cure(struct random_case *c, enum verdict v)
                                  : v == VERDICT_ISOLATED    ? DEVICE_ISOLATED
                                  : v == VERDICT_NOT_ALLOWED ? DEVICE_DENIED
                                  : v == VERDICT_ELSEWHERE   ? DEVICE_ELSEWHERE
+                                 : v == VERDICT_HOST_GROUP  ? DEVICE_GROUP_TAKEN
                                                             : 0);
     }
     c->allowed_models = v == VERDICT_NOT_ALLOWED ? NULL : c->allowed_models;

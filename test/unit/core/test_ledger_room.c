@@ -29,7 +29,7 @@ static const struct str models[] = {{"A", 1}, {"B", 1}, {"C", 1}};
 static const char *const uuid_texts[] = {"GPU-a", "GPU-b", "GPU-c", "GPU-d", "GPU-e", "GPU-f"};
 
 struct node_spec {
-    bool there, schedulable, closed, by_uuid;
+    bool there, schedulable, closed, by_uuid, grouped;
     uint64_t rules;
     struct inventory inventory;
     struct device devices[DEVICES];
@@ -210,6 +210,7 @@ static void tell_node(size_t i, const char *doing)
                                             .uid = node_names[i],
                                             .schedulable = n->schedulable,
                                             .closed = n->closed,
+                                            .host_group = n->grouped ? STR("host") : STR_NULL,
                                             .rules = n->rules,
                                             .inventory = &n->inventory};
     }
@@ -279,7 +280,11 @@ static void change_node(void)
         tell_node(i, gone ? "a node goes" : "a node comes");
         return;
     }
-    switch (below(20)) {
+    switch (below(21)) {
+    case 20:
+        n->grouped = !n->grouped;
+        doing = "a host group";
+        break;
     case 0:
         n->schedulable = !n->schedulable;
         doing = "a cordon";

@@ -120,6 +120,8 @@ static void describe(struct full_state *c, unsigned node, unsigned gone, int64_t
                                            .node = {.name = str_of(name),
                                                     .uid = str_of(uid),
                                                     .schedulable = node != 2,
+                                                    .host_group = node == 1 ? STR("host") : STR_NULL,
+                                                    .host_gpu_mem_mib = node == 1 ? 1 << 20 : 0,
                                                     .host = {node == 2 ? 0 : 16000, 1000 * (int32_t)node},
                                                     .inventory = &inv,
                                                     .note = node == 3 ? "rounded" : NULL}});

@@ -92,6 +92,9 @@ static const char *objection_on_device(const struct device_state *s, unsigned de
     if ((s->flags & DEVICE_ELSEWHERE) != 0) {
         return "of another system";
     }
+    if ((s->flags & DEVICE_GROUP_TAKEN) != 0) {
+        return "held by other nodes";
+    }
     if ((s->flags & DEVICE_BLOCKED) != 0) {
         return "held in its other form";
     }

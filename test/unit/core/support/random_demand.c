@@ -45,12 +45,15 @@ struct gpu_request random_gpu_request(struct rng *r, uint16_t count_max)
 
 static void spoil(struct rng *r, struct device_state *d)
 {
-    switch (rng_below(r, 9)) {
+    switch (rng_below(r, 10)) {
     case 0:
         d->flags &= (uint16_t)~DEVICE_HEALTHY;
         break;
     case 8:
         d->flags |= DEVICE_ELSEWHERE;
+        break;
+    case 9:
+        d->flags |= DEVICE_GROUP_TAKEN;
         break;
     case 1:
         d->flags |= DEVICE_LOST | DEVICE_IN_USE;
