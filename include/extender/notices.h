@@ -27,6 +27,11 @@ void notice_pod_waits(struct events *events, const struct event_object *pod, con
 /* A Binding whose caller was told "not known yet" has ended. */
 void notice_bind_resolved(struct events *events, const struct bind_request *request, bool bound);
 
+/* kube-scheduler asked whom to preempt for this pod, and nobody's leaving helps, most often because of `why`. Where it
+ * counts the totals of nodes itself (the form advertised), it never asks filter about a full node, so nothing else
+ * tells people this reason. */
+void notice_preemption_refused(struct events *events, const struct pod *pod, enum verdict why);
+
 /* A device began, or ceased, to be over-committed: on its node. */
 void notice_overcommit(struct events *events, const struct ledger_overcommit *o);
 

@@ -159,8 +159,8 @@ struct store_reservation {
 };
 
 /* ledger_preempt(). */
-bool store_preempt(struct store *s, struct arena *a, const struct preempt_request *r, const struct str **ret_victims,
-                   size_t *ret_n);
+enum verdict store_preempt(struct store *s, struct arena *a, const struct preempt_request *r,
+                           const struct str **ret_victims, size_t *ret_n);
 
 /* Searches devices for a pending pod on one node, by the plan that holds for both, and reserves them, in one section
  * (after as many as it takes to bring the forecast up to date). `namespace_` and `name` must be those of the UID, else

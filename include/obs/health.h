@@ -2,7 +2,7 @@
  *
  * The texts are those of Kubernetes components (apiserver pkg/server/healthz/healthz.go), because
  * probes, people and tools know them: "ok"; with ?verbose one line per check; a failure is 500 and
- * always verbose, without the reason, since these paths are anonymous; /readyz/NAME is one check,
+ * always verbose, without the reason where these paths are anonymous; /readyz/NAME is one check,
  * with its reason. No HTTP in here: the caller hands in the parsed query and sends status and body
  * with the headers named below.
  */
@@ -47,6 +47,7 @@ struct health {
 
 struct health_query {
     bool verbose;
+    bool reasons;              /* the caller may know why a check fails */
     const struct str *exclude; /* values of ?exclude=, in any order, repeats allowed */
     size_t exclude_n;
 };

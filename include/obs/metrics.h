@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define METRIC_LABELS_MAX 3
+#define METRIC_LABELS_MAX 4
 #define METRICS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
 enum metric_type {
@@ -40,6 +40,7 @@ enum metric_unit {
 struct metric_label {
     const char *key;
     const char *const *values;
+    const char *about; /* with `values` NULL: which values there are, for the reference */
 };
 
 struct metric_def {
@@ -52,6 +53,7 @@ struct metric_def {
     /* Histograms: upper bounds first, first x 2, first x 4, ... in stored units. */
     int64_t bucket_first;
     uint32_t bucket_n;
+    const char *worry; /* when somebody should look, for the reference; NULL: it is for understanding others */
 };
 
 struct metrics;

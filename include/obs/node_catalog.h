@@ -1,5 +1,6 @@
 /* obs/node_catalog.h - the metrics of fgpu-node that are always there, by number. The table with names and help is in
- * node_catalog.c; what there is of each GPU and each container is written beside them (src/cmd_node/samples.c).
+ * node_catalog.c, and so are the families of samples of each GPU and each container, which come and go and are written
+ * beside the registry (obs/samples.h, src/cmd_node/samples.c).
  */
 #ifndef OBS_NODE_CATALOG_H
 #define OBS_NODE_CATALOG_H
@@ -31,7 +32,36 @@ enum node_metric {
     NODE_METRIC__MAX = NODE_PROCESS_FIGURES + 6
 };
 
-/* A registry of all of these, with build information and the process's own figures filled in. */
+enum node_gpu_family {
+    NODE_GPU_MEMORY_BYTES,
+    NODE_GPU_HELD_MEMORY_BYTES,
+    NODE_GPU_HELD_MILLI,
+    NODE_GPU_SHARERS,
+    NODE_GPU_OVER,
+    NODE_GPU_HEALTHY,
+    NODE_GPU_FAMILY__MAX
+};
+extern const struct metric_def node_gpu_families[NODE_GPU_FAMILY__MAX];
+
+enum node_container_family {
+    NODE_CONTAINER_MEMORY_USED_BYTES,
+    NODE_CONTAINER_MEMORY_PEAK_BYTES,
+    NODE_CONTAINER_MEMORY_MEAN_BYTES,
+    NODE_CONTAINER_MEMORY_GIVEN_BYTES,
+    NODE_CONTAINER_UTILIZATION_RATIO,
+    NODE_CONTAINER_UTILIZATION_PEAK_RATIO,
+    NODE_CONTAINER_UTILIZATION_MEAN_RATIO,
+    NODE_CONTAINER_GIVEN_RATIO,
+    NODE_CONTAINER_OBSERVED_SECONDS,
+    NODE_CONTAINER_TOUCHED,
+    NODE_CONTAINER_OVER_LIMIT,
+    NODE_CONTAINER_OVER_LIMIT_SECONDS,
+    NODE_CONTAINER_CROWDING_SECONDS_TOTAL,
+    NODE_CONTAINER_FAMILY__MAX
+};
+extern const struct metric_def node_container_families[NODE_CONTAINER_FAMILY__MAX];
+
+/* A registry of enum node_metric, with build information and the process's own figures filled in. */
 struct metrics *node_catalog_metrics_new(void);
 
 #endif

@@ -14,8 +14,9 @@ struct samples_label {
     struct str value;
 };
 
-void samples_family(struct strbuf *out, const char *name, const char *help, enum metric_type type);
-void samples_add(struct strbuf *out, const char *name, const struct samples_label *labels, size_t n, int64_t value,
-                 enum metric_unit unit);
+void samples_family(struct strbuf *out, const struct metric_def *family);
+/* `value` in stored units of the family, which is no histogram. */
+void samples_add(struct strbuf *out, const struct metric_def *family, const struct samples_label *labels, size_t n,
+                 int64_t value);
 
 #endif

@@ -1,8 +1,9 @@
 /* routes/health.h - /livez, /readyz and /healthz over HTTP, and /readyz/NAME for one check.
  *
  * Texts, `?verbose` and `?exclude=NAME` (repeatable) are those of Kubernetes components
- * (obs/health.h); other parameters are ignored, as they do. Anonymous, so the listener serves
- * nothing else.
+ * (obs/health.h); other parameters are ignored, as they do. The health listener is anonymous, so it
+ * serves nothing else and `?verbose` withholds reasons there. The ops listener, which knows its
+ * callers, serves the same paths with the reasons.
  *
  * Which checks stand behind which path is decided where the process is wired, under one rule: what
  * is in HEALTH_LIVEZ must not depend on the API server or on anything else a restart does not
@@ -23,13 +24,15 @@ struct health_handlers {
     struct health_handler {
         const struct health *health;
         enum health_endpoint endpoint;
+        bool reasons;
         struct str prefix; /* "/readyz/" */
     } each[HEALTH_ENDPOINTS];
 };
 
 #define HEALTH_ROUTES ((size_t)2 * HEALTH_ENDPOINTS)
-/* Fills `h` and the routes of the health listener. `h` and `health` must outlive the server; checks
- * are added to `health` before it starts. */
-void health_routes(struct health_handlers *h, const struct health *health, struct httpd_route routes[HEALTH_ROUTES]);
+/* Fills `h` and the routes of a listener; `reasons`: only callers who may know them reach it. `h` and
+ * `health` must outlive the server; checks are added to `health` before it starts. */
+void health_routes(struct health_handlers *h, const struct health *health, bool reasons,
+                   struct httpd_route routes[HEALTH_ROUTES]);
 
 #endif

@@ -1,5 +1,5 @@
 /* routes/ops.h - what the operations listener serves: /state, /v1/explain, /metrics, /configz, /version, an index, and
- * POST /audit (routes/audit.h).
+ * POST /audit (routes/audit.h); beside them /readyz and its like with reasons (routes/health.h).
  *
  * Changes nothing but what an audit repairs. Off loopback routes/ops_auth.h stands before them.
  * Nothing here holds a secret: the configuration has none, pods show names only.

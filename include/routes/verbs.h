@@ -31,6 +31,7 @@ struct verbs {
     struct binder *binder;
     struct requeue_trigger *requeue_trigger; /* NULL: nobody is woken */
     struct shadow *shadow;                   /* NULL: nothing is ever in the shadow */
+    struct events *events;                   /* NULL: nobody is told */
     const struct clock *clock;
     const struct log *log;
     /* May be NULL. Called on the thread that answers. */

@@ -4,8 +4,9 @@
  * Immutable and counted, so threads share one; other keys are another keyring, read as a whole or not at all. The
  * public half of the private key always belongs to it.
  *
- * A public key is a file with one or more PEM blocks "PUBLIC KEY" (text between them is passed over), or a directory:
- * then every file in it whose name ends in ".pub". Duplicates are one key.
+ * A public key is a file with one or more PEM blocks "PUBLIC KEY" or "CERTIFICATE" (text between them is passed over),
+ * or a directory: then every file in it whose name ends in ".pub". Duplicates are one key. Of a certificate only the
+ * key counts, as if it were written alone: not who signed it and not until when it is valid (decision 0075).
  */
 #ifndef SIGN_KEYRING_H
 #define SIGN_KEYRING_H

@@ -22,6 +22,7 @@ int cmd_explain(int argc, char **argv);
 int cmd_frag(int argc, char **argv);
 int cmd_rightsize(int argc, char **argv);
 int cmd_signing_key(int argc, char **argv);
+int cmd_metrics_reference(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 /* `demo` and `apiserver`: fgpu-demo, which lies beside fgpu, takes the place of this process and gets the same
  * arguments. Returns only if that fails: production does not have it. */

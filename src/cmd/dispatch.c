@@ -23,7 +23,7 @@ static void print_help(const struct program *p, FILE *out)
     fprintf(out, "%s\n\nUsage: %s COMMAND [options]    (%s COMMAND --help explains one)\n\n", p->purpose, p->name,
             p->name);
     for (size_t i = 0; i < p->command_n; i++) {
-        fprintf(out, "  %-14s %s\n", p->commands[i].name, p->commands[i].summary);
+        fprintf(out, "  %-17s %s\n", p->commands[i].name, p->commands[i].summary);
     }
 }
 

@@ -30,7 +30,9 @@ static void print_help(void)
            "Of a pod that waits: how many nodes refuse it and why, which come nearest, what their GPUs lack, and\n"
            "whose end would make room. Of a pod that runs: which GPUs it has, and why there.\n\n" INQUIRY_SERVER_HELP
            "  -o table|json     json: the whole answer (config/explain.schema.json)\n\n"
-           "Exit codes: 0 ok, 1 no answer, or no such pod, 2 usage.\n");
+           "Exit codes: 0 ok, 1 no answer, or no such pod, 2 usage.\n\n"
+           "Example:\n"
+           "  fgpu explain pod/default/train-0\n");
 }
 
 /* ---- the table ---- */

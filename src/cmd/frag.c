@@ -21,7 +21,10 @@ static void print_help(void)
            "Shows fragmentation, the largest hole, and how many more pods of each size would fit, "
            "on nodes\n"
            "that take pods.\n\n" INQUIRY_HELP "\n"
-           "Exit codes: 0 ok, 1 no answer, 2 usage.\n");
+           "Exit codes: 0 ok, 1 no answer, 2 usage.\n\n"
+           "Examples:\n"
+           "  fgpu frag\n"
+           "  fgpu frag --server https://fgpu.example:9442 --token-file token --ca-file ca.pem -o json\n");
 }
 
 /* ---- reading ---- */

@@ -15,6 +15,7 @@ static const struct command commands[] = {
     {"frag", "show fragmentation and what still fits, of a running extender", cmd_frag},
     {"rightsize", "propose sizes for workloads from what they used of their GPUs", cmd_rightsize},
     {"signing-key", "make the key that signs records", cmd_signing_key},
+    {"metrics-reference", "print what every metric means, and when to worry", cmd_metrics_reference},
     {"apiserver", CMD_APISERVER_SUMMARY, cmd_start_fgpu_demo},
     {"version", CMD_VERSION_SUMMARY, cmd_version},
 };

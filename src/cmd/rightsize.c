@@ -42,32 +42,36 @@ static const struct option long_options[] = {
 
 static void print_help(void)
 {
-    printf("Usage: fgpu rightsize --from FILE|URL [--from ...] [options]\n\n"
-           "Proposes for each workload the smallest size that would have held what it used of its GPUs, with what was "
-           "seen of it;\n"
-           "lists idle GPUs, pods that never touched theirs, and who crowds out neighbours. Nobody is resized.\n\n"
-           "  --from FILE|URL   ops listener of an agent (http://127.0.0.1:9444, by kubectl port-forward), or its "
-           "/state saved to a\n"
-           "                    file; once for each node. What ended earlier is in files that were saved earlier\n"
-           "  --config FILE     configuration of fgpu: its named sizes are what is proposed\n"
-           "  --margin PERCENT  above the peak, 0 to %d (default %d)\n"
-           "  --least-seconds N that the instances of a workload were seen together (default %d)\n"
-           "  --token-file FILE, --ca-file FILE\n"
-           "                    for a proxy before the listeners\n"
-           "  -o table|json\n\n"
-           "Workloads are pods of one namespace whose names differ only in what a controller appends. Of several "
-           "documents of a\n"
-           "node each container counts once.\n\n"
-           "Verdicts:\n"
-           "  smaller    less would have held: see the proposal\n"
-           "  larger     it used more memory than it was given: see the proposal\n"
-           "  fits       nothing smaller, or no smaller named size, would have held\n"
-           "  untouched  none of its pods ever had a process on its GPU\n"
-           "  brief      seen for less than --least-seconds\n"
-           "  not-told   nobody looked, or the driver did not tell its memory or its compute\n"
-           "  instance   it has a MIG instance, of which the driver does not tell the compute\n\n"
-           "Exit codes: 0 ok, 1 a source could not be read (the others are shown), 2 usage, 3 invalid configuration.\n",
-           MARGIN_MAX, MARGIN_DEFAULT, LEAST_SECONDS_DEFAULT);
+    printf(
+        "Usage: fgpu rightsize --from FILE|URL [--from ...] [options]\n\n"
+        "Proposes for each workload the smallest size that would have held what it used of its GPUs, with what was "
+        "seen of it;\n"
+        "lists idle GPUs, pods that never touched theirs, and who crowds out neighbours. Nobody is resized.\n\n"
+        "  --from FILE|URL   ops listener of an agent (http://127.0.0.1:9444, by kubectl port-forward), or its "
+        "/state saved to a\n"
+        "                    file; once for each node. What ended earlier is in files that were saved earlier\n"
+        "  --config FILE     configuration of fgpu: its named sizes are what is proposed\n"
+        "  --margin PERCENT  above the peak, 0 to %d (default %d)\n"
+        "  --least-seconds N that the instances of a workload were seen together (default %d)\n"
+        "  --token-file FILE, --ca-file FILE\n"
+        "                    for a proxy before the listeners\n"
+        "  -o table|json\n\n"
+        "Workloads are pods of one namespace whose names differ only in what a controller appends. Of several "
+        "documents of a\n"
+        "node each container counts once.\n\n"
+        "Verdicts:\n"
+        "  smaller    less would have held: see the proposal\n"
+        "  larger     it used more memory than it was given: see the proposal\n"
+        "  fits       nothing smaller, or no smaller named size, would have held\n"
+        "  untouched  none of its pods ever had a process on its GPU\n"
+        "  brief      seen for less than --least-seconds\n"
+        "  not-told   nobody looked, or the driver did not tell its memory or its compute\n"
+        "  instance   it has a MIG instance, of which the driver does not tell the compute\n\n"
+        "Exit codes: 0 ok, 1 a source could not be read (the others are shown), 2 usage, 3 invalid configuration.\n\n"
+        "Examples:\n"
+        "  fgpu rightsize --from http://127.0.0.1:9444\n"
+        "  fgpu rightsize --from node-a.json --from node-b.json --config fgpu.yaml --margin 20\n",
+        MARGIN_MAX, MARGIN_DEFAULT, LEAST_SECONDS_DEFAULT);
 }
 
 static int take_number(const char *option, const char *value, int64_t max, int64_t *ret)

@@ -14,9 +14,9 @@ struct surface {
     struct ops ops;
     struct ops_auth ops_auth;
     struct health health;
-    struct health_handlers health_handlers;
+    struct health_handlers health_handlers, ops_health_handlers;
     struct httpd_route verb_routes[VERB_ROUTES];
-    struct httpd_route ops_routes[OPS_ROUTES];
+    struct httpd_route ops_routes[OPS_ROUTES + HEALTH_ROUTES];
     struct httpd_route health_routes[HEALTH_ROUTES];
     struct httpd_route metrics_route;
     struct listeners serving;
@@ -112,7 +112,7 @@ static void set_up_guard(struct runtime *s)
 
     f->ops_auth = (struct ops_auth){.access = s->access, .observe = telemetry_access, .observe_ctx = s->telemetry};
     if (config_serving_needs_token(c, &c->ops)) {
-        ops_auth_guard(&f->ops_auth, f->ops_routes, OPS_ROUTES);
+        ops_auth_guard(&f->ops_auth, f->ops_routes, ARRAY_LEN(f->ops_routes));
     }
     if (config_serving_needs_token(c, &c->metrics)) {
         ops_auth_guard(&f->ops_auth, &f->metrics_route, 1);
@@ -128,6 +128,7 @@ static void set_up_routes(struct runtime *s)
         .binder = s->binder,
         .requeue_trigger = s->requeue_trigger,
         .shadow = s->shadow,
+        .events = s->events,
         .clock = s->options.clock,
         .log = s->options.log,
         .observe = telemetry_verb,
@@ -158,7 +159,8 @@ static void set_up_routes(struct runtime *s)
     f->ops.explain.clock = s->options.clock;
     verbs_routes(&f->verbs, f->verb_routes);
     ops_routes(&f->ops, f->ops_routes);
-    health_routes(&f->health_handlers, &f->health, f->health_routes);
+    health_routes(&f->ops_health_handlers, &f->health, true, &f->ops_routes[OPS_ROUTES]);
+    health_routes(&f->health_handlers, &f->health, false, f->health_routes);
     ops_metrics_route(&f->ops, &f->metrics_route);
     set_up_guard(s);
 }
@@ -184,7 +186,7 @@ int runtime_start_http(struct runtime *s, struct err *reterr)
     struct surface *f = xcalloc(1, sizeof(*f));
     const struct listeners_routes routes[RUNTIME_LISTENER__MAX] = {
         [RUNTIME_VERBS] = {f->verb_routes, VERB_ROUTES},
-        [RUNTIME_OPS] = {f->ops_routes, OPS_ROUTES},
+        [RUNTIME_OPS] = {f->ops_routes, ARRAY_LEN(f->ops_routes)},
         [RUNTIME_HEALTH] = {f->health_routes, HEALTH_ROUTES},
         [RUNTIME_METRICS] = {&f->metrics_route, 1},
     };

@@ -60,7 +60,10 @@ static void print_help(void)
         "                            to the API server, binds nothing and runs no command of a node pool\n\n"
         "fgpu reads the configuration file again on SIGHUP and when it changes. SIGUSR2 audits the ledger.\n"
         "Exit codes: 0 ended by a signal, 1 failure, 2 usage, 3 invalid configuration, 4 API server\n"
-        "unreachable, 70 broken invariant.\n",
+        "unreachable, 70 broken invariant.\n\n"
+        "Examples:\n"
+        "  fgpu serve --kubeconfig ~/.kube/config --signing-key key.pem\n"
+        "  fgpu serve --config fgpu.yaml --kubeconfig ~/.kube/config --write-config-to all-values.yaml\n",
         SERVE_UNREACHABLE_AFTER_S);
 }
 

@@ -12,7 +12,9 @@ static void print_help(void)
            "key in FILE.pub. Prints the id of the key. Never overwrites an existing file.\n\n"
            "fgpu serve uses the private key to sign the records that it writes into pods (signing.privateKey in its\n"
            "configuration). Readers of a record verify it with the public key.\n"
-           "Exit codes: 0 made, 1 failure, 2 usage.\n");
+           "Exit codes: 0 made, 1 failure, 2 usage.\n\n"
+           "Example:\n"
+           "  fgpu signing-key --out key.pem\n");
 }
 
 static void print_next_steps(const struct sign_key *key, const char *path)

@@ -5,6 +5,7 @@
 #include "cmd/inquiry.h"
 #include "cmd/sizes_table.h"
 #include "cmd/terminal.h"
+#include "cmd/waiting_table.h"
 #include "sim/state_file.h"
 
 #include <inttypes.h>
@@ -30,7 +31,10 @@ static void print_help(void)
         "Shows nodes, their GPUs, the pods that hold them, and how many more pods of each size fit.\n\n" INQUIRY_HELP
         "                    json: the whole document of /state\n"
         "  --decisions       shows the last decisions instead, the newest first: which node each pod got, and why\n\n"
-        "Exit codes: 0 ok, 1 no answer, 2 usage.\n");
+        "Exit codes: 0 ok, 1 no answer, 2 usage.\n\n"
+        "Examples:\n"
+        "  fgpu state\n"
+        "  fgpu state --decisions --server https://fgpu.example:9442 --token-file token --ca-file ca.pem\n");
 }
 
 /* Parts of the document are kept as text and read when it is their turn, so that the order of keys does not
@@ -110,7 +114,7 @@ static void print_holder(const struct holder *h, bool first)
     }
 }
 
-static void print_holders(struct listing *s, struct str allocations, const char *key)
+static void print_holders(struct listing *s, struct str allocations)
 {
     struct json_reader *r = open_list(s, LEVEL_POD, allocations);
     bool first = true;
@@ -126,7 +130,7 @@ static void print_holders(struct listing *s, struct str allocations, const char 
         print_holder(&h, first);
         first = false;
     }
-    close_text(s, LEVEL_POD, key);
+    close_text(s, LEVEL_POD, "allocations");
     printf("\n");
 }
 
@@ -151,7 +155,7 @@ static void print_gpu(struct listing *s, struct json_reader *r, struct str node)
     print_amount(&mem, 14);
     print_amount(&slots, 7);
     printf("%s%s%s", healthy ? "" : "  UNHEALTHY", lost ? "  LOST" : "", over ? "  OVER-COMMITTED" : "");
-    print_holders(s, allocations, "allocations");
+    print_holders(s, allocations);
 }
 
 /* What a plugin of the node sells: nobody but kubelet knows on which GPU. */
@@ -174,7 +178,7 @@ static void print_plugin(struct listing *s, struct str text, struct str node)
     printf("%-20.*s    -  %-26s", STR_ARG(node), what);
     print_amount(&units, 10);
     printf("  %14s  %7s", "", "");
-    print_holders(s, allocations, "allocations");
+    print_holders(s, allocations);
 }
 
 /* ---- nodes ---- */
@@ -338,9 +342,8 @@ static int show(struct listing *s, struct str document, struct err *reterr)
                s->double_booked_n, s->foreign_n);
     }
     print_unmeasured(s);
-    if (pending.n > 0 && !str_eq_cstr(pending, "[]")) {
-        printf("Waiting:");
-        print_holders(s, pending, "pending");
+    if (pending.n > 0 && s->code == 0) {
+        s->code = waiting_table_print(&s->readers[LEVEL_POD], pending, &s->arena, &s->why);
     }
     if (more.n > 0 && s->code == 0) {
         s->code = sizes_table_print(&s->readers[LEVEL_NODE], more, &s->arena, &s->why);

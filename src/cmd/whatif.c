@@ -47,7 +47,10 @@ static void print_help(void)
            "  --at TIME         the time for which time windows count, 2026-03-01T20:30:00Z; without it\n"
            "                    the time of the state\n" INQUIRY_HELP "\n"
            "Exit codes: 0 ok, 1 it would over-commit GPUs, or take a tenant above its limit, or there is no\n"
-           "answer, 2 usage, 3 invalid configuration.\n");
+           "answer, 2 usage, 3 invalid configuration.\n\n"
+           "Examples:\n"
+           "  fgpu whatif --config new.yaml\n"
+           "  fgpu whatif --config new.yaml --kubeconfig ~/.kube/config --at 2026-03-01T20:30:00Z\n");
 }
 
 static int take_option(void *ret, int option, const char *value)

@@ -31,7 +31,13 @@ static void print_help(void)
     printf("Usage: fgpu apiserver [--nodes N] [--gpus N] [--port N] [--seed N]\n\n"
            "Runs the simulated API server of the demo by itself, on 127.0.0.1, and prints its URL. Ends on\n"
            "SIGTERM, SIGINT, or when its standard input is closed. No nodes unless --nodes says so.\n"
-           "What it serves, and how to script faults: include/demo/apiserver/apiserver.h.\n");
+           "It serves what fgpu needs of an API server, and nothing else: no kubelet runs what is bound.\n\n"
+           "  --nodes N      nodes at the start, default 0\n"
+           "  --gpus N       per node, default 4\n"
+           "  --port N       default: any free one\n"
+           "  --seed N       of the names and faults, default 1\n\n"
+           "Example:\n"
+           "  fgpu apiserver --nodes 8 --port 8001\n");
 }
 
 static atomic_bool stop_requested;

@@ -45,7 +45,11 @@ static void print_help(void)
            "                 prove it, a minute long; --for says how long, --speed how many times faster (then\n"
            "                 default 1). --scenario list shows the names\n"
            "  --no-browser   accepted for scripts; nothing opens a browser yet\n\n"
-           "Exit code 0 only if every invariant held and, of a scenario, everything it claims came true.\n",
+           "Exit code 0 only if every invariant held and, of a scenario, everything it claims came true.\n\n"
+           "Examples:\n"
+           "  fgpu demo\n"
+           "  fgpu demo --nodes 16 --gpus 8 --for 30\n"
+           "  fgpu demo --scenario runai\n",
            CLUSTER_NODES_MAX, CLUSTER_GPUS_MAX);
 }
 

@@ -122,7 +122,9 @@ static void print_help(void)
            "  --version, --help\n\n"
            "Public keys and GPUs are read again every 10 s, and on SIGHUP. Exit codes: 0 stopped by SIGTERM or SIGINT, "
            "1 failure,\n"
-           "2 usage, 3 keys or a kubeconfig that cannot be read at start.\n",
+           "2 usage, 3 keys or a kubeconfig that cannot be read at start.\n\n"
+           "Example:\n"
+           "  fgpu-node --public-keys /etc/fgpu/keys --node-name gpu-1 --kubeconfig /etc/kubernetes/kubelet.conf\n",
            NODE_VERBOSITY_MAX);
 }
 

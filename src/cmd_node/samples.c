@@ -1,6 +1,7 @@
 #include "cmd_node/samples.h"
 
 #include "base/compiler.h"
+#include "obs/node_catalog.h"
 #include "obs/samples.h"
 
 /* ---- GPUs ---- */
@@ -35,27 +36,23 @@ static int64_t gpu_healthy(const struct view_gpu *g)
     return g->device.healthy;
 }
 
-static const struct gpu_family {
-    const char *name, *help;
-    int64_t (*value)(const struct view_gpu *g);
-} gpu_families[] = {
-    {"fgpu_node_gpu_memory_bytes", "Memory of a GPU or MIG instance that can be used.", gpu_memory},
-    {"fgpu_node_gpu_held_memory_bytes", "Memory that the records of its containers give away.", gpu_held_memory},
-    {"fgpu_node_gpu_held_milli", "Compute that the records of its containers give away, in thousandths of a GPU.",
-     gpu_held_milli},
-    {"fgpu_node_gpu_sharers", "Containers that hold it; with 0 it is idle.", gpu_sharers},
-    {"fgpu_node_gpu_over", "1 while more of it is held than it has; it admits nobody then.", gpu_over},
-    {"fgpu_node_gpu_healthy", "0 while a GPU or MIG instance is ill; no container gets it then.", gpu_healthy},
+static int64_t (*const gpu_values[NODE_GPU_FAMILY__MAX])(const struct view_gpu *g) = {
+    [NODE_GPU_MEMORY_BYTES] = gpu_memory,
+    [NODE_GPU_HELD_MEMORY_BYTES] = gpu_held_memory,
+    [NODE_GPU_HELD_MILLI] = gpu_held_milli,
+    [NODE_GPU_SHARERS] = gpu_sharers,
+    [NODE_GPU_OVER] = gpu_over,
+    [NODE_GPU_HEALTHY] = gpu_healthy,
 };
 
 void samples_of_gpus(const struct node_view *v, struct strbuf *out)
 {
-    for (size_t f = 0; v->gpu_n > 0 && f < ARRAY_LEN(gpu_families); f++) {
-        samples_family(out, gpu_families[f].name, gpu_families[f].help, METRIC_GAUGE);
+    for (size_t f = 0; v->gpu_n > 0 && f < NODE_GPU_FAMILY__MAX; f++) {
+        samples_family(out, &node_gpu_families[f]);
         for (size_t i = 0; i < v->gpu_n; i++) {
             const struct samples_label gpu = {"gpu", v->gpus[i].device.uuid};
 
-            samples_add(out, gpu_families[f].name, &gpu, 1, gpu_families[f].value(&v->gpus[i]), METRIC_UNIT_ONE);
+            samples_add(out, &node_gpu_families[f], &gpu, 1, gpu_values[f](&v->gpus[i]));
         }
     }
 }
@@ -127,53 +124,32 @@ static int64_t crowding_ms(const struct usage_row *r)
     return r->crowding_ns / 1000000;
 }
 
-static const struct usage_family {
-    const char *name, *help;
-    enum metric_type type;
-    enum metric_unit unit;
-    int64_t (*value)(const struct usage_row *r);
-} usage_families[] = {
-    {"fgpu_node_container_gpu_memory_used_bytes", "Memory of a GPU that the processes of a container use.",
-     METRIC_GAUGE, METRIC_UNIT_ONE, memory_used},
-    {"fgpu_node_container_gpu_memory_peak_bytes", "The most that was seen of it.", METRIC_GAUGE, METRIC_UNIT_ONE,
-     memory_peak},
-    {"fgpu_node_container_gpu_memory_mean_bytes", "Its mean over the observed time.", METRIC_GAUGE, METRIC_UNIT_ONE,
-     memory_mean},
-    {"fgpu_node_container_gpu_memory_given_bytes", "What the record of the container gives it.", METRIC_GAUGE,
-     METRIC_UNIT_ONE, memory_given},
-    {"fgpu_node_container_gpu_utilization_ratio",
-     "Part of the time in which the kernels of a container kept the GPU busy, since the last look.", METRIC_GAUGE,
-     METRIC_UNIT_PERMILLE, compute_used},
-    {"fgpu_node_container_gpu_utilization_peak_ratio", "The most that was seen of it.", METRIC_GAUGE,
-     METRIC_UNIT_PERMILLE, compute_peak},
-    {"fgpu_node_container_gpu_utilization_mean_ratio", "Its mean over the observed time.", METRIC_GAUGE,
-     METRIC_UNIT_PERMILLE, compute_mean},
-    {"fgpu_node_container_gpu_given_ratio", "The part of the GPU that the record of the container gives it.",
-     METRIC_GAUGE, METRIC_UNIT_PERMILLE, compute_given},
-    {"fgpu_node_container_gpu_observed_seconds", "For how long it was looked at.", METRIC_GAUGE, METRIC_UNIT_MS,
-     observed_ms},
-    {"fgpu_node_container_gpu_touched", "0 if no process of the container was ever seen on the GPU that it holds.",
-     METRIC_GAUGE, METRIC_UNIT_ONE, touched},
-    {"fgpu_node_container_gpu_over_limit",
-     "1 while a container that shares a GPU uses more of its memory than its record gives it.", METRIC_GAUGE,
-     METRIC_UNIT_ONE, over},
-    {"fgpu_node_container_gpu_over_limit_seconds", "Since when, 0 if it is not.", METRIC_GAUGE, METRIC_UNIT_MS,
-     over_ms},
-    {"fgpu_node_container_gpu_crowding_seconds_total",
-     "Time in which it used more compute than its share of a busy GPU while another container had less than its own.",
-     METRIC_COUNTER, METRIC_UNIT_MS, crowding_ms},
+static int64_t (*const container_values[NODE_CONTAINER_FAMILY__MAX])(const struct usage_row *r) = {
+    [NODE_CONTAINER_MEMORY_USED_BYTES] = memory_used,
+    [NODE_CONTAINER_MEMORY_PEAK_BYTES] = memory_peak,
+    [NODE_CONTAINER_MEMORY_MEAN_BYTES] = memory_mean,
+    [NODE_CONTAINER_MEMORY_GIVEN_BYTES] = memory_given,
+    [NODE_CONTAINER_UTILIZATION_RATIO] = compute_used,
+    [NODE_CONTAINER_UTILIZATION_PEAK_RATIO] = compute_peak,
+    [NODE_CONTAINER_UTILIZATION_MEAN_RATIO] = compute_mean,
+    [NODE_CONTAINER_GIVEN_RATIO] = compute_given,
+    [NODE_CONTAINER_OBSERVED_SECONDS] = observed_ms,
+    [NODE_CONTAINER_TOUCHED] = touched,
+    [NODE_CONTAINER_OVER_LIMIT] = over,
+    [NODE_CONTAINER_OVER_LIMIT_SECONDS] = over_ms,
+    [NODE_CONTAINER_CROWDING_SECONDS_TOTAL] = crowding_ms,
 };
 
-static void add_usage(const struct usage_family *f, const struct usage_row *r, struct strbuf *out)
+static void add_usage(enum node_container_family f, const struct usage_row *r, struct strbuf *out)
 {
     const struct samples_label labels[] = {{"namespace", r->holder.namespace_},
                                            {"pod", r->holder.pod},
                                            {"container", r->holder.container},
                                            {"gpu", r->holder.gpu}};
-    const int64_t value = f->value(r);
+    const int64_t value = container_values[f](r);
 
     if (value != USAGE_UNKNOWN) {
-        samples_add(out, f->name, labels, ARRAY_LEN(labels), value, f->unit);
+        samples_add(out, &node_container_families[f], labels, ARRAY_LEN(labels), value);
     }
 }
 
@@ -194,11 +170,11 @@ static bool has_later(const struct usage *u, const struct usage_row *r)
 
 void samples_of_usage(const struct usage *u, struct strbuf *out)
 {
-    for (size_t f = 0; usage_n(u) > 0 && f < ARRAY_LEN(usage_families); f++) {
-        samples_family(out, usage_families[f].name, usage_families[f].help, usage_families[f].type);
+    for (size_t f = 0; usage_n(u) > 0 && f < NODE_CONTAINER_FAMILY__MAX; f++) {
+        samples_family(out, &node_container_families[f]);
         for (size_t i = 0; i < usage_n(u); i++) {
             if (!has_later(u, usage_at(u, i))) {
-                add_usage(&usage_families[f], usage_at(u, i), out);
+                add_usage((enum node_container_family)f, usage_at(u, i), out);
             }
         }
     }

@@ -76,6 +76,16 @@ static void pod_changed(struct events *events, const struct ledger_pod_fact *f, 
     }
 }
 
+void notice_preemption_refused(struct events *events, const struct pod *pod, enum verdict why)
+{
+    const struct event_object regarding = {EVENT_OBJECT_POD, pod->namespace_, pod->name, pod->uid};
+
+    post_notice(events, EVENT_PREEMPTION_REFUSED, &regarding, STR_NULL,
+                "No pod was preempted, because that would not make this pod fit: %s. See pending in /state for what it "
+                "asks for",
+                verdict_text(why));
+}
+
 /* ---- nodes ---- */
 
 static const char *plural(uint32_t n)

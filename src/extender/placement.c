@@ -277,9 +277,21 @@ int placement_prioritize(const struct placement_context *c, struct arena *a, con
     return 0;
 }
 
-int placement_preempt(const struct placement_context *c, struct arena *a, const struct pod *pod,
-                      struct preempt_node *nodes, size_t n, size_t *ret_n, struct err *reterr)
+/* VERDICT_FITS: nothing was refused. */
+static enum verdict most_frequent(const size_t n[VERDICT__MAX])
 {
+    enum verdict most = VERDICT_FITS;
+
+    for (size_t v = 0; v < VERDICT__MAX; v++) {
+        most = n[v] > n[most] ? (enum verdict)v : most;
+    }
+    return most;
+}
+
+int placement_preempt(const struct placement_context *c, struct arena *a, const struct pod *pod,
+                      struct preempt_node *nodes, size_t n, size_t *ret_n, enum verdict *ret_why, struct err *reterr)
+{
+    size_t refused_by[VERDICT__MAX] = {0};
     struct view_pod asking;
     int rc = read_pod(c, a, pod, &asking, reterr);
     size_t kept = 0;
@@ -297,7 +309,11 @@ int placement_preempt(const struct placement_context *c, struct arena *a, const 
                                           .victims = node.victims,
                                           .victim_n = node.victim_n};
 
-        if (demand_is_empty(asking.demand) || store_preempt(c->store, a, &r, &node.victims, &node.victim_n)) {
+        enum verdict v = demand_is_empty(asking.demand) ? VERDICT_FITS
+                                                        : store_preempt(c->store, a, &r, &node.victims, &node.victim_n);
+
+        refused_by[v]++;
+        if (v == VERDICT_FITS) {
             nodes[kept++] = node;
         }
     }
@@ -305,5 +321,6 @@ int placement_preempt(const struct placement_context *c, struct arena *a, const 
         return too_large(reterr);
     }
     *ret_n = kept;
+    *ret_why = kept == 0 ? most_frequent(refused_by) : VERDICT_FITS;
     return rc;
 }

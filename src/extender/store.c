@@ -249,15 +249,15 @@ bool store_has_node(struct store *s, struct str node_name)
     return known;
 }
 
-bool store_preempt(struct store *s, struct arena *a, const struct preempt_request *r, const struct str **ret_victims,
-                   size_t *ret_n)
+enum verdict store_preempt(struct store *s, struct arena *a, const struct preempt_request *r,
+                           const struct str **ret_victims, size_t *ret_n)
 {
-    bool possible;
+    enum verdict v;
 
     mutex_lock(&s->lock);
-    possible = ledger_preempt(s->ledger, a, r, ret_victims, ret_n);
+    v = ledger_preempt(s->ledger, a, r, ret_victims, ret_n);
     mutex_unlock(&s->lock);
-    return possible;
+    return v;
 }
 
 int store_snapshot(struct store *s, struct arena *a, struct str node_name, struct str namespace_, struct snapshot *ret,

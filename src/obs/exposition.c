@@ -137,7 +137,7 @@ static void add_series(struct strbuf *out, const struct metric *s)
     strbuf_add_char(out, '\n');
 }
 
-static const char *type_name(enum metric_type type)
+const char *metric_type_name(enum metric_type type)
 {
     switch (type) {
     case METRIC_COUNTER:
@@ -150,22 +150,22 @@ static const char *type_name(enum metric_type type)
     BUG("type out of range");
 }
 
-void samples_family(struct strbuf *out, const char *name, const char *help, enum metric_type type)
+void samples_family(struct strbuf *out, const struct metric_def *family)
 {
-    strbuf_addf(out, "# HELP %s ", name);
-    add_escaped(out, str_of(help), false);
-    strbuf_addf(out, "\n# TYPE %s %s\n", name, type_name(type));
+    strbuf_addf(out, "# HELP %s ", family->name);
+    add_escaped(out, str_of(family->help), false);
+    strbuf_addf(out, "\n# TYPE %s %s\n", family->name, metric_type_name(family->type));
 }
 
-void samples_add(struct strbuf *out, const char *name, const struct samples_label *labels, size_t n, int64_t value,
-                 enum metric_unit unit)
+void samples_add(struct strbuf *out, const struct metric_def *family, const struct samples_label *labels, size_t n,
+                 int64_t value)
 {
-    strbuf_add_cstr(out, name);
+    strbuf_add_cstr(out, family->name);
     for (size_t i = 0; i < n; i++) {
         add_label(out, i == 0 ? "{" : ",", labels[i].key, labels[i].value);
     }
     strbuf_add_cstr(out, n > 0 ? "} " : " ");
-    add_value(out, value, unit);
+    add_value(out, value, family->unit);
     strbuf_add_char(out, '\n');
 }
 
@@ -176,7 +176,7 @@ static void add_family(struct strbuf *out, const struct metric_family *f)
     if (n == 0 && !overflow) {
         return;
     }
-    samples_family(out, f->def->name, f->def->help, f->def->type);
+    samples_family(out, f->def);
     for (uint32_t i = 0; i < n; i++) {
         add_series(out, f->series[i]);
     }

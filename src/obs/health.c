@@ -110,8 +110,11 @@ static size_t add_lines(const struct health *h, enum health_endpoint endpoint, c
         }
         if (is_excluded(query, c->name)) {
             strbuf_addf(out, "[+]%s excluded: ok\n", c->name);
-        } else if (c->probe(c->ctx) != NULL) {
-            strbuf_addf(out, "[-]%s failed: reason withheld\n", c->name);
+            continue;
+        }
+        const char *reason = c->probe(c->ctx);
+        if (reason != NULL) {
+            strbuf_addf(out, "[-]%s failed: %s\n", c->name, query->reasons ? reason : "reason withheld");
             failed++;
         } else {
             strbuf_addf(out, "[+]%s ok\n", c->name);

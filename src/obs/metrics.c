@@ -98,7 +98,7 @@ static void make_closed_series(struct metrics *m, uint32_t id)
 
 static void family_init(struct metrics *m, uint32_t id, const struct metric_def *def)
 {
-    static const char *const other[METRIC_LABELS_MAX] = {"other", "other", "other"};
+    static const char *const other[METRIC_LABELS_MAX] = {"other", "other", "other", "other"};
     struct metric_family *f = &m->families[id];
     f->def = def;
     f->label_n = label_count(def);

@@ -27,6 +27,8 @@ struct metric_family {
     atomic_bool overflow_used;
 };
 
+const char *metric_type_name(enum metric_type type);
+
 struct metrics {
     struct metric_family *families;
     uint32_t family_n;

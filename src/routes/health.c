@@ -15,7 +15,7 @@ static enum httpd_action handle_all(void *ctx, struct httpd_request *req, struct
 {
     const struct health_handler *h = ctx;
     struct str exclude[HEALTH_EXCLUDES_MAX];
-    struct health_query query = {.exclude = exclude};
+    struct health_query query = {.reasons = h->reasons, .exclude = exclude};
     struct str name, value;
     size_t at = 0;
 
@@ -41,7 +41,8 @@ static enum httpd_action handle_one(void *ctx, struct httpd_request *req, struct
     return finish_health(resp, health_render_check(h->health, h->endpoint, name, &resp->body));
 }
 
-void health_routes(struct health_handlers *h, const struct health *health, struct httpd_route routes[HEALTH_ROUTES])
+void health_routes(struct health_handlers *h, const struct health *health, bool reasons,
+                   struct httpd_route routes[HEALTH_ROUTES])
 {
     static const struct {
         enum health_endpoint endpoint;
@@ -53,7 +54,7 @@ void health_routes(struct health_handlers *h, const struct health *health, struc
     };
 
     for (size_t i = 0; i < HEALTH_ENDPOINTS; i++) {
-        h->each[i] = (struct health_handler){health, table[i].endpoint, str_of(table[i].prefix)};
+        h->each[i] = (struct health_handler){health, table[i].endpoint, reasons, str_of(table[i].prefix)};
         routes[2 * i] =
             (struct httpd_route){.method = "GET", .path = table[i].path, .handle = handle_all, .ctx = &h->each[i]};
         routes[2 * i + 1] = (struct httpd_route){.method = "GET",

@@ -219,6 +219,7 @@ static enum httpd_action handle_index(void *ctx, struct httpd_request *req, stru
                                "/configz   the configuration in effect, where each value comes from, the last "
                                "reload: JSON\n"
                                "/version   version and build: JSON\n"
+                               "/readyz    is fgpu ready? ?verbose says why not; likewise /livez and /healthz\n"
                                "/audit     POST: compares the ledger with the API server now; answers with "
                                "what it found\n";
 

@@ -1,6 +1,7 @@
 #include "routes/verbs.h"
 
 #include "base/bug.h"
+#include "extender/notices.h"
 #include "routes/wire.h"
 
 #include <stdlib.h>
@@ -190,6 +191,7 @@ static int answer_preempt(const struct verbs *v, struct httpd_request *req, stru
                           const char **ret_outcome, struct err *reterr)
 {
     struct arena *a = httpd_request_arena(req);
+    enum verdict why = VERDICT_FITS;
     struct preemption_args args;
     size_t kept = 0;
     int rc = check_body(req, reterr);
@@ -200,11 +202,14 @@ static int answer_preempt(const struct verbs *v, struct httpd_request *req, stru
     if (rc == 0 && !str_eq(args.pod.preemption_policy, STR("Never"))) {
         const struct rules *rules = policy_set_take(v->policies);
 
-        rc = placement_preempt(&rules->placement, a, &args.pod, args.nodes, args.node_n, &kept, reterr);
+        rc = placement_preempt(&rules->placement, a, &args.pod, args.nodes, args.node_n, &kept, &why, reterr);
         rules_put(rules);
     }
     if (rc != 0) {
         return why_not(req, rc, reterr);
+    }
+    if (why != VERDICT_FITS) {
+        notice_preemption_refused(v->events, &args.pod, why);
     }
     wire_write_preemption(&resp->body, args.nodes, kept);
     *ret_outcome = kept > 0 ? "fits" : "none_fits";

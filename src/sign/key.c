@@ -104,7 +104,20 @@ static int parse_private(const char *path, struct str text, struct sign_key *ret
                         path);
 }
 
-int sign_public_parse(const char *path, struct str block, struct sign_public *ret, struct err *reterr)
+/* The key that a certificate is about. */
+static int import_certificate(gnutls_pubkey_t key, const gnutls_datum_t *pem)
+{
+    gnutls_x509_crt_t crt = NULL;
+    int rc = gnutls_x509_crt_init(&crt);
+
+    BUG_ON(rc < 0); /* memory */
+    rc = gnutls_x509_crt_import(crt, pem, GNUTLS_X509_FMT_PEM);
+    rc = rc < 0 ? rc : gnutls_pubkey_import_x509(key, crt, 0);
+    gnutls_x509_crt_deinit(crt);
+    return rc;
+}
+
+int sign_public_parse(const char *path, struct str label, struct str block, struct sign_public *ret, struct err *reterr)
 {
     const gnutls_datum_t pem = {(unsigned char *)(uintptr_t)block.p, (unsigned)block.n};
     gnutls_datum_t x = {NULL, 0}, y = {NULL, 0};
@@ -114,14 +127,15 @@ int sign_public_parse(const char *path, struct str block, struct sign_public *re
     bool ok;
 
     BUG_ON(rc < 0); /* memory */
-    rc = gnutls_pubkey_import(key, &pem, GNUTLS_X509_FMT_PEM);
+    rc = str_eq(label, STR("CERTIFICATE")) ? import_certificate(key, &pem)
+                                           : gnutls_pubkey_import(key, &pem, GNUTLS_X509_FMT_PEM);
     ok = rc == 0 && gnutls_pubkey_get_pk_algorithm(key, NULL) == GNUTLS_PK_EDDSA_ED25519 &&
          gnutls_pubkey_export_ecc_raw(key, &curve, &x, &y) == 0 && take_bytes(&x, ret->bytes);
     gnutls_free(x.data);
     gnutls_free(y.data);
     gnutls_pubkey_deinit(key);
     if (rc != 0) {
-        return pem_refuse(path, "a block PUBLIC KEY cannot be read", rc, reterr);
+        return pem_refuse(path, "a block PUBLIC KEY or CERTIFICATE cannot be read", rc, reterr);
     }
     if (!ok) {
         return err_set(reterr, ERR_INVALID, "%s: holds a public key that is not Ed25519", path);

@@ -56,10 +56,10 @@ static int add_blocks(struct sign_keyring *k, const char *path, struct str text,
                            "in .pub",
                            path);
         }
-        if (!str_eq(label, STR("PUBLIC KEY")) || block.n == 0) {
-            return err_set(reterr, ERR_INVALID, "%s: a block that is not a complete PUBLIC KEY", path);
+        if (block.n == 0 || (!str_eq(label, STR("PUBLIC KEY")) && !str_eq(label, STR("CERTIFICATE")))) {
+            return err_set(reterr, ERR_INVALID, "%s: a block that is not a complete PUBLIC KEY or CERTIFICATE", path);
         }
-        rc = sign_public_parse(path, block, &key, reterr);
+        rc = sign_public_parse(path, label, block, &key, reterr);
         rc = rc == 0 ? add(k, path, &key, reterr) : rc;
         if (rc != 0) {
             return rc;

@@ -19,7 +19,8 @@ bool pem_next(struct str *rest, struct str *ret_label, struct str *ret_block);
 /* A library's verdict on a file. */
 int pem_refuse(const char *path, const char *what, int code, struct err *reterr);
 
-/* From a block "PUBLIC KEY" of the file. */
-WARN_UNUSED int sign_public_parse(const char *path, struct str block, struct sign_public *ret, struct err *reterr);
+/* From a block "PUBLIC KEY" or "CERTIFICATE" of the file. */
+WARN_UNUSED int sign_public_parse(const char *path, struct str label, struct str block, struct sign_public *ret,
+                                  struct err *reterr);
 
 #endif

@@ -88,7 +88,7 @@ static void cluster_model_start(void)
     w.ops.metrics = catalog_metrics_new();
     ops_routes(&w.ops, w.ops_table);
     health_init(&w.health);
-    health_routes(&w.health_handlers, &w.health, w.health_table);
+    health_routes(&w.health_handlers, &w.health, false, w.health_table);
     FUZZ_CHECK(httpd_server_new(&config, &w.server, NULL) == 0 && httpd_server_start(w.server, NULL) == 0);
 }
 

@@ -230,6 +230,7 @@ static void read_preemption(struct str body, struct arena *a)
     struct preempt_node *asked;
     struct strbuf reply;
     struct err err;
+    enum verdict why;
     size_t kept, at = 0;
     cJSON *c;
 
@@ -240,8 +241,8 @@ static void read_preemption(struct str body, struct arena *a)
     asked = ARENA_ARRAY(a, args.node_n + 1, struct preempt_node);
     FUZZ_CHECK(asked != NULL);
     memcpy(asked, args.nodes != NULL ? args.nodes : asked, args.node_n * sizeof(*asked));
-    FUZZ_CHECK(placement_preempt(&cluster.placement, a, &args.pod, args.nodes, args.node_n, &kept, NULL) == 0);
-    FUZZ_CHECK(kept <= args.node_n);
+    FUZZ_CHECK(placement_preempt(&cluster.placement, a, &args.pod, args.nodes, args.node_n, &kept, &why, NULL) == 0);
+    FUZZ_CHECK(kept <= args.node_n && (kept == 0 || why == VERDICT_FITS));
     for (size_t i = 0; i < kept; i++, at++) {
         const struct preempt_node *n = &args.nodes[i];
 

@@ -1,5 +1,7 @@
 """Blind is not ready (design.md 3.1.7): without news of pods or of nodes for staleAfter no GPU is promised, and it is said
 why; a quiet cluster is healthy. And no single object in a list or a watch blinds anybody (3.1.8)."""
+import re
+
 import pytest
 
 from lab import event
@@ -39,6 +41,9 @@ def blind(cluster, why):
     text = eventually(lambda: why_blind(fgpu), "fgpu to notice")
     text = eventually(lambda: why in (why_blind(fgpu) or "") and why_blind(fgpu), f"{why} in {text}")
     assert "pods" in text
+    assert "[-]api-contact failed: reason withheld" in request(fgpu.health, "GET", "/readyz?verbose").body.decode()
+    shown = request(fgpu.ops, "GET", "/readyz?verbose")
+    assert shown.status == 500 and why in re.search(r"\[-\]api-contact failed: (.*)", shown.body.decode())[1]
     asks = fgpu.filter(pod_object(unique("asks"), limits=milli(100)), [node])
     assert why in asks["Error"] and not asks.get("NodeNames"), asks
     plain = fgpu.filter(pod_object(unique("plain")), [node])

@@ -244,6 +244,13 @@ def test_health__always_open(guarded):
         assert request(guarded.fgpu.health, "GET", path).status in (200, 500)
 
 
+def test_ops__why_it_is_not_ready__only_for_those_who_may_ask(guarded):
+    token = guarded.fresh()
+    guarded.know(**{token: {"/readyz"}})
+    assert guarded.get("/readyz").status == 401
+    assert "[+]cache-synced ok" in guarded.get("/readyz?verbose", token).body.decode()
+
+
 def test_ops__on_loopback_by_default__open(cluster):
     assert request(cluster.fgpu.ops, "GET", "/metrics").status == 200
     assert 'fgpu_ops_authorizations_total{result="allowed"}' in cluster.fgpu.metrics()

@@ -277,3 +277,33 @@ def test_stop__api_server_silent__does_not_wait_long(own):
     own.settle()
     own.fgpu.stop()
     assert events(own.api) == []
+
+
+@pytest.mark.parametrize("request_,reason", [
+    ({"limits": milli(200), "annotations": {"fgpu.io/gpu-model": "no-such-model"}}, "too few GPUs of the model or UUID the pod asks for"),
+    ({"limits": milli(200), "annotations": {"fgpu.io/gpu-uuid": "GPU-elsewhere"}}, "too few GPUs of the model or UUID the pod asks for"),
+    ({"limits": milli(1000), "priority": 3}, "too few empty GPUs"),
+], ids=["model", "uuid", "priority"])
+def test_pod__preemption_helps_on_no_node__is_told_why_once(cluster, api, fgpu, request_, reason):
+    """Where kube-scheduler counts totals itself, filter is never asked about a full node: the preempt verb alone knows."""
+    node = cluster.node(gpus=1)
+    assert fgpu.schedule(api.pod(milli(900), priority=5), [node]) == node
+    eventually(lambda: fgpu.charged(node) == [900])
+    waits = api.pod(request_["limits"], annotations=request_.get("annotations"), priority=request_.get("priority", 10))
+    ask = {"Pod": waits, "NodeNameToMetaVictims": {node: {"Pods": []}}}
+    for _ in range(3):
+        assert fgpu.post("preempt", ask) == {"NodeNameToMetaVictims": {}}
+    passed(cluster)
+    event, = told(api, waits, "GPUPreemptionRefused")
+    assert reason in event["note"] and event["type"] == "Warning"
+
+
+def test_pod__somebody_can_be_preempted__is_told_nothing(cluster, api, fgpu):
+    node = cluster.node(gpus=1)
+    low, me = api.pod(milli(900), priority=1), api.pod(milli(200), priority=5)
+    assert fgpu.schedule(low, [node]) == node
+    eventually(lambda: fgpu.charged(node) == [900])
+    reply = fgpu.post("preempt", {"Pod": me, "NodeNameToMetaVictims": {node: {"Pods": []}}})
+    assert [p["UID"] for p in reply["NodeNameToMetaVictims"][node]["Pods"]] == [uid(low)]
+    passed(cluster)
+    assert reasons(api, me) == []

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from objects import milli, node_object, unique, whole
+from objects import mem, milli, node_object, unique, whole
 from processes import BINARY, HEAD, eventually, run
 
 CONFIG = "sizes: {small: {milli: 250, memory: 1Gi}}\n"
@@ -52,13 +52,26 @@ def test_state__holders_plugin_and_sizes__as_in_the_document(emptied, tmp_path):
     assert line == f"{sliced} - kubelet picks, 20 a GPU 4/20 default/{replicas['metadata']['name']} 4"
     assert f"{sliced} 0 A10 0/1000 0/24576 0/16".split() in table(r.stdout)
     assert "2 nodes, 3 GPUs and MIG instances" in r.stdout
-    assert f"Waiting:  default/{waits['metadata']['name']}" in r.stdout
+    assert f"Waiting:  default/{waits['metadata']['name']}  asks for 9 GPUs\n" in r.stdout
     small = next(s for s in fgpu.summary()["fragmentation"]["moreFit"] if s["size"] == "small")
     assert ["small", str(small["more"])] in table(r.stdout)
     saved = tmp_path / "state.json"
     saved.write_text(state(fgpu, "-o", "json").stdout)
     assert json.loads(saved.read_text())["kind"] == "State"
     assert state(fgpu, "--state", str(saved)).stdout.split("SIZE")[0] == r.stdout.split("SIZE")[0]
+
+
+def test_state__pods_that_wait__with_what_they_ask_for_or_what_is_wrong_with_it(emptied):
+    """Nothing is said with a number that nobody knows: `0m 0Mi` was."""
+    asked = {"asks for 300 milli": milli(300), "asks for 2 x 500 milli 1024 MiB": {**milli(500), **mem(1024), **whole(2)},
+             "asks for 9 GPUs": whole(9), "no node can take it: ": milli(1500)}
+    pods = {emptied.api.pod(limits)["metadata"]["name"]: words for words, limits in asked.items()}
+    eventually(lambda: len(emptied.fgpu.state()["pending"]) == len(pods), "the pods")
+    text = state(emptied.fgpu).stdout
+    waiting = text[text.index("Waiting:"):]
+    for name, words in pods.items():
+        assert re.search(rf"default/{name}  {words}", waiting), text
+    assert "0m" not in waiting and "0Mi" not in waiting
 
 
 @pytest.mark.parametrize("spoil", [

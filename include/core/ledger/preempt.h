@@ -18,6 +18,7 @@
 
 #include "base/arena.h"
 #include "core/fit/strategy.h"
+#include "core/fit/verdict.h"
 #include "core/ledger/ledger.h"
 
 struct preempt_request {
@@ -32,9 +33,10 @@ struct preempt_request {
     size_t victim_n;
 };
 
-/* False: the pod does not fit here, whoever of lower priority leaves, or the arena is full. Otherwise *ret_victims
- * (in `a`) are all victims, most important first: those named keep their order among each other. */
-bool ledger_preempt(const struct ledger *l, struct arena *a, const struct preempt_request *r,
-                    const struct str **ret_victims, size_t *ret_n);
+/* VERDICT_FITS: *ret_victims (in `a`) are all victims, most important first: those named keep their order among each
+ * other. Otherwise why the pod does not fit here, whoever of lower priority leaves; VERDICT_SEARCH_LIMIT if the arena
+ * is full. */
+enum verdict ledger_preempt(const struct ledger *l, struct arena *a, const struct preempt_request *r,
+                            const struct str **ret_victims, size_t *ret_n);
 
 #endif

@@ -31,16 +31,20 @@ static struct holding residual_without(const struct leaving *s)
     return residual;
 }
 
-bool leaving_fits(const struct leaving *s)
+enum verdict leaving_judge(const struct leaving *s)
 {
     struct device_state states[DEVICES_PER_NODE_MAX];
     struct placement at;
     struct node_state row;
+    enum verdict v;
 
     ledger_without(s->l, s->node, leaves, s, &row, states);
     ledger_mark_denied(s->l, s->node, states, s->namespace_, s->uid, s->demand, s->label_hashes, s->label_n, leaves, s);
-    return feasibility_place(&row, states, s->models, s->demand, s->device_strategy, &at) == VERDICT_FITS &&
-           holding_fits(tenancy_wanted(s->demand, &at, &row, states), residual_without(s));
+    v = feasibility_place(&row, states, s->models, s->demand, s->device_strategy, &at);
+    if (v == VERDICT_FITS && !holding_fits(tenancy_wanted(s->demand, &at, &row, states), residual_without(s))) {
+        v = VERDICT_TENANT_LIMIT;
+    }
+    return v;
 }
 
 int64_t leaving_size(const struct pod_entry *p)

@@ -4,6 +4,7 @@
 #define CORE_LEDGER_LEAVING_H
 
 #include "core/fit/strategy.h"
+#include "core/fit/verdict.h"
 #include "core/ledger/pod_table.h"
 
 /* All borrowed. */
@@ -19,8 +20,12 @@ struct leaving {
     bool *leaves; /* by place among the pods of the node */
 };
 
-/* On devices, and within the limits of its tenant, as feasibility_place() and filter say. */
-bool leaving_fits(const struct leaving *s);
+/* On devices, and within the limits of its tenant, as feasibility_place() and filter say: VERDICT_FITS, or why not. */
+enum verdict leaving_judge(const struct leaving *s);
+static inline bool leaving_fits(const struct leaving *s)
+{
+    return leaving_judge(s) == VERDICT_FITS;
+}
 
 /* Compute that a pod holds, in milli; whole GPUs of a plugin count in full. */
 int64_t leaving_size(const struct pod_entry *p);

@@ -91,16 +91,19 @@ static void set_unnamed(struct scene *s, bool leave)
     }
 }
 
-/* Decides who leaves; false when nobody's leaving helps. */
-static bool choose(struct scene *s)
+/* Decides who leaves; not VERDICT_FITS when nobody's leaving helps. */
+static enum verdict choose(struct scene *s)
 {
+    enum verdict v;
+
     set_unnamed(s, false);
     if (leaving_fits(&s->leaving)) {
-        return true;
+        return VERDICT_FITS;
     }
     set_unnamed(s, true);
-    if (!leaving_fits(&s->leaving)) {
-        return false;
+    v = leaving_judge(&s->leaving);
+    if (v != VERDICT_FITS) {
+        return v;
     }
     for (size_t i = 0; i < s->n; i++) {
         if (!s->candidates[i].named) {
@@ -108,7 +111,7 @@ static bool choose(struct scene *s)
             s->leaving.leaves[s->candidates[i].slot] = !leaving_fits(&s->leaving);
         }
     }
-    return true;
+    return VERDICT_FITS;
 }
 
 /* Merges the further victims into the caller's list. A named pod that the ledger does not know stands where the
@@ -144,10 +147,18 @@ static bool answer(const struct scene *s, struct arena *a, const struct str **re
     return !a->overflowed;
 }
 
-bool ledger_preempt(const struct ledger *l, struct arena *a, const struct preempt_request *r,
-                    const struct str **ret_victims, size_t *ret_n)
+enum verdict ledger_preempt(const struct ledger *l, struct arena *a, const struct preempt_request *r,
+                            const struct str **ret_victims, size_t *ret_n)
 {
     struct scene s = {.l = l, .r = r, .node = ledger_node_find(l, r->node_name)};
+    enum verdict v;
 
-    return s.node != LEDGER_NONE && gather(&s, a) && choose(&s) && answer(&s, a, ret_victims, ret_n);
+    if (s.node == LEDGER_NONE) {
+        return VERDICT_NODE_UNKNOWN;
+    }
+    if (!gather(&s, a)) {
+        return VERDICT_SEARCH_LIMIT;
+    }
+    v = choose(&s);
+    return v == VERDICT_FITS && !answer(&s, a, ret_victims, ret_n) ? VERDICT_SEARCH_LIMIT : v;
 }

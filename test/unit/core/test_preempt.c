@@ -61,8 +61,8 @@ static void observe(const struct running *p)
     assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
 }
 
-static bool preempt(const char *node, const struct demand *d, int32_t priority, const char *const *named,
-                    size_t named_n, const struct str **ret, size_t *ret_n)
+static enum verdict preempt(const char *node, const struct demand *d, int32_t priority, const char *const *named,
+                            size_t named_n, const struct str **ret, size_t *ret_n)
 {
     struct str uids[8];
     const struct preempt_request r = {.node_name = str_of(node),
@@ -89,7 +89,7 @@ static void expect_victims(const char *node, int32_t milli, int32_t priority, co
     size_t n;
     char text[256] = "impossible";
 
-    if (preempt(node, &d, priority, named, named_n, &victims, &n)) {
+    if (preempt(node, &d, priority, named, named_n, &victims, &n) == VERDICT_FITS) {
         text[0] = '\0';
         for (size_t i = 0; i < n; i++) {
             size_t at = strlen(text);
@@ -218,7 +218,7 @@ static void one_random_node(struct rng *rng)
     for (int i = 0; i < n; i++) {
         all[i] = pods[i].priority < 2;
     }
-    if (!preempt("n", &d, 2, NULL, 0, &victims, &victim_n)) {
+    if (preempt("n", &d, 2, NULL, 0, &victims, &victim_n) != VERDICT_FITS) {
         assert_false(fits_without(pods, n, all, &d));
     } else {
         for (size_t v = 0; v < victim_n; v++) {

@@ -210,9 +210,10 @@ static void limit__preemption__only_when_the_tenants_own_pods_make_room(void **s
     assert_int_equal(fixture_reserve(&fx, "other", "n"), 0);
     assert_int_equal(fixture_name_op(&fx, LEDGER_CONFIRM, "other"), 0);
     assert_int_equal(fixture_reserve(&fx, "mine", "n"), 0);
-    assert_false(ledger_preempt(fx.l, &fx.arena, &r, &victims, &n)); /* a reservation is no victim */
+    assert_int_equal(ledger_preempt(fx.l, &fx.arena, &r, &victims, &n),
+                     VERDICT_TENANT_LIMIT); /* a reservation is no victim */
     assert_int_equal(fixture_name_op(&fx, LEDGER_CONFIRM, "mine"), 0);
-    assert_true(ledger_preempt(fx.l, &fx.arena, &r, &victims, &n));
+    assert_int_equal(ledger_preempt(fx.l, &fx.arena, &r, &victims, &n), VERDICT_FITS);
     assert_int_equal(n, 1);
     assert_true(str_eq(victims[0], STR("mine")));
 }

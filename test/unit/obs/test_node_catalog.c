@@ -42,13 +42,15 @@ static void node_catalog__fresh__has_its_names_and_process_figures(void **state)
 
 static void samples__of_any_text__are_escaped(void **state)
 {
+    static const struct metric_def x = {
+        .name = "fgpu_node_x_seconds", .help = "Of x.", .type = METRIC_GAUGE, .unit = METRIC_UNIT_MS};
     const struct samples_label labels[] = {{"pod", STR("a\"b\\c\nd")}, {"gpu", STR("GPU-a")}};
     struct strbuf out;
 
     strbuf_init(&out, 4096);
-    samples_family(&out, "fgpu_node_x_seconds", "Of x.", METRIC_GAUGE);
-    samples_add(&out, "fgpu_node_x_seconds", labels, 2, 1500, METRIC_UNIT_MS);
-    samples_add(&out, "fgpu_node_x_seconds", NULL, 0, 2, METRIC_UNIT_ONE);
+    samples_family(&out, &x);
+    samples_add(&out, &x, labels, 2, 1500);
+    samples_add(&out, &x, NULL, 0, 2000);
     assert_string_equal(out.p, "# HELP fgpu_node_x_seconds Of x.\n# TYPE fgpu_node_x_seconds gauge\n"
                                "fgpu_node_x_seconds{pod=\"a\\\"b\\\\c\\nd\",gpu=\"GPU-a\"} 1.5\n"
                                "fgpu_node_x_seconds 2\n");

@@ -6,9 +6,9 @@
 
 struct probes {
     struct health health;
-    struct health_handlers handlers;
-    struct httpd_route routes[HEALTH_ROUTES];
-    struct fixture server;
+    struct health_handlers handlers, known_handlers;
+    struct httpd_route routes[HEALTH_ROUTES], known_routes[HEALTH_ROUTES];
+    struct fixture server, known_callers;
     const char *api, *ledger; /* NULL: healthy */
 };
 
@@ -42,8 +42,10 @@ static int set_up(void **state)
                &(struct health_check){"ping", probe_ping, NULL, HEALTH_LIVEZ | HEALTH_READYZ | HEALTH_HEALTHZ});
     health_add(&p.health, &(struct health_check){"ledger-sync", probe_ledger, &p, HEALTH_READYZ | HEALTH_HEALTHZ});
     health_add(&p.health, &(struct health_check){"api-server", probe_api, &p, HEALTH_READYZ});
-    health_routes(&p.handlers, &p.health, p.routes);
+    health_routes(&p.handlers, &p.health, false, p.routes);
+    health_routes(&p.known_handlers, &p.health, true, p.known_routes);
     fixture_start(&p.server, NULL, p.routes, HEALTH_ROUTES);
+    fixture_start(&p.known_callers, NULL, p.known_routes, HEALTH_ROUTES);
     *state = &p;
     return 0;
 }
@@ -53,6 +55,7 @@ static int tear_down(void **state)
     struct probes *p = *state;
 
     fixture_stop(&p->server);
+    fixture_stop(&p->known_callers);
     return 0;
 }
 
@@ -123,6 +126,21 @@ static void probes__api_server_away__not_ready_and_alive(void **state)
     assert_rows(p, rows, ARRAY_LEN(rows));
 }
 
+/* Where the listener knows its callers, one question is enough. */
+static void probes__not_ready_and_the_caller_is_known__with_reasons(void **state)
+{
+    struct probes *p = *state;
+    struct reply r;
+
+    p->api = "no answer for 2 minutes";
+    p->ledger = NULL;
+    get_once(p->known_callers.port, "/readyz?verbose", &r);
+    assert_int_equal(r.status, 500);
+    assert_string_equal(r.body, "[+]ping ok\n[+]ledger-sync ok\n[-]api-server failed: no answer for 2 minutes\n"
+                                "readyz check failed\n");
+    reply_fini(&r);
+}
+
 static void probes__absurd_queries__answered(void **state)
 {
     struct probes *p = *state;
@@ -167,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(probes__all_healthy__ok),
         TEST(probes__api_server_away__not_ready_and_alive),
+        TEST(probes__not_ready_and_the_caller_is_known__with_reasons),
         TEST(probes__absurd_queries__answered),
         TEST(probes__nothing_else__served),
     };

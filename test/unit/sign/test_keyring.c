@@ -154,6 +154,56 @@ static void keyring__directory__every_pub_file_of_it(void **state)
     refused(NULL, empty, "ends in .pub");
 }
 
+/* Ed25519, and ECDSA: `openssl req -x509 -new -key KEY -subj /CN=fgpu -days 36500`. */
+static const char ed25519_certificate[] = "-----BEGIN CERTIFICATE-----\n"
+                                          "MIIBNDCB56ADAgECAhQky8g90gj3mRDez4svxxn79F3cQzAFBgMrZXAwDzENMAsG\n"
+                                          "A1UEAwwEZmdwdTAgFw0yNjExMjMyMDM4MDVaGA8yMTI2MTAzMDIwMzgwNVowDzEN\n"
+                                          "MAsGA1UEAwwEZmdwdTAqMAUGAytlcAMhADupNwxG27paUefAR30Pnq7UAOJLzfp8\n"
+                                          "cHwAwnD1Raako1MwUTAdBgNVHQ4EFgQUD6aroK+Qyhh9MQp3IQC4gTg/whcwHwYD\n"
+                                          "VR0jBBgwFoAUD6aroK+Qyhh9MQp3IQC4gTg/whcwDwYDVR0TAQH/BAUwAwEB/zAF\n"
+                                          "BgMrZXADQQAQ1AL1K9l+KsQViGZzlXxJDFy9yV7Jv3Z6PJILeZWKpAMFw8F06X4G\n"
+                                          "FZFHMvZwRd01OPFKmwZiVWG9nJxBW0kA\n"
+                                          "-----END CERTIFICATE-----\n";
+static const char ecdsa_certificate[] = "-----BEGIN CERTIFICATE-----\n"
+                                        "MIIBdTCCARugAwIBAgIUAdGEwpDbJue0rROUUVfrKe8aHYowCgYIKoZIzj0EAwIw\n"
+                                        "DzENMAsGA1UEAwwEZmdwdTAgFw0yNjExMjMyMDM4MDVaGA8yMTI2MTAzMDIwMzgw\n"
+                                        "NVowDzENMAsGA1UEAwwEZmdwdTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABHkY\n"
+                                        "IV/pXwHAuXGnat7oDOYV6O4ORV0R0IEvFIuGyRIlIAioB46BpbPp9xXUsSw+KiEh\n"
+                                        "AF+6GyMBcNGHR2tlSqOjUzBRMB0GA1UdDgQWBBTuTvHoHIhZkuEMy58bgBgyJ24k\n"
+                                        "TjAfBgNVHSMEGDAWgBTuTvHoHIhZkuEMy58bgBgyJ24kTjAPBgNVHRMBAf8EBTAD\n"
+                                        "AQH/MAoGCCqGSM49BAMCA0gAMEUCIEtqDLepW+YAs+2GXCw/Yh1YHW8a0ADBRpjP\n"
+                                        "+gIYySKpAiEAtriGEjMPzXVMsiE220yL8StN9CZi0fojklKKi7GtgIU=\n"
+                                        "-----END CERTIFICATE-----\n";
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "we");
+
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* What certificate authorities and Helm make: the key of a certificate, whatever else it says. */
+static void keyring__certificate__its_key(void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX_ * 2];
+    struct sign_keyring *k;
+
+    temp_dir_path(&f->directory, "certificate.pub", path, sizeof(path));
+    write_text(path, ed25519_certificate);
+    k = read_ring(NULL, path);
+    assert_int_equal(count(k), 1);
+    /* openssl pkey -in KEY -pubout -outform DER | sha256sum | cut -c1-16 */
+    assert_non_null(sign_keyring_find(k, STR("b14b51ee75a8eb5a")));
+    sign_keyring_put(k);
+    write_text(path, ecdsa_certificate);
+    refused(NULL, path, "not Ed25519");
+    write_text(path, "-----BEGIN CERTIFICATE-----\nhush\n-----END CERTIFICATE-----\n");
+    refused(NULL, path, "cannot be read");
+}
+
 static void keyring__wrong_files__refused_with_a_remedy(void **state)
 {
     struct fixture *f = *state;
@@ -169,7 +219,7 @@ static void keyring__wrong_files__refused_with_a_remedy(void **state)
     assert_non_null(out);
     fputs("-----BEGIN PUBLIC KEY-----\nMCowBQYDK2Vw\n", out);
     fclose(out);
-    refused(f->private_[0], path, "not a complete PUBLIC KEY");
+    refused(f->private_[0], path, "not a complete PUBLIC KEY or CERTIFICATE");
     out = fopen(path, "we");
     assert_non_null(out);
     fputs("-----BEGIN PUBLIC KEY-----\nhush\n-----END PUBLIC KEY-----\n", out);
@@ -190,6 +240,7 @@ int main(void)
         WITH_KEYS(keyring__several_blocks_and_duplicates__each_key_once),
         WITH_KEYS(keyring__public_keys_only__verifies_and_does_not_sign),
         WITH_KEYS(keyring__directory__every_pub_file_of_it),
+        WITH_KEYS(keyring__certificate__its_key),
         WITH_KEYS(keyring__wrong_files__refused_with_a_remedy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

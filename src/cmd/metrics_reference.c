@@ -1,0 +1,40 @@
+/* fgpu metrics-reference: what every metric means, as a page. */
+#include "obs/reference.h"
+#include "base/strbuf.h"
+#include "cmd/commands.h"
+#include "cmd/options.h"
+
+#include <stdio.h>
+
+#define REFERENCE_BYTES_MAX (1 << 20)
+
+static const struct option long_options[] = {
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+static void print_help(void)
+{
+    printf(
+        "Usage: fgpu metrics-reference\n\n"
+        "Prints every metric of fgpu and fgpu-node with its type, unit, labels, meaning, and when to worry, as a page\n"
+        "in Markdown.\n\n"
+        "Example:\n"
+        "  fgpu metrics-reference > metrics.md\n");
+}
+
+int cmd_metrics_reference(int argc, char **argv)
+{
+    static const struct command_line line = {"metrics-reference", long_options, ":h", false, print_help, NULL};
+    struct strbuf out;
+    int code = options_read(&line, argc, argv, NULL);
+
+    if (code != EXIT_OK) {
+        return code == -1 ? EXIT_OK : code;
+    }
+    strbuf_init(&out, REFERENCE_BYTES_MAX);
+    metrics_reference(&out);
+    fputs(out.p, stdout);
+    strbuf_fini(&out);
+    return EXIT_OK;
+}

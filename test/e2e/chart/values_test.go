@@ -1,0 +1,128 @@
+package chart
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+)
+
+func TestAWrongValueIsRefusedWithItsPlace(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		values values
+		said   []string
+	}{
+		{"more replicas", values{"scheduler": values{"replicas": 2}}, []string{"/scheduler/replicas", "maximum"}},
+		{"a key that is none", values{"scheduler": values{"replica": 1}}, []string{"/scheduler", "replica"}},
+		{"a section that is none", values{"schedulr": values{}}, []string{"schedulr"}},
+		{"form", values{"form": "light"}, []string{"/form", "dedicated", "advertised"}},
+		{"limits", values{"node": values{"limits": "hami"}}, []string{"/node/limits", "driver", "mps"}},
+		{"tag in the repository", values{"image": values{"repository": "fgpu:1"}}, []string{"/image/repository"}},
+		{"a number as text", values{"image": values{"tag": 7}}, []string{"/image/tag", "string"}},
+		{"an argument that is none", values{"node": values{"extraArgs": []any{"refuse-privileged"}}}, []string{"/node/extraArgs/0"}},
+		{"reader without namespace", values{"metrics": values{"readers": []any{values{"name": "p"}}}}, []string{"/metrics/readers/0", "namespace"}},
+		{"election", values{"config": values{"election": "lease"}}, []string{"/config/election", "none"}},
+		{"key elsewhere", values{"config": values{"signing": values{"privateKey": "/k"}}}, []string{"/config/signing"}},
+		{"a public key as the private one", values{"signing": values{"privateKey": "-----BEGIN PUBLIC KEY-----"}}, []string{"/signing/privateKey"}},
+		{"a private key alone", values{"signing": values{"privateKey": "-----BEGIN PRIVATE KEY-----\n"}}, []string{"signing.publicKey is needed"}},
+		{"cert-manager without issuer", values{"metrics": values{"certificate": "cert-manager"}}, []string{"metrics.issuer.name is needed"}},
+		{"a parameter that is none", values{"policies": values{"parameters": values{"binder": "x"}}},
+			[]string{"policies.parameters.binder", "binders"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := tryRender(kubeVersion, row.values)
+			if err == nil {
+				t.Fatal("nobody objects")
+			}
+			for _, part := range row.said {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%q is not said: %v", part, err)
+				}
+			}
+		})
+	}
+}
+
+func image(t *testing.T, version string, v values) string {
+	t.Helper()
+	r, err := tryRender(version, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(r.Manifest) {
+		if _, tag, found := strings.Cut(line, "image: registry.k8s.io/kube-scheduler:"); found {
+			return strings.TrimSpace(tag)
+		}
+	}
+	t.Fatal("no kube-scheduler")
+	return ""
+}
+
+func TestTheKubeSchedulerIsThatOfTheCluster(t *testing.T) {
+	for version, want := range map[string]string{"v1.36.3": "v1.36.3", "v1.34.5-gke.1372000": "v1.34.5", "v1.33.1+k3s1": "v1.33.1"} {
+		if got := image(t, version, nil); got != want {
+			t.Errorf("%s: %s, expected %s", version, got, want)
+		}
+	}
+	if got := image(t, "v1.36.3", values{"scheduler": values{"kubeScheduler": values{"tag": "v1.35.0"}}}); got != "v1.35.0" {
+		t.Errorf("%s although v1.35.0 is asked for", got)
+	}
+	if _, err := tryRender("v1.29.9", nil); err == nil || !strings.Contains(err.Error(), "kubeVersion") {
+		t.Errorf("Kubernetes 1.29: %v", err)
+	}
+}
+
+func TestOnAnOlderClusterPodsNameTheScheduler(t *testing.T) {
+	for version, has := range map[string]bool{"v1.36.3": true, "v1.35.4": false} {
+		r, err := tryRender(version, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(r.Manifest, "kind: MutatingAdmissionPolicy\n") != has {
+			t.Errorf("%s: the policy that sets schedulerName is there: %v", version, !has)
+		}
+		if strings.Contains(r.Info.Notes, "schedulerName: fgpu-scheduler") == has {
+			t.Errorf("%s: %s", version, r.Info.Notes)
+		}
+	}
+}
+
+func TestItsOwnNamespaceIsRefusedWithTheWay(t *testing.T) {
+	if _, err := tryRenderIn("fgpu-system", nil); err == nil || !strings.Contains(err.Error(), "--namespace default") {
+		t.Errorf("%v", err)
+	}
+	if _, err := tryRenderIn("fgpu-system", values{"namespaces": values{"create": false}}); err != nil {
+		t.Error(err)
+	}
+}
+
+// The files of the chart are links to the folders beside it; a package has what they lead to.
+func TestAPackageHasAllFiles(t *testing.T) {
+	source, err := loader.Load(filepath.Join(root, "manifests", "helm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := chartutil.Save(source, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed, err := loader.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, f := range packed.Files {
+		files[f.Name] = string(f.Data)
+	}
+	if len(files) < 15 || len(files) != len(source.Files) {
+		t.Errorf("%d files, of %d", len(files), len(source.Files))
+	}
+	for _, f := range source.Files {
+		if files[f.Name] != string(f.Data) {
+			t.Errorf("%s is another one in the package", f.Name)
+		}
+	}
+}
