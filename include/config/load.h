@@ -135,6 +135,7 @@ struct config {
     struct config_limits limits;
     const struct config_window *windows;
     size_t window_n;
+    bool has_agents;          /* a handOff, of any node at any time, is agent: records have to be signed */
     int32_t window_notice_ms; /* before a change it is announced */
     struct timetable timetable;
     uint32_t open;                    /* windows whose values these are, a bit each; config_at() */

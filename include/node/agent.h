@@ -44,7 +44,7 @@ void agent_sync_begin(struct agent *g);
 void agent_sync_pod(struct agent *g, const struct agent_rules *rules, struct str sandbox_id,
                     const struct pod_facts *pod);
 /* One that was created and has not ended; others do not matter. With the nodes that it has. */
-void agent_sync_container(struct agent *g, const struct container_facts *c);
+void agent_sync_container(struct agent *g, const struct agent_rules *rules, const struct container_facts *c);
 /* From here on the agent knows. ERR_LIMIT: there was more than it can hold; it grants nothing until the next time. */
 WARN_UNUSED int agent_sync_end(struct agent *g, struct err *reterr);
 

@@ -16,12 +16,21 @@
 #ifndef NODE_CGROUP_PATH_H
 #define NODE_CGROUP_PATH_H
 
+#include "base/compiler.h"
 #include "base/str.h"
+
+#include <stdbool.h>
+#include <stddef.h>
 
 #define CGROUP_NOBODY ((size_t)-1)
 
 /* Which of these containers the process with that /proc/PID/cgroup is in. CGROUP_NOBODY: in none of them, or two lines
  * say two things. */
 size_t cgroup_container(struct str file, const struct str *ids, size_t n);
+
+/* The cgroup of version 2 in which that process is. False: *ret_why says what is wrong. */
+WARN_UNUSED bool cgroup_path(struct str file, struct str *ret_path, const char **ret_why);
+/* The same, and it is that container's by that very path, whatever the lines of version 1 say. */
+WARN_UNUSED bool cgroup_path_of_container(struct str file, struct str id, struct str *ret_path, const char **ret_why);
 
 #endif

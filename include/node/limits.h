@@ -104,9 +104,4 @@ struct limits_memory {
 size_t limits_at_start(enum limits_kind kind, const struct node_facts *node, const struct assigned_device *devices,
                        size_t n, struct limits_memory *ret);
 
-/* Of the text of /proc/PID/cgroup: the cgroup of version 2 in which a container's process is, if it is that of this
- * container, which the runtime names in the path. False: *ret_why says what is wrong. */
-WARN_UNUSED bool limits_cgroup_of(struct str proc_cgroup, struct str container_id, struct str *ret_path,
-                                  const char **ret_why);
-
 #endif

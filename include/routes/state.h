@@ -55,8 +55,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define STATE_API_VERSION "state.fgpu.io/v1alpha1"
-
 /* What one document may keep of nodes and pods that changed before its reader came to them. */
 #define STATE_KEPT_BYTES_MAX ((size_t)128 << 20)
 /* What its conflicts and pending pods may take. */

@@ -78,6 +78,12 @@ int serve_write_config(const char *path, const struct config *c)
 
 int serve_check_signing(const struct config *c)
 {
+    if (c->signing.mode == SIGNING_OFF && c->has_agents) { /* by the flag; a file that says both is not valid */
+        fprintf(stderr,
+                "fgpu serve: --signing-key off does not go with devices.handOff: agent in the configuration, because\n"
+                "fgpu-node believes signed records only. Give --signing-key FILE, or another handOff.\n");
+        return EXIT_CONFIG;
+    }
     if (c->signing.mode == SIGNING_OFF || c->signing.private_key.n > 0) {
         return EXIT_OK;
     }

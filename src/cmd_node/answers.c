@@ -40,6 +40,11 @@ void answers_set_events(struct answers *w, struct events *events)
     w->events = events;
 }
 
+void answers_set_reads_variables(struct answers *w, bool reads)
+{
+    w->rules.hand_over.reads_variables = reads;
+}
+
 void answers_set_keys(struct answers *w, const struct sign_keyring *keys)
 {
     const struct sign_keyring *before;

@@ -27,6 +27,9 @@ void answers_free(struct answers *w); /* after the plugin has stopped */
 /* Before the plugin is started. NULL: people are told by the log alone. It must outlive the plugin. */
 void answers_set_events(struct answers *w, struct events *events);
 
+/* Before the plugin is started: images get the GPUs that their variable names (DOOR_VARIABLE). */
+void answers_set_reads_variables(struct answers *w, bool reads);
+
 /* From now on it judges by these; it is one more owner of the keys, and copies the devices. */
 void answers_set_keys(struct answers *w, const struct sign_keyring *keys);
 void answers_set_devices(struct answers *w, const struct device *devices, size_t n);

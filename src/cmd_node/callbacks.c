@@ -108,7 +108,7 @@ static void on_sync_container(void *ctx, const struct nri_container *container)
 
     if (container->state != NRI_CONTAINER_STOPPED) {
         mutex_lock(&w->lock);
-        agent_sync_container(w->agent, &facts);
+        agent_sync_container(w->agent, &w->rules, &facts);
         mutex_unlock(&w->lock);
         limiting_sync_container(w->limiting, container->id, container->pid);
     }

@@ -45,7 +45,7 @@ static void read_one(const char *path, struct doors *d, const struct log *log)
     strbuf_fini(&text);
 }
 
-void doors_look(const struct node_options *options, struct events *events, const struct log *log)
+bool doors_look(const struct node_options *options, struct events *events, const struct log *log)
 {
     struct event e = {.reason = EVENT_DOOR_OPEN, .regarding = node_event_object(str_of(options->node_name))};
     struct doors d = {.read_runtime = false};
@@ -60,4 +60,5 @@ void doors_look(const struct node_options *options, struct events *events, const
             events_record(events, &e);
         }
     }
+    return doors_is_open(&d, DOOR_VARIABLE);
 }

@@ -7,7 +7,10 @@
 #include "cmd_node/options.h"
 #include "kube/events.h"
 
-/* `events` may be NULL. A file that cannot be read is told in the log: what it opens is not known. */
-void doors_look(const struct node_options *options, struct events *events, const struct log *log);
+#include <stdbool.h>
+
+/* `events` may be NULL. A file that cannot be read is told in the log: what it opens is not known.
+ * Returns whether images get the GPUs that their variable names (DOOR_VARIABLE). */
+bool doors_look(const struct node_options *options, struct events *events, const struct log *log);
 
 #endif

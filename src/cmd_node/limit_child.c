@@ -4,6 +4,8 @@
 #include "base/sentence.h"
 #include "cmd_node/limit_helper.h"
 #include "cmd_node/limit_wire.h"
+#include "cmd_node/proc.h"
+#include "node/cgroup_path.h"
 #include "nvml/limits.h"
 
 #include <errno.h>
@@ -16,7 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CGROUP_TEXT_BYTES 16384 /* a line for each controller */
 #define DEVICES_BYTES_MAX (1U << 20)
 
 struct child {
@@ -50,29 +51,6 @@ static int enter_cgroup_namespace(struct err *reterr)
     return rc;
 }
 
-static int read_proc(const char *path, char *to, size_t size, struct err *reterr)
-{
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    size_t n = 0;
-    ssize_t got = 1;
-
-    while (fd >= 0 && n < size - 1 && (got = read(fd, to + n, size - 1 - n)) > 0) {
-        n += (size_t)got;
-    }
-    if (fd < 0 || got < 0) {
-        const int error = errno;
-
-        if (fd >= 0) {
-            close(fd);
-        }
-        return err_set(reterr, ERR_UNAVAILABLE, "%s cannot be read: %s; fgpu-node needs hostPID", path,
-                       strerror(error));
-    }
-    close(fd);
-    to[n] = '\0';
-    return 0;
-}
-
 /* The folder of that cgroup. */
 static int see_folder(const struct child *c, struct str cgroup, char folder[PATH_MAX], struct err *reterr)
 {
@@ -86,22 +64,21 @@ static int see_folder(const struct child *c, struct str cgroup, char folder[PATH
     return 0;
 }
 
-/* The folder of the cgroup of that process, in whose path `name` must stand. */
-static int find_folder(const struct child *c, const char *process, struct str name, char folder[PATH_MAX],
+/* The folder of the cgroup of that process, which must be that container's. `id` NULL: whoever's. */
+static int find_folder(const struct child *c, const char *process, const char *id, char folder[PATH_MAX],
                        struct err *reterr)
 {
-    char path[PATH_MAX], text[CGROUP_TEXT_BYTES];
-    struct str cgroup;
+    char buf[PROC_FILE_BYTES];
+    struct str text, cgroup;
     const char *why;
-    int rc;
+    bool found;
+    int rc = proc_read(c->proc, process, "cgroup", buf, &text, reterr);
 
-    snprintf(path, sizeof(path), "%s/%s/cgroup", c->proc, process);
-    rc = read_proc(path, text, sizeof(text), reterr);
     if (rc != 0) {
         return rc;
     }
-    return limits_cgroup_of(str_of(text), name, &cgroup, &why) ? see_folder(c, cgroup, folder, reterr)
-                                                               : err_set(reterr, ERR_UNAVAILABLE, "%s", why);
+    found = id != NULL ? cgroup_path_of_container(text, str_of(id), &cgroup, &why) : cgroup_path(text, &cgroup, &why);
+    return found ? see_folder(c, cgroup, folder, reterr) : err_set(reterr, ERR_UNAVAILABLE, "%s", why);
 }
 
 /* ---- what ---- */
@@ -112,7 +89,7 @@ static int limit(const struct child *c, const struct limit_request *r, struct er
     int rc;
 
     snprintf(pid, sizeof(pid), "%u", r->pid);
-    rc = find_folder(c, pid, str_of(r->container_id), folder, reterr);
+    rc = find_folder(c, pid, r->container_id, folder, reterr);
     for (uint32_t i = 0; rc == 0 && i < r->device_n && i < DEVICES_PER_NODE_MAX; i++) {
         rc = nvml_limit_memory(c->nvml, folder, r->devices[i].uuid, r->devices[i].hard_bytes, reterr);
     }
@@ -141,7 +118,7 @@ static int try(struct child *c, struct err *reterr)
 {
     char folder[PATH_MAX];
     struct arena a;
-    int rc = find_folder(c, "self", STR("/"), folder, reterr);
+    int rc = find_folder(c, "self", NULL, folder, reterr);
 
     if (rc == 0) {
         arena_init(&a, DEVICES_BYTES_MAX);

@@ -3,8 +3,7 @@
 #include "base/build_info.h"
 #include "base/clock.h"
 #include "base/json_write.h"
-
-#define API_VERSION "node.fgpu.io/v1alpha1"
+#include "model/documents.h"
 
 static int64_t mib_of(int64_t bytes)
 {
@@ -169,7 +168,7 @@ void node_state_write(const struct node_state *s, struct strbuf *out)
 
     json_writer_init(&w, out);
     json_write_object_begin(&w);
-    json_write_kv_cstr(&w, "apiVersion", API_VERSION);
+    json_write_kv_cstr(&w, "apiVersion", NODE_STATE_API_VERSION);
     json_write_kv_cstr(&w, "kind", "NodeState");
     json_write_kv_object_begin(&w, "metadata");
     json_write_kv_cstr(&w, "node", s->node);

@@ -24,7 +24,9 @@
 
 /* Each is served by itself: an address that one cannot have takes nothing from the other. */
 struct ops_listener {
+    struct ops *ops;
     const char *name;
+    bool reasons; /* who gets here may know why a check fails */
     struct httpd_route routes[ROUTES_MAX];
     struct httpd_server *http; /* NULL: it does not listen (yet) */
     bool said_address;
@@ -173,14 +175,14 @@ static enum httpd_action answer_no_state(void *ctx, struct httpd_request *req, s
     return HTTPD_REPLY;
 }
 
-static enum httpd_action answer_health(struct ops *o, enum health_endpoint endpoint, struct httpd_request *req,
-                                       struct httpd_response *resp)
+static enum httpd_action answer_health(const struct ops_listener *l, enum health_endpoint endpoint,
+                                       struct httpd_request *req, struct httpd_response *resp)
 {
-    struct health_query query = {.verbose = false};
+    struct health_query query = {.reasons = l->reasons};
     struct str value;
 
     query.verbose = httpd_request_query(req, "verbose", &value);
-    resp->status = health_render(&o->health, endpoint, &query, &resp->body);
+    resp->status = health_render(&l->ops->health, endpoint, &query, &resp->body);
     resp->content_type = HEALTH_CONTENT_TYPE;
     BUG_ON(!httpd_response_header(resp, "X-Content-Type-Options", STR(HEALTH_NOSNIFF)));
     BUG_ON(!httpd_response_header(resp, "Cache-Control", STR(HEALTH_CACHE_CONTROL)));
@@ -199,23 +201,25 @@ static enum httpd_action answer_readyz(void *ctx, struct httpd_request *req, str
 
 /* ---- listening ---- */
 
-static size_t add_route(struct ops *o, struct httpd_route *routes, size_t n, const char *path, httpd_handler_fn *handle)
+static size_t add_route(struct httpd_route *routes, size_t n, const char *path, httpd_handler_fn *handle, void *ctx)
 {
     BUG_ON(n == ROUTES_MAX);
-    routes[n] = (struct httpd_route){.method = "GET", .path = path, .handle = handle, .ctx = o};
+    routes[n] = (struct httpd_route){.method = "GET", .path = path, .handle = handle, .ctx = ctx};
     return n + 1;
 }
 
-static size_t add_health_routes(struct ops *o, struct httpd_route *routes, size_t n)
+static size_t add_health_routes(struct ops_listener *l)
 {
-    return add_route(o, routes, add_route(o, routes, n, "/livez", answer_livez), "/readyz", answer_readyz);
+    const size_t n = add_route(l->routes, 0, "/livez", answer_livez, l);
+
+    return add_route(l->routes, n, "/readyz", answer_readyz, l);
 }
 
-static size_t add_ops_routes(struct ops *o, struct httpd_route *routes)
+static size_t add_ops_routes(struct ops_listener *l)
 {
-    const size_t n = add_route(o, routes, add_health_routes(o, routes, 0), "/metrics", answer_metrics);
+    const size_t n = add_route(l->routes, add_health_routes(l), "/metrics", answer_metrics, l->ops);
 
-    return add_route(o, routes, n, "/state", o->options->ops_anonymous ? answer_no_state : answer_state);
+    return add_route(l->routes, n, "/state", l->ops->options->ops_anonymous ? answer_no_state : answer_state, l->ops);
 }
 
 static int listen_at(const struct httpd_listener_config *listener, const struct log *log, struct httpd_server **ret,
@@ -269,10 +273,10 @@ void ops_listen(struct ops *o)
     const struct node_options *options = o->options;
 
     if (o->ops.http == NULL && !options->ops_off) {
-        listener_look(o, &o->ops, &options->ops_address, add_ops_routes(o, o->ops.routes), !options->ops_anonymous);
+        listener_look(o, &o->ops, &options->ops_address, add_ops_routes(&o->ops), !options->ops_anonymous);
     }
     if (o->probes.http == NULL && !options->health_off) {
-        listener_look(o, &o->probes, &options->health_address, add_health_routes(o, o->probes.routes, 0), false);
+        listener_look(o, &o->probes, &options->health_address, add_health_routes(&o->probes), false);
     }
 }
 
@@ -285,8 +289,8 @@ struct ops *ops_new(const struct node_options *options, struct answers *answers,
     struct ops *o = xcalloc(1, sizeof(*o));
     const struct health_check ready = {"runtime", why_not_ready, o, HEALTH_READYZ};
 
-    o->ops.name = "ops";
-    o->probes.name = "health";
+    o->ops = (struct ops_listener){.ops = o, .name = "ops", .reasons = !options->ops_anonymous};
+    o->probes = (struct ops_listener){.ops = o, .name = "health"};
     o->options = options;
     o->answers = answers;
     o->events = events;

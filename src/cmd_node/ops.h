@@ -1,8 +1,8 @@
 /* cmd_node/ops.h - what fgpu-node shows of itself: metrics, its state, its health.
  *
  *   ops listener      /metrics  /state  /livez  /readyz      on loopback; elsewhere only with --ops-anonymous, and then
- *                                                            without /state
- *   health listener   /livez  /readyz                        anywhere, for probes
+ *                                                            without /state and without the reasons of /readyz
+ *   health listener   /livez  /readyz                        anywhere, for probes; without the reasons
  *
  * Neither asks who calls, so nothing here can change anything. /metrics names pods, containers and GPUs, as those of
  * other exporters do; /state is the same with more of each (config/node-state.schema.json).

@@ -10,31 +10,34 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
-#define FILE_BYTES 16384 /* version 1 has a line for each of a dozen controllers */
 #define PATH_BYTES 512
 #define FIELD_STARTED 22
 
-/* All of a file that the kernel makes; what fills `buf` may be cut, and counts as nothing. */
-static bool read_file(const char *root, int64_t pid, const char *name, char buf[FILE_BYTES], struct str *ret)
+int proc_read(const char *root, const char *process, const char *name, char buf[PROC_FILE_BYTES], struct str *ret,
+              struct err *reterr)
 {
     char path[PATH_BYTES];
     size_t n = 0;
-    ssize_t got;
-    int fd;
+    ssize_t got = -1;
+    int fd = -1, error = ENAMETOOLONG;
 
-    if (snprintf(path, sizeof(path), "%s/%lld/%s", root, (long long)pid, name) >= (int)sizeof(path)) {
-        return false;
+    if (snprintf(path, sizeof(path), "%s/%s/%s", root, process, name) < (int)sizeof(path)) {
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        error = errno;
     }
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return false;
-    }
-    while ((got = read(fd, buf + n, FILE_BYTES - n)) > 0) {
+    while (fd >= 0 && (got = read(fd, buf + n, PROC_FILE_BYTES - n)) > 0) {
         n += (size_t)got;
     }
-    close(fd);
+    if (fd >= 0) {
+        error = got < 0 ? errno : EFBIG;
+        close(fd);
+    }
+    if (got != 0 || n == PROC_FILE_BYTES) {
+        return err_set(reterr, ERR_UNAVAILABLE, "%s cannot be read: %s; fgpu-node needs hostPID", path,
+                       strerror(error));
+    }
     *ret = (struct str){buf, n};
-    return got == 0 && n > 0 && n < FILE_BYTES;
+    return 0;
 }
 
 /* "PID (NAME) S ..."; the name may hold anything. */
@@ -60,11 +63,13 @@ static bool started_of(struct str stat, uint64_t *ret)
 
 bool proc_look(const char *root, int64_t pid, const struct str *container_ids, size_t n, struct proc_process *ret)
 {
-    char buf[FILE_BYTES];
+    char buf[PROC_FILE_BYTES], process[24];
     struct str text;
+    struct err err;
 
-    if (pid <= 0 || !read_file(root, pid, "stat", buf, &text) || !started_of(text, &ret->started) ||
-        !read_file(root, pid, "cgroup", buf, &text)) {
+    snprintf(process, sizeof(process), "%lld", (long long)pid);
+    if (pid <= 0 || proc_read(root, process, "stat", buf, &text, &err) != 0 || !started_of(text, &ret->started) ||
+        proc_read(root, process, "cgroup", buf, &text, &err) != 0 || text.n == 0) {
         return false;
     }
     ret->container = cgroup_container(text, container_ids, n);

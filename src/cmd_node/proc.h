@@ -22,6 +22,12 @@ struct proc_process {
     size_t container; /* of the list asked for; CGROUP_NOBODY (node/cgroup_path.h) */
 };
 
+#define PROC_FILE_BYTES 16384 /* cgroups of version 1 have a line for each of a dozen controllers */
+
+/* All of the file `name` of a process ("self", or its id), in `buf`; what would not fit is not read at all. */
+WARN_UNUSED int proc_read(const char *root, const char *process, const char *name, char buf[PROC_FILE_BYTES],
+                          struct str *ret, struct err *reterr);
+
 /* False: there is no such process, or what the kernel tells of it cannot be understood. */
 bool proc_look(const char *root, int64_t pid, const struct str *container_ids, size_t n, struct proc_process *ret);
 

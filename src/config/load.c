@@ -54,6 +54,14 @@ static void decode_root(struct decode *c, const struct yaml_doc_node *root, stru
                         CONFIG_KIND);
     } else if (is_ours(c, root)) {
         config_decode_value(c, &schema_root, root, config);
+        config->has_agents = c->agent_at != NULL;
+        if (config->has_agents && config->signing.mode == SIGNING_OFF) {
+            config_decode_error(
+                c, c->agent_at,
+                "handOff is agent and signing is off, but fgpu-node believes signed records only and would "
+                "refuse every container with a GPU; give signing.privateKey (fgpu signing-key --out FILE "
+                "makes a key), or another handOff");
+        }
     }
 }
 

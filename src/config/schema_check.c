@@ -138,6 +138,15 @@ static bool rule_covers(const void *before, const void *item)
 
 const struct schema_clash schema_clash_rules = {rule_covers, .never = "applies wherever this one would"};
 
+/* Only remembered: whether records are signed may stand further below. */
+void schema_check_hand_off(struct decode *c, const struct yaml_doc_node *n, const void *base)
+{
+    (void)base;
+    if (c->agent_at == NULL && n->type == YAML_DOC_TEXT && str_eq_cstr(n->text, hand_off_name(HAND_OFF_AGENT))) {
+        c->agent_at = n;
+    }
+}
+
 void schema_check_override(struct decode *c, const struct yaml_doc_node *n, const void *base)
 {
     const struct device_settings *s = &((const struct device_override *)base)->settings;

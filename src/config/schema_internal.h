@@ -105,7 +105,9 @@ struct decode {
     const struct config_names *names;
     struct config_origin *origins; /* one for each value of the file */
     size_t origin_n, origin_max;
-    size_t refused_n;               /* values that the YAML reader refused; no check looks at what holds one */
+    size_t refused_n; /* values that the YAML reader refused; no check looks at what holds one */
+    const struct yaml_doc_node
+        *agent_at;                  /* the first handOff that names fgpu-node, in a time window or not; NULL: none */
     uint32_t item_depth;            /* elements of lists and maps around the value: their origin is the list's */
     struct config_overlay *overlay; /* being read; NULL: none */
     uint32_t overlay_depth;
@@ -152,6 +154,7 @@ void schema_check_compute(struct decode *c, const struct yaml_doc_node *n, const
 void schema_check_variant(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_template(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_rule(struct decode *c, const struct yaml_doc_node *n, const void *base);
+void schema_check_hand_off(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_override(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_tenant(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_tenants(struct decode *c, const struct yaml_doc_node *n, const void *base);

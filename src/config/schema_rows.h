@@ -73,7 +73,8 @@
             WORDS([HAND_OFF_DOWNWARD_API] = "downward-api", [HAND_OFF_AGENT] = "agent",                                \
                   [HAND_OFF_NVIDIA_CDI] = "nvidia-cdi", [HAND_OFF_KAI_FRACTIONING] = "kai-fractioning",                \
                   [HAND_OFF_KAI_SM_SHARING] = "kai-sm-sharing"),                                                       \
-            reload_, HELP("how the containers of a node get the GPUs that were decided for them"))
+            reload_, .check = schema_check_hand_off,                                                                   \
+            HELP("how the containers of a node get the GPUs that were decided for them"))
 #define OVERCOMMIT_KEYS(at_, reload_)                                                                                  \
     KEY("compute", SCHEMA_FACTOR, at_(overcommit_milli), RANGE(1000, 10000), reload_,                                  \
         HELP("factor for the part of a GPU's compute that pods may get; 1.5 is 150 %")),                               \

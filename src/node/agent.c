@@ -26,6 +26,7 @@ struct sync_container {
     struct sync_container *next;
     struct str id, sandbox_id, name;
     struct gpu_nodes gpus;
+    struct gpu_nodes by_variable; /* if it has no grant, and is not exempt */
 };
 
 struct agent {
@@ -143,7 +144,7 @@ void agent_sync_pod(struct agent *g, const struct agent_rules *rules, struct str
     arena_reset(&g->record);
 }
 
-void agent_sync_container(struct agent *g, const struct container_facts *c)
+void agent_sync_container(struct agent *g, const struct agent_rules *rules, const struct container_facts *c)
 {
     struct sync_container *kept = ARENA_NEW(&g->sync, struct sync_container);
 
@@ -152,6 +153,7 @@ void agent_sync_container(struct agent *g, const struct container_facts *c)
         kept->sandbox_id = arena_str(&g->sync, c->sandbox_id);
         kept->name = arena_str(&g->sync, c->name);
         kept->gpus = c->gpus;
+        kept->by_variable = hand_over_made_by_variable(&rules->hand_over, &rules->node, c);
         kept->next = g->containers;
         g->containers = kept;
     }
@@ -191,7 +193,7 @@ static bool counts_by_nodes(bool exempt, const struct gpu_nodes *gpus)
 /* One whose sandbox is not listed is in no namespace that anybody knows, so it is not exempt. */
 static void add_listed(struct agent *g, const struct sync_container *c)
 {
-    struct fence_container of = {.sandbox_id = c->sandbox_id};
+    struct fence_container of = {.sandbox_id = c->sandbox_id, .nodes = c->gpus};
     const struct sync_pod *pod = g->pods;
 
     if (add_if_granted(g, c)) {
@@ -200,11 +202,14 @@ static void add_listed(struct agent *g, const struct sync_container *c)
     while (pod != NULL && !str_eq(pod->of.sandbox_id, c->sandbox_id)) {
         pod = pod->next;
     }
-    if (counts_by_nodes(pod != NULL && pod->exempt, &c->gpus)) {
-        of = pod != NULL ? pod->of : of;
+    if (pod != NULL) {
+        of = pod->of;
+        of.nodes = c->gpus;
+    }
+    gpu_nodes_add(&of.nodes, &c->by_variable);
+    if (counts_by_nodes(pod != NULL && pod->exempt, &of.nodes)) {
         of.id = c->id;
         of.name = c->name;
-        of.nodes = c->gpus;
         fence_add(g->fence, &of);
     }
 }

@@ -63,3 +63,27 @@ size_t cgroup_container(struct str file, const struct str *ids, size_t n)
     }
     return found;
 }
+
+bool cgroup_path(struct str file, struct str *ret_path, const char **ret_why)
+{
+    struct str line;
+
+    while (str_split(&file, '\n', &line)) {
+        if (str_starts(line, STR("0::/"))) {
+            *ret_path = path_of_line(line);
+            *ret_why = "its cgroup is outside of what fgpu-node sees; the agent needs hostPID and CAP_SYS_ADMIN";
+            return !str_starts(*ret_path, STR("/.."));
+        }
+    }
+    *ret_why = "its process is in no cgroup of version 2";
+    return false;
+}
+
+bool cgroup_path_of_container(struct str file, struct str id, struct str *ret_path, const char **ret_why)
+{
+    if (!cgroup_path(file, ret_path, ret_why)) {
+        return false;
+    }
+    *ret_why = "its process is not in a cgroup of the container; the agent needs hostPID";
+    return of_path(*ret_path, &id, 1) != CGROUP_NOBODY;
+}

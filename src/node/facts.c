@@ -1,6 +1,10 @@
 #include "node/facts.h"
 
 #include "base/bug.h"
+#include "base/compiler.h"
+
+#include <stddef.h>
+#include <string.h>
 
 bool node_facts_means(const struct assigned_device *recorded, const struct device *device)
 {
@@ -27,41 +31,49 @@ const struct health_verdict *node_facts_illness(const struct node_facts *node, s
     return NULL;
 }
 
-struct device *node_facts_copy_devices(const struct device *devices, size_t n)
+static struct str text_at(const void *items, size_t at)
 {
-    struct device *copy;
-    size_t bytes = 0;
-    char *text;
+    struct str s;
 
-    for (size_t i = 0; i < n; i++) {
-        bytes += devices[i].uuid.n + devices[i].model.n;
+    memcpy(&s, (const char *)items + at, sizeof(s));
+    return s;
+}
+
+/* items[0..n) and, behind them, the texts that lie in each of them at these offsets. */
+static void *copy_with_texts(const void *items, size_t n, size_t size, const size_t *texts, size_t text_n)
+{
+    size_t bytes = n * size;
+    char *copy, *text;
+
+    for (size_t i = 0; i < n * text_n; i++) {
+        bytes += text_at(items, i / text_n * size + texts[i % text_n]).n;
     }
-    copy = xmalloc(n * sizeof(*copy) + bytes);
-    text = (char *)(copy + n);
-    for (size_t i = 0; i < n; i++) {
-        copy[i] = devices[i];
-        copy[i].uuid = str_put(&text, devices[i].uuid);
-        copy[i].model = str_put(&text, devices[i].model);
+    copy = xmalloc(bytes);
+    text = copy + n * size;
+    if (n > 0) {
+        memcpy(copy, items, n * size);
+    }
+    for (size_t i = 0; i < n * text_n; i++) {
+        const size_t at = i / text_n * size + texts[i % text_n];
+        const struct str s = str_put(&text, text_at(items, at));
+
+        memcpy(copy + at, &s, sizeof(s));
     }
     return copy;
 }
 
+struct device *node_facts_copy_devices(const struct device *devices, size_t n)
+{
+    static const size_t texts[] = {offsetof(struct device, uuid), offsetof(struct device, model)};
+
+    return copy_with_texts(devices, n, sizeof(*devices), texts, ARRAY_LEN(texts));
+}
+
 struct health_ill *node_facts_copy_ill(const struct health_ill *ill, size_t n)
 {
-    struct health_ill *copy;
-    size_t bytes = 0;
-    char *text;
+    static const size_t text = offsetof(struct health_ill, uuid);
 
-    for (size_t i = 0; i < n; i++) {
-        bytes += ill[i].uuid.n;
-    }
-    copy = xmalloc(n * sizeof(*copy) + bytes);
-    text = (char *)(copy + n);
-    for (size_t i = 0; i < n; i++) {
-        copy[i] = ill[i];
-        copy[i].uuid = str_put(&text, ill[i].uuid);
-    }
-    return copy;
+    return copy_with_texts(ill, n, sizeof(*ill), &text, 1);
 }
 
 struct gpu_nodes node_facts_nodes(const struct node_facts *node, const struct assigned_device *recorded, size_t n,

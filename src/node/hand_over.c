@@ -292,6 +292,46 @@ bool hand_over_is_hidden(const struct hand_over_rules *rules, const struct conta
     return rules->way == HAND_OVER_NO_WAY || count_variable(c, &last) == 0 || shows_nothing(last);
 }
 
+/* By UUID or by index; NULL: it may mean any GPU ("all", a MIG instance by its place). */
+static const struct device *device_of_word(const struct node_facts *node, struct str word)
+{
+    uint64_t index = 0;
+    const bool is_index = str_to_u64(word, INT32_MAX, &index);
+
+    for (size_t i = 0; i < node->device_n; i++) {
+        const struct device *d = &node->devices[i];
+
+        if (d->minor >= 0 && (is_index ? d->index == (int32_t)index : str_eq(d->uuid, word))) {
+            return d;
+        }
+    }
+    return NULL;
+}
+
+struct gpu_nodes hand_over_made_by_variable(const struct hand_over_rules *rules, const struct node_facts *node,
+                                            const struct container_facts *c)
+{
+    struct gpu_nodes nodes = {.everything = false};
+    struct str rest, word;
+
+    if (rules->stand_back || !(rules->reads_variables || rules->way == HAND_OVER_BY_ENV) ||
+        hand_over_is_hidden(rules, c)) {
+        return nodes;
+    }
+    (void)count_variable(c, &rest);
+    while (str_split(&rest, ',', &word)) {
+        const struct device *d = device_of_word(node, str_trim(word));
+
+        for (int minor = 0; d == NULL && minor < GPU_NODES_MINORS; minor++) {
+            gpu_nodes_open(&nodes, GPU_NODES_MAJOR, minor);
+        }
+        if (d != NULL) {
+            gpu_nodes_open(&nodes, GPU_NODES_MAJOR, d->minor);
+        }
+    }
+    return nodes;
+}
+
 bool hand_over_allows_none(const struct hand_over_rules *rules, const struct node_facts *node,
                            const struct pod_facts *pod, const struct container_facts *c, struct arena *a,
                            struct str *ret_why)

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE /* memmem */
 #include "node/limits.h"
 
 #include "base/compiler.h"
@@ -375,27 +374,4 @@ size_t limits_at_start(enum limits_kind kind, const struct node_facts *node, con
         }
     }
     return limit_n;
-}
-
-bool limits_cgroup_of(struct str proc_cgroup, struct str container_id, struct str *ret_path, const char **ret_why)
-{
-    struct str rest = proc_cgroup, line;
-
-    while (str_split(&rest, '\n', &line)) {
-        if (!str_starts(line, STR("0::/"))) {
-            continue;
-        }
-        *ret_path = str_drop(line, 3);
-        if (str_starts(*ret_path, STR("/.."))) {
-            *ret_why = "its cgroup is outside of what fgpu-node sees; the agent needs hostPID and CAP_SYS_ADMIN";
-            return false;
-        }
-        if (container_id.n == 0 || memmem(ret_path->p, ret_path->n, container_id.p, container_id.n) == NULL) {
-            *ret_why = "its process is not in a cgroup of the container; the agent needs hostPID";
-            return false;
-        }
-        return true;
-    }
-    *ret_why = "its process is in no cgroup of version 2";
-    return false;
 }

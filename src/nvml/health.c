@@ -198,15 +198,13 @@ static void look_at(struct looking *l, unsigned index)
 int nvml_watch_look(struct nvml_watch *w, struct arena *a, const struct nvml_sight **ret, size_t *ret_n,
                     struct err *reterr)
 {
-    const struct nvml *n = w->n;
     struct looking l = {.w = w, .a = a};
     struct nvml_sight *kept;
     unsigned count = 0;
-    const int rc = n->f.count(&count);
+    const int rc = nvml_count(w->n, &count, reterr);
 
-    if (rc != NVML_OK) {
-        return err_set(reterr, ERR_UNAVAILABLE, "%s does not say how many GPUs there are: %s (%d)", n->path,
-                       n->f.error_text(rc), rc);
+    if (rc != 0) {
+        return rc;
     }
     count = count < DEVICES_PER_NODE_MAX ? count : DEVICES_PER_NODE_MAX;
     for (unsigned i = 0; i < count; i++) {

@@ -219,11 +219,10 @@ int nvml_read_devices(const struct nvml *n, struct arena *a, const struct device
     struct reading r = {.f = &n->f, .a = a};
     struct device *kept;
     unsigned count = 0, first_n;
-    int rc = n->f.count(&count);
+    const int rc = nvml_count(n, &count, reterr);
 
-    if (rc != NVML_OK) {
-        return err_set(reterr, ERR_UNAVAILABLE, "%s does not say how many GPUs there are: %s (%d)", n->path,
-                       n->f.error_text(rc), rc);
+    if (rc != 0) {
+        return rc;
     }
     first_n = count < DEVICES_PER_NODE_MAX ? count : DEVICES_PER_NODE_MAX;
     for (unsigned i = 0; i < first_n; i++) {

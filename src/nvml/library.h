@@ -164,4 +164,7 @@ struct nvml {
     struct nvml_functions f;
 };
 
+/* open.c: how many GPUs there are. */
+WARN_UNUSED int nvml_count(const struct nvml *n, unsigned *ret, struct err *reterr);
+
 #endif

@@ -141,6 +141,17 @@ int nvml_open(const char *path, struct nvml **ret, struct err *reterr)
     return 0;
 }
 
+int nvml_count(const struct nvml *n, unsigned *ret, struct err *reterr)
+{
+    const int rc = n->f.count(ret);
+
+    if (rc != NVML_OK) {
+        return err_set(reterr, ERR_UNAVAILABLE, "%s does not say how many GPUs there are: %s (%d)", n->path,
+                       n->f.error_text(rc), rc);
+    }
+    return 0;
+}
+
 void nvml_close(struct nvml *n)
 {
     if (n != NULL) {

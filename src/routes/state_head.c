@@ -3,6 +3,7 @@
 
 #include "config/describe.h"
 #include "core/time/timetable.h"
+#include "model/documents.h"
 #include "routes/audit.h"
 
 #include <stdlib.h>

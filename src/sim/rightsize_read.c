@@ -3,11 +3,11 @@
 
 #include "base/clock.h"
 #include "base/json_members.h"
+#include "model/documents.h"
 
 #include <stdlib.h>
 
 #define AMOUNT_MAX INT32_MAX
-#define API_VERSION "node.fgpu.io/v1alpha1" /* config/node-state.schema.json */
 
 struct reading {
     struct rightsize *r;
@@ -125,9 +125,9 @@ static int check(const struct reading *d, struct err *reterr)
         return err_set(reterr, ERR_INVALID, "this is not the /state of a fgpu-node: its kind is \"%.*s\"",
                        STR_ARG(d->kind));
     }
-    if (!str_eq_cstr(d->api_version, API_VERSION)) {
+    if (!str_eq_cstr(d->api_version, NODE_STATE_API_VERSION)) {
         return err_set(reterr, ERR_INVALID,
-                       "its apiVersion is \"%.*s\", and this fgpu reads " API_VERSION
+                       "its apiVersion is \"%.*s\", and this fgpu reads " NODE_STATE_API_VERSION
                        ": take fgpu and fgpu-node of the same release",
                        STR_ARG(d->api_version));
     }

@@ -3,6 +3,7 @@
 
 #include "base/bug.h"
 #include "core/request/demand_histogram.h"
+#include "model/documents.h"
 
 #define MODELS_MAX 32
 
@@ -101,7 +102,7 @@ static void read_pending(struct json_reader *r, void *to)
 void state_file_decode(struct file_reader *f)
 {
     struct json_reader *r = &f->json;
-    struct str version = STR("state.fgpu.io/v1alpha1"), kind = STR_NULL;
+    struct str version = STR(STATE_API_VERSION), kind = STR_NULL;
 
     f->gpu_at = -1;
     json_members(
@@ -112,7 +113,7 @@ void state_file_decode(struct file_reader *f)
                {"summary", .object = JSON_MEMBERS({"demandHistogram", .object = JSON_MEMBERS(SHAPES(f))},
                                                   {"mix", .object = JSON_MEMBERS(SHAPES(f))})},
                {"configuration", .raw = &f->configuration}, {"fileConfiguration", .raw = &f->file_configuration}));
-    state_file_require(r, str_eq_cstr(version, "state.fgpu.io/v1alpha1"), "apiVersion is not state.fgpu.io/v1alpha1");
+    state_file_require(r, str_eq_cstr(version, STATE_API_VERSION), "apiVersion is not " STATE_API_VERSION);
     state_file_require(r, str_eq_cstr(kind, "State"), "not a document of /state: kind is not State");
     state_file_require(r, f->has_nodes && f->has_pending && f->configuration.n > 0,
                        "not a whole document: save /state without node, namespace and fields");

@@ -1,5 +1,8 @@
 """The configuration on the command line: the effective one, written out, with the origin of every value."""
 
+import re
+
+import pytest
 import yaml
 
 from processes import HEAD, run
@@ -55,6 +58,35 @@ def test_several_files__each_has_its_verdict(tmp_path):
     assert r.returncode == 3
     assert r.stdout.startswith(f"{good}: valid, hash ") and r.stdout.count("\n") == 1
     assert f"{bad}:3:1: unknown key 'x'" in r.stderr and f"{tmp_path / 'none'}: No such file" in r.stderr
+
+
+@pytest.mark.parametrize("text, place", [
+    ("signing: off\ndevices: {handOff: agent}\n", "4:20"),
+    ("devices:\n  overrides:\n  - nodeSelector: {a: b}\n    handOff: agent\nsigning: {mode: off}\n", "6:14"),
+    ("timeWindows:\n- {name: night, from: '20:00', to: '06:00', timeZone: UTC, devices: {handOff: agent}}\nsigning: off\n", "4:79"),
+])
+def test_signing_off__with_an_agent__is_refused_with_the_remedy(tmp_path, text, place):
+    path = tmp_path / "a.yaml"
+    path.write_text(HEAD + text)
+    r = run("check-config", str(path))
+    assert r.returncode == 3 and r.stderr.startswith(f"{path}:{place}: handOff is agent and signing is off"), r.stderr
+    assert "fgpu signing-key --out FILE" in r.stderr
+    path.write_text(HEAD + re.sub(r"off\b", "on", text))
+    assert run("check-config", str(path)).returncode == 0
+
+
+def test_signing_off__labels_that_look_like_an_agent__are_none(tmp_path):
+    path = tmp_path / "a.yaml"
+    path.write_text(HEAD + "signing: off\ndevices: {overrides: [{nodeSelector: {handOff: agent}, maxSharers: 2}]}\n")
+    r = run("check-config", str(path))
+    assert r.returncode == 0, r.stderr
+
+
+def test_signing_off_by_flag__with_an_agent__does_not_start(tmp_path):
+    path = tmp_path / "a.yaml"
+    path.write_text(HEAD + "devices: {handOff: agent}\n")
+    r = run("serve", "--config", str(path), "--signing-key", "off")
+    assert r.returncode == 3 and "--signing-key FILE" in r.stderr and "handOff" in r.stderr
 
 
 def test_wrong_use__exit_code_2():

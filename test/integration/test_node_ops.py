@@ -41,7 +41,7 @@ class Agent:
 
     def looked(self):
         """It has seen whether there is a driver."""
-        eventually(lambda: "[-]runtime" not in self.get("/readyz?verbose")[1] or "Found the driver" in self.log.read_text())
+        eventually(lambda: "it has not looked" not in self.get("/readyz")[1], self.log)
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
@@ -103,6 +103,19 @@ def test_ops__without_the_runtime__alive_and_not_ready(start):
         assert agent.get("/readyz", listener)[0] == 500
     assert agent.get("/metrics", "health")[0] == 404
     assert agent.get("/state", "health")[0] == 404
+
+
+def test_ops__not_ready__the_reason_is_for_those_who_may_see_the_state(start):
+    agent = start("--ops-address", "127.0.0.1:0", "--health-address", "127.0.0.1:0")
+    agent.looked()
+    for path in ("/readyz", "/readyz?verbose"):
+        assert agent.get(path) == (500, "[-]runtime failed: the container runtime has not told yet what runs\nreadyz check failed\n")
+        assert agent.get(path, "health") == (500, "[-]runtime failed: reason withheld\nreadyz check failed\n")
+
+
+def test_ops__for_everybody_and_not_ready__no_reason(start):
+    agent = start("--ops-address", "0.0.0.0:0", "--ops-anonymous")
+    assert agent.get("/readyz?verbose") == (500, "[-]runtime failed: reason withheld\nreadyz check failed\n")
 
 
 def test_ops__without_a_driver__ready_because_nothing_is_to_be_done(start):

@@ -74,7 +74,7 @@ static void list_container(struct tested *t, const struct pod_facts *pod, const 
 {
     const struct container_facts c = container_of(&t->node, pod, name);
 
-    agent_sync_container(t->agent, &c);
+    agent_sync_container(t->agent, &t->node.rules, &c);
 }
 
 static int64_t milli_of(const struct tested *t, int device)
@@ -278,7 +278,7 @@ static void agent__more_than_it_can_hold__grants_nothing_until_it_is_told_again(
     c.name = (struct str){name, huge};
     agent_sync_begin(t->agent);
     for (int i = 0; i < 64; i++) {
-        agent_sync_container(t->agent, &c);
+        agent_sync_container(t->agent, &t->node.rules, &c);
     }
     assert_int_equal(agent_sync_end(t->agent, &err), -ERR_LIMIT);
     free(name);

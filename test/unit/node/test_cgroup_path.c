@@ -3,6 +3,8 @@
 #include "node/cgroup_path.h"
 #include "support/cmocka.h"
 
+#include <string.h>
+
 #define ID "3f29c1ba6a1be7d0a47b4b5d5b6e2c3c0c5c5a1f0e9d8c7b6a5948372615f4e3"
 #define OTHER "aa29c1ba6a1be7d0a47b4b5d5b6e2c3c0c5c5a1f0e9d8c7b6a5948372615f4bb"
 #define POD "0e1f2a3b-4c5d-6e7f-8091-a2b3c4d5e6f7"
@@ -89,9 +91,47 @@ static void cgroup__a_container_without_an_id__has_no_processes(void **state)
     assert_int_equal(cgroup_container(STR("0::/crio-.scope\n"), &none, 1), CGROUP_NOBODY);
 }
 
+/* ---- the cgroup of a process ---- */
+
+static void cgroup__of_proc__is_that_of_version_2_and_of_the_container(void **state)
+{
+    static const struct {
+        const char *text, *path; /* NULL: `why` */
+        const char *why;
+    } rows[] = {
+        {"0::/kubepods.slice/pod1.slice/cri-containerd-c1d2.scope\n",
+         "/kubepods.slice/pod1.slice/cri-containerd-c1d2.scope", NULL},
+        {"4:memory:/kubepods/pod1/c1d2\n0::/kubepods/pod1/c1d2\n", "/kubepods/pod1/c1d2", NULL},
+        {"0::/machine/crio-c1d2.scope/container\n", "/machine/crio-c1d2.scope/container", NULL},
+        {"4:memory:/kubepods/pod1/c1d2\n", NULL, "no cgroup of version 2"},
+        {"", NULL, "no cgroup of version 2"},
+        {"0::/system.slice/sshd.service\n", NULL, "not in a cgroup of the container"},
+        {"0::/kubepods/pod1/crio-conmon-c1d2.scope\n", NULL, "not in a cgroup of the container"},
+        {"0::/kubepods/pod1/xc1d2\n", NULL, "not in a cgroup of the container"},
+        {"4:memory:/kubepods/pod1/c1d2\n0::/system.slice/containerd.service\n", NULL,
+         "not in a cgroup of the container"},
+        {"0::/\n", NULL, "not in a cgroup of the container"},
+        {"0::/../../kubepods/pod1/c1d2\n", NULL, "hostPID"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct str path;
+        const char *why = NULL;
+        const bool found = cgroup_path_of_container(str_of(rows[i].text), STR("c1d2"), &path, &why);
+
+        assert_int_equal(found, rows[i].path != NULL);
+        if (found) {
+            assert_true(str_eq_cstr(path, rows[i].path));
+        } else {
+            assert_non_null(strstr(why, rows[i].why));
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cgroup__of_proc__is_that_of_version_2_and_of_the_container),
         cmocka_unit_test(cgroup__paths_of_all_runtimes_and_drivers__name_the_container),
         cmocka_unit_test(cgroup__processes_outside__are_nobodys),
         cmocka_unit_test(cgroup__a_name_below_a_container__says_nothing),

@@ -345,7 +345,7 @@ static void told_of(struct tested *t, const struct pod_facts *pod, unsigned node
     const struct container_facts c = having(t, pod, nodes);
 
     agent_sync_pod(t->agent, &t->node.rules, c.sandbox_id, pod);
-    agent_sync_container(t->agent, &c);
+    agent_sync_container(t->agent, &t->node.rules, &c);
 }
 
 /* As a new agent, told of one container; returns the number of findings. */
@@ -398,6 +398,45 @@ static void listed__with_a_gpu_and_a_record_that_does_not_hold__closes_it(void *
     assert_int_equal(create_with(t, &on_b, NO_NODE).answer, HAND_OVER_DEVICES);
     agent_ended(t->agent, STR("c-a-main"));
     assert_int_equal(create_with(t, &b, NO_NODE).answer, HAND_OVER_DEVICES);
+}
+
+/* NVIDIA's runtime made its nodes behind the container runtime, which tells of none. */
+static void listed__that_nvidias_runtime_gave_gpus_by_its_variable__closes_them(void **state)
+{
+    static const struct {
+        const char *variable;
+        bool reads, closed[2];
+    } rows[] = {
+        {"NVIDIA_VISIBLE_DEVICES=all", true, {true, true}},
+        {"NVIDIA_VISIBLE_DEVICES=1", true, {false, true}},
+        {"NVIDIA_VISIBLE_DEVICES=0,GPU-nobody", true, {true, true}},
+        {"NVIDIA_VISIBLE_DEVICES=void", true, {false, false}},
+        {"NVIDIA_VISIBLE_DEVICES=", true, {false, false}},
+        {"OTHER=all", true, {false, false}},
+        {"NVIDIA_VISIBLE_DEVICES=all", false, {false, false}}, /* runc does nothing by a variable */
+    };
+    struct tested *t = *state;
+
+    for (size_t i = 0; i < 2 * ARRAY_LEN(rows); i++) {
+        const bool exempt = i >= ARRAY_LEN(rows);
+        const struct str env[] = {str_of(rows[i % ARRAY_LEN(rows)].variable)};
+        struct pod_facts p = plain(t, "p");
+        struct container_facts c = having(t, &p, NO_NODE);
+
+        p.namespace_ = exempt ? STR("kube-system") : p.namespace_;
+        c.env = env;
+        c.env_n = ARRAY_LEN(env);
+        agent_free(t->agent);
+        t->agent = agent_new();
+        t->node.rules.hand_over.reads_variables = rows[i % ARRAY_LEN(rows)].reads;
+        agent_sync_begin(t->agent);
+        agent_sync_pod(t->agent, &t->node.rules, c.sandbox_id, &p);
+        agent_sync_container(t->agent, &t->node.rules, &c);
+        assert_int_equal(agent_sync_end(t->agent, NULL), 0);
+        for (int d = 0; d < 2; d++) {
+            assert_int_equal(use_of(t, d).closed, !exempt && rows[i % ARRAY_LEN(rows)].closed[d]);
+        }
+    }
 }
 
 /* It was created while nobody was connected. Its share stays its own: the pod is charged for it. */
@@ -469,7 +508,7 @@ static void listed__whose_sandbox_is_not__closes_its_gpus(void **state)
     const struct container_facts c = having(t, &a, NODE(0));
 
     agent_sync_begin(t->agent);
-    agent_sync_container(t->agent, &c);
+    agent_sync_container(t->agent, &t->node.rules, &c);
     assert_int_equal(agent_sync_end(t->agent, NULL), 0);
     assert_true(use_of(t, 0).closed);
 }
@@ -556,6 +595,7 @@ int main(void)
         WITH_AGENT(gpu_from_others__is_closed_from_the_start_to_the_end),
         WITH_AGENT(listed__with_its_gpu__counts_as_recorded),
         WITH_AGENT(listed__with_a_gpu_and_a_record_that_does_not_hold__closes_it),
+        WITH_AGENT(listed__that_nvidias_runtime_gave_gpus_by_its_variable__closes_them),
         WITH_AGENT(listed__with_a_record_and_no_gpu__is_named),
         WITH_AGENT(listed__admitted_but_created_without_its_gpu__is_named),
         WITH_AGENT(listed__with_another_gpu_than_its_own__holds_both),

@@ -362,39 +362,6 @@ static void limits__without_memory__is_refused(void **state)
     }
 }
 
-/* ---- the cgroup of a process ---- */
-
-static void cgroup__of_proc__is_that_of_version_2_and_of_the_container(void **state)
-{
-    static const struct {
-        const char *text, *path; /* NULL: `why` */
-        const char *why;
-    } rows[] = {
-        {"0::/kubepods.slice/pod1.slice/cri-containerd-c1d2.scope\n",
-         "/kubepods.slice/pod1.slice/cri-containerd-c1d2.scope", NULL},
-        {"4:memory:/kubepods/pod1/c1d2\n0::/kubepods/pod1/c1d2\n", "/kubepods/pod1/c1d2", NULL},
-        {"0::/machine/crio-c1d2.scope/container\n", "/machine/crio-c1d2.scope/container", NULL},
-        {"4:memory:/kubepods/pod1/c1d2\n", NULL, "no cgroup of version 2"},
-        {"", NULL, "no cgroup of version 2"},
-        {"0::/system.slice/sshd.service\n", NULL, "not in a cgroup of the container"},
-        {"0::/\n", NULL, "not in a cgroup of the container"},
-        {"0::/../../kubepods/pod1/c1d2\n", NULL, "hostPID"},
-    };
-
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct str path;
-        const char *why = NULL;
-        const bool found = limits_cgroup_of(str_of(rows[i].text), STR("c1d2"), &path, &why);
-
-        assert_int_equal(found, rows[i].path != NULL);
-        if (found) {
-            assert_true(str_eq_cstr(path, rows[i].path));
-        } else {
-            assert_says(str_of(why), rows[i].why);
-        }
-    }
-}
-
 int main(void)
 {
 #define WITH_NODE(test) cmocka_unit_test_setup_teardown(test, node_fixture_set_up, node_fixture_tear_down)
@@ -418,7 +385,6 @@ int main(void)
         WITH_NODE(limits__driver_where_it_cannot_hold__refuses_who_needs_it_and_nobody_else),
         WITH_NODE(limits__watch_none_and_containers_without_gpus__add_nothing),
         WITH_NODE(limits__without_memory__is_refused),
-        cmocka_unit_test(cgroup__of_proc__is_that_of_version_2_and_of_the_container),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
