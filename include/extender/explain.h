@@ -2,8 +2,9 @@
  *
  * Of a pod that waits every node is judged as filter judges it, by the same code, and counted by its reason. If none
  * takes it, the nodes that come nearest are looked at closely: what their GPUs lack, and whose end would be enough
- * (core/ledger/nearest.h). kube-scheduler asks about the nodes that its own filters have left, so nodes that it has
- * ruled out are counted here as well.
+ * (core/ledger/nearest.h). kube-scheduler asks about the nodes that its own filters have left. Others are counted by
+ * reason as well, but they are no help: not named are those that it did not ask about when it last asked about this
+ * pod, and those with a taint that the pod does not tolerate.
  *
  * Nothing is changed, and no decision depends on it. The lock of the store is held for sections as short as those of
  * filter; in between the cluster may change, so each node is judged at one moment, not all at the same.
@@ -33,6 +34,7 @@ struct explanation {
     struct str namespace_, name; /* as asked */
     struct store_pod pod;        /* not of EXPLAIN_UNKNOWN */
     uint64_t generation;         /* nothing older was seen */
+    struct waiting_note waiting; /* not of EXPLAIN_UNKNOWN and EXPLAIN_PLACED */
 
     /* UNKNOWN: pods that may be meant, "namespace/name" */
     struct str near_names[EXPLAIN_NEAR_NAMES];
@@ -41,9 +43,10 @@ struct explanation {
     /* WAITING */
     size_t node_n; /* judged; counts add up to it */
     uint64_t counts[VERDICT__MAX];
-    const struct str *fitting; /* the best nodes that take it, if any does, best first */
+    size_t open_fit_n;         /* nodes with room that kube-scheduler may choose, as far as is known; */
+    const struct str *fitting; /* the best of these, best first */
     size_t fitting_n;
-    const struct nearest *nodes;  /* else the nearest, nearest first */
+    const struct nearest *nodes;  /* if there is none: of the others that it may choose the nearest, nearest first */
     const enum verdict *verdicts; /* of `nodes` */
     size_t shown_n;
 
@@ -63,8 +66,19 @@ void explain_end(struct explanation *e);
 #define EXPLAIN_SENTENCE_MAX 1024
 /* "0/5000 nodes: 3100 too few GPUs with enough free memory, ...; nearest: ..." */
 char *explain_sentence(const struct explanation *e, char *buf, size_t size);
+/* The same for the tenant of the pod, who may read Events there: it names no other pod. */
+char *explain_tenant_sentence(const struct explanation *e, char *buf, size_t size);
+/* Which kinds of reasons there are: equal as long as only numbers and names change; not 0. */
+uint64_t explain_kinds(const struct explanation *e);
 /* What one node lacks, and who would have to end: "GPU 3 lacks 820 MiB of memory; it would fit if ns/a ended". Empty
  * where nothing can be said beyond the reason. */
 char *explain_node_sentence(const struct nearest *n, char *buf, size_t size);
+
+/* What kube-scheduler itself objects to, of the message of its condition: its reasons, each with its number of nodes,
+ * without those that are fgpu's. Borrowed; at most EXPLAIN_REASONS_MAX. */
+#define EXPLAIN_REASONS_MAX 16
+size_t explain_scheduler_reasons(struct str message, struct str ret[EXPLAIN_REASONS_MAX]);
+/* Why fgpu may not have been asked about the pod, and what to do then; empty where it was. */
+char *explain_unasked_sentence(const struct waiting_note *n, char *buf, size_t size);
 
 #endif

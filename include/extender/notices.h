@@ -21,6 +21,9 @@ struct bind_request;
 /* store_apply(), and what the op made of its object is told to `events` (NULL: to nobody). */
 WARN_UNUSED int notices_apply(struct store *s, struct events *events, struct ledger_op *op, struct err *reterr);
 
+/* No node has had GPUs for the pod for a while; `why` is a sentence without its full stop. */
+void notice_pod_waits(struct events *events, const struct event_object *pod, const char *why);
+
 /* A Binding whose caller was told "not known yet" has ended. */
 void notice_bind_resolved(struct events *events, const struct bind_request *request, bool bound);
 

@@ -25,6 +25,7 @@
 #include "core/ledger/snapshot_iterator.h"
 #include "core/report/demand_histogram.h"
 #include "extender/decisions.h"
+#include "extender/waiting.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -85,6 +86,7 @@ struct store_pack_answer {
     size_t n;
     uint64_t generation;
     struct forecast_prices prices; /* that scores were made at */
+    struct node_set asked;         /* those of the names that the ledger knows */
     /* Of a decision by rules or several criteria: what the criteria say of each node, in any order; else NULL. */
     const struct plan_scores *scores;
     const struct str *scored; /* whose */
@@ -94,6 +96,10 @@ WARN_UNUSED int store_pack(struct store *s, struct arena *a, const struct view_p
                            const struct pack_tentative *tentatives, size_t tentative_n, const struct str *names,
                            size_t name_n, struct store_pack_answer *ret, struct err *reterr);
 
+/* What is known of pods that wait, for explanations. */
+struct waiting *store_waiting(struct store *s);
+/* Now, as wall time. */
+int64_t store_wall_ms(const struct store *s);
 /* The last decisions. */
 struct decisions *store_decisions(struct store *s);
 /* Why the first of the ranked results comes before the second, for decisions_consider(); the caller's. `fit_n` of them
@@ -117,6 +123,10 @@ struct store_pod {
     bool deleting;
 };
 bool store_find_pod(struct store *s, struct arena *a, struct str uid, struct store_pod *ret);
+/* For each of these nodes: may kube-scheduler put the pod there, as far as is known? The pod tolerates its taints, and
+ * it is one of `asked`, if those are known and the nodes are still the same. */
+void store_open_to(struct store *s, struct str uid, const struct node_set *asked, const struct str *names, size_t n,
+                   bool *ret);
 /* The nearest of these nodes (core/ledger/nearest.h), all text in `a`; at most `max`, the nearest first. Each is looked
  * at in its state of one moment, STORE_NEAREST_SECTION under one lock. Returns how many; fewer when the arena is full.
  */

@@ -50,6 +50,7 @@ enum event_reason {
     EVENT_GPU_NOT_HANDED_OVER, /* a container of it runs without the GPU that it was given */
     EVENT_GPU_NOT_GRANTED,     /* a container of it has a GPU that it was not given */
     EVENT_PREEMPTION_REFUSED,  /* nobody's leaving would make it fit */
+    EVENT_POD_WAITS,           /* no node has had GPUs for it for a while */
     EVENT_BIND_RESOLVED,       /* an unknown outcome of its binding is known now */
     /* on a Pod or a Node */
     EVENT_DRIFT_REPAIRED, /* the audit found the ledger wrong about it and corrected it */

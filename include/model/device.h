@@ -68,6 +68,10 @@ enum memory_only_mode {
     MEMORY_ONLY__MAX
 };
 
+/* Who made the GPUs. Amounts mean the same; what the Binding says for programs of one vendor is for its GPUs alone. */
+enum gpu_vendor { VENDOR_NVIDIA, VENDOR_AMD, VENDOR_INTEL, VENDOR_OTHER, VENDOR__MAX };
+const char *gpu_vendor_name(enum gpu_vendor v); /* as in the configuration and in /state */
+
 struct inventory {
     enum inventory_source source;
     const struct device *devices; /* ordered by index, indexes unique */
@@ -85,6 +89,7 @@ struct inventory {
     enum lending lending;              /* of idle compute */
     enum hand_off hand_off;            /* who makes the devices visible to the containers */
     bool hand_off_unfit;               /* ... and cannot with these devices: no pod gets any of them */
+    enum gpu_vendor vendor;            /* of its GPUs; of several: other */
     bool needs_agent;                  /* fgpu-node runs here: no container with GPUs may start past it */
     bool mig_changing;                 /* the layout of its instances is being changed: it takes no new pods */
     bool mig_single;                   /* the plugin's whole GPUs are its MIG instances */

@@ -59,7 +59,8 @@ struct pod {
     struct str node_name;           /* empty: not bound */
     struct str nominated_node_name; /* status.nominatedNodeName */
     struct str scheduler_name;
-    struct str preemption_policy; /* "Never": it evicts nobody */
+    struct str unscheduled_message; /* of its condition PodScheduled while that is False */
+    struct str preemption_policy;   /* "Never": it evicts nobody */
     enum pod_phase phase;
     bool deleting;      /* has a deletionTimestamp */
     int64_t created_ms; /* creationTimestamp, wall time; 0: none, or not a time */

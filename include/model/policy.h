@@ -31,6 +31,14 @@ struct compute_resource {
     enum who_picks picks;
 };
 
+/* What is behind a name that a device plugin publishes. A name that can be shared may make devices for shares of fgpu.
+ */
+struct plugin_resource {
+    struct str name;
+    enum gpu_vendor vendor;
+    bool shareable;
+};
+
 /* The GPU requests of a size for pods of some namespaces. */
 struct size_variant {
     const struct str *namespaces; /* names; '*' in them matches any text */
@@ -166,6 +174,9 @@ struct policy {
     size_t count_resource_n;
     const struct str *whole_resources; /* whole GPUs, or replicas, handed out by a plugin: nvidia.com/gpu */
     size_t whole_resource_n;
+    const struct plugin_resource
+        *plugins; /* of whole_resources and compute_resources, where the domain does not say it */
+    size_t plugin_n;
     const struct str *slice_drivers; /* whose ResourceSlices publish GPUs (extender/slices.h) */
     size_t slice_driver_n;
     enum dialect_mode kai; /* annotations of Run:ai and KAI-Scheduler (core/dialects/dialect.h) */
@@ -205,6 +216,11 @@ struct policy {
 
 /* The built-in policy: the same values that config/fgpu.yaml shows as defaults. Static storage. */
 const struct policy *policy_defaults(void);
+
+/* What a name of whole_resources or compute_resources is: what the configuration says, else the domain. Of an unknown
+ * domain a whole resource is of another vendor and cannot be shared; units, whose unitsPerGPU is the word of the admin
+ * that GPUs are shared, are NVIDIA's, as fgpu's own. */
+struct plugin_resource policy_plugin_of(const struct policy *p, struct str name);
 
 /* What holds for the GPUs of a node with these labels. */
 struct device_settings policy_devices_of(const struct policy *p, struct kv_list node_labels);

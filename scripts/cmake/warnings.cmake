@@ -27,4 +27,8 @@ endif()
 if(CMAKE_BUILD_TYPE STREQUAL Release)
     target_compile_options(fgpu_warnings INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
     add_link_options(-pie -Wl,-z,relro -Wl,-z,now)
+    # The same from whatever folder it is built, and with a compiler cache that makes paths relative: images are compared by
+    # their digests (decision 0073).
+    add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -ffile-prefix-map=../../= -ffile-prefix-map=${CMAKE_BINARY_DIR}=build
+                        -ffile-prefix-map=generated/=build/generated/)
 endif()

@@ -82,6 +82,16 @@ class Debian:
         return path.read_text()
 
 
+def outdated(files):
+    """Packages of this machine that are older than what apt knows of, in words."""
+    names = sorted({f.package.name for f in files if f.package and not f.package.by_us})
+    text = subprocess.run(["apt-cache", "policy", *names], check=True, stdout=subprocess.PIPE, text=True,
+                          env=os.environ | {"LC_ALL": "C"}).stdout
+    for name, here, newest in re.findall(r"^(\S+):\n  Installed: (\S+)\n  Candidate: (\S+)", text, re.M):
+        if here != newest:
+            yield f"{name} is {here} here, and {newest} in Debian: bring this machine up to date before you use the image"
+
+
 def elf_words(path):
     """(libraries that it needs, its loader or None)"""
     text = subprocess.run(["readelf", "-W", "-d", "-l", str(path)], check=True, capture_output=True, text=True).stdout

@@ -3,7 +3,9 @@
 #include "cmd/commands.h"
 #include "config/describe.h"
 #include "config/load.h"
+#include "config/warnings.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,20 +13,24 @@
 
 static void print_help(void)
 {
-    printf("Usage: fgpu check-config FILE...\n"
-           "       fgpu check-config --effective FILE\n"
-           "       fgpu check-config --keys\n"
-           "       fgpu check-config --schema\n\n"
-           "Checks configuration files of kind FgpuConfiguration and prints every error with its place.\n"
-           "--effective prints every key with its value and where the value comes from.\n"
-           "--keys lists all keys with range, default and meaning; --schema prints the JSON Schema.\n"
-           "Exit code: 0 valid, 3 invalid, 2 usage.\n\n"
-           "Examples:\n"
-           "  fgpu check-config fgpu.yaml\n"
-           "  fgpu check-config --effective fgpu.yaml\n");
+    printf(
+        "Usage: fgpu check-config [--strict] FILE...\n"
+        "       fgpu check-config --effective FILE\n"
+        "       fgpu check-config --keys\n"
+        "       fgpu check-config --schema\n\n"
+        "Checks configuration files of kind FgpuConfiguration and prints every error with its place, and warns of\n"
+        "what is valid and hardly meant: memory over-commit, a candidate strategy that is the one in use, pools that\n"
+        "contradict each other, time windows without effect.\n"
+        "--strict makes warnings errors.\n"
+        "--effective prints every key with its value and where the value comes from.\n"
+        "--keys lists all keys with range, default and meaning; --schema prints the JSON Schema.\n"
+        "Exit code: 0 valid, also with warnings, 3 invalid, 2 usage.\n\n"
+        "Examples:\n"
+        "  fgpu check-config fgpu.yaml\n"
+        "  fgpu check-config --effective fgpu.yaml\n");
 }
 
-/* The report on one file, or what `show` says about it. */
+/* What `show` says about one file, or the report on it. */
 static int check_file(const char *path, const struct config_names *names, struct strbuf *out,
                       void (*show)(const struct config *c, struct strbuf *out))
 {
@@ -40,17 +46,29 @@ static int check_file(const char *path, const struct config_names *names, struct
     return code;
 }
 
-static void show_hash(const struct config *c, struct strbuf *out)
+static int check_one(const char *path, const struct config_names *names, bool strict, struct strbuf *out)
 {
-    strbuf_addf(out, "%.*s: valid, hash %s\n", STR_ARG(c->file), c->hash);
+    struct config *config = NULL;
+    int code = config_load(path, names, &config, out, NULL) == 0 ? EXIT_OK : EXIT_CONFIG;
+
+    if (code == EXIT_OK && config_warnings(config, out) > 0 && strict) {
+        code = EXIT_CONFIG;
+    }
+    fputs(out->p, stderr);
+    strbuf_reset(out);
+    if (code == EXIT_OK) {
+        printf("%s: valid, hash %s\n", path, config->hash);
+    }
+    config_free(config);
+    return code;
 }
 
-static int check_files(char **paths, int n, const struct config_names *names, struct strbuf *out)
+static int check_files(char **paths, int n, const struct config_names *names, bool strict, struct strbuf *out)
 {
     int worst = EXIT_OK;
 
     for (int i = 0; i < n; i++) {
-        int code = check_file(paths[i], names, out, show_hash);
+        int code = check_one(paths[i], names, strict, out);
 
         worst = code != EXIT_OK ? code : worst;
     }
@@ -64,7 +82,10 @@ static int run_check(int argc, char **argv, struct strbuf *out)
 
     cmd_config_names(&names);
     if (option[0] == '\0' && argc > 1) {
-        return check_files(argv + 1, argc - 1, &names, out);
+        return check_files(argv + 1, argc - 1, &names, false, out);
+    }
+    if (strcmp(option, "--strict") == 0 && argc > 2 && argv[2][0] != '-') {
+        return check_files(argv + 2, argc - 2, &names, true, out);
     }
     if (strcmp(option, "--effective") == 0 && argc == 3) {
         return check_file(argv[2], &names, out, config_write_effective);
@@ -74,7 +95,8 @@ static int run_check(int argc, char **argv, struct strbuf *out)
     } else if (strcmp(option, "--schema") == 0 && argc == 2) {
         config_json_schema(&names, out);
     } else {
-        return cmd_usage_error("check-config", "give files, --effective and one file, --keys, or --schema");
+        return cmd_usage_error("check-config",
+                               "give files, --strict and files, --effective and one file, --keys, or --schema");
     }
     fputs(out->p, stdout);
     return EXIT_OK;

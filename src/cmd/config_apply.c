@@ -3,6 +3,7 @@
 #include "base/bug.h"
 #include "base/sync.h"
 #include "config/diff.h"
+#include "config/warnings.h"
 #include "core/time/timetable.h"
 #include "extender/notices.h"
 #include "obs/catalog.h"
@@ -296,11 +297,30 @@ static bool change_to(struct config_apply *c, struct config *next, bool is_file)
     return relist;
 }
 
+#define WARNINGS_BYTES_MAX (64 * 1024)
+
+void config_apply_warn(const struct log *log, const struct config *file)
+{
+    struct strbuf text;
+    struct str rest, line;
+
+    strbuf_init(&text, WARNINGS_BYTES_MAX);
+    (void)config_warnings(file, &text);
+    rest = strbuf_view(&text);
+    while (str_split(&rest, '\n', &line)) {
+        if (line.n > 0) {
+            LOG_WARNING(log, "The configuration is valid, but hardly what is meant", LOG_STR("what", line));
+        }
+    }
+    strbuf_fini(&text);
+}
+
 void config_apply_offer(struct config_apply *c, struct config *file)
 {
     struct config *next = config_apply_config_at(file, clock_wall_ms(c->o.clock));
     bool relist;
 
+    config_apply_warn(c->o.log, file);
     config_free(file); /* `next` keeps it */
     mutex_lock(&c->lock);
     relist = change_to(c, next, true);

@@ -47,6 +47,9 @@ struct config_apply_options {
 struct config_apply *config_apply_new(const struct config_apply_options *o);
 void config_apply_free(struct config_apply *c); /* NULL is fine */
 
+/* Logs what config/warnings.h says about a file. */
+void config_apply_warn(const struct log *log, const struct config *file);
+
 /* Offers a valid configuration that nobody else has seen; takes it over. */
 void config_apply_offer(struct config_apply *c, struct config *file);
 /* The file could not be read, or is not valid. `hash` of its content, or "". */

@@ -3,6 +3,7 @@
 #include "base/bug.h"
 #include "cmd/telemetry.h"
 #include "cmd/window_scheduler.h"
+#include "extender/explain_events.h"
 #include "extender/reopener.h"
 #include "extender/verifier.h"
 
@@ -82,7 +83,11 @@ static void each_second(void *ctx)
 {
     struct runtime *s = ctx;
 
+    const struct rules *rules = policy_set_take(s->policies);
+
     reopener_tick(s->reopener);
+    (void)explain_events_tick(&rules->placement, s->events, clock_wall_ms(s->options.clock));
+    rules_put(rules);
 }
 
 int runtime_start_time(struct runtime *s, struct err *reterr)

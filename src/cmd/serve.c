@@ -171,6 +171,7 @@ static int serve(const struct serve_options *o, const struct config *config, con
                     "This is a rehearsal: fgpu writes nothing to the API server, binds nothing and runs no command "
                     "of a node pool");
     }
+    config_apply_warn(log, config);
     code = serve_load_keys(config, log, &signing);
     if (code == EXIT_OK) {
         block_signals(&signals);

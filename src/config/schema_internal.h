@@ -149,6 +149,8 @@ void config_decode_error(struct decode *c, const struct yaml_doc_node *n, const 
 
 /* schema_check.c: the columns `check` and `clash`. */
 extern const struct schema_clash schema_clash_templates, schema_clash_rules, schema_clash_overrides, schema_clash_names;
+void schema_check_size_milli(struct decode *c, const struct yaml_doc_node *n, const void *base);
+void schema_check_variant_milli(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_size(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_compute(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_variant(struct decode *c, const struct yaml_doc_node *n, const void *base);
@@ -160,6 +162,7 @@ void schema_check_tenant(struct decode *c, const struct yaml_doc_node *n, const 
 void schema_check_tenants(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_resources(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_serving(struct decode *c, const struct yaml_doc_node *n, const void *base);
+void schema_check_command(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_pool(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_window(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_limits(struct decode *c, const struct yaml_doc_node *n, const void *base);

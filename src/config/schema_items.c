@@ -14,8 +14,8 @@ static const struct schema_field label_value = {SCALAR(SCHEMA_LABEL_VALUE), IN(s
     KEY(name_, SCHEMA_MAP, IN(in_, member_.items),                                                                     \
         IN_ITEMS(&label_value, struct kv, in_, member_.n, 1, PACKING_SELECTOR_MAX), .key = &label_key, __VA_ARGS__)
 /* How much a size is, or a variant of it. */
-#define AMOUNT_KEYS(in_)                                                                                               \
-    KEY("milli", SCHEMA_INT, IN(in_, milli), RANGE(1, DEVICES_PER_NODE_MAX *DEVICE_MILLI),                             \
+#define AMOUNT_KEYS(in_, check_milli_)                                                                                 \
+    KEY("milli", SCHEMA_INT, IN(in_, milli), RANGE(1, DEVICES_PER_NODE_MAX *DEVICE_MILLI), .check = (check_milli_),    \
         HELP("thousandths of a GPU's compute")),                                                                       \
         KEY("memory", SCHEMA_MIB, IN(in_, mem_mib), RANGE(1, DEVICE_MIB_MAX), HELP("device memory on each GPU")),      \
         KEY("count", SCHEMA_INT, IN(in_, count), RANGE(1, DEVICES_PER_NODE_MAX), HELP("number of GPUs"))
@@ -36,14 +36,26 @@ static const struct compute_resource compute_absent = {.above_one_gpu = ABOVE_RE
 const struct schema_field schema_compute_item =
     ELEMENT(compute_rows, .item_absent = &compute_absent, .check = schema_check_compute);
 
+static const struct schema_field plugin_rows[] = {
+    KEY("name", SCHEMA_RESOURCE, IN(struct plugin_resource, name), .required = true,
+        HELP("resource of a device plugin, from resources.whole or resources.compute")),
+    KEY("vendor", SCHEMA_WORD, IN(struct plugin_resource, vendor), .required = true,
+        WORDS([VENDOR_NVIDIA] = "nvidia", [VENDOR_AMD] = "amd", [VENDOR_INTEL] = "intel", [VENDOR_OTHER] = "other"),
+        HELP("whose devices they are")),
+    KEY("shareable", SCHEMA_FLAG, IN(struct plugin_resource, shareable),
+        HELP("pods may share these GPUs, as far as allocatable counts them")),
+};
+static const struct plugin_resource plugin_absent = {.vendor = VENDOR_NVIDIA};
+const struct schema_field schema_plugin_item = ELEMENT(plugin_rows, .item_absent = &plugin_absent);
+
 static const struct schema_field variant_rows[] = {
     NAMESPACES(struct size_variant, .required = true, HELP("namespaces of the pods, '*' for any text")),
-    AMOUNT_KEYS(struct size_variant),
+    AMOUNT_KEYS(struct size_variant, schema_check_variant_milli),
 };
 static const struct schema_field variant_item = ELEMENT(variant_rows, .check = schema_check_variant);
 
 static const struct schema_field size_rows[] = {
-    AMOUNT_KEYS(struct named_size),
+    AMOUNT_KEYS(struct named_size, schema_check_size_milli),
     NAMESPACES(struct named_size, HELP("namespaces whose pods may use the size, '*' for any text")),
     KEY("variants", SCHEMA_LIST, IN(struct named_size, variants),
         IN_ITEMS(&variant_item, struct size_variant, struct named_size, variant_n, 1, SIZE_VARIANTS_MAX),
@@ -121,7 +133,7 @@ static const struct schema_field pool_rows[] = {
         WORDS([NODE_POOL_OPEN] = "open", [NODE_POOL_CLOSED] = "closed"), .required = true,
         HELP("closed nodes take no new pods with GPUs")),
     KEY("command", SCHEMA_LIST, IN(struct node_pool, command),
-        IN_ITEMS(&argument_item, struct str, struct node_pool, command_n, 1, 64),
+        IN_ITEMS(&argument_item, struct str, struct node_pool, command_n, 1, 64), .check = schema_check_command,
         HELP("program and arguments; fgpu adds the pool's name and state, and runs it when the state changes")),
     KEY("timeout", SCHEMA_DURATION, IN(struct node_pool, timeout_ms), RANGE(1000, 3600000),
         HELP("time for one run of the command")),

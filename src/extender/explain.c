@@ -47,22 +47,60 @@ static void see(void *ctx, struct str uid, struct str namespace_, struct str nam
 
 /* ---- a pod that waits ---- */
 
-/* Those that take the pod to the front, best first. */
-static int rank(struct arena *a, struct store_pack_answer *answer, size_t node_max, struct explanation *ret)
-{
-    struct pack_key *buffer = ARENA_ARRAY(a, node_max + 1, struct pack_key);
-    struct str *fitting = ARENA_ARRAY(a, node_max + 1, struct str);
-    size_t fit_n;
+/* What kube-scheduler may choose of all nodes. */
+struct choice {
+    struct store_pack_answer answer; /* best first */
+    struct str *names;               /* of the answer, in its order, */
+    bool *open;                      /* and whether it is open to the pod */
+};
 
-    if (buffer == NULL || fitting == NULL) {
-        return -1;
+/* All nodes as filter judges them. */
+static int judge_all(const struct placement_context *c, struct arena *a, struct explanation *ret, struct choice *choice,
+                     struct err *reterr)
+{
+    const struct str *names = store_node_names(c->store, a, &ret->node_n);
+    struct store_pack_answer *answer = &choice->answer;
+    struct pack_key *buffer;
+    int rc;
+
+    if (names == NULL) {
+        return too_large(reterr);
     }
-    fit_n = pack_rank(answer->results, answer->n, node_max, buffer);
-    for (size_t i = 0; i < fit_n && i < node_max; i++) {
-        fitting[ret->fitting_n++] = answer->results[i].name;
+    rc = store_pack(c->store, a, &ret->pod.pod, &c->plans, NULL, 0, names, ret->node_n, answer, reterr);
+    if (rc != 0) {
+        return rc;
+    }
+    ret->node_n = answer->n;
+    ret->generation = answer->generation;
+    buffer = ARENA_ARRAY(a, answer->n + 1, struct pack_key);
+    choice->names = ARENA_ARRAY(a, answer->n + 1, struct str);
+    choice->open = ARENA_ARRAY(a, answer->n + 1, bool);
+    if (buffer == NULL || choice->names == NULL || choice->open == NULL) {
+        return too_large(reterr);
+    }
+    (void)pack_rank(answer->results, answer->n, 0, buffer);
+    for (size_t i = 0; i < answer->n; i++) {
+        choice->names[i] = answer->results[i].name;
+        ret->counts[answer->results[i].verdict]++;
+    }
+    store_open_to(c->store, ret->pod.pod.uid, &ret->waiting.asked, choice->names, answer->n, choice->open);
+    return 0;
+}
+
+static bool take_fitting(struct arena *a, const struct choice *choice, size_t node_max, struct explanation *ret)
+{
+    struct str *fitting = ARENA_ARRAY(a, node_max + 1, struct str);
+
+    for (size_t i = 0; fitting != NULL && i < ret->counts[VERDICT_FITS]; i++) {
+        if (choice->open[i]) {
+            ret->open_fit_n++;
+            if (ret->fitting_n < node_max) {
+                fitting[ret->fitting_n++] = choice->names[i];
+            }
+        }
     }
     ret->fitting = fitting;
-    return 0;
+    return fitting != NULL;
 }
 
 static int by_name(const void *a, const void *b)
@@ -80,48 +118,44 @@ static enum verdict verdict_of(const struct store_pack_answer *sorted, struct st
     return r != NULL ? r->verdict : VERDICT_NODE_UNKNOWN;
 }
 
-/* Nobody takes it: what comes nearest. */
-static int look_closely(const struct placement_context *c, struct arena *a, struct store_pack_answer *answer,
-                        const struct str *names, size_t node_max, struct explanation *ret)
+/* None of the open nodes takes it: which come nearest. */
+static bool look_closely(const struct placement_context *c, struct arena *a, struct choice *choice, size_t node_max,
+                         struct explanation *ret)
 {
     struct nearest *nodes = ARENA_ARRAY(a, node_max + 1, struct nearest);
     enum verdict *verdicts = ARENA_ARRAY(a, node_max + 1, enum verdict);
+    size_t n = 0;
 
     if (nodes == NULL || verdicts == NULL) {
-        return -1;
+        return false;
     }
-    ret->shown_n = store_nearest(c->store, a, &ret->pod.pod, &c->plans, names, ret->node_n, nodes, node_max);
-    qsort(answer->results, answer->n, sizeof(*answer->results), by_name);
+    for (size_t i = ret->counts[VERDICT_FITS]; i < choice->answer.n; i++) {
+        if (choice->open[i]) {
+            choice->names[n++] = choice->names[i];
+        }
+    }
+    ret->shown_n = store_nearest(c->store, a, &ret->pod.pod, &c->plans, choice->names, n, nodes, node_max);
+    qsort(choice->answer.results, choice->answer.n, sizeof(*choice->answer.results), by_name);
     for (size_t i = 0; i < ret->shown_n; i++) {
-        verdicts[i] = verdict_of(answer, nodes[i].node_name);
+        verdicts[i] = verdict_of(&choice->answer, nodes[i].node_name);
     }
     ret->nodes = nodes;
     ret->verdicts = verdicts;
-    return 0;
+    return true;
 }
 
 static int judge(const struct placement_context *c, struct arena *a, size_t node_max, struct explanation *ret,
                  struct err *reterr)
 {
-    const struct str *names = store_node_names(c->store, a, &ret->node_n);
-    struct store_pack_answer answer;
-    int rc;
+    struct choice choice;
+    int rc = judge_all(c, a, ret, &choice, reterr);
+    bool ok;
 
-    if (names == NULL) {
-        return too_large(reterr);
-    }
-    rc = store_pack(c->store, a, &ret->pod.pod, &c->plans, NULL, 0, names, ret->node_n, &answer, reterr);
     if (rc != 0) {
         return rc;
     }
-    ret->node_n = answer.n;
-    ret->generation = answer.generation;
-    for (size_t i = 0; i < answer.n; i++) {
-        ret->counts[answer.results[i].verdict]++;
-    }
-    rc = ret->counts[VERDICT_FITS] > 0 ? rank(a, &answer, node_max, ret)
-                                       : look_closely(c, a, &answer, names, node_max, ret);
-    return rc != 0 || a->overflowed ? too_large(reterr) : 0;
+    ok = take_fitting(a, &choice, node_max, ret) && (ret->open_fit_n > 0 || look_closely(c, a, &choice, node_max, ret));
+    return ok && !a->overflowed ? 0 : too_large(reterr);
 }
 
 /* ---- a pod that has its place ---- */
@@ -166,6 +200,9 @@ int explain_pod(const struct placement_context *c, struct arena *a, struct str n
     }
     ret->near_n = 0;
     ret->kind = kind_of(&ret->pod);
+    if (ret->kind != EXPLAIN_PLACED) {
+        waiting_find(store_waiting(c->store), a, search.uid, &ret->waiting);
+    }
     switch (ret->kind) {
     case EXPLAIN_WAITING:
         return judge(c, a, node_max, ret, reterr);

@@ -49,7 +49,7 @@ static void add_lacks(struct sentence *t, const struct nearest *n)
         sentence_add(t, " is too small by ");
         add_memory(t, d->too_small_mib);
     } else if (d->held) {
-        sentence_add(t, " is in use by pods that this one cannot be beside");
+        sentence_add(t, " is in use and cannot be shared with this pod");
     } else {
         sentence_add(t, " lacks ");
         add_amounts(t, d);
@@ -75,7 +75,7 @@ static void add_pods(struct sentence *t, const struct nearest *n)
     sentence_add(t, n->cost.pod_n == 1 && n->leaving[0].deleting ? ", which is terminating, ended" : " ended");
 }
 
-static void add_node(struct sentence *t, const struct nearest *n)
+static void add_node(struct sentence *t, const struct nearest *n, bool names_pods)
 {
     if (n->untolerated) {
         sentence_add(t, "it is cordoned or has a taint that the pod does not tolerate");
@@ -84,7 +84,7 @@ static void add_node(struct sentence *t, const struct nearest *n)
         sentence_add(t, n->untolerated ? "; " : "");
         add_lacks(t, n);
     }
-    if (n->cost.pod_n > 0) {
+    if (n->cost.pod_n > 0 && names_pods) {
         sentence_add(t, n->lacks.device_n > 0 ? "; " : "");
         add_pods(t, n);
     }
@@ -94,7 +94,7 @@ char *explain_node_sentence(const struct nearest *n, char *buf, size_t size)
 {
     struct sentence t = sentence_begin(buf, size);
 
-    add_node(&t, n);
+    add_node(&t, n, true);
     return buf;
 }
 
@@ -132,15 +132,34 @@ static void add_reasons(struct sentence *t, const struct explanation *e)
     }
 }
 
-static void add_waiting(struct sentence *t, const struct explanation *e)
+static void add_waiting(struct sentence *t, const struct explanation *e, bool names_pods)
 {
     sentence_add(t, "%" PRIu64 "/%zu nodes have GPUs for it", e->counts[VERDICT_FITS], e->node_n);
     add_reasons(t, e);
+    if (e->counts[VERDICT_FITS] > e->open_fit_n) {
+        sentence_add(t, "; %" PRIu64 " of those with room cannot be chosen: a taint, or kube-scheduler did not ask",
+                     e->counts[VERDICT_FITS] - e->open_fit_n);
+    }
     if (e->fitting_n > 0) {
-        sentence_add(t, "; the best is %.*s; what keeps the pod waiting is not a GPU", STR_ARG(e->fitting[0]));
+        sentence_add(t, "; the best is %.*s; it is not for want of GPUs that the pod waits", STR_ARG(e->fitting[0]));
     } else if (e->shown_n > 0 && (e->nodes[0].lacks.device_n > 0 || e->nodes[0].cost.pod_n > 0)) {
         sentence_add(t, "; nearest is %.*s: ", STR_ARG(e->nodes[0].node_name));
-        add_node(t, &e->nodes[0]);
+        add_node(t, &e->nodes[0], names_pods);
+    }
+}
+
+/* What speaks against the pod beside GPUs. */
+static void add_scheduler(struct sentence *t, const struct explanation *e)
+{
+    struct str own[EXPLAIN_REASONS_MAX];
+    size_t n = explain_scheduler_reasons(e->waiting.message, own);
+    char unasked[EXPLAIN_SENTENCE_MAX];
+
+    for (size_t i = 0; i < n && i < REASONS_NAMED; i++) {
+        sentence_add(t, "%s%.*s", i == 0 ? "; kube-scheduler itself objects: " : ", ", STR_ARG(own[i]));
+    }
+    if (explain_unasked_sentence(&e->waiting, unasked, sizeof(unasked))[0] != '\0') {
+        sentence_add(t, "; %s", unasked);
     }
 }
 
@@ -173,11 +192,31 @@ char *explain_sentence(const struct explanation *e, char *buf, size_t size)
                      demand_defect_text(e->pod.pod.demand->defect));
         break;
     case EXPLAIN_WAITING:
-        add_waiting(&t, e);
+        add_waiting(&t, e, true);
+        add_scheduler(&t, e);
         break;
     case EXPLAIN_PLACED:
         add_placed(&t, e);
         break;
     }
     return buf;
+}
+
+char *explain_tenant_sentence(const struct explanation *e, char *buf, size_t size)
+{
+    struct sentence t = sentence_begin(buf, size);
+
+    add_waiting(&t, e, false);
+    return buf;
+}
+
+uint64_t explain_kinds(const struct explanation *e)
+{
+    uint64_t kinds = UINT64_C(1) << 63;
+
+    _Static_assert(VERDICT__MAX < 63, "a bit for each");
+    for (unsigned v = 0; v < VERDICT__MAX; v++) {
+        kinds |= (uint64_t)(e->counts[v] > 0) << v;
+    }
+    return kinds;
 }

@@ -220,6 +220,7 @@ static int apply_fact(const struct ingest *in, struct ingest_fact *f, struct err
 
     if (f->op.kind == LEDGER_POD_GONE) {
         store_tentative_end(in->store, f->op.name);
+        waiting_gone(store_waiting(in->store), f->op.name);
     }
     rc = notices_apply(in->store, in->events, &f->op, reterr);
     if (is_provisional) {
@@ -233,6 +234,9 @@ int ingest_pod(const struct ingest *in, struct arena *a, const struct pod *pod, 
     struct ingest_fact f;
     int rc = read_pod(in, a, pod, &f, reterr);
 
+    if (rc == 0 && f.op.kind == LEDGER_POD_OBSERVED && !demand_is_empty(f.op.pod.demand)) {
+        waiting_observed(store_waiting(in->store), pod);
+    }
     return rc == 0 ? apply_fact(in, &f, reterr) : rc;
 }
 

@@ -165,6 +165,12 @@ void notice_bind_resolved(struct events *events, const struct bind_request *requ
                 STR_ARG(request->node_name), bound ? "is bound" : "is not bound; its GPUs are free again");
 }
 
+void notice_pod_waits(struct events *events, const struct event_object *pod, const char *why)
+{
+    post_notice(events, EVENT_POD_WAITS, pod, STR_NULL, "%s. \"fgpu explain pod/%.*s/%.*s\" says more", why,
+                STR_ARG(pod->namespace_), STR_ARG(pod->name));
+}
+
 void notice_overcommit(struct events *events, const struct ledger_overcommit *o)
 {
     const struct event_object node = {.kind = EVENT_OBJECT_NODE, .name = o->node_name};

@@ -220,6 +220,7 @@ int placement_filter(const struct placement_context *c, struct arena *a, const s
         return rc;
     }
     ret->outcome = ret->fit_n > 0 ? FILTER_SOME_FIT : FILTER_NONE_FITS;
+    waiting_asked(store_waiting(c->store), pod, answer.n, fit_n, &answer.asked, store_wall_ms(c->store));
     if (fit_n > 0) {
         consider(c, a, pod, &asking, &answer, ret->fit_n, fit_n);
     }

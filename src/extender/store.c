@@ -25,6 +25,7 @@ struct store *store_new(const struct ledger_limits *limits, const struct clock *
     s->scores = score_cache_new();
     s->forecast = forecast_new();
     s->decisions = decisions_new();
+    s->waiting = waiting_new();
     return s;
 }
 
@@ -40,6 +41,7 @@ void store_free(struct store *s)
     score_cache_free(s->scores);
     forecast_free(s->forecast);
     decisions_free(s->decisions);
+    waiting_free(s->waiting);
     mutex_destroy(&s->capacity_lock);
     mutex_destroy(&s->overcommit_lock);
     mutex_destroy(&s->incident_lock);

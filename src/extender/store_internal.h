@@ -23,6 +23,7 @@ struct store {
     struct score_cache *scores;  /* under the lock, as the ledger */
     struct forecast *forecast;   /* likewise */
     struct decisions *decisions; /* has a lock of its own */
+    struct waiting *waiting;     /* likewise */
     struct tentative tentatives[STORE_TENTATIVES_MAX];
     uint32_t tentative_next; /* the oldest, overwritten next */
     int64_t not_before_ns;

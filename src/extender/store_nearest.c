@@ -7,6 +7,16 @@
 /* A look at what is nearest needs no more for one section. */
 #define SCRATCH_BYTES_MAX ((size_t)16 << 20)
 
+struct waiting *store_waiting(struct store *s)
+{
+    return s->waiting;
+}
+
+int64_t store_wall_ms(const struct store *s)
+{
+    return clock_wall_ms(s->clock);
+}
+
 void store_pod_names(struct store *s, ledger_pod_name_fn *fn, void *ctx)
 {
     uint32_t at = 0;
@@ -85,6 +95,38 @@ bool store_find_pod(struct store *s, struct arena *a, struct str uid, struct sto
     }
     mutex_unlock(&s->lock);
     return known && !a->overflowed;
+}
+
+/* ---- nodes that are open to a pod ---- */
+
+/* Under the lock. */
+static bool is_open_to(const struct store *s, struct str uid, const struct node_set *asked, const struct ledger_view *v,
+                       struct str name)
+{
+    uint32_t node = ledger_view_index(v, &name);
+    bool is_asked = asked->bits == NULL || asked->names_version != v->names_version ||
+                    (node != LEDGER_VIEW_NONE && node_set_has(asked, node));
+
+    return is_asked && ledger_tolerates(s->ledger, name, uid);
+}
+
+void store_open_to(struct store *s, struct str uid, const struct node_set *asked, const struct str *names, size_t n,
+                   bool *ret)
+{
+    static const struct demand nothing;
+    const struct view_pod nobody = {.demand = &nothing};
+
+    for (size_t i = 0; i < n;) {
+        size_t end = n - i < NAMES_SECTION ? n : i + NAMES_SECTION;
+        struct ledger_view v;
+
+        mutex_lock(&s->lock);
+        BUG_ON(ledger_view_unnominated(s->ledger, NULL, &nobody, &v, NULL) != 0); /* needs no memory without models */
+        for (; i < end; i++) {
+            ret[i] = is_open_to(s, uid, asked, &v, names[i]);
+        }
+        mutex_unlock(&s->lock);
+    }
 }
 
 /* ---- the nearest nodes ---- */

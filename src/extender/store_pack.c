@@ -44,6 +44,7 @@ static int begin_decision(struct store_decision *d, struct store *s, struct aren
     d->begun_n++;
     ret->n = 0;
     ret->generation = v->generation;
+    ret->asked = (struct node_set){seen, v->node_n / 64 + 1, v->names_version};
     for (size_t i = 0; i < d->plan->n; i++) {
         pack_query_init(&d->queries[i], v, &d->params[i], d->tentatives, d->tentative_n);
         d->queries[i].seen = seen; /* of all of them: a node belongs to one step */

@@ -35,6 +35,7 @@ static const struct event_words words[EVENT_REASON__MAX] = {
     [EVENT_GPU_NOT_HANDED_OVER] = {"GPUNotHandedOver", "HandOver", true},
     [EVENT_GPU_NOT_GRANTED] = {"GPUNotGranted", "HandOver", true},
     [EVENT_PREEMPTION_REFUSED] = {"GPUPreemptionRefused", "Preempt", true},
+    [EVENT_POD_WAITS] = {"GPUPodWaits", "Explain", false},
     [EVENT_BIND_RESOLVED] = {"GPUBindingResolved", "Binding", false},
     [EVENT_DRIFT_REPAIRED] = {"GPUDriftRepaired", "Audit", true},
     [EVENT_CONFIG_REJECTED] = {"ConfigRejected", "ReloadConfig", true},

@@ -101,7 +101,33 @@ static const struct kube_field pod_spec_fields[] = {
     {STR_NULL},
 };
 
+struct condition {
+    struct str type, status, message;
+};
+
+static const struct kube_field condition_fields[] = {
+    {STR("type"), kube_decode_text, offsetof(struct condition, type)},
+    {STR("status"), kube_decode_text, offsetof(struct condition, status)},
+    {STR("message"), kube_decode_text, offsetof(struct condition, message)},
+    {STR_NULL},
+};
+
+static bool decode_conditions(struct json_reader *r, void *at)
+{
+    struct pod *p = at;
+    size_t n;
+    const struct condition *all = kube_decode_array(r, condition_fields, sizeof(*all), &n);
+
+    for (size_t i = 0; i < n; i++) {
+        if (str_eq(all[i].type, STR("PodScheduled")) && str_eq(all[i].status, STR("False"))) {
+            p->unscheduled_message = all[i].message;
+        }
+    }
+    return !json_failed(r);
+}
+
 static const struct kube_field pod_status_fields[] = {
+    {STR("conditions"), decode_conditions, 0, condition_fields},
     {STR("phase"), .offset = offsetof(struct pod, phase), .words = phases},
     {STR("nominatedNodeName"), kube_decode_text, offsetof(struct pod, nominated_node_name)},
     {STR_NULL},

@@ -39,6 +39,48 @@ static const struct policy defaults = {
     .tentative_ms = 3000,
 };
 
+const char *gpu_vendor_name(enum gpu_vendor v)
+{
+    static const char *const names[VENDOR__MAX] = {
+        [VENDOR_NVIDIA] = "nvidia", [VENDOR_AMD] = "amd", [VENDOR_INTEL] = "intel", [VENDOR_OTHER] = "other"};
+
+    return names[v];
+}
+
+static bool is_of_units(const struct policy *p, struct str name)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < p->compute_resource_n; i++) {
+        found = found || str_eq(p->compute_resources[i].name, name);
+    }
+    return found;
+}
+
+struct plugin_resource policy_plugin_of(const struct policy *p, struct str name)
+{
+    static const struct plugin_resource domains[] = {
+        {{"nvidia.com/", 11}, VENDOR_NVIDIA, true},
+        {{"cnvrg.io/", 9}, VENDOR_NVIDIA, true},
+        {{"amd.com/", 8}, VENDOR_AMD, false},
+        {{"gpu.intel.com/", 14}, VENDOR_INTEL, false},
+    };
+    const bool units = is_of_units(p, name);
+    struct plugin_resource known = {name, units ? VENDOR_NVIDIA : VENDOR_OTHER, units};
+
+    for (size_t i = 0; i < ARRAY_LEN(domains); i++) {
+        if (str_starts(name, domains[i].name)) {
+            known = (struct plugin_resource){name, domains[i].vendor, units || domains[i].shareable};
+        }
+    }
+    for (size_t i = 0; i < p->plugin_n; i++) {
+        if (str_eq(p->plugins[i].name, name)) {
+            known = (struct plugin_resource){name, p->plugins[i].vendor, units || p->plugins[i].shareable};
+        }
+    }
+    return known;
+}
+
 const struct policy *policy_defaults(void)
 {
     return &defaults;

@@ -322,11 +322,12 @@ struct gpu_nodes hand_over_made_by_variable(const struct hand_over_rules *rules,
     while (str_split(&rest, ',', &word)) {
         const struct device *d = device_of_word(node, str_trim(word));
 
-        for (int minor = 0; d == NULL && minor < GPU_NODES_MINORS; minor++) {
-            gpu_nodes_open(&nodes, GPU_NODES_MAJOR, minor);
-        }
         if (d != NULL) {
             gpu_nodes_open(&nodes, GPU_NODES_MAJOR, d->minor);
+            continue;
+        }
+        for (int minor = 0; minor < GPU_NODES_MINORS; minor++) {
+            gpu_nodes_open(&nodes, GPU_NODES_MAJOR, minor);
         }
     }
     return nodes;

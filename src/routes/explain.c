@@ -172,6 +172,35 @@ static void write_nodes(struct json_writer *w, const struct explanation *e)
     json_write_array_end(w);
 }
 
+static void write_scheduler(struct json_writer *w, const struct explanation *e)
+{
+    const struct waiting_note *n = &e->waiting;
+    struct str own[EXPLAIN_REASONS_MAX];
+    size_t own_n = explain_scheduler_reasons(n->message, own);
+    char text[EXPLAIN_SENTENCE_MAX];
+
+    if (!n->known) {
+        return;
+    }
+    json_write_kv_object_begin(w, "scheduler");
+    json_write_kv_str(w, "name", n->scheduler_name);
+    json_write_kv_str(w, "message", n->message);
+    json_write_kv_array_begin(w, "ownReasons");
+    for (size_t i = 0; i < own_n; i++) {
+        json_write_str(w, own[i]);
+    }
+    json_write_array_end(w);
+    json_write_kv_i64(w, "asked", n->asked_n);
+    if (n->asked_n > 0) {
+        state_write_time(w, "lastAsked", n->asked_ms);
+        json_write_kv_i64(w, "lastNodes", n->node_n);
+        json_write_kv_i64(w, "lastFitting", n->fit_n);
+    } else {
+        json_write_kv_cstr(w, "notAsked", explain_unasked_sentence(n, text, sizeof(text)));
+    }
+    json_write_object_end(w);
+}
+
 /* ---- of a pod that has its place ---- */
 
 static void write_allocations(struct json_writer *w, const struct explanation *e)
@@ -239,6 +268,7 @@ static void write_document(struct json_writer *w, const struct explain_context *
     if (e->kind == EXPLAIN_WAITING) {
         write_reasons(w, e);
         write_nodes(w, e);
+        write_scheduler(w, e);
     } else if (e->kind == EXPLAIN_PLACED) {
         write_placed(w, e);
     } else if (e->kind == EXPLAIN_UNKNOWN) {

@@ -299,6 +299,9 @@ void state_write_node(struct json_writer *w, const struct node_item *item)
     json_write_kv_cstr(w, "handOff", hand_off_name(n->hand_off));
     state_write_if(w, "handOffUnfit", n->hand_off_unfit);
     state_write_if(w, "needsAgent", n->needs_agent);
+    if (n->vendor != VENDOR_NVIDIA) {
+        json_write_kv_cstr(w, "vendor", gpu_vendor_name(n->vendor));
+    }
     state_write_node_mig(w, n);
     if (n->host_group.n > 0) {
         json_write_kv_object_begin(w, "hostGroup");

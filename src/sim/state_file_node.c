@@ -83,6 +83,21 @@ static void read_hand_off(struct json_reader *r, void *to)
     }
 }
 
+static void read_vendor(struct json_reader *r, void *to)
+{
+    enum gpu_vendor *ret = to;
+    struct str text = STR_NULL;
+
+    json_string(r, &text);
+    for (int i = 0; !json_failed(r) && i < VENDOR__MAX; i++) {
+        if (str_eq_cstr(text, gpu_vendor_name((enum gpu_vendor)i))) {
+            *ret = (enum gpu_vendor)i;
+            return;
+        }
+    }
+    json_fail(r, ERR_INVALID, "a vendor of GPUs that this version does not know");
+}
+
 static void read_source(struct json_reader *r, void *to)
 {
     enum inventory_source *ret = to;
@@ -149,7 +164,7 @@ void state_file_node(struct json_reader *r, void *to)
             {"memoryOnly", .text = &memory_only}, {"qos", .read = state_file_qos, .to = &inv->qos},
             {"lendsIdleCompute", .flag = &lends}, {"handOff", .read = read_hand_off, .to = &inv->hand_off},
             {"handOffUnfit", .flag = &inv->hand_off_unfit}, {"needsAgent", .flag = &inv->needs_agent},
-            {"host", .read = read_host, .to = &n},
+            {"vendor", .read = read_vendor, .to = &inv->vendor}, {"host", .read = read_host, .to = &n},
             {"hostGroup", .object = JSON_MEMBERS({"name", .text = &n.host_group},
                                                  {"gpuMemMib", .i64 = &n.host_gpu_mem_mib, .max = INT32_MAX})},
             {"wholeGpus",

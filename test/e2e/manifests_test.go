@@ -330,7 +330,7 @@ func TestAllSchedulerConfigurationsAgree(t *testing.T) {
 	read(t, &policy, "legacy", "policy.json")
 	e := policy.Extenders[0]
 	if policy.Kind != "Policy" || policy.APIVersion != "v1" || e.EnableHTTPS == nil || e.HTTPTimeout != float64(10e9) ||
-		e.URLPrefix != "http://127.0.0.1:9443/v1" || e.Weight != 200 || e.Ignorable || !e.NodeCacheCapable {
+		!*e.EnableHTTPS || e.URLPrefix != "https://127.0.0.1:9443/v1" || e.Weight != 200 || e.Ignorable || !e.NodeCacheCapable {
 		t.Errorf("policy.json: %+v", e)
 	}
 	if got := names(e); !slices.Equal(got, known) {

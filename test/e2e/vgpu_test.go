@@ -33,7 +33,7 @@ func TestVGPUUnitsShareTheGPUsOfNodesThatSayHowManyThereAre(t *testing.T) {
 // F59: half a GPU was refused as an inventory, and rounded up to a whole one where kubelet picks.
 func TestHalfAGPUIsHalfAGPU(t *testing.T) {
 	c := newCluster(t, plainNode("half", "nvidia.com/vgpu=500"))
-	c.install(light)
+	c.install(dedicated)
 	// kube-scheduler does not count these names: what refuses is fgpu.
 	c.create(pod("eight-hundred", "fgpu.io/gpu-milli=800"), pod("whole", "fgpu.io/gpu-count=1"))
 	c.refusedFor("eight-hundred", "compute")
@@ -52,7 +52,7 @@ func TestHalfAGPUOfAPluginIsHalfAGPU(t *testing.T) {
 	s.Compute = map[corev1.ResourceName]int64{"fgpu.io/gpu-milli": 1000}
 	s.Plugin, s.Sold = []corev1.ResourceName{"nvidia.com/vgpu"}, map[corev1.ResourceName]int64{"nvidia.com/vgpu": 1000}
 	c := newClusterWith(t, s, plainNode("plugin-half", "nvidia.com/vgpu=500"))
-	c.installResources(light, `resources:
+	c.installResources(dedicated, `resources:
   compute:
   - {name: fgpu.io/gpu-milli, unitsPerGPU: 1000}
   - {name: nvidia.com/vgpu, unitsPerGPU: 1000, picks: kubelet}

@@ -7,6 +7,10 @@ import yaml
 
 from processes import HEAD, run
 
+KUBECONFIG = ("apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+              "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n"
+              "users: [{name: u, user: {}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n")
+
 
 def test_write_config_to__defaults_file_and_flags__a_file_that_says_the_same(tmp_path):
     source, target, again = (tmp_path / n for n in ("a.yaml", "b.yaml", "c.yaml"))
@@ -93,3 +97,70 @@ def test_wrong_use__exit_code_2():
     for args in ([], ["--effective"], ["--effective", "a", "b"], ["--keys", "a"], ["--schema", "a"], ["--nonsense"]):
         r = run("check-config", *args)
         assert r.returncode == 2 and r.stderr, args
+
+
+def check(tmp_path, text, *options):
+    path = tmp_path / "fgpu.yaml"
+    path.write_text(HEAD + text)
+    return run("check-config", *options, str(path))
+
+
+def test_errors__several_in_one_mapping__all_are_reported(tmp_path):
+    r = check(tmp_path, "sizes: {small: {milli: 1500, memroy: 4Gi}}\n"
+                        "nodePools: [{nodeSelector: {a: b}, state: ajar, command: ['']}]\n"
+                        "packing: {candidates: -1, nodeStrategy: best, hold: soon}\n")
+    assert r.returncode == 3
+    for what in ("sizes.small.milli: 1500", "unknown key 'memroy'", "nodePools[0].state", "nodePools[0].command",
+                 "packing.candidates", "packing.nodeStrategy", "packing.hold"):
+        assert what in r.stderr, (what, r.stderr)
+
+
+WARNED = {
+    "devices: {overcommit: {memory: 1.5}}\n": ":3:24: warning: devices.overcommit.memory: pods can be given more memory",
+    "devices: {overrides: [{nodeSelector: {a: b}, overcommit: {memory: 2}}]}\n":
+        "warning: devices.overrides: element 0, overcommit.memory",
+    "packing: {nodeStrategy: binpack, candidate: {nodeStrategy: binpack}}\n": "warning: packing.candidate: the candidate is",
+    "nodePools:\n- {nodeSelector: {p: n, q: m}, state: closed}\n- {nodeSelector: {p: n}, state: open}\n":
+        ":3:1: warning: nodePools: entry 0 says closed and never holds, because entry 1",
+    "timeWindows: [{name: all, from: '00:00', to: '24:00', timeZone: UTC, packing: {nodeStrategy: spread}}]\n":
+        "while the window all is open, which is always",
+    "timeWindows: [{name: idle, from: '08:00', to: '09:00', timeZone: UTC}]\n": "the window idle is open, nothing is different",
+    "timeWindows:\n- {name: a, from: '20:00', to: '08:00', timeZone: UTC, nodePools: [{nodeSelector: {p: n}, state: open}]}\n"
+    "- {name: b, days: [mon], from: '07:00', to: '09:00', timeZone: UTC, nodePools: [{nodeSelector: {p: n}, state: closed}]}\n":
+        ":3:1: warning: nodePools: while the window b is open, entry 0 says open and never holds",
+}
+FINE = [
+    "devices: {overcommit: {compute: 2}}\n",
+    "packing: {nodeStrategy: binpack, candidate: {nodeStrategy: binpack, deviceStrategy: spread}}\n",
+    "packing: {candidate: {deviceStrategy: best-fit}}\n",
+    # the usual way: the rule, then its exception; and a window that differs from the file
+    "nodePools:\n- {nodeSelector: {p: n}, state: open}\n- {nodeSelector: {p: n, q: m}, state: closed}\n",
+    "nodePools: [{nodeSelector: {p: n}, state: closed}]\ntimeWindows:\n"
+    "- {name: a, from: '20:00', to: '08:00', timeZone: UTC, nodePools: [{nodeSelector: {p: n}, state: open}]}\n"
+    "- {name: b, from: '08:00', to: '09:00', timeZone: UTC, nodePools: [{nodeSelector: {p: n}, state: closed}]}\n",
+]
+
+
+@pytest.mark.parametrize("text,warning", WARNED.items())
+def test_valid_and_hardly_meant__is_a_warning_and_with_strict_an_error(tmp_path, text, warning):
+    r = check(tmp_path, text)
+    assert r.returncode == 0 and ": valid, hash " in r.stdout
+    assert warning in r.stderr and r.stderr.count("\n") == 1, r.stderr
+    r = check(tmp_path, text, "--strict")
+    assert r.returncode == 3 and warning in r.stderr and r.stdout == ""
+
+
+@pytest.mark.parametrize("text", FINE)
+def test_valid_and_meant__no_warning(tmp_path, text):
+    r = check(tmp_path, text, "--strict")
+    assert (r.returncode, r.stderr) == (0, "")
+
+
+def test_serve__a_configuration_with_warnings__logs_them(tmp_path):
+    path = tmp_path / "fgpu.yaml"
+    path.write_text(HEAD + next(iter(WARNED)))
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(KUBECONFIG)
+    r = run("serve", "--config", str(path), "--kubeconfig", str(kubeconfig), "--signing-key", str(tmp_path / "none"))
+    assert r.returncode == 3, "no such key: nothing is served"
+    assert "hardly what is meant" in r.stderr and "devices.overcommit.memory" in r.stderr, r.stderr

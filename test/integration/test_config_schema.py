@@ -160,7 +160,8 @@ def findings_of(tmp, docs):
     r = check(*map(str, paths))
     said = {str(p): [] for p in paths}
     for m in re.finditer(r"^(/.*?):\d+:\d+: (.*)$", r.stderr, re.M):
-        said[m.group(1)].append(m.group(2))
+        if not m.group(2).startswith("warning: "):  # test_config.py
+            said[m.group(1)].append(m.group(2))
     valid = {line.split(": valid, hash ")[0] for line in r.stdout.splitlines()}
     assert valid == {p for p, found in said.items() if not found}, r.stdout + r.stderr
     assert r.returncode == (0 if len(valid) == len(docs) else 3)

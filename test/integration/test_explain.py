@@ -65,7 +65,7 @@ def test_explain__pod_waits__named_pod_ends__it_fits(emptied):
     eventually(lambda: fgpu.fits(waits, nodes), "room")
     assert nearest["node"] in fgpu.fits(waits, nodes)
     e = explain(fgpu, waits)
-    assert e["fitting"] and not e["nearest"] and "what keeps the pod waiting is not a GPU" in e["text"]
+    assert e["fitting"] and not e["nearest"] and "not for want of GPUs" in e["text"]
 
 
 @settings(max_examples=15)
@@ -155,3 +155,48 @@ def test_explain__many_nodes__bounded_answer_all_counted(emptied):
     e = known(fgpu, waits)
     assert e["nodeCount"] == 40 and sum(r["nodes"] for r in e["reasons"]) == 40 and len(e["nearest"]) == 10
     assert len(explain(fgpu, waits, "&nodes=3")["nearest"]) == 3
+
+
+def condition(api, pod, message):
+    api.patch_pod(pod, {"status": {"conditions": [
+        {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}]}}, "/status")
+
+
+def test_explain__scheduler_objects_itself__told_apart_from_ours(emptied):
+    api, fgpu, node = emptied.api, emptied.fgpu, emptied.node(gpus=1)
+    waits = api.pod(whole(2))
+    (ours,) = fgpu.reasons(waits, [node]).values()
+    condition(api, waits, f"0/7 nodes are available: 1 {ours}, 2 Insufficient cpu, 4 node(s) had untolerated taint {{a: b, c}}. "
+                          "preemption: 0/7 nodes are available: 7 Preemption is not helpful for scheduling.")
+    e = eventually(lambda: (lambda e: e["scheduler"]["message"] and e)(known(fgpu, waits)), "the condition")
+    assert e["scheduler"]["ownReasons"] == ["2 Insufficient cpu", "4 node(s) had untolerated taint {a: b, c}"]
+    assert (e["scheduler"]["asked"], e["scheduler"]["lastNodes"], e["scheduler"]["lastFitting"]) == (1, 1, 0)
+    assert "kube-scheduler itself objects: 2 Insufficient cpu, 4 node(s) had" in e["text"]
+
+
+def test_explain__never_asked__why_and_what_to_do(emptied):
+    api, fgpu, node = emptied.api, emptied.fgpu, emptied.node(gpus=1)
+    stranger, ours = api.pod(milli(100), schedulerName="default-scheduler"), api.pod(milli(100))
+    assert fgpu.fits(ours, [node]) == [node]
+    e = known(fgpu, stranger)["scheduler"]
+    assert e["asked"] == 0 and "it names scheduler default-scheduler, and fgpu-test is the one that asks" in e["notAsked"]
+    assert "notAsked" not in known(fgpu, ours)["scheduler"]
+    again = known(fgpu, api.pod(milli(100)))
+    assert "managedResources" in again["scheduler"]["notAsked"] and "managedResources" in again["text"]
+
+
+def test_explain__node_that_kube_scheduler_leaves_out__is_no_help(emptied):
+    """It has its own reasons (a selector, cores, volumes): neither its room nor the end of its pods would help."""
+    api, fgpu = emptied.api, emptied.fgpu
+    asked, left_out, with_room = [emptied.node(gpus=1) for _ in range(3)]
+    large, small = api.pod(milli(900)), api.pod(milli(700))
+    assert (fgpu.schedule(large, [asked]), fgpu.schedule(small, [left_out])) == (asked, left_out)
+    emptied.settle()
+    waits = api.pod(milli(500))
+    e = known(fgpu, waits)
+    assert e["fitting"] == [with_room]  # nobody has asked yet: all may be chosen
+    assert fgpu.fits(waits, [asked]) == []
+    e = explain(fgpu, waits)
+    assert e["fitting"] == [] and [n["node"] for n in e["nearest"]] == [asked]
+    assert [p["uid"] for p in e["nearest"][0]["fitsIfEnded"]] == [large["metadata"]["uid"]]
+    assert "1 of those with room cannot be chosen" in e["text"] and sum(r["nodes"] for r in e["reasons"]) == 3

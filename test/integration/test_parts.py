@@ -1,9 +1,11 @@
 """Nodes that have a part of a GPU: in units of resources.compute, whoever picks."""
+import json
+
 import pytest
 
 from configured import START
 from objects import devices_of, mem, milli, node_object, pod_object, whole
-from processes import eventually
+from processes import eventually, run
 
 CARD_MIB = 16384
 UNITS = START + ("resources:\n  compute:\n  - {name: fgpu.io/gpu-milli, unitsPerGPU: 1000}\n"
@@ -126,3 +128,14 @@ def test_capacity_shrinks_to_a_part__closed_and_told(configured):
     assert fgpu.fits(pod_object("p", limits=vgpu(1)), [node]) == []
     cluster.api.delete_pod(pod)
     eventually(lambda: fgpu.fits(pod_object("p", limits=vgpu(500)), [node]) == [node], "the part to be free")
+
+
+def test_saved_state__with_a_part__read_back(configured, tmp_path):
+    configured.effective(UNITS % "")
+    part_node(configured.cluster, "saved-half", 500, CARD_MIB // 2)
+    saved = tmp_path / "state.json"
+    saved.write_text(json.dumps(configured.fgpu.state()))
+    shown = run("frag", "--state", saved, "-o", "json")
+    assert shown.returncode == 0, shown.stderr
+    moved = run("whatif", "--config", configured.path, "--state", saved, "-o", "json")
+    assert moved.returncode == 0, moved.stderr

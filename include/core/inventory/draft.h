@@ -32,13 +32,17 @@ struct inventory_draft {
     int64_t plugin_managed_n; /* GPUs, replicas or units of plugins in allocatable */
     bool plugin_managed_bad;  /* they are no number */
     uint64_t plugin_managed_names;
-    bool shared;           /* NVIDIA's plugin sells replicas, as far as labels tell */
-    bool one_unit;         /* one to a container */
-    int32_t units_per_gpu; /* 1: whole GPUs; 0: nobody knows */
-    const char *foreign;   /* why the GPUs belong to another system; NULL: they do not, as far as the object tells */
-    bool unmeasured;       /* as in struct inventory */
-    const char *note;      /* the first one stays */
-    bool mig_changing;     /* as in struct inventory */
+    int64_t unshareable_n;   /* of these, under names that cannot be shared: no devices for shares */
+    bool unshareable;        /* such a name is there, whatever its amount */
+    uint32_t vendors;        /* of the names in allocatable, a bit each (enum gpu_vendor); */
+    uint32_t vendors_shared; /* of those that can be shared */
+    bool shared;             /* NVIDIA's plugin sells replicas, as far as labels tell */
+    bool one_unit;           /* one to a container */
+    int32_t units_per_gpu;   /* 1: whole GPUs; 0: nobody knows */
+    const char *foreign;     /* why the GPUs belong to another system; NULL: they do not, as far as the object tells */
+    bool unmeasured;         /* as in struct inventory */
+    const char *note;        /* the first one stays */
+    bool mig_changing;       /* as in struct inventory */
     bool mig_single;
     bool mig_counted; /* a plugin has the node's instances */
     bool of_agent;    /* fgpu-node wrote the annotation */
@@ -71,6 +75,10 @@ enum source_result inventory_unmeasured(struct inventory_draft *d, const char *n
 #define INVENTORY_NOTE_UNMEASURED                                                                                      \
     "only allocatable says that there are GPUs, and a plugin may split GPUs: no shares are placed here. Run GPU "      \
     "Feature Discovery, set label fgpu.io/allocatable=whole-gpus, or use nodeTemplates"
+#define INVENTORY_NOTE_UNSHAREABLE                                                                                     \
+    "what the device plugin of this node publishes cannot be shared, as far as fgpu knows: no shares are placed "      \
+    "here. "                                                                                                           \
+    "If these are GPUs that pods may share, say so under resources.plugins (shareable: true)"
 #define INVENTORY_NOTE_CRUMB                                                                                           \
     "allocatable has less than a thousandth of a GPU in units of resources.compute: no shares are placed here"
 #define INVENTORY_NOTE_REPLICAS                                                                                        \

@@ -24,6 +24,9 @@
  * src/core/dialects/foreign.c) are `elsewhere`: their devices stay, with what is charged on them, and take no further
  * shares.
  *
+ * A name of a plugin has a vendor, and may be one that cannot be shared (policy_plugin_of): what it counts makes no
+ * devices, whoever vouches for the number.
+ *
  * Plugins that leave the choice to kubelet sell whole GPUs, replicas of them (time-slicing, MPS) or units: their
  * number, names and how many make one GPU are reported beside the devices (src/core/dialects/units, decision 0028).
  * Where labels speak of replicas and allocatable has none under a name of the configuration, the node has no devices,

@@ -80,6 +80,7 @@ struct snapshot_node {
     enum qos qos;
     enum lending lending;
     enum hand_off hand_off;
+    enum gpu_vendor vendor;
     bool hand_off_unfit, needs_agent;           /* of struct inventory */
     bool mig_changing, mig_counted, mig_single; /* enum node_flag */
     struct str host_group;                      /* empty: none */

@@ -79,10 +79,11 @@ struct assignment {
     enum qos qos;
     enum lending lending;   /* not part of the record: what is handed to the containers says it */
     enum hand_off hand_off; /* of its node, and */
-    bool needs_agent;       /* of struct inventory; not part of the record */
-    const char *dialect;    /* in which the pod asked, as in struct demand; not part of the record. NULL: not known */
-    struct str sig_key;     /* id of the key that signed it; empty: not signed */
-    const uint8_t *sig;     /* ASSIGNMENT_SIG_BYTES; NULL: not signed */
+    enum gpu_vendor vendor; /* of struct inventory, as the next; neither is part of the record */
+    bool needs_agent;
+    const char *dialect; /* in which the pod asked, as in struct demand; not part of the record. NULL: not known */
+    struct str sig_key;  /* id of the key that signed it; empty: not signed */
+    const uint8_t *sig;  /* ASSIGNMENT_SIG_BYTES; NULL: not signed */
 };
 
 /* The value of ASSIGNMENT_KEY, in `a`. ERR_LIMIT when the arena is full or the record is longer than

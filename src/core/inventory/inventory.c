@@ -256,12 +256,12 @@ static void note_disagreement(struct inventory_draft *d)
             count_in(&healthy, &d->devices[i]);
         }
     }
-    offered = inventory_amount_of(d->plugin_managed_n, d->units_per_gpu > 0 ? d->units_per_gpu : 1);
+    offered = inventory_amount_of(d->plugin_managed_n - d->unshareable_n, d->units_per_gpu > 0 ? d->units_per_gpu : 1);
     /* A plugin takes unhealthy devices off its number, so both numbers agree with ours. */
     if (d->mig_counted) {
         return; /* these numbers mean something else, and have been compared */
     }
-    if (d->plugin_managed_n > 0 && d->units_per_gpu > 0 && !gpu_amount_equal(offered, there) &&
+    if (d->plugin_managed_n > d->unshareable_n && d->units_per_gpu > 0 && !gpu_amount_equal(offered, there) &&
         !gpu_amount_equal(offered, healthy)) {
         inventory_add_note(d, d->units_per_gpu == 1
                                   ? "allocatable has another number of whole GPUs than the inventory of the node"
@@ -293,7 +293,9 @@ void inventory_begin(struct inventory_draft *d, const struct policy *p, const st
     d->settings = policy_devices_of(p, node->labels);
     d->node = node;
     d->arena = a;
-    d->plugin_managed_n = 0;
+    d->plugin_managed_n = d->unshareable_n = 0;
+    d->unshareable = false;
+    d->vendors = d->vendors_shared = 0;
     d->plugin_managed_bad = d->shared = d->one_unit = false;
     d->plugin_managed_names = 0;
     d->units_per_gpu = 1;
@@ -307,8 +309,13 @@ void inventory_begin(struct inventory_draft *d, const struct policy *p, const st
 
 /* kai-gpu-fractioning acts on a container only if an amount of memory stands there, and the driver limits the memory of
  * whole GPUs alone. */
-static bool is_unfit_for_hand_off(struct inventory_draft *d)
+static bool is_unfit_for_hand_off(struct inventory_draft *d, enum gpu_vendor vendor)
 {
+    if (vendor != VENDOR_NVIDIA && d->settings.hand_off != HAND_OFF_DOWNWARD_API && d->device_n > 0) {
+        inventory_add_note(d, "devices.handOff here is for GPUs of NVIDIA, and these are of another vendor: no shares "
+                              "are placed here. Set downward-api for this node");
+        return true;
+    }
     for (size_t i = 0; hand_off_is_kai(d->settings.hand_off) && i < d->device_n; i++) {
         if (d->devices[i].profile != 0 || d->devices[i].mem_mib == 0) {
             inventory_add_note(
@@ -364,7 +371,8 @@ bool inventory_finish(struct inventory_draft *d, enum inventory_source source, s
     found.qos = d->settings.qos;
     found.lending = d->settings.lending;
     found.hand_off = d->settings.hand_off;
-    found.hand_off_unfit = is_unfit_for_hand_off(d);
+    found.vendor = inventory_vendor(d, source);
+    found.hand_off_unfit = is_unfit_for_hand_off(d, found.vendor);
     found.needs_agent = (d->of_agent || found.hand_off == HAND_OFF_AGENT) && !hand_off_is_of_others(found.hand_off);
     found.mig_changing = d->mig_changing;
     found.mig_single = d->mig_single;

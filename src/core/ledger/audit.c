@@ -245,7 +245,7 @@ static bool same_device(const struct ledger *l, const struct ledger_device *a, c
 static bool same_settings(const struct ledger *l, const struct node_entry *n, const struct inventory *inv)
 {
     return n->memory_only == inv->memory_only && n->qos == inv->qos && n->lending == inv->lending &&
-           n->hand_off == inv->hand_off && n->needs_agent == inv->needs_agent &&
+           n->hand_off == inv->hand_off && n->needs_agent == inv->needs_agent && n->vendor == inv->vendor &&
            n->overcommit_milli == (inv->overcommit_milli > 0 ? inv->overcommit_milli : l->limits.overcommit_milli) &&
            n->overcommit_mem_milli ==
                (inv->overcommit_mem_milli > 0 ? inv->overcommit_mem_milli : l->limits.overcommit_mem_milli);

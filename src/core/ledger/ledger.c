@@ -226,16 +226,24 @@ enum verdict ledger_place(const struct ledger *l, struct str node_name, struct s
     return v;
 }
 
+bool ledger_tolerates(const struct ledger *l, struct str node_name, struct str uid)
+{
+    uint32_t i = ledger_pod_lookup(l, uid), node = ledger_node_find(l, node_name);
+
+    return i == LEDGER_NONE || node == LEDGER_NONE ||
+           toleration_admits(l->pods[i].tolerations, l->pods[i].toleration_n, l->nodes[node].taints,
+                             l->nodes[node].taint_n);
+}
+
 enum verdict ledger_place_pod(const struct ledger *l, struct str node_name, struct str uid,
                               const struct pack_params *params, struct placement *ret)
 {
-    uint32_t i = ledger_pod_lookup(l, uid), node = ledger_node_find(l, node_name);
+    uint32_t i = ledger_pod_lookup(l, uid);
     const struct pod_entry *p;
 
     BUG_ON(i == LEDGER_NONE);
     p = &l->pods[i];
-    if (node != LEDGER_NONE &&
-        !toleration_admits(p->tolerations, p->toleration_n, l->nodes[node].taints, l->nodes[node].taint_n)) {
+    if (!ledger_tolerates(l, node_name, uid)) {
         return VERDICT_UNTOLERATED;
     }
     return ledger_place(l, node_name, p->namespace_, p->demand, p->labels, p->label_n, params, ret);

@@ -189,8 +189,6 @@ void ledger_nearest(const struct ledger_view *v, uint32_t node, const struct str
                     const struct nearest_cost *than, struct arena *scratch, struct nearest *ret)
 {
     const struct ledger *l = v->ledger;
-    const struct node_entry *n = &l->nodes[node];
-    uint32_t self = ledger_pod_lookup(l, v->pod.uid);
     struct device_state buffer[DEVICES_PER_NODE_MAX];
     struct leaving s = {.l = l,
                         .node = node,
@@ -203,8 +201,7 @@ void ledger_nearest(const struct ledger_view *v, uint32_t node, const struct str
                         .device_strategy = device_strategy};
 
     *ret = (struct nearest){.node_name = v->names[node]};
-    ret->untolerated = self != LEDGER_NONE &&
-                       !toleration_admits(l->pods[self].tolerations, l->pods[self].toleration_n, n->taints, n->taint_n);
+    ret->untolerated = !ledger_tolerates(l, v->names[node], v->pod.uid);
     shortfall_of(&v->nodes[node], ledger_view_devices(v, &v->nodes[node], buffer), v->allowed_models, v->pod.demand,
                  &ret->lacks);
     name_devices(v, node, ret);

@@ -33,6 +33,7 @@ struct node_entry {
     enum qos qos; /* of struct inventory */
     enum lending lending;
     enum hand_off hand_off;
+    enum gpu_vendor vendor;
     bool needs_agent;
     struct str host_group; /* shared; empty: none (host_group.h, with the next five) */
     int64_t group_mem_mib;

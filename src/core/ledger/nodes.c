@@ -33,6 +33,7 @@ static void node_set_settings(struct ledger *l, struct node_entry *n, const stru
     n->qos = inv->qos;
     n->lending = inv->lending;
     n->hand_off = inv->hand_off;
+    n->vendor = inv->vendor;
     n->needs_agent = inv->needs_agent;
     l->charges_more = l->charges_more || inv->qos == QOS_EQUAL_SHARE;
 }

@@ -292,6 +292,7 @@ int ledger_assignment(const struct ledger *l, struct str uid, struct arena *a, s
                                .qos = p->qos,
                                .lending = l->nodes[p->node].lending,
                                .hand_off = l->nodes[p->node].hand_off,
+                               .vendor = l->nodes[p->node].vendor,
                                .needs_agent = l->nodes[p->node].needs_agent,
                                .dialect = p->demand->dialect};
     return a->overflowed ? err_set(reterr, ERR_LIMIT, "assignment is too large") : 0;

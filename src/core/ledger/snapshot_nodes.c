@@ -335,6 +335,7 @@ void snapshot_take_node(struct snapshot_taker *t, uint32_t node, struct snapshot
         .lending = n->lending,
         .hand_off = n->hand_off,
         .hand_off_unfit = l->rows[node].hand_off == HAND_OFF__MAX,
+        .vendor = n->vendor,
         .needs_agent = n->described && n->needs_agent,
         .host_group = arena_str(t->a, n->host_group),
         .host_gpu_mem_mib = n->group_mem_mib,

@@ -69,9 +69,24 @@ void player_back_off(struct player *p, struct queue_entry *e)
     e->not_before_ns = clock_mono_ns(p->clock) + player_scaled_ns(p, seconds * NS_PER_S);
 }
 
+/* A pod that is tried again and refused for the same reason is no news; a few of them would push all others out of
+ * sight. */
+static bool is_known_refusal(const struct player_stats *s, const struct decision *d)
+{
+    for (size_t i = 0; d->kind == DECISION_REFUSED && i < s->decision_n; i++) {
+        if (strcmp(s->decisions[i].pod, d->pod) == 0) {
+            return s->decisions[i].kind == DECISION_REFUSED && strcmp(s->decisions[i].reason, d->reason) == 0;
+        }
+    }
+    return false;
+}
+
 void player_record(struct player *p, const struct decision *d)
 {
     struct player_stats *s = &p->stats;
+    if (is_known_refusal(s, d)) {
+        return;
+    }
     uint64_t seq = s->decision_n ? s->decisions[0].seq + 1 : 1;
     size_t keep = s->decision_n < PLAYER_DECISIONS ? s->decision_n : PLAYER_DECISIONS - 1;
     memmove(s->decisions + 1, s->decisions, keep * sizeof(s->decisions[0]));

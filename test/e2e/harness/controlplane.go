@@ -26,13 +26,15 @@ type ControlPlane struct {
 	Bin string // folder with etcd, kube-apiserver and kube-scheduler
 	// SchedulerPath is the kube-scheduler that StartScheduler runs: that of Bin, unless a test wants another minor.
 	SchedulerPath string
-	Dir           string // everything they write
-	Etcd          *Process
-	API           *Process
-	EtcdAddress   string // host:port
-	URL           string
-	Config        *rest.Config          // system:masters
-	Client        *kubernetes.Clientset // system:masters
+	// SchedulerFlags are given to every kube-scheduler besides.
+	SchedulerFlags []string
+	Dir            string // everything they write
+	Etcd           *Process
+	API            *Process
+	EtcdAddress    string // host:port
+	URL            string
+	Config         *rest.Config          // system:masters
+	Client         *kubernetes.Clientset // system:masters
 
 	keysOnce sync.Once // signingKeys
 	keysErr  error

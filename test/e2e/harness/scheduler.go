@@ -20,7 +20,7 @@ type Scheduler struct {
 	done     chan struct{}
 }
 
-// StartScheduler runs kube-scheduler with a configuration file; `name` tells its files apart.
+// StartScheduler runs kube-scheduler with a configuration file, if there is one; `name` tells its files apart.
 func (cp *ControlPlane) StartScheduler(ctx context.Context, name, config string) (*Scheduler, error) {
 	port, err := FreePort()
 	if err != nil {
@@ -30,14 +30,17 @@ func (cp *ControlPlane) StartScheduler(ctx context.Context, name, config string)
 	s.Process = &Process{
 		Name: "kube-scheduler", Path: cp.SchedulerPath,
 		LogFile: filepath.Join(cp.Dir, name+".kube-scheduler.log"),
-		Args: []string{"--config", config, "--bind-address", "127.0.0.1", "--secure-port", strconv.Itoa(port),
+		Args: append([]string{"--bind-address", "127.0.0.1", "--secure-port", strconv.Itoa(port),
 			"--cert-dir", filepath.Join(cp.Dir, "certs"),
-			"--authorization-always-allow-paths", "/healthz,/readyz,/livez,/metrics", "--v", "2"},
+			"--authorization-always-allow-paths", "/healthz,/readyz,/livez,/metrics", "--v", "2"}, cp.SchedulerFlags...),
 		// 1.30 has no /readyz.
 		Ready: func(ctx context.Context) error {
 			_, err := Get(ctx, loopback("https", port)+"/healthz", "")
 			return err
 		},
+	}
+	if config != "" {
+		s.Args = append(s.Args, "--config", config)
 	}
 	if err := s.Process.Start(ctx); err != nil {
 		return nil, err

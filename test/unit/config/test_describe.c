@@ -39,7 +39,7 @@ static void describe__defaults__exact(void **state)
         "{\"apiVersion\":\"fgpu.io/v1alpha1\",\"kind\":\"FgpuConfiguration\","
         "\"resources\":{\"compute\":[{\"name\":\"fgpu.io/gpu-milli\",\"unitsPerGPU\":1000}],"
         "\"memory\":[\"fgpu.io/gpu-memory-mib\"],\"count\":[\"fgpu.io/gpu-count\"],"
-        "\"whole\":[\"nvidia.com/gpu\",\"nvidia.com/gpu.shared\"],"
+        "\"whole\":[\"nvidia.com/gpu\",\"nvidia.com/gpu.shared\"],\"plugins\":[],"
         "\"sliceDrivers\":[\"gpu.nvidia.com\",\"gpu.amd.com\",\"gpu.intel.com\"]},\"dialects\":{\"kai\":"
         "\"ignore\"},\"sizes\":{},\"nodeTemplates\":[],"
         "\"devices\":{\"memoryReserve\":\"0\",\"maxSharers\":16,\"memoryOnly\":\"share\","

@@ -39,6 +39,7 @@ static void parse__every_key__stored(void **state)
                     "  memory: []\n"
                     "  count: [a.b/c, d.e/f]\n"
                     "  whole: [amd.com/gpu]\n"
+                    "  plugins: [{name: amd.com/gpu, vendor: amd, shareable: true}]\n"
                     "sizes:\n"
                     "  small: {milli: 250, memory: 4Gi}\n"
                     "  pair: {count: 2}\n"
@@ -75,6 +76,10 @@ static void parse__every_key__stored(void **state)
     expect_text(p->count_resources[1], "d.e/f", NULL);
     assert_int_equal(p->whole_resource_n, 1);
     expect_text(p->whole_resources[0], "amd.com/gpu", NULL);
+    assert_int_equal(p->plugin_n, 1);
+    expect_text(p->plugins[0].name, "amd.com/gpu", NULL);
+    assert_int_equal(p->plugins[0].vendor, VENDOR_AMD);
+    assert_true(p->plugins[0].shareable);
     assert_int_equal(p->size_n, 3);
     expect_text(p->sizes[0].name, "small", NULL);
     assert_int_equal(p->sizes[0].milli, 250);
@@ -331,7 +336,7 @@ static void parse__one_mistake__exact_report(void **state)
          "f.yaml:3:27: serving: opsAddress and metricsAddress have the same port 9442\n"
          "  serving: {metricsAddress: ':9442'}\n                            ^\n"},
         {"metrics nowhere in another word", "serving: {metricsAddress: off}\n",
-         "f.yaml:3:27: serving.metricsAddress: 'off' is not none or HOST:PORT, for example :9444\n"
+         "f.yaml:3:27: serving.metricsAddress: 'off' is not HOST:PORT, for example 127.0.0.1:9443; or none\n"
          "  serving: {metricsAddress: off}\n                            ^\n"},
         {"one port for two", "serving: {healthAddress: 0.0.0.0:9443}\n",
          "f.yaml:3:26: serving: verbsAddress and healthAddress have the same port 9443\n"
@@ -372,6 +377,12 @@ static void parse__one_mistake__exact_report(void **state)
          "f.yaml:3:21: resources: nvidia.com/gpu is in two lists, count and whole (one of them by "
          "default)\n"
          "  resources: {count: [nvidia.com/gpu]}\n                      ^\n"},
+        {"plugin of no list", "resources: {plugins: [{name: a.b/c, vendor: amd}]}\n",
+         "f.yaml:3:30: resources: a.b/c is in neither whole nor compute, so nothing is counted by it\n"
+         "  resources: {plugins: [{name: a.b/c, vendor: amd}]}\n                               ^\n"},
+        {"plugin without vendor", "resources: {plugins: [{name: nvidia.com/gpu}]}\n",
+         "f.yaml:3:23: resources.plugins[0]: 'vendor' is missing\n"
+         "  resources: {plugins: [{name: nvidia.com/gpu}]}\n                        ^\n"},
         {"compute without units", "resources: {compute: [{name: a.b/c}]}\n",
          "f.yaml:3:23: resources.compute[0]: 'unitsPerGPU' is missing\n"
          "  resources: {compute: [{name: a.b/c}]}\n                        ^\n"},
@@ -386,7 +397,7 @@ static void parse__one_mistake__exact_report(void **state)
         {"empty list element", "resources:\n  count:\n  -\n",
          "f.yaml:5:4: resources.count[0]: no value; give one or remove the key\n    -\n     ^\n"},
         {"size of 1500 milli", "sizes: {odd: {milli: 1500}}\n",
-         "f.yaml:3:22: sizes.odd: 1500 milli is neither a share of one GPU (1..1000) "
+         "f.yaml:3:22: sizes.odd.milli: 1500 milli is neither a share of one GPU (1..1000) "
          "nor a multiple of 1000\n  sizes: {odd: {milli: 1500}}\n                       ^\n"},
         {"whole GPUs with memory", "sizes: {odd: {milli: 2000, memory: 1Gi}}\n",
          "f.yaml:3:22: sizes.odd: more than 1000 milli means whole GPUs and goes with neither "

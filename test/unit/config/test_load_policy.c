@@ -64,7 +64,7 @@ static void sizes__mistakes_in_variants__exact_reports(void **state)
          "      - {namespaces: [x-a, x-b], milli: 3}\n"
          "        ^\n"},
         {"one and a half", "sizes:\n  a:\n    milli: 1\n    variants:\n    - {namespaces: [x], milli: 1500}\n",
-         "f.yaml:7:32: sizes.a.variants[0]: 1500 milli is neither a share of one GPU (1..1000) nor a multiple of "
+         "f.yaml:7:32: sizes.a.variants[0].milli: 1500 milli is neither a share of one GPU (1..1000) nor a multiple of "
          "1000\n"
          "      - {namespaces: [x], milli: 1500}\n"
          "                                 ^\n"},

@@ -162,7 +162,7 @@ static void windows__mistakes__each_with_its_place(void **state)
          "f.yaml:4:60: unknown key 'candidtes' in timeWindows[0].packing; did you mean "
          "'candidates'?"},
         {"{name: a, " WHEN ", packing: {candidates: -1}}", "timeWindows[0].packing.candidates: -1 is out of range"},
-        {"{name: a, " WHEN ", sizes: {x: {milli: 1500}}}", "timeWindows[0].sizes.x: 1500 milli is neither"},
+        {"{name: a, " WHEN ", sizes: {x: {milli: 1500}}}", "timeWindows[0].sizes.x.milli: 1500 milli is neither"},
         {"{name: a, " WHEN ", serving: {}}", "unknown key 'serving' in timeWindows[0]; it belongs at the top level"},
         {"{name: a, " WHEN ", nodePools: [{nodeSelector: {}, state: open}]}",
          "timeWindows[0].nodePools[0].nodeSelector: nothing in it"},

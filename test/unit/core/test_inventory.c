@@ -85,6 +85,9 @@ static void render(struct strbuf *b, const struct inventory *inv)
     strbuf_add_cstr(b, inv->mig_single ? " single" : "");
     strbuf_add_cstr(b, inv->unmeasured ? " unmeasured" : "");
     strbuf_add_cstr(b, inv->elsewhere ? " elsewhere" : "");
+    if (inv->vendor != VENDOR_NVIDIA) {
+        strbuf_addf(b, " %s", gpu_vendor_name(inv->vendor));
+    }
     if (inv->plugin_managed_n != 0) {
         strbuf_addf(b, " +%d", inv->plugin_managed_n);
         if (inv->plugin_managed_per_gpu == 0) {
@@ -452,6 +455,45 @@ static void inventory__part_of_a_gpu__never_rounded_up(void **state)
 
     p.compute_resources = compute;
     p.compute_resource_n = ARRAY_LEN(compute);
+    check_rows(&p, rows, ARRAY_LEN(rows));
+}
+
+#define IDX0 "0::-1::0:16:-1:ok"
+
+/* F60: half a share was bound on an FPGA, with values for MPS. */
+static void inventory__names_of_plugins__shared_only_if_somebody_says_so(void **state)
+{
+    static const struct row rows[] = {
+        {"an FPGA", "alloc:x/fpga=1" VOUCHED, "resources unmeasured other +1", "shareable: true"},
+        {"an FPGA, none left", "alloc:x/fpga=0" VOUCHED, "resources unmeasured other", "shareable: true"},
+        {"an FPGA with a template", "alloc:x/fpga=1 label:x/pool=t4", "resources unmeasured other +1",
+         "shareable: true"},
+        {"AMD", "alloc:amd.com/gpu=1" VOUCHED, "resources unmeasured amd +1", "shareable: true"},
+        {"AMD, vouched for and said", "alloc:amd.com/npu=1" VOUCHED, "resources " IDX0 " amd +1", NULL},
+        {"AMD, said and not vouched for", "alloc:amd.com/npu=1", "resources unmeasured amd +1", "no shares"},
+        {"Intel in units", "alloc:gpu.intel.com/units=100", "resources " IDX0 " intel", NULL},
+        {"an FPGA beside GPUs", "alloc:x/fpga=2 alloc:nvidia.com/gpu=1" VOUCHED, "resources " IDX0 " +3",
+         "several names"},
+        {"an FPGA beside labels", "alloc:x/fpga=1 label:gpu.count=1", "gfd " IDX0 " +1", NULL},
+        {"two vendors", "alloc:amd.com/npu=1 alloc:nvidia.com/gpu=1" VOUCHED,
+         "resources " IDX0 " 1::-1::0:16:-1:ok other +2", "several names"},
+        {"an annotation of AMD", GPUS(GPU_A) " alloc:amd.com/gpu=1", "annotation 0:GPU-a:-1::81920:16:-1:ok amd +1",
+         NULL},
+    };
+    static const struct str wholes[] = {STR("nvidia.com/gpu"), STR("x/fpga"), STR("amd.com/gpu"), STR("amd.com/npu")};
+    static const struct plugin_resource plugins[] = {{STR("amd.com/npu"), VENDOR_AMD, true}};
+    static const struct compute_resource compute[] = {{STR("gpu.intel.com/units"), 100}};
+    static const struct node_template templates[] = {{STR("x/pool"), STR("t4"), 1, 16384, STR("T4")}};
+    struct policy p = *policy_defaults();
+
+    p.whole_resources = wholes;
+    p.whole_resource_n = ARRAY_LEN(wholes);
+    p.plugins = plugins;
+    p.plugin_n = ARRAY_LEN(plugins);
+    p.compute_resources = compute;
+    p.compute_resource_n = ARRAY_LEN(compute);
+    p.templates = templates;
+    p.template_n = ARRAY_LEN(templates);
     check_rows(&p, rows, ARRAY_LEN(rows));
 }
 
@@ -823,6 +865,7 @@ int main(void)
         cmocka_unit_test(inventory__mig_that_cannot_be__no_devices_and_the_reason),
         cmocka_unit_test(inventory__mig_of_a_plugin__counted_by_profile),
         cmocka_unit_test(inventory__part_of_a_gpu__never_rounded_up),
+        cmocka_unit_test(inventory__names_of_plugins__shared_only_if_somebody_says_so),
         cmocka_unit_test(inventory__part_of_a_gpu__reserve_in_proportion),
         cmocka_unit_test(inventory__resources__totals_are_divided),
         cmocka_unit_test(inventory__templates__last_resort_and_memory_of_others),

@@ -131,6 +131,28 @@ static void player__nothing_fits__refused_with_reasons_until_room_is_made(void *
     assert_int_equal(stats.protocol_errors, 0);
 }
 
+/* It is tried again whenever something changes; what was told before it stays in sight. */
+static void player__refused_again_and_again_for_one_reason__is_one_decision(void **state)
+{
+    size_t told = 0;
+
+    play(false);
+    create("big", "\"fgpu.io/gpu-count\":\"3\"");
+    wait_for(&stats.refusals, 1);
+    for (uint64_t i = 0; i < 3; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "small-%u", (unsigned)i);
+        create(name, "\"fgpu.io/gpu-milli\":\"100\"");
+        wait_for(&stats.bound, i + 1);
+        wait_for(&stats.refusals, i + 2);
+    }
+    for (size_t i = 0; i < stats.decision_n; i++) {
+        told += strcmp(stats.decisions[i].pod, "big") == 0;
+    }
+    assert_int_equal(told, 1);
+    assert_int_equal(stats.decision_n, 4);
+}
+
 static const char *condition_of(const cJSON *pod)
 {
     const cJSON *status = cJSON_GetObjectItem(pod, "status");
@@ -278,6 +300,7 @@ int main(void)
         TEST(player__pending_pod__bound_where_the_score_is_highest),
         TEST(player__other_schedulers_pods__left_alone),
         TEST(player__nothing_fits__refused_with_reasons_until_room_is_made),
+        TEST(player__refused_again_and_again_for_one_reason__is_one_decision),
         TEST(player__refusal__written_to_the_pods_condition),
         TEST(player__broken_replies__failures_backoff_and_recovery),
         TEST(player__no_extender__fails_and_stops),

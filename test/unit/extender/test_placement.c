@@ -1,5 +1,6 @@
 /* filter, prioritize and reservations on a real store, without HTTP. Names with a B number are defects seen in
  * other extenders (defects.md). */
+#include "extender/explain_events.h"
 #include "extender/placement.h"
 #include "extender/support/tested_store.h"
 #include "support/cmocka.h"
@@ -83,6 +84,28 @@ static void B5__not_synced__every_verb_is_an_error(void **state)
     store_close(store, "because");
     assert_int_equal(placement_filter(&context, &arena, &p.pod, names, NODES, &f, &err), -ERR_UNAVAILABLE);
     assert_string_equal(err.msg, "because");
+}
+
+/* A pod that nobody takes is told about after a while, once, and again when the reasons are others. */
+static void explain_events__refused_for_long__told_once_for_each_kind(void **state)
+{
+    struct test_pod p;
+    int64_t now_ms;
+
+    make_pod(&p, "a", "fgpu.io/gpu-count", "3");
+    assert_int_equal(ingest_pod(&ingest, &arena, &p.pod, NULL), 0);
+    assert_int_equal(filter(&p.pod).outcome, FILTER_NONE_FITS);
+    now_ms = store_wall_ms(store);
+    assert_false(explain_events_tick(&context, NULL, now_ms));
+    now_ms += EXPLAIN_EVENT_AFTER_MS;
+    assert_true(explain_events_tick(&context, NULL, now_ms));
+    assert_false(explain_events_tick(&context, NULL, now_ms)); /* it was just looked at; */
+    now_ms += EXPLAIN_EVENT_AGAIN_MS;
+    assert_false(explain_events_tick(&context, NULL, now_ms)); /* there is nothing new; */
+    now_ms += EXPLAIN_EVENT_AGAIN_MS;
+    assert_int_equal(ingest_node(&ingest, &arena, &(struct node){.name = STR("empty"), .uid = STR("e")}, NULL), 0);
+    assert_int_equal(filter(&p.pod).outcome, FILTER_NONE_FITS);
+    assert_true(explain_events_tick(&context, NULL, now_ms)); /* a node without GPUs is another kind */
 }
 
 /* More names than one section, most of them several times, known and unknown mixed. */
@@ -619,6 +642,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup_synced, store_teardown)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(B5__not_synced__every_verb_is_an_error, setup, store_teardown),
+        T(explain_events__refused_for_long__told_once_for_each_kind),
         T(filter__names_sent_again__are_answered_once),
         T(filter__nodes_come_and_go_meanwhile__each_name_once),
         T(filter__pod_without_gpu__is_not_ours),

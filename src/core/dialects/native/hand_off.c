@@ -113,6 +113,9 @@ static void add_downward_keys(struct annotations *out, const struct assignment *
 
     write_visible(c, &out->text);
     take_text(out, container_key(out->arena, NATIVE_KEY_VISIBLE, c));
+    if (as->vendor != VENDOR_NVIDIA) {
+        return; /* MPS is CUDA's */
+    }
     strbuf_add_i64(&out->text, milli < 10 ? 1 : milli / 10);
     take_text(out, container_key(out->arena, NATIVE_KEY_PERCENTAGE, c));
     write_mem_limit(c, &out->text);

@@ -10,11 +10,16 @@
 static void add_offer(struct inventory_draft *d, struct str resource, uint64_t name, int32_t units_per_gpu)
 {
     const struct str *text = kv_find(d->node->allocatable, resource);
+    struct plugin_resource plugin;
     int64_t amount;
 
     if (text == NULL) {
         return;
     }
+    plugin = policy_plugin_of(d->policy, resource);
+    d->vendors |= 1U << plugin.vendor;
+    d->vendors_shared |= plugin.shareable ? 1U << plugin.vendor : 0;
+    d->unshareable = d->unshareable || !plugin.shareable;
     if (!inventory_read_amount(*text, DEMAND_PLUGIN_MANAGED_MAX, &amount) ||
         amount > DEMAND_PLUGIN_MANAGED_MAX - d->plugin_managed_n) {
         d->plugin_managed_bad = true;
@@ -30,6 +35,7 @@ static void add_offer(struct inventory_draft *d, struct str resource, uint64_t n
         d->units_per_gpu = units_per_gpu;
     }
     d->plugin_managed_n += amount;
+    d->unshareable_n += plugin.shareable ? 0 : amount;
     d->plugin_managed_names |= name;
 }
 
@@ -71,7 +77,7 @@ static void read_offers(struct inventory_draft *d)
         }
     }
     if (d->plugin_managed_bad) {
-        d->plugin_managed_n = 0;
+        d->plugin_managed_n = d->unshareable_n = 0;
         d->plugin_managed_names = 0;
     }
 }
@@ -87,10 +93,14 @@ static bool is_explained(const struct inventory_draft *d)
 
 static enum source_result read_allocatable(struct inventory_draft *d)
 {
-    int64_t n = d->plugin_managed_n;
+    int64_t n = d->plugin_managed_n - d->unshareable_n;
 
     if (d->plugin_managed_bad) {
         return inventory_malformed(d, INVENTORY_NOTE_RESOURCE);
+    }
+    if (n == 0 && d->unshareable) { /* a template is not asked: it says how many, not what they are */
+        d->unmeasured = true;
+        return inventory_malformed(d, INVENTORY_NOTE_UNSHAREABLE);
     }
     if (n == 0) {
         return SOURCE_ABSENT;

@@ -1,0 +1,74 @@
+/* extender/waiting.h - what is known of pods that wait, beside what they ask for: which scheduler is theirs, what that
+ * says about them, and whether it has asked fgpu.
+ *
+ * Nobody decides by it; it is for explanations (extender/explain.h), and a restart forgets what was asked. WAITING_MAX
+ * pods are kept; more push out those that were heard of the longest time ago. So of a pod that is not found nothing
+ * may be concluded.
+ *
+ * Lock: its own, a leaf; any thread. Times are wall milliseconds.
+ */
+#ifndef EXTENDER_WAITING_H
+#define EXTENDER_WAITING_H
+
+#include "base/arena.h"
+#include "model/pod.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WAITING_MAX 1024
+#define WAITING_MESSAGE_MAX 1024 /* bytes of a message; the rest is cut */
+
+/* Nodes by their place in the ledger, which means something while its names_version (core/ledger/view.h) is the same.
+ */
+struct node_set {
+    const uint64_t *bits; /* NULL: not known */
+    size_t word_n;
+    uint64_t names_version;
+};
+
+static inline bool node_set_has(const struct node_set *s, uint32_t node)
+{
+    return node / 64 < s->word_n && (s->bits[node / 64] >> node % 64 & 1) != 0;
+}
+
+struct waiting;
+
+struct waiting *waiting_new(void);
+void waiting_free(struct waiting *w); /* NULL is fine */
+
+/* A pod that asks for GPUs was seen: not bound, it is kept; bound, it is forgotten. */
+void waiting_observed(struct waiting *w, const struct pod *pod);
+void waiting_gone(struct waiting *w, struct str uid);
+
+/* A scheduler has asked about so many nodes, of which so many take the pod. `asked` is copied where none does. */
+void waiting_asked(struct waiting *w, const struct pod *pod, size_t node_n, size_t fit_n, const struct node_set *asked,
+                   int64_t now_ms);
+
+struct waiting_note {
+    bool known;
+    struct str scheduler_name; /* of its object */
+    struct str message;        /* of its condition PodScheduled while that is False; empty: none */
+    uint32_t asked_n;          /* times since this process began */
+    uint32_t node_n, fit_n;    /* of the last one */
+    int64_t asked_ms;          /* when */
+    struct node_set asked;     /* of the last one, if no node took the pod; all others the scheduler had left out */
+    struct str asking;         /* the scheduler of the last pod, this or another, that fgpu was asked about; empty: it
+                                  was never asked */
+};
+/* Text is in `a`. */
+void waiting_find(struct waiting *w, struct arena *a, struct str uid, struct waiting_note *ret);
+
+/* A pod that has been refused everywhere for `after_ms`, without an end, and was not taken for `again_ms`; its names in
+ * `a`. False: there is none. */
+struct waiting_refused {
+    struct str namespace_, name, uid;
+    uint64_t told; /* what waiting_told() was given; 0: nothing */
+};
+bool waiting_take_refused(struct waiting *w, struct arena *a, int64_t now_ms, int64_t after_ms, int64_t again_ms,
+                          struct waiting_refused *ret);
+/* People were told this about the pod. */
+void waiting_told(struct waiting *w, struct str uid, uint64_t told);
+
+#endif

@@ -1,0 +1,276 @@
+/* A table that is gone through by a hash: 8 KiB, looked at for each event of a pod with GPUs and each filter call. */
+#include "extender/waiting.h"
+
+#include "base/bug.h"
+#include "base/hash.h"
+#include "base/sync.h"
+#include "model/names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct entry {
+    char *text; /* one block; NULL: free */
+    struct str uid, namespace_, name, scheduler_name, message;
+    uint32_t asked_n, node_n, fit_n;
+    int64_t asked_ms;
+    uint64_t *asked; /* NULL: not known */
+    size_t asked_word_n;
+    uint64_t names_version;
+    int64_t refused_ms; /* since when, without an end; 0: not */
+    int64_t taken_ms;
+    uint64_t told;
+    uint64_t turn; /* when it was last heard of, by order */
+};
+
+struct waiting {
+    struct mutex lock;
+    uint64_t hashes[WAITING_MAX]; /* of uids; 0: free */
+    struct entry entries[WAITING_MAX];
+    uint64_t last_turn;
+    char asking[KUBE_SUBDOMAIN_MAX + 1];
+    size_t asking_n;
+};
+
+struct waiting *waiting_new(void)
+{
+    struct waiting *w = xcalloc(1, sizeof(*w));
+
+    mutex_init(&w->lock, "waiting");
+    return w;
+}
+
+void waiting_free(struct waiting *w)
+{
+    if (w == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < WAITING_MAX; i++) {
+        free(w->entries[i].text);
+        free(w->entries[i].asked);
+    }
+    mutex_destroy(&w->lock);
+    free(w);
+}
+
+/* ---- the table ---- */
+
+static uint64_t hash_of(struct str uid)
+{
+    const struct hash_key key = {0x66677075, 0x77616974}; /* whoever finds equal hashes gains nothing: see find() */
+
+    return hash_name(key, uid) | 1;
+}
+
+static struct entry *find(struct waiting *w, struct str uid)
+{
+    uint64_t hash = hash_of(uid);
+
+    for (size_t i = 0; i < WAITING_MAX; i++) {
+        if (w->hashes[i] == hash && str_eq(w->entries[i].uid, uid)) {
+            return &w->entries[i];
+        }
+    }
+    return NULL;
+}
+
+static void clear(struct waiting *w, struct entry *e)
+{
+    free(e->text);
+    free(e->asked);
+    *e = (struct entry){.text = NULL};
+    w->hashes[e - w->entries] = 0;
+}
+
+/* A free place, or that of the one heard of the longest time ago, made free. */
+static struct entry *place_for_new(struct waiting *w, struct str uid)
+{
+    struct entry *at = &w->entries[0];
+
+    for (size_t i = 1; i < WAITING_MAX; i++) {
+        at = w->entries[i].turn < at->turn ? &w->entries[i] : at;
+    }
+    clear(w, at);
+    w->hashes[at - w->entries] = hash_of(uid);
+    return at;
+}
+
+/* Whole characters only. */
+static struct str cut(struct str s, size_t max)
+{
+    if (s.n > max) {
+        s.n = max;
+        while (s.n > 0 && ((unsigned char)s.p[s.n] & 0xc0) == 0x80) {
+            s.n--;
+        }
+    }
+    return s;
+}
+
+/* What the object says now; counts stay. */
+static void write(struct entry *e, const struct pod *pod, struct str message)
+{
+    struct str scheduler = cut(pod->scheduler_name, KUBE_SUBDOMAIN_MAX);
+    char *text = xmalloc(pod->uid.n + pod->namespace_.n + pod->name.n + scheduler.n + message.n + 1);
+    char *before = e->text, *at = text;
+
+    e->text = text;
+    e->uid = str_put(&at, pod->uid);
+    e->namespace_ = str_put(&at, pod->namespace_);
+    e->name = str_put(&at, pod->name);
+    e->scheduler_name = str_put(&at, scheduler);
+    e->message = str_put(&at, message);
+    free(before);
+}
+
+/* A caller may send what it likes. */
+static bool can_be_kept(const struct pod *p)
+{
+    return p->uid.n > 0 && p->uid.n <= KUBE_SUBDOMAIN_MAX && p->name.n <= KUBE_SUBDOMAIN_MAX &&
+           p->namespace_.n <= KUBE_LABEL_MAX;
+}
+
+/* ---- what is heard ---- */
+
+void waiting_observed(struct waiting *w, const struct pod *pod)
+{
+    struct entry *e;
+
+    mutex_lock(&w->lock);
+    e = find(w, pod->uid);
+    if (pod->node_name.n > 0 || pod_is_terminal(pod)) {
+        if (e != NULL) {
+            clear(w, e);
+        }
+    } else if (can_be_kept(pod)) {
+        e = e != NULL ? e : place_for_new(w, pod->uid);
+        write(e, pod, cut(pod->unscheduled_message, WAITING_MESSAGE_MAX));
+        e->turn = ++w->last_turn;
+    }
+    mutex_unlock(&w->lock);
+}
+
+void waiting_gone(struct waiting *w, struct str uid)
+{
+    struct entry *e;
+
+    mutex_lock(&w->lock);
+    e = find(w, uid);
+    if (e != NULL) {
+        clear(w, e);
+    }
+    mutex_unlock(&w->lock);
+}
+
+static void keep_asked(struct entry *e, const struct node_set *asked)
+{
+    if (e->asked == NULL || e->asked_word_n != asked->word_n) {
+        free(e->asked);
+        e->asked = xcalloc(asked->word_n, sizeof(*e->asked));
+    }
+    memcpy(e->asked, asked->bits, asked->word_n * sizeof(*e->asked));
+    e->asked_word_n = asked->word_n;
+    e->names_version = asked->names_version;
+}
+
+void waiting_asked(struct waiting *w, const struct pod *pod, size_t node_n, size_t fit_n, const struct node_set *asked,
+                   int64_t now_ms)
+{
+    struct str asking = cut(pod->scheduler_name, KUBE_SUBDOMAIN_MAX);
+    struct entry *e;
+
+    mutex_lock(&w->lock);
+    e = find(w, pod->uid);
+    if (e == NULL && can_be_kept(pod)) {
+        e = place_for_new(w, pod->uid);
+        write(e, pod, STR_NULL);
+    }
+    if (e != NULL) {
+        e->asked_n++;
+        e->node_n = (uint32_t)node_n;
+        e->fit_n = (uint32_t)fit_n;
+        e->asked_ms = now_ms;
+        e->refused_ms = fit_n > 0 ? 0 : e->refused_ms > 0 ? e->refused_ms : now_ms;
+        e->turn = ++w->last_turn;
+        if (fit_n == 0 && asked->bits != NULL) {
+            keep_asked(e, asked);
+        } else {
+            free(e->asked);
+            e->asked = NULL;
+        }
+    }
+    if (asking.n > 0) {
+        memcpy(w->asking, asking.p, asking.n);
+    }
+    w->asking_n = asking.n;
+    mutex_unlock(&w->lock);
+}
+
+/* ---- what is asked ---- */
+
+static void find_asked(const struct entry *e, struct arena *a, struct node_set *ret)
+{
+    uint64_t *bits = e->asked == NULL ? NULL : ARENA_ARRAY(a, e->asked_word_n, uint64_t);
+
+    if (bits != NULL) {
+        memcpy(bits, e->asked, e->asked_word_n * sizeof(*bits));
+        *ret = (struct node_set){bits, e->asked_word_n, e->names_version};
+    }
+}
+
+void waiting_find(struct waiting *w, struct arena *a, struct str uid, struct waiting_note *ret)
+{
+    const struct entry *e;
+
+    mutex_lock(&w->lock);
+    e = find(w, uid);
+    *ret = (struct waiting_note){.known = e != NULL, .asking = arena_str(a, (struct str){w->asking, w->asking_n})};
+    if (e != NULL) {
+        ret->scheduler_name = arena_str(a, e->scheduler_name);
+        ret->message = arena_str(a, e->message);
+        ret->asked_n = e->asked_n;
+        ret->node_n = e->node_n;
+        ret->fit_n = e->fit_n;
+        ret->asked_ms = e->asked_ms;
+        find_asked(e, a, &ret->asked);
+    }
+    mutex_unlock(&w->lock);
+}
+
+bool waiting_take_refused(struct waiting *w, struct arena *a, int64_t now_ms, int64_t after_ms, int64_t again_ms,
+                          struct waiting_refused *ret)
+{
+    struct entry *found = NULL;
+
+    mutex_lock(&w->lock);
+    for (size_t i = 0; i < WAITING_MAX; i++) {
+        struct entry *e = &w->entries[i];
+
+        if (e->refused_ms > 0 && now_ms - e->refused_ms >= after_ms &&
+            (e->taken_ms == 0 || now_ms - e->taken_ms >= again_ms) &&
+            (found == NULL || e->refused_ms < found->refused_ms)) {
+            found = e;
+        }
+    }
+    if (found != NULL) {
+        found->taken_ms = now_ms;
+        *ret = (struct waiting_refused){.namespace_ = arena_str(a, found->namespace_),
+                                        .name = arena_str(a, found->name),
+                                        .uid = arena_str(a, found->uid),
+                                        .told = found->told};
+    }
+    mutex_unlock(&w->lock);
+    return found != NULL;
+}
+
+void waiting_told(struct waiting *w, struct str uid, uint64_t told)
+{
+    struct entry *e;
+
+    mutex_lock(&w->lock);
+    e = find(w, uid);
+    if (e != NULL) {
+        e->told = told;
+    }
+    mutex_unlock(&w->lock);
+}

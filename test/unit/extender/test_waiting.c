@@ -1,0 +1,136 @@
+/* What is known of pods that wait, for explanations. */
+#include "extender/waiting.h"
+#include "support/cmocka.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct waiting *waiting;
+static struct arena arena;
+static const uint64_t bits[] = {5, 1};
+static const struct node_set nodes = {bits, 2, 7};
+
+static int setup(void **state)
+{
+    (void)state;
+    waiting = waiting_new();
+    arena_init(&arena, 1 << 20);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    arena_fini(&arena);
+    waiting_free(waiting);
+    return 0;
+}
+
+static struct pod pod_of(const char *uid)
+{
+    return (struct pod){.uid = str_of(uid), .namespace_ = STR("d"), .name = str_of(uid), .scheduler_name = STR("gpus")};
+}
+
+static struct waiting_note note_of(const char *uid)
+{
+    struct waiting_note n;
+
+    waiting_find(waiting, &arena, str_of(uid), &n);
+    return n;
+}
+
+static void waiting__message_and_calls__kept_until_bound(void **state)
+{
+    struct pod p = pod_of("a");
+    struct waiting_note n;
+
+    (void)state;
+    assert_false(note_of("a").known);
+    p.unscheduled_message = STR("0/3 nodes");
+    waiting_observed(waiting, &p);
+    assert_true(str_eq(note_of("a").message, STR("0/3 nodes")));
+    assert_int_equal(note_of("a").asked_n, 0);
+    assert_int_equal(note_of("a").asking.n, 0);
+    waiting_asked(waiting, &p, 3, 0, &nodes, 1000);
+    n = note_of("a");
+    assert_true(node_set_has(&n.asked, 2) && node_set_has(&n.asked, 64) && !node_set_has(&n.asked, 1));
+    assert_false(node_set_has(&n.asked, 128));
+    assert_int_equal(n.asked.names_version, 7);
+    waiting_asked(waiting, &p, 2, 1, &nodes, 2000);
+    assert_null(note_of("a").asked.bits); /* some take it: who was asked does not matter */
+    assert_int_equal(note_of("a").asked_n, 2);
+    assert_int_equal(note_of("a").node_n, 2);
+    assert_int_equal(note_of("a").fit_n, 1);
+    assert_true(str_eq(note_of("a").asking, STR("gpus")));
+    p.node_name = STR("n");
+    waiting_observed(waiting, &p);
+    assert_false(note_of("a").known);
+    assert_true(str_eq(note_of("b").asking, STR("gpus")));
+}
+
+static void waiting__long_message__cut_between_characters(void **state)
+{
+    char text[WAITING_MESSAGE_MAX + 2];
+    struct pod p = pod_of("a");
+
+    (void)state;
+    memset(text, 'x', sizeof(text));
+    memcpy(text + WAITING_MESSAGE_MAX - 1, "\xc3\xa4", 2);
+    p.unscheduled_message = (struct str){text, sizeof(text)};
+    waiting_observed(waiting, &p);
+    assert_int_equal(note_of("a").message.n, WAITING_MESSAGE_MAX - 1);
+}
+
+static void waiting__more_than_there_is_room_for__the_oldest_go(void **state)
+{
+    char uid[16];
+
+    (void)state;
+    for (int i = 0; i <= WAITING_MAX; i++) {
+        struct pod p;
+
+        snprintf(uid, sizeof(uid), "p%d", i);
+        p = pod_of(uid);
+        waiting_observed(waiting, &p);
+        p = pod_of("p1"); /* heard of again and again */
+        waiting_observed(waiting, &p);
+    }
+    assert_false(note_of("p0").known);
+    assert_true(note_of("p1").known);
+    assert_true(note_of(uid).known);
+}
+
+static void waiting__refused_for_long__taken_once_in_a_while(void **state)
+{
+    struct pod p = pod_of("a"), q = pod_of("b");
+    struct waiting_refused r;
+
+    (void)state;
+    waiting_asked(waiting, &p, 3, 0, &nodes, 1000);
+    waiting_asked(waiting, &q, 3, 0, &nodes, 1500);
+    waiting_asked(waiting, &q, 3, 1, &nodes, 1600); /* it fits: the time begins again */
+    waiting_asked(waiting, &p, 3, 0, &nodes, 1700);
+    assert_false(waiting_take_refused(waiting, &arena, 30999, 30000, 60000, &r));
+    assert_true(waiting_take_refused(waiting, &arena, 31000, 30000, 60000, &r));
+    assert_true(str_eq(r.uid, STR("a")));
+    assert_int_equal(r.told, 0);
+    waiting_told(waiting, STR("a"), 7);
+    assert_false(waiting_take_refused(waiting, &arena, 90999, 30000, 60000, &r));
+    assert_true(waiting_take_refused(waiting, &arena, 91000, 30000, 60000, &r));
+    assert_int_equal(r.told, 7);
+    waiting_gone(waiting, STR("a"));
+    assert_false(waiting_take_refused(waiting, &arena, 1000000, 30000, 60000, &r));
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(waiting__message_and_calls__kept_until_bound),
+        T(waiting__long_message__cut_between_characters),
+        T(waiting__more_than_there_is_room_for__the_oldest_go),
+        T(waiting__refused_for_long__taken_once_in_a_while),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
