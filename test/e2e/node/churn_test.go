@@ -117,8 +117,8 @@ func (s *scene) ranOrRefused(p *corev1.Pod) (bool, error) {
 	return false, fmt.Errorf("pod %s neither ran nor was refused: %s", p.Name, strings.Join(s.told(p.UID), "\n"))
 }
 
-// oneComesAndGoes creates a pod, binds it, waits for what becomes of it, and deletes it later; true: it ran.
-func (s *scene) oneComesAndGoes(j *judge, l lot) (bool, error) {
+// oneComesAndGoes creates a pod, binds it, waits for what becomes of it, stays, and deletes it; true: it ran.
+func (s *scene) oneComesAndGoes(j *judge, l lot, stay func()) (bool, error) {
 	pods := plane.Client.CoreV1().Pods(s.namespace)
 	p, err := pods.Create(s.ctx, unscheduled(l.name), metav1.CreateOptions{})
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *scene) oneComesAndGoes(j *judge, l lot) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	time.Sleep(3 * time.Second) // others come in the meantime, and the agent is killed
+	stay()
 	ran = ran || logOf(p, "main") != ""
 	if err := pods.Delete(s.ctx, p.Name, metav1.DeleteOptions{}); err != nil {
 		return ran, err
@@ -168,7 +168,7 @@ func (s *scene) churnPods() int {
 // Pods come and go, given out far beyond what there is by somebody with the right key, while the agent and containerd are
 // killed again and again. At no moment does a process have a GPU that is not its pod's, or a GPU more than it has.
 func TestNoGPUIsHeldTwiceWhileAgentAndRuntimeAreKilled(t *testing.T) {
-	const lanes, enough = 8, 6
+	const lanes, enough, staysFor = 8, 6, 2 // kills
 	s := newScene(t)
 	perLane := s.churnPods() / lanes
 	j := &judge{lots: map[string]lot{}, found: map[string]int{}}
@@ -176,11 +176,12 @@ func TestNoGPUIsHeldTwiceWhileAgentAndRuntimeAreKilled(t *testing.T) {
 	defer stop()
 	var background, traffic sync.WaitGroup
 	watched := j.watch(ctx)
+	pause := time.Second
 	var kills atomic.Int32
 	background.Go(func() {
 		for ; ctx.Err() == nil; kills.Add(1) {
-			time.Sleep(time.Second)
-			restart := theNode.restartAgent
+			time.Sleep(pause)
+			restart, start := theNode.restartAgent, time.Now()
 			if kills.Load()%3 == 2 {
 				restart = theNode.restartContainerd
 			}
@@ -188,15 +189,22 @@ func TestNoGPUIsHeldTwiceWhileAgentAndRuntimeAreKilled(t *testing.T) {
 				s.Error(err)
 				return
 			}
+			// Where a restart is slow, so is the making of containers, which needs some time between two kills.
+			pause = max(pause, time.Since(start))
 		}
 	})
+	stay := func() { // others come in the meantime
+		for until := kills.Load() + staysFor; kills.Load() < until && !s.Failed(); {
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
 	var mu sync.Mutex
 	made, ran := 0, 0
 	for lane := range lanes {
 		random := rand.New(rand.NewSource(int64(lane)))
 		traffic.Go(func() {
 			for i := 0; i < perLane || (kills.Load() < enough && !s.Failed()); i++ {
-				one, err := s.oneComesAndGoes(j, lot{fmt.Sprintf("pod-%d-%d", lane, i), random.Intn(len(gpus)), 200 + random.Intn(500)})
+				one, err := s.oneComesAndGoes(j, lot{fmt.Sprintf("pod-%d-%d", lane, i), random.Intn(len(gpus)), 200 + random.Intn(500)}, stay)
 				mu.Lock()
 				made++
 				if err != nil {
