@@ -183,13 +183,14 @@ func TestKubeletFailsRunningPodsThatTotalsDoNotCover(t *testing.T) {
 	s := newScene(t)
 	p := s.create(podOf("one", box("main", cudaImage, "fgpu.io/gpu-milli=300")))
 	s.alone(p, "main", s.gpuOf(p))
+	theNode.killAgent() // it would mend them, within a minute
 	s.patchNode(`{"status":{"capacity":{"fgpu.io/gpu-milli":"100"},"allocatable":{"fgpu.io/gpu-milli":"100"}}}`, "status")
 	s.restartKubelet()
 	s.until("kubelet's verdict", func() (bool, string) {
 		now := s.get("one").Status
 		return now.Phase == corev1.PodFailed && now.Reason == "OutOffgpu.io/gpu-milli", string(now.Phase) + " " + now.Reason
 	})
-	s.lookAgain()
+	s.must(theNode.agent.Start(s.ctx))
 	s.must(awaitPublished(s.ctx))
 }
 
