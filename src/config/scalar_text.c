@@ -226,9 +226,10 @@ void address_decode(struct decode *c, const struct schema_field *f, const struct
 void address_or_none_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
 {
     struct address a = {.port = 0};
+    struct err err;
 
-    if (!str_eq(n->text, STR("none")) && address_parse(n->text, &a, NULL) < 0) {
-        config_decode_error(c, n, "'%.*s' is not none or HOST:PORT, for example :9444", STR_ARG(n->text));
+    if (!str_eq(n->text, STR("none")) && address_parse(n->text, &a, &err) < 0) {
+        config_decode_error(c, n, "%s; or none", err.msg);
     } else {
         scalar_store(f, base, &a);
     }

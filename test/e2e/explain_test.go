@@ -57,7 +57,7 @@ func TestExplainNamesThePodWhoseEndLetsTheWaitingOneRun(t *testing.T) {
 	cordoned := gpuNode("cordoned", 1, gib80)
 	cordoned.Spec.Unschedulable = true
 	c := newCluster(t, gpuNode("full", 2, gib80), cordoned)
-	c.install(light)
+	c.install(dedicated)
 	c.create(pod("large", "fgpu.io/gpu-milli=900"))
 	c.bound("large")
 	c.create(pod("small", "fgpu.io/gpu-milli=700"))
@@ -92,7 +92,7 @@ func TestExplainNamesThePodWhoseEndLetsTheWaitingOneRun(t *testing.T) {
 // A pod that names another scheduler waits for ever; explain says for which.
 func TestExplainSaysThatNobodyAsked(t *testing.T) {
 	c := newCluster(t, gpuNode("idle", 1, gib80))
-	c.install(light)
+	c.install(dedicated)
 	c.create(pod("asked", "fgpu.io/gpu-milli=100"))
 	c.bound("asked")
 	p := pod("stranger", "fgpu.io/gpu-milli=100")

@@ -336,7 +336,7 @@ static void parse__one_mistake__exact_report(void **state)
          "f.yaml:3:27: serving: opsAddress and metricsAddress have the same port 9442\n"
          "  serving: {metricsAddress: ':9442'}\n                            ^\n"},
         {"metrics nowhere in another word", "serving: {metricsAddress: off}\n",
-         "f.yaml:3:27: serving.metricsAddress: 'off' is not none or HOST:PORT, for example :9444\n"
+         "f.yaml:3:27: serving.metricsAddress: 'off' is not HOST:PORT, for example 127.0.0.1:9443; or none\n"
          "  serving: {metricsAddress: off}\n                            ^\n"},
         {"one port for two", "serving: {healthAddress: 0.0.0.0:9443}\n",
          "f.yaml:3:26: serving: verbsAddress and healthAddress have the same port 9443\n"
