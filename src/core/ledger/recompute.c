@@ -71,14 +71,15 @@ static void charge_first_grants(const struct node_entry *n, const struct device_
 {
     for (size_t i = 0; i < p->first_grant_n; i++) {
         uint32_t ordinal = ledger_device_find(n, p, p->first_grants[i].ref);
+        struct charge *c = ordinal == LEDGER_NONE ? NULL : charge_on(p, ordinal);
 
-        if (ordinal == LEDGER_NONE) {
-            continue;
-        }
-        if (charge_on(p, ordinal) == NULL) {
+        if (c == NULL && ordinal != LEDGER_NONE) {
             charge_add(p, ordinal, p->first_grants[i].charge);
+            c = &p->charges[p->charge_n - 1].charge;
         }
-        raise_charge(charge_on(p, ordinal), &p->first_grants[i].charge, &states[ordinal]);
+        if (c != NULL) {
+            raise_charge(c, &p->first_grants[i].charge, &states[ordinal]);
+        }
     }
 }
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEEDS 1000 /* others: support/seeds.h */
+#define SEEDS 600 /* others: support/seeds.h */
 #define STEPS 200
 #define BURST 30
 

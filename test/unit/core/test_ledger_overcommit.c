@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEEDS 2500 /* others: support/seeds.h */
+#define SEEDS 1000 /* others: support/seeds.h */
 #define STEPS 250
 
 static struct ledger_overcommit news[8];
