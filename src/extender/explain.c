@@ -205,6 +205,8 @@ int explain_pod(const struct placement_context *c, struct arena *a, struct str n
     }
     switch (ret->kind) {
     case EXPLAIN_WAITING:
+        ret->not_ready = store_not_ready(c->store);
+        ret->has_tenant = store_tenant_of(c->store, a, namespace_, &ret->tenant);
         return judge(c, a, node_max, ret, reterr);
     case EXPLAIN_PLACED:
         return place(c->store, a, ret, reterr);
