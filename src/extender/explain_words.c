@@ -178,7 +178,7 @@ static void add_scheduler(struct sentence *t, const struct explanation *e)
     for (size_t i = 0; i < n && i < REASONS_NAMED; i++) {
         sentence_add(t, "%s%.*s", i == 0 ? "; kube-scheduler itself objects: " : ", ", STR_ARG(own[i]));
     }
-    if (explain_unasked_sentence(&e->waiting, unasked, sizeof(unasked))[0] != '\0') {
+    if (e->not_ready == NULL && explain_unasked_sentence(&e->waiting, unasked, sizeof(unasked))[0] != '\0') {
         sentence_add(t, "; %s", unasked);
     }
 }

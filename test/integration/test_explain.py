@@ -146,6 +146,15 @@ def test_explain__bad_command_line__usage(args):
     assert run("explain", *args).returncode == 2
 
 
+def test_explain__more_gpus_than_any_node_has__nothing_about_those_in_use(emptied):
+    api, fgpu, node = emptied.api, emptied.fgpu, emptied.node(gpus=2)
+    assert fgpu.schedule(api.pod(milli(300)), [node]) == node
+    e = known(fgpu, api.pod(whole(4)))
+    (nearest,) = e["nearest"]
+    assert (nearest["reasonText"], nearest["text"], nearest["lacks"]["gpus"]) == ("fewer GPUs than the pod asks for", "", 3)
+    assert "in use" not in e["text"] and "nearest is" not in e["text"]
+
+
 def test_explain__many_nodes__bounded_answer_all_counted(emptied):
     api, fgpu = emptied.api, emptied.fgpu
     for _ in range(40):
@@ -196,6 +205,7 @@ def test_explain__fgpu_is_not_ready__said_beside_the_room(tmp_path):
         eventually(lambda: request(fgpu.ops, "GET", f"/v1/explain?pod={key(waits)}").status == 200, "the lists")
         e = known(fgpu, waits)
         assert e["fitting"] == [node] and "fgpu is not ready: it has just started and waits for earlier" in e["text"]
+        assert "KubeSchedulerConfiguration" not in e["text"]  # nobody could have been answered
         fgpu.stop()
     finally:
         api.stop()
