@@ -41,6 +41,9 @@ struct explanation {
     size_t near_n;
 
     /* WAITING */
+    const char *not_ready; /* why no pod gets GPUs now, a whole sentence; NULL: fgpu is ready */
+    bool has_tenant;
+    struct ledger_tenant tenant;
     size_t node_n; /* judged; counts add up to it */
     uint64_t counts[VERDICT__MAX];
     size_t open_fit_n;         /* nodes with room that kube-scheduler may choose, as far as is known; */
@@ -75,7 +78,8 @@ uint64_t explain_kinds(const struct explanation *e);
 char *explain_node_sentence(const struct nearest *n, char *buf, size_t size);
 
 /* What kube-scheduler itself objects to, of the message of its condition: its reasons, each with its number of nodes,
- * without those that are fgpu's. Borrowed; at most EXPLAIN_REASONS_MAX. */
+ * without those that are fgpu's; a message of another form (an error of the call) is one reason. Borrowed; at most
+ * EXPLAIN_REASONS_MAX. */
 #define EXPLAIN_REASONS_MAX 16
 size_t explain_scheduler_reasons(struct str message, struct str ret[EXPLAIN_REASONS_MAX]);
 /* Why fgpu may not have been asked about the pod, and what to do then; empty where it was. */

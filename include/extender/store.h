@@ -213,6 +213,8 @@ void store_totals(struct store *s, struct snapshot *ret);
 size_t store_unmeasured(struct store *s, struct arena *a, struct str *ret, size_t max);
 /* ledger_tenants() with the text in `a`; ret has room for TENANTS_MAX. Fewer when the arena is full. */
 size_t store_tenants(struct store *s, struct arena *a, struct ledger_tenant *ret);
+/* ledger_tenant_of() with the text in `a`. */
+bool store_tenant_of(struct store *s, struct arena *a, struct str namespace_, struct ledger_tenant *ret);
 
 /* What is said of the whole cluster, all at the generation of the totals. */
 struct store_head {

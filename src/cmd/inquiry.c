@@ -55,6 +55,11 @@ static int judge(const struct inquiry *q, const struct kube_outcome *o, struct e
     } else if (o->http_status == 400) {
         code = ERR_INVALID;
     }
+    if (o->http_status == 404) {
+        return err_set(reterr, code,
+                       "%s: no such path there; give the address of the ops listener of fgpu, by default %s", q->server,
+                       INQUIRY_SERVER);
+    }
     if (o->http_status != 0) {
         return err_set(reterr, code, "%s: HTTP status %d%s%s", q->server, o->http_status,
                        o->detail[0] != '\0' ? ": " : "", o->detail);

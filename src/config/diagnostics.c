@@ -120,7 +120,7 @@ void diagnostics_render(const struct diagnostics *d, struct strbuf *out)
         }
     }
     if (d->dropped > 0) {
-        strbuf_addf(out, "and %zu more\n", d->dropped);
+        strbuf_addf(out, "and %zu more; correct these first\n", d->dropped);
     }
 }
 

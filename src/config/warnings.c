@@ -76,7 +76,8 @@ static void check_candidate(struct warnings *w, const struct policy *p)
     }
     if ((is_none(p->shadow_node_strategy) || str_eq(p->shadow_node_strategy, p->node_strategy)) &&
         (is_none(p->shadow_device_strategy) || str_eq(p->shadow_device_strategy, p->device_strategy))) {
-        warn(w, "packing.candidate",
+        warn(w,
+             is_none(p->shadow_node_strategy) ? "packing.candidate.deviceStrategy" : "packing.candidate.nodeStrategy",
              "the candidate is the strategy in use, so the two never differ; name another one, or "
              "remove the key");
     }

@@ -138,6 +138,9 @@ static bool look_closely(const struct placement_context *c, struct arena *a, str
     qsort(choice->answer.results, choice->answer.n, sizeof(*choice->answer.results), by_name);
     for (size_t i = 0; i < ret->shown_n; i++) {
         verdicts[i] = verdict_of(&choice->answer, nodes[i].node_name);
+        if (verdicts[i] == VERDICT_TOO_FEW_GPUS) {
+            nodes[i].lacks.device_n = 0; /* nobody's end would help: what its GPUs lack now would mislead */
+        }
     }
     ret->nodes = nodes;
     ret->verdicts = verdicts;
@@ -205,6 +208,8 @@ int explain_pod(const struct placement_context *c, struct arena *a, struct str n
     }
     switch (ret->kind) {
     case EXPLAIN_WAITING:
+        ret->not_ready = store_not_ready(c->store);
+        ret->has_tenant = store_tenant_of(c->store, a, namespace_, &ret->tenant);
         return judge(c, a, node_max, ret, reterr);
     case EXPLAIN_PLACED:
         return place(c->store, a, ret, reterr);

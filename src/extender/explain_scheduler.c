@@ -63,11 +63,37 @@ static bool is_ours(struct str reason)
     return false;
 }
 
+/* What filter answers as an error stands alone in the condition, and so does an error of the call. */
+static bool says_not_ready(struct str message)
+{
+    return str_starts(message, STR("fgpu is not ready: "));
+}
+
+static bool says_not_reached(struct str message)
+{
+    return str_starts(message, STR("Post \""));
+}
+
+static bool counts_nodes(struct str message)
+{
+    struct str rest = message, head = STR_NULL;
+
+    return str_split(&rest, ':', &head) && str_ends(head, STR(" nodes are available"));
+}
+
 size_t explain_scheduler_reasons(struct str message, struct str ret[EXPLAIN_REASONS_MAX])
 {
-    struct str rest = reasons_of(message);
+    struct str rest;
     size_t n = 0;
 
+    if (message.n == 0 || says_not_ready(message)) {
+        return 0;
+    }
+    if (!counts_nodes(message)) {
+        ret[0] = message;
+        return 1;
+    }
+    rest = reasons_of(message);
     while (rest.n > 0 && n < EXPLAIN_REASONS_MAX) {
         struct str reason = next_reason(&rest);
 
@@ -83,6 +109,16 @@ char *explain_unasked_sentence(const struct waiting_note *n, char *buf, size_t s
     struct sentence t = sentence_begin(buf, size);
 
     if (!n->known || n->asked_n > 0) {
+        return buf;
+    }
+    if (says_not_ready(n->message)) {
+        sentence_add(&t, "kube-scheduler asked while fgpu was not ready, and asks again by itself");
+        return buf;
+    }
+    if (says_not_reached(n->message)) {
+        sentence_add(&t,
+                     "kube-scheduler could not ask fgpu; if this stays, check urlPrefix in the section extenders of "
+                     "its KubeSchedulerConfiguration");
         return buf;
     }
     sentence_add(&t, "fgpu has not been asked about it since it started: ");

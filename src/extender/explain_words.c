@@ -142,9 +142,29 @@ static void add_waiting(struct sentence *t, const struct explanation *e, bool na
     }
     if (e->fitting_n > 0) {
         sentence_add(t, "; the best is %.*s; it is not for want of GPUs that the pod waits", STR_ARG(e->fitting[0]));
+    } else if (e->counts[VERDICT_NO_GPU] == e->node_n) {
+        sentence_add(t, "; `fgpu state` says of each node what fgpu knows about its GPUs");
     } else if (e->shown_n > 0 && (e->nodes[0].lacks.device_n > 0 || e->nodes[0].cost.pod_n > 0)) {
         sentence_add(t, "; nearest is %.*s: ", STR_ARG(e->nodes[0].node_name));
         add_node(t, &e->nodes[0], names_pods);
+    }
+}
+
+/* A node without room says so before it says that the limit is reached, so the limit is told in any case. */
+static void add_tenant(struct sentence *t, const struct ledger_tenant *of)
+{
+    const char *between = "";
+
+    if (of->limit.milli == INT64_MAX && of->limit.mem_mib == INT64_MAX) {
+        return;
+    }
+    sentence_add(t, "; its tenant %.*s holds ", STR_ARG(of->name));
+    if (of->limit.milli != INT64_MAX) {
+        sentence_add(t, "%" PRId64 " of at most %" PRId64 " milli", of->held.milli, of->limit.milli);
+        between = " and ";
+    }
+    if (of->limit.mem_mib != INT64_MAX) {
+        sentence_add(t, "%s%" PRId64 " of at most %" PRId64 " MiB", between, of->held.mem_mib, of->limit.mem_mib);
     }
 }
 
@@ -158,7 +178,7 @@ static void add_scheduler(struct sentence *t, const struct explanation *e)
     for (size_t i = 0; i < n && i < REASONS_NAMED; i++) {
         sentence_add(t, "%s%.*s", i == 0 ? "; kube-scheduler itself objects: " : ", ", STR_ARG(own[i]));
     }
-    if (explain_unasked_sentence(&e->waiting, unasked, sizeof(unasked))[0] != '\0') {
+    if (e->not_ready == NULL && explain_unasked_sentence(&e->waiting, unasked, sizeof(unasked))[0] != '\0') {
         sentence_add(t, "; %s", unasked);
     }
 }
@@ -185,7 +205,8 @@ char *explain_sentence(const struct explanation *e, char *buf, size_t size)
 
     switch (e->kind) {
     case EXPLAIN_UNKNOWN:
-        sentence_add(&t, "fgpu knows no pod %.*s/%.*s that asks for GPUs", STR_ARG(e->namespace_), STR_ARG(e->name));
+        sentence_add(&t, "fgpu knows no pod %.*s/%.*s that asks for GPUs and has not ended", STR_ARG(e->namespace_),
+                     STR_ARG(e->name));
         break;
     case EXPLAIN_INVALID:
         sentence_add(&t, "%s; it is refused on every node until it is corrected",
@@ -193,6 +214,12 @@ char *explain_sentence(const struct explanation *e, char *buf, size_t size)
         break;
     case EXPLAIN_WAITING:
         add_waiting(&t, e, true);
+        if (e->has_tenant && e->open_fit_n == 0) {
+            add_tenant(&t, &e->tenant);
+        }
+        if (e->not_ready != NULL) {
+            sentence_add(&t, "; %s", e->not_ready);
+        }
         add_scheduler(&t, e);
         break;
     case EXPLAIN_PLACED:

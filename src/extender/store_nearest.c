@@ -214,3 +214,16 @@ size_t store_nearest(struct store *s, struct arena *a, const struct view_pod *po
     arena_fini(&scratch);
     return best.n;
 }
+
+bool store_tenant_of(struct store *s, struct arena *a, struct str namespace_, struct ledger_tenant *ret)
+{
+    bool has;
+
+    mutex_lock(&s->lock);
+    has = ledger_tenant_of(s->ledger, namespace_, ret);
+    if (has) {
+        ret->name = arena_str(a, ret->name);
+    }
+    mutex_unlock(&s->lock);
+    return has;
+}

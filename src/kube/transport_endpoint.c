@@ -44,7 +44,9 @@ static int read_parts(const char *server, struct server_parts *ret, struct err *
     bool bare = ok && !has_part(u, CURLUPART_USER) && !has_part(u, CURLUPART_QUERY) && !has_part(u, CURLUPART_FRAGMENT);
     curl_url_cleanup(u);
     if (!ok) {
-        return err_set(reterr, ERR_INVALID, "not the address of an API server: \"%s\"", server != NULL ? server : "");
+        return err_set(reterr, ERR_INVALID,
+                       "not the address of a server: \"%s\"; write https://HOST:PORT or http://HOST:PORT",
+                       server != NULL ? server : "");
     }
     if (!bare) { /* the text may hold a password: it is not repeated */
         return err_set(reterr, ERR_INVALID, "the address of the API server may hold scheme, host, port and path only");

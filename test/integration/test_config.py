@@ -115,11 +115,20 @@ def test_errors__several_in_one_mapping__all_are_reported(tmp_path):
         assert what in r.stderr, (what, r.stderr)
 
 
+def test_errors__more_than_are_shown__how_many_and_what_to_do(tmp_path):
+    r = check(tmp_path, "".join(f"unknown{i}: 1\n" for i in range(23)))
+    assert r.returncode == 3 and r.stderr.count("unknown key") == 20
+    assert r.stderr.endswith("and 3 more; correct these first\n"), r.stderr
+
+
 WARNED = {
     "devices: {overcommit: {memory: 1.5}}\n": ":3:24: warning: devices.overcommit.memory: pods can be given more memory",
     "devices: {overrides: [{nodeSelector: {a: b}, overcommit: {memory: 2}}]}\n":
         "warning: devices.overrides: element 0, overcommit.memory",
-    "packing: {nodeStrategy: binpack, candidate: {nodeStrategy: binpack}}\n": "warning: packing.candidate: the candidate is",
+    "packing: {nodeStrategy: binpack, candidate: {nodeStrategy: binpack}}\n":
+        ":3:46: warning: packing.candidate.nodeStrategy: the candidate is",
+    "packing: {deviceStrategy: binpack, candidate: {deviceStrategy: binpack}}\n":
+        ":3:48: warning: packing.candidate.deviceStrategy: the candidate is",
     "nodePools:\n- {nodeSelector: {p: n, q: m}, state: closed}\n- {nodeSelector: {p: n}, state: open}\n":
         ":3:1: warning: nodePools: entry 0 says closed and never holds, because entry 1",
     "timeWindows: [{name: all, from: '00:00', to: '24:00', timeZone: UTC, packing: {nodeStrategy: spread}}]\n":

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from objects import milli, unique, whole
-from processes import ROOT, eventually, request, run
+from processes import ROOT, ApiServer, Fgpu, eventually, request, run
 
 CONFIG = "packing: {hold: 0s}\n"
 SCHEMA = json.loads((ROOT / "config/explain.schema.json").read_text())
@@ -146,6 +146,15 @@ def test_explain__bad_command_line__usage(args):
     assert run("explain", *args).returncode == 2
 
 
+def test_explain__more_gpus_than_any_node_has__nothing_about_those_in_use(emptied):
+    api, fgpu, node = emptied.api, emptied.fgpu, emptied.node(gpus=2)
+    assert fgpu.schedule(api.pod(milli(300)), [node]) == node
+    e = known(fgpu, api.pod(whole(4)))
+    (nearest,) = e["nearest"]
+    assert (nearest["reasonText"], nearest["text"], nearest["lacks"]["gpus"]) == ("fewer GPUs than the pod asks for", "", 3)
+    assert "in use" not in e["text"] and "nearest is" not in e["text"]
+
+
 def test_explain__many_nodes__bounded_answer_all_counted(emptied):
     api, fgpu = emptied.api, emptied.fgpu
     for _ in range(40):
@@ -172,6 +181,48 @@ def test_explain__scheduler_objects_itself__told_apart_from_ours(emptied):
     assert e["scheduler"]["ownReasons"] == ["2 Insufficient cpu", "4 node(s) had untolerated taint {a: b, c}"]
     assert (e["scheduler"]["asked"], e["scheduler"]["lastNodes"], e["scheduler"]["lastFitting"]) == (1, 1, 0)
     assert "kube-scheduler itself objects: 2 Insufficient cpu, 4 node(s) had" in e["text"]
+
+
+@pytest.mark.parametrize("message, own, unasked", [
+    ("fgpu is not ready: it has just started and waits for earlier bindings to finish", [], "asks again by itself"),
+    ('Post "http://127.0.0.1:9443/v1/filter": dial tcp 127.0.0.1:9443: connect: connection refused',
+     ['Post "http://127.0.0.1:9443/v1/filter": dial tcp 127.0.0.1:9443: connect: connection refused'], "check urlPrefix"),
+])
+def test_explain__call_of_the_scheduler_failed__said_whole_and_nothing_about_a_missing_extender(emptied, message, own, unasked):
+    waits = emptied.api.pod(milli(100))
+    condition(emptied.api, waits, message)
+    e = eventually(lambda: (lambda e: e["scheduler"]["message"] and e)(known(emptied.fgpu, waits)), "the condition")
+    assert e["scheduler"]["ownReasons"] == own and unasked in e["scheduler"]["notAsked"]
+    assert all(reason in e["text"] for reason in own) and ("itself objects" in e["text"]) == bool(own)
+    assert "no scheduler has asked" not in e["text"]
+
+
+def test_explain__fgpu_is_not_ready__said_beside_the_room(tmp_path):
+    api = ApiServer(tmp_path)
+    try:
+        node, waits = api.node(gpus=1), api.pod(milli(100))
+        fgpu = Fgpu(api.url, tmp_path, "clientConnection: {holdOff: 10m}\n")
+        eventually(lambda: request(fgpu.ops, "GET", f"/v1/explain?pod={key(waits)}").status == 200, "the lists")
+        e = known(fgpu, waits)
+        assert e["fitting"] == [node] and "fgpu is not ready: it has just started and waits for earlier" in e["text"]
+        assert "KubeSchedulerConfiguration" not in e["text"]  # nobody could have been answered
+        fgpu.stop()
+    finally:
+        api.stop()
+
+
+@pytest.mark.parametrize("server, says", [("{host}:{port}", "write https://HOST:PORT or http://HOST:PORT"),
+                                          ("http://{host}:{port}/x", "the ops listener of fgpu, by default http://127.0.0.1:9442")])
+def test_explain__not_the_address_of_ops__what_to_write(emptied, server, says):
+    host, port = emptied.fgpu.ops
+    out = run("explain", "pod/a/b", "--server", server.format(host=host, port=port))
+    assert out.returncode == 1 and says in out.stderr, out.stderr
+
+
+def test_explain__no_gpu_anywhere__where_to_look(emptied):
+    emptied.api.node(gpus=0)
+    e = known(emptied.fgpu, emptied.api.pod(milli(100)))
+    assert "`fgpu state` says of each node what fgpu knows about its GPUs" in e["text"]
 
 
 def test_explain__never_asked__why_and_what_to_do(emptied):

@@ -3,7 +3,7 @@ import pytest
 
 from configured import BINPACK, START, Configured
 from objects import MEM_MIB, mem, milli, pod_object, whole
-from processes import eventually
+from processes import eventually, request
 
 LIMIT = "the tenant of the namespace would pass its GPU limit"
 
@@ -19,6 +19,11 @@ def tenants(*rows):
 
 def plugin(n):
     return {"nvidia.com/gpu": n}
+
+
+def explained(fgpu, pod):
+    path = f"/v1/explain?pod={pod['metadata']['namespace']}/{pod['metadata']['name']}"
+    return eventually(lambda: (lambda e: e["outcome"] == "waiting" and e["text"])(request(fgpu.ops, "GET", path).json), "the watch")
 
 
 def shown(fgpu):
@@ -41,6 +46,18 @@ def test_tenant__limit_reached__refused_by_filter_and_by_bind(configured, api, f
     assert m['fgpu_tenant_milli{tenant="red",kind="charged"}'] == 600
     assert m['fgpu_tenant_milli{tenant="red",kind="limit"}'] == 1000
     assert m['fgpu_filter_verdicts_total{verdict="tenant_limit"}'] >= 2
+
+
+def test_tenant__limit_behind_a_lack_of_room__explain_names_both(configured, api, fgpu):
+    node = configured.cluster.node(gpus=1)
+    configured.effective(tenants("name: red, namespaces: [red], milli: 500, memory: 4Gi", "name: free, namespaces: [free]"))
+    assert fgpu.bind(api.pod(milli(900)), node) == ""
+    waits = api.pod(milli(600), namespace="red")
+    assert LIMIT not in fgpu.reasons(waits, [node])[node]
+    text = explained(fgpu, waits)
+    assert "its tenant red holds 0 of at most 500 milli and 0 of at most 4096 MiB" in text, text
+    assert "tenant" not in explained(fgpu, api.pod(milli(600)))
+    assert "tenant" not in explained(fgpu, api.pod(milli(600), namespace="free"))
 
 
 def test_tenant__whole_gpus__count_with_all_they_have(configured, api, fgpu):

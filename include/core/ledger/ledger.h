@@ -309,6 +309,8 @@ struct ledger_tenant {
 };
 /* Up to `max` of them; returns how many. */
 size_t ledger_tenants(const struct ledger *l, struct ledger_tenant *ret, size_t max);
+/* That of the namespace; false: it has none, and nothing limits it. */
+bool ledger_tenant_of(const struct ledger *l, struct str namespace_, struct ledger_tenant *ret);
 /* Does the pod hold devices that were chosen for it, or has kubelet the choice? */
 bool ledger_chose_devices(const struct ledger *l, struct str uid);
 

@@ -62,19 +62,32 @@ bool ledger_may_pass_tenant(const struct ledger *l, const struct demand *d, stru
     return !holding_fits(tenancy_wanted_at_most(d, l->largest, l->charges_more), residual);
 }
 
+static struct ledger_tenant tenant_at(const struct ledger *l, uint32_t i)
+{
+    const struct tenancy_tenant *t = &l->tenancy.tenants[i];
+
+    return (struct ledger_tenant){
+        .name = t->limits.name, .pod_n = t->holder_n, .held = t->held, .limit = tenancy_limit(&l->tenancy, i)};
+}
+
 size_t ledger_tenants(const struct ledger *l, struct ledger_tenant *ret, size_t max)
 {
     size_t n = l->tenancy.tenant_n < max ? l->tenancy.tenant_n : max;
 
     for (size_t i = 0; i < n; i++) {
-        const struct tenancy_tenant *t = &l->tenancy.tenants[i];
-
-        ret[i] = (struct ledger_tenant){.name = t->limits.name,
-                                        .pod_n = t->holder_n,
-                                        .held = t->held,
-                                        .limit = tenancy_limit(&l->tenancy, (uint32_t)i)};
+        ret[i] = tenant_at(l, (uint32_t)i);
     }
     return n;
+}
+
+bool ledger_tenant_of(const struct ledger *l, struct str namespace_, struct ledger_tenant *ret)
+{
+    uint32_t i = tenancy_find(&l->tenancy, namespace_);
+
+    if (i != TENANCY_NONE) {
+        *ret = tenant_at(l, i);
+    }
+    return i != TENANCY_NONE;
 }
 
 /* ---- the same from scratch ---- */

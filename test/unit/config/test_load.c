@@ -578,7 +578,7 @@ static void parse__more_than_the_cap__counted(void **state)
         strbuf_addf(&text, "key%d: 1\n", i);
     }
     assert_int_equal(config_parse(STR("f.yaml"), strbuf_view(&text), &unit_names, &c, &report, NULL), -ERR_INVALID);
-    assert_true(str_ends(strbuf_view(&report), STR("  key19: 1\n  ^\nand 40 more\n")));
+    assert_true(str_ends(strbuf_view(&report), STR("  key19: 1\n  ^\nand 40 more; correct these first\n")));
     strbuf_fini(&text);
     strbuf_fini(&report);
 }
