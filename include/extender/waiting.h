@@ -60,8 +60,8 @@ struct waiting_note {
 /* Text is in `a`. */
 void waiting_find(struct waiting *w, struct arena *a, struct str uid, struct waiting_note *ret);
 
-/* A pod that has been refused everywhere for `after_ms`, without an end, and was not taken for `again_ms`; its names in
- * `a`. False: there is none. */
+/* A pod that has been refused everywhere for `after_ms`, without an end, and was not taken for `again_ms`, each in its
+ * turn; its names in `a`. False: there is none. */
 struct waiting_refused {
     struct str namespace_, name, uid;
     uint64_t told; /* what waiting_told() was given; 0: nothing */

@@ -237,6 +237,12 @@ void waiting_find(struct waiting *w, struct arena *a, struct str uid, struct wai
     mutex_unlock(&w->lock);
 }
 
+/* Who was looked at the longest time ago, or never: where more are due than looks are made, all get their turn. */
+static bool goes_first(const struct entry *a, const struct entry *b)
+{
+    return a->taken_ms != b->taken_ms ? a->taken_ms < b->taken_ms : a->refused_ms < b->refused_ms;
+}
+
 bool waiting_take_refused(struct waiting *w, struct arena *a, int64_t now_ms, int64_t after_ms, int64_t again_ms,
                           struct waiting_refused *ret)
 {
@@ -247,8 +253,7 @@ bool waiting_take_refused(struct waiting *w, struct arena *a, int64_t now_ms, in
         struct entry *e = &w->entries[i];
 
         if (e->refused_ms > 0 && now_ms - e->refused_ms >= after_ms &&
-            (e->taken_ms == 0 || now_ms - e->taken_ms >= again_ms) &&
-            (found == NULL || e->refused_ms < found->refused_ms)) {
+            (e->taken_ms == 0 || now_ms - e->taken_ms >= again_ms) && (found == NULL || goes_first(e, found))) {
             found = e;
         }
     }

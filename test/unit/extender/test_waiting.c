@@ -122,14 +122,33 @@ static void waiting__refused_for_long__taken_once_in_a_while(void **state)
     assert_false(waiting_take_refused(waiting, &arena, 1000000, 30000, 60000, &r));
 }
 
+/* More pods wait than can be looked at between two looks at one pod: all get their turn. */
+static void waiting__more_are_due_than_looks__each_in_its_turn(void **state)
+{
+    static const char *const uids[] = {"a", "b", "c"};
+    static const char order[] = "abcabc";
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct pod p = pod_of(uids[i]);
+
+        waiting_asked(waiting, &p, 3, 0, &nodes, 1000 + (int64_t)i);
+    }
+    for (size_t i = 0; i < strlen(order); i++) {
+        struct waiting_refused r;
+
+        assert_true(waiting_take_refused(waiting, &arena, 2000 + 1000 * (int64_t)i, 500, 1000, &r));
+        assert_int_equal(r.uid.p[0], order[i]);
+    }
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(waiting__message_and_calls__kept_until_bound),
-        T(waiting__long_message__cut_between_characters),
-        T(waiting__more_than_there_is_room_for__the_oldest_go),
-        T(waiting__refused_for_long__taken_once_in_a_while),
+        T(waiting__message_and_calls__kept_until_bound),        T(waiting__long_message__cut_between_characters),
+        T(waiting__more_than_there_is_room_for__the_oldest_go), T(waiting__refused_for_long__taken_once_in_a_while),
+        T(waiting__more_are_due_than_looks__each_in_its_turn),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
