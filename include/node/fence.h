@@ -5,7 +5,9 @@
  * when there is room. So a double decision does not become a double use.
  *
  * Who counts. Containers that were created and have not ended; never pods, because sandboxes linger after their pods.
- * The runtime tells of both (NRI: StopContainer comes after the end, also of a container that ended by itself).
+ * The runtime tells of both (NRI: StopContainer comes after the end, also of a container that ended by itself). One
+ * whose shim is gone is killed by containerd before it is not listed any more (decision 0060: what that does not
+ * cover).
  *
  * How much. What its record says, as the extender charges it (core/ledger/granted): containers that are there at the
  * same time add up, those of one pod, too; each is one sharer. An ordinary init container has ended before the next one

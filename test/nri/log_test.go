@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/containerd/nri/pkg/adaptation"
 	"github.com/containerd/nri/pkg/log"
 )
 
@@ -30,6 +31,8 @@ func (q *quiet) Errorf(_ context.Context, format string, args ...any) { q.say(fo
 func TestMain(m *testing.M) {
 	q := &quiet{}
 	log.Set(q)
+	adaptation.SetPluginRegistrationTimeout(patience)
+	adaptation.SetPluginRequestTimeout(patience)
 	code := m.Run()
 	if code != 0 {
 		fmt.Println("what NRI said:")

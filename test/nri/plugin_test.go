@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/containerd/nri/pkg/adaptation"
 	"github.com/containerd/nri/pkg/api"
 )
 
@@ -40,7 +39,7 @@ func TestThePluginIsToldWhatThereIs(t *testing.T) {
 	equal(t, "name", e.Runtime.Name, "testruntime")
 	equal(t, "version", e.Runtime.Version, "v9.8.7")
 	if has(&api.ConfigureRequest{}, "request_timeout") {
-		equal(t, "timeout", e.Runtime.RequestTimeoutMs, int64(adaptation.DefaultPluginRequestTimeout/time.Millisecond))
+		equal(t, "timeout", e.Runtime.RequestTimeoutMs, patience.Milliseconds())
 	}
 	p.next("sync begin")
 	equal(t, "pod", p.next("sync pod").Pod, podFacts{ID: gpu.Id, Name: "train", UID: gpu.Uid, Namespace: "team", RuntimeHandler: "runc",
@@ -251,8 +250,10 @@ func TestTheRuntimeMayComeLater(t *testing.T) {
 	r.nri.Stop()
 	os.Remove(r.socket())
 	p := startProbe(t, r.socket())
-	for !strings.Contains(p.stderr.String(), "no connection to "+r.socket()) {
-		time.Sleep(10 * time.Millisecond)
+	for deadline := time.Now().Add(patience); !strings.Contains(p.stderr.String(), "no connection to "+r.socket()); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("nri_probe did not say that it has no connection: %s", p.stderr.String())
+		}
 	}
 	r.start()
 	p.next("connected")

@@ -13,7 +13,7 @@ import (
 func TestWhoHangsRefuses(t *testing.T) {
 	r, p := start(t, "--fail-request")
 	adaptation.SetPluginRequestTimeout(300 * time.Millisecond)
-	defer adaptation.SetPluginRequestTimeout(adaptation.DefaultPluginRequestTimeout)
+	defer adaptation.SetPluginRequestTimeout(patience)
 	if _, err := r.create(pod("hang", map[string]string{"probe/hang": "yes"}), container("main", "cid")); err == nil {
 		t.Error("the container was made without the plugin")
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,27 +43,19 @@ func (j *judge) gives(uid string, l lot) {
 }
 
 func (j *judge) look() {
-	holders := map[string]map[int]bool{} // GPUs by the UID of the pod
-	processes, _ := filepath.Glob("/proc/[0-9]*/root/dev/nvidia*")
-	for _, file := range processes {
-		var gpu int
-		parts := strings.Split(file, "/")
-		if _, err := fmt.Sscanf(parts[len(parts)-1], "nvidia%d", &gpu); err != nil {
-			continue
+	holding := map[string]map[int]bool{} // GPUs by the UID of the pod
+	for _, h := range holders() {
+		if holding[h.uid] == nil {
+			holding[h.uid] = map[int]bool{}
 		}
-		if uid := podOfProcess(parts[2]); uid != "" {
-			if holders[uid] == nil {
-				holders[uid] = map[int]bool{}
-			}
-			holders[uid][gpu] = true
-		}
+		holding[h.uid][h.gpu] = true
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.looks++
 	held := map[int]int{}
 	who := map[int][]string{}
-	for uid, gpus := range holders {
+	for uid, gpus := range holding {
 		l := j.lots[uid]
 		for gpu := range gpus {
 			if gpu != l.gpu || l.milli == 0 {
@@ -81,6 +72,19 @@ func (j *judge) look() {
 			j.found[fmt.Sprintf("%d milli of GPU %d are held: %s", milli, gpu, strings.Join(who[gpu], ", "))]++
 		}
 	}
+}
+
+// watch looks until its context ends; then what it returns is closed.
+func (j *judge) watch(ctx context.Context) <-chan struct{} {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil {
+			j.look()
+			time.Sleep(20 * time.Millisecond)
+		}
+	}()
+	return ended
 }
 
 // podOfProcess is "" for a process of no pod, and for one that has ended.
@@ -113,8 +117,8 @@ func (s *scene) ranOrRefused(p *corev1.Pod) (bool, error) {
 	return false, fmt.Errorf("pod %s neither ran nor was refused: %s", p.Name, strings.Join(s.told(p.UID), "\n"))
 }
 
-// oneComesAndGoes creates a pod, binds it, waits for what becomes of it, and deletes it later; true: it ran.
-func (s *scene) oneComesAndGoes(j *judge, l lot) (bool, error) {
+// oneComesAndGoes creates a pod, binds it, waits for what becomes of it, stays, and deletes it; true: it ran.
+func (s *scene) oneComesAndGoes(j *judge, l lot, stay func()) (bool, error) {
 	pods := plane.Client.CoreV1().Pods(s.namespace)
 	p, err := pods.Create(s.ctx, unscheduled(l.name), metav1.CreateOptions{})
 	if err != nil {
@@ -135,7 +139,7 @@ func (s *scene) oneComesAndGoes(j *judge, l lot) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	time.Sleep(3 * time.Second) // others come in the meantime, and the agent is killed
+	stay()
 	ran = ran || logOf(p, "main") != ""
 	if err := pods.Delete(s.ctx, p.Name, metav1.DeleteOptions{}); err != nil {
 		return ran, err
@@ -164,24 +168,20 @@ func (s *scene) churnPods() int {
 // Pods come and go, given out far beyond what there is by somebody with the right key, while the agent and containerd are
 // killed again and again. At no moment does a process have a GPU that is not its pod's, or a GPU more than it has.
 func TestNoGPUIsHeldTwiceWhileAgentAndRuntimeAreKilled(t *testing.T) {
-	const lanes, enough = 8, 6
+	const lanes, enough, staysFor = 8, 6, 2 // kills
 	s := newScene(t)
 	perLane := s.churnPods() / lanes
 	j := &judge{lots: map[string]lot{}, found: map[string]int{}}
 	ctx, stop := context.WithCancel(s.ctx)
 	defer stop()
 	var background, traffic sync.WaitGroup
-	background.Go(func() {
-		for ctx.Err() == nil {
-			j.look()
-			time.Sleep(20 * time.Millisecond)
-		}
-	})
+	watched := j.watch(ctx)
+	pause := time.Second
 	var kills atomic.Int32
 	background.Go(func() {
 		for ; ctx.Err() == nil; kills.Add(1) {
-			time.Sleep(time.Second)
-			restart := theNode.restartAgent
+			time.Sleep(pause)
+			restart, start := theNode.restartAgent, time.Now()
 			if kills.Load()%3 == 2 {
 				restart = theNode.restartContainerd
 			}
@@ -189,15 +189,22 @@ func TestNoGPUIsHeldTwiceWhileAgentAndRuntimeAreKilled(t *testing.T) {
 				s.Error(err)
 				return
 			}
+			// Where a restart is slow, so is the making of containers, which needs some time between two kills.
+			pause = max(pause, time.Since(start))
 		}
 	})
+	stay := func() { // others come in the meantime
+		for until := kills.Load() + staysFor; kills.Load() < until && !s.Failed(); {
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
 	var mu sync.Mutex
 	made, ran := 0, 0
 	for lane := range lanes {
 		random := rand.New(rand.NewSource(int64(lane)))
 		traffic.Go(func() {
 			for i := 0; i < perLane || (kills.Load() < enough && !s.Failed()); i++ {
-				one, err := s.oneComesAndGoes(j, lot{fmt.Sprintf("pod-%d-%d", lane, i), random.Intn(len(gpus)), 200 + random.Intn(500)})
+				one, err := s.oneComesAndGoes(j, lot{fmt.Sprintf("pod-%d-%d", lane, i), random.Intn(len(gpus)), 200 + random.Intn(500)}, stay)
 				mu.Lock()
 				made++
 				if err != nil {
@@ -213,6 +220,7 @@ func TestNoGPUIsHeldTwiceWhileAgentAndRuntimeAreKilled(t *testing.T) {
 	traffic.Wait()
 	stop()
 	background.Wait()
+	<-watched
 	text, err := os.ReadFile(theNode.path("fgpu-node.log"))
 	s.must(err)
 	refusals := strings.Count(string(text), s.namespace+"/pod-")

@@ -3,8 +3,6 @@ package node
 import (
 	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -117,17 +115,7 @@ func TestHealthAnXIDClosesThatGPUOnly(t *testing.T) {
 // killContainer ends the program of a pod's container with a GPU, as if it had ended by itself.
 func (s *scene) killContainer(p *corev1.Pod) {
 	s.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/root/dev/nvidia*")
-	s.must(err)
-	for _, file := range files {
-		if pid := strings.Split(file, "/")[2]; podOfProcess(pid) == string(p.UID) {
-			n, err := strconv.Atoi(pid)
-			s.must(err)
-			s.must(syscall.Kill(n, syscall.SIGKILL))
-			return
-		}
-	}
-	s.Fatalf("pod %s has no process with a GPU", p.Name)
+	s.must(syscall.Kill(s.processOf(p), syscall.SIGKILL))
 }
 
 // A GPU that does not answer any more is closed, and open when it answers again.

@@ -24,12 +24,16 @@ import (
 var totals = map[corev1.ResourceName]int64{"fgpu.io/gpu-milli": 1000 * int64(len(gpus)),
 	"fgpu.io/gpu-memory-mib": gpuMemMiB * int64(len(gpus)), "fgpu.io/gpu-count": int64(len(gpus))}
 
-// published: nil, or what is not yet as the two GPUs are.
 func published(ctx context.Context) error {
 	n, err := plane.Client.CoreV1().Nodes().Get(ctx, harness.RealNode, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
+	return publishedOn(n)
+}
+
+// publishedOn: nil, or what is not yet as the two GPUs are.
+func publishedOn(n *corev1.Node) error {
 	var doc struct {
 		By   string
 		Gpus []struct {
@@ -78,10 +82,12 @@ func awaitPublished(ctx context.Context) error {
 	return fmt.Errorf("not within %v: %w; end of fgpu-node's log:\n%s", patience, err, harness.Tail(theNode.path("fgpu-node.log"), 10))
 }
 
-func (s *scene) patchNode(patch string, subresources ...string) {
+// patchNode returns the node as the patch left it, before the agent may have mended that.
+func (s *scene) patchNode(patch string, subresources ...string) *corev1.Node {
 	s.Helper()
-	_, err := plane.Client.CoreV1().Nodes().Patch(s.ctx, harness.RealNode, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...)
+	n, err := plane.Client.CoreV1().Nodes().Patch(s.ctx, harness.RealNode, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...)
 	s.must(err)
+	return n
 }
 
 // lookAgain has the agent look at once at what it would look at within a minute or so.
@@ -93,15 +99,16 @@ const noTotals = `{"fgpu.io/gpu-milli":null,"fgpu.io/gpu-memory-mib":null,"fgpu.
 func TestThePublisherRestoresWhatSomebodyRemoves(t *testing.T) {
 	s := newScene(t)
 	s.must(awaitPublished(s.ctx))
-	for _, edit := range []func(){
-		func() { s.patchNode(`{"metadata":{"annotations":{"fgpu.io/gpus":null}}}`) },
-		func() { s.patchNode(`{"status":{"capacity":`+noTotals+`,"allocatable":`+noTotals+`}}`, "status") },
-		func() {
-			s.patchNode(`{"status":{"capacity":{"fgpu.io/gpu-milli":"0"},"allocatable":{"fgpu.io/gpu-milli":"0"}}}`, "status")
+	for _, edit := range []func() *corev1.Node{
+		func() *corev1.Node { return s.patchNode(`{"metadata":{"annotations":{"fgpu.io/gpus":null}}}`) },
+		func() *corev1.Node {
+			return s.patchNode(`{"status":{"capacity":`+noTotals+`,"allocatable":`+noTotals+`}}`, "status")
+		},
+		func() *corev1.Node {
+			return s.patchNode(`{"status":{"capacity":{"fgpu.io/gpu-milli":"0"},"allocatable":{"fgpu.io/gpu-milli":"0"}}}`, "status")
 		},
 	} {
-		edit()
-		if published(s.ctx) == nil {
+		if publishedOn(edit()) == nil {
 			t.Fatal("the edit has changed nothing")
 		}
 		s.lookAgain()
@@ -176,13 +183,14 @@ func TestKubeletFailsRunningPodsThatTotalsDoNotCover(t *testing.T) {
 	s := newScene(t)
 	p := s.create(podOf("one", box("main", cudaImage, "fgpu.io/gpu-milli=300")))
 	s.alone(p, "main", s.gpuOf(p))
+	theNode.killAgent() // it would mend them, within a minute
 	s.patchNode(`{"status":{"capacity":{"fgpu.io/gpu-milli":"100"},"allocatable":{"fgpu.io/gpu-milli":"100"}}}`, "status")
 	s.restartKubelet()
 	s.until("kubelet's verdict", func() (bool, string) {
 		now := s.get("one").Status
 		return now.Phase == corev1.PodFailed && now.Reason == "OutOffgpu.io/gpu-milli", string(now.Phase) + " " + now.Reason
 	})
-	s.lookAgain()
+	s.must(theNode.agent.Start(s.ctx))
 	s.must(awaitPublished(s.ctx))
 }
 
