@@ -1,6 +1,7 @@
 """The Event GPUPodWaits, as it stands at the API server: after a while, once, and again only for other kinds of reasons; its
 text says the truth and names no other pod."""
 import re
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -35,6 +36,10 @@ def key(pod):
     return pod["metadata"]["namespace"] + "/" + pod["metadata"]["name"]
 
 
+def refused_since(fgpu, pod):
+    return next(p["refused"]["since"] for p in fgpu.state()["pending"] if p["uid"] == pod["metadata"]["uid"])
+
+
 def counts(note):
     return {text: int(n) for n, text in COUNT.findall(note.split("; nearest")[0])}
 
@@ -47,7 +52,10 @@ def test_pod_waits__refused_for_the_time__one_event_whose_counts_and_amounts_are
         assert fgpu.schedule(pod, nodes[:2]) in nodes
     emptied.settle()
     waits, by_node = refused(emptied, nodes, milli(500))
+    since = datetime.fromisoformat(refused_since(fgpu, waits))
     (note,) = told(api, waits)
+    (event,) = api.call("GET", "/apis/events.k8s.io/v1/events").json["items"]
+    assert datetime.fromisoformat(event["eventTime"]) - since >= timedelta(milliseconds=500)
     assert note.startswith("0/3 nodes have GPUs for it: ")
     assert counts(note) == {text: list(by_node.values()).count(text) for text in by_node.values()}
     assert sum(counts(note).values()) == 3
