@@ -71,6 +71,10 @@ struct config_client {
     struct str wake_object;      /* NAMESPACE/NAME of the object of extender/requeue_trigger.h; empty: none */
 };
 
+struct config_events {
+    int32_t pod_waits_after_ms; /* refused everywhere for this long, a pod is told why it waits; 0: never */
+};
+
 struct config_audit {
     int32_t interval_ms; /* between audits of the ledger; 0: only when asked */
     int32_t settle_ms;   /* a difference that lasts so long is drift */
@@ -129,6 +133,7 @@ struct config {
     struct config_serving serving;
     enum election_mode election;
     struct config_client client;
+    struct config_events events;
     struct config_audit audit;
     struct config_signing signing;
     struct config_logging logging;

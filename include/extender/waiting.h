@@ -1,9 +1,9 @@
 /* extender/waiting.h - what is known of pods that wait, beside what they ask for: which scheduler is theirs, what that
  * says about them, and whether it has asked fgpu.
  *
- * Nobody decides by it; it is for explanations (extender/explain.h), and a restart forgets what was asked. WAITING_MAX
- * pods are kept; more push out those that were heard of the longest time ago. So of a pod that is not found nothing
- * may be concluded.
+ * Nobody decides by it; it is for explanations (extender/explain.h) and /state, and a restart forgets what was asked.
+ * WAITING_MAX pods are kept; more push out those that were heard of the longest time ago. So of a pod that is not found
+ * nothing may be concluded.
  *
  * Lock: its own, a leaf; any thread. Times are wall milliseconds.
  */
@@ -11,6 +11,7 @@
 #define EXTENDER_WAITING_H
 
 #include "base/arena.h"
+#include "core/fit/verdict.h"
 #include "model/pod.h"
 
 #include <stdbool.h>
@@ -42,9 +43,14 @@ void waiting_free(struct waiting *w); /* NULL is fine */
 void waiting_observed(struct waiting *w, const struct pod *pod);
 void waiting_gone(struct waiting *w, struct str uid);
 
-/* A scheduler has asked about so many nodes, of which so many take the pod. `asked` is copied where none does. */
-void waiting_asked(struct waiting *w, const struct pod *pod, size_t node_n, size_t fit_n, const struct node_set *asked,
-                   int64_t now_ms);
+/* A scheduler has asked about so many nodes, of which so many take the pod. The rest is copied where none does. */
+struct waiting_answer {
+    size_t node_n, fit_n;
+    uint64_t generation;    /* of the ledger when the first of them was judged */
+    const uint64_t *counts; /* VERDICT__MAX numbers of nodes, together node_n */
+    struct node_set asked;
+};
+void waiting_asked(struct waiting *w, const struct pod *pod, const struct waiting_answer *answer, int64_t now_ms);
 
 struct waiting_note {
     bool known;
@@ -60,8 +66,20 @@ struct waiting_note {
 /* Text is in `a`. */
 void waiting_find(struct waiting *w, struct arena *a, struct str uid, struct waiting_note *ret);
 
-/* A pod that has been refused everywhere for `after_ms`, without an end, and was not taken for `again_ms`; its names in
- * `a`. False: there is none. */
+/* A pod that no node took when it was last asked about. */
+struct waiting_refusal {
+    struct str uid;
+    int64_t since_ms, last_ms; /* since when no node has taken it, without an end; when it was last asked about, */
+    uint64_t generation;       /* and then: of the ledger, */
+    uint64_t node_n, counts[VERDICT__MAX]; /* nodes that were asked about, and how many of them gave which reason */
+};
+/* All of them, by UID, in `a`, as they are at this moment; at most WAITING_MAX. O(n log n). */
+size_t waiting_refusals(struct waiting *w, struct arena *a, const struct waiting_refusal **ret);
+/* Of that list; NULL: none. */
+const struct waiting_refusal *waiting_refusal_of(const struct waiting_refusal *all, size_t n, struct str uid);
+
+/* A pod that has been refused everywhere for `after_ms`, without an end, and was not taken for `again_ms`, each in its
+ * turn; its names in `a`. False: there is none. */
 struct waiting_refused {
     struct str namespace_, name, uid;
     uint64_t told; /* what waiting_told() was given; 0: nothing */

@@ -34,7 +34,8 @@ struct hand_over_rules {
     const struct str *exempt; /* namespaces */
     size_t exempt_n;
     bool refuse_privileged;
-    bool reads_variables; /* NVIDIA's runtime makes the containers of this node, and obeys their variable */
+    bool reads_variables; /* NVIDIA's runtime makes the containers of this node, and obeys their variable, */
+    bool reads_mounts;    /* or their mounts below /var/run/nvidia-container-devices */
     bool stand_back;      /* a device plugin hands out GPUs of this node, and nothing shows to which containers */
 };
 
@@ -66,13 +67,13 @@ bool hand_over_exempts_namespace(const struct hand_over_rules *rules, struct str
 bool hand_over_sees_others(const struct container_facts *c);
 
 /* Does a container without a grant, that is not exempt, ask NVIDIA's runtime for none? One that asks for some as it
- * starts was created while nobody was connected: otherwise its variable would be void. */
+ * starts was created while nobody was connected: otherwise its variable would be void, and its mount refused. */
 bool hand_over_is_hidden(const struct hand_over_rules *rules, const struct container_facts *c);
 
 /* The nodes that NVIDIA's runtime has made for a container that is there and has no grant, as far as the rules say that
  * it makes any. It does so behind the container runtime, which tells of none. */
-struct gpu_nodes hand_over_made_by_variable(const struct hand_over_rules *rules, const struct node_facts *node,
-                                            const struct container_facts *c);
+struct gpu_nodes hand_over_made_by_runtime(const struct hand_over_rules *rules, const struct node_facts *node,
+                                           const struct container_facts *c);
 
 /* May a container without a grant, that is not exempt, have the GPUs that it can open? */
 WARN_UNUSED bool hand_over_allows_none(const struct hand_over_rules *rules, const struct node_facts *node,

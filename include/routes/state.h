@@ -17,6 +17,11 @@
  * `summary.timeWindows`: the windows that are open ("active"), those that will be open after the next change, and when
  * that is.
  *
+ * `pending[].refused` is what filter last said of a pod that no node took, at its own generation, which is not above
+ * the document's: nothing is judged again for a document, which costs a copy of at most WAITING_MAX
+ * (extender/waiting.h) such answers. A refusal changes nothing in the ledger, so it may come behind the back of the
+ * ETag, too.
+ *
  * `incidents` lists what cannot happen while one fgpu alone decides (core/ledger/incidents.h), at the same generation;
  * of one node or namespace, those that concern it.
  *

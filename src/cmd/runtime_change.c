@@ -82,11 +82,13 @@ static bool list_pods_again(void *ctx)
 static void each_second(void *ctx)
 {
     struct runtime *s = ctx;
-
     const struct rules *rules = policy_set_take(s->policies);
+    const struct config *now = config_slot_take(s->slot);
 
     reopener_tick(s->reopener);
-    (void)explain_events_tick(&rules->placement, s->events, clock_wall_ms(s->options.clock));
+    (void)explain_events_tick(&rules->placement, s->events, now->events.pod_waits_after_ms,
+                              clock_wall_ms(s->options.clock));
+    config_free(now);
     rules_put(rules);
 }
 

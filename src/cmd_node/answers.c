@@ -1,6 +1,7 @@
 #include "cmd_node/answers_internal.h"
 
 #include "base/bug.h"
+#include "node/doors.h"
 
 #include <stdlib.h>
 
@@ -40,9 +41,10 @@ void answers_set_events(struct answers *w, struct events *events)
     w->events = events;
 }
 
-void answers_set_reads_variables(struct answers *w, bool reads)
+void answers_set_doors(struct answers *w, unsigned doors)
 {
-    w->rules.hand_over.reads_variables = reads;
+    w->rules.hand_over.reads_variables = (doors & 1U << DOOR_VARIABLE) != 0;
+    w->rules.hand_over.reads_mounts = (doors & 1U << DOOR_MOUNT) != 0;
 }
 
 void answers_set_keys(struct answers *w, const struct sign_keyring *keys)

@@ -27,8 +27,8 @@ void answers_free(struct answers *w); /* after the plugin has stopped */
 /* Before the plugin is started. NULL: people are told by the log alone. It must outlive the plugin. */
 void answers_set_events(struct answers *w, struct events *events);
 
-/* Before the plugin is started: images get the GPUs that their variable names (DOOR_VARIABLE). */
-void answers_set_reads_variables(struct answers *w, bool reads);
+/* Before the plugin is started: the doors past the agent that are open, a bit for each enum door. */
+void answers_set_doors(struct answers *w, unsigned doors);
 
 /* From now on it judges by these; it is one more owner of the keys, and copies the devices. */
 void answers_set_keys(struct answers *w, const struct sign_keyring *keys);

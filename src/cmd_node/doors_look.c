@@ -45,20 +45,22 @@ static void read_one(const char *path, struct doors *d, const struct log *log)
     strbuf_fini(&text);
 }
 
-bool doors_look(const struct node_options *options, struct events *events, const struct log *log)
+unsigned doors_look(const struct node_options *options, struct events *events, const struct log *log)
 {
     struct event e = {.reason = EVENT_DOOR_OPEN, .regarding = node_event_object(str_of(options->node_name))};
     struct doors d = {.read_runtime = false};
+    unsigned open = 0;
 
     for (size_t i = 0; i < options->runtime_config_n; i++) {
         read_one(options->runtime_config[i], &d, log);
     }
     for (int which = 0; which < DOOR__MAX; which++) {
         if (doors_is_open(&d, (enum door)which)) {
+            open |= 1U << which;
             LOG_WARNING(log, "This node lets containers past fgpu-node", LOG_CSTR("how", door_words((enum door)which)));
             e.note = str_of(door_words((enum door)which));
             events_record(events, &e);
         }
     }
-    return doors_is_open(&d, DOOR_VARIABLE);
+    return open;
 }

@@ -7,10 +7,8 @@
 #include "cmd_node/options.h"
 #include "kube/events.h"
 
-#include <stdbool.h>
-
 /* `events` may be NULL. A file that cannot be read is told in the log: what it opens is not known.
- * Returns whether images get the GPUs that their variable names (DOOR_VARIABLE). */
-bool doors_look(const struct node_options *options, struct events *events, const struct log *log);
+ * Returns those that are open, a bit for each enum door. */
+unsigned doors_look(const struct node_options *options, struct events *events, const struct log *log);
 
 #endif

@@ -363,7 +363,7 @@ int main(int argc, char **argv)
     }
     if (code == NODE_EXIT_OK) {
         answers_set_events(p.answers, node_api_events(p.api));
-        answers_set_reads_variables(p.answers, doors_look(&p.options, node_api_events(p.api), p.log));
+        answers_set_doors(p.answers, doors_look(&p.options, node_api_events(p.api), p.log));
         p.ops = ops_new(&p.options, p.answers, node_api_events(p.api), sink);
         p.publisher = publisher_new(node_api_client(p.api), &p.options, clock_system(), p.log);
         answers_on_ready(p.answers, publisher_open, p.publisher);

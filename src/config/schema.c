@@ -129,6 +129,11 @@ static const struct schema_field client_rows[] = {
         HELP("CSIStorageCapacity that fgpu changes when room becomes free, so that refused pods are tried again")),
 };
 
+static const struct schema_field events_rows[] = {
+    KEY("podWaitsAfter", SCHEMA_DURATION, AT(events.pod_waits_after_ms), RANGE(0, 86400000), NOW,
+        HELP("time without a node with GPUs for a pod after which an Event says why it waits, 0 for no such Events")),
+};
+
 static const struct schema_field audit_rows[] = {
     KEY("interval", SCHEMA_DURATION, AT(audit.interval_ms), RANGE(0, 86400000),
         HELP("time between two comparisons of the ledger with a fresh list, 0 for none")),
@@ -200,6 +205,7 @@ static const struct schema_field root_rows[] = {
     KEY("election", SCHEMA_WORD, AT(election), WORDS([ELECTION_NONE] = "none"), LATER("follow-scheduler", "lease"),
         HELP("which of several replicas answers; none means that there is one replica")),
     SECTION("clientConnection", client_rows),
+    SECTION("events", events_rows),
     SECTION("audit", audit_rows),
     SECTION("signing", signing_rows, .alone = true),
     SECTION("logging", logging_rows),

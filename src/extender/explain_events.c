@@ -28,15 +28,17 @@ static bool tell(const struct placement_context *c, struct arena *a, struct even
     return is_news;
 }
 
-bool explain_events_tick(const struct placement_context *c, struct events *events, int64_t now_ms)
+bool explain_events_tick(const struct placement_context *c, struct events *events, int64_t after_ms, int64_t now_ms)
 {
     struct waiting_refused due;
     struct arena a;
     bool told;
 
+    if (after_ms == 0) {
+        return false;
+    }
     arena_init(&a, ARENA_BYTES_MAX);
-    told = waiting_take_refused(store_waiting(c->store), &a, now_ms, EXPLAIN_EVENT_AFTER_MS, EXPLAIN_EVENT_AGAIN_MS,
-                                &due) &&
+    told = waiting_take_refused(store_waiting(c->store), &a, now_ms, after_ms, 2 * after_ms, &due) &&
            tell(c, &a, events, &due);
     arena_fini(&a);
     return told;

@@ -100,29 +100,10 @@ char *explain_node_sentence(const struct nearest *n, char *buf, size_t size)
 
 /* ---- the whole ---- */
 
-/* Reasons in the order of how many nodes have them, `ret` has room for all; returns how many there are. */
-static size_t most_frequent(const struct explanation *e, enum verdict ret[VERDICT__MAX])
-{
-    size_t n = 0;
-
-    for (unsigned v = 1; v < VERDICT__MAX; v++) {
-        size_t at = n;
-
-        if (e->counts[v] == 0) {
-            continue;
-        }
-        for (n++; at > 0 && e->counts[ret[at - 1]] < e->counts[v]; at--) {
-            ret[at] = ret[at - 1];
-        }
-        ret[at] = (enum verdict)v;
-    }
-    return n;
-}
-
 static void add_reasons(struct sentence *t, const struct explanation *e)
 {
     enum verdict order[VERDICT__MAX];
-    size_t n = most_frequent(e, order);
+    size_t n = verdicts_by_count(e->counts, order);
 
     for (size_t i = 0; i < n && i < REASONS_NAMED; i++) {
         sentence_add(t, "%s%" PRIu64 " %s", i == 0 ? ": " : ", ", e->counts[order[i]], verdict_text(order[i]));

@@ -194,6 +194,20 @@ static void consider(const struct placement_context *c, struct arena *a, const s
     decisions_consider(store_decisions(c->store), fresh);
 }
 
+/* What is remembered of a pod that waits. */
+static void note_asked(const struct placement_context *c, const struct pod *pod, const struct store_pack_answer *answer,
+                       size_t fit_n)
+{
+    uint64_t counts[VERDICT__MAX] = {0};
+
+    for (size_t i = 0; fit_n == 0 && i < answer->n; i++) {
+        counts[answer->results[i].verdict]++;
+    }
+    waiting_asked(store_waiting(c->store), pod,
+                  &(struct waiting_answer){answer->n, fit_n, answer->generation, counts, answer->asked},
+                  store_wall_ms(c->store));
+}
+
 int placement_filter(const struct placement_context *c, struct arena *a, const struct pod *pod, const struct str *names,
                      size_t name_n, struct filter_result *ret, struct err *reterr)
 {
@@ -220,7 +234,7 @@ int placement_filter(const struct placement_context *c, struct arena *a, const s
         return rc;
     }
     ret->outcome = ret->fit_n > 0 ? FILTER_SOME_FIT : FILTER_NONE_FITS;
-    waiting_asked(store_waiting(c->store), pod, answer.n, fit_n, &answer.asked, store_wall_ms(c->store));
+    note_asked(c, pod, &answer, fit_n);
     if (fit_n > 0) {
         consider(c, a, pod, &asking, &answer, ret->fit_n, fit_n);
     }

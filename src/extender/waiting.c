@@ -17,7 +17,8 @@ struct entry {
     uint64_t *asked; /* NULL: not known */
     size_t asked_word_n;
     uint64_t names_version;
-    int64_t refused_ms; /* since when, without an end; 0: not */
+    int64_t refused_ms;                        /* since when, without an end; 0: not */
+    uint64_t generation, counts[VERDICT__MAX]; /* of the last time that it was */
     int64_t taken_ms;
     uint64_t told;
     uint64_t turn; /* when it was last heard of, by order */
@@ -173,8 +174,28 @@ static void keep_asked(struct entry *e, const struct node_set *asked)
     e->names_version = asked->names_version;
 }
 
-void waiting_asked(struct waiting *w, const struct pod *pod, size_t node_n, size_t fit_n, const struct node_set *asked,
-                   int64_t now_ms)
+static void keep_answer(struct entry *e, const struct waiting_answer *answer, int64_t now_ms)
+{
+    e->asked_n++;
+    e->node_n = (uint32_t)answer->node_n;
+    e->fit_n = (uint32_t)answer->fit_n;
+    e->asked_ms = now_ms;
+    if (answer->fit_n == 0) {
+        e->refused_ms = e->refused_ms > 0 ? e->refused_ms : now_ms;
+        e->generation = answer->generation;
+        memcpy(e->counts, answer->counts, sizeof(e->counts));
+    } else {
+        e->refused_ms = 0;
+    }
+    if (answer->fit_n == 0 && answer->asked.bits != NULL) {
+        keep_asked(e, &answer->asked);
+    } else {
+        free(e->asked);
+        e->asked = NULL;
+    }
+}
+
+void waiting_asked(struct waiting *w, const struct pod *pod, const struct waiting_answer *answer, int64_t now_ms)
 {
     struct str asking = cut(pod->scheduler_name, KUBE_SUBDOMAIN_MAX);
     struct entry *e;
@@ -186,18 +207,8 @@ void waiting_asked(struct waiting *w, const struct pod *pod, size_t node_n, size
         write(e, pod, STR_NULL);
     }
     if (e != NULL) {
-        e->asked_n++;
-        e->node_n = (uint32_t)node_n;
-        e->fit_n = (uint32_t)fit_n;
-        e->asked_ms = now_ms;
-        e->refused_ms = fit_n > 0 ? 0 : e->refused_ms > 0 ? e->refused_ms : now_ms;
+        keep_answer(e, answer, now_ms);
         e->turn = ++w->last_turn;
-        if (fit_n == 0 && asked->bits != NULL) {
-            keep_asked(e, asked);
-        } else {
-            free(e->asked);
-            e->asked = NULL;
-        }
     }
     if (asking.n > 0) {
         memcpy(w->asking, asking.p, asking.n);
@@ -237,6 +248,57 @@ void waiting_find(struct waiting *w, struct arena *a, struct str uid, struct wai
     mutex_unlock(&w->lock);
 }
 
+static int by_uid(const void *a, const void *b)
+{
+    const struct waiting_refusal *x = a, *y = b;
+
+    return str_cmp(x->uid, y->uid);
+}
+
+size_t waiting_refusals(struct waiting *w, struct arena *a, const struct waiting_refusal **ret)
+{
+    struct waiting_refusal *all;
+    size_t n = 0;
+
+    mutex_lock(&w->lock);
+    for (size_t i = 0; i < WAITING_MAX; i++) {
+        n += w->entries[i].refused_ms > 0;
+    }
+    all = ARENA_ARRAY(a, n + 1, struct waiting_refusal);
+    n = 0;
+    for (size_t i = 0; all != NULL && i < WAITING_MAX; i++) {
+        const struct entry *e = &w->entries[i];
+
+        if (e->refused_ms > 0) {
+            all[n] = (struct waiting_refusal){.uid = arena_str(a, e->uid),
+                                              .since_ms = e->refused_ms,
+                                              .last_ms = e->asked_ms,
+                                              .generation = e->generation,
+                                              .node_n = e->node_n};
+            memcpy(all[n++].counts, e->counts, sizeof(e->counts));
+        }
+    }
+    mutex_unlock(&w->lock);
+    if (n > 1) {
+        qsort(all, n, sizeof(*all), by_uid);
+    }
+    *ret = all;
+    return n;
+}
+
+const struct waiting_refusal *waiting_refusal_of(const struct waiting_refusal *all, size_t n, struct str uid)
+{
+    const struct waiting_refusal key = {.uid = uid};
+
+    return n == 0 ? NULL : bsearch(&key, all, n, sizeof(key), by_uid);
+}
+
+/* Who was looked at the longest time ago, or never: where more are due than looks are made, all get their turn. */
+static bool goes_first(const struct entry *a, const struct entry *b)
+{
+    return a->taken_ms != b->taken_ms ? a->taken_ms < b->taken_ms : a->refused_ms < b->refused_ms;
+}
+
 bool waiting_take_refused(struct waiting *w, struct arena *a, int64_t now_ms, int64_t after_ms, int64_t again_ms,
                           struct waiting_refused *ret)
 {
@@ -247,8 +309,7 @@ bool waiting_take_refused(struct waiting *w, struct arena *a, int64_t now_ms, in
         struct entry *e = &w->entries[i];
 
         if (e->refused_ms > 0 && now_ms - e->refused_ms >= after_ms &&
-            (e->taken_ms == 0 || now_ms - e->taken_ms >= again_ms) &&
-            (found == NULL || e->refused_ms < found->refused_ms)) {
+            (e->taken_ms == 0 || now_ms - e->taken_ms >= again_ms) && (found == NULL || goes_first(e, found))) {
             found = e;
         }
     }

@@ -26,7 +26,7 @@ struct sync_container {
     struct sync_container *next;
     struct str id, sandbox_id, name;
     struct gpu_nodes gpus;
-    struct gpu_nodes by_variable; /* if it has no grant, and is not exempt */
+    struct gpu_nodes by_runtime; /* if it has no grant, and is not exempt */
 };
 
 struct agent {
@@ -153,7 +153,7 @@ void agent_sync_container(struct agent *g, const struct agent_rules *rules, cons
         kept->sandbox_id = arena_str(&g->sync, c->sandbox_id);
         kept->name = arena_str(&g->sync, c->name);
         kept->gpus = c->gpus;
-        kept->by_variable = hand_over_made_by_variable(&rules->hand_over, &rules->node, c);
+        kept->by_runtime = hand_over_made_by_runtime(&rules->hand_over, &rules->node, c);
         kept->next = g->containers;
         g->containers = kept;
     }
@@ -206,7 +206,7 @@ static void add_listed(struct agent *g, const struct sync_container *c)
         of = pod->of;
         of.nodes = c->gpus;
     }
-    gpu_nodes_add(&of.nodes, &c->by_variable);
+    gpu_nodes_add(&of.nodes, &c->by_runtime);
     if (counts_by_nodes(pod != NULL && pod->exempt, &of.nodes)) {
         of.id = c->id;
         of.name = c->name;
@@ -350,7 +350,7 @@ static bool starts_without_a_grant(struct agent *g, const struct agent_rules *ru
     if (!fence_has(g->others, c->id) && !hand_over_exempts(&rules->hand_over, pod)) {
         if (!hand_over_is_hidden(&rules->hand_over, c)) {
             *ret_why = STR("this container was created while fgpu-node was away, and asks NVIDIA's runtime for GPUs by "
-                           "its variable " CDI_VISIBLE_DEVICES "; it will be created again");
+                           "its variable " CDI_VISIBLE_DEVICES ", or by a mount; it will be created again");
             return false;
         }
         if (!hand_over_allows_none(&rules->hand_over, &rules->node, pod, c, a, ret_why)) {

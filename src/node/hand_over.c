@@ -289,7 +289,10 @@ bool hand_over_is_hidden(const struct hand_over_rules *rules, const struct conta
 {
     struct str last = STR_NULL;
 
-    return rules->way == HAND_OVER_NO_WAY || count_variable(c, &last) == 0 || shows_nothing(last);
+    if (rules->way == HAND_OVER_NO_WAY) {
+        return true;
+    }
+    return !(rules->reads_mounts && asks_by_mount(c)) && (count_variable(c, &last) == 0 || shows_nothing(last));
 }
 
 /* By UUID or by index; NULL: it may mean any GPU ("all", a MIG instance by its place). */
@@ -308,12 +311,23 @@ static const struct device *device_of_word(const struct node_facts *node, struct
     return NULL;
 }
 
-struct gpu_nodes hand_over_made_by_variable(const struct hand_over_rules *rules, const struct node_facts *node,
-                                            const struct container_facts *c)
+static void open_all(struct gpu_nodes *nodes)
+{
+    for (int minor = 0; minor < GPU_NODES_MINORS; minor++) {
+        gpu_nodes_open(nodes, GPU_NODES_MAJOR, minor);
+    }
+}
+
+struct gpu_nodes hand_over_made_by_runtime(const struct hand_over_rules *rules, const struct node_facts *node,
+                                           const struct container_facts *c)
 {
     struct gpu_nodes nodes = {.everything = false};
     struct str rest, word;
 
+    if (rules->reads_mounts && !rules->stand_back && asks_by_mount(c)) {
+        open_all(&nodes); /* the names of the mounts say which; nearly nobody does this, so nobody needs to know */
+        return nodes;
+    }
     if (rules->stand_back || !(rules->reads_variables || rules->way == HAND_OVER_BY_ENV) ||
         hand_over_is_hidden(rules, c)) {
         return nodes;
@@ -326,9 +340,7 @@ struct gpu_nodes hand_over_made_by_variable(const struct hand_over_rules *rules,
             gpu_nodes_open(&nodes, GPU_NODES_MAJOR, d->minor);
             continue;
         }
-        for (int minor = 0; minor < GPU_NODES_MINORS; minor++) {
-            gpu_nodes_open(&nodes, GPU_NODES_MAJOR, minor);
-        }
+        open_all(&nodes);
     }
     return nodes;
 }

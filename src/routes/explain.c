@@ -85,22 +85,6 @@ static void write_pod(struct json_writer *w, const struct explanation *e)
     json_write_object_end(w);
 }
 
-static void write_reasons(struct json_writer *w, const struct explanation *e)
-{
-    json_write_kv_i64(w, "nodeCount", (int64_t)e->node_n);
-    json_write_kv_array_begin(w, "reasons");
-    for (unsigned v = 0; v < VERDICT__MAX; v++) {
-        if (e->counts[v] > 0) {
-            json_write_object_begin(w);
-            json_write_kv_cstr(w, "reason", verdict_name((enum verdict)v));
-            json_write_kv_cstr(w, "text", verdict_text((enum verdict)v));
-            json_write_kv_i64(w, "nodes", (int64_t)e->counts[v]);
-            json_write_object_end(w);
-        }
-    }
-    json_write_array_end(w);
-}
-
 static void write_lacks(struct json_writer *w, const struct explanation *e, const struct nearest *n)
 {
     if (n->lacks.missing_n == 0) {
@@ -266,7 +250,8 @@ static void write_document(struct json_writer *w, const struct explain_context *
     json_write_kv_cstr(w, "text", explain_sentence(e, text, sizeof(text)));
     write_pod(w, e);
     if (e->kind == EXPLAIN_WAITING) {
-        write_reasons(w, e);
+        json_write_kv_i64(w, "nodeCount", (int64_t)e->node_n);
+        state_write_verdicts(w, e->counts);
         write_nodes(w, e);
         write_scheduler(w, e);
     } else if (e->kind == EXPLAIN_PLACED) {

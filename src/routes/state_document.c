@@ -175,6 +175,8 @@ struct state_document *state_document_new(struct state_context *c, struct str no
         d->effective = config_slot_take(c->config);
     }
     d->by_namespace = namespace_.n > 0;
+    /* before the ledger, so that no reason is of a later generation than the document */
+    d->refusal_n = waiting_refusals(store_waiting(c->store), &d->list_arena, &d->refusals);
     d->iterator = store_iterator_open(c->store, &filter, STATE_KEPT_BYTES_MAX, &d->list_arena, &d->head);
     d->head.incidents = state_incidents_of(d->head.incidents, node, namespace_);
     d->incident = d->head.incidents;
@@ -305,7 +307,9 @@ static void next_incidents(struct state_document *d)
 static void next_pending(struct state_document *d)
 {
     for (size_t end = batch_end(d, d->pending.n); d->at < end; d->at++) {
-        state_write_pending(&d->w, &d->pending.items[d->at]);
+        const struct snapshot_pod *p = &d->pending.items[d->at];
+
+        state_write_pending(&d->w, p, waiting_refusal_of(d->refusals, d->refusal_n, p->uid));
     }
     if (d->at == d->pending.n) {
         json_write_array_end(&d->w);

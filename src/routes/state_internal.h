@@ -58,6 +58,8 @@ struct state_document {
     int64_t as_of_ms;
     bool ready, leader;
     struct pod_list conflicts, pending;
+    const struct waiting_refusal *refusals; /* by UID; of all pods */
+    size_t refusal_n;
     struct node_conflict_list node_conflicts;
     const struct incident *incident;  /* of head.incidents: the next */
     struct decision_note **decisions; /* references, the newest first */
@@ -86,8 +88,10 @@ void state_write_node_conflict(struct json_writer *w, const struct node_conflict
 void state_write_incident(struct json_writer *w, const struct incident *in);
 /* Those of the list on this node, with a pod of this namespace (empty: all); frees the others. */
 struct incident *state_incidents_of(struct incident *list, struct str node, struct str namespace_);
-/* One element of pending[]. */
-void state_write_pending(struct json_writer *w, const struct snapshot_pod *p);
+/* One element of pending[] (state_pending.c); `refusal` may be NULL. */
+void state_write_pending(struct json_writer *w, const struct snapshot_pod *p, const struct waiting_refusal *refusal);
+/* "reasons": how many nodes have which verdict, the most frequent first. */
+void state_write_verdicts(struct json_writer *w, const uint64_t counts[VERDICT__MAX]);
 /* One element of decisions[] (state_decisions.c). */
 void state_write_reason(struct json_writer *w, const struct decision_note *d);
 

@@ -344,15 +344,3 @@ void state_write_node_conflict(struct json_writer *w, const struct node_conflict
     json_write_kv_cstr(w, "text", c->text);
     json_write_object_end(w);
 }
-
-void state_write_pending(struct json_writer *w, const struct snapshot_pod *p)
-{
-    json_write_object_begin(w);
-    state_write_pod_name(w, p);
-    state_write_time(w, "since", p->since_ms);
-    state_write_text(w, "dialect", p->dialect);
-    state_write_text(w, "defect", p->defect == DEMAND_OK ? NULL : demand_defect_text(p->defect));
-    json_write_kv_i64(w, "priority", p->priority);
-    state_write_request(w, p->demand);
-    json_write_object_end(w);
-}

@@ -107,6 +107,7 @@ func TestARequestByAnnotationAtASchedulerThatDoesNotAskIsRefusedOnCreate(t *test
 	c.create(late)
 	c.refused("late")
 	c.denied("late", c.annotate("late", "fgpu.io/gpu-fraction", `"0.5"`), "does not ask fgpu")
+	c.denied("late by pods/status", c.annotate("late", "fgpu.io/gpu-fraction", `"0.5"`, "status"), "does not ask fgpu")
 	c.must(nil, c.annotate("late", "other", `"1"`))
 	c.sound()
 }

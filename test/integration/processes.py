@@ -333,7 +333,7 @@ class Fgpu(Process):
         s = self.state()
         text = json.dumps({k: s[k] for k in ("summary", "nodes", "conflicts", "pending")})
         # the fragmentation is of an earlier moment, which it names; the histogram is what this process has seen
-        history = ("since", "fragmentation", "demandHistogram", "mix", "doubleBookedGpus", "foreignDecisions")
+        history = ("since", "refused", "fragmentation", "demandHistogram", "mix", "doubleBookedGpus", "foreignDecisions")
         return json.loads(text, object_hook=lambda d: {k: v for k, v in d.items() if k not in history})
 
     def node_state(self, name):

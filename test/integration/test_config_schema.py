@@ -29,7 +29,7 @@ SEVERAL_KEYS = re.compile(r"is in two lists|has the same label as|have the same 
                           r"nobody's certificate could|nobody may call|allows nobody|"
                           r"both gpuShare and milli|has the same name as|belongs to tenant|changes nothing|never used|"
                           r"no time zone of this name|no days; leave|stands here twice|"
-                          r"how many GPUs|both gpus and allocatable|leave the key out|a command needs the|the command has no program")
+                          r"is in neither whole nor compute|is in plugins twice|how many GPUs|both gpus and allocatable|leave the key out|a command needs the|the command has no program")
 
 
 def check(*args):

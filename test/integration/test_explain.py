@@ -95,6 +95,26 @@ def test_explain__random_pods__what_it_says_comes_true(emptied, sizes, asked):
     emptied.clear()
 
 
+def test_state__pods_refused_while_the_ledger_changes__reasons_of_no_later_generation(emptied):
+    """Reasons are those of the last filter call, which is never asked again for a document."""
+    api, fgpu = emptied.api, emptied.fgpu
+    nodes = [emptied.node(gpus=1)]
+    pods = [api.pod(whole(2 + i)) for i in range(3)]
+    known(fgpu, pods[-1])
+    for i in range(4):
+        for pod in pods:
+            fgpu.reasons(pod, nodes)
+            state = fgpu.state()
+            jsonschema.Draft202012Validator(STATE).validate(state)
+            for p in state["pending"]:
+                if "refused" in p:
+                    assert p["refused"]["generation"] <= state["metadata"]["generation"]
+                    assert sum(r["nodes"] for r in p["refused"]["reasons"]) == p["refused"]["nodes"]
+        (last,) = [p["refused"] for p in state["pending"] if p["uid"] == pods[-1]["metadata"]["uid"]]
+        assert last["reasons"] == explain(fgpu, pods[-1])["reasons"] and last["nodes"] == len(nodes)
+        nodes.append(emptied.node(gpus=i % 2))
+
+
 def test_explain__bound_pod__devices_and_the_decision(emptied):
     api, fgpu = emptied.api, emptied.fgpu
     nodes = [emptied.node(gpus=1), emptied.node(gpus=2)]

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from objects import mem, milli, node_object, unique, whole
+from objects import device, mem, milli, node_object, unique, whole
 from processes import BINARY, HEAD, eventually, run
 
 CONFIG = "sizes: {small: {milli: 250, memory: 1Gi}}\n"
@@ -74,6 +74,51 @@ def test_state__pods_that_wait__with_what_they_ask_for_or_what_is_wrong_with_it(
     assert "0m" not in waiting and "0Mi" not in waiting
 
 
+def test_state__pod_that_was_refused__top_reasons_until_a_node_takes_it(emptied, tmp_path):
+    api, fgpu = emptied.api, emptied.fgpu
+    unhealthy = unique("node")
+    nodes = [emptied.node(gpus=2), emptied.node(gpus=2), emptied.node(gpus=1), emptied.node(gpus=0),
+             emptied.node(gpus=[device(unhealthy, i, healthy=False) for i in range(3)], name=unhealthy)]
+    for node in nodes[:2]:
+        assert fgpu.schedule(api.pod(milli(100)), [node]) == node
+    emptied.settle()
+    waits = api.pod(whole(2))
+    line = f"default/{waits['metadata']['name']}  asks for 2 GPUs"
+
+    def shown():
+        (pod,) = eventually(lambda: fgpu.state()["pending"], "the pod")
+        saved = tmp_path / "state.json"
+        saved.write_text(state(fgpu, "-o", "json").stdout)
+        text = state(fgpu).stdout
+        assert text.split("SIZE")[0] == state(fgpu, "--state", str(saved)).stdout.split("SIZE")[0]
+        return pod, text[text.index(line):].split("\n")[0]
+
+    assert "refused" not in shown()[0] and shown()[1] == line  # nobody has asked
+    by_node = fgpu.reasons(waits, nodes)
+    pod, text = shown()
+    refused = pod["refused"]
+    counts = [(r["nodes"], r["text"]) for r in refused["reasons"]]
+    assert dict((t, n) for n, t in counts) == {t: list(by_node.values()).count(t) for t in by_node.values()}
+    assert len(counts) == 4 and [n for n, _ in counts] == [2, 1, 1, 1] and refused["nodes"] == 5
+    top = ", ".join(f"{n} {t}" for n, t in counts[:3])
+    assert text == f"{line}; 0/5 nodes have taken it since {refused['since']}: {top}, and 1 more reasons"
+    documents = [tmp_path / "state.json", tmp_path / "without.json"]
+    document = json.loads(documents[0].read_text())
+    del document["pending"][0]["refused"]
+    documents[1].write_text(json.dumps(document))
+    (tmp_path / "fgpu.yaml").write_text(HEAD)
+    read_back = [run("whatif", "--config", tmp_path / "fgpu.yaml", "--state", d, "-o", "json") for d in documents]
+    assert {r.returncode for r in read_back} == {0} and read_back[0].stdout == read_back[1].stdout
+    nodes.append(emptied.node(gpus=1))
+    fgpu.reasons(waits, nodes)
+    again = shown()[0]["refused"]
+    assert again["since"] == refused["since"] <= refused["last"] <= again["last"]
+    assert again["nodes"] == 6 and again["generation"] > refused["generation"]
+    nodes.append(emptied.node(gpus=2))
+    assert fgpu.fits(waits, nodes) == nodes[-1:]
+    assert "refused" not in shown()[0] and shown()[1] == line
+
+
 @pytest.mark.parametrize("spoil", [
     lambda d: d["nodes"][0].update(gpus={}),
     lambda d: d["nodes"][0]["gpus"][0].update(allocations=5),
@@ -118,7 +163,9 @@ def test_item18_terminal_escapes_in_a_state__harmless_in_every_command(emptied, 
     node["gpus"][0]["allocations"] = [{"namespace": evil, "pod": evil, "uid": "u", "container": evil, "kind": "share",
                                        "milli": 1, "memMib": 1, "state": evil, "since": "2026-01-01T00:00:00Z"}]
     document["pending"] = [{"namespace": evil, "pod": evil, "uid": "v", "since": "2026-01-01T00:00:00Z",
-                            "dialect": "native", "defect": ""}]
+                            "dialect": "native", "defect": "", "refused": {
+                                "since": evil, "last": evil, "generation": 1, "nodes": 1,
+                                "reasons": [{"reason": evil, "text": evil, "nodes": 1}]}}]
     document["decisions"] = [{"decision": evil, "at": evil, "namespace": evil, "pod": evil, "uid": evil, "node": evil,
                               "text": evil}]
     if "fragmentation" in document["summary"]:

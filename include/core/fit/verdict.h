@@ -7,6 +7,8 @@
 #define CORE_FIT_VERDICT_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 enum verdict {
     VERDICT_FITS,
@@ -60,5 +62,7 @@ const char *verdict_text(enum verdict v);
 const char *verdict_name(enum verdict v); /* lower_case label for metrics */
 /* Goes to FailedAndUnresolvableNodes: evicting pods would not help (contract.md R11). */
 bool verdict_is_unresolvable(enum verdict v);
+/* Which reasons for a refusal there are, the most frequent first; `ret` has room for all. Returns how many. */
+size_t verdicts_by_count(const uint64_t counts[VERDICT__MAX], enum verdict ret[VERDICT__MAX]);
 
 #endif

@@ -18,6 +18,8 @@
  *   - once known, the devices of a pod do not change because somebody edited an annotation: that is a
  *     conflict, shown and ignored. Only a record that nobody has verified yet gives way: to a verified one, and to
  *     the verdict that its signature does not hold;
+ *   - a reserved pod that is seen bound on that node with another record that nobody signed, or without one, counts on
+ * what was reserved as well, until the Binding is refused or a signed record says where it is (decision 0076);
  *   - once a record of a pod was refused, no other one of it counts that is not verified: who edits a record again and
  *     again closes a GPU once, for a moment (decision 0042);
  *   - no reservation takes a tenant above its limits (core/tenancy/tenancy.h).

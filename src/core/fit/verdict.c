@@ -70,3 +70,21 @@ bool verdict_is_unresolvable(enum verdict v)
 {
     return v > VERDICT_FITS && v < VERDICT_OVERCOMMITTED;
 }
+
+size_t verdicts_by_count(const uint64_t counts[VERDICT__MAX], enum verdict ret[VERDICT__MAX])
+{
+    size_t n = 0;
+
+    for (unsigned v = VERDICT_FITS + 1; v < VERDICT__MAX; v++) {
+        size_t at = n;
+
+        if (counts[v] == 0) {
+            continue;
+        }
+        for (n++; at > 0 && counts[ret[at - 1]] < counts[v]; at--) {
+            ret[at] = ret[at - 1];
+        }
+        ret[at] = (enum verdict)v;
+    }
+    return n;
+}

@@ -120,6 +120,9 @@ static bool take_request(struct ledger *l, struct pod_entry *p, const struct led
     } else {
         ledger_pod_set_state(l, p, LEDGER_BOUND, at_ms);
     }
+    if (p->contested && p->conflict == NULL) {
+        p->conflict = ledger_conflict_record;
+    }
     p->conflict = p->record_refused ? ledger_conflict_signature : p->conflict;
     return true;
 }
@@ -133,6 +136,8 @@ void ledger_pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fa
     bool stays = before == node && p->record_parts == NULL; /* what it is charged there is of its request */
     bool asks = true;
 
+    /* Its Binding may have landed, and the record been edited before anybody saw it: text frees no device. */
+    p->contested = p->contested || (stays && p->state == LEDGER_RESERVED);
     asked->host = f->demand->host; /* always the newest */
     if (stays && ledger_is_read_differently(p, asked)) {
         ledger_pod_keep_charges(l, p);

@@ -113,6 +113,11 @@ static void put_pod(struct ledger *scratch, const struct ledger *l, const struct
         copy->floor_n = p->floor_n;
         copy->floor_of_all = p->floor_of_all;
     }
+    if (p->contested) {
+        copy->contested = true;
+        copy->first_grants = copy_of(p->first_grants, p->first_grant_n, sizeof(*p->first_grants));
+        copy->first_grant_n = p->first_grant_n;
+    }
     if (p->node != LEDGER_NONE) {
         uint32_t node = ledger_node_add(scratch, l->names[p->node]);
 

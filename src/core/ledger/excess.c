@@ -81,11 +81,13 @@ static unsigned causes_of_pod(const struct ledger *l, const struct node_entry *n
     struct device_ref device = n->devices[c->ordinal].ref;
     const struct pod_floor *granted = grant_on(p, device);
 
-    if (is_unproven(l, n, p, device)) {
-        return EXCESS_UNPROVEN;
-    }
-    if (!p->reserved_here || granted == NULL) {
-        return EXCESS_RECORDED;
+    if (!(p->contested && granted != NULL)) { /* otherwise it was given that device here, whatever its record says */
+        if (is_unproven(l, n, p, device)) {
+            return EXCESS_UNPROVEN;
+        }
+        if (!p->reserved_here || granted == NULL) {
+            return EXCESS_RECORDED;
+        }
     }
     return takes_more(&c->charge, &granted->charge) ? EXCESS_RAISED : 0;
 }

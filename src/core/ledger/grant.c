@@ -191,6 +191,7 @@ void ledger_grant(struct ledger *l, struct pod_entry *p, const struct ledger_pod
     p->floors = NULL;
     p->floor_n = 0;
     p->floor_of_all = (struct charge){0};
+    p->contested = false;
     p->refs = ledger_refs_of_record(l, d, f->assignment, &p->ref_n);
     BUG_ON(p->refs == NULL || p->ref_n == 0);
     p->record_parts = granted_of_record(d, f->assignment, p->ref_n);

@@ -30,39 +30,48 @@ static uint32_t some_member(const struct ledger *l, struct str group)
     return hashmap_find(&l->host_groups, hash_of(l, group), is_of_group, l, &group);
 }
 
-static uint32_t member_count(const struct ledger *l, uint32_t first)
+static uint32_t member_count(const struct ledger *l, struct str group)
 {
-    uint32_t n = 1;
+    return l->nodes[some_member(l, group)].group_n;
+}
 
-    for (uint32_t i = l->nodes[first].group_next; i != first; i = l->nodes[i].group_next) {
-        n++;
-    }
-    return n;
+/* Then nobody looks at what its nodes hold, and none of them takes anything. */
+static bool is_overfull(const struct ledger *l, const struct node_entry *n)
+{
+    return n->host_group.n > 0 && member_count(l, n->host_group) > HOST_GROUP_NODES_MAX;
+}
+
+/* Of a node that has others beside it in the ring. */
+static void unlink_from_ring(struct ledger *l, uint32_t node)
+{
+    const struct node_entry *n = &l->nodes[node];
+
+    l->nodes[n->group_next].group_before = n->group_before;
+    l->nodes[n->group_before].group_next = n->group_next;
+    ledger_overcommit_note(l, n->group_next); /* those that stay may have more room */
 }
 
 void ledger_host_group_leave(struct ledger *l, uint32_t node)
 {
     struct node_entry *n = &l->nodes[node];
-    const uint64_t hash = hash_of(l, n->host_group);
 
-    if (n->host_group.n > 0 && !n->group_full) {
-        const uint32_t next = n->group_next;
+    if (n->host_group.n > 0) {
+        const uint64_t hash = hash_of(l, n->host_group);
+        const uint32_t left_n = member_count(l, n->host_group) - 1;
 
         if (some_member(l, n->host_group) == node) {
             hashmap_remove(&l->host_groups, hash, node);
-            if (next != node) {
-                hashmap_insert(&l->host_groups, hash, next);
+            if (left_n > 0) {
+                hashmap_insert(&l->host_groups, hash, n->group_next);
             }
         }
-        if (next != node) {
-            l->nodes[next].group_before = n->group_before;
-            l->nodes[n->group_before].group_next = next;
-            ledger_overcommit_note(l, next); /* those that stay may have more room */
+        if (left_n > 0) {
+            unlink_from_ring(l, node);
+            l->nodes[some_member(l, n->host_group)].group_n = left_n;
         }
     }
     shared_text_drop(n->host_group);
     n->host_group = STR_NULL;
-    n->group_full = false;
     n->group_mem_mib = 0;
 }
 
@@ -74,14 +83,14 @@ static void join(struct ledger *l, uint32_t node, struct str group)
     n->host_group = shared_text_new(group);
     if (first == HASHMAP_NONE) {
         n->group_next = n->group_before = node;
+        n->group_n = 1;
         hashmap_insert(&l->host_groups, hash_of(l, group), node);
-    } else if (member_count(l, first) == HOST_GROUP_NODES_MAX) {
-        n->group_full = true;
     } else {
         n->group_next = first;
         n->group_before = l->nodes[first].group_before;
         l->nodes[n->group_before].group_next = node;
         l->nodes[first].group_before = node;
+        l->nodes[first].group_n++;
     }
 }
 
@@ -89,7 +98,7 @@ void ledger_host_group_set(struct ledger *l, uint32_t node, struct str group, in
 {
     struct node_entry *n = &l->nodes[node];
 
-    if (!str_eq(n->host_group, group) || n->group_full) { /* perhaps there is room by now */
+    if (!str_eq(n->host_group, group)) {
         ledger_host_group_leave(l, node);
         if (group.n > 0) {
             join(l, node, group);
@@ -106,11 +115,15 @@ static int32_t gpu_of(const struct ledger_device *d)
     return d->profile != 0 && d->profile != DEVICE_IN_MIG_MODE ? d->gpu_index : d->ref.index;
 }
 
-/* Rather too often: indexes of machines that see the same GPUs in another order join more than there is. */
-static bool is_same_gpu(const struct ledger_device *a, const struct ledger_device *b)
+/* How many GPUs the node sees, by the highest index. */
+static int32_t gpu_count(const struct node_entry *n)
 {
-    return (a->ref.uuid_hash != 0 && a->ref.uuid_hash == b->ref.uuid_hash) || gpu_of(a) == gpu_of(b) || gpu_of(a) < 0 ||
-           gpu_of(b) < 0;
+    int32_t last = -1;
+
+    for (uint32_t i = 0; i < n->device_n; i++) {
+        last = gpu_of(&n->devices[i]) > last ? gpu_of(&n->devices[i]) : last;
+    }
+    return last + 1;
 }
 
 static bool is_held(const struct node_state *row, const struct device_state *s)
@@ -126,17 +139,28 @@ static bool holds_anything(const struct node_entry *n, const struct node_state *
 
 /* Of one physical GPU: its memory, and what devices take of it. */
 struct gpu {
-    const struct ledger_device *d; /* any device that is a part of it */
+    const struct ledger_device *d; /* any device that is a part of it, */
+    int32_t count;                 /* on a node with so many GPUs */
     int64_t mem_mib;
     int64_t others_mib, own_mib, own_held_mib;
 };
 
+/* Is this device, of a node with `count` GPUs, a part of it? Rather too often. An index counts where both nodes see as
+ * many GPUs: the only GPU of a machine may be any of those of its host. */
+static bool is_of_gpu(const struct gpu *g, int32_t count, const struct ledger_device *d)
+{
+    return (g->d->ref.uuid_hash != 0 && g->d->ref.uuid_hash == d->ref.uuid_hash) || g->count != count ||
+           gpu_of(g->d) == gpu_of(d) || gpu_of(g->d) < 0 || gpu_of(d) < 0;
+}
+
 static void see_size(struct gpu *g, const struct node_entry *n)
 {
+    const int32_t count = gpu_count(n);
+
     for (uint32_t i = 0; i < n->device_n; i++) {
         const struct ledger_device *d = &n->devices[i];
 
-        if (is_same_gpu(g->d, d) && d->mem_mib > g->mem_mib) {
+        if (is_of_gpu(g, count, d) && d->mem_mib > g->mem_mib) {
             g->mem_mib = d->mem_mib;
         }
     }
@@ -169,12 +193,13 @@ static int64_t part_of(const struct gpu *g, const struct ledger_device *d)
 static int64_t sum_held(const struct gpu *g, const struct node_entry *n, const struct node_state *row,
                         const struct device_state *states, bool held_only)
 {
+    const int32_t count = gpu_count(n);
     int64_t sum = 0;
 
     for (uint32_t i = 0; i < n->device_n; i++) {
         const struct ledger_device *d = &n->devices[i];
 
-        if (d->profile != DEVICE_IN_MIG_MODE && is_same_gpu(g->d, d) && (!held_only || is_held(row, &states[i]))) {
+        if (d->profile != DEVICE_IN_MIG_MODE && is_of_gpu(g, count, d) && (!held_only || is_held(row, &states[i]))) {
             sum += part_of(g, d);
         }
     }
@@ -185,7 +210,7 @@ static struct gpu look_at(const struct ledger *l, uint32_t node, const struct no
                           const struct device_state *states, const struct ledger_device *d)
 {
     const struct node_entry *n = &l->nodes[node];
-    struct gpu g = {.d = d};
+    struct gpu g = {.d = d, .count = gpu_count(n)};
 
     find_size(l, node, &g);
     g.own_mib = sum_held(&g, n, row, states, false);
@@ -216,15 +241,17 @@ void ledger_host_group_mark(const struct ledger *l, uint32_t node, struct node_s
 {
     const struct node_entry *n = &l->nodes[node];
 
-    row->group_taken = n->group_full;
+    const bool overfull = is_overfull(l, n);
+
+    row->group_taken = overfull;
     if (n->host_group.n == 0) {
         return;
     }
-    if (!n->group_full && n->device_n == 0) {
+    if (!overfull && n->device_n == 0) {
         row->group_taken = anybody_else_holds(l, node);
     }
     for (uint32_t i = 0; i < n->device_n; i++) {
-        bool taken = n->group_full;
+        bool taken = overfull;
 
         if (!taken && states[i].profile != DEVICE_IN_MIG_MODE) {
             const struct gpu g = look_at(l, node, row, states, &n->devices[i]);
@@ -275,7 +302,8 @@ void ledger_host_groups_follow(struct ledger *l)
         const uint32_t first = l->recomputed[k];
         const struct node_entry *n = &l->nodes[first];
 
-        if (!n->used || n->host_group.n == 0 || n->group_full) {
+        /* Beyond one too many, whoever was there before is closed already. */
+        if (!n->used || n->host_group.n == 0 || member_count(l, n->host_group) > HOST_GROUP_NODES_MAX + 1) {
             continue;
         }
         for (uint32_t i = n->group_next;; i = l->nodes[i].group_next) {
@@ -293,7 +321,7 @@ const char *ledger_host_group_check(const struct ledger *l, uint32_t node)
     struct device_state states[DEVICES_PER_NODE_MAX];
     struct node_state row;
 
-    if (n->host_group.n > 0 && !n->group_full &&
+    if (n->host_group.n > 0 &&
         (l->nodes[n->group_next].group_before != node || !str_eq(l->nodes[n->group_next].host_group, n->host_group) ||
          some_member(l, n->host_group) == HASHMAP_NONE)) {
         return "a node is not in its host group";

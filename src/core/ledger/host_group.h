@@ -3,7 +3,7 @@
  * Several nodes may be virtual machines of one host, each with slices of its GPUs, of which only some can be used at a
  * time: by day four of 4 GB, by night one of 16 GB. The nodes say which host group they are in (core/inventory/
  * host_group.h), and a *physical GPU* is what the devices of the group with one UUID, or else with one index, stand
- * for.
+ * for. On nodes that see different numbers of GPUs an index proves nothing: there a device may be a part of any.
  *
  * A device that any pod holds takes its whole memory of the physical GPU, as a slice does. On a physical GPU these sums
  * stay within its memory: a device that nobody holds has DEVICE_GROUP_TAKEN while it would not find room beside what
@@ -13,7 +13,7 @@
  * All of it is derived from the numbers of the nodes of the group at the end of every op. The part of compute follows
  * from that of memory.
  *
- * Bound: HOST_GROUP_NODES_MAX; a node that finds its group full takes nothing.
+ * Bound: HOST_GROUP_NODES_MAX; in a group with more, no node takes anything.
  */
 #ifndef CORE_LEDGER_HOST_GROUP_H
 #define CORE_LEDGER_HOST_GROUP_H

@@ -118,9 +118,10 @@ static const struct charge *known_charge(const struct ledger *l, uint32_t node, 
     }
     for (size_t i = 0; i < p->charge_n; i++) {
         if (p->charges[i].ordinal == ordinal) {
-            return !ledger_pod_is_counted(&l->rows[node], p) && ledger_pod_placement(&l->nodes[node], p, &at)
-                       ? &p->charges[i].charge
-                       : NULL;
+            bool known = !ledger_pod_is_counted(&l->rows[node], p) && ledger_pod_placement(&l->nodes[node], p, &at) &&
+                         (placement_devices(&at, p->demand->gpu_request_n) >> ordinal & 1) != 0;
+
+            return known ? &p->charges[i].charge : NULL; /* a contested pod is charged where nobody knows it to be */
         }
     }
     return NULL;

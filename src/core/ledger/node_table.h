@@ -37,11 +37,11 @@ struct node_entry {
     bool needs_agent;
     struct str host_group; /* shared; empty: none (host_group.h, with the next five) */
     int64_t group_mem_mib;
-    uint32_t group_next, group_before; /* a ring of its nodes, unless `group_full` */
-    bool group_full;
-    bool group_overbooked; /* by a reservation, which must never be */
-    uint64_t rules;        /* of the fact */
-    struct taint *taints;  /* of the fact, those that keep pods off; one block */
+    uint32_t group_next, group_before; /* a ring of its nodes */
+    uint32_t group_n;                  /* how many, at the one that ledger.host_groups has */
+    bool group_overbooked;             /* by a reservation, which must never be */
+    uint64_t rules;                    /* of the fact */
+    struct taint *taints;              /* of the fact, those that keep pods off; one block */
     size_t taint_n;
     struct ledger_device *devices;
     uint32_t device_n;

@@ -34,6 +34,9 @@ struct pod_entry {
     bool used;
     bool deleting;
     bool reserved_here; /* this process chose its devices */
+    bool contested; /* seen bound where it was reserved, with a record that nobody signed and that says something else:
+                     * it may be ours, edited, so it counts on `first_grants`, too, until it ends or a signed
+                     * record says where it is */
     bool claims_record; /* as last observed, struct ledger_pod_fact */
     bool counted;       /* in the demand histogram */
     bool rewritten;     /* reserved, and seen with other labels or another request since */

@@ -91,6 +91,7 @@ void ledger_pod_clear_refs(struct ledger *l, struct pod_entry *p)
     free(p->first_grants);
     p->first_grants = NULL;
     p->first_grant_n = 0;
+    p->contested = false;
 }
 
 /* Only while the pod is pending; once it has a place the nomination says nothing more. */

@@ -57,10 +57,36 @@ static struct charge *charge_on(struct pod_entry *p, uint32_t ordinal)
     return NULL;
 }
 
+/* Who has a device alone has all of it, also when it has become larger. */
+static void raise_charge(struct charge *c, const struct charge *floor, const struct device_state *s)
+{
+    ledger_charge_max(c, floor);
+    if (c->exclusive) {
+        ledger_charge_max(c, &(struct charge){.milli = s->milli_cap, .mem_mib = s->mem_cap_mib});
+    }
+}
+
+/* Rule 3.1.1: what was given away when it was reserved stays so, whatever an unsigned record says. */
+static void charge_first_grants(const struct node_entry *n, const struct device_state *states, struct pod_entry *p)
+{
+    for (size_t i = 0; i < p->first_grant_n; i++) {
+        uint32_t ordinal = ledger_device_find(n, p, p->first_grants[i].ref);
+        struct charge *c = ordinal == LEDGER_NONE ? NULL : charge_on(p, ordinal);
+
+        if (c == NULL && ordinal != LEDGER_NONE) {
+            charge_add(p, ordinal, p->first_grants[i].charge);
+            c = &p->charges[p->charge_n - 1].charge;
+        }
+        if (c != NULL) {
+            raise_charge(c, &p->first_grants[i].charge, &states[ordinal]);
+        }
+    }
+}
+
 /* Rule 1: a charge whose request can be edited never falls while the pod lives. A demand from elsewhere (of a
  * pod that cannot be read for the moment) obeys the floors, but leaves none. A floor is of one device, as a record
  * is, even where the index of another would do, too. */
-static void apply_floors(const struct node_entry *n, struct pod_entry *p)
+static void apply_floors(const struct node_entry *n, const struct device_state *states, struct pod_entry *p)
 {
     bool editable = p->demand->source == DEMAND_FROM_ANNOTATIONS;
 
@@ -69,11 +95,11 @@ static void apply_floors(const struct node_entry *n, struct pod_entry *p)
         struct charge *c = ordinal == LEDGER_NONE ? NULL : charge_on(p, ordinal);
 
         if (c != NULL) {
-            ledger_charge_max(c, &p->floors[j].charge);
+            raise_charge(c, &p->floors[j].charge, &states[ordinal]);
         }
     }
     for (size_t i = 0; p->floor_n == POD_FLOORS_MAX && i < p->charge_n; i++) {
-        ledger_charge_max(&p->charges[i].charge, &p->floor_of_all);
+        raise_charge(&p->charges[i].charge, &p->floor_of_all, &states[p->charges[i].ordinal]);
     }
     for (size_t i = 0; editable && i < p->charge_n; i++) {
         ledger_floor_raise(p, n->devices[p->charges[i].ordinal].ref, &p->charges[i].charge);
@@ -98,7 +124,10 @@ static void pod_charges(const struct node_entry *n, const struct device_state *s
     } else {
         charges_pessimistic(n, states, p);
     }
-    apply_floors(n, p);
+    if (p->contested) {
+        charge_first_grants(n, states, p);
+    }
+    apply_floors(n, states, p);
 }
 
 void ledger_recompute(struct ledger *l, uint32_t node)

@@ -37,7 +37,7 @@ static void request_reobserve(struct ledger *l, uint32_t pod, const struct ledge
     struct pod_entry *p = &l->pods[pod];
 
     if (p->ref_n > 0) {
-        note_record(p, ledger_record_is_ours(l, p, f->assignment));
+        note_record(p, !p->contested && ledger_record_is_ours(l, p, f->assignment));
     }
     if (!demand_equal(asked, f->demand)) {
         p->conflict = ledger_conflict_request; /* it says more than counts */

@@ -4,6 +4,7 @@
 #include "core/ledger/device_table.h"
 #include "core/ledger/node_table.h"
 #include "core/ledger/numbers.h"
+#include "core/ledger/observe.h"
 #include "core/ledger/overcommit.h"
 #include "core/ledger/pod_table.h"
 #include "core/ledger/reserve.h"
@@ -195,6 +196,11 @@ int ledger_release_apply(struct ledger *l, struct str uid, int64_t at_ms, struct
     }
     p = &l->pods[pod];
     p->touched = l->generation + 1;
+    if (p->contested) { /* now it is proven that somebody else bound it: its record alone counts */
+        p->contested = false;
+        p->conflict = p->conflict == ledger_conflict_record ? NULL : p->conflict;
+        ledger_recompute(l, p->node);
+    }
     if (p->state != LEDGER_RESERVED) {
         return 0; /* seen bound meanwhile: facts win over a refusal */
     }

@@ -59,6 +59,7 @@ static void describe__defaults__exact(void **state)
         "\"clientConnection\":{\"bindDeadline\":\"5s\",\"holdOff\":\"6s\",\"maxInFlightBinds\":1000,"
         "\"staleAfter\":\"20s\","
         "\"wakeObject\":\"fgpu-system/fgpu-wake\"},"
+        "\"events\":{\"podWaitsAfter\":\"30s\"},"
         "\"audit\":{\"interval\":\"5m\",\"settle\":\"5s\"},"
         "\"signing\":{\"mode\":\"on\",\"privateKey\":\"\",\"publicKeys\":[],\"acceptUnsignedBefore\":\"\"},"
         "\"logging\":{\"format\":\"text\",\"verbosity\":2},"

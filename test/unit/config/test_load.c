@@ -20,6 +20,7 @@ static void defaults__built_in__the_documented_values(void **state)
     assert_int_equal(c->client.bind_deadline_ms, 5000);
     assert_int_equal(c->client.hold_off_ms, 6000);
     assert_int_equal(c->client.binds_in_flight_max, 1000);
+    assert_int_equal(c->events.pod_waits_after_ms, 30000);
     assert_int_equal(c->audit.interval_ms, 300000);
     assert_int_equal(c->audit.settle_ms, 5000);
     assert_int_equal(c->logging.format, LOG_FORMAT_TEXT);
@@ -58,6 +59,7 @@ static void parse__every_key__stored(void **state)
                     "healthAddress: 0.0.0.0:3, opsAuthorization: always}\n"
                     "election: none\n"
                     "clientConnection: {bindDeadline: 4500ms, holdOff: 1m30s, maxInFlightBinds: 7, wakeObject: a/b}\n"
+                    "events: {podWaitsAfter: 500ms}\n"
                     "audit: {interval: 0, settle: 300ms}\n"
                     "signing: {mode: off, privateKey: /k, publicKeys: [/a, /b], acceptUnsignedBefore: "
                     "1970-01-01T00:00:07Z}\n"
@@ -113,6 +115,7 @@ static void parse__every_key__stored(void **state)
     assert_int_equal(c->client.hold_off_ms, 90000);
     assert_int_equal(c->client.binds_in_flight_max, 7);
     expect_text(c->client.wake_object, "a/b", NULL);
+    assert_int_equal(c->events.pod_waits_after_ms, 500);
     assert_int_equal(c->audit.interval_ms, 0);
     assert_int_equal(c->audit.settle_ms, 300);
     assert_int_equal(c->signing.mode, SIGNING_OFF);

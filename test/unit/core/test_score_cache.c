@@ -6,6 +6,7 @@
 #include "core/support/random_demand.h"
 #include "core/support/simulation.h"
 #include "support/cmocka.h"
+#include "support/seeds.h"
 
 #include <stdlib.h>
 
@@ -101,11 +102,12 @@ static void after_op(struct simulation *s)
 
 static void random__every_op__remembered_answers_are_those_computed_afresh(void **state)
 {
+    const struct seeds seeds = seeds_of_test(1, SEEDS);
     struct rng rng;
 
     rng_init(&rng, 12);
     reused = computed = stopped = 0;
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
         struct simulation *s = simulation_new(seed);
 
         cache = score_cache_new();
@@ -122,9 +124,7 @@ static void random__every_op__remembered_answers_are_those_computed_afresh(void 
         forecast_free(forecast);
     }
     /* Neither path is idle. */
-    assert_true(reused > computed);
-    assert_true(computed > 1000);
-    assert_true(stopped > 10);
+    assert_true(seeds.n < SEEDS || (reused > computed && computed > 1000 && stopped > 10));
 }
 
 /* A node that goes and another that takes its place in the tables must not inherit its scores. */

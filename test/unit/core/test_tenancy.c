@@ -7,6 +7,7 @@
 #include "core/ledger/preempt.h"
 #include "core/placement/pack.h"
 #include "support/cmocka.h"
+#include "support/seeds.h"
 
 #include <string.h>
 #include <stdio.h>
@@ -410,9 +411,11 @@ static void watch(struct simulation *s)
 static void random__any_interleaving_of_binds__no_reservation_passes_a_limit(void **state)
 {
     watcher = (struct watcher){0};
+    enum { SEEDS = 60 };
+    const struct seeds seeds = seeds_of_test(5000, SEEDS);
     unsigned reserved = 0;
 
-    for (uint64_t seed = 5000; seed < 5060; seed++) {
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
         struct simulation *s = simulation_new(seed);
 
         watcher.grown_n = 0;
@@ -437,8 +440,8 @@ static void random__any_interleaving_of_binds__no_reservation_passes_a_limit(voi
         reserved += s->reserved_n;
         simulation_free(s);
     }
-    assert_true(reserved > 300);
-    assert_true(watcher.refused_n > 300); /* the limits were near enough to matter */
+    assert_true(seeds.n < SEEDS || reserved > 300);
+    assert_true(seeds.n < SEEDS || watcher.refused_n > 300); /* the limits were near enough to matter */
 }
 
 int main(void)

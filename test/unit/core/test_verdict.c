@@ -52,11 +52,25 @@ static void verdict_is_unresolvable__each__only_what_no_eviction_changes(void **
     assert_int_equal(n, ARRAY_LEN(unresolvable));
 }
 
+static void verdicts_by_count__some__most_frequent_first_and_never_that_it_fits(void **state)
+{
+    const uint64_t counts[VERDICT__MAX] = {
+        [VERDICT_FITS] = 9, [VERDICT_NO_GPU] = 1, [VERDICT_NO_MEMORY] = 3, [VERDICT_NO_SLOT] = 3};
+    enum verdict order[VERDICT__MAX];
+
+    (void)state;
+    assert_int_equal(verdicts_by_count(counts, order), 3);
+    assert_int_equal(order[0], VERDICT_NO_MEMORY);
+    assert_int_equal(order[1], VERDICT_NO_SLOT);
+    assert_int_equal(order[2], VERDICT_NO_GPU);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(verdict_words__every_verdict__unique_plain_and_constant),
         cmocka_unit_test(verdict_is_unresolvable__each__only_what_no_eviction_changes),
+        cmocka_unit_test(verdicts_by_count__some__most_frequent_first_and_never_that_it_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,6 +86,13 @@ static void B5__not_synced__every_verb_is_an_error(void **state)
     assert_string_equal(err.msg, "because");
 }
 
+enum { WAITS_AFTER_MS = 30000 };
+
+static bool look(int64_t now_ms)
+{
+    return explain_events_tick(&context, NULL, WAITS_AFTER_MS, now_ms);
+}
+
 /* A pod that nobody takes is told about after a while, once, and again when the reasons are others. */
 static void explain_events__refused_for_long__told_once_for_each_kind(void **state)
 {
@@ -96,16 +103,17 @@ static void explain_events__refused_for_long__told_once_for_each_kind(void **sta
     assert_int_equal(ingest_pod(&ingest, &arena, &p.pod, NULL), 0);
     assert_int_equal(filter(&p.pod).outcome, FILTER_NONE_FITS);
     now_ms = store_wall_ms(store);
-    assert_false(explain_events_tick(&context, NULL, now_ms));
-    now_ms += EXPLAIN_EVENT_AFTER_MS;
-    assert_true(explain_events_tick(&context, NULL, now_ms));
-    assert_false(explain_events_tick(&context, NULL, now_ms)); /* it was just looked at; */
-    now_ms += EXPLAIN_EVENT_AGAIN_MS;
-    assert_false(explain_events_tick(&context, NULL, now_ms)); /* there is nothing new; */
-    now_ms += EXPLAIN_EVENT_AGAIN_MS;
+    now_ms += WAITS_AFTER_MS;
+    assert_false(look(now_ms - 1000));                            /* not yet; */
+    assert_false(explain_events_tick(&context, NULL, 0, now_ms)); /* nobody wants to know; */
+    assert_true(look(now_ms));
+    assert_false(look(now_ms)); /* it was just looked at, */
+    now_ms += 2 * WAITS_AFTER_MS;
+    assert_false(look(now_ms)); /* there is nothing new, */
+    now_ms += 2 * WAITS_AFTER_MS;
     assert_int_equal(ingest_node(&ingest, &arena, &(struct node){.name = STR("empty"), .uid = STR("e")}, NULL), 0);
     assert_int_equal(filter(&p.pod).outcome, FILTER_NONE_FITS);
-    assert_true(explain_events_tick(&context, NULL, now_ms)); /* a node without GPUs is another kind */
+    assert_true(look(now_ms)); /* a node without GPUs is another kind */
 }
 
 /* More names than one section, most of them several times, known and unknown mixed. */

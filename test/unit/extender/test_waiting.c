@@ -39,6 +39,13 @@ static struct waiting_note note_of(const char *uid)
     return n;
 }
 
+static void ask(const struct pod *p, size_t node_n, size_t fit_n, int64_t now_ms)
+{
+    const uint64_t counts[VERDICT__MAX] = {[VERDICT_NO_GPU] = 1, [VERDICT_NO_MEMORY] = node_n - 1};
+
+    waiting_asked(waiting, p, &(struct waiting_answer){node_n, fit_n, (uint64_t)now_ms, counts, nodes}, now_ms);
+}
+
 static void waiting__message_and_calls__kept_until_bound(void **state)
 {
     struct pod p = pod_of("a");
@@ -51,12 +58,12 @@ static void waiting__message_and_calls__kept_until_bound(void **state)
     assert_true(str_eq(note_of("a").message, STR("0/3 nodes")));
     assert_int_equal(note_of("a").asked_n, 0);
     assert_int_equal(note_of("a").asking.n, 0);
-    waiting_asked(waiting, &p, 3, 0, &nodes, 1000);
+    ask(&p, 3, 0, 1000);
     n = note_of("a");
     assert_true(node_set_has(&n.asked, 2) && node_set_has(&n.asked, 64) && !node_set_has(&n.asked, 1));
     assert_false(node_set_has(&n.asked, 128));
     assert_int_equal(n.asked.names_version, 7);
-    waiting_asked(waiting, &p, 2, 1, &nodes, 2000);
+    ask(&p, 2, 1, 2000);
     assert_null(note_of("a").asked.bits); /* some take it: who was asked does not matter */
     assert_int_equal(note_of("a").asked_n, 2);
     assert_int_equal(note_of("a").node_n, 2);
@@ -106,10 +113,10 @@ static void waiting__refused_for_long__taken_once_in_a_while(void **state)
     struct waiting_refused r;
 
     (void)state;
-    waiting_asked(waiting, &p, 3, 0, &nodes, 1000);
-    waiting_asked(waiting, &q, 3, 0, &nodes, 1500);
-    waiting_asked(waiting, &q, 3, 1, &nodes, 1600); /* it fits: the time begins again */
-    waiting_asked(waiting, &p, 3, 0, &nodes, 1700);
+    ask(&p, 3, 0, 1000);
+    ask(&q, 3, 0, 1500);
+    ask(&q, 3, 1, 1600); /* it fits: the time begins again */
+    ask(&p, 3, 0, 1700);
     assert_false(waiting_take_refused(waiting, &arena, 30999, 30000, 60000, &r));
     assert_true(waiting_take_refused(waiting, &arena, 31000, 30000, 60000, &r));
     assert_true(str_eq(r.uid, STR("a")));
@@ -122,14 +129,60 @@ static void waiting__refused_for_long__taken_once_in_a_while(void **state)
     assert_false(waiting_take_refused(waiting, &arena, 1000000, 30000, 60000, &r));
 }
 
+/* More pods wait than can be looked at between two looks at one pod: all get their turn. */
+static void waiting__more_are_due_than_looks__each_in_its_turn(void **state)
+{
+    static const char *const uids[] = {"a", "b", "c"};
+    static const char order[] = "abcabc";
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct pod p = pod_of(uids[i]);
+
+        ask(&p, 3, 0, 1000 + (int64_t)i);
+    }
+    for (size_t i = 0; i < strlen(order); i++) {
+        struct waiting_refused r;
+
+        assert_true(waiting_take_refused(waiting, &arena, 2000 + 1000 * (int64_t)i, 500, 1000, &r));
+        assert_int_equal(r.uid.p[0], order[i]);
+    }
+}
+
+static void refusals__of_pods_that_no_node_took_last__by_uid(void **state)
+{
+    const struct pod a = pod_of("a"), b = pod_of("b"), c = pod_of("c");
+    const struct waiting_refusal *all, *of_a;
+    size_t n;
+
+    (void)state;
+    assert_int_equal(waiting_refusals(waiting, &arena, &all), 0);
+    assert_null(waiting_refusal_of(all, 0, STR("a")));
+    waiting_observed(waiting, &c); /* nobody has asked */
+    ask(&b, 9, 0, 1000);
+    ask(&a, 3, 0, 2000);
+    ask(&a, 5, 0, 3000);
+    n = waiting_refusals(waiting, &arena, &all);
+    assert_int_equal(n, 2);
+    of_a = waiting_refusal_of(all, n, STR("a"));
+    assert_int_equal(of_a->since_ms, 2000);
+    assert_int_equal(of_a->last_ms, 3000);
+    assert_int_equal(of_a->generation, 3000);
+    assert_int_equal(of_a->node_n, 5);
+    assert_int_equal(of_a->counts[VERDICT_NO_MEMORY], 4);
+    assert_null(waiting_refusal_of(all, n, STR("c")));
+    ask(&b, 9, 1, 4000);
+    assert_int_equal(waiting_refusals(waiting, &arena, &all), 1);
+    assert_true(str_eq(all[0].uid, STR("a")));
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(waiting__message_and_calls__kept_until_bound),
-        T(waiting__long_message__cut_between_characters),
-        T(waiting__more_than_there_is_room_for__the_oldest_go),
-        T(waiting__refused_for_long__taken_once_in_a_while),
+        T(waiting__message_and_calls__kept_until_bound),        T(waiting__long_message__cut_between_characters),
+        T(waiting__more_than_there_is_room_for__the_oldest_go), T(waiting__refused_for_long__taken_once_in_a_while),
+        T(waiting__more_are_due_than_looks__each_in_its_turn),  T(refusals__of_pods_that_no_node_took_last__by_uid),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

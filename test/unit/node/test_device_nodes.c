@@ -300,7 +300,8 @@ static void gpu_from_others__is_closed_from_the_start_to_the_end(void **state)
 static void start__with_a_variable_that_asks_for_gpus__is_refused(void **state)
 {
     static const struct str all[] = {STR("A=1"), STR("NVIDIA_VISIBLE_DEVICES=all")},
-                            hidden[] = {STR("NVIDIA_VISIBLE_DEVICES=all"), STR("NVIDIA_VISIBLE_DEVICES=void")};
+                            hidden[] = {STR("NVIDIA_VISIBLE_DEVICES=all"), STR("NVIDIA_VISIBLE_DEVICES=void")},
+                            mount = STR("/var/run/nvidia-container-devices/all");
     struct tested *t = *state;
     const struct pod_facts p = plain(t, "p");
     struct container_facts c = having(t, &p, NO_NODE);
@@ -318,6 +319,11 @@ static void start__with_a_variable_that_asks_for_gpus__is_refused(void **state)
     t->node.rules.hand_over.way = HAND_OVER_BY_CDI;
     c.env = hidden;
     assert_true(agent_start(t->agent, &t->node.rules, &p, &c, &t->node.arena, &why));
+    c.mounts = &mount;
+    c.mount_n = 1;
+    assert_true(agent_start(t->agent, &t->node.rules, &p, &c, &t->node.arena, &why)); /* no runtime reads it */
+    t->node.rules.hand_over.reads_mounts = true;
+    assert_false(agent_start(t->agent, &t->node.rules, &p, &c, &t->node.arena, &why));
 }
 
 /* ---- where a refused start goes on ---- */
@@ -436,6 +442,29 @@ static void listed__that_nvidias_runtime_gave_gpus_by_its_variable__closes_them(
         for (int d = 0; d < 2; d++) {
             assert_int_equal(use_of(t, d).closed, !exempt && rows[i % ARRAY_LEN(rows)].closed[d]);
         }
+    }
+}
+
+static void listed__that_nvidias_runtime_gave_gpus_by_a_mount__closes_them(void **state)
+{
+    static const struct str mounts[] = {STR("/data"), STR("/var/run/nvidia-container-devices/1")};
+
+    for (unsigned i = 0; i < 3; i++) {
+        const bool asks = i != 1, reads = i != 2;
+        struct tested *t = *state;
+        struct pod_facts p = plain(t, "p");
+        struct container_facts c = having(t, &p, NO_NODE);
+
+        c.mounts = mounts;
+        c.mount_n = asks ? 2 : 1;
+        agent_free(t->agent);
+        t->agent = agent_new();
+        t->node.rules.hand_over.reads_mounts = reads;
+        agent_sync_begin(t->agent);
+        agent_sync_pod(t->agent, &t->node.rules, c.sandbox_id, &p);
+        agent_sync_container(t->agent, &t->node.rules, &c);
+        assert_int_equal(agent_sync_end(t->agent, NULL), 0);
+        assert_int_equal(use_of(t, 1).closed, asks && reads);
     }
 }
 
@@ -596,6 +625,7 @@ int main(void)
         WITH_AGENT(listed__with_its_gpu__counts_as_recorded),
         WITH_AGENT(listed__with_a_gpu_and_a_record_that_does_not_hold__closes_it),
         WITH_AGENT(listed__that_nvidias_runtime_gave_gpus_by_its_variable__closes_them),
+        WITH_AGENT(listed__that_nvidias_runtime_gave_gpus_by_a_mount__closes_them),
         WITH_AGENT(listed__with_a_record_and_no_gpu__is_named),
         WITH_AGENT(listed__admitted_but_created_without_its_gpu__is_named),
         WITH_AGENT(listed__with_another_gpu_than_its_own__holds_both),

@@ -309,6 +309,37 @@ static void state__too_many_slow_readers__503_until_one_leaves(void **state)
     wait_for_readers(s, 0);
 }
 
+static void explain__too_many_at_once__503_and_its_place_is_given_back(void **state)
+{
+    struct serving *s = *state;
+    const struct ingest facts = {.store = s->cluster.store, .policy = policy_defaults()};
+    const struct rules *rules;
+    struct reply r;
+
+    assert_int_equal(rules_new(&facts, 1, NULL, NULL, &rules, NULL), 0);
+    s->ops.explain.policies = policy_set_new(rules);
+    s->ops.explain.clock = &s->cluster.clock.clock;
+    atomic_store(&s->ops.explain.reader_n, EXPLAIN_READERS_MAX);
+    for (int i = 0; i < 2; i++) {
+        ask(s, "GET", "/v1/explain?pod=a/p", "", &r);
+        assert_int_equal(r.status, 503);
+        assert_true(reply_has(&r, "Retry-After: 1"));
+        assert_non_null(strstr(r.body, "2 explanations are already being made; try again"));
+        reply_fini(&r);
+    }
+    ask(s, "GET", "/v1/explain", "", &r); /* what is wrong with a question is said at once */
+    assert_int_equal(r.status, 400);
+    reply_fini(&r);
+    assert_int_equal(atomic_load(&s->ops.explain.reader_n), EXPLAIN_READERS_MAX);
+    atomic_fetch_sub(&s->ops.explain.reader_n, 1); /* one has ended */
+    ask(s, "GET", "/v1/explain?pod=a/p", "", &r);
+    assert_int_equal(r.status, 200);
+    assert_non_null(strstr(r.body, "\"outcome\":\"unknown\""));
+    reply_fini(&r);
+    assert_int_equal(atomic_load(&s->ops.explain.reader_n), EXPLAIN_READERS_MAX - 1);
+    policy_set_free(s->ops.explain.policies);
+}
+
 static void state__head__headers_only(void **state)
 {
     struct serving *s = *state;
@@ -435,6 +466,7 @@ int main(void)
         TEST(state__if_none_match__304_until_something_changes),
         TEST(state__five_thousand_nodes__streamed_whole),
         TEST(state__too_many_slow_readers__503_until_one_leaves),
+        TEST(explain__too_many_at_once__503_and_its_place_is_given_back),
         TEST(state__head__headers_only),
         TEST(state__other_method__405),
         TEST(metrics__scraped__ledger_figures),

@@ -318,12 +318,6 @@ static struct str fresh_uuid(struct cluster_model *w, unsigned node)
     return arena_printf(&w->arena, "GPU-%u-%u", node, w->serial++);
 }
 
-/* One in ten is a part. Decided by its number, so that nothing else of a seed changes. */
-static int32_t part_of_serial(unsigned serial)
-{
-    return serial % 10 == 3 ? 1 + (int32_t)(serial * 7919 % 999) : 0;
-}
-
 static void random_device(struct cluster_model *w, unsigned node, int32_t index, struct device *ret)
 {
     *ret = (struct device){
@@ -335,7 +329,7 @@ static void random_device(struct cluster_model *w, unsigned node, int32_t index,
         .slot_n = cluster_model_chance(w, 80) ? 16 : 2,
         .numa = -1,
         .healthy = cluster_model_chance(w, 95),
-        .part_milli = part_of_serial(w->serial),
+        .part_milli = cluster_model_chance(w, 10) ? 1 + (int32_t)cluster_model_below(w, 999) : 0,
     };
 }
 
@@ -351,7 +345,8 @@ static void change_devices(struct cluster_model *w, unsigned node, struct device
         break;
     case 1:
         d[at].slot_n = 1 + (int32_t)cluster_model_below(w, 16);
-        if (d[at].slot_n % 4 == 0) { /* the rest of the GPU is somebody else's from now on, or it is all there again */
+        if (cluster_model_chance(
+                w, 25)) { /* the rest of the GPU is somebody else's from now on, or it is all there again */
             d[at].part_milli = d[at].part_milli > 0 ? 0 : 500;
         }
         break;
