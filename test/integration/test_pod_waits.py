@@ -41,7 +41,7 @@ def refused_since(fgpu, pod):
 
 
 def counts(note):
-    return {text: int(n) for n, text in COUNT.findall(note.split("; nearest")[0])}
+    return {text: int(n) for n, text in COUNT.findall(re.split(r'; nearest|\. "fgpu explain', note)[0])}
 
 
 def test_pod_waits__refused_for_the_time__one_event_whose_counts_and_amounts_are_true(emptied):

@@ -225,7 +225,7 @@ def test_state__ca_file__is_what_the_server_is_verified_by(tmp_path):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"https://127.0.0.1:{server.server_address[1]}"
     try:
-        for more, says in (([], "certificate"), (["--ca-file", str(certificate)], "404"), (["--ca-file", "/nope"], "/nope"),
+        for more, says in (([], "certificate"), (["--ca-file", str(certificate)], "no such path there"), (["--ca-file", "/nope"], "/nope"),
                            (["--ca-file", str(tmp_path)], "is not a file")):
             r = run("state", "--server", url, *more)
             assert r.returncode == 1 and says in r.stderr, (more, r.stderr)
