@@ -264,17 +264,6 @@ static void write_document(struct json_writer *w, const struct explain_context *
 
 /* ---- the answer ---- */
 
-static enum httpd_action refuse(struct httpd_response *resp, int status, const struct err *err)
-{
-    httpd_response_text(resp, status, err->msg);
-    strbuf_add_char(&resp->body, '\n');
-    BUG_ON(!httpd_response_header(resp, "X-Content-Type-Options", STR("nosniff")));
-    if (status == 503) {
-        BUG_ON(!httpd_response_header(resp, "Retry-After", STR("1")));
-    }
-    return HTTPD_REPLY;
-}
-
 static enum httpd_action answer(struct explain_context *c, const struct query *q, struct httpd_response *resp)
 {
     const struct rules *rules = policy_set_take(c->policies);
@@ -295,7 +284,7 @@ static enum httpd_action answer(struct explain_context *c, const struct query *q
     explain_end(&e);
     arena_fini(&a);
     rules_put(rules);
-    return rc == 0 ? HTTPD_REPLY : refuse(resp, 503, &err);
+    return rc == 0 ? HTTPD_REPLY : state_refuse(resp, 503, &err);
 }
 
 enum httpd_action explain_handle(void *ctx, struct httpd_request *req, struct httpd_response *resp)
@@ -306,11 +295,11 @@ enum httpd_action explain_handle(void *ctx, struct httpd_request *req, struct ht
     struct err err;
 
     if (query_read(req, &q, &err) != 0) {
-        return refuse(resp, 400, &err);
+        return state_refuse(resp, 400, &err);
     }
     if (atomic_fetch_add(&c->reader_n, 1) >= EXPLAIN_READERS_MAX) {
         err_set(&err, ERR_UNAVAILABLE, "%d explanations are already being made; try again", EXPLAIN_READERS_MAX);
-        action = refuse(resp, 503, &err);
+        action = state_refuse(resp, 503, &err);
     } else {
         action = answer(c, &q, resp);
     }

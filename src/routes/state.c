@@ -3,6 +3,7 @@
 
 #include "base/bug.h"
 #include "httpd/stream.h"
+#include "routes/state_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -99,7 +100,7 @@ static bool is_unchanged(const struct httpd_request *req, uint64_t generation)
     return false;
 }
 
-static enum httpd_action refuse_state(struct httpd_response *resp, int status, const struct err *err)
+enum httpd_action state_refuse(struct httpd_response *resp, int status, const struct err *err)
 {
     httpd_response_text(resp, status, err->msg);
     strbuf_add_char(&resp->body, '\n');
@@ -194,7 +195,7 @@ static enum httpd_action answer_plain(struct state_context *c, struct state_docu
     if (step == STATE_TORN) {
         strbuf_reset(&resp->body);
         err_set(&err, ERR_LIMIT, "the state does not fit its memory; ask for one node");
-        return refuse_state(resp, 503, &err);
+        return state_refuse(resp, 503, &err);
     }
     add_headers(resp, generation);
     return HTTPD_REPLY;
@@ -210,7 +211,7 @@ static enum httpd_action answer_document(struct state_context *c, const struct q
         atomic_fetch_sub(&c->reader_n, 1);
         err_set(&err, ERR_UNAVAILABLE,
                 "%d requests for /state are already running; try again, or ask for fields=summary", STATE_READERS_MAX);
-        return refuse_state(resp, 503, &err);
+        return state_refuse(resp, 503, &err);
     }
     d = state_document_new(c, q->node, q->namespace_);
     if (q->node.n > 0 || q->namespace_.n > 0) {
@@ -229,7 +230,7 @@ enum httpd_action state_handle(void *ctx, struct httpd_request *req, struct http
     uint64_t generation;
 
     if (query_read(req, &q, &err) != 0) {
-        return refuse_state(resp, 400, &err);
+        return state_refuse(resp, 400, &err);
     }
     generation = store_generation(c->store);
     if (is_unchanged(req, generation)) {

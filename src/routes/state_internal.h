@@ -125,4 +125,7 @@ void state_write_gpu_mig(struct json_writer *w, const struct snapshot_device *d)
 /* A node's "unplaced"; nothing where there are none. */
 void state_write_unplaced(struct json_writer *w, const struct node_item *item);
 
+/* Text for whoever reads JSON here: why it is not answered. 503: it may be asked again in a second. */
+enum httpd_action state_refuse(struct httpd_response *resp, int status, const struct err *err);
+
 #endif
