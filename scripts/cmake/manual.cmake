@@ -1,6 +1,17 @@
 # The manual pages and the scripts of completion, which the programs write themselves (decision 0083). A tree that is
 # cross-built without an emulator has none.
-if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)
+set(can_run_programs TRUE)
+if(CMAKE_CROSSCOMPILING)
+    set(can_run_programs FALSE)
+    if(CMAKE_CROSSCOMPILING_EMULATOR)
+        list(GET CMAKE_CROSSCOMPILING_EMULATOR 0 emulator)
+        find_program(FGPU_EMULATOR ${emulator})
+        if(FGPU_EMULATOR)
+            set(can_run_programs TRUE)
+        endif()
+    endif()
+endif()
+if(can_run_programs)
     set(manual_dir ${CMAKE_BINARY_DIR}/man)
     set(completion_dir ${CMAKE_BINARY_DIR}/completions)
     add_custom_command(
