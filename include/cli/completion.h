@@ -19,8 +19,9 @@ enum completion_directive {
 /* Adds `word` if it begins with what is there. */
 void completion_offer(struct strbuf *out, const char *there, const char *word, const char *text);
 
-/* What the last of `words` (n > 0) may become; the command's own name is not among them. Ends with the directive. */
-void completion_of_page(const struct page *p, int n, char *const *words, struct strbuf *out);
+/* What the last of `words` (n > 0) may become; the command's own name is not among them. `more`: a page whose options
+ * stand in the line, too; NULL: none. Ends with the directive. */
+void completion_of_page(const struct page *p, const struct page *more, int n, char *const *words, struct strbuf *out);
 void completion_end(struct strbuf *out, enum completion_directive d);
 
 /* The script for bash, zsh or fish that asks the program `program`; NULL: another shell. */

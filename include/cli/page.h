@@ -50,8 +50,8 @@ struct page_entry {
 /* The last word of `command`: "state". */
 const char *page_word(const struct page *p);
 
-/* Text for a terminal of 110 columns. */
-void page_help(const struct page *p, struct strbuf *out);
+/* Text for a terminal of 110 columns. `called`: what stands for the program's name; NULL: its name. */
+void page_help(const struct page *p, const char *called, struct strbuf *out);
 
 /* The same in mdoc(7). `see_also`: pages with their section, "fgpu 1"; a list that NULL ends. */
 void page_man(const struct page *p, const struct page_entry *e, const char *const *see_also, struct strbuf *out);

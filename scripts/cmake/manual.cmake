@@ -1,5 +1,12 @@
 # The manual pages and the scripts of completion, which the programs write themselves (decision 0083). A tree that is
 # cross-built without an emulator has none.
+# fgpu is also a plugin of kubectl, and what completes it (src/cmd/plugin.h).
+set(plugin_names kubectl-fgpu kubectl_complete-fgpu)
+foreach(name IN LISTS plugin_names)
+    add_custom_command(TARGET fgpu POST_BUILD COMMAND ${CMAKE_COMMAND} -E create_symlink fgpu ${CMAKE_BINARY_DIR}/${name})
+    install(FILES ${CMAKE_BINARY_DIR}/${name} TYPE BIN)
+endforeach()
+
 set(can_run_programs TRUE)
 if(CMAKE_CROSSCOMPILING)
     set(can_run_programs FALSE)

@@ -19,7 +19,7 @@ void completion_offer(struct strbuf *out, const char *there, const char *word, c
 /* The option of which `word` is the name, or to which the letters of `word` lead; what stands behind '=' counts not. */
 static const struct page_option *option_of(const struct page *p, const char *word)
 {
-    for (size_t i = 0; i < p->option_n; i++) {
+    for (size_t i = 0; p != NULL && i < p->option_n; i++) {
         const struct page_option *o = &p->options[i];
 
         if (o->name != NULL && word[0] == '-' && word[1] == '-' &&
@@ -107,14 +107,20 @@ static void offer_options(const struct page *p, const char *there, struct strbuf
         completion_offer(out, there, word.p, o->text);
         strbuf_fini(&word);
     }
-    completion_offer(out, there, "--help", "explains the command");
 }
 
-void completion_of_page(const struct page *p, int n, char *const *words, struct strbuf *out)
+static const struct page_option *option_of_either(const struct page *p, const struct page *more, const char *word)
+{
+    const struct page_option *o = option_of(p, word);
+
+    return o != NULL ? o : option_of(more, word);
+}
+
+void completion_of_page(const struct page *p, const struct page *more, int n, char *const *words, struct strbuf *out)
 {
     const char *there = words[n - 1], *equals = strchr(there, '=');
-    const struct page_option *before = n > 1 ? option_of(p, words[n - 2]) : NULL;
-    const struct page_option *same = equals != NULL ? option_of(p, there) : NULL;
+    const struct page_option *before = n > 1 ? option_of_either(p, more, words[n - 2]) : NULL;
+    const struct page_option *same = equals != NULL ? option_of_either(p, more, there) : NULL;
     enum completion_directive d = COMPLETION_NO_FILES;
 
     if (before != NULL && before->value != NULL && !page_value_may_be_left_out(before) &&
@@ -129,6 +135,10 @@ void completion_of_page(const struct page *p, int n, char *const *words, struct 
         strbuf_fini(&name);
     } else if (there[0] == '-') {
         offer_options(p, there, out);
+        if (more != NULL) {
+            offer_options(more, there, out);
+        }
+        completion_offer(out, there, "--help", "explains the command");
     } else if (p->words != NULL) {
         offer_words("", there, p->words, out);
     } else if (p->word != NULL && names_a_file(p->word)) {

@@ -102,13 +102,27 @@ const char *page_word(const struct page *p)
     return space != NULL ? space + 1 : p->command;
 }
 
-void page_help(const struct page *p, struct strbuf *out)
+/* A command line, with another name for the program if it has one. */
+static void add_command_line(const struct page *p, const char *called, struct str line, struct strbuf *out)
+{
+    const struct str name = {p->command, strcspn(p->command, " ")};
+
+    if (called != NULL && !str_starts(str_of(called), name) && str_starts(line, name)) {
+        strbuf_add_cstr(out, called);
+        line = str_drop(line, name.n);
+    }
+    strbuf_add_str(out, line);
+}
+
+void page_help(const struct page *p, const char *called, struct strbuf *out)
 {
     struct str rest = str_of(p->usage), line;
     const char *begin = "Usage: ";
 
     while (str_split(&rest, '\n', &line)) {
-        strbuf_addf(out, "%s%s%s%.*s\n", begin, p->command, line.n > 0 ? " " : "", STR_ARG(line));
+        strbuf_add_cstr(out, begin);
+        add_command_line(p, called, str_of(p->command), out);
+        strbuf_addf(out, "%s%.*s\n", line.n > 0 ? " " : "", STR_ARG(line));
         begin = "       ";
     }
     strbuf_add_char(out, '\n');
@@ -133,7 +147,9 @@ void page_help(const struct page *p, struct strbuf *out)
     rest = str_of(p->examples);
     strbuf_addf(out, "\nExample%s:\n", strchr(p->examples, '\n') != NULL ? "s" : "");
     while (str_split(&rest, '\n', &line)) {
-        strbuf_addf(out, "  %.*s\n", STR_ARG(line));
+        strbuf_add_cstr(out, "  ");
+        add_command_line(p, called, line, out);
+        strbuf_add_char(out, '\n');
     }
     if (p->list != NULL) {
         const char *text = "", *word;

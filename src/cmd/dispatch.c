@@ -75,7 +75,7 @@ static int complete(const struct program *p, int argc, char **argv)
     }
     strbuf_init(&out, COMPLETION_BYTES_MAX);
     if (command != NULL && command->page != NULL) {
-        completion_of_page(command->page, argc - 3, argv + 3, &out);
+        completion_of_page(command->page, p->extra, argc - 3, argv + 3, &out);
     } else {
         for (size_t i = 0; argc == 3 && i < p->command_n; i++) {
             completion_offer(&out, argv[2], p->commands[i].name, p->commands[i].summary);

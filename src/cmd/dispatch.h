@@ -13,6 +13,8 @@ struct command {
     const char *summary;               /* one line of --help */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code of the process */
     const struct page *page;           /* NULL: it is elsewhere */
+    bool asks_fgpu;                    /* a running one, of which `kubectl fgpu` makes the way */
+    bool is_of_the_plugin;             /* `kubectl fgpu` has it, too, and needs no way for it */
     bool is_elsewhere;                 /* in another program, which `run` starts with the same arguments */
 };
 
@@ -23,6 +25,7 @@ struct program {
     const char *purpose; /* the first line of --help */
     const struct command *commands;
     size_t command_n;
+    const struct page *extra; /* options that stand in the line beside those of each command; NULL: none */
     /* Manual pages beside those of the program and its commands, into a folder; NULL: there are none. */
     int (*write_more_pages)(const char *dir, struct err *reterr);
 };

@@ -11,6 +11,13 @@
 #define SILENCE_MS 30000
 #define CA_BYTES_MAX (1024 * 1024)
 
+static const char *default_server = INQUIRY_SERVER;
+
+void inquiry_set_default_server(const char *url)
+{
+    default_server = url;
+}
+
 int inquiry_take(void *ret, int option, const char *value)
 {
     struct inquiry *q = ret;
@@ -26,9 +33,9 @@ bool inquiry_read(const struct command_line *l, int argc, char **argv, struct in
 {
     int code;
 
-    *q = (struct inquiry){.command = l->page != NULL ? page_word(l->page) : l->command, .server = INQUIRY_SERVER};
+    *q = (struct inquiry){.command = l->page != NULL ? page_word(l->page) : l->command, .server = default_server};
     code = options_read(l, argc, argv, q);
-    if (code == EXIT_OK && q->state_file != NULL && (strcmp(q->server, INQUIRY_SERVER) != 0 || q->token_file != NULL)) {
+    if (code == EXIT_OK && q->state_file != NULL && (strcmp(q->server, default_server) != 0 || q->token_file != NULL)) {
         code = cmd_usage_error(q->command, "give --state or --server, not both");
     }
     *ret_code = code == -1 ? EXIT_OK : code;

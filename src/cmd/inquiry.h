@@ -61,6 +61,9 @@ struct inquiry {
     "  --state FILE      reads a saved /state instead (curl URL/state > FILE)\n"                                       \
     "  -o table|json\n"
 
+/* The server of who names none, instead of INQUIRY_SERVER; its text is borrowed for ever. */
+void inquiry_set_default_server(const char *url);
+
 /* For struct command_line: takes -o. */
 int inquiry_take(void *ret, int option, const char *value);
 /* Reads a command line into a struct that begins with `q`. False: there is nothing to do, *ret_code is the exit code.

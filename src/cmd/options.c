@@ -68,12 +68,19 @@ static int id_of_letter(const struct page *p, int c)
     return c;
 }
 
+static const char *called_as; /* NULL: by our name */
+
+void options_are_called_as(const char *name)
+{
+    called_as = name;
+}
+
 void options_print_help(const struct page *p)
 {
     struct strbuf out;
 
     strbuf_init(&out, HELP_BYTES_MAX);
-    page_help(p, &out);
+    page_help(p, called_as, &out);
     fputs(out.p, stdout);
     strbuf_fini(&out);
 }

@@ -33,6 +33,9 @@ struct command_line {
     const struct page *page;
 };
 
+/* Help shows this instead of the name of the program. */
+void options_are_called_as(const char *name);
+
 /* What --help prints. */
 void options_print_help(const struct page *p);
 

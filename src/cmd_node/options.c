@@ -133,7 +133,7 @@ static void print_help(const struct page *p, void *ctx)
 
     (void)ctx;
     strbuf_init(&out, PAGE_BYTES_MAX);
-    page_help(p, &out);
+    page_help(p, NULL, &out);
     fputs(out.p, stdout);
     strbuf_fini(&out);
 }

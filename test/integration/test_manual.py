@@ -30,7 +30,7 @@ def rendered(path):
 
 def test_pages__there_is_one_for_each_command_the_programs_and_the_configuration(folder):
     names = {f"fgpu-{command}.1" for _, command in commands()}
-    assert {p.name for p in folder.iterdir()} == names | {"fgpu.1", "fgpu-node.8", "fgpu.yaml.5"}
+    assert {p.name for p in folder.iterdir()} == names | {"fgpu.1", "kubectl-fgpu.1", "fgpu-node.8", "fgpu.yaml.5"}
 
 
 def test_pages__mandoc_finds_nothing(folder):
@@ -40,8 +40,10 @@ def test_pages__mandoc_finds_nothing(folder):
 
 def test_pages__every_word_of_help_is_on_the_page(folder):
     pages = [(PROGRAMS[p], [c], f"fgpu-{c}.1") for p, c in commands()] + [(AGENT, [], "fgpu-node.8")]
+    pages.append((BINARY.parent / "kubectl-fgpu", [], "kubectl-fgpu.1"))
     for program, arguments, page in pages:
         text = subprocess.run([program, *arguments, "--help"], capture_output=True, text=True, timeout=60).stdout
+        text = text.split("\nCommands:\n")[0]
         on_page = set(words(rendered(folder / page)))
         headings = {"Usage:", "Usage", "Example:", "Examples:", "Exit", "codes:"}
         assert set(words(text)) - on_page - headings == set(), page

@@ -101,6 +101,7 @@ func TestInstallAndOneLine(t *testing.T) {
 	if text := node.Annotations[checker.InventoryKey]; !strings.Contains(text, gpus[0]) || !strings.Contains(text, `"by":"fgpu-node"`) {
 		t.Errorf("fgpu.io/gpus of the node: %q", text)
 	}
+	s.userOfThePlugin(manifests)
 	s.newSizeWithoutARestart(manifests)
 }
 

@@ -45,7 +45,7 @@ static void help__has_columns_and_no_hidden_option(void **state)
 
     (void)state;
     strbuf_init(&out, 1 << 16);
-    page_help(&page, &out);
+    page_help(&page, NULL, &out);
     assert_string_equal(out.p,
                         "Usage: prog paint [options]\n"
                         "       prog paint --all\n\n"
@@ -91,7 +91,7 @@ static void assert_completes(const char *before, const char *there, const char *
     struct strbuf out;
 
     strbuf_init(&out, 1 << 16);
-    completion_of_page(&page, before != NULL ? 2 : 1, before != NULL ? words : words + 1, &out);
+    completion_of_page(&page, NULL, before != NULL ? 2 : 1, before != NULL ? words : words + 1, &out);
     assert_string_equal(out.p, expected);
     strbuf_fini(&out);
 }
