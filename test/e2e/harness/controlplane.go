@@ -133,7 +133,7 @@ func (cp *ControlPlane) apiServer(name, etcd string, port int) *Process {
 			"--service-account-key-file", filepath.Join(certs, "sa.pub"),
 			"--service-account-signing-key-file", filepath.Join(certs, "sa.key"),
 			"--token-auth-file", filepath.Join(certs, "tokens.csv"), "--authorization-mode", "RBAC",
-			"--event-ttl", "30m", "--allow-privileged", "--profiling=false", "--v", "1"),
+			"--kubelet-preferred-address-types", "InternalIP", "--event-ttl", "30m", "--allow-privileged", "--profiling=false", "--v", "1"),
 		Ready: func(ctx context.Context) error { _, err := Get(ctx, url+"/readyz", cp.token); return err },
 	}
 }

@@ -168,7 +168,10 @@ func (m *machine) importAll(ctx context.Context, images map[string]imageOf) erro
 
 const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
-enableServer: false
+# The API server forwards ports through it; nobody else is in this network.
+enableServer: true
+address: %[4]s
+healthzPort: 0
 failCgroupV1: false
 failSwapOn: false
 cgroupDriver: cgroupfs
@@ -184,7 +187,7 @@ evictionHard: {memory.available: "10Mi"}
 crashLoopBackOff: {maxContainerRestartPeriod: 2s}
 syncFrequency: 2s
 nodeStatusUpdateFrequency: 5s
-authentication: {anonymous: {enabled: false}, webhook: {enabled: false}}
+authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}
 authorization: {mode: AlwaysAllow}
 `
 
@@ -199,7 +202,7 @@ func (m *machine) startKubelet(ctx context.Context) error {
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: harness.KubeletUser}}}, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	if err := write(m.path("kubelet.yaml"), kubeletConfig, m.dir, os.Getenv("FGPU_NODE_CGROUP"), containerdSocket); err != nil {
+	if err := write(m.path("kubelet.yaml"), kubeletConfig, m.dir, os.Getenv("FGPU_NODE_CGROUP"), containerdSocket, nodeIP); err != nil {
 		return err
 	}
 	m.kubelet = &harness.Process{Name: "kubelet", Path: filepath.Join(os.Getenv("FGPU_KUBELET"), "kubelet"), LogFile: m.path("kubelet.log"),
