@@ -16,7 +16,7 @@ bool plugin_is_meant(const char *argv0);
 /* kubectl-fgpu(1), into a folder. */
 int plugin_manual(const char *dir, struct err *reterr);
 
-/* `p` has the commands of fgpu. Returns the exit code of the process. */
-int plugin_run(const struct program *p, int argc, char **argv);
+/* `whole` has the commands of fgpu. Returns the exit code of the process. */
+int plugin_run(const struct program *whole, int argc, char **argv);
 
 #endif
