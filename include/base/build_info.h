@@ -6,6 +6,7 @@
 #define BASE_BUILD_INFO_H
 
 extern const char build_commit[]; /* first twelve digits; "unknown" when built outside git */
+extern const char build_date[];   /* of that commit, "November 24, 2026" */
 
 #ifdef __clang__
 #define BUILD_COMPILER __VERSION__

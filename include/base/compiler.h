@@ -8,6 +8,8 @@
 #define NORETURN __attribute__((noreturn))
 #define CLEANUP(fn) __attribute__((cleanup(fn)))
 
+#define QUOTE_(x) #x
+#define QUOTE(x) QUOTE_(x) /* the value of a macro as text */
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 #endif

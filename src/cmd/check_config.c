@@ -1,6 +1,7 @@
 /* fgpu check-config: every error of a configuration file at once, and what there is to configure. */
 #include "base/strbuf.h"
 #include "cmd/commands.h"
+#include "cmd/options.h"
 #include "config/describe.h"
 #include "config/load.h"
 #include "config/warnings.h"
@@ -11,24 +12,26 @@
 
 #define REPORT_BYTES_MAX (16 * 1024 * 1024) /* the longest lists a file can hold, written out */
 
-static void print_help(void)
-{
-    printf(
-        "Usage: fgpu check-config [--strict] FILE...\n"
-        "       fgpu check-config --effective FILE\n"
-        "       fgpu check-config --keys\n"
-        "       fgpu check-config --schema\n\n"
-        "Checks configuration files of kind FgpuConfiguration and prints the errors (the first 20 of a file) with\n"
-        "their places, and warns of what is valid and hardly meant: memory over-commit, a candidate strategy that is\n"
-        "the one in use, pools that contradict each other, time windows without effect.\n"
-        "--strict makes warnings errors.\n"
-        "--effective prints every key with its value and where the value comes from.\n"
-        "--keys lists all keys with range, default and meaning; --schema prints the JSON Schema.\n"
-        "Exit code: 0 valid, also with warnings, 3 invalid, 2 usage.\n\n"
-        "Examples:\n"
-        "  fgpu check-config fgpu.yaml\n"
-        "  fgpu check-config --effective fgpu.yaml\n");
-}
+static const struct page_option options[] = {
+    {"strict", .text = "makes warnings errors"},
+    {"effective", .text = "prints every key with its value and where the value comes from"},
+    {"keys", .text = "lists all keys with range, default and meaning"},
+    {"schema", .text = "prints the JSON Schema"},
+};
+
+const struct page page_check_config = {
+    .command = "fgpu check-config",
+    .usage = "[--strict] FILE...\n--effective FILE\n--keys\n--schema",
+    .about =
+        "Checks configuration files of kind FgpuConfiguration and prints the errors (the first 20 of a file) with "
+        "their places, and warns of what is valid and hardly meant: memory over-commit, a candidate strategy that is "
+        "the one in use, pools that contradict each other, time windows without effect.",
+    .options = options,
+    .option_n = ARRAY_LEN(options),
+    .exit_codes = "0 valid, also with warnings, 3 invalid, 2 usage",
+    .examples = "fgpu check-config fgpu.yaml\nfgpu check-config --effective fgpu.yaml",
+    .word = "FILE...",
+};
 
 /* What `show` says about one file, or the report on it. */
 static int check_file(const char *path, const struct config_names *names, struct strbuf *out,
@@ -108,7 +111,7 @@ int cmd_check_config(int argc, char **argv)
     int code;
 
     if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-        print_help();
+        options_print_help(&page_check_config);
         return EXIT_OK;
     }
     strbuf_init(&out, REPORT_BYTES_MAX);

@@ -3,6 +3,8 @@
 #ifndef CMD_COMMANDS_H
 #define CMD_COMMANDS_H
 
+#include "cli/page.h"
+
 /* Exit codes (other people's scripts rely on them). */
 enum {
     EXIT_OK = 0,
@@ -24,9 +26,14 @@ int cmd_rightsize(int argc, char **argv);
 int cmd_signing_key(int argc, char **argv);
 int cmd_metrics_reference(int argc, char **argv);
 int cmd_version(int argc, char **argv);
+int cmd_completion(int argc, char **argv);
 /* `demo` and `apiserver`: fgpu-demo, which lies beside fgpu, takes the place of this process and gets the same
  * arguments. Returns only if that fails: production does not have it. */
 int cmd_start_fgpu_demo(int argc, char **argv);
+
+/* What they say of themselves, and what they are told. */
+extern const struct page page_serve, page_sim, page_check_config, page_whatif, page_state, page_explain, page_frag,
+    page_rightsize, page_signing_key, page_metrics_reference, page_version, page_completion;
 
 /* Lines of --help that more than one program prints. */
 #define CMD_DEMO_SUMMARY "fgpu on a simulated cluster, live in the terminal"

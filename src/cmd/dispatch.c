@@ -1,5 +1,7 @@
 #include "cmd/dispatch.h"
+#include "cli/completion.h"
 #include "cmd/commands.h"
+#include "cmd/manual.h"
 
 #include <malloc.h>
 #include <poll.h>
@@ -8,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#define COMPLETION_BYTES_MAX (1 << 20)
 
 static void prepare_process(void)
 {
@@ -60,6 +64,29 @@ static int finish_output(const struct program *p, int code)
     return code == EXIT_OK ? EXIT_RUNTIME : code;
 }
 
+/* The words behind __complete: those of the line up to the cursor, without the program's name. */
+static int complete(const struct program *p, int argc, char **argv)
+{
+    const struct command *command = argc > 3 ? find_command(p, argv[2]) : NULL;
+    struct strbuf out;
+
+    if (command != NULL && command->is_elsewhere) {
+        return command->run(argc - 1, argv + 1);
+    }
+    strbuf_init(&out, COMPLETION_BYTES_MAX);
+    if (command != NULL && command->page != NULL) {
+        completion_of_page(command->page, argc - 3, argv + 3, &out);
+    } else {
+        for (size_t i = 0; argc == 3 && i < p->command_n; i++) {
+            completion_offer(&out, argv[2], p->commands[i].name, p->commands[i].summary);
+        }
+        completion_end(&out, COMPLETION_NO_FILES);
+    }
+    fputs(out.p, stdout);
+    strbuf_fini(&out);
+    return EXIT_OK;
+}
+
 int dispatch(const struct program *p, int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : NULL;
@@ -73,6 +100,12 @@ int dispatch(const struct program *p, int argc, char **argv)
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
         print_help(p, stdout);
         return EXIT_OK;
+    }
+    if (strcmp(name, COMPLETION_COMMAND) == 0) {
+        return finish_output(p, complete(p, argc, argv));
+    }
+    if (strcmp(name, MANUAL_COMMAND) == 0) {
+        return manual_write(p, argc - 1, argv + 1);
     }
     command = find_command(p, name);
     if (command == NULL) {

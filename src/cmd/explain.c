@@ -18,22 +18,22 @@ struct options {
     const char *pod;
 };
 
-static const struct option long_options[] = {
-    INQUIRY_SERVER_OPTIONS,
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+static const struct page_option options[] = {
+    INQUIRY_SERVER_ROWS("json: the whole answer (config/explain.schema.json)"),
 };
 
-static void print_help(void)
-{
-    printf("Usage: fgpu explain pod/NAMESPACE/NAME [options]\n\n"
-           "Of a pod that waits: how many nodes refuse it and why, which come nearest, what their GPUs lack, and\n"
-           "whose end would make room. Of a pod that runs: which GPUs it has, and why there.\n\n" INQUIRY_SERVER_HELP
-           "  -o table|json     json: the whole answer (config/explain.schema.json)\n\n"
-           "Exit codes: 0 ok, 1 no answer, or no such pod, 2 usage.\n\n"
-           "Example:\n"
-           "  fgpu explain pod/default/train-0\n");
-}
+const struct page page_explain = {
+    .command = "fgpu explain",
+    .usage = "pod/NAMESPACE/NAME [options]",
+    .about =
+        "Of a pod that waits: how many nodes refuse it and why, which come nearest, what their GPUs lack, and whose "
+        "end would make room. Of a pod that runs: which GPUs it has, and why there.",
+    .options = options,
+    .option_n = ARRAY_LEN(options),
+    .exit_codes = "0 ok, 1 no answer, or no such pod, 2 usage",
+    .examples = "fgpu explain pod/default/train-0",
+    .word = "pod/NAMESPACE/NAME",
+};
 
 /* ---- the table ---- */
 
@@ -194,12 +194,8 @@ static int run_explain(const struct options *o, const char *path)
 
 int cmd_explain(int argc, char **argv)
 {
-    static const struct command_line line = {.command = "explain",
-                                             .options = long_options,
-                                             .letters = ":o:h",
-                                             .print_help = print_help,
-                                             .take = inquiry_take,
-                                             .word_at = offsetof(struct options, pod)};
+    static const struct command_line line = {
+        .page = &page_explain, .take = inquiry_take, .word_at = offsetof(struct options, pod)};
     struct options o = {.pod = NULL};
     struct strbuf path;
     int code;

@@ -9,23 +9,21 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static const struct option long_options[] = {
-    INQUIRY_OPTIONS,
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+static const struct page_option options[] = {
+    INQUIRY_ROWS("json: fragmentation of the summary of /state"),
 };
 
-static void print_help(void)
-{
-    printf("Usage: fgpu frag [options]\n\n"
-           "Shows fragmentation, the largest hole, and how many more pods of each size would fit, "
-           "on nodes\n"
-           "that take pods.\n\n" INQUIRY_HELP "\n"
-           "Exit codes: 0 ok, 1 no answer, 2 usage.\n\n"
-           "Examples:\n"
-           "  fgpu frag\n"
-           "  fgpu frag --server https://fgpu.example:9442 --token-file token --ca-file ca.pem -o json\n");
-}
+const struct page page_frag = {
+    .command = "fgpu frag",
+    .usage = "[options]",
+    .about = "Shows fragmentation, the largest hole, and how many more pods of each size would fit, on nodes that take "
+             "pods.",
+    .options = options,
+    .option_n = ARRAY_LEN(options),
+    .exit_codes = INQUIRY_EXIT_CODES,
+    .examples = "fgpu frag\n"
+                "fgpu frag --server https://fgpu.example:9442 --token-file token --ca-file ca.pem -o json",
+};
 
 /* ---- reading ---- */
 
@@ -125,7 +123,7 @@ static int run_frag(const struct inquiry *q)
 
 int cmd_frag(int argc, char **argv)
 {
-    static const struct command_line line = {"frag", long_options, ":o:h", false, print_help, inquiry_take};
+    static const struct command_line line = {.page = &page_frag, .take = inquiry_take};
     struct inquiry q;
     int code;
 

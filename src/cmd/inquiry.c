@@ -26,10 +26,10 @@ bool inquiry_read(const struct command_line *l, int argc, char **argv, struct in
 {
     int code;
 
-    *q = (struct inquiry){.command = l->command, .server = INQUIRY_SERVER};
+    *q = (struct inquiry){.command = l->page != NULL ? page_word(l->page) : l->command, .server = INQUIRY_SERVER};
     code = options_read(l, argc, argv, q);
     if (code == EXIT_OK && q->state_file != NULL && (strcmp(q->server, INQUIRY_SERVER) != 0 || q->token_file != NULL)) {
-        code = cmd_usage_error(l->command, "give --state or --server, not both");
+        code = cmd_usage_error(q->command, "give --state or --server, not both");
     }
     *ret_code = code == -1 ? EXIT_OK : code;
     return code == EXIT_OK;

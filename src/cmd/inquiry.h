@@ -25,6 +25,24 @@ struct inquiry {
     bool json;
 };
 
+/* Rows of a page, whose values go into a struct that begins with a struct inquiry. `output_text` says what json is. */
+#define INQUIRY_SERVER_ROWS(output_text)                                                                               \
+    {"server", .value = "URL", .text = "ops listener of the extender, default " INQUIRY_SERVER,                        \
+     .id = OPTION_AT(struct inquiry, server)},                                                                         \
+        {"token-file", .value = "FILE", .text = "bearer token, for a listener that is not on loopback",                \
+         .id = OPTION_AT(struct inquiry, token_file)},                                                                 \
+        {"ca-file", .value = "FILE", .text = "PEM with the CA of its certificate; without it the CAs of the system",   \
+         .id = OPTION_AT(struct inquiry, ca_file)},                                                                    \
+    {                                                                                                                  \
+        "output", 'o', "table|json", (output_text)                                                                     \
+    }
+/* The same of commands that a saved /state is enough for. */
+#define INQUIRY_ROWS(output_text)                                                                                      \
+    {"state", .value = "FILE", .text = "reads a saved /state instead (curl URL/state > FILE)",                         \
+     .id = OPTION_AT(struct inquiry, state_file)},                                                                     \
+        INQUIRY_SERVER_ROWS(output_text)
+#define INQUIRY_EXIT_CODES "0 ok, 1 no answer, 2 usage"
+
 /* Rows of the long options, and their lines of help. Into a struct that begins with a struct inquiry. */
 #define INQUIRY_SERVER_OPTIONS                                                                                         \
     OPTION_TEXT("server", struct inquiry, server), OPTION_TEXT("token-file", struct inquiry, token_file),              \

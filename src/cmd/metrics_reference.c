@@ -8,24 +8,18 @@
 
 #define REFERENCE_BYTES_MAX (1 << 20)
 
-static const struct option long_options[] = {
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+const struct page page_metrics_reference = {
+    .command = "fgpu metrics-reference",
+    .usage = "",
+    .about =
+        "Prints every metric of fgpu and fgpu-node with its type, unit, labels, meaning, and when to worry, as a page "
+        "in Markdown.",
+    .examples = "fgpu metrics-reference > metrics.md",
 };
-
-static void print_help(void)
-{
-    printf(
-        "Usage: fgpu metrics-reference\n\n"
-        "Prints every metric of fgpu and fgpu-node with its type, unit, labels, meaning, and when to worry, as a page\n"
-        "in Markdown.\n\n"
-        "Example:\n"
-        "  fgpu metrics-reference > metrics.md\n");
-}
 
 int cmd_metrics_reference(int argc, char **argv)
 {
-    static const struct command_line line = {"metrics-reference", long_options, ":h", false, print_help, NULL};
+    static const struct command_line line = {.page = &page_metrics_reference};
     struct strbuf out;
     int code = options_read(&line, argc, argv, NULL);
 

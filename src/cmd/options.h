@@ -2,11 +2,16 @@
 #ifndef CMD_OPTIONS_H
 #define CMD_OPTIONS_H
 
+#include "cli/page.h"
+
 #include <getopt.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #define OPTION_TEXT_VALUE 1024 /* and more: where in the struct the text goes */
+
+/* The id of a page_option whose text is kept in a const char * of the struct, and belongs to argv. */
+#define OPTION_AT(struct_, member_) (OPTION_TEXT_VALUE + (int)offsetof(struct_, member_))
 
 /* A row of command_line.options: the text is kept in a const char * and belongs to argv. */
 #define OPTION_TEXT(name_, struct_, member_)                                                                           \
@@ -23,7 +28,13 @@ struct command_line {
     /* Takes an option of its own: EXIT_OK, or EXIT_USAGE with the reason on stderr. */
     int (*take)(void *ret, int option, const char *value);
     size_t word_at; /* where in the struct the one word beside the options goes, a const char *; 0: there is none */
+    /* Instead of command, options, letters and print_help. An id below OPTION_TEXT_VALUE is an option of its own; that
+     * of an option without one is its letter. */
+    const struct page *page;
 };
+
+/* What --help prints. */
+void options_print_help(const struct page *p);
 
 /* EXIT_OK, EXIT_USAGE with the reason on stderr, or -1: help was printed. */
 int options_read(const struct command_line *l, int argc, char **argv, void *ret);

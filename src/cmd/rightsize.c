@@ -28,51 +28,47 @@ struct options {
     int64_t margin_percent, least_seconds;
 };
 
-static const struct option long_options[] = {
-    {"from", required_argument, NULL, 'f'},
-    OPTION_TEXT("config", struct options, config),
-    OPTION_TEXT("token-file", struct options, inquiry.token_file),
-    OPTION_TEXT("ca-file", struct options, inquiry.ca_file),
-    {"margin", required_argument, NULL, 'm'},
-    {"least-seconds", required_argument, NULL, 'l'},
-    {"output", required_argument, NULL, 'o'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+static const struct page_option options[] = {
+    {"from", .value = "FILE|URL", .id = 'f',
+     .text =
+         "ops listener of an agent (http://127.0.0.1:9444, by kubectl port-forward), or its /state saved to a file; "
+         "once for each node. What ended earlier is in files that were saved earlier"},
+    {"config", .value = "FILE", .text = "configuration of fgpu: its named sizes are what is proposed",
+     .id = OPTION_AT(struct options, config)},
+    {"margin", .value = "PERCENT", .id = 'm',
+     .text = "above the peak, 0 to " QUOTE(MARGIN_MAX) " (default " QUOTE(MARGIN_DEFAULT) ")"},
+    {"least-seconds", .value = "N", .id = 'l',
+     .text = "that the instances of a workload were seen together (default " QUOTE(LEAST_SECONDS_DEFAULT) ")"},
+    {"token-file", .value = "FILE", .text = "bearer token, for a proxy before the listeners",
+     .id = OPTION_AT(struct options, inquiry.token_file)},
+    {"ca-file", .value = "FILE", .text = "PEM with the CA of its certificate",
+     .id = OPTION_AT(struct options, inquiry.ca_file)},
+    {"output", 'o', "table|json", "default table"},
 };
 
-static void print_help(void)
-{
-    printf(
-        "Usage: fgpu rightsize --from FILE|URL [--from ...] [options]\n\n"
+const struct page page_rightsize = {
+    .command = "fgpu rightsize",
+    .usage = "--from FILE|URL [--from ...] [options]",
+    .about =
         "Proposes for each workload the smallest size that would have held what it used of its GPUs, with what was "
-        "seen of it;\n"
-        "lists idle GPUs, pods that never touched theirs, and who crowds out neighbours. Nobody is resized.\n\n"
-        "  --from FILE|URL   ops listener of an agent (http://127.0.0.1:9444, by kubectl port-forward), or its "
-        "/state saved to a\n"
-        "                    file; once for each node. What ended earlier is in files that were saved earlier\n"
-        "  --config FILE     configuration of fgpu: its named sizes are what is proposed\n"
-        "  --margin PERCENT  above the peak, 0 to %d (default %d)\n"
-        "  --least-seconds N that the instances of a workload were seen together (default %d)\n"
-        "  --token-file FILE, --ca-file FILE\n"
-        "                    for a proxy before the listeners\n"
-        "  -o table|json\n\n"
-        "Workloads are pods of one namespace whose names differ only in what a controller appends. Of several "
-        "documents of a\n"
-        "node each container counts once.\n\n"
-        "Verdicts:\n"
-        "  smaller    less would have held: see the proposal\n"
-        "  larger     it used more memory than it was given: see the proposal\n"
-        "  fits       nothing smaller, or no smaller named size, would have held\n"
-        "  untouched  none of its pods ever had a process on its GPU\n"
-        "  brief      seen for less than --least-seconds\n"
-        "  not-told   nobody looked, or the driver did not tell its memory or its compute\n"
-        "  instance   it has a MIG instance, of which the driver does not tell the compute\n\n"
-        "Exit codes: 0 ok, 1 a source could not be read (the others are shown), 2 usage, 3 invalid configuration.\n\n"
-        "Examples:\n"
-        "  fgpu rightsize --from http://127.0.0.1:9444\n"
-        "  fgpu rightsize --from node-a.json --from node-b.json --config fgpu.yaml --margin 20\n",
-        MARGIN_MAX, MARGIN_DEFAULT, LEAST_SECONDS_DEFAULT);
-}
+        "seen of it; lists idle GPUs, pods that never touched theirs, and who crowds out neighbours. Nobody is "
+        "resized.",
+    .options = options,
+    .option_n = ARRAY_LEN(options),
+    .notes = "Workloads are pods of one namespace whose names differ only in what a controller appends. Of several "
+             "documents of a node each container counts once.\n\n"
+             "Verdicts:\n"
+             "  smaller    less would have held: see the proposal\n"
+             "  larger     it used more memory than it was given: see the proposal\n"
+             "  fits       nothing smaller, or no smaller named size, would have held\n"
+             "  untouched  none of its pods ever had a process on its GPU\n"
+             "  brief      seen for less than --least-seconds\n"
+             "  not-told   nobody looked, or the driver did not tell its memory or its compute\n"
+             "  instance   it has a MIG instance, of which the driver does not tell the compute",
+    .exit_codes = "0 ok, 1 a source could not be read (the others are shown), 2 usage, 3 invalid configuration",
+    .examples = "fgpu rightsize --from http://127.0.0.1:9444\n"
+                "fgpu rightsize --from node-a.json --from node-b.json --config fgpu.yaml --margin 20",
+};
 
 static int take_number(const char *option, const char *value, int64_t max, int64_t *ret)
 {
@@ -203,7 +199,7 @@ static int run(const struct options *o, const struct policy *policy)
 
 int cmd_rightsize(int argc, char **argv)
 {
-    static const struct command_line line = {COMMAND, long_options, ":o:h", false, print_help, take};
+    static const struct command_line line = {.page = &page_rightsize, .take = take};
     static struct options o; /* too large for a stack */
     struct config_names names;
     struct config *config = NULL;

@@ -8,64 +8,59 @@
 
 enum { OPT_WAIT = 256, OPT_WALL_CLOCK, OPT_REHEARSE };
 
-#define TEXT(name_, member_) OPTION_TEXT(name_, struct serve_options, member_)
+#define TEXT(member_) OPTION_AT(struct serve_options, member_)
 
-static const struct option long_options[] = {
-    TEXT("config", config),
-    TEXT("kubeconfig", kubeconfig),
-    TEXT("context", context),
-    TEXT("verbs-address", addresses[RUNTIME_VERBS]),
-    TEXT("ops-address", addresses[RUNTIME_OPS]),
-    TEXT("health-address", addresses[RUNTIME_HEALTH]),
-    TEXT("metrics-address", addresses[RUNTIME_METRICS]),
-    TEXT("tls-cert-file", cert),
-    TEXT("tls-private-key-file", key),
-    TEXT("client-ca-file", client_ca),
-    TEXT("signing-key", signing_key),
-    TEXT("logging-format", format),
-    TEXT("write-config-to", write_config_to),
-    {"wait", optional_argument, NULL, OPT_WAIT},
-    {"wall-clock", required_argument, NULL, OPT_WALL_CLOCK},
-    {"rehearse", optional_argument, NULL, OPT_REHEARSE},
-    {"v", required_argument, NULL, 'v'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+static const struct page_option options[] = {
+    {"config", .value = "FILE", .text = "kind FgpuConfiguration; without it the built-in defaults", .id = TEXT(config)},
+    {"kubeconfig", .value = "FILE", .text = "the API server; without it the API server of the pod in which fgpu runs",
+     .id = TEXT(kubeconfig)},
+    {"context", .value = "NAME", .text = "of the kubeconfig; without it its current-context", .id = TEXT(context)},
+    {"verbs-address", .value = "HOST:PORT", .id = TEXT(addresses[RUNTIME_VERBS]),
+     .text = "default 127.0.0.1:9443; an address that is not loopback needs TLS"},
+    {"ops-address", .value = "HOST:PORT", .id = TEXT(addresses[RUNTIME_OPS]),
+     .text = "/state /metrics /configz /version, default 127.0.0.1:9442; the same"},
+    {"health-address", .value = "HOST:PORT", .id = TEXT(addresses[RUNTIME_HEALTH]),
+     .text = "/livez /readyz /healthz, default 127.0.0.1:9441"},
+    {"metrics-address", .value = "HOST:PORT", .id = TEXT(addresses[RUNTIME_METRICS]),
+     .text = "/metrics alone, default none; not on loopback: TLS, callers need a token"},
+    {"tls-cert-file", .value = "FILE", .id = TEXT(cert),
+     .text = "PEM, as the next two; read again when they change and on SIGHUP"},
+    {"tls-private-key-file", .value = "FILE", .text = "its private key", .id = TEXT(key)},
+    {"client-ca-file", .value = "FILE", .id = TEXT(client_ca),
+     .text = "callers need a certificate of this CA with a name from serving.tls.allowedNames"},
+    {"signing-key", .value = "FILE", .id = TEXT(signing_key),
+     .text =
+         "the private key that signs the records of decisions (fgpu signing-key makes one), read again when it changes "
+         "and on SIGHUP; \"off\" to sign nothing"},
+    {"logging-format", .value = "text|json", .text = "default text", .id = TEXT(format)},
+    {NULL, 'v', "N", "verbosity: 2 steady state, 4 decisions, 6 requests and replies"},
+    {"v", .value = "N", .id = 'v'},
+    {"wait", .value = "=true|false", .id = OPT_WAIT,
+     .text =
+         "false: end with exit code 4 if the API server does not answer within " QUOTE(SERVE_UNREACHABLE_AFTER_S) " s"},
+    {"write-config-to", .value = "FILE", .text = "writes the configuration with all defaults and flags, and ends",
+     .id = TEXT(write_config_to)},
+    {"wall-clock", .value = "TIME", .id = OPT_WALL_CLOCK,
+     .text = "to test time windows: fgpu's clock starts at TIME (2026-03-28T18:59:50Z) and goes on from there, also in "
+             "/state and the log; without --rehearse=false this is a rehearsal"},
+    {"rehearse", .value = "=true|false", .id = OPT_REHEARSE,
+     .text = "reads the cluster and answers filter, prioritize and /state, but writes nothing to the API server, binds "
+             "nothing and runs no command of a node pool"},
 };
 
-static void print_help(void)
-{
-    printf(
-        "Usage: fgpu serve [options]\n\n"
-        "Serves the verbs filter, prioritize and bind to kube-scheduler.\n\n"
-        "  --config FILE             kind FgpuConfiguration; without it the built-in defaults\n"
-        "  --kubeconfig FILE         the API server; without it the API server of the pod in which fgpu runs\n"
-        "  --context NAME            of the kubeconfig; without it its current-context\n"
-        "  --verbs-address HOST:PORT default 127.0.0.1:9443; an address that is not loopback needs TLS\n"
-        "  --ops-address HOST:PORT   /state /metrics /configz /version, default 127.0.0.1:9442; the same\n"
-        "  --health-address HOST:PORT  /livez /readyz /healthz, default 127.0.0.1:9441\n"
-        "  --metrics-address HOST:PORT /metrics alone, default none; not on loopback: TLS, callers need a token\n"
-        "  --tls-cert-file FILE --tls-private-key-file FILE --client-ca-file FILE\n"
-        "                            PEM, read again when they change and on SIGHUP. Callers need a certificate\n"
-        "                            of the CA with a name from serving.tls.allowedNames\n"
-        "  --signing-key FILE        the private key that signs the records of decisions (fgpu signing-key makes\n"
-        "                            one), read again when it changes and on SIGHUP; \"off\" to sign nothing\n"
-        "  --logging-format text|json\n"
-        "  -v N                      verbosity: 2 steady state, 4 decisions, 6 requests and replies\n"
-        "  --wait=false              end with exit code 4 if the API server does not answer within %d s\n"
-        "  --write-config-to FILE    writes the configuration with all defaults and flags, and ends\n"
-        "  --wall-clock TIME         to test time windows: fgpu's clock starts at TIME (2026-03-28T18:59:50Z) and\n"
-        "                            goes on from there, also in /state and the log; without --rehearse=false this\n"
-        "                            is a rehearsal\n"
-        "  --rehearse                reads the cluster and answers filter, prioritize and /state, but writes nothing\n"
-        "                            to the API server, binds nothing and runs no command of a node pool\n\n"
-        "fgpu reads the configuration file again on SIGHUP and when it changes. SIGUSR2 audits the ledger.\n"
-        "Exit codes: 0 ended by a signal, 1 failure, 2 usage, 3 invalid configuration, 4 API server\n"
-        "unreachable, 70 broken invariant.\n\n"
-        "Examples:\n"
-        "  fgpu serve --kubeconfig ~/.kube/config --signing-key key.pem\n"
-        "  fgpu serve --config fgpu.yaml --kubeconfig ~/.kube/config --write-config-to all-values.yaml\n",
-        SERVE_UNREACHABLE_AFTER_S);
-}
+const struct page page_serve = {
+    .command = "fgpu serve",
+    .usage = "[options]",
+    .about = "Serves the verbs filter, prioritize and bind to kube-scheduler.",
+    .options = options,
+    .option_n = ARRAY_LEN(options),
+    .notes = "fgpu reads the configuration file again on SIGHUP and when it changes. SIGUSR2 audits the ledger.",
+    .exit_codes =
+        "0 ended by a signal, 1 failure, 2 usage, 3 invalid configuration, 4 API server unreachable, 70 broken "
+        "invariant",
+    .examples = "fgpu serve --kubeconfig ~/.kube/config --signing-key key.pem\n"
+                "fgpu serve --config fgpu.yaml --kubeconfig ~/.kube/config --write-config-to all-values.yaml",
+};
 
 static int parse_verbosity(const char *text, int *ret)
 {
@@ -123,7 +118,7 @@ static int take_option(void *ret, int option, const char *value)
 
 int serve_options_read(int argc, char **argv, struct serve_options *o)
 {
-    static const struct command_line line = {"serve", long_options, ":v:h", false, print_help, take_option};
+    static const struct command_line line = {.page = &page_serve, .take = take_option};
     int code;
 
     *o = (struct serve_options){.verbosity = -1, .wait = true};

@@ -5,17 +5,23 @@
 
 #include <stdio.h>
 
-static void print_help(void)
-{
-    printf("Usage: fgpu signing-key --out FILE\n\n"
-           "Makes an Ed25519 key pair: the private key in FILE (PKCS#8 PEM, readable by you alone), the public\n"
-           "key in FILE.pub. Prints the id of the key. Never overwrites an existing file.\n\n"
-           "fgpu serve uses the private key to sign the records that it writes into pods (signing.privateKey in its\n"
-           "configuration). Readers of a record verify it with the public key.\n"
-           "Exit codes: 0 made, 1 failure, 2 usage.\n\n"
-           "Example:\n"
-           "  fgpu signing-key --out key.pem\n");
-}
+static const struct page_option options[] = {
+    {"out", .value = "FILE", .id = 'o', .text = "the private key; the public key goes to FILE.pub"},
+};
+
+const struct page page_signing_key = {
+    .command = "fgpu signing-key",
+    .usage = "--out FILE",
+    .about =
+        "Makes an Ed25519 key pair: the private key in FILE (PKCS#8 PEM, readable by you alone), the public key in "
+        "FILE.pub. Prints the id of the key. Never overwrites an existing file.\n\n"
+        "fgpu serve uses the private key to sign the records that it writes into pods (signing.privateKey in its "
+        "configuration). Readers of a record verify it with the public key.",
+    .options = options,
+    .option_n = ARRAY_LEN(options),
+    .exit_codes = "0 made, 1 failure, 2 usage",
+    .examples = "fgpu signing-key --out key.pem",
+};
 
 static void print_next_steps(const struct sign_key *key, const char *path)
 {
@@ -57,9 +63,7 @@ static int take_path(void *ret, int option, const char *value)
 
 int cmd_signing_key(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"out", required_argument, NULL, 'o'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-    static const struct command_line line = {"signing-key", options, ":o:h", false, print_help, take_path};
+    static const struct command_line line = {.page = &page_signing_key, .take = take_path};
     const char *path = NULL;
     int code = options_read(&line, argc, argv, &path);
 

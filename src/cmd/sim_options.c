@@ -22,70 +22,68 @@ enum {
     OPT_JOBS,
 };
 
-#define TEXT(name_, member_) OPTION_TEXT(name_, struct sim_options, member_)
+#define TEXT(member_) OPTION_AT(struct sim_options, member_)
 
-static const struct option long_options[] = {
-    TEXT("nodes", nodes),
-    TEXT("pods", pods),
-    TEXT("state", state),
-    TEXT("placements", placements),
-    TEXT("scores", scores),
-    {"arrivals", required_argument, NULL, OPT_ARRIVALS},
-    {"strategy", required_argument, NULL, OPT_STRATEGY},
-    {"mode", required_argument, NULL, OPT_MODE},
-    {"load", required_argument, NULL, OPT_LOAD},
-    {"seed", required_argument, NULL, OPT_SEED},
-    {"mix", required_argument, NULL, OPT_MIX},
-    {"warm-up", required_argument, NULL, OPT_WARM_UP},
-    {"jobs", required_argument, NULL, OPT_JOBS},
-    {"output", required_argument, NULL, 'o'},
-    {"curves", no_argument, NULL, OPT_CURVES},
-    {"svg", required_argument, NULL, OPT_SVG},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+static const char *strategy_word(size_t i, const char **ret_text)
+{
+    *ret_text = strategies[i] != NULL ? strategies[i]->summary : "";
+    return strategies[i] != NULL ? strategies[i]->name : NULL;
+}
+
+static const char *strategy_or_all(size_t i, const char **ret_text)
+{
+    *ret_text = "every strategy";
+    return i == 0 ? "all" : strategy_word(i - 1, ret_text);
+}
+
+static const struct page_option options[] = {
+    {"nodes", .value = "FILE", .text = "machines and their GPUs", .id = TEXT(nodes)},
+    {"state", .value = "FILE", .text = "instead: a saved /state, with the pods that hold GPUs there",
+     .id = TEXT(state)},
+    {"pods", .value = "FILE", .text = "pods that may arrive", .id = TEXT(pods)},
+    {"arrivals", .value = "FILE", .id = OPT_ARRIVALS,
+     .text =
+         "order of arrival and of nodes; may be given several times (without one: drawn from --seed, up to 130 % of "
+         "the GPUs); steady: only the order of nodes counts, and each file needs a seed of its own"},
+    {"strategy", .value = "NAME[,NAME...]", .id = OPT_STRATEGY, .words = strategy_or_all,
+     .text = "one or several strategies to compare; all: every strategy"},
+    {"mode", .value = "fill|steady|timed", .id = OPT_MODE,
+     .text = "pods never leave (default), or come and go at random, or at the times that the files of --arrivals say: "
+             "arrive_ms, depart_ms, pod_row"},
+    {"warm-up", .value = "MS", .text = "timed: what comes before is not measured, default 0", .id = OPT_WARM_UP},
+    {"placements", .value = "FILE", .text = "timed: also writes where each pod went", .id = TEXT(placements)},
+    {"scores", .value = "FILE", .id = TEXT(scores),
+     .text = "of one strategy and one order: also writes the score of every node for every pod (columns decision, pod, "
+             "scarce_cpu, churn, places, node, verdict, score)"},
+    {"load", .value = "X", .text = "steady: the part of all GPUs that pods ask for, default 0.93", .id = OPT_LOAD},
+    {"seed", .value = "N[,N...]", .id = OPT_SEED,
+     .text = "seeds of random choices, default 1; one replay for each seed, which may come once"},
+    {"mix", .value = "given|learned", .id = OPT_MIX,
+     .text = "what look-ahead strategies expect: the pods of the file (default), or what they have seen so far"},
+    {"jobs", .value = "N", .text = "replays at once, default one for each core", .id = OPT_JOBS},
+    {"output", 'o', "table|json", "default table"},
+    {"curves", .text = "json with allocation and fragmentation against what has arrived", .id = OPT_CURVES},
+    {"svg", .value = "FILE", .id = OPT_SVG}, /* gone, with a word about it */
 };
 
-static void print_help(void)
-{
-    printf(
-        "Usage: fgpu sim --nodes FILE --pods FILE --strategy NAME[,NAME...] [options]\n\n"
+const struct page page_sim = {
+    .command = "fgpu sim",
+    .usage = "--nodes FILE --pods FILE --strategy NAME[,NAME...] [options]",
+    .about =
         "Replays a trace: the pods arrive one by one, and the same code places them as in a cluster.\n"
         "Files are tables (CSV) with the columns of the public openb trace:\n\n"
         "  nodes     sn or name, cpu_milli, memory_mib, gpu (how many), model; and, if you like, gpu_mem_mib,\n"
         "            memory_only (share or free), mig (as 3g.20gb|2g.10gb)\n"
         "  pods      name, cpu_milli, memory_mib, num_gpu, gpu_milli (of each); and, if you like, gpu_spec (models as\n"
-        "            A|B), gpu_mem_mib (of each), mig_profile, counts_milli (what it counts for in percentages)\n\n"
-        "  --nodes FILE         machines and their GPUs\n"
-        "  --state FILE         instead: a saved /state, with the pods that hold GPUs there\n"
-        "  --pods FILE          pods that may arrive\n"
-        "  --arrivals FILE      order of arrival and of nodes; may be given several times\n"
-        "                       (without one: drawn from --seed, up to 130 %% of the GPUs); steady: only the order\n"
-        "                       of nodes counts, and each file needs a seed of its own\n"
-        "  --strategy NAMES     one or several strategies to compare; all: every strategy\n"
-        "  --mode fill|steady|timed\n"
-        "                       pods never leave (default), or come and go at random, or at the times that the\n"
-        "                       files of --arrivals say: arrive_ms, depart_ms, pod_row\n"
-        "  --warm-up MS         timed: what comes before is not measured, default 0\n"
-        "  --placements FILE    timed: also writes where each pod went\n"
-        "  --scores FILE        of one strategy and one order: also writes the score of every node for every pod\n"
-        "                       (columns decision, pod, scarce_cpu, churn, places, node, verdict, score)\n"
-        "  --load X             steady: the part of all GPUs that pods ask for, default 0.93\n"
-        "  --seed N[,N...]      seeds of random choices, default 1; one replay for each seed, which may come once\n"
-        "  --mix given|learned  what look-ahead strategies expect: the pods of the file "
-        "(default), or\n"
-        "                       what they have seen so far\n"
-        "  --jobs N             replays at once, default one for each core\n"
-        "  -o table|json        default table\n"
-        "  --curves             json with allocation and fragmentation against what has arrived\n\n"
-        "Exit codes: 0 ok, 1 failure, 2 usage.\n\n"
-        "Examples:\n"
-        "  fgpu sim --nodes nodes.csv --pods pods.csv --strategy all\n"
-        "  fgpu sim --state state.json --pods pods.csv --strategy binpack,fgd --seed 1,2,3\n\n"
-        "Strategies:\n");
-    for (size_t i = 0; strategies[i] != NULL; i++) {
-        printf("  %-15s %s\n", strategies[i]->name, strategies[i]->summary);
-    }
-}
+        "            A|B), gpu_mem_mib (of each), mig_profile, counts_milli (what it counts for in percentages)",
+    .options = options,
+    .option_n = ARRAY_LEN(options),
+    .list_title = "Strategies",
+    .list = strategy_word,
+    .exit_codes = "0 ok, 1 failure, 2 usage",
+    .examples = "fgpu sim --nodes nodes.csv --pods pods.csv --strategy all\n"
+                "fgpu sim --state state.json --pods pods.csv --strategy binpack,fgd --seed 1,2,3",
+};
 
 static int add_strategy(const struct strategy *s, struct sim_options *o)
 {
@@ -298,7 +296,7 @@ static int check_complete(const struct sim_options *o)
 
 int sim_options_read(int argc, char **argv, struct sim_options *o)
 {
-    static const struct command_line line = {"sim", long_options, ":ho:", true, print_help, take_option};
+    static const struct command_line line = {.page = &page_sim, .once = true, .take = take_option};
     int code;
 
     *o = (struct sim_options){.load = 0.93};

@@ -18,25 +18,22 @@ struct state_options {
     bool decisions;
 };
 
-static const struct option long_options[] = {
-    INQUIRY_OPTIONS,
-    {"decisions", no_argument, NULL, 'd'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+static const struct page_option options[] = {
+    INQUIRY_ROWS("json: the whole document of /state"),
+    {"decisions", .id = 'd',
+     .text = "shows the last decisions instead, the newest first: which node each pod got, and why"},
 };
 
-static void print_help(void)
-{
-    printf(
-        "Usage: fgpu state [options]\n\n"
-        "Shows nodes, their GPUs, the pods that hold them, and how many more pods of each size fit.\n\n" INQUIRY_HELP
-        "                    json: the whole document of /state\n"
-        "  --decisions       shows the last decisions instead, the newest first: which node each pod got, and why\n\n"
-        "Exit codes: 0 ok, 1 no answer, 2 usage.\n\n"
-        "Examples:\n"
-        "  fgpu state\n"
-        "  fgpu state --decisions --server https://fgpu.example:9442 --token-file token --ca-file ca.pem\n");
-}
+const struct page page_state = {
+    .command = "fgpu state",
+    .usage = "[options]",
+    .about = "Shows nodes, their GPUs, the pods that hold them, and how many more pods of each size fit.",
+    .options = options,
+    .option_n = ARRAY_LEN(options),
+    .exit_codes = INQUIRY_EXIT_CODES,
+    .examples = "fgpu state\n"
+                "fgpu state --decisions --server https://fgpu.example:9442 --token-file token --ca-file ca.pem",
+};
 
 /* Parts of the document are kept as text and read when it is their turn, so that the order of keys does not
  * matter. One reader at a time is open on a text, so each level has its own. */
@@ -412,7 +409,7 @@ static int take(void *ret, int option, const char *value)
 
 int cmd_state(int argc, char **argv)
 {
-    static const struct command_line line = {"state", long_options, ":o:h", false, print_help, take};
+    static const struct command_line line = {.page = &page_state, .take = take};
     struct state_options o = {.decisions = false};
     int code;
 

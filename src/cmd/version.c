@@ -8,23 +8,18 @@
 #include <curl/curl.h>
 #include <stdio.h>
 
-static const struct option long_options[] = {
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+const struct page page_version = {
+    .command = "fgpu version",
+    .usage = "",
+    .about =
+        "Prints the version of fgpu, the commit and the compiler of the build, and the versions of its libraries: what "
+        "a report of a fault needs. `fgpu --version` is the same.",
+    .examples = "fgpu version",
 };
-
-static void print_help(void)
-{
-    printf("Usage: fgpu version\n\n"
-           "Prints the version of fgpu, the commit and the compiler of the build, and the versions of its libraries:\n"
-           "what a report of a fault needs. `fgpu --version` is the same.\n\n"
-           "Example:\n"
-           "  fgpu version\n");
-}
 
 int cmd_version(int argc, char **argv)
 {
-    static const struct command_line line = {"version", long_options, ":h", false, print_help, NULL};
+    static const struct command_line line = {.page = &page_version};
     int code = options_read(&line, argc, argv, NULL);
 
     if (code != EXIT_OK) {

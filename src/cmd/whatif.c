@@ -23,35 +23,34 @@ struct options {
 
 enum { OPT_AT = 256 };
 
-static const struct option long_options[] = {
-    OPTION_TEXT("config", struct options, config),
-    OPTION_TEXT("kubeconfig", struct options, kubeconfig),
-    OPTION_TEXT("context", struct options, context),
-    {"at", required_argument, NULL, OPT_AT},
-    INQUIRY_OPTIONS,
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+static const struct page_option options[] = {
+    {"config", .value = "FILE", .text = "the new configuration", .id = OPTION_AT(struct options, config)},
+    {"kubeconfig", .value = "FILE", .text = "the API server: lists nodes and pods",
+     .id = OPTION_AT(struct options, kubeconfig)},
+    {"context", .value = "NAME", .text = "of the kubeconfig; without it its current-context",
+     .id = OPTION_AT(struct options, context)},
+    {"at", .value = "TIME", .id = OPT_AT,
+     .text = "the time for which time windows count, 2026-03-01T20:30:00Z; without it the time of the state"},
+    INQUIRY_ROWS("default table"),
 };
 
-static void print_help(void)
-{
-    printf("Usage: fgpu whatif --config FILE [options]\n\n"
-           "Checks the configuration, then shows what it would change in the cluster of a running extender:\n"
-           "settings that differ, pods with another charge, GPUs over-committed, tenants above their limits,\n"
-           "closed nodes, what would fit, fragmentation, and the node of each pending pod. It changes nothing.\n\n"
-           "/state has neither labels nor the text of requests. What depends on them is shown as not judged.\n"
-           "With --kubeconfig nodes and pods are read from the API server, and everything is judged.\n\n"
-           "  --config FILE     the new configuration\n"
-           "  --kubeconfig FILE the API server: lists nodes and pods\n"
-           "  --context NAME    of the kubeconfig; without it its current-context\n"
-           "  --at TIME         the time for which time windows count, 2026-03-01T20:30:00Z; without it\n"
-           "                    the time of the state\n" INQUIRY_HELP "\n"
-           "Exit codes: 0 ok, 1 it would over-commit GPUs, or take a tenant above its limit, or there is no\n"
-           "answer, 2 usage, 3 invalid configuration.\n\n"
-           "Examples:\n"
-           "  fgpu whatif --config new.yaml\n"
-           "  fgpu whatif --config new.yaml --kubeconfig ~/.kube/config --at 2026-03-01T20:30:00Z\n");
-}
+const struct page page_whatif = {
+    .command = "fgpu whatif",
+    .usage = "--config FILE [options]",
+    .about =
+        "Checks the configuration, then shows what it would change in the cluster of a running extender: settings "
+        "that differ, pods with another charge, GPUs over-committed, tenants above their limits, closed nodes, what "
+        "would fit, fragmentation, and the node of each pending pod. It changes nothing.\n\n"
+        "/state has neither labels nor the text of requests. What depends on them is shown as not judged. With "
+        "--kubeconfig nodes and pods are read from the API server, and everything is judged.",
+    .options = options,
+    .option_n = ARRAY_LEN(options),
+    .exit_codes =
+        "0 ok, 1 it would over-commit GPUs, or take a tenant above its limit, or there is no answer, 2 usage, "
+        "3 invalid configuration",
+    .examples = "fgpu whatif --config new.yaml\n"
+                "fgpu whatif --config new.yaml --kubeconfig ~/.kube/config --at 2026-03-01T20:30:00Z",
+};
 
 static int take_option(void *ret, int option, const char *value)
 {
@@ -177,7 +176,7 @@ static int run_whatif(const struct options *o)
 
 int cmd_whatif(int argc, char **argv)
 {
-    static const struct command_line line = {"whatif", long_options, ":o:h", false, print_help, take_option};
+    static const struct command_line line = {.page = &page_whatif, .take = take_option};
     struct options o = {.config = NULL};
     int code;
 

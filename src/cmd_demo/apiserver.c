@@ -1,13 +1,13 @@
 /* fgpu apiserver: the simulated API server alone, for tests of anything that talks to Kubernetes. */
 #include "cmd_demo/commands.h"
 #include "cmd/commands.h"
+#include "cmd/options.h"
 #include "cmd/terminal.h"
 
 #include "base/str.h"
 #include "demo/apiserver/apiserver.h"
 #include "demo/apiserver/cluster.h"
 
-#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -17,27 +17,44 @@
 
 enum { OPT_NODES = 256, OPT_GPUS, OPT_PORT, OPT_SEED };
 
-static const struct option long_options[] = {
-    {"nodes", required_argument, NULL, OPT_NODES},
-    {"gpus", required_argument, NULL, OPT_GPUS},
-    {"port", required_argument, NULL, OPT_PORT},
-    {"seed", required_argument, NULL, OPT_SEED},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+static const struct page_option options[] = {
+    {"nodes", .value = "N", .text = "nodes at the start, default 0", .id = OPT_NODES},
+    {"gpus", .value = "N", .text = "per node, default 4", .id = OPT_GPUS},
+    {"port", .value = "N", .text = "default: any free one", .id = OPT_PORT},
+    {"seed", .value = "N", .text = "of the names and faults, default 1", .id = OPT_SEED},
 };
 
-static void print_help(void)
+const struct page page_apiserver = {
+    .command = "fgpu apiserver",
+    .usage = "[--nodes N] [--gpus N] [--port N] [--seed N]",
+    .about =
+        "Runs the simulated API server of the demo by itself, on 127.0.0.1, and prints its URL. Ends on SIGTERM, "
+        "SIGINT, "
+        "or when its standard input is closed. No nodes unless --nodes says so. It serves what fgpu needs of an API "
+        "server, and nothing else: no kubelet runs what is bound.",
+    .options = options,
+    .option_n = ARRAY_LEN(options),
+    .examples = "fgpu apiserver --nodes 8 --port 8001",
+};
+
+struct settings {
+    struct apiserver_options o;
+    uint64_t nodes, gpus;
+};
+
+static int take_option(void *ret, int option, const char *value)
 {
-    printf("Usage: fgpu apiserver [--nodes N] [--gpus N] [--port N] [--seed N]\n\n"
-           "Runs the simulated API server of the demo by itself, on 127.0.0.1, and prints its URL. Ends on\n"
-           "SIGTERM, SIGINT, or when its standard input is closed. No nodes unless --nodes says so.\n"
-           "It serves what fgpu needs of an API server, and nothing else: no kubelet runs what is bound.\n\n"
-           "  --nodes N      nodes at the start, default 0\n"
-           "  --gpus N       per node, default 4\n"
-           "  --port N       default: any free one\n"
-           "  --seed N       of the names and faults, default 1\n\n"
-           "Example:\n"
-           "  fgpu apiserver --nodes 8 --port 8001\n");
+    struct settings *s = ret;
+    uint64_t v;
+
+    if (!str_to_u64(str_of(value), option == OPT_PORT ? UINT16_MAX : option == OPT_SEED ? UINT64_MAX : INT32_MAX, &v)) {
+        return cmd_usage_error("apiserver", "\"%s\" is not a number in range", value);
+    }
+    s->nodes = option == OPT_NODES ? v : s->nodes;
+    s->gpus = option == OPT_GPUS ? v : s->gpus;
+    s->o.port = option == OPT_PORT ? (uint16_t)v : s->o.port;
+    s->o.seed = option == OPT_SEED ? v : s->o.seed;
+    return EXIT_OK;
 }
 
 static atomic_bool stop_requested;
@@ -64,40 +81,22 @@ static void wait_for_the_end(void)
 int cmd_apiserver(int argc, char **argv)
 {
     const struct sigaction act = {.sa_handler = on_signal};
-    struct apiserver_options o = {.seed = 1};
-    uint64_t v, nodes = 0, gpus = 4;
+    static const struct command_line line = {.page = &page_apiserver, .take = take_option};
+    struct settings s = {.o = {.seed = 1}, .gpus = 4};
     struct apiserver *api;
     struct err err;
-    int c;
+    int code = options_read(&line, argc, argv, &s);
 
-    optind = 1;
-    opterr = 0;
-    while ((c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
-        if (c == 'h') {
-            print_help();
-            return EXIT_OK;
-        }
-        if (c == ':' || c == '?') {
-            return cmd_usage_error("apiserver", "bad option %s", argv[optind - 1]);
-        }
-        if (!str_to_u64(str_of(optarg), c == OPT_PORT ? UINT16_MAX : c == OPT_SEED ? UINT64_MAX : INT32_MAX, &v)) {
-            return cmd_usage_error("apiserver", "\"%s\" is not a number in range", optarg);
-        }
-        nodes = c == OPT_NODES ? v : nodes;
-        gpus = c == OPT_GPUS ? v : gpus;
-        o.port = c == OPT_PORT ? (uint16_t)v : o.port;
-        o.seed = c == OPT_SEED ? v : o.seed;
-    }
-    if (optind < argc) {
-        return cmd_usage_error("apiserver", "unexpected \"%s\"", argv[optind]);
+    if (code != EXIT_OK) {
+        return code == -1 ? EXIT_OK : code;
     }
     sigaction(SIGINT, &act, NULL);
     sigaction(SIGTERM, &act, NULL);
-    if (apiserver_start(&o, &api, &err) != 0) {
+    if (apiserver_start(&s.o, &api, &err) != 0) {
         terminal_complain("apiserver", err.msg);
         return EXIT_RUNTIME;
     }
-    if (nodes > 0 && cluster_create(api, (int32_t)nodes, (int32_t)gpus, &err) != 0) {
+    if (s.nodes > 0 && cluster_create(api, (int32_t)s.nodes, (int32_t)s.gpus, &err) != 0) {
         terminal_complain("apiserver", err.msg);
         apiserver_free(api);
         return EXIT_USAGE;

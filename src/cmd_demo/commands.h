@@ -2,7 +2,11 @@
 #ifndef CMD_DEMO_COMMANDS_H
 #define CMD_DEMO_COMMANDS_H
 
+#include "cli/page.h"
+
 int cmd_demo(int argc, char **argv);
 int cmd_apiserver(int argc, char **argv);
+
+extern const struct page page_demo, page_apiserver;
 
 #endif

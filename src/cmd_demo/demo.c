@@ -1,12 +1,12 @@
 /* fgpu demo: the whole thing without a cluster. */
 #include "cmd_demo/commands.h"
 #include "cmd/commands.h"
+#include "cmd/options.h"
 #include "cmd_demo/stage.h"
 
 #include "base/str.h"
 #include "demo/apiserver/cluster.h"
 
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,38 +20,41 @@ struct options {
 
 enum { OPT_NODES = 256, OPT_GPUS, OPT_SPEED, OPT_FOR, OPT_SEED, OPT_SCENARIO, OPT_NO_BROWSER };
 
-static const struct option long_options[] = {
-    {"nodes", required_argument, NULL, OPT_NODES},
-    {"gpus", required_argument, NULL, OPT_GPUS},
-    {"speed", required_argument, NULL, OPT_SPEED},
-    {"for", required_argument, NULL, OPT_FOR},
-    {"seed", required_argument, NULL, OPT_SEED},
-    {"scenario", required_argument, NULL, OPT_SCENARIO},
-    {"no-browser", no_argument, NULL, OPT_NO_BROWSER},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+static const char *scenario_word(size_t i, const char **ret_text)
+{
+    const struct scenario *s = scenario_at(i);
+
+    *ret_text = s != NULL ? s->line : "";
+    return s != NULL ? s->name : NULL;
+}
+
+static const char *scenario_or_list(size_t i, const char **ret_text)
+{
+    *ret_text = "shows the names";
+    return i == 0 ? "list" : scenario_word(i - 1, ret_text);
+}
+
+static const struct page_option options[] = {
+    {"nodes", .value = "N", .text = "1 to " QUOTE(CLUSTER_NODES_MAX) ", default 8", .id = OPT_NODES},
+    {"gpus", .value = "N", .text = "per node, 1 to " QUOTE(CLUSTER_GPUS_MAX) ", default 4", .id = OPT_GPUS},
+    {"speed", .value = "X", .text = "times real time, 0.1 to 1000, default 5", .id = OPT_SPEED},
+    {"for", .value = "SECONDS", .text = "default 60", .id = OPT_FOR},
+    {"seed", .value = "N", .text = "of the workload, default 1", .id = OPT_SEED},
+    {"scenario", .value = "NAME", .id = OPT_SCENARIO, .words = scenario_or_list,
+     .text = "a scenario instead, with a cluster of its own: scenes that say what happens and prove it, a minute long; "
+             "--for says how long, --speed how many times faster (then default 1). --scenario list shows the names"},
+    {"no-browser", .text = "accepted for scripts; nothing opens a browser yet", .id = OPT_NO_BROWSER},
 };
 
-static void print_help(void)
-{
-    printf("Usage: fgpu demo [options]\n\n"
-           "Shows fgpu filling a simulated cluster, live in the terminal.\n\n"
-           "  --nodes N      1 to %d, default 8\n"
-           "  --gpus N       per node, 1 to %d, default 4\n"
-           "  --speed X      times real time, 0.1 to 1000, default 5\n"
-           "  --for SECONDS  default 60\n"
-           "  --seed N       of the workload, default 1\n"
-           "  --scenario NAME  a scenario instead, with a cluster of its own: scenes that say what happens and\n"
-           "                 prove it, a minute long; --for says how long, --speed how many times faster (then\n"
-           "                 default 1). --scenario list shows the names\n"
-           "  --no-browser   accepted for scripts; nothing opens a browser yet\n\n"
-           "Exit code 0 only if every invariant held and, of a scenario, everything it claims came true.\n\n"
-           "Examples:\n"
-           "  fgpu demo\n"
-           "  fgpu demo --nodes 16 --gpus 8 --for 30\n"
-           "  fgpu demo --scenario runai\n",
-           CLUSTER_NODES_MAX, CLUSTER_GPUS_MAX);
-}
+const struct page page_demo = {
+    .command = "fgpu demo",
+    .usage = "[options]",
+    .about = "Shows fgpu filling a simulated cluster, live in the terminal.",
+    .options = options,
+    .option_n = ARRAY_LEN(options),
+    .exit_codes = "0 only if every invariant held and, of a scenario, everything it claims came true",
+    .examples = "fgpu demo\nfgpu demo --nodes 16 --gpus 8 --for 30\nfgpu demo --scenario runai",
+};
 
 static bool parse_count(const char *text, uint64_t max, int32_t *ret)
 {
@@ -113,55 +116,35 @@ static int settle_scenario(struct options *o)
     return EXIT_OK;
 }
 
-/* EXIT_OK, or the exit code; -1: help was printed. */
-static int parse_options(int argc, char **argv, struct options *o)
+static int take_option(void *ret, int option, const char *value)
 {
-    int c;
+    struct options *o = ret;
+    bool ok = true;
 
-    *o = (struct options){.d = {.nodes = 8, .gpus = 4, .seed = 1}};
-    optind = 1;
-    opterr = 0;
-    while ((c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
-        bool ok = true;
-
-        switch (c) {
-        case OPT_NODES:
-            ok = parse_count(optarg, CLUSTER_NODES_MAX, &o->d.nodes);
-            o->own_cluster = true;
-            break;
-        case OPT_GPUS:
-            ok = parse_count(optarg, CLUSTER_GPUS_MAX, &o->d.gpus);
-            o->own_cluster = true;
-            break;
-        case OPT_SPEED:
-            ok = parse_speed(optarg, &o->d.speed_milli);
-            break;
-        case OPT_FOR:
-            ok = parse_count(optarg, 1000000, &o->d.for_s);
-            break;
-        case OPT_SEED:
-            ok = str_to_u64(str_of(optarg), UINT64_MAX, &o->d.seed);
-            break;
-        case OPT_SCENARIO:
-            if (parse_scenario(optarg, o) != EXIT_OK) {
-                return EXIT_USAGE;
-            }
-            break;
-        case OPT_NO_BROWSER:
-            break;
-        case 'h':
-            print_help();
-            return -1;
-        case ':':
-            return cmd_usage_error("demo", "%s needs a value", argv[optind - 1]);
-        default:
-            return cmd_usage_error("demo", "unknown option %s", argv[optind - 1]);
-        }
-        if (!ok) {
-            return cmd_usage_error("demo", "\"%s\" is out of range", optarg);
-        }
+    switch (option) {
+    case OPT_NODES:
+        ok = parse_count(value, CLUSTER_NODES_MAX, &o->d.nodes);
+        o->own_cluster = true;
+        break;
+    case OPT_GPUS:
+        ok = parse_count(value, CLUSTER_GPUS_MAX, &o->d.gpus);
+        o->own_cluster = true;
+        break;
+    case OPT_SPEED:
+        ok = parse_speed(value, &o->d.speed_milli);
+        break;
+    case OPT_FOR:
+        ok = parse_count(value, 1000000, &o->d.for_s);
+        break;
+    case OPT_SEED:
+        ok = str_to_u64(str_of(value), UINT64_MAX, &o->d.seed);
+        break;
+    case OPT_SCENARIO:
+        return parse_scenario(value, o);
+    default: /* OPT_NO_BROWSER */
+        break;
     }
-    return optind < argc ? cmd_usage_error("demo", "unexpected \"%s\"", argv[optind]) : settle_scenario(o);
+    return ok ? EXIT_OK : cmd_usage_error("demo", "\"%s\" is out of range", value);
 }
 
 static void on_signal(int sig)
@@ -173,9 +156,11 @@ static void on_signal(int sig)
 int cmd_demo(int argc, char **argv)
 {
     const struct sigaction act = {.sa_handler = on_signal};
-    struct options o;
-    int code = parse_options(argc, argv, &o);
+    static const struct command_line line = {.page = &page_demo, .take = take_option};
+    struct options o = {.d = {.nodes = 8, .gpus = 4, .seed = 1}};
+    int code = options_read(&line, argc, argv, &o);
 
+    code = code == EXIT_OK ? settle_scenario(&o) : code;
     if (code != EXIT_OK) {
         return code == -1 ? EXIT_OK : code;
     }

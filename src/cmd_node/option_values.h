@@ -27,7 +27,7 @@ struct option_row {
     const char *value; /* as help shows it; NULL: a flag. For a choice, the words: "auto|cdi|env" */
     option_take_fn *take;
     size_t at;        /* of the member in struct node_options, for those that say so */
-    const char *help; /* lines */
+    const char *help; /* a paragraph */
 };
 
 option_take_fn option_take_text;   /* const char * at `at`; not empty */

@@ -3,6 +3,9 @@
 #include "base/bug.h"
 #include "base/build_info.h"
 #include "base/compiler.h"
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "cli/page.h"
 #include "cmd_node/option_values.h"
 #include "model/names.h"
 #include "nri/plugin.h"
@@ -11,13 +14,14 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define CDI_DIR_DEFAULT "/var/run/cdi"
 #define EXEMPT_DEFAULT "kube-system,gpu-operator"
 #define MPS_DIR_DEFAULT "/run/fgpu/mps"
 #define CGROUP_ROOT_DEFAULT "/sys/fs/cgroup"
 #define PROC_DEFAULT "/proc"
-#define HELP_COLUMN 28
+#define PAGE_BYTES_MAX (1 << 20)
 
 #define AT(member_) offsetof(struct node_options, member_)
 static const struct option_row rows[] = {
@@ -25,37 +29,37 @@ static const struct option_row rows[] = {
      "file or folder of the public keys whose records are believed; may be repeated"},
     {"node-name", "NAME", option_take_text, AT(node_name), "name of the Node object (default: environment NODE_NAME)"},
     {"kubeconfig", "FILE", option_take_text, AT(kubeconfig),
-     "how to reach the API server (default: as a pod does, by its service account;\n"
+     "how to reach the API server (default: as a pod does, by its service account; "
      "outside a cluster: not at all, then nobody is told by Events)"},
     {"publish", "auto|annotation|all|off", option_take_publish, 0,
-     "what is written about the GPUs to the Node object: annotation fgpu.io/gpus, and\n"
-     "with all, for the form \"advertised\" of fgpu, totals in its status, too (default\n"
-     "auto: the annotation, but nothing with --stand-back). An annotation that somebody\n"
+     "what is written about the GPUs to the Node object: annotation fgpu.io/gpus, and "
+     "with all, for the form \"advertised\" of fgpu, totals in its status, too (default "
+     "auto: the annotation, but nothing with --stand-back). An annotation that somebody "
      "else wrote stays"},
     {"nri-socket", "PATH", option_take_place, AT(nri_socket), "default " NRI_SOCKET_DEFAULT},
     {"nvml-library", "PATH", option_take_text, AT(nvml_library),
-     "libnvidia-ml.so.1 of the driver (default: the loader's, then that of the GPU\n"
+     "libnvidia-ml.so.1 of the driver (default: the loader's, then that of the GPU "
      "Operator). Where there is none, it waits for one"},
     {"cdi-dir", "DIR", option_take_place, AT(cdi_dir),
      "where the device that hides GPUs is described (default " CDI_DIR_DEFAULT ")"},
     {"runtime-config", "PATH", option_take_runtime_config, 0,
-     "config.toml of containerd, crio.conf, or config.toml of NVIDIA's toolkit: it is told\n"
+     "config.toml of containerd, crio.conf, or config.toml of NVIDIA's toolkit: it is told "
      "where they let containers have GPUs without the agent; may be repeated"},
     {"hand-over", "auto|cdi|env", option_take_hand_over, 0,
-     "how devices are handed over: by CDI names, or by NVIDIA_VISIBLE_DEVICES where\n"
+     "how devices are handed over: by CDI names, or by NVIDIA_VISIBLE_DEVICES where "
      "NVIDIA's runtime is the default one (default auto: by CDI if the runtime takes it)"},
     {"exempt", "NAMESPACES", option_take_exempt, 0,
-     "containers there without a record are left as they are; a list with commas. It\n"
-     "replaces the default, " EXEMPT_DEFAULT " and the agent's own (environment\n"
+     "containers there without a record are left as they are; a list with commas. It "
+     "replaces the default, " EXEMPT_DEFAULT " and the agent's own (environment "
      "POD_NAMESPACE): name those again"},
     {"stand-back", NULL, option_take_flag, AT(stand_back),
-     "all containers without a record are left as they are: for a node where a device\n"
+     "all containers without a record are left as they are: for a node where a device "
      "plugin hands out GPUs, too"},
     {"refuse-privileged", NULL, option_take_flag, AT(refuse_privileged),
-     "privileged containers outside those namespaces, which can open every GPU, are\n"
+     "privileged containers outside those namespaces, which can open every GPU, are "
      "refused (default: they run; with a record they are refused anyway)"},
     {"limits", "auto|driver|mps|hami-core|watch|none", option_take_limits, 0,
-     "what keeps a container to its share (default auto: driver where it holds, else\n"
+     "what keeps a container to its share (default auto: driver where it holds, else "
      "watch). Per node pool: a DaemonSet each"},
     {"mps-directory", "DIR", option_take_place, AT(mps_dir),
      "pipe/ and shm/ of the MPS daemon (default " MPS_DIR_DEFAULT ")"},
@@ -67,13 +71,13 @@ static const struct option_row rows[] = {
      "1.0 to 10.0, as devices.overcommit of fgpu has it for this node (default 1.0)"},
     {"overcommit-memory", "X", option_take_factor, AT(overcommit_mem_milli), "the same for memory"},
     {"max-sharers", "N", option_take_sharers, 0,
-     "containers that may share a GPU, as devices.maxSharers of fgpu has it for this node;\n"
+     "containers that may share a GPU, as devices.maxSharers of fgpu has it for this node; "
      "1 to 1000 (default: as many as fit)"},
     {"ops-address", "HOST:PORT", option_take_ops_address, 0,
-     "/metrics, /state, /livez and /readyz for this machine; \"off\": nowhere\n"
+     "/metrics, /state, /livez and /readyz for this machine; \"off\": nowhere "
      "(default " NODE_OPS_ADDRESS ")"},
     {"ops-anonymous", NULL, option_take_flag, AT(ops_anonymous),
-     "that address is not on loopback: then everybody who reaches it reads /metrics, and\n"
+     "that address is not on loopback: then everybody who reaches it reads /metrics, and "
      "there is no /state"},
     {"health-address", "HOST:PORT", option_take_health_address, 0,
      "/livez and /readyz alone, for everybody: for kubelet's probes (default off)"},
@@ -81,54 +85,78 @@ static const struct option_row rows[] = {
      "/metrics by TLS, with a certificate that it makes itself, for who shows a token of the\n"
      "cluster and may read it: the API server is asked (default off)"},
     {"usage-interval", "TIME", option_take_usage_interval, 0,
-     "how often to look who uses a GPU, 1s to 5m (default 10s); \"off\": never. Needs\n"
+     "how often to look who uses a GPU, 1s to 5m (default 10s); \"off\": never. Needs "
      "the process ids of the host (hostPID)"},
     {"on-exceed", "report|kill", option_take_second, AT(exceed_kill),
-     "what becomes of a container that uses more memory of a GPU than its record gives\n"
+     "what becomes of a container that uses more memory of a GPU than its record gives "
      "(default report). kill: its process with the most memory is killed"},
     {"exceed-grace", "TIME", option_take_exceed_grace, 0, "after that long above it, 0s to 1h (default 30s)"},
     {"proc", "DIR", option_take_place, AT(proc), "where the processes of the host are (default " PROC_DEFAULT ")"},
     {"ignore-xids", "NUMBERS", option_take_xids, 0,
-     "errors (XIDs) that do not make a GPU ill, beside 13, 31, 43, 45, 68 and 109, which\n"
+     "errors (XIDs) that do not make a GPU ill, beside 13, 31, 43, 45, 68 and 109, which "
      "programs cause; a list with commas"},
     {"log-format", "text|json", option_take_second, AT(json), "default text"},
 };
 #undef AT
 
-static void print_row(const struct option_row *row)
-{
-    struct str rest = str_of(row->help), line;
-    int n = printf("  --%s%s%s", row->name, row->value != NULL ? " " : "", row->value != NULL ? row->value : "");
+static const struct page page = {
+    .command = "fgpu-node",
+    .usage = "--public-keys PATH [options]",
+    .about =
+        "Runs on a node with GPUs, as a plugin (NRI) of its container runtime. When a container is created it gets "
+        "exactly the GPUs that the signed record of its pod names for it, and every other container sees none. A "
+        "container that would take a GPU past its capacity is refused, whatever was decided elsewhere; kubelet tries "
+        "it again.",
+    .notes = "Public keys and GPUs are read again every 10 s, and on SIGHUP.",
+    .exit_codes =
+        "0 stopped by SIGTERM or SIGINT, 1 failure, 2 usage, 3 keys or a kubeconfig that cannot be read at start",
+    .examples = "fgpu-node --public-keys /etc/fgpu/keys --node-name gpu-1 --kubeconfig /etc/kubernetes/kubelet.conf",
+};
 
-    if (n >= HELP_COLUMN) {
-        putchar('\n');
-        n = 0;
+/* The page with its options: the rows, and those that have none. */
+static void make_page(void (*use)(const struct page *p, void *ctx), void *ctx)
+{
+    struct page_option options[ARRAY_LEN(rows) + 2];
+    struct page p = page;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        options[i] = (struct page_option){rows[i].name, .value = rows[i].value, .text = rows[i].help};
     }
-    for (; str_split(&rest, '\n', &line); n = 0) {
-        printf("%*s%.*s\n", HELP_COLUMN - n, "", STR_ARG(line));
-    }
+    options[ARRAY_LEN(rows)] =
+        (struct page_option){NULL, 'v', "N", "0 to " QUOTE(NODE_VERBOSITY_MAX) ": more in the log (default 0)"};
+    options[ARRAY_LEN(rows) + 1] = (struct page_option){"version", .text = "prints the version, and ends"};
+    p.options = options;
+    p.option_n = ARRAY_LEN(options);
+    use(&p, ctx);
 }
 
-static void print_help(void)
+static void print_help(const struct page *p, void *ctx)
 {
-    printf(
-        "Usage: fgpu-node --public-keys PATH [options]\n\n"
-        "Runs on a node with GPUs, as a plugin (NRI) of its container runtime. When a container is created it gets "
-        "exactly\n"
-        "the GPUs that the signed record of its pod names for it, and every other container sees none. A container "
-        "that\n"
-        "would take a GPU past its capacity is refused, whatever was decided elsewhere; kubelet tries it again.\n\n");
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        print_row(&rows[i]);
+    struct strbuf out;
+
+    (void)ctx;
+    strbuf_init(&out, PAGE_BYTES_MAX);
+    page_help(p, &out);
+    fputs(out.p, stdout);
+    strbuf_fini(&out);
+}
+
+/* For the build: `fgpu-node man DIR`. */
+static void write_manual(const struct page *p, void *ctx)
+{
+    static const struct page_entry e = {"fgpu-node", "8", "give containers the GPUs that were decided for them"};
+    static const char *const see[] = {"fgpu 1", "fgpu.yaml 5", NULL};
+    const char **dir = ctx;
+    struct strbuf out;
+    struct err err;
+
+    strbuf_init(&out, PAGE_BYTES_MAX);
+    page_man(p, &e, see, &out);
+    if (page_man_write(*dir, &e, &out, &err) != 0) {
+        (void)option_usage_error("%s", err.msg);
+        *dir = NULL;
     }
-    printf("  -v N                      0 to %d: more in the log (default 0)\n"
-           "  --version, --help\n\n"
-           "Public keys and GPUs are read again every 10 s, and on SIGHUP. Exit codes: 0 stopped by SIGTERM or SIGINT, "
-           "1 failure,\n"
-           "2 usage, 3 keys or a kubeconfig that cannot be read at start.\n\n"
-           "Example:\n"
-           "  fgpu-node --public-keys /etc/fgpu/keys --node-name gpu-1 --kubeconfig /etc/kubernetes/kubelet.conf\n",
-           NODE_VERBOSITY_MAX);
+    strbuf_fini(&out);
 }
 
 static int check_ports(const struct node_options *o)
@@ -219,7 +247,7 @@ static int read_line(struct option_draft *d, int argc, char **argv)
     while (code == NODE_EXIT_OK && (c = getopt_long(argc, argv, ":v:h", options, NULL)) != -1) {
         switch (c) {
         case 'h':
-            print_help();
+            make_page(print_help, NULL);
             return -1;
         case 'V':
             printf("fgpu-node %s, commit %s\n", FGPU_VERSION, build_commit);
@@ -258,6 +286,10 @@ int node_options_read(int argc, char **argv, struct node_options *o)
                                .proc = PROC_DEFAULT,
                                .usage_interval_ms = 10000,
                                .exceed_grace_ms = 30000};
+    if (argc == 3 && strcmp(argv[1], "man") == 0) {
+        make_page(write_manual, &argv[2]);
+        return argv[2] != NULL ? -1 : NODE_EXIT_RUNTIME;
+    }
     BUG_ON(address_parse(STR(NODE_OPS_ADDRESS), &o->ops_address, NULL) != 0);
     code = read_line(&d, argc, argv);
     return code == NODE_EXIT_OK ? complete(&d) : code;
