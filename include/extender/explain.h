@@ -21,12 +21,20 @@
 #define EXPLAIN_NODES_DEFAULT 10
 #define EXPLAIN_NODES_MAX 100
 #define EXPLAIN_NEAR_NAMES 5
+#define EXPLAIN_NOTES_MAX 8
 
 enum explain_kind {
     EXPLAIN_UNKNOWN, /* the ledger has no such pod: it is gone, or asks for no GPU, or the name is not right */
     EXPLAIN_INVALID, /* `demand->defect`: it is refused everywhere until it is corrected */
     EXPLAIN_WAITING, /* for a bind: `counts`, and `nodes` or `fitting` */
     EXPLAIN_PLACED,  /* reserved or bound: `decision`, `snapshot` */
+};
+
+/* What nodes without a GPU for anybody say of themselves, in /state as well: an annotation that cannot be read, say. */
+struct explain_note {
+    const char *text;
+    uint64_t node_n;
+    struct str node; /* one of them */
 };
 
 struct explanation {
@@ -40,6 +48,10 @@ struct explanation {
     struct str near_names[EXPLAIN_NEAR_NAMES];
     size_t near_n;
 
+    /* INVALID, for want of the size that it names: those that its namespace has, in the order of the file */
+    const struct str *sizes;
+    size_t size_n;
+
     /* WAITING */
     const char *not_ready; /* why no pod gets GPUs now, a whole sentence; NULL: fgpu is ready */
     bool has_tenant;
@@ -52,6 +64,10 @@ struct explanation {
     const struct nearest *nodes;  /* if there is none: of the others that it may choose the nearest, nearest first */
     const enum verdict *verdicts; /* of `nodes` */
     size_t shown_n;
+    struct explain_note notes[EXPLAIN_NOTES_MAX]; /* the most frequent first */
+    size_t note_n;
+    const struct str *models; /* of the cluster, by name; none unless nodes are refused for the model it names */
+    size_t model_n;
 
     /* PLACED */
     struct decision_note *decision; /* a reference, for explain_end(); NULL: not of this process, or not kept */

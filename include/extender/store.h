@@ -127,6 +127,10 @@ bool store_find_pod(struct store *s, struct arena *a, struct str uid, struct sto
  * it is one of `asked`, if those are known and the nodes are still the same. */
 void store_open_to(struct store *s, struct str uid, const struct node_set *asked, const struct str *names, size_t n,
                    bool *ret);
+/* What /state says about each of these nodes in words; static, NULL: nothing. */
+void store_node_notes(struct store *s, const struct str *names, size_t n, const char **ret);
+/* The GPU models of the cluster, in `a`, without order; NULL: it is full. Unknown models are left out. */
+struct str *store_models(struct store *s, struct arena *a, size_t *ret_n);
 /* The nearest of these nodes (core/ledger/nearest.h), all text in `a`; at most `max`, the nearest first. Each is looked
  * at in its state of one moment, STORE_NEAREST_SECTION under one lock. Returns how many; fewer when the arena is full.
  */

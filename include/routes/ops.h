@@ -1,7 +1,7 @@
 /* routes/ops.h - what the operations listener serves: /state, /v1/explain, /metrics, /configz, /version, an index, and
  * POST /audit (routes/audit.h); beside them /readyz and its like with reasons (routes/health.h).
  *
- * Changes nothing but what an audit repairs. Off loopback routes/ops_auth.h stands before them.
+ * Changes nothing but what an audit repairs. Off loopback guard/ops_auth.h stands before them.
  * Nothing here holds a secret: the configuration has none, pods show names only.
  */
 #ifndef ROUTES_OPS_H

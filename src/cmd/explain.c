@@ -38,7 +38,7 @@ static void print_help(void)
 /* ---- the table ---- */
 
 struct answer {
-    struct str outcome, text, reasons, nearest, allocations, near_names;
+    struct str outcome, text, reasons, nearest, notes, allocations, near_names;
 };
 
 struct shown {
@@ -49,10 +49,10 @@ struct shown {
 static int read_answer(struct shown *s, struct str document, struct answer *ret, struct err *reterr)
 {
     json_reader_init(&s->reader, document, &s->arena);
-    json_members(&s->reader,
-                 JSON_MEMBERS({"outcome", .shown = &ret->outcome}, {"text", .shown = &ret->text},
-                              {"reasons", .raw = &ret->reasons}, {"nearest", .raw = &ret->nearest},
-                              {"allocations", .raw = &ret->allocations}, {"nearNames", .raw = &ret->near_names}));
+    json_members(&s->reader, JSON_MEMBERS({"outcome", .shown = &ret->outcome}, {"text", .shown = &ret->text},
+                                          {"reasons", .raw = &ret->reasons}, {"nearest", .raw = &ret->nearest},
+                                          {"notes", .raw = &ret->notes}, {"allocations", .raw = &ret->allocations},
+                                          {"nearNames", .raw = &ret->near_names}));
     return json_read_end(&s->reader, reterr);
 }
 
@@ -94,6 +94,15 @@ static void print_node(struct json_reader *r)
     printf("%-20.*s  %.*s%s%.*s\n", STR_ARG(node), STR_ARG(reason), text.n > 0 ? "; " : "", STR_ARG(text));
 }
 
+static void print_note(struct json_reader *r)
+{
+    struct str text = STR_NULL, example = STR_NULL;
+    int64_t n = 0;
+
+    json_members(r, JSON_MEMBERS({"text", .shown = &text}, {"nodes", .i64 = &n}, {"example", .shown = &example}));
+    printf("%6" PRId64 "  %-20.*s  %.*s\n", n, STR_ARG(example), STR_ARG(text));
+}
+
 static void print_allocation(struct json_reader *r)
 {
     struct str uuid = STR_NULL, model = STR_NULL, container = STR_NULL;
@@ -126,6 +135,9 @@ static int show(const struct options *o, struct shown *s, struct str document, s
     printf("%s: %.*s.\n", o->pod, STR_ARG(ret->text));
     rc = print_list(s, ret->reasons, " NODES  REASON", print_reason, reterr);
     rc = rc == 0 ? print_list(s, ret->nearest, "NEAREST NODES         WHAT IS MISSING", print_node, reterr) : rc;
+    rc = rc == 0 ? print_list(s, ret->notes, " NODES  ONE OF THEM           WHAT THEY SAY ABOUT THEIR GPUS", print_note,
+                              reterr)
+                 : rc;
     rc = rc == 0 ? print_list(s, ret->allocations,
                               " GPU  UUID                                      MODEL                       MILLI       "
                               "MiB  CONTAINER",

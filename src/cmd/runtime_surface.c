@@ -4,7 +4,7 @@
 #include "cmd/listeners.h"
 #include "routes/health.h"
 #include "routes/ops.h"
-#include "routes/ops_auth.h"
+#include "guard/ops_auth.h"
 
 #include <stdlib.h>
 #include <string.h>

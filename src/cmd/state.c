@@ -6,6 +6,7 @@
 #include "cmd/sizes_table.h"
 #include "cmd/terminal.h"
 #include "cmd/waiting_table.h"
+#include "model/documents.h"
 #include "sim/state_file.h"
 
 #include <inttypes.h>
@@ -354,6 +355,23 @@ static int show(struct listing *s, struct str document, struct err *reterr)
     return s->code;
 }
 
+/* Before anything is printed: any other JSON would be shown as a cluster without nodes. */
+static int check_version(struct listing *s, struct str document, struct err *reterr)
+{
+    struct json_reader *r = open_text(s, LEVEL_DOCUMENT, document);
+    struct str version = STR_NULL;
+    int rc;
+
+    json_members(r, JSON_MEMBERS({"apiVersion", .shown = &version}));
+    rc = json_read_end(r, reterr);
+    if (rc == 0 && !str_eq_cstr(version, STATE_API_VERSION)) {
+        rc =
+            err_set(reterr, ERR_INVALID,
+                    "its apiVersion is \"%.*s\", not " STATE_API_VERSION ": it is no /state of fgpu", STR_ARG(version));
+    }
+    return rc;
+}
+
 static int run_state(const struct state_options *o)
 {
     const struct inquiry *q = &o->inquiry;
@@ -369,7 +387,11 @@ static int run_state(const struct state_options *o)
     if (rc == 0 && q->json) {
         terminal_print_json(strbuf_view(&document));
     } else if (rc == 0) {
-        rc = o->decisions ? show_decisions(&s, strbuf_view(&document), &err) : show(&s, strbuf_view(&document), &err);
+        rc = check_version(&s, strbuf_view(&document), &err);
+        if (rc == 0) {
+            rc = o->decisions ? show_decisions(&s, strbuf_view(&document), &err)
+                              : show(&s, strbuf_view(&document), &err);
+        }
         rc = rc != 0 ? err_wrap(&err, rc, "%s", inquiry_source(q)) : 0;
     }
     if (rc != 0) {

@@ -3,7 +3,7 @@
 #define CMD_TELEMETRY_H
 
 #include "core/fit/verdict.h"
-#include "extender/access.h"
+#include "guard/access.h"
 #include "extender/audit.h"
 #include "extender/contact.h"
 #include "kube/events.h"

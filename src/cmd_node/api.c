@@ -7,12 +7,13 @@
 #include <stdlib.h>
 
 #define EVENTS_FLUSH_MS 1000
-#define CONNECTIONS_MAX 2 /* Events, and one for what is published */
+#define CONNECTIONS_MAX 3 /* Events, one for what is published, and one for who reads metrics */
 
 struct node_api {
     struct credentials credentials;
     struct kube_client *client;
     struct events *events;
+    struct access *access; /* NULL: nobody asks */
 };
 
 /* *ret_any false: there is no API server for us. */
@@ -33,9 +34,10 @@ static int start(struct node_api *api, const struct node_options *o, const struc
     const struct kube_client_options client = {
         .user_agent = "fgpu-node", .connections_max = CONNECTIONS_MAX, .clock = clock_system(), .log = log};
     const struct events_options events = {.source = {EVENT_CONTROLLER_NODE, o->node_name}};
-    const int rc = kube_client_new(&api->credentials, &client, &api->client, reterr);
+    int rc = kube_client_new(&api->credentials, &client, &api->client, reterr);
 
-    return rc != 0 ? rc : events_new(api->client, clock_system(), log, &events, &api->events, reterr);
+    rc = rc != 0 ? rc : events_new(api->client, clock_system(), log, &events, &api->events, reterr);
+    return rc != 0 || o->metrics_off ? rc : access_new(api->client, clock_system(), log, &api->access, reterr);
 }
 
 int node_api_open(const struct node_options *options, const struct log *log, struct node_api **ret, struct err *reterr)
@@ -65,6 +67,7 @@ void node_api_close(struct node_api *api)
     if (api->client != NULL) {
         kube_client_stop(api->client);
     }
+    access_free(api->access);
     events_free(api->events);
     kube_client_free(api->client);
     credentials_fini(&api->credentials);
@@ -79,4 +82,9 @@ struct kube_client *node_api_client(const struct node_api *api)
 struct events *node_api_events(const struct node_api *api)
 {
     return api == NULL ? NULL : api->events;
+}
+
+struct access *node_api_access(const struct node_api *api)
+{
+    return api == NULL ? NULL : api->access;
 }

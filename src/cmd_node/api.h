@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd_node/options.h"
+#include "guard/access.h"
 #include "kube/events.h"
 #include "kube/transport.h"
 
@@ -23,9 +24,11 @@ WARN_UNUSED int node_api_open(const struct node_options *options, const struct l
 /* Whoever uses it has stopped; streams are freed. Waits a second for Events that are not told yet. NULL is fine. */
 void node_api_close(struct node_api *api);
 
-/* Of NULL both are NULL; events_record takes that. */
+/* Of NULL all are NULL; events_record takes that. */
 struct kube_client *node_api_client(const struct node_api *api);
 struct events *node_api_events(const struct node_api *api);
+/* Who may read /metrics; NULL without --metrics-address. */
+struct access *node_api_access(const struct node_api *api);
 
 /* A node as what an Event is about. Its uid is its name, as in kubelet's Events: those `kubectl describe node` asks for
  * (k8s.io/kubectl, describe.go), beside those with the uid of the object, which the agent does not know. */

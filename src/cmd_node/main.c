@@ -218,6 +218,11 @@ static int open_api(struct program *p)
                           "server: name a --kubeconfig, or run as a pod that has a service account");
         return NODE_EXIT_USAGE;
     }
+    if (!p->options.metrics_off) {
+        LOG_ERROR(p->log, "--metrics-address serves who the API server says may read metrics, but nothing says how to "
+                          "reach it: name a --kubeconfig, or run as a pod that has a service account");
+        return NODE_EXIT_USAGE;
+    }
     LOG_INFO(p->log, "No API server is known (no --kubeconfig, no service account of a pod): nothing is published, and "
                      "nobody is told by Events");
     return NODE_EXIT_OK;
@@ -364,7 +369,7 @@ int main(int argc, char **argv)
     if (code == NODE_EXIT_OK) {
         answers_set_events(p.answers, node_api_events(p.api));
         answers_set_doors(p.answers, doors_look(&p.options, node_api_events(p.api), p.log));
-        p.ops = ops_new(&p.options, p.answers, node_api_events(p.api), sink);
+        p.ops = ops_new(&p.options, p.answers, p.api, sink);
         p.publisher = publisher_new(node_api_client(p.api), &p.options, clock_system(), p.log);
         answers_on_ready(p.answers, publisher_open, p.publisher);
         code = watch_devices(&p) == 0 ? run(&p, &signals) : NODE_EXIT_RUNTIME;

@@ -6,6 +6,7 @@
 #include "cmd_node/node_state.h"
 #include "cmd_node/samples.h"
 #include "cmd_node/usage_watch.h"
+#include "guard/ops_auth.h"
 #include "httpd/server.h"
 #include "obs/health.h"
 #include "obs/node_catalog.h"
@@ -28,6 +29,7 @@ struct ops_listener {
     const char *name;
     bool reasons; /* who gets here may know why a check fails */
     struct httpd_route routes[ROUTES_MAX];
+    size_t route_n;
     struct httpd_server *http; /* NULL: it does not listen (yet) */
     bool said_address;
 };
@@ -40,7 +42,9 @@ struct ops {
     struct events *events;
     struct metrics *metrics;
     struct health health;
-    struct ops_listener ops, probes;
+    struct ops_listener ops, probes, scraped;
+    struct ops_auth auth;  /* before the routes of `scraped` */
+    struct httpd_tls *tls; /* of `scraped`; NULL: not yet */
     bool said_watch;
 
     struct mutex lock; /* of the rest */
@@ -201,25 +205,26 @@ static enum httpd_action answer_readyz(void *ctx, struct httpd_request *req, str
 
 /* ---- listening ---- */
 
-static size_t add_route(struct httpd_route *routes, size_t n, const char *path, httpd_handler_fn *handle, void *ctx)
+static void add_route(struct ops_listener *l, const char *path, httpd_handler_fn *handle, void *ctx)
 {
-    BUG_ON(n == ROUTES_MAX);
-    routes[n] = (struct httpd_route){.method = "GET", .path = path, .handle = handle, .ctx = ctx};
-    return n + 1;
+    BUG_ON(l->route_n == ROUTES_MAX);
+    l->routes[l->route_n++] = (struct httpd_route){.method = "GET", .path = path, .handle = handle, .ctx = ctx};
 }
 
-static size_t add_health_routes(struct ops_listener *l)
+static void add_health_routes(struct ops_listener *l)
 {
-    const size_t n = add_route(l->routes, 0, "/livez", answer_livez, l);
-
-    return add_route(l->routes, n, "/readyz", answer_readyz, l);
+    add_route(l, "/livez", answer_livez, l);
+    add_route(l, "/readyz", answer_readyz, l);
 }
 
-static size_t add_ops_routes(struct ops_listener *l)
+static void add_routes(struct ops *o)
 {
-    const size_t n = add_route(l->routes, add_health_routes(l), "/metrics", answer_metrics, l->ops);
-
-    return add_route(l->routes, n, "/state", l->ops->options->ops_anonymous ? answer_no_state : answer_state, l->ops);
+    add_health_routes(&o->ops);
+    add_route(&o->ops, "/metrics", answer_metrics, o);
+    add_route(&o->ops, "/state", o->options->ops_anonymous ? answer_no_state : answer_state, o);
+    add_health_routes(&o->probes);
+    add_route(&o->scraped, "/metrics", answer_metrics, o);
+    ops_auth_guard(&o->auth, o->scraped.routes, o->scraped.route_n);
 }
 
 static int listen_at(const struct httpd_listener_config *listener, const struct log *log, struct httpd_server **ret,
@@ -249,18 +254,17 @@ static int listen_at(const struct httpd_listener_config *listener, const struct 
     return 0;
 }
 
-static void listener_look(struct ops *o, struct ops_listener *l, const struct address *address, size_t route_n,
-                          bool check_host)
+static void listener_look(struct ops *o, struct ops_listener *l, const struct address *address,
+                          struct httpd_listener_config config)
 {
     char text[ADDRESS_TEXT_MAX];
-    const struct httpd_listener_config config = {.name = l->name,
-                                                 .address = address_text(address, text),
-                                                 .routes = l->routes,
-                                                 .route_n = route_n,
-                                                 .connection_max = CONNECTIONS_MAX,
-                                                 .check_host = check_host};
     struct err err;
 
+    config.name = l->name;
+    config.address = address_text(address, text);
+    config.routes = l->routes;
+    config.route_n = l->route_n;
+    config.connection_max = CONNECTIONS_MAX;
     if (listen_at(&config, o->log, &l->http, &err) != 0 && !l->said_address) {
         l->said_address = true;
         LOG_ERROR(o->log, "Cannot listen; GPUs are handed out all the same, and it is tried again",
@@ -268,21 +272,40 @@ static void listener_look(struct ops *o, struct ops_listener *l, const struct ad
     }
 }
 
+static void listen_for_scrapers(struct ops *o)
+{
+    struct err err;
+
+    if (o->tls == NULL && httpd_tls_self_signed(clock_wall_ms(clock_system()), &o->tls, &err) != 0) {
+        if (!o->scraped.said_address) {
+            LOG_ERROR(o->log, "Cannot make a certificate for the metrics; it is tried again", LOG_CSTR("why", err.msg));
+        }
+        o->scraped.said_address = true;
+        return;
+    }
+    listener_look(o, &o->scraped, &o->options->metrics_address,
+                  (struct httpd_listener_config){.tls = o->tls, .client_cert_optional = true});
+}
+
 void ops_listen(struct ops *o)
 {
     const struct node_options *options = o->options;
 
     if (o->ops.http == NULL && !options->ops_off) {
-        listener_look(o, &o->ops, &options->ops_address, add_ops_routes(&o->ops), !options->ops_anonymous);
+        listener_look(o, &o->ops, &options->ops_address,
+                      (struct httpd_listener_config){.check_host = !options->ops_anonymous});
     }
     if (o->probes.http == NULL && !options->health_off) {
-        listener_look(o, &o->probes, &options->health_address, add_health_routes(&o->probes), false);
+        listener_look(o, &o->probes, &options->health_address, (struct httpd_listener_config){.tls = NULL});
+    }
+    if (o->scraped.http == NULL && !options->metrics_off) {
+        listen_for_scrapers(o);
     }
 }
 
 /* ---- the whole of it ---- */
 
-struct ops *ops_new(const struct node_options *options, struct answers *answers, struct events *events,
+struct ops *ops_new(const struct node_options *options, struct answers *answers, const struct node_api *api,
                     struct logsink *sink)
 {
     const struct health_check alive = {"answers", why_not_alive, NULL, HEALTH_LIVEZ};
@@ -291,9 +314,11 @@ struct ops *ops_new(const struct node_options *options, struct answers *answers,
 
     o->ops = (struct ops_listener){.ops = o, .name = "ops", .reasons = !options->ops_anonymous};
     o->probes = (struct ops_listener){.ops = o, .name = "health"};
+    o->scraped = (struct ops_listener){.ops = o, .name = "metrics"};
+    o->auth = (struct ops_auth){.access = node_api_access(api)};
     o->options = options;
     o->answers = answers;
-    o->events = events;
+    o->events = node_api_events(api);
     o->sink = sink;
     o->log = logsink_log(sink);
     o->metrics = node_catalog_metrics_new();
@@ -304,6 +329,7 @@ struct ops *ops_new(const struct node_options *options, struct answers *answers,
     health_add(&o->health, &alive);
     health_add(&o->health, &ready);
     mutex_init(&o->lock, "node ops");
+    add_routes(o);
     return o;
 }
 
@@ -360,7 +386,8 @@ void ops_stop(struct ops *o)
     if (o != NULL) {
         httpd_server_free(o->ops.http);
         httpd_server_free(o->probes.http);
-        o->ops.http = o->probes.http = NULL;
+        httpd_server_free(o->scraped.http);
+        o->ops.http = o->probes.http = o->scraped.http = NULL;
         usage_watch_stop(o->watch);
         o->watch = NULL;
     }
@@ -370,6 +397,7 @@ void ops_free(struct ops *o)
 {
     if (o != NULL) {
         mutex_destroy(&o->lock);
+        httpd_tls_free(o->tls);
         metrics_free(o->metrics);
         free(o);
     }

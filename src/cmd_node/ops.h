@@ -3,9 +3,11 @@
  *   ops listener      /metrics  /state  /livez  /readyz      on loopback; elsewhere only with --ops-anonymous, and then
  *                                                            without /state and without the reasons of /readyz
  *   health listener   /livez  /readyz                        anywhere, for probes; without the reasons
+ *   metrics listener  /metrics                               anywhere, by TLS with a certificate that it makes itself,
+ *                                                            for who may read it (guard/ops_auth.h)
  *
- * Neither asks who calls, so nothing here can change anything. /metrics names pods, containers and GPUs, as those of
- * other exporters do; /state is the same with more of each (config/node-state.schema.json).
+ * The first two do not ask who calls; nothing here can change anything. /metrics names pods, containers and GPUs, as
+ * those of other exporters do; /state is the same with more of each (config/node-state.schema.json).
  *
  * An address that cannot be had keeps nobody from GPUs, and not the other listener: it is said, and tried again at
  * each ops_listen().
@@ -18,15 +20,15 @@
 
 #include "base/log.h"
 #include "cmd_node/answers.h"
+#include "cmd_node/api.h"
 #include "cmd_node/options.h"
-#include "kube/events.h"
 #include "nri/plugin.h"
 #include "obs/logsink.h"
 
 struct ops;
 
-/* All are borrowed and outlive it; `events` may be NULL. Before the plugin starts. */
-struct ops *ops_new(const struct node_options *options, struct answers *answers, struct events *events,
+/* All are borrowed and outlive it; `api` may be NULL. Before the plugin starts. */
+struct ops *ops_new(const struct node_options *options, struct answers *answers, const struct node_api *api,
                     struct logsink *sink);
 
 /* Listens where the options say, unless it does already. */

@@ -210,6 +210,11 @@ int option_take_health_address(struct option_draft *d, const struct option_row *
     return take_address(row, value, &d->o->health_address, &d->o->health_off);
 }
 
+int option_take_metrics_address(struct option_draft *d, const struct option_row *row, const char *value)
+{
+    return take_address(row, value, &d->o->metrics_address, &d->o->metrics_off);
+}
+
 /* "500ms", "10s", "5m", "1h". */
 static int take_time(const struct option_row *row, const char *value, int64_t min_ms, int64_t max_ms, int64_t *ret_ms)
 {

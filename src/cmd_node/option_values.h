@@ -44,6 +44,7 @@ option_take_fn option_take_publish;
 option_take_fn option_take_limits;
 option_take_fn option_take_ops_address; /* HOST:PORT or "off" */
 option_take_fn option_take_health_address;
+option_take_fn option_take_metrics_address;
 option_take_fn option_take_usage_interval; /* or "off" */
 option_take_fn option_take_exceed_grace;
 option_take_fn option_take_xids;

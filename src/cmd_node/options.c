@@ -77,6 +77,9 @@ static const struct option_row rows[] = {
      "there is no /state"},
     {"health-address", "HOST:PORT", option_take_health_address, 0,
      "/livez and /readyz alone, for everybody: for kubelet's probes (default off)"},
+    {"metrics-address", "HOST:PORT", option_take_metrics_address, 0,
+     "/metrics by TLS, with a certificate that it makes itself, for who shows a token of the\n"
+     "cluster and may read it: the API server is asked (default off)"},
     {"usage-interval", "TIME", option_take_usage_interval, 0,
      "how often to look who uses a GPU, 1s to 5m (default 10s); \"off\": never. Needs\n"
      "the process ids of the host (hostPID)"},
@@ -128,6 +131,28 @@ static void print_help(void)
            NODE_VERBOSITY_MAX);
 }
 
+static int check_ports(const struct node_options *o)
+{
+    const struct {
+        const char *name;
+        uint16_t port; /* 0: none, or any */
+    } listeners[] = {
+        {"--ops-address", o->ops_off ? 0 : o->ops_address.port},
+        {"--health-address", o->health_off ? 0 : o->health_address.port},
+        {"--metrics-address", o->metrics_off ? 0 : o->metrics_address.port},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(listeners); i++) {
+        for (size_t j = 0; j < i; j++) {
+            if (listeners[i].port != 0 && listeners[i].port == listeners[j].port) {
+                return option_usage_error("%s and %s have the same port, %u; give each its own", listeners[j].name,
+                                          listeners[i].name, listeners[i].port);
+            }
+        }
+    }
+    return NODE_EXIT_OK;
+}
+
 static int check_listeners(const struct node_options *o)
 {
     const bool loopback = address_is_loopback(&o->ops_address);
@@ -140,11 +165,7 @@ static int check_listeners(const struct node_options *o)
         return option_usage_error("--ops-anonymous is for an --ops-address that is not on loopback, as :9444; on "
                                   "loopback leave it away, and there is /state, too");
     }
-    if (!o->ops_off && !o->health_off && o->ops_address.port != 0 && o->ops_address.port == o->health_address.port) {
-        return option_usage_error("--ops-address and --health-address have the same port, %u; give each its own",
-                                  o->ops_address.port);
-    }
-    return NODE_EXIT_OK;
+    return check_ports(o);
 }
 
 static int take_default_exempt(struct node_options *o)
@@ -233,6 +254,7 @@ int node_options_read(int argc, char **argv, struct node_options *o)
                                .overcommit_milli = 1000,
                                .overcommit_mem_milli = 1000,
                                .health_off = true,
+                               .metrics_off = true,
                                .proc = PROC_DEFAULT,
                                .usage_interval_ms = 10000,
                                .exceed_grace_ms = 30000};

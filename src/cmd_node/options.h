@@ -49,8 +49,8 @@ struct node_options {
     bool json;
     int verbosity;
     /* Listeners; `off`: there is none. */
-    struct address ops_address, health_address;
-    bool ops_off, health_off;
+    struct address ops_address, health_address, metrics_address;
+    bool ops_off, health_off, metrics_off;
     bool ops_anonymous; /* ops_address may be any, and then shows no pods but in metrics */
     /* What containers use. */
     const char *proc;          /* of the host's process ids */

@@ -2,6 +2,7 @@
 
 #include "base/bug.h"
 #include "base/suggest.h"
+#include "extender/explain_internal.h"
 
 #include <stdlib.h>
 
@@ -157,7 +158,8 @@ static int judge(const struct placement_context *c, struct arena *a, size_t node
     if (rc != 0) {
         return rc;
     }
-    ok = take_fitting(a, &choice, node_max, ret) && (ret->open_fit_n > 0 || look_closely(c, a, &choice, node_max, ret));
+    ok = explain_hints(c, a, &choice.answer, ret) && take_fitting(a, &choice, node_max, ret) &&
+         (ret->open_fit_n > 0 || look_closely(c, a, &choice, node_max, ret));
     return ok && !a->overflowed ? 0 : too_large(reterr);
 }
 
@@ -213,8 +215,9 @@ int explain_pod(const struct placement_context *c, struct arena *a, struct str n
         return judge(c, a, node_max, ret, reterr);
     case EXPLAIN_PLACED:
         return place(c->store, a, ret, reterr);
-    case EXPLAIN_UNKNOWN:
     case EXPLAIN_INVALID:
+        return explain_sizes(c->policy, a, ret) ? 0 : too_large(reterr);
+    case EXPLAIN_UNKNOWN:
         break;
     }
     return 0;

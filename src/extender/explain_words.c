@@ -7,8 +7,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Reasons that a sentence names, and pods that it names. */
-enum { REASONS_NAMED = 3, PODS_NAMED = 3 };
+/* Reasons, pods, and models or sizes that a sentence names. */
+enum { REASONS_NAMED = 3, PODS_NAMED = 3, NAMES_NAMED = 8 };
 
 /* Rounded up, so that freeing as much as is said is enough. */
 static void add_memory(struct sentence *t, int64_t mib)
@@ -113,6 +113,47 @@ static void add_reasons(struct sentence *t, const struct explanation *e)
     }
 }
 
+static void add_names(struct sentence *t, const struct str *names, size_t n)
+{
+    for (size_t i = 0; i < n && i < NAMES_NAMED; i++) {
+        sentence_add(t, "%s%.*s", i == 0 ? "" : ", ", STR_ARG(names[i]));
+    }
+    if (n > NAMES_NAMED) {
+        sentence_add(t, " and %zu more", n - NAMES_NAMED);
+    }
+}
+
+static void add_models(struct sentence *t, const struct explanation *e)
+{
+    const struct demand *d = e->pod.pod.demand;
+
+    if (e->model_n == 0) {
+        return;
+    }
+    sentence_add(t, "; it asks for model ");
+    for (size_t i = 0; i < d->model_n && i < NAMES_NAMED; i++) {
+        sentence_add(t, "%s%s%.*s", i == 0 ? "" : ",", d->models[i].exclude ? "!" : "", STR_ARG(d->models[i].text));
+    }
+    sentence_add(t, ", and the cluster has ");
+    add_names(t, e->models, e->model_n);
+}
+
+/* What is the matter with the nodes that nobody's pod can have: the most frequent note is said, the others are in the
+ * document. */
+static void add_note(struct sentence *t, const struct explanation *e)
+{
+    const struct explain_note *n = &e->notes[0];
+
+    if (e->note_n == 0) {
+        return;
+    }
+    sentence_add(t, "; %.*s", STR_ARG(n->node));
+    if (n->node_n > 1) {
+        sentence_add(t, " and %" PRIu64 " more", n->node_n - 1);
+    }
+    sentence_add(t, ": %s", n->text);
+}
+
 static void add_waiting(struct sentence *t, const struct explanation *e, bool names_pods)
 {
     sentence_add(t, "%" PRIu64 "/%zu nodes have GPUs for it", e->counts[VERDICT_FITS], e->node_n);
@@ -120,6 +161,10 @@ static void add_waiting(struct sentence *t, const struct explanation *e, bool na
     if (e->counts[VERDICT_FITS] > e->open_fit_n) {
         sentence_add(t, "; %" PRIu64 " of those with room cannot be chosen: a taint, or kube-scheduler did not ask",
                      e->counts[VERDICT_FITS] - e->open_fit_n);
+    }
+    if (e->open_fit_n == 0) {
+        add_models(t, e);
+        add_note(t, e);
     }
     if (e->fitting_n > 0) {
         sentence_add(t, "; the best is %.*s; it is not for want of GPUs that the pod waits", STR_ARG(e->fitting[0]));
@@ -180,6 +225,20 @@ static void add_placed(struct sentence *t, const struct explanation *e)
     }
 }
 
+static void add_invalid(struct sentence *t, const struct explanation *e)
+{
+    const struct demand *d = e->pod.pod.demand;
+
+    sentence_add(t, "%s; it is refused on every node until it is corrected", demand_defect_text(d->defect));
+    if (d->as_written.n > 0) {
+        sentence_add(t, "; it says %.*s", STR_ARG(d->as_written));
+    }
+    if (e->size_n > 0) {
+        sentence_add(t, "; sizes for namespace %.*s: ", STR_ARG(e->namespace_));
+        add_names(t, e->sizes, e->size_n);
+    }
+}
+
 char *explain_sentence(const struct explanation *e, char *buf, size_t size)
 {
     struct sentence t = sentence_begin(buf, size);
@@ -190,8 +249,7 @@ char *explain_sentence(const struct explanation *e, char *buf, size_t size)
                      STR_ARG(e->name));
         break;
     case EXPLAIN_INVALID:
-        sentence_add(&t, "%s; it is refused on every node until it is corrected",
-                     demand_defect_text(e->pod.pod.demand->defect));
+        add_invalid(&t, e);
         break;
     case EXPLAIN_WAITING:
         add_waiting(&t, e, true);

@@ -129,6 +129,41 @@ void store_open_to(struct store *s, struct str uid, const struct node_set *asked
     }
 }
 
+/* ---- what else is known of the cluster ---- */
+
+void store_node_notes(struct store *s, const struct str *names, size_t n, const char **ret)
+{
+    for (size_t i = 0; i < n;) {
+        size_t end = n - i < NAMES_SECTION ? n : i + NAMES_SECTION;
+
+        mutex_lock(&s->lock);
+        for (; i < end; i++) {
+            ret[i] = ledger_node_note(s->ledger, names[i]);
+        }
+        mutex_unlock(&s->lock);
+    }
+}
+
+struct str *store_models(struct store *s, struct arena *a, size_t *ret_n)
+{
+    const struct intern *models;
+    struct str *list;
+
+    *ret_n = 0;
+    mutex_lock(&s->lock);
+    models = ledger_cluster_view(s->ledger).models;
+    list = ARENA_ARRAY(a, intern_used(models) + 1, struct str);
+    for (uint32_t i = 0; list != NULL && i < intern_count(models); i++) {
+        struct str model = intern_text(models, i);
+
+        if (model.n > 0) {
+            list[(*ret_n)++] = arena_str(a, model);
+        }
+    }
+    mutex_unlock(&s->lock);
+    return a->overflowed ? NULL : list;
+}
+
 /* ---- the nearest nodes ---- */
 
 static struct str kept(struct arena *a, struct str s)

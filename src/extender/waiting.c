@@ -1,8 +1,10 @@
-/* A table that is gone through by a hash: 8 KiB, looked at for each event of a pod with GPUs and each filter call. */
+/* Entries found by the hash of the uid, and in a list by when they were last heard of: both are looked at for each
+ * event of a pod with GPUs and each filter call, also where the table is full. */
 #include "extender/waiting.h"
 
 #include "base/bug.h"
 #include "base/hash.h"
+#include "base/hashmap.h"
 #include "base/sync.h"
 #include "model/names.h"
 
@@ -11,6 +13,8 @@
 
 struct entry {
     char *text; /* one block; NULL: free */
+    uint64_t hash;
+    struct entry *older, *newer; /* in the list of all */
     struct str uid, namespace_, name, scheduler_name, message;
     uint32_t asked_n, node_n, fit_n;
     int64_t asked_ms;
@@ -21,23 +25,43 @@ struct entry {
     uint64_t generation, counts[VERDICT__MAX]; /* of the last time that it was */
     int64_t taken_ms;
     uint64_t told;
-    uint64_t turn; /* when it was last heard of, by order */
 };
 
 struct waiting {
     struct mutex lock;
-    uint64_t hashes[WAITING_MAX]; /* of uids; 0: free */
+    struct hashmap by_uid;
     struct entry entries[WAITING_MAX];
-    uint64_t last_turn;
+    struct entry ends; /* of the list, which is a ring: newer is the free or oldest one, older the one heard of last */
     char asking[KUBE_SUBDOMAIN_MAX + 1];
     size_t asking_n;
 };
+
+static void put_behind(struct entry *e, struct entry *older)
+{
+    e->older = older;
+    e->newer = older->newer;
+    older->newer->older = e;
+    older->newer = e;
+}
+
+static void move_behind(struct entry *e, struct entry *older)
+{
+    e->older->newer = e->newer;
+    e->newer->older = e->older;
+    put_behind(e, older);
+}
 
 struct waiting *waiting_new(void)
 {
     struct waiting *w = xcalloc(1, sizeof(*w));
 
     mutex_init(&w->lock, "waiting");
+    hashmap_init(&w->by_uid);
+    hashmap_reserve(&w->by_uid, WAITING_MAX);
+    w->ends.older = w->ends.newer = &w->ends;
+    for (size_t i = 0; i < WAITING_MAX; i++) {
+        put_behind(&w->entries[i], w->ends.older);
+    }
     return w;
 }
 
@@ -50,6 +74,7 @@ void waiting_free(struct waiting *w)
         free(w->entries[i].text);
         free(w->entries[i].asked);
     }
+    hashmap_fini(&w->by_uid);
     mutex_destroy(&w->lock);
     free(w);
 }
@@ -58,42 +83,41 @@ void waiting_free(struct waiting *w)
 
 static uint64_t hash_of(struct str uid)
 {
-    const struct hash_key key = {0x66677075, 0x77616974}; /* whoever finds equal hashes gains nothing: see find() */
+    /* Who makes uids with equal hashes makes each look at most WAITING_MAX steps long. */
+    const struct hash_key key = {0x66677075, 0x77616974};
 
-    return hash_name(key, uid) | 1;
+    return hash_name(key, uid);
+}
+
+static bool has_uid(const void *owner, uint32_t value, const void *key)
+{
+    const struct waiting *w = owner;
+
+    return str_eq(w->entries[value].uid, *(const struct str *)key);
 }
 
 static struct entry *find(struct waiting *w, struct str uid)
 {
-    uint64_t hash = hash_of(uid);
+    uint32_t i = hashmap_find(&w->by_uid, hash_of(uid), has_uid, w, &uid);
 
-    for (size_t i = 0; i < WAITING_MAX; i++) {
-        if (w->hashes[i] == hash && str_eq(w->entries[i].uid, uid)) {
-            return &w->entries[i];
-        }
-    }
-    return NULL;
+    return i == HASHMAP_NONE ? NULL : &w->entries[i];
 }
 
+/* Free, and the next to be taken. */
 static void clear(struct waiting *w, struct entry *e)
 {
+    if (e->text != NULL) {
+        hashmap_remove(&w->by_uid, e->hash, (uint32_t)(e - w->entries));
+    }
     free(e->text);
     free(e->asked);
-    *e = (struct entry){.text = NULL};
-    w->hashes[e - w->entries] = 0;
+    *e = (struct entry){.older = e->older, .newer = e->newer};
+    move_behind(e, &w->ends);
 }
 
-/* A free place, or that of the one heard of the longest time ago, made free. */
-static struct entry *place_for_new(struct waiting *w, struct str uid)
+static void heard_of(struct waiting *w, struct entry *e)
 {
-    struct entry *at = &w->entries[0];
-
-    for (size_t i = 1; i < WAITING_MAX; i++) {
-        at = w->entries[i].turn < at->turn ? &w->entries[i] : at;
-    }
-    clear(w, at);
-    w->hashes[at - w->entries] = hash_of(uid);
-    return at;
+    move_behind(e, w->ends.older);
 }
 
 /* Whole characters only. */
@@ -124,6 +148,18 @@ static void write(struct entry *e, const struct pod *pod, struct str message)
     free(before);
 }
 
+/* In a free place, or that of the one heard of the longest time ago. */
+static struct entry *add(struct waiting *w, const struct pod *pod, struct str message)
+{
+    struct entry *e = w->ends.newer;
+
+    clear(w, e);
+    write(e, pod, message);
+    e->hash = hash_of(pod->uid);
+    hashmap_insert(&w->by_uid, e->hash, (uint32_t)(e - w->entries));
+    return e;
+}
+
 /* A caller may send what it likes. */
 static bool can_be_kept(const struct pod *p)
 {
@@ -135,6 +171,7 @@ static bool can_be_kept(const struct pod *p)
 
 void waiting_observed(struct waiting *w, const struct pod *pod)
 {
+    struct str message = cut(pod->unscheduled_message, WAITING_MESSAGE_MAX);
     struct entry *e;
 
     mutex_lock(&w->lock);
@@ -144,9 +181,12 @@ void waiting_observed(struct waiting *w, const struct pod *pod)
             clear(w, e);
         }
     } else if (can_be_kept(pod)) {
-        e = e != NULL ? e : place_for_new(w, pod->uid);
-        write(e, pod, cut(pod->unscheduled_message, WAITING_MESSAGE_MAX));
-        e->turn = ++w->last_turn;
+        if (e != NULL) {
+            write(e, pod, message);
+        } else {
+            e = add(w, pod, message);
+        }
+        heard_of(w, e);
     }
     mutex_unlock(&w->lock);
 }
@@ -203,12 +243,11 @@ void waiting_asked(struct waiting *w, const struct pod *pod, const struct waitin
     mutex_lock(&w->lock);
     e = find(w, pod->uid);
     if (e == NULL && can_be_kept(pod)) {
-        e = place_for_new(w, pod->uid);
-        write(e, pod, STR_NULL);
+        e = add(w, pod, STR_NULL);
     }
     if (e != NULL) {
         keep_answer(e, answer, now_ms);
-        e->turn = ++w->last_turn;
+        heard_of(w, e);
     }
     if (asking.n > 0) {
         memcpy(w->asking, asking.p, asking.n);

@@ -130,15 +130,20 @@ static void write_leaving(struct json_writer *w, const struct nearest *n)
     json_write_array_end(w);
 }
 
+static void write_strings(struct json_writer *w, const char *key, const struct str *items, size_t n)
+{
+    json_write_kv_array_begin(w, key);
+    for (size_t i = 0; i < n; i++) {
+        json_write_str(w, items[i]);
+    }
+    json_write_array_end(w);
+}
+
 static void write_nodes(struct json_writer *w, const struct explanation *e)
 {
     char text[EXPLAIN_SENTENCE_MAX];
 
-    json_write_kv_array_begin(w, "fitting");
-    for (size_t i = 0; i < e->fitting_n; i++) {
-        json_write_str(w, e->fitting[i]);
-    }
-    json_write_array_end(w);
+    write_strings(w, "fitting", e->fitting, e->fitting_n);
     json_write_kv_array_begin(w, "nearest");
     for (size_t i = 0; i < e->shown_n; i++) {
         const struct nearest *n = &e->nodes[i];
@@ -226,13 +231,28 @@ static void write_placed(struct json_writer *w, const struct explanation *e)
     }
 }
 
-static void write_near_names(struct json_writer *w, const struct explanation *e)
+static void write_hints(struct json_writer *w, const struct explanation *e)
 {
-    json_write_kv_array_begin(w, "nearNames");
-    for (size_t i = 0; i < e->near_n; i++) {
-        json_write_str(w, e->near_names[i]);
+    json_write_kv_array_begin(w, "notes");
+    for (size_t i = 0; i < e->note_n; i++) {
+        json_write_object_begin(w);
+        json_write_kv_cstr(w, "text", e->notes[i].text);
+        json_write_kv_i64(w, "nodes", (int64_t)e->notes[i].node_n);
+        json_write_kv_str(w, "example", e->notes[i].node);
+        json_write_object_end(w);
     }
     json_write_array_end(w);
+    if (e->model_n > 0) {
+        write_strings(w, "models", e->models, e->model_n);
+    }
+}
+
+static void write_invalid(struct json_writer *w, const struct explanation *e)
+{
+    json_write_kv_str(w, "asWritten", e->pod.pod.demand->as_written);
+    if (e->size_n > 0) {
+        write_strings(w, "sizes", e->sizes, e->size_n);
+    }
 }
 
 static void write_document(struct json_writer *w, const struct explain_context *c, const struct explanation *e)
@@ -253,11 +273,14 @@ static void write_document(struct json_writer *w, const struct explain_context *
         json_write_kv_i64(w, "nodeCount", (int64_t)e->node_n);
         state_write_verdicts(w, e->counts);
         write_nodes(w, e);
+        write_hints(w, e);
         write_scheduler(w, e);
     } else if (e->kind == EXPLAIN_PLACED) {
         write_placed(w, e);
-    } else if (e->kind == EXPLAIN_UNKNOWN) {
-        write_near_names(w, e);
+    } else if (e->kind == EXPLAIN_INVALID) {
+        write_invalid(w, e);
+    } else {
+        write_strings(w, "nearNames", e->near_names, e->near_n);
     }
     json_write_object_end(w);
 }

@@ -70,6 +70,8 @@ static void write_item(const struct api *api, struct strbuf *out, bool is_pods, 
         bench_write_node(out, &api->cluster, i, version);
     } else if (i < bound_n) {
         bench_write_bound(out, &api->cluster, i, version);
+    } else if (api->cluster.full && i - bound_n + 1 == api->cluster.pending_n) {
+        bench_write_hungry(out, &api->cluster, i - bound_n, version);
     } else {
         bench_write_pending(out, i - bound_n, api->odd_shapes, NULL, version);
     }
@@ -331,7 +333,7 @@ int main(int argc, char **argv)
         .name = "api", .address = "127.0.0.1:0", .routes = routes, .route_n = 3, .thread_n = 2};
     int c;
 
-    while ((c = getopt(argc, argv, "n:g:p:w:o")) != -1) {
+    while ((c = getopt(argc, argv, "n:g:p:w:of")) != -1) {
         if (c == 'n') {
             api.cluster.node_n = option_number(optarg);
         } else if (c == 'g') {
@@ -342,9 +344,11 @@ int main(int argc, char **argv)
             api.cluster.pending_n = option_number(optarg);
         } else if (c == 'o') {
             api.odd_shapes = true;
+        } else if (c == 'f') {
+            api.cluster.full = true;
         } else {
             fprintf(stderr, "usage: bench_api [-n nodes] [-g GPUs a node] [-p bound pods a node] "
-                            "[-w waiting pods] [-o: odd shapes]\n");
+                            "[-w waiting pods] [-o: odd shapes] [-f: full, and a pod that fits nowhere]\n");
             return 2;
         }
     }

@@ -82,11 +82,12 @@ def address_of(url):
 class Cluster:
     """fgpu before an API server of the benchmark, and an echo server."""
 
-    def __init__(self, build, directory, nodes, pods_per_node, waiting, odd):
+    def __init__(self, build, directory, nodes, pods_per_node, waiting, odd=False, full=False):
         self.bench = build / "test/bench"
-        self.nodes, self.bound = nodes, nodes * pods_per_node
-        name = f"{nodes}-{'odd' if odd else 'same'}"
-        command = [self.bench / "bench_api", "-n", nodes, "-p", pods_per_node, "-w", waiting] + (["-o"] if odd else [])
+        self.nodes, self.bound, self.waiting = nodes, nodes * pods_per_node, waiting
+        name = f"{nodes}-{'full' if full else 'odd' if odd else 'same'}"
+        command = [self.bench / "bench_api", "-n", nodes, "-p", pods_per_node, "-w", waiting] + \
+                  (["-o"] if odd else []) + (["-f"] if full else [])
         self.api = Child(command, directory / f"api-{name}.log")
         self.echo = Child([self.bench / "bench_echo"], directory / "echo.log")
         self.api_url, self.echo_url = self.api.line(), self.echo.line()
@@ -201,12 +202,53 @@ def state(c, times, rounds, first):
     return result
 
 
+def explain(c, times, rounds):
+    """Why the pod waits that fits nowhere, and one that fits; then filter beside it, against filter without it."""
+    paths = {what: f"/v1/explain?pod=bench/waiting-{i:06d}" for what, i in (("nowhere", c.waiting - 1), ("fits", 0))}
+    result = {}
+    for what, path in paths.items():
+        took, cpu = [], c.fgpu.cpu_s()
+        for _ in range(times):
+            start = time.monotonic()
+            status, body = call(c.addresses["ops"], "GET", path)
+            took.append(time.monotonic() - start)
+            answer = json.loads(body)
+            if status != 200 or bool(answer["fitting"]) != (what == "fits") or answer["nodeCount"] != c.nodes:
+                raise RuntimeError(f"{path}: {status} {body[:500]}")
+        result[what] = {"p50_s": sorted(took)[len(took) // 2], "most_s": max(took), "cpu_s": (c.fgpu.cpu_s() - cpu) / times}
+    stop = threading.Event()
+
+    def ask_on():
+        while not stop.wait(0.1):
+            call(c.addresses["ops"], "GET", paths["nowhere"])
+    alone = c.load(rounds, 0, quiet=True)
+    asker = threading.Thread(target=ask_on)
+    asker.start()
+    beside = c.load(rounds, 0, quiet=True)
+    stop.set()
+    asker.join()
+    for name, load in (("alone", alone), ("beside", beside)):
+        result[f"filter_p99_{name}_ns"] = load["filter"]["p99_ns"]
+        result[f"echo_p99_{name}_ns"] = load["filter_echo"]["p99_ns"]
+    return result
+
+
+def explain_of(build, directory, nodes, pods_per_node, plan):
+    say(f"{nodes} nodes, none empty: /v1/explain")
+    c = Cluster(build, directory, nodes, pods_per_node, plan["rounds"] + 100, full=True)
+    try:
+        c.wait_ready()
+        return explain(c, plan["states"] * 4, plan["rounds"] // 2)
+    finally:
+        c.close()
+
+
 def one_size(build, directory, nodes, pods_per_node, plan):
     result = {"nodes": nodes, "gpus": nodes * 8, "bound_pods": nodes * pods_per_node}
     for odd in (False, True):
         label = "odd" if odd else "same"
         say(f"{nodes} nodes, {nodes * pods_per_node} bound pods, {label} shapes: starting")
-        c = Cluster(build, directory, nodes, pods_per_node, plan["rounds"] + 100, odd)
+        c = Cluster(build, directory, nodes, pods_per_node, plan["rounds"] + 100, odd=odd)
         try:
             if not odd:
                 result["start"] = {"cpu_s": c.listed_cpu_s, "wall_s": c.listed_s,
@@ -224,6 +266,8 @@ def one_size(build, directory, nodes, pods_per_node, plan):
                 result["relist"] = relist(c)
         finally:
             c.close()
+    if plan["deep"](nodes):
+        result["explain"] = explain_of(build, directory, nodes, pods_per_node, plan)
     return result
 
 
@@ -268,6 +312,15 @@ def table(report):
         else:
             row += [f"{s['start']['rss_mb']:.0f}"] + [""] * 8
         out.append("| " + " | ".join(str(x) for x in row) + " |")
+    out += ["", "| nodes | /v1/explain of a pod | p50 ms | most ms | CPU ms | filter p99 beside 10 a second |", "|---|" + "---|" * 5]
+    for s in report["sizes"]:
+        for what in ("nowhere", "fits") if "explain" in s else ():
+            e = s["explain"]
+            beside = e["filter_p99_beside_ns"] / e["filter_p99_alone_ns"]
+            echo = e["echo_p99_beside_ns"] / e["echo_p99_alone_ns"]
+            out.append(f"| {s['nodes']} | {'that fits nowhere' if what == 'nowhere' else 'for which there is room'} | "
+                       f"{e[what]['p50_s'] * 1000:.0f} | {e[what]['most_s'] * 1000:.0f} | {e[what]['cpu_s'] * 1000:.0f} | "
+                       + (f"{beside:.2f} x (echo {echo:.2f} x) |" if what == "nowhere" else " |"))
     return "\n".join(out)
 
 

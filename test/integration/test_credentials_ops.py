@@ -248,7 +248,7 @@ def test_ops__why_it_is_not_ready__only_for_those_who_may_ask(guarded):
     token = guarded.fresh()
     guarded.know(**{token: {"/readyz"}})
     assert guarded.get("/readyz").status == 401
-    assert "[+]cache-synced ok" in guarded.get("/readyz?verbose", token).body.decode()
+    eventually(lambda: "[+]cache-synced ok" in guarded.get("/readyz?verbose", token).body.decode(), "the end of the hold-off")
 
 
 def test_ops__on_loopback_by_default__open(cluster):

@@ -124,6 +124,9 @@ def test_state__a_part_is_damaged__file_and_key_are_named(emptied, tmp_path):
         saved.write_text(json.dumps(document))
         r = run("state", "--state", saved)
         assert r.returncode == 1 and r.stderr.startswith(f'fgpu state: {saved}: the value of "{key}": JSON at byte 0: '), key
+    saved.write_text("{}")
+    r = run("state", "--state", saved)
+    assert r.returncode == 1 and "no /state of fgpu" in r.stderr and r.stdout == ""
     saved.write_text("[]")
     for command in ("state", "frag"):
         r = run(command, "--state", saved)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from objects import milli, unique, whole
-from processes import ROOT, ApiServer, Fgpu, eventually, request, run
+from processes import ROOT, ApiServer, Cluster, Fgpu, eventually, request, run
 
 CONFIG = "packing: {hold: 0s}\n"
 SCHEMA = json.loads((ROOT / "config/explain.schema.json").read_text())
@@ -243,6 +243,54 @@ def test_explain__no_gpu_anywhere__where_to_look(emptied):
     emptied.api.node(gpus=0)
     e = known(emptied.fgpu, emptied.api.pod(milli(100)))
     assert "`fgpu state` says of each node what fgpu knows about its GPUs" in e["text"]
+
+
+def test_explain__annotation_of_nodes_malformed__which_and_how_many(emptied):
+    api, fgpu = emptied.api, emptied.fgpu
+    bad = [emptied.node(gpus=1) for _ in range(2)]
+    for name in bad:
+        api.patch(f"/api/v1/nodes/{name}", {"metadata": {"annotations": {"fgpu.io/gpus": "nonsense"}}})
+    note = eventually(lambda: [n["note"] for n in fgpu.state()["nodes"] if n.get("note")][1:], "the notes")[0]
+    e = known(fgpu, api.pod(milli(100)))
+    (said,) = e["notes"]
+    assert said["text"] == note and said["nodes"] == 2 and said["example"] in bad
+    assert f"{said['example']} and 1 more: {note}" in e["text"]
+    e = known(fgpu, api.pod(milli(100), namespace="other"))
+    emptied.node(gpus=1)  # one with room: the others do not matter now
+    assert eventually(lambda: (lambda e: e["fitting"] and e)(explain(fgpu, f"other/{e['pod']['pod']}")), "room")["text"].count(note) == 0
+
+
+def test_explain__model_that_no_gpu_has__those_that_there_are(emptied):
+    api, fgpu = emptied.api, emptied.fgpu
+    model = fgpu.node_state(emptied.node(gpus=1))["gpus"][0]["model"]
+    waits = api.pod(milli(100), {"fgpu.io/gpu-model": "NVIDIA-B9999,!NVIDIA-T4"})
+    e = known(fgpu, waits)
+    assert e["models"] == [model]
+    assert f"it asks for model NVIDIA-B9999,!NVIDIA-T4, and the cluster has {model}" in e["text"]
+    assert "models" not in known(fgpu, api.pod(milli(100)))
+
+
+def test_explain__invalid_request__as_the_pod_writes_it(emptied):
+    api, fgpu = emptied.api, emptied.fgpu
+    emptied.node(gpus=1)
+    wrong = api.pod(None, {"fgpu.io/gpu-fraction": "1.7", "team": "secret-of-nobody"})
+    e = known(fgpu, wrong)
+    assert (e["outcome"], e["asWritten"]) == ("invalid", "fgpu.io/gpu-fraction: 1.7")
+    assert "it says fgpu.io/gpu-fraction: 1.7" in e["text"] and "secret" not in json.dumps(e)
+    api.patch_pod(wrong, {"metadata": {"annotations": {"fgpu.io/gpu-fraction": "x" * 300}}})
+    assert eventually(lambda: (lambda t: "xxx" in t and t)(explain(fgpu, wrong)["asWritten"]), "the change").endswith("x...")
+
+
+def test_explain__unknown_size__those_of_the_namespace(tmp_path):
+    c = Cluster(tmp_path, "sizes: {small: {milli: 250}, large: {milli: 500}, lab: {milli: 100, namespaces: [lab]}}\n").ready()
+    try:
+        c.api.node(gpus=1)
+        waits = c.api.pod(None, {"fgpu.io/size": "smal"})
+        e = known(c.fgpu, waits)
+        assert (e["outcome"], e["asWritten"], e["sizes"]) == ("invalid", "fgpu.io/size: smal", ["small", "large"])
+        assert "sizes for namespace default: small, large" in e["text"]
+    finally:
+        c.stop()
 
 
 def test_explain__never_asked__why_and_what_to_do(emptied):

@@ -6,12 +6,13 @@ import json
 import re
 import signal
 import socket
+import ssl
 import subprocess
 
 import jsonschema
 import pytest
 
-from processes import BINARY, ROOT, eventually, run
+from processes import BINARY, ROOT, ApiServer, eventually, run
 
 PROGRAM = BINARY.parent / "fgpu-node"
 LIBRARY = BINARY.parent / "test/nvml/libfake_nvml.so"
@@ -136,6 +137,42 @@ def test_ops__for_everybody__has_no_state(start):
     assert agent.get("/metrics", headers={"Host": "10.0.0.7.example:9444"})[0] == 200
     status, text = agent.get("/state")
     assert status == 404 and "--ops-anonymous" in text
+
+
+def scrape(agent, token=None, path="/metrics"):
+    c = http.client.HTTPSConnection("127.0.0.1", agent.port("metrics"), timeout=60, context=ssl._create_unverified_context())
+    c.request("GET", path, headers={} if token is None else {"Authorization": f"Bearer {token}"})
+    r = c.getresponse()
+    return r.status, r.read().decode()
+
+
+def test_metrics__by_tls__for_who_may_read_them_and_nothing_else(start, tmp_path):
+    api = ApiServer(tmp_path)
+    try:
+        api.call("POST", "/_reviews", {"tokens": {t: {"username": t} for t in ("reader", "other")},
+                                       "allow": [{"user": "reader", "verb": "get", "path": "/metrics"}]})
+        kubeconfig = tmp_path / "kubeconfig"
+        kubeconfig.write_text(json.dumps({
+            "apiVersion": "v1", "kind": "Config", "current-context": "c", "clusters": [{"name": "c", "cluster": {"server": api.url}}],
+            "users": [{"name": "u", "user": {}}], "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}))
+        agent = start("--ops-address", "off", "--metrics-address", "127.0.0.1:0", "--kubeconfig", kubeconfig, "--publish", "off")
+        eventually(lambda: "\nfgpu_node_driver_found 1\n" in scrape(agent, "reader")[1])
+        assert [scrape(agent, t)[0] for t in (None, "nobody", "other")] == [401, 401, 403]
+        assert scrape(agent, "reader", "/state")[0] == 404
+        api.stop()
+        status, text = scrape(agent, "another")
+        assert status == 503 and "API server" in text
+        assert "reader" not in agent.log.read_text()
+    finally:
+        api.stop()
+
+
+def test_metrics__nobody_to_ask__is_said_at_start(tmp_path):
+    assert run("signing-key", "--out", str(tmp_path / "key.pem")).returncode == 0
+    code, text = refusal(tmp_path, "--public-keys", tmp_path / "key.pem.pub", "--metrics-address", "127.0.0.1:0")
+    assert code == 2 and "--metrics-address" in text and "--kubeconfig" in text
+    code, text = refusal(tmp_path, "--public-keys", tmp_path / "key.pem.pub", "--metrics-address", ":9", "--health-address", ":9")
+    assert code == 2 and "--health-address and --metrics-address have the same port" in text
 
 
 def test_ops__an_address_that_is_taken__keeps_nobody_from_gpus(start, tmp_path):

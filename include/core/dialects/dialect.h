@@ -102,6 +102,10 @@ extern const struct dialect dialect_native;
  * not depend on which version of fgpu reads its keys, so there they are overlooked. */
 WARN_UNUSED bool dialect_demand(const struct policy *p, const struct pod *pod, struct arena *a, struct demand *ret);
 
+/* The annotations and resources with which the pod asks, misspelt ones too, as "KEY: VALUE, KEY: VALUE"; long ones are
+ * cut. In `a`; empty when that is full. */
+struct str dialect_as_written(const struct policy *p, const struct pod *pod, struct arena *a);
+
 /* Does some vocabulary claim the pod, even if it asks for nothing? */
 bool dialect_claims_pod(const struct policy *p, const struct pod *pod);
 

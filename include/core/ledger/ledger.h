@@ -286,6 +286,9 @@ bool ledger_has_node(const struct ledger *l, struct str node_name);
 /* The bits of struct ledger_node_fact.rules; 0 for a node that was not seen. */
 uint64_t ledger_node_rules(const struct ledger *l, struct str node_name);
 
+/* What /state says about the node in words; static; NULL: nothing, or the node is not known. */
+const char *ledger_node_note(const struct ledger *l, struct str node_name);
+
 /* Searches devices for this demand on one node of the live ledger, with isolation against its pods by
  * `namespace_` and labels. On VERDICT_FITS `ret` may be given to LEDGER_RESERVE before any other op. */
 enum verdict ledger_place(const struct ledger *l, struct str node_name, struct str namespace_, const struct demand *d,

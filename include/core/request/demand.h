@@ -157,7 +157,8 @@ struct host_request {
     int32_t mem_mib;
 };
 
-/* With a defect, only `defect`, `source`, `dialect` and `host` mean anything: no GPU requests, no constraints. */
+/* With a defect, only `defect`, `as_written`, `source`, `dialect` and `host` mean anything: no GPU requests, no
+ * constraints. */
 struct demand {
     enum demand_defect defect;
     enum demand_source source;
@@ -178,6 +179,8 @@ struct demand {
     /* Hashes (label_pair_hash) of the pairs in fgpu.io/isolate-from; all must match. */
     size_t isolate_n;
     const uint64_t *isolate;
+    struct str
+        as_written; /* with a defect: the words of the request, for people alone (dialect_as_written); else empty */
 };
 
 /* Do two GPU requests, neighbours in a demand, belong to the same container? */

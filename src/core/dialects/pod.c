@@ -56,6 +56,10 @@ bool dialect_demand(const struct policy *p, const struct pod *pod, struct arena 
     *ret = found;
     ret->name_bytes_most = demand_longest_name(found.gpu_requests, found.defect == DEMAND_OK ? found.gpu_request_n : 0);
     ret->host = host_request_of_pod(pod);
+    if (found.defect != DEMAND_OK) {
+        ret->as_written = dialect_as_written(p, pod, a);
+        return !a->overflowed;
+    }
     return true;
 }
 

@@ -4,7 +4,7 @@
 #include "base/suggest.h"
 #include "core/dialects/dialect.h"
 
-static bool is_in_domain(const struct dialect *d, struct str key)
+bool spelling_is_in_domain(const struct dialect *d, struct str key)
 {
     struct str domain = str_of(d->domain);
 
@@ -73,7 +73,7 @@ static enum demand_defect annotations_defect(const struct policy *p, const struc
     for (size_t i = 0; i < list.n; i++) {
         struct str key = list.items[i].key;
 
-        if (is_in_domain(d, key) && !dialect_is_request_key(key) && !dialect_writes_key(key)) {
+        if (spelling_is_in_domain(d, key) && !dialect_is_request_key(key) && !dialect_writes_key(key)) {
             return meant_by(p, d, key, false);
         }
     }
@@ -83,7 +83,7 @@ static enum demand_defect annotations_defect(const struct policy *p, const struc
 static enum demand_defect resources_defect(const struct policy *p, const struct dialect *d, struct kv_list list)
 {
     for (size_t i = 0; i < list.n; i++) {
-        if (is_in_domain(d, list.items[i].key) && !dialect_owns_resource(p, list.items[i].key)) {
+        if (spelling_is_in_domain(d, list.items[i].key) && !dialect_owns_resource(p, list.items[i].key)) {
             return meant_by(p, d, list.items[i].key, true);
         }
     }

@@ -20,4 +20,7 @@
  * the name is not. */
 enum demand_defect spelling_defect(const struct policy *p, const struct dialect *d, const struct pod *pod);
 
+/* Is the key under the domain of `d`, whatever the case of its letters? */
+bool spelling_is_in_domain(const struct dialect *d, struct str key);
+
 #endif

@@ -72,6 +72,10 @@ static inline bool ledger_is_elsewhere(const struct node_entry *n)
     return n->elsewhere || n->slices_note != NULL || n->slices_anywhere;
 }
 
+/* What people are told about the node, NULL: nothing. Why it takes nothing, or no shares, outweighs what is odd about
+ * its GPUs. */
+const char *ledger_note_of(const struct ledger *l, const struct node_entry *n);
+
 /* ---- places (lookup.c, node_table.c) ---- */
 
 uint32_t ledger_node_find(const struct ledger *l, struct str name); /* LEDGER_NONE */

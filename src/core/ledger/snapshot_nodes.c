@@ -290,18 +290,6 @@ static const struct snapshot_device *take_pods_and_devices(struct snapshot_taker
     return devices;
 }
 
-/* Why the node takes nothing, or no shares, outweighs what is odd about its GPUs. */
-static const char *note_of(const struct ledger *l, const struct node_entry *n)
-{
-    if (n->shut) {
-        return ledger_note_shut;
-    }
-    if (n->described && n->slices_note != NULL) {
-        return n->slices_note;
-    }
-    return n->described && n->slices_anywhere ? l->slices_anywhere : n->note;
-}
-
 void snapshot_take_node(struct snapshot_taker *t, uint32_t node, struct snapshot_node *ret)
 {
     const struct ledger *l = t->l;
@@ -318,7 +306,7 @@ void snapshot_take_node(struct snapshot_taker *t, uint32_t node, struct snapshot
         .schedulable = n->schedulable,
         .closed = n->closed,
         .source = n->source,
-        .note = note_of(l, n),
+        .note = ledger_note_of(l, n),
         .elsewhere = n->described && ledger_is_elsewhere(n),
         .unmeasured = n->unmeasured,
         .mig_changing = (l->rows[node].flags & NODE_MIG_CHANGING) != 0,

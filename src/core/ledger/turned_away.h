@@ -29,6 +29,5 @@ void ledger_turned_away_list_ends(struct ledger *l);
 /* May a later list enter a pod that the present one turned away? Then annotations must count there as in this one. */
 bool ledger_turned_away_come_again(const struct ledger *l);
 const char *ledger_check_turned_away(const struct ledger *l); /* as ledger_check() */
-extern const char ledger_note_shut[];                         /* of a node that is shut */
 
 #endif

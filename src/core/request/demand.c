@@ -224,7 +224,8 @@ static size_t demand_array_bytes(const struct demand *d)
 /* One block: the demand, its arrays (all aligned to 8 bytes), its text. */
 static size_t demand_bytes(const struct demand *d)
 {
-    size_t text_bytes = patterns_text_bytes(d->models, d->model_n) + patterns_text_bytes(d->uuids, d->uuid_n);
+    size_t text_bytes =
+        patterns_text_bytes(d->models, d->model_n) + patterns_text_bytes(d->uuids, d->uuid_n) + d->as_written.n;
 
     _Static_assert(sizeof(struct demand) % 8 == 0, "arrays follow the demand");
     _Static_assert(sizeof(struct gpu_request) % 8 == 0, "arrays follow the GPU requests");
@@ -249,6 +250,7 @@ static struct demand *demand_put(struct demand *copy, const struct demand *d)
     copy->gpu_requests = gpu_requests;
     copy->models = take_patterns(&arrays, &text, d->models, d->model_n);
     copy->uuids = take_patterns(&arrays, &text, d->uuids, d->uuid_n);
+    copy->as_written = str_put(&text, d->as_written);
     copy->isolate = take_array(&arrays, d->isolate, d->isolate_n, sizeof(*d->isolate));
     return copy;
 }
@@ -289,7 +291,7 @@ bool demand_equal(const struct demand *a, const struct demand *b)
         a->plugin_managed_n != b->plugin_managed_n || a->plugin_managed_most != b->plugin_managed_most ||
         a->plugin_managed_names != b->plugin_managed_names || a->gpu_request_n != b->gpu_request_n ||
         a->host.cpu_milli != b->host.cpu_milli || a->host.mem_mib != b->host.mem_mib || a->model_n != b->model_n ||
-        a->uuid_n != b->uuid_n || a->isolate_n != b->isolate_n) {
+        !str_eq(a->as_written, b->as_written) || a->uuid_n != b->uuid_n || a->isolate_n != b->isolate_n) {
         return false;
     }
     for (size_t i = 0; i < a->gpu_request_n; i++) {

@@ -14,13 +14,25 @@ enum { LOADS = 5, MEM_MIB = 81920 };
 static uint32_t pods_of_load(const struct bench_cluster *c, uint32_t load)
 {
     static const uint32_t HALVES[LOADS] = {0, 2, 2, 2, 4};
+    uint32_t halves = c->full && load == 0 ? 2 : HALVES[load];
 
-    return c->per_node * HALVES[load] / 2;
+    return c->per_node * halves / 2;
+}
+
+/* ... on five nodes in a row, one of each load. */
+static uint32_t pods_of_group(const struct bench_cluster *c)
+{
+    uint32_t n = 0;
+
+    for (uint32_t load = 0; load < LOADS; load++) {
+        n += pods_of_load(c, load);
+    }
+    return n;
 }
 
 uint32_t bench_bound_n(const struct bench_cluster *c)
 {
-    uint32_t n = c->node_n / LOADS * LOADS * c->per_node;
+    uint32_t n = c->node_n / LOADS * pods_of_group(c);
 
     for (uint32_t load = 0; load < c->node_n % LOADS; load++) {
         n += pods_of_load(c, load);
@@ -28,10 +40,10 @@ uint32_t bench_bound_n(const struct bench_cluster *c)
     return n;
 }
 
-/* Pods are numbered along the nodes: five nodes in a row hold 5 x per_node of them. */
+/* Pods are numbered along the nodes. */
 static void find_bound(const struct bench_cluster *c, uint32_t pod, uint32_t *ret_node, uint32_t *ret_nth)
 {
-    uint32_t group = LOADS * c->per_node;
+    uint32_t group = pods_of_group(c);
     uint32_t nth = pod % group, load = 0;
 
     while (nth >= pods_of_load(c, load)) {
@@ -256,18 +268,11 @@ void bench_write_cpu_only(struct strbuf *out, const struct bench_cluster *c, uin
     write_pod_rest(out, STR("\"cpu\":\"4\",\"memory\":\"16Gi\""), str_of(bench_node_name(pod % c->node_n, name)));
 }
 
-void bench_write_pending(struct strbuf *out, uint32_t i, bool odd_shape, const struct bench_binding *at,
-                         uint64_t version)
+static void write_waiting(struct strbuf *out, uint32_t i, const char *limits, const struct bench_binding *at,
+                          uint64_t version)
 {
-    char name[BENCH_NAME_MAX], uid[BENCH_NAME_MAX], limits[96];
+    char name[BENCH_NAME_MAX], uid[BENCH_NAME_MAX];
 
-    if (odd_shape) {
-        snprintf(limits, sizeof(limits),
-                 "\"fgpu.io/gpu-milli\":\"%" PRIu32 "\",\"fgpu.io/gpu-memory-mib\":\"%" PRIu32 "\"", 50 + i % 97,
-                 2048 + 16 * (i % 251));
-    } else {
-        snprintf(limits, sizeof(limits), "\"fgpu.io/gpu-milli\":\"100\"");
-    }
     strbuf_addf(out,
                 "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"bench\",\"uid\":\"%s\","
                 "\"resourceVersion\":\"%" PRIu64
@@ -276,4 +281,27 @@ void bench_write_pending(struct strbuf *out, uint32_t i, bool odd_shape, const s
                 bench_pending_name(i, name), bench_pending_uid(i, uid), version,
                 at != NULL ? (int)at->annotations.n : 0, at != NULL ? at->annotations.p : "");
     write_pod_rest(out, str_of(limits), at != NULL ? at->node_name : STR_NULL);
+}
+
+void bench_write_pending(struct strbuf *out, uint32_t i, bool odd_shape, const struct bench_binding *at,
+                         uint64_t version)
+{
+    char limits[96];
+
+    if (odd_shape) {
+        snprintf(limits, sizeof(limits),
+                 "\"fgpu.io/gpu-milli\":\"%" PRIu32 "\",\"fgpu.io/gpu-memory-mib\":\"%" PRIu32 "\"", 50 + i % 97,
+                 2048 + 16 * (i % 251));
+    } else {
+        snprintf(limits, sizeof(limits), "\"fgpu.io/gpu-milli\":\"100\"");
+    }
+    write_waiting(out, i, limits, at, version);
+}
+
+void bench_write_hungry(struct strbuf *out, const struct bench_cluster *c, uint32_t i, uint64_t version)
+{
+    char limits[96];
+
+    snprintf(limits, sizeof(limits), "\"fgpu.io/gpu-count\":\"%" PRIu32 "\"", c->gpu_n);
+    write_waiting(out, i, limits, NULL, version);
 }

@@ -19,6 +19,7 @@ struct bench_cluster {
     uint32_t gpu_n;     /* per node, 4..16 */
     uint32_t per_node;  /* bound pods per node on average; node loads vary from none to twice that */
     uint32_t pending_n; /* pods that wait, in namespace "bench" */
+    bool full;          /* no node is empty, and the last pod that waits is a hungry one, which fits nowhere */
     bool scattered;     /* shares of any size, so that hardly two nodes are alike; else a few dozen kinds of nodes */
 };
 
@@ -51,5 +52,7 @@ struct bench_binding {
 };
 void bench_write_pending(struct strbuf *out, uint32_t i, bool odd_shape, const struct bench_binding *at,
                          uint64_t version);
+/* One that asks for all GPUs of a node. */
+void bench_write_hungry(struct strbuf *out, const struct bench_cluster *c, uint32_t i, uint64_t version);
 
 #endif

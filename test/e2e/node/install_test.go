@@ -1,7 +1,10 @@
 package node
 
 import (
+	"crypto/tls"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -101,7 +104,49 @@ func TestInstallAndOneLine(t *testing.T) {
 	if text := node.Annotations[checker.InventoryKey]; !strings.Contains(text, gpus[0]) || !strings.Contains(text, `"by":"fgpu-node"`) {
 		t.Errorf("fgpu.io/gpus of the node: %q", text)
 	}
+	s.metricsForWhoMayReadThem()
 	s.newSizeWithoutARestart(manifests)
+}
+
+// metricsForWhoMayReadThem scrapes the agent as manifests/README.md has Prometheus do it.
+func (s *scene) metricsForWhoMayReadThem() {
+	s.Helper()
+	s.kubectl("-n", "team", "create", "serviceaccount", "prometheus")
+	s.kubectl("create", "clusterrolebinding", "fgpu-node-metrics-reader-prometheus", "--clusterrole=fgpu-node-metrics-reader",
+		"--serviceaccount=team:prometheus")
+	reader := strings.TrimSpace(s.kubectl("-n", "team", "create", "token", "prometheus"))
+	other := strings.TrimSpace(s.kubectl("-n", "team", "create", "token", "default"))
+	var address string
+	s.until("the endpoint of the agent", func() (bool, string) {
+		slices, err := plane.Client.DiscoveryV1().EndpointSlices("fgpu-node").List(s.ctx, metav1.ListOptions{
+			LabelSelector: "kubernetes.io/service-name=fgpu-node-metrics"})
+		s.must(err)
+		for _, slice := range slices.Items {
+			for _, e := range slice.Endpoints {
+				address = fmt.Sprintf("%s:%d", e.Addresses[0], *slice.Ports[0].Port)
+			}
+		}
+		return address != "", "none"
+	})
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	get := func(token string) (int, string) {
+		r, err := http.NewRequestWithContext(s.ctx, http.MethodGet, "https://"+address+"/metrics", nil)
+		s.must(err)
+		r.Header.Set("Authorization", "Bearer "+token)
+		answer, err := client.Do(r)
+		s.must(err)
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		s.must(err)
+		return answer.StatusCode, string(body)
+	}
+	s.until("the right to read metrics", func() (bool, string) { // the agent remembers a refusal for ten seconds
+		status, body := get(reader)
+		return status == http.StatusOK && strings.Contains(body, "fgpu_node_gpus"), fmt.Sprint(status, " ", body)
+	})
+	if status, body := get(other); status != http.StatusForbidden {
+		s.Errorf("a stranger reads the agent's metrics: %d %s", status, body)
+	}
 }
 
 // newSizeWithoutARestart edits the shipped configuration and applies it again, as manifests/README.md says.

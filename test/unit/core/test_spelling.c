@@ -2,6 +2,7 @@
 #include "core/support/pod_notation.h"
 #include "support/cmocka.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void item16__unknown_key__refused_with_what_was_meant(void **state)
@@ -112,6 +113,32 @@ static void item16__bound_pod__read_as_before(void **state)
     }
 }
 
+static void as_written__defect__the_words_of_the_request_and_no_others(void **state)
+{
+    static const struct {
+        const char *pod, *written;
+    } rows[] = {
+        {"c:; @gpu-fraction=7.5", "fgpu.io/gpu-fraction: 7.5"},
+        {"c:; @gpu-fractoin=0.5; @other.io/x=secret", "fgpu.io/gpu-fractoin: 0.5"},
+        {"c: gpu-milli=1500 cpu=2; @assignment=x", "fgpu.io/gpu-milli: 1500"},
+        {"c: size.smal=1; d: gpu-milli=100", "fgpu.io/size.smal: 1, fgpu.io/gpu-milli: 100"},
+        {"c: gpu-milli=100", ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct made_pod *m = made_pod_new(rows[i].pod);
+        struct demand d, *copy;
+
+        assert_true(dialect_demand(policy_defaults(), &m->pod, &m->arena, &d));
+        assert_true(str_eq_cstr(d.as_written, rows[i].written));
+        copy = demand_copy(&d);
+        assert_true(demand_equal(&d, copy) && str_eq_cstr(copy->as_written, rows[i].written));
+        copy->as_written = STR("another");
+        assert_false(demand_equal(&d, copy));
+        free(copy);
+        made_pod_free(m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +147,7 @@ int main(void)
         cmocka_unit_test(item16__resource_names_of_the_policy__are_the_known_ones),
         cmocka_unit_test(item16__memory__needs_a_unit_and_a_mebibyte),
         cmocka_unit_test(item16__bound_pod__read_as_before),
+        cmocka_unit_test(as_written__defect__the_words_of_the_request_and_no_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
-/* extender/access_cache_internal.h - what was learned about tokens, for a while. Not safe for
+/* guard/access_cache_internal.h - what was learned about tokens, for a while. Not safe for
  * several threads: access.c locks. */
-#ifndef EXTENDER_ACCESS_CACHE_INTERNAL_H
-#define EXTENDER_ACCESS_CACHE_INTERNAL_H
+#ifndef GUARD_ACCESS_CACHE_INTERNAL_H
+#define GUARD_ACCESS_CACHE_INTERNAL_H
 
 #include "base/hash.h"
 #include "base/str.h"

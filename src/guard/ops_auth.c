@@ -1,4 +1,4 @@
-#include "routes/ops_auth.h"
+#include "guard/ops_auth.h"
 
 #include "base/bug.h"
 

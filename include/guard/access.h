@@ -1,4 +1,4 @@
-/* extender/access.h - may the owner of this bearer token use this HTTP method on this path?
+/* guard/access.h - may the owner of this bearer token use this HTTP method on this path?
  *
  * Delegated to the API server as Kubernetes components do it: a TokenReview tells whose the token
  * is, a SubjectAccessReview whether that user may use the verb (the method in lower case) on the
@@ -16,8 +16,8 @@
  * Sources: k8s.io/apiserver pkg/server/options authentication.go and authorization.go (components
  * cache 10 s); contract.md 7.
  */
-#ifndef EXTENDER_ACCESS_H
-#define EXTENDER_ACCESS_H
+#ifndef GUARD_ACCESS_H
+#define GUARD_ACCESS_H
 
 #include "base/clock.h"
 #include "base/compiler.h"

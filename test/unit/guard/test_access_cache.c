@@ -1,4 +1,4 @@
-#include "extender/access_cache_internal.h"
+#include "guard/access_cache_internal.h"
 
 #include "base/compiler.h"
 #include "support/cmocka.h"

@@ -1,10 +1,10 @@
-#include "extender/access.h"
+#include "guard/access.h"
 
 #include "base/bug.h"
 #include "base/rng.h"
 #include "base/strbuf.h"
 #include "base/sync.h"
-#include "extender/access_cache_internal.h"
+#include "guard/access_cache_internal.h"
 #include "kube/review.h"
 #include "kube/transport.h"
 

@@ -1,5 +1,5 @@
-/* routes/ops_auth.h - a guard before routes: only callers with a bearer token that the cluster
- * knows, whose user may use this method on this path (extender/access.h).
+/* guard/ops_auth.h - a guard before routes: only callers with a bearer token that the cluster
+ * knows, whose user may use this method on this path (guard/access.h).
  *
  *   401  no token, or one that the API server does not know
  *   403  the user may not: a ClusterRole with nonResourceURLs of the path is missing
@@ -9,10 +9,10 @@
  * when the answer is there. With TLS on the listener nobody reads the tokens on their way; that it
  * has it is the business of whoever starts it.
  */
-#ifndef ROUTES_OPS_AUTH_H
-#define ROUTES_OPS_AUTH_H
+#ifndef GUARD_OPS_AUTH_H
+#define GUARD_OPS_AUTH_H
 
-#include "extender/access.h"
+#include "guard/access.h"
 #include "httpd/server.h"
 
 #include <stddef.h>
