@@ -76,3 +76,19 @@ stages_end() {
     echo "$1: $((STAGE_N - ${#FAILED_STAGES[@]} - ${#SKIPPED_STAGES[@]})) passed, ${#FAILED_STAGES[@]} failed$skipped"
     [ ${#FAILED_STAGES[@]} -eq 0 ]
 }
+
+# npm_packages FOLDER: installs what FOLDER/package-lock.json names, once, and says where; no script of a package is run.
+npm_packages() {
+    local key to
+    key=$({ cat "$1/package-lock.json"; node --version; } | sha256sum | cut -c1-16)
+    to=$FGPU_CACHE/npm/$key
+    if [ ! -e "$to/done" ]; then
+        say "installing the packages of $1/package-lock.json into $to"
+        rm -rf "$to"
+        mkdir -p "$to"
+        cp "$1/package.json" "$1/package-lock.json" "$to"
+        (cd "$to" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >&2) || die "npm ci failed in $to"
+        touch "$to/done"
+    fi
+    echo "$to"
+}
