@@ -80,5 +80,11 @@ void decisions_choose(struct decisions *all, const struct decision_note *of);
  * Returns how many. */
 size_t decisions_kept(struct decisions *all, struct str node_name, struct str namespace_,
                       struct decision_note *ret[DECISIONS_KEPT]);
+/* How many have been kept since the start, those that are gone too. */
+uint64_t decisions_kept_count(struct decisions *all);
+/* References to those that came after the first `count`, the oldest first; as many as are still there, at most `max`,
+ * the newest. *ret_count: decisions_kept_count() of that moment. */
+size_t decisions_kept_after(struct decisions *all, uint64_t count, size_t max,
+                            struct decision_note *ret[DECISIONS_KEPT], uint64_t *ret_count);
 
 #endif

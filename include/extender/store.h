@@ -241,6 +241,8 @@ struct store_iterator;
 struct store_iterator *store_iterator_open(struct store *s, const struct snapshot_iterator_filter *filter,
                                            size_t max_bytes, struct arena *a, struct store_head *ret_head);
 enum snapshot_iterator_step store_iterator_next(struct store_iterator *it, struct arena *a, struct snapshot *ret);
+/* snapshot_iterator_left(). */
+bool store_iterator_left(const struct store_iterator *it, const struct str **ret, size_t *ret_n);
 void store_iterator_close(struct store_iterator *it); /* NULL is fine */
 uint64_t store_generation(struct store *s);
 /* mirror_follow(), growing as needed without the lock; and forecast_follow() to its end, in short sections. */

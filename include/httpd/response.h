@@ -16,8 +16,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define HTTPD_RESPONSE_HEADERS_MAX 8
-#define HTTPD_RESPONSE_HEADER_VALUE_MAX 160
+#define HTTPD_RESPONSE_HEADERS_MAX 12
+#define HTTPD_RESPONSE_HEADER_VALUE_MAX 256
 
 struct httpd_stream;
 

@@ -75,8 +75,10 @@ enum fgpu_metric {
     FGPU_TIME_WINDOWS_NEXT_CHANGE_TIMESTAMP_SECONDS, /* milliseconds in */
     FGPU_TIME_WINDOWS_CHANGES_TOTAL,
 
-    FGPU_OPS_AUTHORIZATIONS_TOTAL,       /* result */
-    FGPU_HTTP_REQUESTS_TOTAL,            /* listener: verbs ops health metrics; code */
+    FGPU_OPS_AUTHORIZATIONS_TOTAL, /* result */
+    FGPU_HTTP_REQUESTS_TOTAL,      /* listener: verbs ops health metrics; code */
+    FGPU_PAGE_STREAMS,
+    FGPU_PAGE_STREAMS_DROPPED_TOTAL,
     FGPU_HTTP_CONNECTIONS_DROPPED_TOTAL, /* listener; reason, of httpd */
     FGPU_TLS_RELOADS_TOTAL,              /* outcome: ok error */
     FGPU_TLS_CERTIFICATE_EXPIRATION_SECONDS,

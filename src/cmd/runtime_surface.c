@@ -12,6 +12,7 @@
 struct surface {
     struct verbs verbs;
     struct ops ops;
+    struct stream_feed *feed;
     struct ops_auth ops_auth;
     struct health health;
     struct health_handlers health_handlers, ops_health_handlers;
@@ -191,10 +192,18 @@ int runtime_start_http(struct runtime *s, struct err *reterr)
         [RUNTIME_METRICS] = {&f->metrics_route, 1},
     };
 
+    int rc;
+
     s->surface = f;
     set_up_health(s);
     set_up_routes(s);
     set_up_metrics(s);
+    rc = stream_feed_new(&f->ops.state, &f->feed, reterr);
+    if (rc != 0) {
+        return rc;
+    }
+    f->ops.stream = (struct stream_handler){f->feed, &f->ops.state};
+    metrics_add_collector(s->telemetry->metrics, stream_collect, f->feed);
     return listeners_start(&f->serving, &s->options, routes, s->telemetry, reterr);
 }
 
@@ -203,12 +212,16 @@ void runtime_stop_http(struct runtime *s)
     if (s->surface != NULL && s->surface->serving.http != NULL) {
         httpd_server_stop(s->surface->serving.http, s->drain_ms);
     }
+    if (s->surface != NULL) {
+        stream_feed_stop(s->surface->feed);
+    }
 }
 
 void runtime_free_http(struct runtime *s)
 {
     if (s->surface != NULL) {
         httpd_server_free(s->surface->serving.http);
+        stream_feed_free(s->surface->feed);
         httpd_tls_free(s->surface->serving.tls);
         httpd_tls_free(s->surface->serving.self_signed);
         free(s->surface);

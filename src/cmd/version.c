@@ -3,6 +3,7 @@
 #include "cmd/options.h"
 
 #include "base/build_info.h"
+#include "routes/page.h"
 
 #include <cjson/cJSON.h>
 #include <curl/curl.h>
@@ -26,6 +27,7 @@ int cmd_version(int argc, char **argv)
         return code == -1 ? EXIT_OK : code;
     }
     printf("fgpu %s (%s, %s)\n", FGPU_VERSION, build_commit, __VERSION__);
+    printf("page: %s\n", page_is_built ? "built in" : "not built in; scripts/page makes it, then scripts/build");
     printf("libcurl: %s\ncJSON: %s\n", curl_version(), cJSON_Version());
     return EXIT_OK;
 }

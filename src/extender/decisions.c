@@ -20,7 +20,7 @@ struct decisions {
     uint64_t lost_uids[DECISIONS_LOST]; /* hashes; 0: none */
     uint32_t lost_next;
     struct decision_note *kept[DECISIONS_KEPT];
-    uint32_t kept_next;
+    uint64_t kept_n; /* of all time; the last are at kept_n - 1, kept_n - 2 ... modulo DECISIONS_KEPT */
 };
 
 /* ---- one ---- */
@@ -209,9 +209,8 @@ void decisions_choose(struct decisions *all, const struct decision_note *of)
     chosen = make(from, d != NULL ? d->parts : NULL, from->part_n);
     decision_put(d);
     mutex_lock(&all->lock);
-    oldest = all->kept[all->kept_next];
-    all->kept[all->kept_next] = chosen;
-    all->kept_next = (all->kept_next + 1) % DECISIONS_KEPT;
+    oldest = all->kept[all->kept_n % DECISIONS_KEPT];
+    all->kept[all->kept_n++ % DECISIONS_KEPT] = chosen;
     mutex_unlock(&all->lock);
     decision_put(oldest);
 }
@@ -223,13 +222,41 @@ size_t decisions_kept(struct decisions *all, struct str node_name, struct str na
 
     mutex_lock(&all->lock);
     for (uint32_t i = 1; i <= DECISIONS_KEPT; i++) {
-        struct decision_note *d = all->kept[(all->kept_next + DECISIONS_KEPT - i) % DECISIONS_KEPT];
+        struct decision_note *d = all->kept[(all->kept_n + DECISIONS_KEPT - i) % DECISIONS_KEPT];
 
         if (d != NULL && (node_name.n == 0 || str_eq(d->node, node_name)) &&
             (namespace_.n == 0 || str_eq(d->namespace_, namespace_))) {
             ret[n++] = get(d);
         }
     }
+    mutex_unlock(&all->lock);
+    return n;
+}
+
+uint64_t decisions_kept_count(struct decisions *all)
+{
+    uint64_t n;
+
+    mutex_lock(&all->lock);
+    n = all->kept_n;
+    mutex_unlock(&all->lock);
+    return n;
+}
+
+size_t decisions_kept_after(struct decisions *all, uint64_t count, size_t max,
+                            struct decision_note *ret[DECISIONS_KEPT], uint64_t *ret_count)
+{
+    uint64_t most = max < DECISIONS_KEPT ? max : DECISIONS_KEPT;
+    size_t n = 0;
+
+    mutex_lock(&all->lock);
+    if (count > all->kept_n || all->kept_n - count > most) {
+        count = all->kept_n < most ? 0 : all->kept_n - most;
+    }
+    for (; count < all->kept_n; count++) {
+        ret[n++] = get(all->kept[count % DECISIONS_KEPT]);
+    }
+    *ret_count = all->kept_n;
     mutex_unlock(&all->lock);
     return n;
 }

@@ -34,6 +34,11 @@ enum snapshot_iterator_step store_iterator_next(struct store_iterator *it, struc
     return step;
 }
 
+bool store_iterator_left(const struct store_iterator *it, const struct str **ret, size_t *ret_n)
+{
+    return snapshot_iterator_left(it->snapshot, ret, ret_n);
+}
+
 void store_iterator_close(struct store_iterator *it)
 {
     if (it == NULL) {

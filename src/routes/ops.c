@@ -5,6 +5,7 @@
 #include "base/json_write.h"
 #include "obs/catalog.h"
 #include "routes/audit.h"
+#include "routes/page.h"
 
 #include <string.h>
 
@@ -211,10 +212,13 @@ static enum httpd_action handle_index(void *ctx, struct httpd_request *req, stru
 {
     static const char text[] = "fgpu " FGPU_VERSION "\n"
                                "\n"
+                               "/          the web page, in a browser; its files are below /ui/\n"
                                "/state     which pod holds which part of which GPU: JSON;\n"
                                "           ?node=NAME, ?namespace=NAME, ?fields=summary\n"
                                "/v1/explain?pod=NAMESPACE/NAME\n"
                                "           why a pod waits, or why it is where it is: JSON\n"
+                               "/v1/stream what changes in /state, as server-sent events; "
+                               "?generation=N&startedAt=T of the /state that was read\n"
                                "/metrics   counters and gauges for Prometheus\n"
                                "/configz   the configuration in effect, where each value comes from, the last "
                                "reload: JSON\n"
@@ -223,9 +227,11 @@ static enum httpd_action handle_index(void *ctx, struct httpd_request *req, stru
                                "/audit     POST: compares the ledger with the API server now; answers with "
                                "what it found\n";
 
-    (void)ctx;
-    (void)req;
+    if (page_is_wanted(req)) {
+        return page_handle_index(ctx, req, resp);
+    }
     httpd_response_text(resp, 200, text);
+    BUG_ON(!httpd_response_header(resp, "Vary", STR("Accept")));
     return HTTPD_REPLY;
 }
 
@@ -234,6 +240,8 @@ void ops_routes(struct ops *o, struct httpd_route routes[OPS_ROUTES])
     const struct httpd_route table[OPS_ROUTES] = {
         {.method = "GET", .path = "/state", .handle = state_handle, .ctx = &o->state},
         {.method = "GET", .path = "/v1/explain", .handle = explain_handle, .ctx = &o->explain},
+        {.method = "GET", .path = "/v1/stream", .handle = stream_handle, .ctx = &o->stream},
+        {.method = "GET", .path = PAGE_PREFIX, .handle = page_handle, .flags = HTTPD_ROUTE_PREFIX},
         {.method = "GET", .path = "/metrics", .handle = handle_metrics, .ctx = o},
         {.method = "GET", .path = "/configz", .handle = handle_configz, .ctx = o},
         {.method = "GET", .path = "/version", .handle = handle_version, .ctx = o},

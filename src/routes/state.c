@@ -79,10 +79,8 @@ static void add_headers(struct httpd_response *resp, uint64_t generation)
 }
 
 /* If-None-Match: "*", or a list of tags; W/ makes no difference here (RFC 9110, 13.1.2). */
-static bool is_unchanged(const struct httpd_request *req, uint64_t generation)
+bool state_is_unchanged(const struct httpd_request *req, struct str wanted)
 {
-    char etag[ETAG_BYTES];
-    struct str wanted = etag_of(generation, etag);
     struct str rest = httpd_request_header(req, "If-None-Match"), tag;
 
     if (rest.n == 0) {
@@ -226,6 +224,7 @@ enum httpd_action state_handle(void *ctx, struct httpd_request *req, struct http
 {
     struct state_context *c = ctx;
     struct query q = {0};
+    char etag[ETAG_BYTES];
     struct err err;
     uint64_t generation;
 
@@ -233,7 +232,7 @@ enum httpd_action state_handle(void *ctx, struct httpd_request *req, struct http
         return state_refuse(resp, 400, &err);
     }
     generation = store_generation(c->store);
-    if (is_unchanged(req, generation)) {
+    if (state_is_unchanged(req, etag_of(generation, etag))) {
         resp->status = 304;
         resp->content_type = NULL;
         add_headers(resp, generation);

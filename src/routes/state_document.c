@@ -11,7 +11,7 @@ enum { BATCH = 256 };
 
 #define TENANTS_BYTES_MAX ((size_t)1 << 20)
 
-static void read_context(struct state_document *d, struct state_context *c)
+void state_read_context(struct state_document *d, struct state_context *c)
 {
     d->context = c;
     config_slot_status(c->config, &d->config);
@@ -27,7 +27,7 @@ uint64_t state_write_summary(struct state_context *c, struct strbuf *out)
 {
     struct state_document d = {.phase = STATE_END};
 
-    read_context(&d, c);
+    state_read_context(&d, c);
     arena_init(&d.list_arena, TENANTS_BYTES_MAX);
     store_head(c->store, &d.list_arena, &d.head);
     BUG_ON(d.list_arena.overflowed); /* a name has at most 63 bytes */
@@ -78,7 +78,7 @@ static void keep_node_conflict(struct state_document *d, const struct node_confl
     list->items[list->n++].uuid = arena_str(&d->list_arena, c->uuid);
 }
 
-static void keep_node_conflicts(struct state_document *d, const struct snapshot_node *n)
+void state_keep_node_conflicts(struct state_document *d, const struct snapshot_node *n)
 {
     if (n->plugin_managed_used > n->plugin_managed_cap) {
         keep_node_conflict(
@@ -107,6 +107,11 @@ static void sort_list(struct pod_list *list)
     if (list->n > 1) {
         qsort(list->items, list->n, sizeof(*list->items), by_name);
     }
+}
+
+void state_sort_pending(struct state_document *d)
+{
+    sort_list(&d->pending);
 }
 
 /* ---- nodes ---- */
@@ -149,13 +154,19 @@ static bool node_is_shown(const struct state_document *d, const struct node_item
     return shown;
 }
 
+void state_node_item(struct state_document *d, const struct snapshot_node *n, struct node_item *ret)
+{
+    *ret = (struct node_item){.node = n, .pods = d->section.pods};
+    ret->beside = pods_beside_gpus(d, n, &ret->beside_n);
+}
+
 static void show_node(struct state_document *d, const struct snapshot_node *n)
 {
-    struct node_item item = {.node = n, .pods = d->section.pods};
+    struct node_item item;
 
-    item.beside = pods_beside_gpus(d, n, &item.beside_n);
+    state_node_item(d, n, &item);
     if (node_is_shown(d, &item)) {
-        keep_node_conflicts(d, n);
+        state_keep_node_conflicts(d, n);
         state_write_node(&d->w, &item);
     }
 }
@@ -170,7 +181,7 @@ struct state_document *state_document_new(struct state_context *c, struct str no
     arena_init(&d->arena, STATE_KEPT_BYTES_MAX);
     arena_init(&d->list_arena, STATE_LISTS_BYTES_MAX);
     json_writer_init(&d->w, NULL);
-    read_context(d, c);
+    state_read_context(d, c);
     if (node.n == 0 && namespace_.n == 0) {
         d->effective = config_slot_take(c->config);
     }
@@ -230,13 +241,13 @@ static size_t batch_end(const struct state_document *d, size_t n)
 static void nodes_end(struct state_document *d)
 {
     sort_list(&d->conflicts);
-    sort_list(&d->pending);
+    state_sort_pending(d);
     json_write_array_end(&d->w);
     begin_list(d, STATE_POD_CONFLICTS, "conflicts");
 }
 
 /* The lists take what they need of a section as it comes. */
-static void keep_pods(struct state_document *d)
+void state_keep_pods(struct state_document *d)
 {
     for (size_t i = 0; i < d->section.pod_n; i++) {
         const struct snapshot_pod *p = &d->section.pods[i];
@@ -264,7 +275,7 @@ static enum state_step next_node(struct state_document *d)
     if (step == SNAPSHOT_ITERATOR_TORN) {
         return STATE_TORN;
     }
-    keep_pods(d);
+    state_keep_pods(d);
     if (step == SNAPSHOT_ITERATOR_END) {
         nodes_end(d);
     }

@@ -42,7 +42,7 @@ static void write_signing(struct json_writer *w, const struct state_context *c)
     json_write_object_end(w);
 }
 
-static void write_metadata(struct json_writer *w, const struct state_document *d)
+void state_write_metadata(struct json_writer *w, const struct state_document *d)
 {
     const struct state_context *c = d->context;
 
@@ -182,7 +182,7 @@ static void write_slices(struct json_writer *w, struct slices *slices)
     }
 }
 
-static void write_summary(struct json_writer *w, const struct state_document *d)
+void state_write_summary_member(struct json_writer *w, const struct state_document *d)
 {
     const struct snapshot *s = &d->head.totals;
 
@@ -217,8 +217,9 @@ static void write_summary(struct json_writer *w, const struct state_document *d)
     json_write_object_end(w);
 }
 
-static void write_audit(struct json_writer *w, struct audit *audit)
+void state_write_audit(struct json_writer *w, const struct state_document *d)
 {
+    struct audit *audit = d->context->audit;
     struct audit_report last;
 
     if (audit != NULL) {
@@ -233,9 +234,9 @@ void state_write_head(struct json_writer *w, const struct state_document *d)
     json_write_object_begin(w);
     json_write_kv_cstr(w, "apiVersion", STATE_API_VERSION);
     json_write_kv_cstr(w, "kind", "State");
-    write_metadata(w, d);
-    write_summary(w, d);
-    write_audit(w, d->context->audit);
+    state_write_metadata(w, d);
+    state_write_summary_member(w, d);
+    state_write_audit(w, d);
 }
 
 void state_write_configuration(struct json_writer *w, const struct state_document *d)

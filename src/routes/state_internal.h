@@ -74,8 +74,29 @@ int state_compare_pods(const struct snapshot_pod *a, const struct snapshot_pod *
 /* What is wrong with a GPU; NULL: nothing. */
 const char *state_gpu_conflict(const struct snapshot_device *d);
 
+/* ---- parts of the document, for whoever shows something else of it (state_changes.c) ---- */
+
+void state_read_context(struct state_document *d, struct state_context *c);
+/* A node of the section as state_write_node() takes it; its memory is the section's. */
+void state_node_item(struct state_document *d, const struct snapshot_node *n, struct node_item *ret);
+void state_keep_node_conflicts(struct state_document *d, const struct snapshot_node *n);
+/* The lists behind the nodes take what they need of the section. */
+void state_keep_pods(struct state_document *d);
+void state_sort_pending(struct state_document *d);
+
+/* A document of what may have changed after generation `since`: its nodes are those of state_changes_each(), which
+ * calls `fn` for each, in the order of names, and then has the pending pods in d->pending, by name, where `with_pods`.
+ * False: it is torn. d->section is the node's. state_document_free() frees it. */
+struct state_document *state_changes_new(struct state_context *c, uint64_t since, bool with_pods);
+typedef void state_changed_fn(void *ctx, struct state_document *d, const struct node_item *item);
+WARN_UNUSED bool state_changes_each(struct state_document *d, state_changed_fn *fn, void *ctx);
+
 /* The opening brace up to and with the summary (state_head.c). */
 void state_write_head(struct json_writer *w, const struct state_document *d);
+/* The members "metadata", "summary" and "audit" of it. */
+void state_write_metadata(struct json_writer *w, const struct state_document *d);
+void state_write_summary_member(struct json_writer *w, const struct state_document *d);
+void state_write_audit(struct json_writer *w, const struct state_document *d);
 /* The configuration in effect, as a file would say it (state_head.c). */
 void state_write_configuration(struct json_writer *w, const struct state_document *d);
 /* One element of nodes[]. */
@@ -125,6 +146,8 @@ void state_write_gpu_mig(struct json_writer *w, const struct snapshot_device *d)
 /* A node's "unplaced"; nothing where there are none. */
 void state_write_unplaced(struct json_writer *w, const struct node_item *item);
 
+/* Does If-None-Match say that the caller has what `etag` (in quotes) stands for? */
+bool state_is_unchanged(const struct httpd_request *req, struct str etag);
 /* Text for whoever reads JSON here: why it is not answered. 503: it may be asked again in a second. */
 enum httpd_action state_refuse(struct httpd_response *resp, int status, const struct err *err);
 

@@ -24,6 +24,9 @@ struct snapshot_iterator;
 struct snapshot_iterator_filter {
     struct str node_name;  /* this node and the pods attached to it */
     struct str namespace_; /* its pods, and all nodes */
+    bool nodes_only;       /* no pending pods */
+    bool changed;          /* of the nodes those that may show otherwise than at this generation: */
+    uint64_t since;
 };
 
 /* Nodes come in the order of their names. `ret_totals` as snapshot_totals() says; its generation is that of the
@@ -41,6 +44,10 @@ enum snapshot_iterator_step {
  * max_nodes slots at a time. What *ret shows lives as long as the iterator and `a`. */
 enum snapshot_iterator_step snapshot_iterator_next(struct ledger *l, struct snapshot_iterator *it, size_t max_nodes,
                                                    struct arena *a, struct snapshot *ret);
+
+/* With a filter by change: names that may have been shown at its generation and are not now; they live as long as the
+ * iterator. False: more nodes have left since than are remembered (NODES_LEFT_MAX), some are missing. */
+bool snapshot_iterator_left(const struct snapshot_iterator *it, const struct str **ret, size_t *ret_n);
 
 /* Bytes copied before changes so far, of `max_bytes`. */
 size_t snapshot_iterator_kept_bytes(const struct snapshot_iterator *it);

@@ -57,6 +57,9 @@ void ledger_free(struct ledger *l)
     for (uint32_t i = 0; i < l->node_n; i++) {
         ledger_node_free(l, i);
     }
+    for (size_t i = 0; i < NODES_LEFT_MAX; i++) {
+        shared_text_drop(l->node_left[i].name);
+    }
     for (size_t i = 0; i < DEVICES_PER_NODE_MAX + 1; i++) {
         free(l->free_extents[i]);
     }

@@ -38,6 +38,7 @@ uint32_t ledger_node_add(struct ledger *l, struct str name)
     }
     i = node_slot(l);
     l->nodes[i] = (struct node_entry){.used = true,
+                                      .shown_change = l->generation + 1,
                                       .slices_anywhere = l->slices_anywhere != NULL,
                                       .overcommit_milli = l->limits.overcommit_milli,
                                       .overcommit_mem_milli = l->limits.overcommit_mem_milli};
@@ -65,6 +66,14 @@ uint32_t ledger_node_named(struct ledger *l, struct str name)
     return has_room_for_a_name(l) ? ledger_node_add(l, name) : ledger_node_find(l, name);
 }
 
+static void note_left(struct ledger *l, struct str name)
+{
+    struct node_left *left = &l->node_left[l->node_left_n++ % NODES_LEFT_MAX];
+
+    shared_text_drop(left->name);
+    *left = (struct node_left){.name = shared_text_take(name), .at = l->generation + 1};
+}
+
 void ledger_node_drop_if_empty(struct ledger *l, uint32_t node)
 {
     struct node_entry *n = &l->nodes[node];
@@ -76,6 +85,7 @@ void ledger_node_drop_if_empty(struct ledger *l, uint32_t node)
     ledger_order_remove(l, node);
     l->unroomed_n -= n->unroomed;
     l->shut_n -= n->shut;
+    note_left(l, l->names[node]);
     ledger_node_free(l, node);
     *n = (struct node_entry){.used = false};
     l->rows[node] = (struct node_state){0};

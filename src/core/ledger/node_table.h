@@ -52,12 +52,20 @@ struct node_entry {
     uint32_t epoch;
     struct holding offered; /* counted in the tenancy */
     uint64_t touched;       /* generation of the last op about this node's own object */
+    uint64_t shown_change;  /* generation of the last op that may have changed what is shown of it */
     struct host_capacity host;
     struct host_request host_taken; /* of struct ledger_node_fact */
     struct host_sum host_asked;     /* by the pods attached */
     struct host_sum cpu_only_host;  /* by the pods without GPUs */
     uint32_t cpu_only_n;            /* of these; */
     uint32_t cpu_only_uncounted_n;  /* that are not in the demand histogram */
+};
+
+/* A name that the table has given up, for readers that follow changes. */
+#define NODES_LEFT_MAX 1024
+struct node_left {
+    struct str name; /* shared */
+    uint64_t at;     /* generation */
 };
 
 /* Of struct node_state. */

@@ -26,6 +26,10 @@ struct snapshot_iterator {
     struct arena kept; /* what the reader has not come to, as it was; the filter's text */
     bool torn;
 
+    struct str *left; /* with a filter by change: names that are not shown any more, held */
+    size_t left_n;
+    bool left_unknown; /* it cannot be said which */
+
     uint32_t *order; /* the slots of what is shown, by name */
     size_t order_n, order_at;
     uint32_t node_n; /* slots at the opening */
@@ -51,6 +55,33 @@ static void link_iterator(struct ledger *l, struct snapshot_iterator *it)
     l->iterators = it;
 }
 
+static bool node_is_due(const struct ledger *l, const struct snapshot_iterator_filter *filter, uint32_t node)
+{
+    return snapshot_shows_node(l, node) && (filter->node_name.n == 0 || str_eq(filter->node_name, l->names[node])) &&
+           (!filter->changed || l->nodes[node].shown_change > filter->since);
+}
+
+/* Names that were shown at `since`, perhaps, and are not now. */
+static void list_left(const struct ledger *l, uint64_t since, struct snapshot_iterator *it)
+{
+    uint64_t kept = l->node_left_n < NODES_LEFT_MAX ? l->node_left_n : NODES_LEFT_MAX;
+
+    it->left_unknown = l->node_left_n > kept && l->node_left[l->node_left_n % NODES_LEFT_MAX].at > since;
+    it->left = xcalloc((size_t)l->node_used_n + kept + 1, sizeof(*it->left));
+    for (uint64_t i = l->node_left_n - kept; i < l->node_left_n; i++) {
+        const struct node_left *left = &l->node_left[i % NODES_LEFT_MAX];
+
+        if (left->at > since && ledger_node_find(l, left->name) == LEDGER_NONE) {
+            it->left[it->left_n++] = shared_text_take(left->name);
+        }
+    }
+    for (uint32_t i = 0; i < l->node_n; i++) {
+        if (l->nodes[i].used && l->nodes[i].shown_change > since && !snapshot_shows_node(l, i)) {
+            it->left[it->left_n++] = shared_text_take(l->names[i]);
+        }
+    }
+}
+
 static void list_nodes(const struct ledger *l, const struct snapshot_iterator_filter *filter,
                        struct snapshot_iterator *it)
 {
@@ -59,9 +90,7 @@ static void list_nodes(const struct ledger *l, const struct snapshot_iterator_fi
     it->copies = xcalloc((size_t)l->node_n + 1, sizeof(*it->copies));
     it->node_n = l->node_n;
     for (uint32_t i = 0; i < l->node_n; i++) {
-        bool shown = snapshot_shows_node(l, i) && (filter->node_name.n == 0 || str_eq(filter->node_name, l->names[i]));
-
-        it->progress[i] = shown ? DUE : DONE;
+        it->progress[i] = node_is_due(l, filter, i) ? DUE : DONE;
     }
     for (uint32_t i = 0; i < l->node_used_n; i++) {
         if (it->progress[l->by_name[i]] == DUE) {
@@ -81,7 +110,10 @@ struct snapshot_iterator *snapshot_iterator_open(struct ledger *l, const struct 
     it->version = l->version;
     snapshot_totals(l, ret_totals);
     list_nodes(l, filter, it);
-    if (filter->node_name.n == 0) { /* pending pods are on no node */
+    if (filter->changed) {
+        list_left(l, filter->since, it);
+    }
+    if (filter->node_name.n == 0 && !filter->nodes_only) { /* pending pods are on no node */
         it->pod_n = l->pod_n;
         it->pods_done = xcalloc((size_t)l->pod_n / 64 + 1, sizeof(*it->pods_done));
         it->pending_left = ret_totals->pods_by_state[LEDGER_PENDING];
@@ -110,12 +142,23 @@ void snapshot_iterator_free(struct snapshot_iterator *it)
         return;
     }
     arena_fini(&it->kept);
+    for (size_t i = 0; i < it->left_n; i++) {
+        shared_text_drop(it->left[i]);
+    }
+    free(it->left);
     free(it->order);
     free(it->progress);
     free(it->copies);
     free(it->pods_done);
     free(it->pending);
     free(it);
+}
+
+bool snapshot_iterator_left(const struct snapshot_iterator *it, const struct str **ret, size_t *ret_n)
+{
+    *ret = it->left;
+    *ret_n = it->left_n;
+    return !it->left_unknown;
 }
 
 size_t snapshot_iterator_kept_bytes(const struct snapshot_iterator *it)
@@ -192,7 +235,11 @@ static void keep_pod(const struct ledger *l, struct snapshot_iterator *it, uint3
 
 void ledger_iterators_node_changes(struct ledger *l, uint32_t node)
 {
-    for (struct snapshot_iterator *it = l->iterators; it != NULL && node != LEDGER_NONE; it = it->next) {
+    if (node == LEDGER_NONE) {
+        return;
+    }
+    l->nodes[node].shown_change = l->generation + 1;
+    for (struct snapshot_iterator *it = l->iterators; it != NULL; it = it->next) {
         keep_node(l, it, node);
     }
 }
@@ -202,7 +249,7 @@ void ledger_iterators_pod_changes(struct ledger *l, uint32_t pod)
     for (struct snapshot_iterator *it = l->iterators; it != NULL && pod != LEDGER_NONE; it = it->next) {
         keep_pod(l, it, pod);
     }
-    if (l->iterators != NULL && pod != LEDGER_NONE) {
+    if (pod != LEDGER_NONE) {
         ledger_iterators_node_changes(l, l->pods[pod].node);
     }
 }
@@ -218,9 +265,6 @@ void ledger_iterators_pod_born(struct ledger *l, uint32_t pod)
 
 void ledger_iterators_op_comes(struct ledger *l, const struct ledger_op *op)
 {
-    if (l->iterators == NULL) {
-        return;
-    }
     switch (op->kind) {
     case LEDGER_NODE_DESCRIBED:
         ledger_iterators_node_changes(l, ledger_node_find(l, op->node.name));

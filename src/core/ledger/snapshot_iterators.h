@@ -1,5 +1,6 @@
 /* core/ledger/snapshot_iterators.h - what open iterators are told (core/ledger/snapshot_iterator.h): each is told
- * before anything changes that it may still have to show. Telling twice is harmless, LEDGER_NONE is fine. */
+ * before anything changes that it may still have to show. The same calls stamp the node, so that a reader can ask for
+ * what changed since. Telling twice is harmless, LEDGER_NONE is fine. */
 #ifndef CORE_LEDGER_SNAPSHOT_ITERATORS_H
 #define CORE_LEDGER_SNAPSHOT_ITERATORS_H
 

@@ -91,6 +91,9 @@ struct ledger {
     bool pods_synced;
     bool nodes_synced;
 
+    uint64_t node_left_n;                       /* of all time; the last ones, in a ring: */
+    struct node_left node_left[NODES_LEFT_MAX]; /* nodes whose names the table has given up */
+
     uint32_t before_n;                           /* last, because they are large and no decision reads them */
     struct node_before before[NODES_BEFORE_MAX]; /* of the nodes that this op changes */
 };
