@@ -1,5 +1,6 @@
 #include "cmd/plugin.h"
 
+#include "base/arena.h"
 #include "base/bug.h"
 #include "cli/completion.h"
 #include "cmd/commands.h"
@@ -18,6 +19,7 @@
 #define PORT_DEFAULT 9442
 #define TEXT_BYTES_MAX 4096
 #define PAGE_BYTES_MAX (1 << 20)
+#define WORDS_BYTES_MAX ((size_t)16 << 20)
 
 static const struct page_option options[] = {
     {"fgpu-namespace", .value = "NAMESPACE", .text = "where fgpu runs, default " NAMESPACE_DEFAULT},
@@ -89,7 +91,8 @@ struct plugin {
     const char *port;
     int argc; /* what is left for the command */
     char **argv;
-    bool wants_no_way; /* help, or another source */
+    bool wants_no_way;  /* help, or another source */
+    struct arena words; /* those of argv that the line does not have itself */
 };
 
 /* Where the value of an option of kubectl goes; NULL: it is none. */
@@ -155,7 +158,7 @@ static int read_port(struct plugin *x)
     return EXIT_OK;
 }
 
-/* pod/NAME becomes pod/NAMESPACE/NAME, as kubectl would have it. The text lives as long as the process. */
+/* pod/NAME becomes pod/NAMESPACE/NAME, as kubectl would have it. */
 static int complete_pod(struct plugin *x, struct err *reterr)
 {
     for (int i = 2; i < x->argc; i++) {
@@ -174,7 +177,8 @@ static int complete_pod(struct plugin *x, struct err *reterr)
             rc = forward_namespace(&x->target, &whole, reterr);
         }
         strbuf_addf(&whole, "/%s", x->argv[i] + 4);
-        x->argv[i] = strbuf_take(&whole, NULL);
+        x->argv[i] = arena_cstr(&x->words, strbuf_view(&whole));
+        rc = rc == 0 && x->argv[i] == NULL ? err_set(reterr, ERR_LIMIT, "the line is too long") : rc;
         strbuf_fini(&whole);
         if (rc != 0) {
             return rc;
@@ -288,6 +292,7 @@ int plugin_run(const struct program *whole, int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], COMPLETION_COMMAND) == 0) {
         return dispatch(&p, argc, argv);
     }
+    arena_init(&x.words, WORDS_BYTES_MAX);
     code = take_line(&x, argc, argv);
     code = code == EXIT_OK ? read_port(&x) : code;
     command = code == EXIT_OK && x.argc > 1 ? find(&p, x.argv[1]) : NULL;
@@ -306,5 +311,6 @@ int plugin_run(const struct program *whole, int argc, char **argv)
         code = dispatch(&p, x.argc, x.argv);
     }
     free(x.argv);
+    arena_fini(&x.words);
     return code;
 }
