@@ -4,6 +4,7 @@
 #include "cmd/options.h"
 #include "cmd_demo/stage.h"
 
+#include "base/bug.h"
 #include "base/str.h"
 #include "demo/apiserver/cluster.h"
 
@@ -38,18 +39,22 @@ static const struct page_option options[] = {
     {"nodes", .value = "N", .text = "1 to " QUOTE(CLUSTER_NODES_MAX) ", default 8", .id = OPT_NODES},
     {"gpus", .value = "N", .text = "per node, 1 to " QUOTE(CLUSTER_GPUS_MAX) ", default 4", .id = OPT_GPUS},
     {"speed", .value = "X", .text = "times real time, 0.1 to 1000, default 5", .id = OPT_SPEED},
-    {"for", .value = "SECONDS", .text = "default 60", .id = OPT_FOR},
+    {"for", .value = "SECONDS", .text = "default 60, or until Ctrl-C where a browser was opened", .id = OPT_FOR},
     {"seed", .value = "N", .text = "of the workload, default 1", .id = OPT_SEED},
     {"scenario", .value = "NAME", .id = OPT_SCENARIO, .words = scenario_or_list,
      .text = "a scenario instead, with a cluster of its own: scenes that say what happens and prove it, a minute long; "
              "--for says how long, --speed how many times faster (then default 1). --scenario list shows the names"},
-    {"no-browser", .text = "accepted for scripts; nothing opens a browser yet", .id = OPT_NO_BROWSER},
+    {"no-browser",
+     .text =
+         "only print the address of the web page; without it xdg-open shows the page, if standard output is a terminal "
+         "and there is a display",
+     .id = OPT_NO_BROWSER},
 };
 
 const struct page page_demo = {
     .command = "fgpu demo",
     .usage = "[options]",
-    .about = "Shows fgpu filling a simulated cluster, live in the terminal.",
+    .about = "Shows fgpu filling a simulated cluster, live in the terminal and on its web page.",
     .options = options,
     .option_n = ARRAY_LEN(options),
     .exit_codes = "0 only if every invariant held and, of a scenario, everything it claims came true",
@@ -107,9 +112,6 @@ static int settle_scenario(struct options *o)
     if (o->d.scenario != NULL && o->own_cluster) {
         return cmd_usage_error("demo", "a scenario has its own nodes: leave out --nodes and --gpus");
     }
-    if (o->d.for_s == 0) {
-        o->d.for_s = 60;
-    }
     if (o->d.speed_milli == 0) {
         o->d.speed_milli = o->d.scenario != NULL ? 1000 : 5000;
     }
@@ -141,8 +143,11 @@ static int take_option(void *ret, int option, const char *value)
         break;
     case OPT_SCENARIO:
         return parse_scenario(value, o);
-    default: /* OPT_NO_BROWSER */
+    case OPT_NO_BROWSER:
+        o->d.no_browser = true;
         break;
+    default:
+        BUG("unknown option");
     }
     return ok ? EXIT_OK : cmd_usage_error("demo", "\"%s\" is out of range", value);
 }

@@ -3,6 +3,7 @@
 #include "cmd/commands.h"
 #include "cmd/runtime.h"
 #include "cmd/terminal.h"
+#include "cmd_demo/browser.h"
 
 #include "demo/picture/picture.h"
 #include "demo/scheduler/player.h"
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #define SYNC_WAIT_MS 5000
+#define FOR_S 60
 #define SCENARIO_SPEED_MILLI 10000 /* of the scheduler: a refused pod is tried again soon */
 
 static int wait_until_ready(struct runtime *runtime)
@@ -93,12 +95,15 @@ static int play(const struct stage *g, struct picture_options *pic, struct scena
 
 static int play_workload(const struct stage *g, struct picture_options *pic)
 {
-    pic->for_ms = g->o->for_s * INT64_C(1000);
+    const int32_t unless_given_s = g->in_browser ? 0 : FOR_S;
+
+    pic->for_ms = (g->o->for_s > 0 ? g->o->for_s : unless_given_s) * INT64_C(1000);
     return play(g, pic, NULL);
 }
 
 static int play_scenario(const struct stage *g, struct picture_options *pic)
 {
+    const int32_t for_s = g->o->for_s > 0 ? g->o->for_s : FOR_S;
     struct picture_style style;
     struct scenario_runner *teller;
     struct err err;
@@ -109,7 +114,7 @@ static int play_scenario(const struct stage *g, struct picture_options *pic)
                                                .apiserver = g->api,
                                                .ops_url = g->ops_url,
                                                .clock = g->clock,
-                                               .for_ms = g->o->for_s * INT64_C(1000000) / g->o->speed_milli,
+                                               .for_ms = for_s * INT64_C(1000000) / g->o->speed_milli,
                                                .fd = style.redraw ? -1 : pic->fd,
                                                .stop = g->stop};
 
@@ -123,6 +128,18 @@ static int play_scenario(const struct stage *g, struct picture_options *pic)
     code = play(g, pic, teller);
     scenario_runner_free(teller);
     return code;
+}
+
+/* Above the picture, where it stays. */
+static void show_page(struct stage *g)
+{
+    g->in_browser = !g->o->no_browser && browser_open(g->ops_url);
+    printf("The web page of this demonstration: %s/\n", g->ops_url);
+    if (g->in_browser && g->o->for_s == 0 && g->o->scenario == NULL) {
+        printf("It is opened in a browser. Ctrl-C ends the demonstration.\n");
+    }
+    printf("\n");
+    fflush(stdout);
 }
 
 int performance_run(struct stage *g)
@@ -142,6 +159,7 @@ int performance_run(struct stage *g)
         fprintf(stderr, "fgpu demo: the service did not read the simulated cluster within %d s\n", SYNC_WAIT_MS / 1000);
         return EXIT_RUNTIME;
     }
+    show_page(g);
     if (player_start(&po, &pic.player, &err) != 0) {
         terminal_complain("demo", err.msg);
         return EXIT_RUNTIME;

@@ -19,6 +19,7 @@ struct stage {
     struct clock_shifted *clock;
     atomic_bool *stop; /* set from outside, or at the end of a scenario: the end of all */
     char verbs_url[64], ops_url[64];
+    bool in_browser; /* ops_url was opened in one */
 };
 
 /* Until its end or `stop`. The exit code, as demo_run() says. */

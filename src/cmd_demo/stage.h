@@ -10,11 +10,13 @@
 
 #include "demo/scenarios/scenario.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct demo_options {
     int32_t nodes, gpus; /* without a scenario */
-    int32_t for_s;
+    int32_t for_s;       /* 0: a minute; without a scenario until demo_stop() if a browser was opened */
+    bool no_browser;
     int32_t speed_milli; /* of the workload; a scenario is told so much faster */
     uint64_t seed;
     const struct scenario *scenario; /* NULL: none */

@@ -1,13 +1,16 @@
 """The scenarios of `fgpu demo --scenario`: every claim of every scene must come true, quickly too; and how fgpu finds
 fgpu-demo, the program that tells them."""
 import os
+import pty
 import re
 import shutil
+import signal
 import subprocess
+import time
 
 import pytest
 
-from processes import BINARY, PATIENCE_S, ROOT, SANITIZER, die_with_parent
+from processes import BINARY, PATIENCE_S, ROOT, SANITIZER, die_with_parent, eventually, request
 
 
 def run(binary, *args, cwd=None):
@@ -96,3 +99,72 @@ def test_fgpu_demo__called_itself__takes_the_same_commands():
         assert (p.returncode, p.stdout, p.stderr) == (q.returncode, q.stdout, q.stderr)
     assert run(BINARY, "--version").stdout == run(fgpu_demo, "--version").stdout
     assert run(fgpu_demo, "serve").returncode == 2, "the product's commands are fgpu's"
+
+
+# ---- the web page of a demonstration ----
+
+class Played:
+    """fgpu demo in a terminal, with a stand-in for xdg-open that writes down what it was asked for."""
+
+    def __init__(self, folder, *args, terminal=True, **env):
+        (folder / "xdg-open").write_text(f'#!/bin/sh\necho "$@" >>{folder}/opened\n')
+        (folder / "xdg-open").chmod(0o755)
+        self.opened_file = folder / "opened"
+        kept = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")}
+        reader, writer = pty.openpty() if terminal else os.pipe()
+        self.process = subprocess.Popen([str(BINARY), "demo", *args], stdin=subprocess.DEVNULL, stdout=writer,
+                                        stderr=subprocess.DEVNULL, preexec_fn=die_with_parent,
+                                        env={**kept, "PATH": f"{folder}:{kept['PATH']}", "TERM": "xterm", **env})
+        os.close(writer)
+        self.output, self.text = reader, ""
+
+    def read_until(self, pattern):
+        end = time.monotonic() + PATIENCE_S
+        while not (found := re.search(pattern, self.text)):
+            assert time.monotonic() < end and self.read(), self.text
+        return found
+
+    def read(self):
+        try:
+            got = os.read(self.output, 65536)
+        except OSError:  # the terminal of a program that has ended
+            got = b""
+        self.text += got.decode(errors="replace")
+        return got
+
+    def opened(self):
+        return self.opened_file.read_text().split() if self.opened_file.exists() else []
+
+    def end(self):
+        self.process.send_signal(signal.SIGINT)
+        while self.read():
+            pass
+        os.close(self.output)
+        assert self.process.wait(PATIENCE_S) == 0, self.text[-2000:]
+
+
+ADDRESS = r"web page of this demonstration: (http://127\.0\.0\.1:(\d+)/)"
+
+
+def test_page__in_a_terminal_with_a_display__is_opened_and_goes_on_until_ctrl_c(tmp_path):
+    played = Played(tmp_path, DISPLAY=":99")
+    url, port = played.read_until(ADDRESS).groups()
+    played.read_until("Ctrl-C ends the demonstration")
+    eventually(lambda: played.opened() == [url.rstrip("/")], "the browser")
+    page = request(("127.0.0.1", int(port)), "GET", "/", headers={"Accept": "text/html"})
+    assert page.status == 200 and page.body.lower().startswith(b"<!doctype html")
+    played.read_until(r"00:0\d  8 nodes")  # and not "00:05 of 01:00"
+    played.end()
+
+
+@pytest.mark.parametrize("args,env,terminal", [
+    (("--no-browser",), {"DISPLAY": ":99"}, True),
+    ((), {}, True),
+    ((), {"DISPLAY": ":99"}, False),
+])
+def test_page__not_asked_for_or_nobody_would_see_it__only_its_address(tmp_path, args, env, terminal):
+    played = Played(tmp_path, *args, terminal=terminal, **env)
+    played.read_until(ADDRESS)
+    played.read_until(r" of 01:00" if terminal else r"0 s: compute")
+    played.end()
+    assert played.opened() == [] and "Ctrl-C" not in played.text
