@@ -1,5 +1,5 @@
 /* extender/op_json.h - ops of the ledger as JSON, and back, without loss of what decides: lines of the flight recorder
- * (extender/recorder.h).
+ * (extender/recorder.h), made again by extender/replay.h.
  *
  * One table of fields for both directions (src/extender/op_json_fields.c). What is 0, false or empty is not written.
  * Enumerations are the numbers of this version; 64-bit sets and hashes are written as signed numbers, bit for bit.

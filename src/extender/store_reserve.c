@@ -4,6 +4,7 @@
 #include "base/bug.h"
 #include "core/forecast/forecast.h"
 #include "core/placement/pack.h"
+#include "extender/store_trace.h"
 
 static enum store_reserve_result result_of_state(const struct ledger_pod *pod, struct str node_name)
 {
@@ -45,6 +46,41 @@ static bool look_ahead(struct store *s, const struct pack_params *params)
 {
     return forecast_follow(s->forecast, ledger_cluster_view(s->ledger), params->node_strategy) &&
            forecast_follow(s->forecast, ledger_cluster_view(s->ledger), params->device_strategy);
+}
+
+bool store_judge_bind(struct store *s, struct str uid, struct str node_name, const struct pack_plans *plans,
+                      enum verdict *ret_verdict, struct placement *ret)
+{
+    struct pack_params params;
+    struct ledger_pod pod;
+    bool known, looked_ahead;
+
+    do {
+        looked_ahead = true;
+        mutex_lock(&s->lock);
+        known = ledger_find_pod(s->ledger, uid, &pod);
+        if (known) {
+            params = params_on(s, &pod, node_name, plans);
+            looked_ahead = look_ahead(s, &params);
+            *ret_verdict = looked_ahead ? ledger_place_pod(s->ledger, node_name, uid, &params, ret) : *ret_verdict;
+        }
+        mutex_unlock(&s->lock);
+    } while (!looked_ahead);
+    return known;
+}
+
+int store_reserved_assignment(struct store *s, struct arena *a, struct str uid, struct assignment *ret,
+                              struct err *reterr)
+{
+    int rc = 0;
+
+    *ret = (struct assignment){.container_n = 0};
+    mutex_lock(&s->lock);
+    if (ledger_chose_devices(s->ledger, uid)) {
+        rc = ledger_assignment(s->ledger, uid, a, ret, reterr);
+    }
+    mutex_unlock(&s->lock);
+    return rc;
 }
 
 /* What a bind goes by. */

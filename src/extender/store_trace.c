@@ -172,6 +172,16 @@ uint64_t store_answer_digest(const struct store_pack_answer *answer)
     return sum;
 }
 
+static size_t known_n(const struct store_pack_answer *answer)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < answer->asked.word_n; i++) {
+        n += (size_t)__builtin_popcountll(answer->asked.bits[i]);
+    }
+    return n;
+}
+
 /* "0-59,61": places of nodes in the ledger. */
 static void write_asked(struct json_writer *w, const struct node_set *asked)
 {
@@ -235,7 +245,7 @@ static void write_decision(struct json_writer *w, const struct store_decided *d)
         json_write_kv_bool(w, "moved", true);
     }
     write_asked(w, &a->asked);
-    json_write_kv_i64(w, "nodes", (int64_t)a->n);
+    json_write_kv_i64(w, "nodes", (int64_t)known_n(a));
     json_write_kv_i64(w, "fit", (int64_t)d->fit_n);
     json_write_kv_i64(w, "digest", (int64_t)store_answer_digest(a));
     if (d->fit_n > 0) {
@@ -284,4 +294,58 @@ bool store_trace_read(struct store *s, struct store_trace *t, char *buf, size_t 
     there = recorder_read(s->recorder, &t->cursor, buf, max < STORE_TRACE_SECTION ? max : STORE_TRACE_SECTION, ret_n);
     mutex_unlock(&s->lock);
     return there;
+}
+
+/* ---- places of nodes ---- */
+
+/* "7" or "3-7". */
+static bool read_range(struct str text, uint64_t max, uint64_t *ret_from, uint64_t *ret_to)
+{
+    struct str from;
+
+    if (!str_split(&text, '-', &from) || !str_to_u64(from, max, ret_from)) {
+        return false;
+    }
+    *ret_to = *ret_from;
+    return text.n == 0 || (str_to_u64(text, max, ret_to) && *ret_to >= *ret_from);
+}
+
+static bool names_of(const struct ledger_view *v, struct str places, struct str *ret, size_t *ret_n)
+{
+    struct str range;
+    uint64_t from, to;
+
+    *ret_n = 0;
+    while (str_split(&places, ',', &range)) {
+        if (v->node_n == 0 || !read_range(range, v->node_n - 1, &from, &to)) {
+            return false;
+        }
+        for (; from <= to; from++) {
+            if (v->names[from].n == 0 || *ret_n == v->node_n) {
+                return false;
+            }
+            ret[(*ret_n)++] = v->names[from];
+        }
+    }
+    return true;
+}
+
+int store_names_at(struct store *s, struct arena *a, const struct view_pod *pod, struct str places,
+                   const struct str **ret, size_t *ret_n, struct err *reterr)
+{
+    struct str *names = NULL;
+    struct ledger_view v;
+    int rc;
+
+    mutex_lock(&s->lock);
+    rc = ledger_view_unnominated(s->ledger, a, pod, &v, reterr);
+    if (rc == 0) {
+        names = ARENA_ARRAY(a, v.node_n + 1, struct str);
+    }
+    if (rc == 0 && (names == NULL || !names_of(&v, places, names, ret_n))) {
+        rc = err_set(reterr, ERR_INVALID, "these are no places of nodes in the ledger: %.*s", STR_ARG(places));
+    }
+    mutex_unlock(&s->lock);
+    *ret = names;
+    return rc;
 }
