@@ -75,6 +75,10 @@ struct config_events {
     int32_t pod_waits_after_ms; /* refused everywhere for this long, a pod is told why it waits; 0: never */
 };
 
+struct config_recorder {
+    int64_t bytes; /* of the flight recorder (extender/recorder.h); 0: nothing is recorded */
+};
+
 struct config_audit {
     int32_t interval_ms; /* between audits of the ledger; 0: only when asked */
     int32_t settle_ms;   /* a difference that lasts so long is drift */
@@ -135,6 +139,7 @@ struct config {
     struct config_client client;
     struct config_events events;
     struct config_audit audit;
+    struct config_recorder recorder;
     struct config_signing signing;
     struct config_logging logging;
     struct config_limits limits;

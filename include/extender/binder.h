@@ -55,8 +55,9 @@ enum bind_outcome {
 };
 const char *bind_outcome_name(enum bind_outcome o);
 
-/* `error` is a static text, NULL on success. Called exactly once. */
-typedef void bind_done_fn(void *ctx, enum bind_outcome outcome, const char *error);
+/* `error` is a static text, NULL on success. `decision_id`: of what was decided, also if it could not be written; ""
+ * when nothing was, or earlier than this call. Called exactly once. */
+typedef void bind_done_fn(void *ctx, enum bind_outcome outcome, const char *error, const char *decision_id);
 
 struct binder_options {
     int64_t deadline_ms; /* our answer, retries included */

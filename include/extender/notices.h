@@ -25,7 +25,8 @@ WARN_UNUSED int notices_apply(struct store *s, struct events *events, struct led
 void notice_pod_waits(struct events *events, const struct event_object *pod, const char *why);
 
 /* A Binding whose caller was told "not known yet" has ended. */
-void notice_bind_resolved(struct events *events, const struct bind_request *request, bool bound);
+void notice_bind_resolved(struct events *events, const struct bind_request *request, const char *decision_id,
+                          bool bound);
 
 /* kube-scheduler asked whom to preempt for this pod, and nobody's leaving helps, most often because of `why`. Where it
  * counts the totals of nodes itself (the form advertised), it never asks filter about a full node, so nothing else

@@ -81,6 +81,11 @@ struct pack_result;
  * Each node is judged by its state of one moment; different nodes may be judged at different moments, because
  * writers get their turn in between. `generation` is that of the first: nothing older was seen. */
 #define STORE_PACK_SECTION 256
+/* When tentative placements were looked up: the number of the flight recorder's next line, and the monotonic time. */
+struct store_promises {
+    uint64_t seq;
+    int64_t now_ns;
+};
 struct store_pack_answer {
     struct pack_result *results;
     size_t n;
@@ -91,6 +96,10 @@ struct store_pack_answer {
     const struct plan_scores *scores;
     const struct str *scored; /* whose */
     size_t scored_n;
+    /* For the flight recorder (extender/store_trace.h): */
+    struct store_promises promises; /* the caller's */
+    uint64_t judged_at;             /* number of its next line when the first node was judged; 0: nothing is recorded */
+    bool moved;                     /* others changed the ledger before the last node was judged */
 };
 WARN_UNUSED int store_pack(struct store *s, struct arena *a, const struct view_pod *pod, const struct pack_plans *plans,
                            const struct pack_tentative *tentatives, size_t tentative_n, const struct str *names,
@@ -308,6 +317,7 @@ void store_tentative(struct store *s, struct str uid, struct str node_name, cons
                      int64_t tentative_ms);
 void store_tentative_end(struct store *s, struct str uid);
 WARN_UNUSED int store_tentatives(struct store *s, struct arena *a, struct str except_uid,
-                                 const struct pack_tentative **ret, size_t *ret_n, struct err *reterr);
+                                 const struct pack_tentative **ret, size_t *ret_n, struct store_promises *ret_when,
+                                 struct err *reterr);
 
 #endif

@@ -1,6 +1,6 @@
-/* routes/ops.h - what the operations listener serves: /state, /v1/explain, /metrics, /configz, /version, an index, and
- * POST /audit (routes/audit.h), the page (routes/page.h) and what it follows (routes/stream.h); beside them /readyz and
- * its like with reasons (routes/health.h).
+/* routes/ops.h - what the operations listener serves: /state, /v1/explain, /v1/trace, /metrics, /configz, /version, an
+ * index, and POST /audit (routes/audit.h), the page (routes/page.h) and what it follows (routes/stream.h); beside them
+ * /readyz and its like with reasons (routes/health.h).
  *
  * Changes nothing but what an audit repairs. Off loopback guard/ops_auth.h stands before them.
  * Nothing here holds a secret: the configuration has none, pods show names only.
@@ -15,12 +15,14 @@
 #include "routes/explain.h"
 #include "routes/state.h"
 #include "routes/stream.h"
+#include "routes/trace.h"
 
 #define TENANT_NAME_MAX 64 /* what the configuration lets pass, and NUL */
 
 struct ops {
     struct state_context state;
     struct explain_context explain;
+    struct trace_context trace;
     struct stream_handler stream;
     struct metrics *metrics;
     struct config_slot *config;      /* shown by /configz */
@@ -31,7 +33,7 @@ struct ops {
     size_t tenant_n;
 };
 
-#define OPS_ROUTES 9
+#define OPS_ROUTES 10
 /* Fills the routes of the ops listener; `o` must outlive the server. */
 void ops_routes(struct ops *o, struct httpd_route routes[OPS_ROUTES]);
 /* /metrics alone, for a listener of its own. */

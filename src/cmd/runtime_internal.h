@@ -63,6 +63,7 @@ runtime_start_fn runtime_start_ledger;
 runtime_end_fn runtime_free_ledger;
 /* The ledger learns who may hold how much. */
 void runtime_set_tenants(struct runtime *s, const struct policy *p);
+void runtime_record_configuration(struct runtime *s, const struct config *c); /* in the flight recorder */
 /* Nothing is promised any more; counted and told. */
 void runtime_ledger_is_broken(struct runtime *s, const char *invariant);
 

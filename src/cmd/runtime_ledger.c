@@ -4,8 +4,10 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "cmd/telemetry.h"
+#include "config/describe.h"
 #include "extender/incident_words.h"
 #include "extender/notices.h"
+#include "extender/store_trace.h"
 #include "extender/unreadable.h"
 #include "extender/warn_limit.h"
 
@@ -76,6 +78,18 @@ void runtime_set_tenants(struct runtime *s, const struct policy *p)
     BUG_ON(store_apply(s->store, &op, NULL) != 0);
 }
 
+void runtime_record_configuration(struct runtime *s, const struct config *c)
+{
+    struct json_writer w;
+    struct strbuf text;
+
+    strbuf_init(&text, CONFIG_BYTES_MAX * 4);
+    json_writer_init(&w, &text);
+    config_describe(c, &w);
+    store_record_configuration(s->store, c->generation, c->hash, strbuf_view(&text));
+    strbuf_fini(&text);
+}
+
 int runtime_start_ledger(struct runtime *s, struct err *reterr)
 {
     const struct policy *p = &s->options.config->policy;
@@ -87,6 +101,12 @@ int runtime_start_ledger(struct runtime *s, struct err *reterr)
         return rc;
     }
     s->store = store_new(&limits, s->options.clock);
+    if (s->options.config->recorder.bytes > 0) {
+        const size_t bytes = (size_t)s->options.config->recorder.bytes;
+
+        store_record(s->store, bytes > RECORDER_BYTES_MIN ? bytes : RECORDER_BYTES_MIN);
+        runtime_record_configuration(s, s->options.config);
+    }
     s->contact = contact_new(s->options.clock, s->options.log, s->options.config->client.stale_after_ms);
     store_follow_contact(s->store, s->contact);
     s->warnings = warn_limit_new(s->options.clock);

@@ -11,6 +11,7 @@ static void apply_change(void *ctx, const struct config *c)
 {
     struct runtime *s = ctx;
 
+    runtime_record_configuration(s, c);
     runtime_set_tenants(s, &c->policy);
     runtime_set_body_limits(s, &c->limits);
     if (s->options.sink != NULL) {

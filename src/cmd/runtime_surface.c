@@ -157,6 +157,8 @@ static void set_up_routes(struct runtime *s)
         .started_ms = clock_wall_ms(s->options.clock),
     };
     f->ops.explain.policies = s->policies;
+    f->ops.trace = (struct trace_context){
+        .store = s->store, .clock = s->options.clock, .version = FGPU_VERSION, .started_ms = f->ops.state.started_ms};
     f->ops.explain.clock = s->options.clock;
     verbs_routes(&f->verbs, f->verb_routes);
     ops_routes(&f->ops, f->ops_routes);

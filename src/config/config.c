@@ -37,6 +37,7 @@ struct config *config_defaults(void)
     };
     c->events = (struct config_events){.pod_waits_after_ms = 30000};
     c->audit = (struct config_audit){.interval_ms = 300000, .settle_ms = 5000};
+    c->recorder = (struct config_recorder){.bytes = INT64_C(8) << 20};
     c->signing = (struct config_signing){.mode = SIGNING_ON, .private_key = STR(""), .accept_unsigned_before = STR("")};
     c->logging = (struct config_logging){.format = LOG_FORMAT_TEXT, .verbosity = 2};
     c->limits = (struct config_limits){

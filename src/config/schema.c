@@ -141,6 +141,11 @@ static const struct schema_field audit_rows[] = {
         HELP("time that a difference must last, without news from the watch, to be an error")),
 };
 
+static const struct schema_field recorder_rows[] = {
+    KEY("memory", SCHEMA_BYTES, AT(recorder.bytes), RANGE(0, INT64_C(1) << 30),
+        HELP("memory for the last changes and decisions, which fgpu trace shows, 0 for none")),
+};
+
 static const struct schema_field signing_rows[] = {
     KEY("mode", SCHEMA_WORD, AT(signing.mode), WORDS([SIGNING_ON] = "on", [SIGNING_OFF] = "off"),
         HELP("whether fgpu signs records and believes only signed records")),
@@ -207,6 +212,7 @@ static const struct schema_field root_rows[] = {
     SECTION("clientConnection", client_rows),
     SECTION("events", events_rows),
     SECTION("audit", audit_rows),
+    SECTION("flightRecorder", recorder_rows),
     SECTION("signing", signing_rows, .alone = true),
     SECTION("logging", logging_rows),
     SECTION("limits", limits_rows, .check = schema_check_limits),

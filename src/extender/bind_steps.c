@@ -87,7 +87,10 @@ void bind_add_waiter(struct bind *b, bind_done_fn *done, void *ctx)
 
 void bind_answer(struct bind *b, enum bind_outcome outcome, const char *error, struct bind_answer_due *due)
 {
-    *due = (struct bind_answer_due){b->waiters, outcome, error};
+    *due = (struct bind_answer_due){.waiters = b->waiters, .outcome = outcome, .error = error};
+    if (b->reserved || outcome == BIND_OUTCOME_NO_FIT) {
+        memcpy(due->decision_id, b->decision_id, sizeof(due->decision_id));
+    }
     b->waiters = NULL;
 }
 
@@ -97,7 +100,7 @@ void bind_deliver(struct bind_answer_due *due)
         struct bind_waiter *w = due->waiters;
 
         due->waiters = w->next;
-        w->done(w->ctx, due->outcome, due->error);
+        w->done(w->ctx, due->outcome, due->error, due->decision_id);
         free(w);
     }
 }
@@ -133,7 +136,7 @@ static void bind_end(struct bind *b, struct bind_answer_due *due)
                  LOG_STR("namespace", b->request.pod_namespace), LOG_STR("pod", b->request.pod_name),
                  LOG_STR("node", b->request.node_name), LOG_CSTR("decision", b->decision_id),
                  LOG_CSTR("outcome", bound ? "bound" : "not bound"));
-        notice_bind_resolved(b->rules->ingest.events, &b->request, bound);
+        notice_bind_resolved(b->rules->ingest.events, &b->request, b->reserved ? b->decision_id : "", bound);
     }
     bind_free(b);
 }

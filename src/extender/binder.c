@@ -53,14 +53,14 @@ void binder_bind(struct binder *b, const struct bind_request *req, bind_done_fn 
     struct bind *same;
 
     if (error != NULL) {
-        done(ctx, outcome, error);
+        done(ctx, outcome, error, "");
         return;
     }
     mutex_lock(&b->lock);
     same = bind_find(b, req->pod_uid);
     if (b->options.rehearses) {
         mutex_unlock(&b->lock);
-        done(ctx, outcome, TEXT_REHEARSAL);
+        done(ctx, outcome, TEXT_REHEARSAL, "");
         return;
     }
     if (same != NULL && !b->stopping) {
@@ -85,7 +85,7 @@ void binder_bind(struct binder *b, const struct bind_request *req, bind_done_fn 
     bind_deliver(&earlier);
     bind_deliver(&due);
     if (error != NULL) {
-        done(ctx, outcome, error);
+        done(ctx, outcome, error, "");
     }
 }
 

@@ -13,6 +13,8 @@
 #include "kube/binding.h"
 #include "kube/transport.h"
 
+#define BIND_DECISION_ID_BYTES 17 /* 16 digits */
+
 struct bind_waiter {
     bind_done_fn *done;
     void *ctx;
@@ -25,7 +27,7 @@ struct bind {
     char *text; /* the four names in one block */
     struct bind_request request;
     const struct rules *rules; /* from the first to the last step */
-    char decision_id[17];
+    char decision_id[BIND_DECISION_ID_BYTES];
     bool fetching;        /* the pod is not known yet: its GET comes before everything */
     bool names_ours;      /* the pod that was fetched names resources or annotations of ours */
     struct str leftovers; /* ... and carries these to be overwritten (core/dialects/dialect.h); in `record` */
@@ -76,6 +78,7 @@ struct bind_answer_due {
     struct bind_waiter *waiters;
     enum bind_outcome outcome;
     const char *error;
+    char decision_id[BIND_DECISION_ID_BYTES];
 };
 
 extern const char BIND_TEXT_OTHER[], BIND_TEXT_OVERLOADED[];

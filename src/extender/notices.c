@@ -156,13 +156,15 @@ int notices_apply(struct store *s, struct events *events, struct ledger_op *op, 
 
 /* ---- others ---- */
 
-void notice_bind_resolved(struct events *events, const struct bind_request *request, bool bound)
+void notice_bind_resolved(struct events *events, const struct bind_request *request, const char *decision_id,
+                          bool bound)
 {
     const struct event_object pod = {EVENT_OBJECT_POD, request->pod_namespace, request->pod_name, request->pod_uid};
 
     post_notice(events, EVENT_BIND_RESOLVED, &pod, request->node_name,
-                "The API server had not answered in time whether the pod was bound to %.*s: it %s",
-                STR_ARG(request->node_name), bound ? "is bound" : "is not bound; its GPUs are free again");
+                "The API server had not answered in time whether the pod was bound to %.*s: it %s%s%s%s",
+                STR_ARG(request->node_name), bound ? "is bound" : "is not bound; its GPUs are free again",
+                decision_id[0] != '\0' ? " (decision " : "", decision_id, decision_id[0] != '\0' ? ")" : "");
 }
 
 void notice_pod_waits(struct events *events, const struct event_object *pod, const char *why)

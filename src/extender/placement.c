@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/hashmap.h"
 #include "core/dialects/dialect.h"
+#include "extender/store_trace.h"
 
 static bool is_shadow(struct str name)
 {
@@ -107,6 +108,7 @@ static int decide(const struct placement_context *c, struct arena *a, const stru
                   size_t name_n, struct view_pod *ret_pod, struct store_pack_answer *ret, struct err *reterr)
 {
     const struct pack_tentative *tentatives;
+    struct store_promises when;
     size_t tentative_n;
     int rc = read_pod(c, a, pod, ret_pod, reterr);
 
@@ -114,9 +116,19 @@ static int decide(const struct placement_context *c, struct arena *a, const stru
     if (rc != 0 || demand_is_empty(ret_pod->demand) || ret_pod->demand->defect != DEMAND_OK) {
         return rc;
     }
-    rc = store_tentatives(c->store, a, pod->uid, &tentatives, &tentative_n, reterr);
-    return rc != 0 ? rc
-                   : store_pack(c->store, a, ret_pod, &c->plans, tentatives, tentative_n, names, name_n, ret, reterr);
+    rc = store_tentatives(c->store, a, pod->uid, &tentatives, &tentative_n, &when, reterr);
+    if (rc == 0) {
+        rc = store_pack(c->store, a, ret_pod, &c->plans, tentatives, tentative_n, names, name_n, ret, reterr);
+        ret->promises = when;
+    }
+    return rc;
+}
+
+static void record(const struct placement_context *c, const char *verb, const struct view_pod *asking,
+                   struct str pod_name, const struct store_pack_answer *answer, size_t fit_n)
+{
+    store_record_decision(c->store,
+                          &(struct store_decided){verb, asking, pod_name, answer, fit_n, c->plans.generation});
 }
 
 static void make_tentative(const struct placement_context *c, const struct pod *pod, struct str node_name,
@@ -235,6 +247,7 @@ int placement_filter(const struct placement_context *c, struct arena *a, const s
     }
     ret->outcome = ret->fit_n > 0 ? FILTER_SOME_FIT : FILTER_NONE_FITS;
     note_asked(c, pod, &answer, fit_n);
+    record(c, "filter", &asking, pod->name, &answer, fit_n);
     if (fit_n > 0) {
         consider(c, a, pod, &asking, &answer, ret->fit_n, fit_n);
     }
@@ -282,6 +295,9 @@ int placement_prioritize(const struct placement_context *c, struct arena *a, con
         return rc;
     }
     pack_points(answer.results, answer.n, points);
+    if (asking.demand->defect == DEMAND_OK && !demand_is_empty(asking.demand)) {
+        record(c, "prioritize", &asking, pod->name, &answer, fit_n);
+    }
     if (fit_n > 0) {
         make_tentative(c, pod, answer.results[0].name, asking.demand);
         decisions_consider(store_decisions(c->store),

@@ -30,6 +30,7 @@ int rules_new(const struct ingest *facts, uint64_t generation, void (*release)(v
     if (rc != 0) {
         return rc;
     }
+    placement.plans.generation = generation;
     r = xcalloc(1, sizeof(*r));
     *r = (struct rules){.placement = placement, .ingest = *facts, .generation = generation};
     r->count = xcalloc(1, sizeof(*r->count));

@@ -37,6 +37,7 @@ void store_free(struct store *s)
     for (size_t i = 0; i < STORE_TENTATIVES_MAX; i++) {
         store_tentative_clear(&s->tentatives[i]);
     }
+    recorder_free(s->recorder);
     ledger_free(s->ledger);
     score_cache_free(s->scores);
     forecast_free(s->forecast);
@@ -63,10 +64,12 @@ void store_stamp(struct store *s, struct ledger_op *op)
 int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_status *ret_before,
                        struct ledger_status *ret_after, struct err *reterr)
 {
+    struct store_line line = store_line_begin(s);
     uint64_t capacity_before;
     bool reserved;
     int rc;
 
+    store_line_op(&line, op);
     mutex_lock(&s->lock);
     store_stamp(s, op);
     reserved = store_is_about_reserved(s, op);
@@ -75,10 +78,12 @@ int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_stat
     }
     capacity_before = ledger_capacity_generation(s->ledger);
     rc = ledger_apply(s->ledger, op, reterr);
+    store_line_end(s, &line, op->at_ms);
     if (ret_after != NULL) {
         ledger_status(s->ledger, op, ret_after);
     }
     store_unlock_and_tell(s, capacity_before);
+    store_line_fini(&line);
     if (reserved) {
         store_tell_reserved(s, op->pod.uid);
     }

@@ -21,6 +21,22 @@ enum ledger_drift store_drift(struct store *s, struct ledger *scratch, const str
     return d;
 }
 
+/* As ledger_repair() applies it. */
+static void record_repair(struct store *s, const struct ledger_op *op, enum ledger_drift drift)
+{
+    const struct ledger_op gone = {.kind = LEDGER_POD_GONE, .name = op->pod.uid};
+    struct store_line line = store_line_begin(s);
+
+    if (drift == DRIFT_POD_UNBOUND) {
+        store_line_op(&line, &gone);
+        store_line_end(s, &line, op->at_ms);
+        strbuf_reset(&line.text);
+    }
+    store_line_op(&line, op);
+    store_line_end(s, &line, op->at_ms);
+    store_line_fini(&line);
+}
+
 int store_repair(struct store *s, struct ledger *scratch, struct ledger_op *op, uint64_t touched,
                  enum ledger_drift *ret, struct err *reterr)
 {
@@ -35,6 +51,7 @@ int store_repair(struct store *s, struct ledger *scratch, struct ledger_op *op, 
         *ret = DRIFT_NONE;
     } else if (*ret != DRIFT_NONE) {
         rc = ledger_repair(s->ledger, op, *ret, reterr);
+        record_repair(s, op, *ret);
     }
     store_unlock_and_tell(s, capacity_before);
     return rc;

@@ -3,10 +3,12 @@
 #define EXTENDER_STORE_INTERNAL_H
 
 #include "base/bug.h"
+#include "base/strbuf.h"
 #include "base/sync.h"
 #include "core/forecast/forecast.h"
 #include "core/placement/plan.h"
 #include "core/placement/score_cache.h"
+#include "extender/recorder.h"
 #include "extender/store.h"
 
 struct tentative {
@@ -22,6 +24,7 @@ struct store {
     struct ledger *ledger;
     struct score_cache *scores;  /* under the lock, as the ledger */
     struct forecast *forecast;   /* likewise */
+    struct recorder *recorder;   /* likewise; NULL: nothing is recorded */
     struct decisions *decisions; /* has a lock of its own */
     struct waiting *waiting;     /* likewise */
     struct tentative tentatives[STORE_TENTATIVES_MAX];
@@ -60,5 +63,32 @@ void store_tell_reserved(struct store *s, struct str uid);
 void store_head_locked(struct store *s, struct arena *a, struct store_head *ret);
 
 void store_tentative_clear(struct tentative *h);
+
+/* ---- lines of the flight recorder (extender/store_trace.h) ---- */
+
+/* One line: begun without the lock, written by one of the functions below, ended under the lock where what it tells of
+ * happens. */
+struct store_line {
+    struct strbuf text;
+    bool wanted; /* false: nothing is recorded, and nothing is written */
+};
+struct store_line store_line_begin(const struct store *s);
+void store_line_end(struct store *s, struct store_line *l, int64_t at_ms);
+void store_line_fini(struct store_line *l);
+
+void store_line_op(struct store_line *l, const struct ledger_op *op);
+void store_line_tentative(struct store_line *l, struct str uid, struct str node_name, const struct demand *d,
+                          int64_t until_ns);
+void store_line_tentative_end(struct store_line *l, struct str uid);
+/* A bind that was judged. */
+struct store_line_bind {
+    struct str decision_id, uid, node_name;
+    const struct ledger_pod *pod;
+    uint64_t config;
+    enum verdict verdict;
+    const struct placement *placement;   /* of VERDICT_FITS */
+    const struct assignment *assignment; /* NULL: kubelet picks */
+};
+void store_line_bind(struct store_line *l, const struct store_line_bind *b);
 
 #endif

@@ -44,6 +44,7 @@ static int begin_decision(struct store_decision *d, struct store *s, struct aren
     d->begun_n++;
     ret->n = 0;
     ret->generation = v->generation;
+    ret->judged_at = s->recorder != NULL ? recorder_next(s->recorder) : 0;
     ret->asked = (struct node_set){seen, v->node_n / 64 + 1, v->names_version};
     for (size_t i = 0; i < d->plan->n; i++) {
         pack_query_init(&d->queries[i], v, &d->params[i], d->tentatives, d->tentative_n);
@@ -199,6 +200,7 @@ int store_pack(struct store *s, struct arena *a, const struct view_pod *pod, con
     do {
         mutex_lock(&s->lock);
         rc = judge_section(&d, s, a, ret, reterr);
+        ret->moved = ledger_generation(s->ledger) != ret->generation;
         mutex_unlock(&s->lock);
     } while (rc == 0 && (d.begun_n == 0 || d.done < name_n));
     if (rc == 0) {

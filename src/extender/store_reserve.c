@@ -4,6 +4,7 @@
 #include "base/bug.h"
 #include "core/forecast/forecast.h"
 #include "core/placement/pack.h"
+#include "extender/store_trace.h"
 
 static enum store_reserve_result result_of_state(const struct ledger_pod *pod, struct str node_name)
 {
@@ -31,10 +32,13 @@ static struct pack_params params_on(const struct store *s, const struct ledger_p
                                     const struct pack_plans *plans)
 {
     struct resolved_plan resolved_plan;
+    struct pack_params params;
 
     resolved_plan_make(&resolved_plan, plans, pod->namespace_, pod->label_hashes, pod->label_n);
-    return resolved_plan.steps[resolved_plan_step(&resolved_plan, ledger_node_rules(s->ledger, node_name))]
-        .plan->params;
+    params =
+        resolved_plan.steps[resolved_plan_step(&resolved_plan, ledger_node_rules(s->ledger, node_name))].plan->params;
+    params.forecast = s->forecast;
+    return params;
 }
 
 /* Brings the forecast up to date for these; false: a section's worth of work is done and there is more. */
@@ -44,29 +48,92 @@ static bool look_ahead(struct store *s, const struct pack_params *params)
            forecast_follow(s->forecast, ledger_cluster_view(s->ledger), params->device_strategy);
 }
 
+bool store_judge_bind(struct store *s, struct str uid, struct str node_name, const struct pack_plans *plans,
+                      enum verdict *ret_verdict, struct placement *ret)
+{
+    struct pack_params params;
+    struct ledger_pod pod;
+    bool known, looked_ahead;
+
+    do {
+        looked_ahead = true;
+        mutex_lock(&s->lock);
+        known = ledger_find_pod(s->ledger, uid, &pod);
+        if (known) {
+            params = params_on(s, &pod, node_name, plans);
+            looked_ahead = look_ahead(s, &params);
+            *ret_verdict = looked_ahead ? ledger_place_pod(s->ledger, node_name, uid, &params, ret) : *ret_verdict;
+        }
+        mutex_unlock(&s->lock);
+    } while (!looked_ahead);
+    return known;
+}
+
+int store_reserved_assignment(struct store *s, struct arena *a, struct str uid, struct assignment *ret,
+                              struct err *reterr)
+{
+    int rc = 0;
+
+    *ret = (struct assignment){.container_n = 0};
+    mutex_lock(&s->lock);
+    if (ledger_chose_devices(s->ledger, uid)) {
+        rc = ledger_assignment(s->ledger, uid, a, ret, reterr);
+    }
+    mutex_unlock(&s->lock);
+    return rc;
+}
+
+/* What a bind goes by. */
+struct way {
+    struct pack_params params;
+    uint64_t config;
+};
+
+/* Under the lock, because only there it is known. */
+static void record_bind(struct store *s, const struct ledger_op *op, const struct way *by, enum verdict verdict,
+                        const struct assignment *assignment)
+{
+    struct store_line line = store_line_begin(s);
+    struct ledger_pod pod;
+
+    if (line.wanted && ledger_find_pod(s->ledger, op->reserve.uid, &pod)) {
+        store_line_bind(&line,
+                        &(struct store_line_bind){op->reserve.decision_id, op->reserve.uid, op->reserve.node_name, &pod,
+                                                  by->config, verdict, op->reserve.placement, assignment});
+    }
+    store_line_end(s, &line, op->at_ms);
+    store_line_fini(&line);
+}
+
 static enum store_reserve_result reserve(struct store *s, struct arena *a, const struct ledger_op *asked,
-                                         const struct pack_params *params, struct store_reservation *ret,
-                                         struct err *reterr)
+                                         const struct way *by, struct store_reservation *ret, struct err *reterr)
 {
     struct placement at;
     struct ledger_op op = *asked;
 
-    ret->verdict = ledger_place_pod(s->ledger, op.reserve.node_name, op.reserve.uid, params, &at);
+    op.reserve.placement = &at;
+    ret->verdict = ledger_place_pod(s->ledger, op.reserve.node_name, op.reserve.uid, &by->params, &at);
     if (ret->verdict != VERDICT_FITS) {
+        record_bind(s, &op, by, ret->verdict, NULL);
         return STORE_NO_FIT;
     }
     ret->assignment = (struct assignment){.id = op.reserve.decision_id};
-    op.reserve.placement = &at;
     if (ledger_apply(s->ledger, &op, reterr) != 0) {
         return STORE_FAILED;
     }
     if (ledger_chose_devices(s->ledger, op.reserve.uid) &&
         ledger_assignment(s->ledger, op.reserve.uid, a, &ret->assignment, reterr) != 0) {
         struct ledger_op undo = {.kind = LEDGER_RELEASE, .at_ms = op.at_ms, .name = op.reserve.uid};
+        struct store_line line = store_line_begin(s);
 
+        record_bind(s, &op, by, VERDICT_FITS, NULL);
         BUG_ON(ledger_apply(s->ledger, &undo, NULL) != 0);
+        store_line_op(&line, &undo);
+        store_line_end(s, &line, op.at_ms);
+        store_line_fini(&line);
         return STORE_FAILED;
     }
+    record_bind(s, &op, by, VERDICT_FITS, ret->assignment.container_n > 0 ? &ret->assignment : NULL);
     return STORE_RESERVED;
 }
 
@@ -104,11 +171,10 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
             r = STORE_UNVERIFIED;
         }
         if (r == STORE_RESERVED) {
-            struct pack_params params = params_on(s, &pod, node_name, plans);
+            struct way by = {params_on(s, &pod, node_name, plans), plans->generation};
 
-            params.forecast = s->forecast;
-            looked_ahead = look_ahead(s, &params);
-            r = looked_ahead ? reserve(s, a, &op, &params, ret, reterr) : r;
+            looked_ahead = look_ahead(s, &by.params);
+            r = looked_ahead ? reserve(s, a, &op, &by, ret, reterr) : r;
         }
         store_unlock_and_tell(s, capacity_before); /* a nomination may have ended */
     } while (!looked_ahead);

@@ -30,10 +30,12 @@ void store_tentative(struct store *s, struct str uid, struct str node_name, cons
     char *at = xmalloc(uid.n + node_name.n);
     struct tentative fresh = {
         .text = at, .demand = demand_copy(d), .until_ns = clock_mono_ns(s->clock) + tentative_ms * NS_PER_MS};
+    struct store_line line = store_line_begin(s);
     struct tentative *h;
 
     fresh.uid = str_put(&at, uid);
     fresh.node_name = str_put(&at, node_name);
+    store_line_tentative(&line, uid, node_name, d, fresh.until_ns);
     mutex_lock(&s->lock);
     h = tentative_find(s, uid);
     if (h == NULL) {
@@ -42,23 +44,29 @@ void store_tentative(struct store *s, struct str uid, struct str node_name, cons
     }
     store_tentative_clear(h);
     *h = fresh;
+    store_line_end(s, &line, clock_wall_ms(s->clock));
     mutex_unlock(&s->lock);
+    store_line_fini(&line);
 }
 
 void store_tentative_end(struct store *s, struct str uid)
 {
+    struct store_line line = store_line_begin(s);
     struct tentative *h;
 
     mutex_lock(&s->lock);
     h = tentative_find(s, uid);
     if (h != NULL) {
+        store_line_tentative_end(&line, uid); /* seldom: most pods that end have none */
         store_tentative_clear(h);
+        store_line_end(s, &line, clock_wall_ms(s->clock));
     }
     mutex_unlock(&s->lock);
+    store_line_fini(&line);
 }
 
 int store_tentatives(struct store *s, struct arena *a, struct str except_uid, const struct pack_tentative **ret,
-                     size_t *ret_n, struct err *reterr)
+                     size_t *ret_n, struct store_promises *ret_when, struct err *reterr)
 {
     struct pack_tentative *tentatives = ARENA_ARRAY(a, STORE_TENTATIVES_MAX, struct pack_tentative);
     int64_t now = clock_mono_ns(s->clock);
@@ -66,6 +74,7 @@ int store_tentatives(struct store *s, struct arena *a, struct str except_uid, co
     bool ok = tentatives != NULL;
 
     mutex_lock(&s->lock);
+    *ret_when = (struct store_promises){s->recorder != NULL ? recorder_next(s->recorder) : 0, now};
     for (size_t i = 0; ok && i < STORE_TENTATIVES_MAX; i++) {
         struct tentative *h = &s->tentatives[i];
 

@@ -217,6 +217,7 @@ static enum httpd_action handle_index(void *ctx, struct httpd_request *req, stru
                                "           ?node=NAME, ?namespace=NAME, ?fields=summary\n"
                                "/v1/explain?pod=NAMESPACE/NAME\n"
                                "           why a pod waits, or why it is where it is: JSON\n"
+                               "/v1/trace  what changed and what was decided, from the flight recorder: JSON lines\n"
                                "/v1/stream what changes in /state, as server-sent events; "
                                "?generation=N&startedAt=T of the /state that was read\n"
                                "/metrics   counters and gauges for Prometheus\n"
@@ -240,6 +241,7 @@ void ops_routes(struct ops *o, struct httpd_route routes[OPS_ROUTES])
     const struct httpd_route table[OPS_ROUTES] = {
         {.method = "GET", .path = "/state", .handle = state_handle, .ctx = &o->state},
         {.method = "GET", .path = "/v1/explain", .handle = explain_handle, .ctx = &o->explain},
+        {.method = "GET", .path = "/v1/trace", .handle = trace_handle, .ctx = &o->trace},
         {.method = "GET", .path = "/v1/stream", .handle = stream_handle, .ctx = &o->stream},
         {.method = "GET", .path = PAGE_PREFIX, .handle = page_handle, .flags = HTTPD_ROUTE_PREFIX},
         {.method = "GET", .path = "/metrics", .handle = handle_metrics, .ctx = o},

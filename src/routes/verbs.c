@@ -242,7 +242,7 @@ struct bind_call {
     struct str caller; /* the name in its certificate; of a plain connection: its address */
 };
 
-static void bind_done(void *ctx, enum bind_outcome outcome, const char *error)
+static void bind_done(void *ctx, enum bind_outcome outcome, const char *error, const char *decision_id)
 {
     struct bind_call *call = ctx;
     struct httpd_response resp;
@@ -250,7 +250,7 @@ static void bind_done(void *ctx, enum bind_outcome outcome, const char *error)
     observe_call(call->verbs, VERB_BIND, bind_outcome_name(outcome), call->req);
     LOG_V(call->verbs->log, 2, error == NULL ? "Bound pod" : "Did not bind pod", LOG_STR("pod", call->pod),
           LOG_STR("node", call->node), LOG_STR("caller", call->caller), LOG_CSTR("outcome", bind_outcome_name(outcome)),
-          LOG_CSTR("reason", error));
+          LOG_CSTR("decision", decision_id[0] != '\0' ? decision_id : NULL), LOG_CSTR("reason", error));
     httpd_response_init(&resp, 4096);
     wire_write_bind(&resp.body, error);
     httpd_resume(call->req, &resp);

@@ -46,8 +46,9 @@ FAULTS = [
 
 
 class Churn:
-    def __init__(self, directory):
-        self.directory = directory
+    def __init__(self, directory, config="", configs=CONFIGS):
+        """`config` holds always; each of `configs` beside it, one after the other."""
+        self.directory, self.config, self.configs = directory, config, configs
         self.random = random.Random(20)
         self.api = ApiServer(directory)
         self.lock = threading.Lock()
@@ -57,7 +58,7 @@ class Churn:
         self.over = threading.Event()
         self.trouble = []
         self.why = ""  # the last pod was not bound
-        self.fgpu = Fgpu(self.api.url, directory, BIND).ready()
+        self.fgpu = Fgpu(self.api.url, directory, config + BIND).ready()
 
     def count(self, what):
         with self.lock:
@@ -118,7 +119,7 @@ class Churn:
     def reload(self, rng):
         path = self.directory / "fgpu.yaml"
         new = path.with_suffix(".new")
-        new.write_text(HEAD + CONFIGS[self.counts["reloads"] % len(CONFIGS)])
+        new.write_text(HEAD + self.config + self.configs[self.counts["reloads"] % len(self.configs)])
         new.rename(path)
         self.fgpu.process.send_signal(1)
         self.count("reloads")
@@ -160,11 +161,11 @@ class Churn:
                 self.repeat(lambda rng: self.schedule(connection, rng), 0.01, rng_seed, reconnect=True)
             rng_seed += 1000
 
-    def start(self):
+    def start(self, faster=1):
         steps = [(self.end_pods, 0.2), (self.replace_node, 2), (self.reload, 7), (self.fault, 20), (self.look, 2),
                  (self.audit, 20)]
         threads = [threading.Thread(target=self.scheduler, args=(i,)) for i in range(SCHEDULERS)]
-        threads += [threading.Thread(target=self.repeat, args=(step, pause, 100 + i))
+        threads += [threading.Thread(target=self.repeat, args=(step, pause / faster, 100 + i))
                     for i, (step, pause) in enumerate(steps)]
         for t in threads:
             t.start()

@@ -52,6 +52,7 @@ struct pack_plans {
     struct plan_rule rules[PACKING_RULES_MAX];
     size_t rule_n;
     struct pack_plan rest;
+    uint64_t generation; /* of the configuration, for records; the caller's */
 };
 
 /* ERR_INVALID names an unknown strategy. */

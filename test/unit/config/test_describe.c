@@ -61,6 +61,7 @@ static void describe__defaults__exact(void **state)
         "\"wakeObject\":\"fgpu-system/fgpu-wake\"},"
         "\"events\":{\"podWaitsAfter\":\"30s\"},"
         "\"audit\":{\"interval\":\"5m\",\"settle\":\"5s\"},"
+        "\"flightRecorder\":{\"memory\":\"8Mi\"},"
         "\"signing\":{\"mode\":\"on\",\"privateKey\":\"\",\"publicKeys\":[],\"acceptUnsignedBefore\":\"\"},"
         "\"logging\":{\"format\":\"text\",\"verbosity\":2},"
         "\"limits\":{\"bodyBytes\":\"16Mi\",\"bytesInFlight\":\"64Mi\",\"connections\":2048,"

@@ -22,6 +22,7 @@ static void defaults__built_in__the_documented_values(void **state)
     assert_int_equal(c->client.binds_in_flight_max, 1000);
     assert_int_equal(c->events.pod_waits_after_ms, 30000);
     assert_int_equal(c->audit.interval_ms, 300000);
+    assert_int_equal(c->recorder.bytes, INT64_C(8) << 20);
     assert_int_equal(c->audit.settle_ms, 5000);
     assert_int_equal(c->logging.format, LOG_FORMAT_TEXT);
     assert_int_equal(c->limits.body_bytes, 16 << 20);

@@ -158,7 +158,7 @@ static void pod_gone__ends_its_hold(void **state)
 
     store_tentative(store, STR("a"), STR("n1"), &d, 60000);
     assert_int_equal(ingest_gone(&ingest, &(struct kube_object){.pod = &(struct pod){.uid = STR("a")}}, NULL), 0);
-    assert_int_equal(store_tentatives(store, &arena, STR("x"), &h, &n, NULL), 0);
+    assert_int_equal(store_tentatives(store, &arena, STR("x"), &h, &n, &(struct store_promises){0}, NULL), 0);
     assert_int_equal(n, 0);
 }
 

@@ -442,7 +442,7 @@ static size_t tentative_n(void)
     const struct pack_tentative *h;
     size_t n;
 
-    assert_int_equal(store_tentatives(store, &arena, STR("-"), &h, &n, NULL), 0);
+    assert_int_equal(store_tentatives(store, &arena, STR("-"), &h, &n, &(struct store_promises){0}, NULL), 0);
     return n;
 }
 

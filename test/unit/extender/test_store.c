@@ -104,7 +104,7 @@ static size_t holds(const char *except, const struct pack_tentative **ret)
 {
     size_t n;
 
-    assert_int_equal(store_tentatives(store, &arena, str_of(except), ret, &n, NULL), 0);
+    assert_int_equal(store_tentatives(store, &arena, str_of(except), ret, &n, &(struct store_promises){0}, NULL), 0);
     return n;
 }
 
@@ -183,10 +183,10 @@ static void holds__arena_too_small__is_an_error(void **state)
 
     store_tentative(store, STR("a"), STR("n1"), &demand, 3000);
     arena_init(&small, 64);
-    assert_int_equal(store_tentatives(store, &small, STR("x"), &h, &n, NULL), -ERR_LIMIT);
+    assert_int_equal(store_tentatives(store, &small, STR("x"), &h, &n, &(struct store_promises){0}, NULL), -ERR_LIMIT);
     arena_fini(&small);
     arena_init(&small, STORE_TENTATIVES_MAX * sizeof(struct pack_tentative) + 32);
-    assert_int_equal(store_tentatives(store, &small, STR("x"), &h, &n, NULL), -ERR_LIMIT);
+    assert_int_equal(store_tentatives(store, &small, STR("x"), &h, &n, &(struct store_promises){0}, NULL), -ERR_LIMIT);
     arena_fini(&small);
 }
 
@@ -210,7 +210,7 @@ static void *everything(void *arg)
         BUG_ON(pack_plans_init(&plans, &policy, NULL) != 0);
         apply_pod(uid, i % 2 == 0 ? NULL : "n1", &demand);
         store_tentative(store, str_of(uid), STR("n1"), &demand, 3000);
-        BUG_ON(store_tentatives(store, &a, str_of(uid), &h, &n, NULL) != 0);
+        BUG_ON(store_tentatives(store, &a, str_of(uid), &h, &n, &(struct store_promises){0}, NULL) != 0);
         BUG_ON(store_pack(store, &a, &key, &plans, h, n, &(struct str){"n1", 2}, 1, &answer, NULL) != 0);
         BUG_ON(answer.n != 1);
         BUG_ON(store_snapshot(store, &a, STR_NULL, STR_NULL, &s, NULL) != 0);

@@ -310,10 +310,11 @@ void bind_fixture_thaw(void)
 
 /* ---- binds ---- */
 
-static void done(void *ctx, enum bind_outcome outcome, const char *error)
+static void done(void *ctx, enum bind_outcome outcome, const char *error, const char *decision_id)
 {
     struct asked *a = ctx;
 
+    (void)decision_id;
     BUG_ON(pthread_mutex_lock(&bind_fixture.lock) != 0);
     a->calls++;
     a->answer = (struct bind_fixture_answer){outcome, error};

@@ -1,0 +1,377 @@
+/* Ops to JSON and back, by the tables of op_json_fields.c. */
+#include "extender/op_json_internal.h"
+
+#include "base/bug.h"
+#include "base/hash.h"
+#include "core/dialects/dialect.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- writing ---- */
+
+static void write_struct(struct json_writer *w, const struct op_shape *of, const char *at);
+
+/* The value as it lies in memory; its bits, where it is larger than JSON readers are told that numbers are. */
+static int64_t number_at(enum op_type type, const char *at)
+{
+    switch ((unsigned)type) {
+    case OP_BOOL:
+        return *(const bool *)at;
+    case OP_I8:
+        return *(const int8_t *)at;
+    case OP_U8:
+        return *(const uint8_t *)at;
+    case OP_U16:
+        return *(const uint16_t *)(const void *)at;
+    case OP_I32:
+        return *(const int32_t *)(const void *)at;
+    case OP_U32:
+        return *(const uint32_t *)(const void *)at;
+    case OP_I64:
+        return *(const int64_t *)(const void *)at;
+    default:
+        return (int64_t) * (const uint64_t *)(const void *)at;
+    }
+}
+
+static const void *pointer_at(const char *at)
+{
+    const void *p;
+
+    memcpy(&p, at, sizeof(p));
+    return p;
+}
+
+static size_t count_at(const struct op_field *f, const char *base)
+{
+    size_t n;
+
+    memcpy(&n, base + f->n_offset, sizeof(n));
+    return n;
+}
+
+static void write_list(struct json_writer *w, const struct op_field *f, const char *items, size_t n)
+{
+    json_write_kv_array_begin(w, f->name);
+    for (size_t i = 0; i < n; i++) {
+        if (f->type == OP_HASHES) {
+            json_write_i64(w, number_at(OP_U64, items + i * sizeof(uint64_t)));
+        } else {
+            write_struct(w, f->of, items + i * f->of->size);
+        }
+    }
+    json_write_array_end(w);
+}
+
+static bool is_zero(const char *at, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (at[i] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* 16 digits; what has 16 bytes is one already, because a proof is longer: so a trace that was read says the same. */
+static void write_digest(struct json_writer *w, const char *name, struct str s)
+{
+    const struct hash_key key = {0x66677075, 0x70726f6f}; /* who finds equal hashes of signed records gains nothing */
+    char digits[17];
+
+    if (s.n == sizeof(digits) - 1) {
+        json_write_kv_str(w, name, s);
+        return;
+    }
+    snprintf(digits, sizeof(digits), "%016" PRIx64, hash_str(key, s));
+    json_write_kv_cstr(w, name, digits);
+}
+
+static void write_field(struct json_writer *w, const struct op_field *f, const char *base)
+{
+    const char *at = base + f->offset;
+    const struct str *text = (const void *)at;
+    int64_t number;
+
+    switch ((unsigned)f->type) {
+    case OP_STR:
+        if (text->n > 0) {
+            json_write_kv_str(w, f->name, *text);
+        }
+        break;
+    case OP_DIGEST:
+        if (text->n > 0) {
+            write_digest(w, f->name, *text);
+        }
+        break;
+    case OP_CSTR:
+    case OP_DIALECT:
+        if (pointer_at(at) != NULL) {
+            json_write_kv_cstr(w, f->name, pointer_at(at));
+        }
+        break;
+    case OP_OBJECT:
+        if (!is_zero(at, f->of->size)) {
+            json_write_key(w, f->name);
+            write_struct(w, f->of, at);
+        }
+        break;
+    case OP_POINTER:
+        if (pointer_at(at) != NULL) {
+            json_write_key(w, f->name);
+            write_struct(w, f->of, pointer_at(at));
+        }
+        break;
+    case OP_LIST:
+    case OP_HASHES:
+        if (count_at(f, base) > 0) {
+            write_list(w, f, pointer_at(at), count_at(f, base));
+        }
+        break;
+    default:
+        number = number_at(f->type, at);
+        if (number != 0 && f->type == OP_BOOL) {
+            json_write_kv_bool(w, f->name, true);
+        } else if (number != 0) {
+            json_write_kv_i64(w, f->name, number);
+        }
+    }
+}
+
+static void write_struct(struct json_writer *w, const struct op_shape *of, const char *at)
+{
+    json_write_object_begin(w);
+    for (size_t i = 0; i < of->n; i++) {
+        write_field(w, &of->fields[i], at);
+    }
+    json_write_object_end(w);
+}
+
+/* ---- reading ---- */
+
+static void read_struct(struct json_reader *r, struct arena *a, const struct op_shape *of, char *at);
+
+static void no_memory(struct json_reader *r)
+{
+    json_fail(r, ERR_LIMIT, "the trace does not fit its memory");
+}
+
+static void put_number(struct json_reader *r, enum op_type type, char *at)
+{
+    static const struct {
+        int64_t min, max;
+    } ranges[] = {
+        [OP_I8] = {INT8_MIN, INT8_MAX},    [OP_U8] = {0, UINT8_MAX},          [OP_U16] = {0, UINT16_MAX},
+        [OP_U32] = {0, UINT32_MAX},        [OP_I32] = {INT32_MIN, INT32_MAX}, [OP_I64] = {INT64_MIN, INT64_MAX},
+        [OP_U64] = {INT64_MIN, INT64_MAX},
+    };
+    int64_t v;
+
+    if (!json_i64(r, &v)) {
+        return;
+    }
+    if (v < ranges[type].min || v > ranges[type].max) {
+        json_fail(r, ERR_INVALID, "out of range");
+        return;
+    }
+    switch ((unsigned)type) {
+    case OP_I8:
+    case OP_U8:
+        memcpy(at, &(uint8_t){(uint8_t)v}, 1);
+        break;
+    case OP_U16:
+        memcpy(at, &(uint16_t){(uint16_t)v}, 2);
+        break;
+    case OP_I32:
+    case OP_U32:
+        memcpy(at, &(uint32_t){(uint32_t)v}, 4);
+        break;
+    default:
+        memcpy(at, &v, 8);
+    }
+}
+
+static const char *dialect_name(struct json_reader *r, struct str name)
+{
+    const struct dialect *d = dialect_find(name);
+
+    if (d == NULL && name.n > 0) {
+        json_fail(r, ERR_INVALID, "a vocabulary that this version does not know");
+    }
+    return d == NULL ? "" : d->name;
+}
+
+/* Elements come one by one, and how many nobody says: each is put behind the others, in twice the memory when that is
+ * full. */
+static void read_list(struct json_reader *r, struct arena *a, const struct op_field *f, char *base)
+{
+    const size_t size = f->type == OP_HASHES ? sizeof(uint64_t) : f->of->size;
+    char *items = NULL, *grown;
+    size_t n = 0, cap = 0;
+
+    json_array_begin(r);
+    while (json_array_next(r)) {
+        if (n == cap) {
+            cap = cap == 0 ? 4 : cap * 2;
+            grown = arena_calloc(a, cap, size);
+            if (grown == NULL) {
+                no_memory(r);
+                return;
+            }
+            if (n > 0) {
+                memcpy(grown, items, n * size);
+            }
+            items = grown;
+        }
+        if (f->type == OP_HASHES) {
+            put_number(r, OP_U64, items + n * size);
+        } else {
+            read_struct(r, a, f->of, items + n * size);
+        }
+        n++;
+    }
+    memcpy(base + f->offset, &items, sizeof(items));
+    memcpy(base + f->n_offset, &n, sizeof(n));
+}
+
+static void read_text(struct json_reader *r, struct arena *a, const struct op_field *f, char *at)
+{
+    struct str s = STR_NULL;
+    const char *text;
+
+    if (!json_string(r, &s)) {
+        return;
+    }
+    if (f->type == OP_STR || f->type == OP_DIGEST) {
+        memcpy(at, &s, sizeof(s));
+        return;
+    }
+    text = f->type == OP_DIALECT ? dialect_name(r, s) : arena_cstr(a, s);
+    if (text == NULL) {
+        no_memory(r);
+    }
+    memcpy(at, &text, sizeof(text));
+}
+
+static void read_field(struct json_reader *r, struct arena *a, const struct op_field *f, char *base)
+{
+    char *at = base + f->offset, *made;
+    bool flag;
+
+    switch ((unsigned)f->type) {
+    case OP_STR:
+    case OP_DIGEST:
+    case OP_CSTR:
+    case OP_DIALECT:
+        read_text(r, a, f, at);
+        break;
+    case OP_OBJECT:
+        read_struct(r, a, f->of, at);
+        break;
+    case OP_POINTER:
+        made = arena_calloc(a, 1, f->of->size);
+        if (made == NULL) {
+            no_memory(r);
+            return;
+        }
+        read_struct(r, a, f->of, made);
+        memcpy(at, &made, sizeof(made));
+        break;
+    case OP_LIST:
+    case OP_HASHES:
+        read_list(r, a, f, base);
+        break;
+    case OP_BOOL:
+        if (json_bool(r, &flag)) {
+            memcpy(at, &flag, sizeof(flag));
+        }
+        break;
+    default:
+        put_number(r, f->type, at);
+    }
+}
+
+static void read_struct(struct json_reader *r, struct arena *a, const struct op_shape *of, char *at)
+{
+    struct str key;
+
+    json_object_begin(r);
+    while (json_object_next(r, &key)) {
+        size_t i = 0;
+
+        while (i < of->n && !str_eq_cstr(key, of->fields[i].name)) {
+            i++;
+        }
+        if (i < of->n) {
+            read_field(r, a, &of->fields[i], at);
+        } else {
+            json_skip(r);
+        }
+    }
+}
+
+/* ---- ops ---- */
+
+const char *op_json_name(enum ledger_op_kind k)
+{
+    return op_kind_of(k)->name;
+}
+
+enum ledger_op_kind op_json_kind(struct str name)
+{
+    enum ledger_op_kind k = 0;
+
+    while (k < LEDGER_OP__MAX && !str_eq_cstr(name, op_json_name(k))) {
+        k++;
+    }
+    return k;
+}
+
+const char *op_json_key(enum ledger_op_kind k)
+{
+    return op_kind_of(k)->key;
+}
+
+void op_json_write(struct json_writer *w, const struct ledger_op *op)
+{
+    const struct op_kind *k = op_kind_of(op->kind);
+
+    json_write_kv_cstr(w, "op", k->name);
+    if (k->key != NULL) {
+        json_write_key(w, k->key);
+        write_struct(w, k->of, (const char *)op + k->offset);
+    }
+}
+
+void op_json_read(struct json_reader *r, struct arena *a, struct ledger_op *op)
+{
+    const struct op_kind *k = op_kind_of(op->kind);
+
+    BUG_ON(k->key == NULL);
+    read_struct(r, a, k->of, (char *)op + k->offset);
+}
+
+void op_json_write_demand(struct json_writer *w, const struct demand *d)
+{
+    write_struct(w, &op_shape_demand, (const char *)d);
+}
+
+void op_json_read_demand(struct json_reader *r, struct arena *a, struct demand *ret)
+{
+    *ret = (struct demand){.dialect = ""};
+    read_struct(r, a, &op_shape_demand, (char *)ret);
+}
+
+void op_json_write_assignment(struct json_writer *w, const struct assignment *as)
+{
+    write_struct(w, &op_shape_assignment, (const char *)as);
+}
+
+void op_json_read_assignment(struct json_reader *r, struct arena *a, struct assignment *ret)
+{
+    *ret = (struct assignment){.id = STR_NULL};
+    read_struct(r, a, &op_shape_assignment, (char *)ret);
+}

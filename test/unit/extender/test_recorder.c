@@ -1,0 +1,134 @@
+/* The ring of the flight recorder: the last lines, whole, in order, and who reads too slowly is told. */
+#include "extender/recorder.h"
+
+#include "base/rng.h"
+#include "support/cmocka.h"
+#include "support/seeds.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CAP RECORDER_BYTES_MIN
+
+static char everything[CAP + 1];
+
+static size_t read_all(const struct recorder *r, size_t step)
+{
+    struct recorder_cursor c;
+    size_t all = 0, n;
+
+    recorder_open(r, &c);
+    do {
+        assert_true(recorder_read(r, &c, everything + all, step < CAP - all ? step : CAP - all, &n));
+        all += n;
+    } while (n > 0);
+    everything[all] = '\0';
+    return all;
+}
+
+static void add_of_size(struct recorder *r, size_t n)
+{
+    char *body = malloc(n + 1);
+
+    assert_non_null(body);
+    memset(body, 'x', n);
+    memcpy(body, "{\"a\":\"", 6);
+    memcpy(body + n - 2, "\"}", 2);
+    recorder_add(r, 7, 3, (struct str){body, n});
+    free(body);
+}
+
+static void empty__nothing_to_read(void **state)
+{
+    struct recorder *r = recorder_new(CAP);
+
+    assert_int_equal(read_all(r, 100), 0);
+    assert_int_equal(recorder_first(r), recorder_next(r));
+    recorder_free(r);
+}
+
+static void one_line__number_time_and_generation_in_front(void **state)
+{
+    struct recorder *r = recorder_new(CAP);
+
+    recorder_add(r, -5, 8, STR("{\"type\":\"op\"}"));
+    (void)read_all(r, 10);
+    assert_string_equal(everything, "{\"seq\":1,\"atMs\":-5,\"generation\":8,\"type\":\"op\"}\n");
+    recorder_free(r);
+}
+
+static void too_large_a_line__one_of_type_omitted(void **state)
+{
+    struct recorder *r = recorder_new(CAP);
+
+    add_of_size(r, CAP / 4 + 1);
+    (void)read_all(r, CAP);
+    assert_non_null(strstr(everything, "\"type\":\"omitted\",\"bytes\":16385}\n"));
+    recorder_free(r);
+}
+
+/* Whatever the sizes are: what is there are the last lines, whole and numbered without a gap, and the next one would
+ * not have fitted beside the one that went. */
+static void random_lines__the_last_ones_whole(void **state)
+{
+    const struct seeds seeds = seeds_of_test(1, 20);
+
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
+        struct recorder *r = recorder_new(CAP);
+        struct rng rng;
+
+        rng_init(&rng, seed);
+        for (int i = 0; i < 2000; i++) {
+            add_of_size(r, 12 + rng_below(&rng, seed % 2 == 0 ? 200 : 8000));
+        }
+        size_t n = read_all(r, 1 + rng_below(&rng, 5000));
+        uint64_t seq = recorder_first(r);
+        char *line = everything, *end;
+
+        assert_true(n <= CAP && n > CAP - 8100);
+        while ((end = strchr(line, '\n')) != NULL) {
+            char head[64];
+
+            snprintf(head, sizeof(head), "{\"seq\":%" PRIu64 ",\"atMs\":7,\"generation\":3,\"a\":\"", seq++);
+            assert_int_equal(strncmp(line, head, strlen(head)), 0);
+            assert_true(end[-1] == '}');
+            line = end + 1;
+        }
+        assert_true(*line == '\0' && seq == recorder_next(r) && seq == 2001);
+        recorder_free(r);
+    }
+}
+
+static void reader_is_slow__told_when_lines_are_overwritten(void **state)
+{
+    struct recorder *r = recorder_new(CAP);
+    struct recorder_cursor c;
+    size_t n;
+
+    add_of_size(r, 1000);
+    add_of_size(r, 1000);
+    recorder_open(r, &c);
+    assert_true(recorder_read(r, &c, everything, 10, &n) && n == 10);
+    add_of_size(r, 1000); /* comes after the reader's end: it is not shown */
+    while (recorder_first(r) == 1) {
+        assert_true(recorder_read(r, &c, everything, 1, &n) && n == 1);
+        add_of_size(r, 3000);
+    }
+    assert_false(recorder_read(r, &c, everything, 10, &n));
+    recorder_free(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(empty__nothing_to_read),
+        cmocka_unit_test(one_line__number_time_and_generation_in_front),
+        cmocka_unit_test(too_large_a_line__one_of_type_omitted),
+        cmocka_unit_test(random_lines__the_last_ones_whole),
+        cmocka_unit_test(reader_is_slow__told_when_lines_are_overwritten),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
