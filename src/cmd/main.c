@@ -17,6 +17,8 @@ static const struct command commands[] = {
      .asks_fgpu = true},
     {"explain", "say why a pod waits, or why it is where it is, of a running extender", cmd_explain, &page_explain,
      .asks_fgpu = true},
+    {"doctor", "say what is wrong with an installation, and what to do about it", cmd_doctor, &page_doctor,
+     .asks_fgpu = true, .asks_api = true},
     {"frag", "show fragmentation and what still fits, of a running extender", cmd_frag, &page_frag, .asks_fgpu = true},
     {"rightsize", "propose sizes for workloads from what they used of their GPUs", cmd_rightsize, &page_rightsize},
     {"signing-key", "make the key that signs records", cmd_signing_key, &page_signing_key},
