@@ -36,6 +36,7 @@ struct kube_outcome {
      * credentials (kube/identity.h) */
     int http_status;
     int64_t retry_after_ms;               /* from a Retry-After header in seconds; KUBE_NO_RETRY_AFTER without one */
+    int64_t date_ms;                      /* from its Date header, whole seconds, since 1970; 0 without one */
     char detail[KUBE_OUTCOME_DETAIL_MAX]; /* for people: the transport's own words; may be empty */
 };
 

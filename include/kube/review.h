@@ -1,8 +1,8 @@
 /* kube/review.h - asking the API server who a token belongs to, and what that one may do.
  *
  * Encoding and decoding only; sending is the caller's. A TokenReview tells whether a bearer token is
- * good and whose it is; a SubjectAccessReview whether that user may GET a path that is no resource.
- * Both are answered 201 even when the answer is no. Sources: authentication.k8s.io/v1,
+ * good and whose it is; a SubjectAccessReview whether that user may GET a path that is no resource, or do something
+ * with resources. Both are answered 201 even when the answer is no. Sources: authentication.k8s.io/v1,
  * authorization.k8s.io/v1; contract.md 7.
  */
 #ifndef KUBE_REVIEW_H
@@ -27,6 +27,13 @@ WARN_UNUSED int token_review_read(struct str body, bool *ret_authenticated, stru
 
 /* Appends the body of a POST to ACCESS_REVIEW_PATH. `verb` is a HTTP method in lower case. */
 void access_review_write(struct str subject, struct str path, struct str verb, struct strbuf *out);
+
+/* What somebody wants to do with resources; text without anything in it means all, or none. */
+struct review_resource {
+    struct str verb, group, resource, subresource, namespace_, name;
+};
+/* The same about resources. */
+void resource_review_write(struct str subject, const struct review_resource *what, struct strbuf *out);
 
 WARN_UNUSED int access_review_read(struct str body, bool *ret_allowed, struct err *reterr);
 

@@ -49,6 +49,10 @@ enum door {
 };
 
 bool doors_is_open(const struct doors *d, enum door which);
+/* As fgpu-node publishes it (node/publication.h). */
+const char *door_name(enum door which);
+const char *door_meaning(enum door which);
+const char *door_remedy(enum door which); /* how to close it */
 /* What it means, and how to close it. */
 const char *door_words(enum door which);
 

@@ -53,6 +53,10 @@ struct publication_facts {
     size_t device_n;
     bool totals;                                    /* the annotation says that the totals are ours */
     int32_t overcommit_milli, overcommit_mem_milli; /* thousandths, >= 1000 */
+    /* What the configuration of the container runtime opens past the agent (node/doors.h), a bit for each enum door:
+     * "doors":["variable"], for `fgpu doctor`. */
+    bool looked_for_doors; /* else the key is left out: nobody knows */
+    unsigned doors;
 };
 
 struct publication_left_out {

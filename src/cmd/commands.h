@@ -23,6 +23,7 @@ int cmd_state(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
 int cmd_frag(int argc, char **argv);
 int cmd_rightsize(int argc, char **argv);
 int cmd_signing_key(int argc, char **argv);
@@ -34,8 +35,9 @@ int cmd_completion(int argc, char **argv);
 int cmd_start_fgpu_demo(int argc, char **argv);
 
 /* What they say of themselves, and what they are told. */
-extern const struct page page_serve, page_sim, page_check_config, page_whatif, page_state, page_explain, page_trace,
-    page_replay, page_frag, page_rightsize, page_signing_key, page_metrics_reference, page_version, page_completion;
+extern const struct page page_serve, page_sim, page_check_config, page_whatif, page_state, page_explain, page_doctor,
+    page_trace, page_replay, page_frag, page_rightsize, page_signing_key, page_metrics_reference, page_version,
+    page_completion;
 
 /* Lines of --help that more than one program prints. */
 #define CMD_DEMO_SUMMARY "fgpu on a simulated cluster, live in the terminal"

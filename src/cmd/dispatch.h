@@ -14,6 +14,7 @@ struct command {
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code of the process */
     const struct page *page;           /* NULL: it is elsewhere */
     bool asks_fgpu;                    /* a running one, of which `kubectl fgpu` makes the way */
+    bool asks_api;                     /* the API server as well, and has kubectl's options for it */
     bool is_of_the_plugin;             /* `kubectl fgpu` has it, too, and needs no way for it */
     bool is_elsewhere;                 /* in another program, which `run` starts with the same arguments */
 };

@@ -19,6 +19,8 @@ static const struct command commands[] = {
      .asks_fgpu = true},
     {"trace", "show the last changes and decisions, of a running extender", cmd_trace, &page_trace, .asks_fgpu = true},
     {"replay", "make the decisions of a saved trace again, and show the first that differs", cmd_replay, &page_replay},
+    {"doctor", "say what is wrong with an installation, and what to do about it", cmd_doctor, &page_doctor,
+     .asks_fgpu = true, .asks_api = true},
     {"frag", "show fragmentation and what still fits, of a running extender", cmd_frag, &page_frag, .asks_fgpu = true},
     {"rightsize", "propose sizes for workloads from what they used of their GPUs", cmd_rightsize, &page_rightsize},
     {"signing-key", "make the key that signs records", cmd_signing_key, &page_signing_key},

@@ -20,6 +20,7 @@
 #define TEXT_BYTES_MAX 4096
 #define PAGE_BYTES_MAX (1 << 20)
 #define WORDS_BYTES_MAX ((size_t)16 << 20)
+#define PUT_BACK_MAX 8 /* words */
 
 static const struct page_option options[] = {
     {"fgpu-namespace", .value = "NAMESPACE", .text = "where fgpu runs, default " NAMESPACE_DEFAULT},
@@ -124,7 +125,7 @@ static bool is_another_source(struct str name)
 
 static int take_line(struct plugin *x, int argc, char **argv)
 {
-    x->argv = calloc((size_t)argc + 2, sizeof(*x->argv));
+    x->argv = calloc((size_t)argc + PUT_BACK_MAX + 1, sizeof(*x->argv));
     BUG_ON(x->argv == NULL);
     for (int i = 0; i < argc; i++) {
         const char *equals = argv[i][0] == '-' && argv[i][1] == '-' ? strchr(argv[i], '=') : NULL;
@@ -187,6 +188,22 @@ static int complete_pod(struct plugin *x, struct err *reterr)
     return 0;
 }
 
+/* An option that was taken off the line goes back to it, for a command that asks the API server itself. */
+static void put_back(struct plugin *x, const char *option, const char *value)
+{
+    if (value != NULL) {
+        x->argv[x->argc++] = (char *)(uintptr_t)option;
+        x->argv[x->argc++] = (char *)(uintptr_t)value;
+    }
+}
+
+static void put_back_all(struct plugin *x)
+{
+    put_back(x, "--kubeconfig", x->target.kubeconfig);
+    put_back(x, "--context", x->target.context);
+    put_back(x, "--fgpu-namespace", x->target.fgpu_namespace);
+}
+
 /* ---- what it does ---- */
 
 static int show_page(struct forward *f)
@@ -198,8 +215,9 @@ static int show_page(struct forward *f)
     return EXIT_RUNTIME;
 }
 
-static int run_with_a_way(const struct program *p, struct plugin *x, bool is_page)
+static int run_with_a_way(const struct program *p, struct plugin *x, const struct command *command)
 {
+    const bool is_page = command->run == NULL;
     static char url[64];
     struct forward f;
     struct strbuf words;
@@ -207,6 +225,10 @@ static int run_with_a_way(const struct program *p, struct plugin *x, bool is_pag
     int code;
 
     if (complete_pod(x, &err) != 0 || forward_open(&x->target, &f, &err) != 0) {
+        if (command->asks_api) { /* it says what it can without */
+            put_back(x, "--no-way", err.msg);
+            return dispatch(p, x->argc, x->argv);
+        }
         terminal_complain(x->argv[1], err.msg);
         return EXIT_RUNTIME;
     }
@@ -296,6 +318,9 @@ int plugin_run(const struct program *whole, int argc, char **argv)
     code = take_line(&x, argc, argv);
     code = code == EXIT_OK ? read_port(&x) : code;
     command = code == EXIT_OK && x.argc > 1 ? find(&p, x.argv[1]) : NULL;
+    if (command != NULL && command->asks_api) {
+        put_back_all(&x);
+    }
     if (code != EXIT_OK) {
     } else if (x.argc < 2 || strcmp(x.argv[1], "--help") == 0 || strcmp(x.argv[1], "-h") == 0) {
         print_help(&p);
@@ -306,7 +331,7 @@ int plugin_run(const struct program *whole, int argc, char **argv)
     } else if (command != NULL && command->run == NULL && x.wants_no_way) {
         options_print_help(command->page);
     } else if (command != NULL && !x.wants_no_way && (command->asks_fgpu || command->run == NULL)) {
-        code = run_with_a_way(&p, &x, command->run == NULL);
+        code = run_with_a_way(&p, &x, command);
     } else {
         code = dispatch(&p, x.argc, x.argv);
     }

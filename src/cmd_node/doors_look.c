@@ -22,9 +22,10 @@ static void tell_of_file(const char *path, const struct doors_file *file, const 
     }
 }
 
-static void read_one(const char *path, struct doors *d, const struct log *log)
+/* False: what the file opens is not known. */
+static bool read_one(const char *path, struct doors *d, const struct log *log)
 {
-    struct doors_file file;
+    struct doors_file file = {.strange = false};
     struct strbuf text;
     struct err err;
     int rc;
@@ -43,17 +44,20 @@ static void read_one(const char *path, struct doors *d, const struct log *log)
                     LOG_CSTR("why", err.msg));
     }
     strbuf_fini(&text);
+    return (rc == 0 && !file.strange) || rc == -ERR_NOT_FOUND;
 }
 
-unsigned doors_look(const struct node_options *options, struct events *events, const struct log *log)
+unsigned doors_look(const struct node_options *options, struct events *events, const struct log *log, bool *ret_looked)
 {
     struct event e = {.reason = EVENT_DOOR_OPEN, .regarding = node_event_object(str_of(options->node_name))};
     struct doors d = {.read_runtime = false};
+    bool known = true;
     unsigned open = 0;
 
     for (size_t i = 0; i < options->runtime_config_n; i++) {
-        read_one(options->runtime_config[i], &d, log);
+        known = read_one(options->runtime_config[i], &d, log) && known;
     }
+    *ret_looked = known && d.read_runtime;
     for (int which = 0; which < DOOR__MAX; which++) {
         if (doors_is_open(&d, (enum door)which)) {
             open |= 1U << which;

@@ -8,7 +8,8 @@
 #include "kube/events.h"
 
 /* `events` may be NULL. A file that cannot be read is told in the log: what it opens is not known.
- * Returns those that are open, a bit for each enum door. */
-unsigned doors_look(const struct node_options *options, struct events *events, const struct log *log);
+ * Returns those that are open, a bit for each enum door. *ret_looked: the configuration of a container runtime was
+ * read, and nothing that could be read was strange. */
+unsigned doors_look(const struct node_options *options, struct events *events, const struct log *log, bool *ret_looked);
 
 #endif

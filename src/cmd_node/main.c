@@ -337,8 +337,10 @@ int main(int argc, char **argv)
 {
     struct program p = {.log = NULL};
     struct logsink *sink;
+    bool looked_for_doors;
     struct err err;
     sigset_t signals;
+    unsigned doors;
     int code;
 
     if (argc > 1 && strcmp(argv[1], LIMIT_HELPER_WORD) == 0) {
@@ -368,9 +370,11 @@ int main(int argc, char **argv)
     }
     if (code == NODE_EXIT_OK) {
         answers_set_events(p.answers, node_api_events(p.api));
-        answers_set_doors(p.answers, doors_look(&p.options, node_api_events(p.api), p.log));
+        doors = doors_look(&p.options, node_api_events(p.api), p.log, &looked_for_doors);
+        answers_set_doors(p.answers, doors);
         p.ops = ops_new(&p.options, p.answers, p.api, sink);
         p.publisher = publisher_new(node_api_client(p.api), &p.options, clock_system(), p.log);
+        publisher_set_doors(p.publisher, looked_for_doors, doors);
         answers_on_ready(p.answers, publisher_open, p.publisher);
         code = watch_devices(&p) == 0 ? run(&p, &signals) : NODE_EXIT_RUNTIME;
     }

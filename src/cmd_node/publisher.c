@@ -118,6 +118,12 @@ static void say_left_out(struct publisher *p, const struct publication_left_out 
     }
 }
 
+void publisher_set_doors(struct publisher *p, bool looked, unsigned doors)
+{
+    p->looked_for_doors = looked;
+    p->doors = doors;
+}
+
 void publisher_set_devices(struct publisher *p, const struct device *devices, size_t n)
 {
     struct gpu_details details[DEVICES_PER_NODE_MAX];
@@ -125,6 +131,8 @@ void publisher_set_devices(struct publisher *p, const struct device *devices, si
                                             .details = details,
                                             .device_n = n,
                                             .totals = mode_of(p->options) == PUBLICATION_ALL,
+                                            .looked_for_doors = p->looked_for_doors,
+                                            .doors = p->doors,
                                             .overcommit_milli = p->options->overcommit_milli,
                                             .overcommit_mem_milli = p->options->overcommit_mem_milli};
     struct publication wanted = {.mode = mode_of(p->options)};

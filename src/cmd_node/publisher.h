@@ -35,6 +35,9 @@ struct publisher *publisher_new(struct kube_client *client, const struct node_op
 /* After kube_client_stop. NULL is fine. */
 void publisher_free(struct publisher *p);
 
+/* What cmd_node/doors_look.h found; before anything else is said, and once. */
+void publisher_set_doors(struct publisher *p, bool looked, unsigned doors);
+
 /* GPUs are handed out here now, so they may be published; until then nobody is sent here. From any thread. */
 void publisher_open(void *publisher);
 

@@ -29,6 +29,9 @@ struct publisher {
     const struct log *log;
     struct strbuf path, status_path;
 
+    bool looked_for_doors; /* set before the devices, by the same thread */
+    unsigned doors;
+
     struct mutex lock;
     struct kept_details kept;
     struct publication wanted;

@@ -37,6 +37,17 @@ void token_review_write(struct str token, struct strbuf *out)
     end(&w);
 }
 
+/* The members of the subject beside ours. */
+static void end_with_subject(struct json_writer *w, struct str subject)
+{
+    BUG_ON(subject.n < 2 || subject.p[0] != '{' || subject.p[subject.n - 1] != '}');
+    if (subject.n > 2) {
+        strbuf_add_char(w->out, ',');
+        strbuf_add(w->out, subject.p + 1, subject.n - 2);
+    }
+    end(w);
+}
+
 void access_review_write(struct str subject, struct str path, struct str verb, struct strbuf *out)
 {
     struct json_writer w;
@@ -46,12 +57,30 @@ void access_review_write(struct str subject, struct str path, struct str verb, s
     json_write_kv_str(&w, "path", path);
     json_write_kv_str(&w, "verb", verb);
     json_write_object_end(&w);
-    BUG_ON(subject.n < 2 || subject.p[0] != '{' || subject.p[subject.n - 1] != '}');
-    if (subject.n > 2) { /* its members beside ours */
-        strbuf_add_char(out, ',');
-        strbuf_add(out, subject.p + 1, subject.n - 2);
+    end_with_subject(&w, subject);
+}
+
+static void write_if(struct json_writer *w, const char *key, struct str value)
+{
+    if (value.n > 0) {
+        json_write_kv_str(w, key, value);
     }
-    end(&w);
+}
+
+void resource_review_write(struct str subject, const struct review_resource *what, struct strbuf *out)
+{
+    struct json_writer w;
+    begin_review(&w, out, "authorization.k8s.io/v1", "SubjectAccessReview");
+    json_write_key(&w, "resourceAttributes");
+    json_write_object_begin(&w);
+    json_write_kv_str(&w, "verb", what->verb);
+    json_write_kv_str(&w, "group", what->group);
+    json_write_kv_str(&w, "resource", what->resource);
+    write_if(&w, "subresource", what->subresource);
+    write_if(&w, "namespace", what->namespace_);
+    write_if(&w, "name", what->name);
+    json_write_object_end(&w);
+    end_with_subject(&w, subject);
 }
 
 /* ---- reading ---- */

@@ -191,6 +191,18 @@ static int64_t retry_after_ms(CURL *easy)
     return (int64_t)(seconds > RETRY_AFTER_MAX_S ? RETRY_AFTER_MAX_S : seconds) * 1000;
 }
 
+/* The server's clock. */
+static int64_t date_ms(CURL *easy)
+{
+    struct curl_header *h;
+    time_t at_s = -1;
+
+    if (curl_easy_header(easy, "Date", 0, CURLH_HEADER, -1, &h) == CURLHE_OK) {
+        at_s = curl_getdate(h->value, NULL);
+    }
+    return at_s > 0 ? (int64_t)at_s * 1000 : 0;
+}
+
 static bool request_left(CURL *easy)
 {
     long bytes = 0;
@@ -221,6 +233,7 @@ void exchange_outcome(const struct exchange *x, CURLcode code, struct kube_outco
     ret->sent_again = x->sent_n > 1;
     ret->http_status = (int)status;
     ret->retry_after_ms = retry_after_ms(x->easy);
+    ret->date_ms = date_ms(x->easy);
 }
 
 void exchange_progress(struct exchange *x, const struct easy_context *c)

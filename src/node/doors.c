@@ -117,22 +117,52 @@ bool doors_is_open(const struct doors *d, enum door which)
     return false;
 }
 
+#define VARIABLE                                                                                                       \
+    "the default runtime of this node is NVIDIA's and reads NVIDIA_VISIBLE_DEVICES, so a container that is created "   \
+    "while fgpu-node is away has the GPUs that its image asks for"
+#define MOUNT                                                                                                          \
+    "NVIDIA's runtime takes mounts below /var/run/nvidia-container-devices as a wish for GPUs, so a container that "   \
+    "is "                                                                                                              \
+    "created while fgpu-node is away has the GPUs that its pod mounts"
+#define NO_VALIDATOR                                                                                                   \
+    "the container runtime does not enforce the plugins that a pod requires, so a pod that is created while "          \
+    "fgpu-node "                                                                                                       \
+    "is away starts without its GPU"
+
+static const struct {
+    const char *name, *words, *remedy, *both;
+} texts[] = {
+#define TEXT(name, words, remedy)                                                                                      \
+    {                                                                                                                  \
+        name, words, remedy, words "; " remedy                                                                         \
+    }
+    [DOOR_VARIABLE] = TEXT("variable", VARIABLE,
+                           "make runc the default runtime, or set "
+                           "accept-nvidia-visible-devices-envvar-when-unprivileged = false in the configuration of "
+                           "NVIDIA's toolkit"),
+    [DOOR_MOUNT] = TEXT("mount", MOUNT,
+                        "set accept-nvidia-visible-devices-as-volume-mounts = false, or make runc the default runtime"),
+    [DOOR_NO_VALIDATOR] = TEXT("no-validator", NO_VALIDATOR,
+                               "enable default_validator of NRI in containerd's configuration (2.2 and later)"),
+#undef TEXT
+};
+
+const char *door_name(enum door which)
+{
+    return texts[which].name;
+}
+
+const char *door_meaning(enum door which)
+{
+    return texts[which].words;
+}
+
+const char *door_remedy(enum door which)
+{
+    return texts[which].remedy;
+}
+
 const char *door_words(enum door which)
 {
-    static const char *const words[] = {
-        [DOOR_VARIABLE] =
-            "the default runtime of this node is NVIDIA's and reads NVIDIA_VISIBLE_DEVICES, so a container "
-            "that is created while fgpu-node is away has the GPUs that its image asks for; make runc the "
-            "default runtime, or set accept-nvidia-visible-devices-envvar-when-unprivileged = false in "
-            "the configuration of NVIDIA's toolkit",
-        [DOOR_MOUNT] = "NVIDIA's runtime takes mounts below /var/run/nvidia-container-devices as a wish for GPUs, so a "
-                       "container that is created while fgpu-node is away has the GPUs that its pod mounts; set "
-                       "accept-nvidia-visible-devices-as-volume-mounts = false, or make runc the default runtime",
-        [DOOR_NO_VALIDATOR] =
-            "the container runtime does not enforce the plugins that a pod requires, so a pod that is "
-            "created while fgpu-node is away starts without its GPU; enable default_validator of NRI "
-            "in containerd's configuration (2.2 and later)",
-    };
-
-    return words[which];
+    return texts[which].both;
 }

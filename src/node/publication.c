@@ -1,6 +1,7 @@
 #include "node/publication.h"
 
 #include "base/json_write.h"
+#include "node/doors.h"
 
 #include <string.h>
 
@@ -264,6 +265,17 @@ static void write_gpu(struct formatting *fo, size_t at)
     add_to_totals(fo, at);
 }
 
+static void write_doors(struct json_writer *w, unsigned doors)
+{
+    json_write_kv_array_begin(w, "doors");
+    for (int d = 0; d < DOOR__MAX; d++) {
+        if ((doors & 1U << d) != 0) {
+            json_write_cstr(w, door_name((enum door)d));
+        }
+    }
+    json_write_array_end(w);
+}
+
 int publication_format(const struct publication_facts *f, struct strbuf *out, struct publication_totals *ret_totals,
                        struct publication_left_out *ret_left_out, struct err *reterr)
 {
@@ -278,6 +290,9 @@ int publication_format(const struct publication_facts *f, struct strbuf *out, st
     json_write_kv_cstr(&fo.w, "by", "fgpu-node");
     if (f->totals) {
         json_write_kv_bool(&fo.w, "totals", true);
+    }
+    if (f->looked_for_doors) {
+        write_doors(&fo.w, f->doors);
     }
     json_write_kv_array_begin(&fo.w, "gpus");
     for (size_t i = 0; i < f->device_n; i++) {

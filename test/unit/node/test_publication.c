@@ -3,6 +3,7 @@
 #include "base/rng.h"
 #include "core/dialects/dialect.h"
 #include "model/policy.h"
+#include "node/doors.h"
 #include "node/publication.h"
 #include "support/cmocka.h"
 
@@ -172,6 +173,38 @@ static void publication__ill_gpu__stays_in_the_totals(void **state)
     assert_int_equal(f->totals.milli, 2000);
     assert_int_equal(f->totals.mem_mib, 2 * 40326);
     read_back(f);
+}
+
+/* fgpu doctor reads them (doctor/facts.h); an Event is gone after an hour. */
+static void publication__doors__are_told_if_somebody_looked(void **state)
+{
+    static const struct {
+        bool looked;
+        unsigned doors;
+        const char *text;
+    } rows[] = {
+        {false, 0, PUBLICATION_BEGINS "\"gpus\":["},
+        {true, 0, PUBLICATION_BEGINS "\"doors\":[],\"gpus\":["},
+        {true, 1U << DOOR_VARIABLE | 1U << DOOR_NO_VALIDATOR,
+         PUBLICATION_BEGINS "\"doors\":[\"variable\",\"no-validator\"],\"gpus\":["},
+        {true, 1U << DOOR_MOUNT, PUBLICATION_BEGINS "\"doors\":[\"mount\"],\"gpus\":["},
+    };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct publication_facts facts = {.devices = two_gpus,
+                                                .device_n = 2,
+                                                .overcommit_milli = 1000,
+                                                .overcommit_mem_milli = 1000,
+                                                .looked_for_doors = rows[i].looked,
+                                                .doors = rows[i].doors};
+        struct err err;
+
+        strbuf_fini(&f->text);
+        assert_int_equal(publication_format(&facts, &f->text, &f->totals, &f->left_out, &err), 0);
+        assert_true(str_starts(strbuf_view(&f->text), str_of(rows[i].text)));
+        read_back(f);
+    }
 }
 
 static void publication__overcommit__is_in_the_totals(void **state)
@@ -522,6 +555,7 @@ int main(void)
         WITH_ARENA(publication__mig__has_profiles_of_the_driver_and_no_totals),
         WITH_ARENA(publication__gpu_on_which_nobody_may_compute__is_closed),
         WITH_ARENA(publication__ill_gpu__stays_in_the_totals),
+        WITH_ARENA(publication__doors__are_told_if_somebody_looked),
         WITH_ARENA(publication__overcommit__is_in_the_totals),
         WITH_ARENA(publication__full_machine__fits),
         WITH_ARENA(publication__random_machine__is_read_back_as_the_same_devices),

@@ -1,0 +1,124 @@
+#include "doctor/facts.h"
+
+#define NAMES_MAX 64
+
+const char *doctor_source_name(enum doctor_source s)
+{
+    static const char *const names[] = {
+        [DOCTOR_STATE] = "the state of fgpu",
+        [DOCTOR_METRICS] = "the metrics of fgpu",
+        [DOCTOR_SCHEDULER] = "the configuration of kube-scheduler",
+        [DOCTOR_NODES] = "the nodes",
+        [DOCTOR_PODS] = "the pods",
+        [DOCTOR_POLICIES] = "the admission policies",
+        [DOCTOR_RUNTIME_CLASSES] = "the runtime classes",
+        [DOCTOR_QUOTAS] = "the quotas",
+        [DOCTOR_RIGHTS] = "the rights of fgpu",
+        [DOCTOR_CLOCKS] = "the clocks",
+    };
+
+    return names[s];
+}
+
+void doctor_facts_init(struct doctor_facts *f, struct arena *a)
+{
+    *f = (struct doctor_facts){.arena = a};
+    for (int s = 0; s < DOCTOR_SOURCE__MAX; s++) {
+        f->why_not[s] = "nobody has read it";
+    }
+}
+
+/* ---- names of resources ---- */
+
+struct names {
+    struct str *items;
+    size_t n;
+};
+
+static void add_name(struct names *names, struct str name)
+{
+    if (names->n < NAMES_MAX) {
+        names->items[names->n++] = name;
+    }
+}
+
+static size_t collect(const struct config *c, bool of_plugins, struct arena *a, const struct str **ret)
+{
+    struct names names = {.items = ARENA_ARRAY(a, NAMES_MAX, struct str)};
+    const struct policy *p = &c->policy;
+
+    if (names.items == NULL) {
+        return 0;
+    }
+    for (size_t i = 0; i < p->compute_resource_n; i++) {
+        if (of_plugins || p->compute_resources[i].picks == PICKS_FGPU) {
+            add_name(&names, p->compute_resources[i].name);
+        }
+    }
+    for (size_t i = 0; i < p->memory_resource_n; i++) {
+        add_name(&names, p->memory_resources[i]);
+    }
+    for (size_t i = 0; i < p->count_resource_n; i++) {
+        add_name(&names, p->count_resources[i]);
+    }
+    for (size_t i = 0; of_plugins && i < p->whole_resource_n; i++) {
+        add_name(&names, p->whole_resources[i]);
+    }
+    *ret = names.items;
+    return names.n;
+}
+
+size_t doctor_names_of(const struct config *c, struct arena *a, const struct str **ret)
+{
+    return collect(c, false, a, ret);
+}
+
+size_t doctor_managed_names_of(const struct config *c, struct arena *a, const struct str **ret)
+{
+    return collect(c, true, a, ret);
+}
+
+/* ---- rights ---- */
+
+static void need(struct doctor_facts *f, struct doctor_right right)
+{
+    if (f->right_n < DOCTOR_RIGHTS_MAX) {
+        f->rights[f->right_n++] = right;
+    }
+}
+
+static void need_reading(struct doctor_facts *f, const char *group, const char *resource, const char *purpose)
+{
+    need(f, (struct doctor_right){"list", group, resource, "", STR_NULL, STR_NULL, purpose, false});
+    need(f, (struct doctor_right){"watch", group, resource, "", STR_NULL, STR_NULL, purpose, false});
+}
+
+/* manifests/dedicated/rbac.yaml, and ops-access.yaml where callers have to show a token. */
+void doctor_needed_rights(struct doctor_facts *f)
+{
+    const struct config_serving *s = f->config != NULL ? &f->config->serving : NULL;
+    struct str wake = f->config != NULL ? f->config->client.wake_object : STR_NULL, namespace_;
+
+    f->right_n = 0;
+    need_reading(f, "", "pods", "it does not get ready");
+    need(f, (struct doctor_right){"get", "", "pods", "", STR_NULL, STR_NULL,
+                                  "a bind whose answer was lost is never resolved", false});
+    need_reading(f, "", "nodes", "it does not get ready");
+    need_reading(f, "resource.k8s.io", "resourceslices",
+                 "GPUs that dynamic resource allocation assigns are given away twice");
+    need(f, (struct doctor_right){"create", "", "pods", "binding", STR_NULL, STR_NULL, "no pod is bound", false});
+    need(f, (struct doctor_right){"create", "events.k8s.io", "events", "", STR_NULL, STR_NULL,
+                                  "nobody is told by Events", false});
+    need(f, (struct doctor_right){"patch", "events.k8s.io", "events", "", STR_NULL, STR_NULL,
+                                  "Events that repeat are not counted", false});
+    if (wake.n > 0 && str_split(&wake, '/', &namespace_)) {
+        need(f, (struct doctor_right){"patch", "storage.k8s.io", "csistoragecapacities", "", namespace_, wake,
+                                      "pods that were refused wait longer than they must when room appears", false});
+    }
+    if (s != NULL && (config_serving_needs_token(s, &s->ops) || config_serving_needs_token(s, &s->metrics))) {
+        need(f, (struct doctor_right){"create", "authentication.k8s.io", "tokenreviews", "", STR_NULL, STR_NULL,
+                                      "nobody can read metrics and state from outside", false});
+        need(f, (struct doctor_right){"create", "authorization.k8s.io", "subjectaccessreviews", "", STR_NULL, STR_NULL,
+                                      "nobody can read metrics and state from outside", false});
+    }
+}
