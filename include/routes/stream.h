@@ -1,9 +1,8 @@
-/* routes/stream.h - GET /v1/stream: what changes in /state, as server-sent events, and GET /v1/history: how full and
- * how fragmented the cluster was.
+/* routes/stream.h - GET /v1/stream: what changes in /state, as server-sent events.
  *
- * The contract is config/stream.schema.json and config/history.schema.json. A client reads /state, then follows with
- * `?generation=N&startedAt=T` of its metadata, or with Last-Event-ID after a cut; each event carries a generation as
- * its id, and after all events up to N the client's nodes are those of /state at N. Events replace whole nodes, so an
+ * The contract is config/stream.schema.json. A client reads /state, then follows with `?generation=N&startedAt=T` of
+ * its metadata, or with Last-Event-ID after a cut; each event carries a generation as its id, and after all events up
+ * to N the client's nodes are those of /state at N. Events replace whole nodes, so an
  * event that comes twice does no harm. Decisions may come twice and are told apart by their id.
  *
  *   hello      first, without an id

@@ -4,6 +4,7 @@
 #include "cmd/telemetry.h"
 #include "cmd/window_scheduler.h"
 #include "extender/explain_events.h"
+#include "extender/history_keeper.h"
 #include "extender/reopener.h"
 #include "extender/verifier.h"
 
@@ -86,6 +87,7 @@ static void each_second(void *ctx)
     const struct config *now = config_slot_take(s->slot);
 
     reopener_tick(s->reopener);
+    history_keeper_tick(s->history);
     (void)explain_events_tick(&rules->placement, s->events, now->events.pod_waits_after_ms,
                               clock_wall_ms(s->options.clock));
     config_free(now);

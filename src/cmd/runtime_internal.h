@@ -29,6 +29,7 @@ struct runtime {
     struct config_slot *slot;
     struct policy_set *policies;
     struct capacity_reporter *capacity_reporter;
+    struct history_keeper *history;
     struct shadow *shadow;
     struct config_apply *config_apply;
     /* runtime_api.c */

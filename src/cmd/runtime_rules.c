@@ -3,6 +3,7 @@
 #include "cmd/telemetry.h"
 #include "extender/shadow.h"
 #include "extender/capacity_reporter.h"
+#include "extender/history_keeper.h"
 #include "obs/logsink.h"
 
 /* ---- another configuration ---- */
@@ -78,6 +79,7 @@ int runtime_start_rules(struct runtime *s, struct err *reterr)
     if (rc == 0) {
         s->policies = policy_set_new(rules);
         s->capacity_reporter = capacity_reporter_new(s->store, s->policies, s->options.clock);
+        s->history = history_keeper_new(s->store, s->capacity_reporter, s->options.clock);
         set_up_config_apply(s);
     }
     return rc;
@@ -87,6 +89,7 @@ void runtime_free_rules(struct runtime *s)
 {
     config_apply_free(s->config_apply);
     shadow_free(s->shadow);
+    history_keeper_free(s->history);
     capacity_reporter_free(s->capacity_reporter);
     policy_set_free(s->policies);
     config_slot_free(s->slot);

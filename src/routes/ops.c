@@ -220,6 +220,8 @@ static enum httpd_action handle_index(void *ctx, struct httpd_request *req, stru
                                "/v1/trace  what changed and what was decided, from the flight recorder: JSON lines\n"
                                "/v1/stream what changes in /state, as server-sent events; "
                                "?generation=N&startedAt=T of the /state that was read\n"
+                               "/v1/history\n"
+                               "           use, fragmentation and waiting pods over time: JSON\n"
                                "/metrics   counters and gauges for Prometheus\n"
                                "/configz   the configuration in effect, where each value comes from, the last "
                                "reload: JSON\n"
@@ -243,6 +245,7 @@ void ops_routes(struct ops *o, struct httpd_route routes[OPS_ROUTES])
         {.method = "GET", .path = "/v1/explain", .handle = explain_handle, .ctx = &o->explain},
         {.method = "GET", .path = "/v1/trace", .handle = trace_handle, .ctx = &o->trace},
         {.method = "GET", .path = "/v1/stream", .handle = stream_handle, .ctx = &o->stream},
+        {.method = "GET", .path = "/v1/history", .handle = history_handle, .ctx = &o->history},
         {.method = "GET", .path = PAGE_PREFIX, .handle = page_handle, .flags = HTTPD_ROUTE_PREFIX},
         {.method = "GET", .path = "/metrics", .handle = handle_metrics, .ctx = o},
         {.method = "GET", .path = "/configz", .handle = handle_configz, .ctx = o},

@@ -155,7 +155,7 @@ func opsAccess(t *testing.T, folder, reader string, makeKubeconfig func() (strin
 	if body := eventuallyStatus(t, fgpu.OpsURL+"/metrics", tokens["prometheus"], http.StatusOK); !strings.Contains(body, "fgpu_ops_authorizations_total") {
 		t.Errorf("/metrics: %.200s", body)
 	}
-	for path, want := range map[string]int{"/state": 200, "/configz": 200, "/version": 200, "/": 200, "/v1/explain?pod=a/b": 200} {
+	for path, want := range map[string]int{"/state": 200, "/configz": 200, "/version": 200, "/": 200, "/v1/explain?pod=a/b": 200, "/v1/history": 200} {
 		if status, body := ask(t, fgpu.OpsURL+path, tokens["prometheus"]); status != want {
 			t.Errorf("%s: %d %s, expected %d", path, status, body, want)
 		}

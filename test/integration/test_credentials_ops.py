@@ -63,7 +63,7 @@ def test_ops__no_token_or_nonsense__401_without_a_question(guarded):
     before = guarded.reviews()[:2]
     for headers in ({}, {"Authorization": "Basic dTpw"}, {"Authorization": "Bearer"}, {"Authorization": "Bearer  "},
                     {"Authorization": "Bearer a b"}, {"Authorization": "Bearer " + "x" * 20000}):
-        for path in ("/metrics", "/state", "/v1/explain?pod=a/b", "/configz", "/version", "/"):
+        for path in ("/metrics", "/state", "/v1/explain?pod=a/b", "/v1/history", "/configz", "/version", "/"):
             r = request(guarded.fgpu.ops, "GET", path, headers=headers)
             assert r.status == 401 and b"bearer token" in r.body, (headers, r.status)
             assert r.headers["WWW-Authenticate"] == "Bearer"
