@@ -27,7 +27,7 @@ var alertTests = []struct {
 	{"FgpuRightMissing", `fgpu_api_requests_total{instance="a",verb="watch",resource="nodes",code="403"} 0+1x30`, 15, 9, "may not watch nodes",
 		`fgpu_api_requests_total{instance="a",verb="watch",resource="nodes",code="403"} 5x30
 		 fgpu_api_requests_total{instance="a",verb="watch",resource="nodes",code="200"} 0+1x30`},
-	{"FgpuIncident", `fgpu_incidents{kind="double_booking"} 0 0 2`, 2, 1, "2 times double_booking",
+	{"FgpuIncident", `fgpu_incidents{kind="double_booking"} 0 0 1`, 2, 1, "1 times double_booking",
 		`fgpu_incidents{kind="double_booking"} 0x9
 		 fgpu_incidents_total{kind="double_booking"} 4x9`},
 	{"FgpuOverCommitted", "fgpu_overcommitted_devices 1x20", 6, 4, "1 GPUs", "fgpu_overcommitted_devices 1 1 1 0 1 1 0 0"},
@@ -45,7 +45,7 @@ var alertTests = []struct {
 		 fgpu_audit_runs_total{instance="a",result="clean"} 9x40`, 30, 9, "half an hour",
 		`fgpu_audit_runs_total{instance="a",result="failed"} 0+0.2x40
 		 fgpu_audit_runs_total{instance="a",result="drift"} 0 0 0 1x37`},
-	{"FgpuTableFull", `fgpu_uncounted_nodes{instance="a"} 0 0 3
+	{"FgpuTableFull", `fgpu_uncounted_nodes{instance="a"} 0 0 1
 		 fgpu_pods_turned_away_total{instance="a"} 0x9`, 2, 1, "full of pods",
 		`fgpu_uncounted_nodes{instance="a"} 0x9
 		 fgpu_pods_turned_away_total{instance="a"} 0x9`},
@@ -54,12 +54,12 @@ var alertTests = []struct {
 		`fgpu_pods_turned_away_total{instance="a"} 5x9`},
 	{"FgpuRecordRefuted", "fgpu_records_refuted_total 0 0 1", 2, 1, "forged", "fgpu_records_refuted_total 3x9"},
 	{"FgpuRecordIgnored", "fgpu_records_ignored_total 0+1x40", 17, 14, "public key", "fgpu_records_ignored_total 0 4x39"},
-	{"FgpuForeignPods", `fgpu_ledger_pods{state="foreign"} 2x40`, 16, 14, "2 pods",
+	{"FgpuForeignPods", `fgpu_ledger_pods{state="foreign"} 1x40`, 16, 14, "1 pods",
 		`fgpu_ledger_pods{state="foreign"} 0x40
 		 fgpu_ledger_pods{state="bound"} 2x40`},
 	{"FgpuNoGpus", "fgpu_ledger_nodes 0x40", 16, 14, "no node", "fgpu_ledger_nodes 0x5 3x35"},
-	{"FgpuPodsWaitWhileRoomExists", `fgpu_ledger_pods{instance="a",state="pending"} 0x8 3x60
-		 fgpu_most_empty_gpus{instance="a"} 1x70`, 40, 38, "3 now",
+	{"FgpuPodsWaitWhileRoomExists", `fgpu_ledger_pods{instance="a",state="pending"} 0x8 1x60
+		 fgpu_most_empty_gpus{instance="a"} 1x70`, 40, 38, "1 now",
 		`fgpu_ledger_pods{instance="a",state="pending"} 3x70
 		 fgpu_most_empty_gpus{instance="a"} 1x9 0x3 1x9 0x3 1x9 0x3 1x9 0x3 1x9`},
 	{"FgpuFilterSlow", `fgpu_request_duration_seconds_bucket{instance="a",verb="filter",le="0.01024"} 0+50x40
@@ -84,21 +84,21 @@ var alertTests = []struct {
 		"fgpu_config_last_reload_successful 0x3 1x20"},
 	{"FgpuPoolCommandFails", "fgpu_pool_commands_failing 1x20", 11, 9, "1 node pools", "fgpu_pool_commands_failing 1x5 0x20"},
 	{"FgpuAgentMissing", `fgpu_ledger_nodes 3x40
-		 fgpu_node_gpus{node="a"} 8x40
+		 fgpu_node_gpus{node="a"} 1x40
 		 fgpu_node_gpus{node="b"} 8x5 _x35
 		 fgpu_node_gpus{node="c"} 0x40`, 27, 14, "(3)",
 		`fgpu_ledger_nodes 2x40
-		 fgpu_node_gpus{node="a"} 8x40
+		 fgpu_node_gpus{node="a"} 1x40
 		 fgpu_node_gpus{node="b"} 8x40
 		 fgpu_node_gpus{node="c"} 0x40`},
-	{"FgpuAgentMissing", "fgpu_ledger_nodes 3x40", 16, 14, "(3)", "fgpu_ledger_nodes 0x40"},
+	{"FgpuAgentMissing", "fgpu_ledger_nodes 1x40", 16, 14, "(1)", "fgpu_ledger_nodes 0x40"},
 	{"FgpuAgentWithoutRuntime", `fgpu_node_runtime_connected{node="a"} 0x9
 		 fgpu_node_runtime_connected{node="b"} 1x9`, 3, 1, "of a does not ask", `fgpu_node_runtime_connected{node="a"} 0 0 1x9`},
 	{"FgpuGpuUnhealthy", `fgpu_node_gpu_healthy{node="a",gpu="GPU-1"} 0x9
 		 fgpu_node_gpu_healthy{node="a",gpu="GPU-2"} 1x9`, 2, 0, "GPU-1 of a", `fgpu_node_gpu_healthy{node="a",gpu="GPU-1"} 1x9`},
 	{"FgpuGpuHeldPastItsSize", `fgpu_node_gpu_over{node="a",gpu="GPU-1"} 1x9`, 6, 4, "GPU-1 of a",
 		`fgpu_node_gpu_over{node="a",gpu="GPU-1"} 1 1 0 1 1 1 1 0`},
-	{"FgpuForeignProcesses", `fgpu_node_foreign_processes{node="a"} 2x9`, 6, 4, "2 processes", `fgpu_node_foreign_processes{node="a"} 0x9`},
+	{"FgpuForeignProcesses", `fgpu_node_foreign_processes{node="a"} 1x9`, 6, 4, "1 processes", `fgpu_node_foreign_processes{node="a"} 0x9`},
 	{"FgpuContainersRefused", `fgpu_node_containers_refused_total{node="a"} 0+1x40`, 25, 14, "of a refuses",
 		`fgpu_node_containers_refused_total{node="a"} 0+1x3 3x30`},
 	{"FgpuDriverSilent", `fgpu_node_usage_looks_total{node="a",result="failed"} 0+1x30`, 12, 9, "driver of a",
