@@ -5,7 +5,8 @@ import re
 from processes import eventually, request, run
 from test_node_ops import start  # noqa: F401, a fixture
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "manifests/metrics.md"
+MANIFESTS = pathlib.Path(__file__).resolve().parents[2] / "manifests"
+PAGE = MANIFESTS / "metrics.md"
 
 
 def rows():
@@ -51,3 +52,25 @@ def test_metrics_of_fgpu__are_on_the_page(fgpu):
 def test_metrics_of_the_agent__are_on_the_page(start):  # noqa: F811
     agent = start("--ops-address", "127.0.0.1:0")
     assert_documented(eventually(lambda: "fgpu_node_gpu_healthy{" in (t := agent.get("/metrics")[1]) and t, "the GPUs"))
+
+
+def assert_followed_from_0(exposition, alerts):
+    """What Prometheus first sees as 1 has not risen for it: counters whose rise is an alert are there before they first rise."""
+    followed = re.findall(r"increase\((\w+)(?:\{([^}]*)\})?\[", (MANIFESTS / "monitoring" / alerts).read_text())
+    assert followed
+    for name, matchers in followed:
+        series = re.findall(rf"^{name}(?:\{{(.*)\}})? ", exposition, re.M)
+        assert series, name
+        for label, values in re.findall(r'(\w+)=~?"([^"]*)"', matchers):
+            for value in values.split("|"):
+                assert any(f'{label}="{value}"' in labels for labels in series), (name, label, value)
+
+
+def test_counters_of_alerts__are_there_before_they_rise(fgpu):
+    assert_followed_from_0(request(fgpu.ops, "GET", "/metrics").body.decode(), "alerts.yaml")
+
+
+def test_counters_of_alerts_of_the_agent__are_there_before_they_rise(start):  # noqa: F811
+    agent = start("--ops-address", "127.0.0.1:0")
+    exposition = eventually(lambda: "fgpu_node_gpu_healthy{" in (t := agent.get("/metrics")[1]) and t, "the GPUs")
+    assert_followed_from_0(exposition, "node-alerts.yaml")

@@ -29,6 +29,8 @@ func TestTheChartInstallsWhatKustomizeInstalls(t *testing.T) {
 			"components: [../manifests/node-limits/mps]\n", values{"node": values{"limits": "mps"}}},
 		{"NVIDIA's runtime", "resources: [../manifests/dedicated, ../manifests/node-nvidia-runtime, ../manifests/one-line]\n",
 			values{"node": values{"nvidiaRuntime": true}}},
+		{"dashboards and alerts", "resources: [../manifests/dedicated, ../manifests/node, ../manifests/one-line, ../manifests/monitoring]\n",
+			values{"metrics": values{"dashboards": values{"enabled": true}, "prometheusRule": values{"enabled": true}}}},
 		{"other images", "resources: [../manifests/dedicated, ../manifests/node, ../manifests/one-line]\nimages:\n" +
 			"- {name: localhost/fgpu, newName: registry.example.com:5000/fgpu, newTag: \"7\"}\n" +
 			"- {name: localhost/fgpu-node, newName: fgpu-node, digest: \"sha256:" + strings.Repeat("0a", 32) + "\"}\n",

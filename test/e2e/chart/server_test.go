@@ -141,10 +141,11 @@ func TestTheAPIServerTakesEveryObject(t *testing.T) {
 		}
 	}
 	s.define("github.com/prometheus-operator/prometheus-operator",
-		"example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml")
+		"example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml",
+		"example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml")
 	s.define("github.com/cert-manager/cert-manager", "deploy/crds/cert-manager.io_certificates.yaml")
 	ways := map[string][]unstructured.Unstructured{
-		"kustomize":  kustomized(t, "resources: [../manifests/dedicated, ../manifests/node, ../manifests/one-line]\n"),
+		"kustomize":  kustomized(t, "resources: [../manifests/dedicated, ../manifests/node, ../manifests/one-line, ../manifests/monitoring]\n"),
 		"default":    rendered(t, nil),
 		"advertised": rendered(t, values{"form": "advertised", "node": values{"nvidiaRuntime": true}}),
 		"all": rendered(t, values{
@@ -153,7 +154,9 @@ func TestTheAPIServerTakesEveryObject(t *testing.T) {
 				"tolerations": []any{values{"operator": "Exists"}}, "resources": values{"limits": values{"memory": "1Gi"}}},
 			"metrics": values{"certificate": "cert-manager", "issuer": values{"name": "ca", "kind": "ClusterIssuer"},
 				"readers":        []any{values{"namespace": "monitoring", "name": "prometheus"}},
-				"serviceMonitor": values{"enabled": true, "labels": values{"release": "prometheus"}}},
+				"serviceMonitor": values{"enabled": true, "labels": values{"release": "prometheus"}},
+				"prometheusRule": values{"enabled": true, "labels": values{"release": "prometheus"}, "runbook": "https://runbooks.example.com/fgpu"},
+				"dashboards":     values{"enabled": true, "labels": values{"grafana_dashboard": nil, "board": "1"}}},
 			"policies": values{"parameters": values{"exemptNamespaces": "kube-system"}},
 			"oneLine":  values{"parameters": values{"annotations": ""}},
 			"node":     values{"limits": "mps", "extraArgs": []any{"--refuse-privileged"}},
@@ -167,7 +170,7 @@ func TestTheAPIServerTakesEveryObject(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []string{"ServiceMonitor", "Certificate", "PodDisruptionBudget"} {
+	for _, kind := range []string{"ServiceMonitor", "PrometheusRule", "Certificate", "PodDisruptionBudget"} {
 		found := false
 		for _, o := range ways["all"] {
 			found = found || o.GetKind() == kind

@@ -28,6 +28,8 @@ func TestAWrongValueIsRefusedWithItsPlace(t *testing.T) {
 		{"key elsewhere", values{"config": values{"signing": values{"privateKey": "/k"}}}, []string{"/config/signing"}},
 		{"a public key as the private one", values{"signing": values{"privateKey": "-----BEGIN PUBLIC KEY-----"}}, []string{"/signing/privateKey"}},
 		{"a private key alone", values{"signing": values{"privateKey": "-----BEGIN PRIVATE KEY-----\n"}}, []string{"signing.publicKey is needed"}},
+		{"a label that is a number", values{"metrics": values{"dashboards": values{"labels": values{"grafana_dashboard": 1}}}},
+			[]string{"/metrics/dashboards/labels/grafana_dashboard", "string"}},
 		{"cert-manager without issuer", values{"metrics": values{"certificate": "cert-manager"}}, []string{"metrics.issuer.name is needed"}},
 		{"a parameter that is none", values{"policies": values{"parameters": values{"binder": "x"}}},
 			[]string{"policies.parameters.binder", "binders"}},
@@ -96,6 +98,30 @@ func TestItsOwnNamespaceIsRefusedWithTheWay(t *testing.T) {
 	}
 	if _, err := tryRenderIn("fgpu-system", values{"namespaces": values{"create": false}}); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAlertsAreOptInAndFollowTheAgentAndTheRunbook(t *testing.T) {
+	rules := func(metrics, node values) map[string]string {
+		found := map[string]string{}
+		for _, o := range rendered(t, values{"metrics": metrics, "node": node}) {
+			if o.GetKind() == "PrometheusRule" || o.GetName() == "fgpu-dashboards" {
+				found[o.GetKind()+" "+o.GetName()] = text(o.Object)
+			}
+		}
+		return found
+	}
+	if found := rules(values{}, values{}); len(found) != 0 {
+		t.Errorf("by default there are %d", len(found))
+	}
+	on := values{"prometheusRule": values{"enabled": true, "runbook": "https://example.com/r"}}
+	found := rules(on, values{"enabled": false})
+	if len(found) != 1 || !strings.Contains(found["PrometheusRule fgpu"], "runbook_url: https://example.com/r#fgpudown\n") ||
+		!strings.Contains(found["PrometheusRule fgpu"], "{{ $labels.instance }}") {
+		t.Errorf("without agents: %v", found)
+	}
+	if found := rules(on, values{}); len(found) != 2 || strings.Contains(found["PrometheusRule fgpu-node"], "manifests/runbook.md") {
+		t.Errorf("with agents: %v", found)
 	}
 }
 
