@@ -46,7 +46,9 @@ def test_tables__name_nothing_that_no_page_has():
     texts = {commands.normal(text) for _, text, _ in PLAN}
     for table in ("CANNOT_RUN", "CODES", "STAYS", "AROUND"):
         assert not (left := set(getattr(tables, table)) - texts), f"{table}: no page has {left}"
-    first = {block[0] for page in commands.pages() for info, block in commands.parts(page.read_text()) if info is not None}
+    first = {s for page in commands.pages() for info, text in commands.parts(page.read_text()) if info is None for s in commands.spans(text)}
+    assert not (left := tables.OTHERS_SAY - first), f"OTHERS_SAY: no page has {left}"
+    first |= {block[0] for page in commands.pages() for info, block in commands.parts(page.read_text()) if info is not None}
     assert not (left := tables.NOT_COMMANDS - first), f"NOT_COMMANDS: no page has {left}"
     names = {commands.name_of(page) for page in commands.pages()}
     assert not (left := ({*tables.ORDER, *tables.BEFORE}) - names), f"no page {left}"
@@ -183,6 +185,22 @@ def test_mentions__name_commands_and_options_that_exist():
                 wrong += [f"{commands.name_of(page)}: nobody has the option {s}" for s in commands.spans(content)
                           if (m := re.match(r"(--[a-z-]+)", s)) and m[1] not in every and m[1] not in tables.OTHERS_OPTIONS]
     assert not wrong, "\n".join(wrong)
+
+
+def test_texts_that_a_page_quotes__are_those_of_the_program():
+    """A reader looks for the words that he sees. `...` stands for what differs."""
+    said = b"".join((BINARY.parent / name).read_bytes() for name in ("fgpu", "fgpu-node")).decode("latin-1")
+    said += "".join(" ".join(path.read_text().split()) for path in ROOT.glob("manifests/policies/*.yaml"))
+    checked, wrong = 0, []
+    for name in tables.SAYS:
+        for info, content in commands.parts((ROOT / name).read_text()):
+            for s in commands.spans(content) if info is None else []:
+                if s in tables.OTHERS_SAY or len(s.split()) < 3 or re.search("[{=]", s) or commands.begins_with_a_program(s) and s not in tables.NOT_COMMANDS:
+                    continue
+                checked += 1
+                text = re.sub(r"^\[-\]([a-z-]+) failed: ", r"\1...", s)
+                wrong += [f"{name}: nobody says {s!r}: no {part!r}" for part in re.split(r"\.\.\.|[()]", text) if part.strip() not in said]
+    assert checked > 30 and not wrong, "\n".join(wrong)
 
 
 def test_files_that_a_page_names__exist():

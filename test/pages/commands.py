@@ -25,7 +25,7 @@ import yaml
 import tables
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MAKES_FILES = re.compile(r"(fgpu signing-key|openssl genpkey|manifests/mtls/certificates\.sh|cp|mkdir|chmod) ")
+MAKES_FILES = re.compile(r"(fgpu signing-key|openssl genpkey|manifests/mtls/certificates\.sh|cp|mkdir|chmod|cat) ")
 
 
 def pages():
@@ -82,7 +82,10 @@ def begins_with_a_program(line):
 
 @functools.cache
 def complete(text):
-    """Whether a shell would read no further line: quotes are closed, and no backslash is at the end."""
+    """Whether a shell would read no further line: quotes and here-documents are closed, and no backslash is at the end."""
+    here = re.search(r"<<-?'?(\w+)'?", text)
+    if here and not re.search(rf"^{here[1]}$", text, re.M):
+        return False
     return not text.endswith("\\") and subprocess.run(["bash", "-n", "-c", text], capture_output=True).returncode == 0
 
 
@@ -116,7 +119,7 @@ def commands_of(page):
     found = []
     for info, content in parts(page.read_text()):
         if info is None:
-            found += [(s, False) for s in spans(content) if begins_with_a_program(s) and len(s.split()) > 1]
+            found += [(s, False) for s in spans(content) if begins_with_a_program(s) and len(s.split()) > 1 and s not in tables.NOT_COMMANDS]
         elif is_commands(info, content):
             found += [(s, True) for s in statements(content)]
         elif is_object("\n".join(content)):
@@ -162,6 +165,8 @@ def kind_of(text, in_block):
     program = words[0].removeprefix("build/release/")
     if text in tables.CANNOT_RUN:
         return "cannot"
+    if text == "kubectl fgpu" and not in_block:
+        return "mention"
     if text.startswith("kubectl fgpu"):
         return "local"
     if not in_block and len(words) == 2 and re.fullmatch(r"[a-z][a-z-]*", words[1]) and program in ("fgpu", "fgpu-demo", "kubectl", "helm"):

@@ -1,10 +1,11 @@
 """What commands.py and the tests know about the commands of the pages. A row that no page needs any more fails the tests."""
 
-PROGRAMS = set("""fgpu build/release/fgpu fgpu-node fgpu-demo kubectl helm curl ctr kind skopeo mkdir cp chown chmod openssl source kubeadm
+PROGRAMS = set("""fgpu build/release/fgpu fgpu-node fgpu-demo kubectl helm curl ctr kind skopeo mkdir cp cat chown chmod openssl source kubeadm
 nvidia-ctk manifests/mtls/certificates.sh test/e2e/run systemctl journalctl crictl etcdctl chroot until wait date man cmake docker""".split())
 
-# First lines of blocks that are neither commands nor YAML.
+# First lines of blocks that are neither commands nor YAML, and spans that only begin like a command.
 NOT_COMMANDS = {
+    "fgpu is not ready: ...",
     "fgpu demo  00:06 of 00:09  8 nodes, 32 GPUs   ▀ compute ▄ memory █ both",
     "fgpu.yaml:5:3: unknown key 'candidtes' in packing; did you mean 'candidates'?",
     "of 5000 nodes 812 fit, and kube-scheduler asked for an order of 100; rsp put node-a before node-b: there it takes 180 milli",
@@ -15,6 +16,7 @@ BUILDS = "installs packages or builds everything again"
 LONG = "takes long, and has no result that a test could judge"
 NO_RUNTIME = "needs a container runtime or a registry; test/e2e/node imports the images"
 OWNER = "gives files to another user, which needs root; the image runs as this user in test/e2e/node"
+NO_KUBELET = "needs a kubelet; test/e2e/node reads logs"
 MPS = "starts the MPS daemon of NVIDIA's driver, which is not here"
 
 # By exact text (commands.normal).
@@ -34,6 +36,7 @@ CANNOT_RUN = {
     "kind load image-archive images/fgpu-v0.1.0-amd64.tar": NO_RUNTIME,
     "skopeo copy oci-archive:images/fgpu-v0.1.0-amd64.tar docker://REGISTRY/fgpu:v0.1.0": NO_RUNTIME,
     "nvidia-ctk cdi generate": "a program of NVIDIA, for a driver that is not here",
+    "kubectl -n fgpu-system logs deployment/fgpu-scheduler -c fgpu --tail 50": NO_KUBELET, "kubectl logs fgpu-first": NO_KUBELET,
     "chroot /host nvidia-cuda-mps-control -f &": MPS,
     "until echo set_default_active_thread_percentage 25 | chroot /host nvidia-cuda-mps-control; do sleep 1; done": MPS,
     "wait": MPS,
@@ -92,3 +95,10 @@ AROUND = {
 
 # Options of kube-scheduler, kubectl and helm that pages name by themselves.
 OTHERS_OPTIONS = {"--config", "--policy-config-file", "--v", "--namespace"}
+
+# Pages whose spans of several words are texts of the program, and what others say there.
+SAYS = ["manifests/troubleshooting.md", "manifests/recovery.md", "manifests/security.md", "manifests/moving.md", "manifests/dra.md", "manifests/sizes-and-tenants.md"]
+OTHERS_SAY = {
+    "Insufficient fgpu.io/gpu-milli", 'Post "http://127.0.0.1:9443/v1/filter"...', 'secret "fgpu-signing" not found',
+    "0/5 nodes are available: 3 too few empty GPUs, ...",
+}

@@ -73,7 +73,7 @@ func heartbeats(ctx context.Context, client *kubernetes.Clientset) {
 	}
 }
 
-// nodeFor is the node that a DaemonSet chose, or any.
+// nodeFor is the node that a DaemonSet chose, or one that no page drains.
 func nodeFor(p *corev1.Pod) string {
 	if a := p.Spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
 		for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
@@ -82,7 +82,7 @@ func nodeFor(p *corev1.Pod) string {
 			}
 		}
 	}
-	return "node-1"
+	return "node-2"
 }
 
 // advance takes a pod one step further. What fails (it changed meanwhile, it is gone) is tried again by the next look.
