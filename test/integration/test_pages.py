@@ -51,7 +51,7 @@ def test_tables__name_nothing_that_no_page_has():
     first |= {block[0] for page in commands.pages() for info, block in commands.parts(page.read_text()) if info is not None}
     assert not (left := tables.NOT_COMMANDS - first), f"NOT_COMMANDS: no page has {left}"
     names = {commands.name_of(page) for page in commands.pages()}
-    assert not (left := ({*tables.ORDER, *tables.BEFORE}) - names), f"no page {left}"
+    assert not (left := {*tables.FIRST, *tables.LAST, *tables.SAYS} - names), f"no page {left}"
 
 
 def test_a_command_that_nobody_knows__is_found():

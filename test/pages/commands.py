@@ -11,7 +11,7 @@ Each is exactly one of these (plan):
 Anything else is an error. Blocks that hold no commands must be YAML, or stand in NOT_COMMANDS.
 
     commands.py            every command, and what it is
-    commands.py --cluster  JSON for test/e2e/pages: pages in their order, each with what is done before and its commands
+    commands.py --cluster  JSON for test/e2e/pages: pages in their order, each with its commands
 """
 import functools
 import json
@@ -194,11 +194,16 @@ def filled(text, place):
     return text
 
 
+def in_order(page):
+    place = -len(tables.FIRST) + tables.FIRST.index(page) if page in tables.FIRST else 1 if page in tables.LAST else 0
+    return place, page
+
+
 def for_cluster():
     """What test/e2e/pages runs."""
     out = []
     everything = plan()
-    for page in sorted({p for p, _, _ in everything}, key=lambda p: (tables.ORDER.index(p) if p in tables.ORDER else 99, p)):
+    for page in sorted({p for p, _, _ in everything}, key=in_order):
         lines = []
         for _, text, kind in (x for x in everything if x[0] == page):
             name = normal(text) if kind != "object" else " ".join(text.split()[:6])
@@ -210,7 +215,7 @@ def for_cluster():
             elif kind == "mention" and text.split()[0] in ("kubectl", "helm"):
                 lines.append({"text": name, "run": f"{name} --help", "before": "", "after": ""})
         if any(line["run"].split()[0] in ("kubectl", "helm") for line in lines):
-            out.append({"page": page, "before": tables.BEFORE.get(page, tables.BEFORE_ALL), "lines": lines})
+            out.append({"page": page, "lines": lines})
     return out
 
 

@@ -79,18 +79,18 @@ PLACEHOLDERS = {
     ],
 }
 
-# The order in which the pages run on the cluster; others follow by name.
-ORDER = ["README.md", "manifests/README.md"]
-# A shell script before each page. There are nodes node-1 to node-5, namespace team with the pod "shares".
-INSTALLED = "kubectl apply -k manifests/dedicated && kubectl apply -k manifests/node"
-BEFORE = {"README.md": "", "manifests/README.md": ""}
-BEFORE_ALL = INSTALLED
+# The order in which the pages run on the cluster, which is fresh at first; others by name between them. One page leaves things to the next, and
+# the last one removes everything.
+FIRST = ["manifests/install.md", "README.md"]
+LAST = ["manifests/README.md"]
 # Before and after one command, where a page shows ways of which a reader goes one.
 AROUND = {
     "helm install fgpu manifests/helm --namespace default --set image.repository=YOUR/fgpu,nodeImage.repository=YOUR/fgpu-node": (
         "kubectl delete -k manifests/one-line --ignore-not-found; kubectl delete -k manifests/dedicated --ignore-not-found;"
         "kubectl delete -k manifests/node --ignore-not-found", ""),
-    "helm test fgpu --namespace default": ("", "helm uninstall fgpu --namespace default --wait && kubectl apply -k manifests/dedicated"),
+    "helm test fgpu --namespace default": (
+        "", "helm uninstall fgpu --namespace default --wait && kubectl apply -k manifests/dedicated && kubectl apply -k manifests/one-line &&"
+            "kubectl -n fgpu-system create secret generic fgpu-signing --from-file=key.pem --from-file=key.pem.pub"),
 }
 
 # Options of kube-scheduler, kubectl and helm that pages name by themselves.

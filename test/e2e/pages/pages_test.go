@@ -27,8 +27,8 @@ import (
 type line struct{ Text, Run, Before, After string }
 
 type page struct {
-	Page, Before string
-	Lines        []line
+	Page  string
+	Lines []line
 }
 
 // pagesOf asks test/pages what to run.
@@ -117,7 +117,7 @@ func TestCommandsOfThePages(t *testing.T) {
 					os.Remove(filepath.Join(d.folder, "key.pem.pub"))
 				}
 			}
-			if err := d.run("kubectl delete pods --all --now\n" + p.Before); err != nil { // of the page before
+			if err := d.run("kubectl delete pods --all --now"); err != nil { // of the page before
 				t.Fatal(err)
 			}
 			for _, l := range p.Lines {
@@ -127,14 +127,14 @@ func TestCommandsOfThePages(t *testing.T) {
 					}
 					err := d.run(command)
 					// What another page made already is there.
-					if err != nil && command == l.Run && ran[l.Run] && strings.Contains(err.Error(), "exists") {
+					if err != nil && command == l.Run && ran[l.Text] && strings.Contains(err.Error(), "exists") {
 						continue
 					}
 					if err != nil {
 						t.Errorf("%s: %v", l.Text, err)
 					}
 				}
-				ran[l.Run] = true
+				ran[l.Text] = true
 			}
 			t.Logf("%d commands, %.1f s", len(p.Lines), time.Since(start).Seconds())
 		})
