@@ -14,3 +14,22 @@ debian_apt() {
          -o Dir::Etc::SourceParts=/dev/null -o Dir::State="$dir" -o Dir::State::Status="$dir/status" -o Dir::Cache="$dir"
          -o APT::Sandbox::User=root -o Acquire::Languages=none)
 }
+
+# debian_unpack ROOT ARCH DEB...: unpacks packages below ROOT, with the database of dpkg as if they were installed; none of their scripts
+# is run.
+debian_unpack() {
+    local root=$1 arch=$2 info=$1/var/lib/dpkg/info deb name
+    shift 2
+    mkdir -p "$info" "$root/var/lib/dpkg/updates"
+    : >"$root/var/lib/dpkg/status"
+    echo "$arch" >"$root/var/lib/dpkg/arch"
+    for deb in "$@"; do
+        dpkg-deb -x "$deb" "$root"
+        name=$(dpkg-deb -f "$deb" Package)
+        [ "$(dpkg-deb -f "$deb" Multi-Arch)" != same ] || name+=:$arch
+        dpkg-deb --fsys-tarfile "$deb" | tar -t | sed 's,^\./,/,; s,/$,,; s,^$,/.,' >"$info/$name.list"
+        dpkg-deb -f "$deb" | sed '1a Status: install ok installed' >>"$root/var/lib/dpkg/status"
+        echo >>"$root/var/lib/dpkg/status"
+    done
+    echo 1 >"$info/format"
+}

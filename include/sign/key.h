@@ -39,8 +39,9 @@ struct sign_key {
 WARN_UNUSED int sign_key_make(struct sign_key *ret, struct err *reterr);
 
 /* Errors name the file and what to do. `*ret_warning` (may be NULL) becomes a sentence when others than the owner may
- * read the file, else NULL. A file that kubelet mounts (a link into "..data/") is meant to be read by its pod and is
- * not warned about. ERR_NOT_FOUND, ERR_DENIED, ERR_INVALID, ERR_LIMIT. */
+ * read the file, else NULL. Not warned about: a file that kubelet mounts (a link into "..data/"), which its pod is
+ * meant to read, and a credential of systemd (in $CREDENTIALS_DIRECTORY, nothing for others). ERR_NOT_FOUND,
+ * ERR_DENIED, ERR_INVALID, ERR_LIMIT. */
 WARN_UNUSED int sign_key_read(const char *path, struct sign_key *ret, const char **ret_warning, struct err *reterr);
 
 /* Writes the private key to `path`, readable by the owner alone, and the public one to `path`.pub. Never over a file

@@ -3,6 +3,7 @@
 find_package(Git QUIET)
 set(FGPU_GIT_COMMIT unknown)
 set(FGPU_DATE "January 1, 1970") # of the commit, in the manual pages
+set(FGPU_DATE_RFC "Thu, 01 Jan 1970 00:00:00 +0000") # the same in the package's changelog
 if(GIT_FOUND)
     execute_process(COMMAND ${GIT_EXECUTABLE} rev-parse --short=12 HEAD
                     WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
@@ -12,6 +13,8 @@ if(GIT_FOUND)
         set(FGPU_GIT_COMMIT ${commit})
         execute_process(COMMAND ${CMAKE_COMMAND} -E env LC_ALL=C ${GIT_EXECUTABLE} show -s "--format=%cd" "--date=format:%B %-d, %Y" HEAD
                         WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} OUTPUT_VARIABLE FGPU_DATE OUTPUT_STRIP_TRAILING_WHITESPACE)
+        execute_process(COMMAND ${CMAKE_COMMAND} -E env LC_ALL=C ${GIT_EXECUTABLE} show -s --format=%cD HEAD
+                        WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} OUTPUT_VARIABLE FGPU_DATE_RFC OUTPUT_STRIP_TRAILING_WHITESPACE)
         execute_process(COMMAND ${GIT_EXECUTABLE} rev-parse --path-format=absolute --git-path logs/HEAD
                         WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
                         OUTPUT_VARIABLE moves OUTPUT_STRIP_TRAILING_WHITESPACE)

@@ -155,11 +155,22 @@ static bool is_mounted(const char *path)
     return n > 0 && str_starts((struct str){target, (size_t)n}, STR("..data/"));
 }
 
+/* systemd's LoadCredential: root's file, which the user of the service reads by an ACL. stat shows the mask of that as
+ * the group's. */
+static bool is_credential(const char *path, mode_t mode)
+{
+    const char *folder = getenv("CREDENTIALS_DIRECTORY");
+    const size_t n = folder == NULL ? 0 : strlen(folder);
+
+    return n > 0 && strncmp(path, folder, n) == 0 && path[n] == '/' && (mode & S_IRWXO) == 0;
+}
+
 static const char *reading_warning(const char *path)
 {
     struct stat st;
 
-    if (stat(path, &st) != 0 || (st.st_mode & (S_IRWXG | S_IRWXO)) == 0 || is_mounted(path)) {
+    if (stat(path, &st) != 0 || (st.st_mode & (S_IRWXG | S_IRWXO)) == 0 || is_mounted(path) ||
+        is_credential(path, st.st_mode)) {
         return NULL;
     }
     return "The file of the private signing key can be read by others than its owner; chmod 600 it";

@@ -182,6 +182,16 @@ static void sign_key_read__readable_by_others__warned_unless_mounted_by_kubelet(
     assert_int_equal(sign_key_read(path, &key, &warning, NULL), 0);
     assert_non_null(warning);
     assert_non_null(strstr(warning, "chmod 600"));
+    assert_int_equal(setenv("CREDENTIALS_DIRECTORY", in(state, "..data", data), 1), 0);
+    assert_int_equal(sign_key_read(path, &key, &warning, NULL), 0);
+    assert_non_null(warning); /* everybody may read it: not as systemd makes it */
+    assert_int_equal(chmod(path, 0440), 0);
+    assert_int_equal(sign_key_read(path, &key, &warning, NULL), 0);
+    assert_null(warning);
+    assert_int_equal(setenv("CREDENTIALS_DIRECTORY", "/elsewhere", 1), 0);
+    assert_int_equal(sign_key_read(path, &key, &warning, NULL), 0);
+    assert_non_null(warning);
+    assert_int_equal(unsetenv("CREDENTIALS_DIRECTORY"), 0);
     assert_int_equal(symlink("..data/open.pem", in(state, "open.pem", link)), 0);
     assert_int_equal(sign_key_read(link, &key, &warning, NULL), 0);
     assert_null(warning);
