@@ -8,6 +8,9 @@
  * within its timeout. Otherwise it is tried again after POOL_RETRY_MIN_MS, then ever more rarely up
  * to POOL_RETRY_MAX_MS, until it works or the pool changes again.
  *
+ * A pool of a change-over group (core/time/change_over.h) is not told by the policy: nothing is run for it before
+ * pool_commands_order() says so, and then for the state that is ordered. A run that is on when it is held goes on.
+ *
  * The exit code alone decides. Of what it prints the end of its error output is told when it fails;
  * its output counts for nothing, and more than POOL_OUTPUT_MAX of it is dropped, which the log says.
  *
@@ -24,6 +27,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "core/time/change_over.h"
 #include "model/policy.h"
 
 #include <stdbool.h>
@@ -62,12 +66,16 @@ void pool_commands_free(struct pool_commands *c);
 /* This policy is in effect. Everything is copied. Returns at once. */
 void pool_commands_set(struct pool_commands *c, const struct policy *p);
 
+/* For a pool of a group; does nothing for others, or one without a command. A failing command is run again as usual,
+ * from the next order for its state on. */
+void pool_commands_order(struct pool_commands *c, struct str pool, enum pool_order order);
+
 /* Pools whose command failed the last time. */
 size_t pool_commands_failing(struct pool_commands *c);
 
 struct pool_command_status {
     struct str pool;
-    enum node_pool_state state; /* wanted */
+    enum node_pool_state state; /* wanted; of a pool of a group what it was told last */
     enum pool_command_result result;
     uint32_t tries;    /* for this state */
     int64_t at_ms;     /* end of the last run, wall clock; 0: none */

@@ -18,6 +18,7 @@
 #include "core/ledger/incidents.h"
 #include "core/ledger/ledger.h"
 #include "core/ledger/nearest.h"
+#include "core/ledger/pool_use.h"
 #include "core/ledger/preempt.h"
 #include "core/ledger/snapshot.h"
 #include "core/ledger/status.h"
@@ -269,6 +270,11 @@ struct store_shadow {
 WARN_UNUSED int store_shadow(struct store *s, struct arena *a, const struct view_pod *pod, struct mirror *m,
                              struct store_shadow *ret, struct err *reterr);
 void store_forecast(struct store *s, struct forecast *o, const struct strategy *for_strategy);
+
+/* ledger_pool_use(). */
+void store_pool_use(struct store *s, struct pool_use ret[GATED_POOLS_MAX]);
+/* ledger_pool_pods() with the text in `a`. Fewer when the arena is full. */
+size_t store_pool_pods(struct store *s, struct arena *a, uint64_t pools, struct pool_pod *ret, size_t max);
 
 /* ledger_capacity_generation(). */
 uint64_t store_capacity_generation(struct store *s);

@@ -55,11 +55,13 @@ enum event_reason {
     /* on a Pod or a Node */
     EVENT_DRIFT_REPAIRED, /* the audit found the ledger wrong about it and corrected it */
     /* on fgpu's own Pod */
-    EVENT_CONFIG_REJECTED, /* a new configuration is not valid; the old one stays */
-    EVENT_CONFIG_RELOADED, /* ... is valid again and in force */
-    EVENT_WINDOWS_AHEAD,   /* time windows will open or close */
-    EVENT_WINDOWS_CHANGED, /* ... have opened or closed */
-    EVENT_LEDGER_BROKEN,   /* an invariant does not hold; fgpu stops to read the cluster afresh */
+    EVENT_CONFIG_REJECTED,  /* a new configuration is not valid; the old one stays */
+    EVENT_CONFIG_RELOADED,  /* ... is valid again and in force */
+    EVENT_WINDOWS_AHEAD,    /* time windows will open or close */
+    EVENT_WINDOWS_CHANGED,  /* ... have opened or closed */
+    EVENT_CHANGE_OVER,      /* node pools of a group change over, or have */
+    EVENT_CHANGE_OVER_HELD, /* ... cannot go on: a command fails, the configuration contradicts itself */
+    EVENT_LEDGER_BROKEN,    /* an invariant does not hold; fgpu stops to read the cluster afresh */
     EVENT_REASON__MAX
 };
 

@@ -104,6 +104,16 @@ struct node_pool {
     int32_t timeout_ms;        /* of one run */
 };
 
+/* Pools whose machines share hardware: at most one of them is open at a time (core/time/change_over.h). */
+struct change_over_group {
+    struct str name;
+    const struct str *pools; /* names of node pools, each in one group only */
+    size_t pool_n;
+};
+
+#define CHANGE_OVER_POOLS_MAX 16 /* of one group */
+#define GATED_POOLS_MAX 64       /* of all groups */
+
 /* A vocabulary of another system, in which pods may ask. */
 enum dialect_mode {
     DIALECT_IGNORE, /* its keys mean nothing here */
@@ -186,6 +196,11 @@ struct policy {
     size_t template_n;
     const struct node_pool *node_pools;
     size_t node_pool_n;
+    const struct change_over_group *change_overs;
+    size_t change_over_n;
+    /* Not from the file: those pools of the groups, in their order, a bit each, that may take pods. The nodes of the
+     * others are closed, whatever the entries of node_pools say. */
+    uint64_t admitted_pools;
 
     /* devices */
     enum memory_only_mode memory_only;

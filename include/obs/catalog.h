@@ -40,7 +40,9 @@ enum fgpu_metric {
     FGPU_CLOSED_NODE_PODS,
     FGPU_POOL_COMMANDS_TOTAL, /* result: ok failed */
     FGPU_POOL_COMMANDS_FAILING,
-    FGPU_FRAGMENTATION_RATIO, /* thousandths in */
+    FGPU_CHANGE_OVERS,                /* step: change_over_step_name() */
+    FGPU_CHANGE_OVER_LONGEST_SECONDS, /* milliseconds in */
+    FGPU_FRAGMENTATION_RATIO,         /* thousandths in */
     FGPU_IDLE_MILLI,
     FGPU_LARGEST_FREE_MILLI,
     FGPU_LARGEST_FREE_MEMORY_BYTES,

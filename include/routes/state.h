@@ -47,6 +47,7 @@
 #include "config/slot.h"
 #include "extender/audit.h"
 #include "extender/binder.h"
+#include "extender/change_overs.h"
 #include "extender/pool_commands.h"
 #include "extender/shadow.h"
 #include "extender/signing.h"
@@ -82,6 +83,7 @@ struct state_context {
     struct binder *binder;                       /* NULL: nothing is ever in flight */
     struct capacity_reporter *capacity_reporter; /* NULL: the summary says nothing about fragmentation */
     struct pool_commands *pool_commands;         /* NULL: there are none */
+    struct change_overs *change_overs;           /* NULL: there are none */
     struct slices *slices;                       /* NULL: not looked at */
     struct shadow *shadow;                       /* NULL: nothing is ever in the shadow */
     struct signing *signing;                     /* NULL: signing is off */

@@ -150,6 +150,11 @@ static void tell_turn(struct config_apply *c, const struct config *before, const
 
 /* ---- one offer ---- */
 
+static uint64_t admitted_pools(const struct config_apply *c, const struct policy *p)
+{
+    return c->o.admitted_pools != NULL ? c->o.admitted_pools(c->o.ctx, p) : 0;
+}
+
 static void forget_waiting(struct config_apply *c)
 {
     config_free(c->waiting);
@@ -269,16 +274,19 @@ static void relist_all(const struct config_apply *c)
 /* As take_in, but a configuration that says nothing new, or needs a restart, stops here. */
 static bool change_to(struct config_apply *c, struct config *next, bool is_file)
 {
-    const struct config *now = config_slot_take(c->o.slot);
+    const struct config *now = config_slot_take(c->o.slot), *newest = c->waiting != NULL ? c->waiting : now;
     struct config_diff diff;
-    bool relist = false;
+    bool relist = false, other_pools;
 
+    next->policy.admitted_pools = admitted_pools(c, &next->policy);
+    other_pools = now->policy.admitted_pools != next->policy.admitted_pools;
     config_diff(now, next, &diff);
-    if (!is_file && !any(&diff, CONFIG_RELOAD_RESTART)) {
-        tell_turn(c, c->waiting != NULL ? c->waiting : now, next);
+    if (!is_file && newest->open != next->open && !any(&diff, CONFIG_RELOAD_RESTART)) {
+        tell_turn(c, newest, next);
     }
     log_changes(c, &diff);
-    if (diff.n == 0 && now->open == next->open && c->waiting == NULL && strcmp(now->hash, next->hash) == 0) {
+    if (diff.n == 0 && now->open == next->open && !other_pools && c->waiting == NULL &&
+        strcmp(now->hash, next->hash) == 0) {
         record_outcome(c, next, CONFIG_UNCHANGED);
         LOG_INFO(c->o.log, "The configuration is unchanged", LOG_STR("file", next->file), LOG_CSTR("hash", next->hash));
         config_free(next);
@@ -290,7 +298,7 @@ static bool change_to(struct config_apply *c, struct config *next, bool is_file)
         config_free(next);
     } else {
         /* What waits may have been read in part: going back to the old meaning takes a relist too. */
-        relist = take_in(c, next, c->waiting != NULL || any(&diff, CONFIG_RELOAD_RELIST), is_file);
+        relist = take_in(c, next, c->waiting != NULL || other_pools || any(&diff, CONFIG_RELOAD_RELIST), is_file);
     }
     config_diff_fini(&diff);
     config_free(now);
@@ -343,7 +351,10 @@ void config_apply_keep_time(struct config_apply *c)
     open = timetable_open(&newest->timetable, wall_ms / 1000);
     if (open == newest->open) {
         c->held_open = -1;
-    } else if (open != c->held_open) { /* what was held back is told once, not each second */
+    } else if (open == c->held_open) {
+        open = newest->open; /* what was held back is told once, not each second */
+    }
+    if (open != newest->open || admitted_pools(c, &newest->policy) != newest->policy.admitted_pools) {
         relist = change_to(c, config_at(newest, open), false);
     }
     config_free(now);
@@ -351,6 +362,19 @@ void config_apply_keep_time(struct config_apply *c)
     if (relist) {
         relist_all(c);
     }
+}
+
+bool config_apply_is_settled(struct config_apply *c, const struct config *in_effect)
+{
+    const struct config *now;
+    bool settled;
+
+    mutex_lock(&c->lock);
+    now = config_slot_take(c->o.slot);
+    settled = c->waiting == NULL && now == in_effect;
+    config_free(now);
+    mutex_unlock(&c->lock);
+    return settled;
 }
 
 void config_apply_refuse(struct config_apply *c, const char *hash, const struct err *why)

@@ -38,6 +38,8 @@ struct config_apply_options {
     /* Passes on what is not policy (limits, log level, deadlines). Called when `c`, which is
      * borrowed for the call, takes effect. */
     void (*apply)(void *ctx, const struct config *c);
+    /* Which pools of this policy may take pods (policy.admitted_pools). Asked with the lock held; NULL: none may. */
+    uint64_t (*admitted_pools)(void *ctx, const struct policy *p);
     /* Lists the resource again as soon as possible. */
     void (*relist)(void *ctx, enum kube_resource resource);
     void *ctx;
@@ -55,9 +57,13 @@ void config_apply_offer(struct config_apply *c, struct config *file);
 /* The file could not be read, or is not valid. `hash` of its content, or "". */
 void config_apply_refuse(struct config_apply *c, const char *hash, const struct err *why);
 
-/* What holds now by the time windows of the file that is in effect, or waits. Does nothing while they are
- * as they were; changes take effect, or are held back and told once, as other configurations. */
+/* What holds now by the time windows of the file that is in effect, or waits, and by the pools that are admitted. Does
+ * nothing while they are as they were; changes take effect, or are held back and told once, as other configurations. */
 void config_apply_keep_time(struct config_apply *c);
+
+/* Is this the configuration in effect, and does none wait? Then every object was read by it, or by one that reads
+ * objects alike. */
+bool config_apply_is_settled(struct config_apply *c, const struct config *in_effect);
 
 /* "opens night, closes day". */
 void config_apply_name_change(const struct timetable *tt, uint32_t before, uint32_t after, struct strbuf *out);

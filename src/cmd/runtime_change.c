@@ -3,6 +3,7 @@
 #include "base/bug.h"
 #include "cmd/telemetry.h"
 #include "cmd/window_scheduler.h"
+#include "extender/change_overs.h"
 #include "extender/explain_events.h"
 #include "extender/history_keeper.h"
 #include "extender/reopener.h"
@@ -42,6 +43,51 @@ void runtime_stop_verifier(struct runtime *s)
 
 /* ---- pools ---- */
 
+static size_t list_commands(void *commands, struct arena *a, const struct pool_command_status **ret)
+{
+    return pool_commands_list(commands, a, ret);
+}
+
+static void order_command(void *commands, struct str pool, enum pool_order order)
+{
+    pool_commands_order(commands, pool, order);
+}
+
+static void start_change_overs(struct runtime *s)
+{
+    s->change_overs = change_overs_new(&(struct change_overs_options){.store = s->store,
+                                                                      .clock = s->options.clock,
+                                                                      .log = s->options.log,
+                                                                      .events = s->events,
+                                                                      .rehearses = s->options.rehearses,
+                                                                      .list = list_commands,
+                                                                      .order = order_command,
+                                                                      .commands = s->pool_commands});
+    metrics_add_collector(s->telemetry->metrics, telemetry_change_overs, s->change_overs);
+}
+
+/* The configuration that a look is about. */
+struct look {
+    struct runtime *s;
+    const struct config *config;
+};
+
+static bool is_settled(void *ctx)
+{
+    const struct look *l = ctx;
+
+    return config_apply_is_settled(l->s->config_apply, l->config);
+}
+
+static void look_at_change_overs(struct runtime *s, const struct config *now)
+{
+    struct look look = {s, now};
+
+    if (change_overs_look(s->change_overs, &now->policy, is_settled, &look)) {
+        config_apply_keep_time(s->config_apply); /* it reaches the nodes */
+    }
+}
+
 int runtime_start_pool_commands(struct runtime *s, struct err *reterr)
 {
     const struct pool_commands_options o = {
@@ -54,6 +100,7 @@ int runtime_start_pool_commands(struct runtime *s, struct err *reterr)
     int rc = pool_commands_new(&o, &s->pool_commands, reterr);
 
     if (rc == 0) {
+        start_change_overs(s);
         pool_commands_set(s->pool_commands, &s->options.config->policy);
         metrics_add_collector(s->telemetry->metrics, telemetry_pool_commands, s->pool_commands);
     }
@@ -62,6 +109,7 @@ int runtime_start_pool_commands(struct runtime *s, struct err *reterr)
 
 void runtime_free_pool_commands(struct runtime *s)
 {
+    change_overs_free(s->change_overs);
     pool_commands_free(s->pool_commands);
 }
 
@@ -88,6 +136,7 @@ static void each_second(void *ctx)
 
     reopener_tick(s->reopener);
     history_keeper_tick(s->history);
+    look_at_change_overs(s, now);
     (void)explain_events_tick(&rules->placement, s->events, now->events.pod_waits_after_ms,
                               clock_wall_ms(s->options.clock));
     config_free(now);

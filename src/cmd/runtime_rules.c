@@ -1,6 +1,7 @@
 #include "cmd/runtime_internal.h"
 
 #include "cmd/telemetry.h"
+#include "extender/change_overs.h"
 #include "extender/shadow.h"
 #include "extender/capacity_reporter.h"
 #include "extender/history_keeper.h"
@@ -29,6 +30,13 @@ static void relist(void *ctx, enum kube_resource resource)
     kube_watcher_relist(s->watchers[resource]);
 }
 
+static uint64_t admitted_pools(void *ctx, const struct policy *p)
+{
+    const struct runtime *s = ctx;
+
+    return change_overs_admitted(s->change_overs, p);
+}
+
 static void set_up_config_apply(struct runtime *s)
 {
     const struct config *c = s->options.config;
@@ -39,6 +47,7 @@ static void set_up_config_apply(struct runtime *s)
         .clock = s->options.clock,
         .log = s->options.log,
         .apply = apply_change,
+        .admitted_pools = admitted_pools,
         .relist = relist,
         .ctx = s,
     };

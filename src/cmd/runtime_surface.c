@@ -148,6 +148,7 @@ static void set_up_routes(struct runtime *s)
         .audit = s->audit,
         .unreadable = s->unreadable,
         .pool_commands = s->pool_commands,
+        .change_overs = s->change_overs,
         .slices = s->slices,
         .cursors = cursors,
         .is_ready = is_ready,

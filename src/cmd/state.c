@@ -1,6 +1,7 @@
 /* fgpu state: nodes, their GPUs and who holds what of them, as a table of /state; and how many more pods of each size
  * would fit. With --decisions: why pods landed where they are. */
 #include "base/json_members.h"
+#include "cmd/change_over_table.h"
 #include "cmd/commands.h"
 #include "cmd/inquiry.h"
 #include "cmd/sizes_table.h"
@@ -47,6 +48,7 @@ struct listing {
     int64_t node_n, gpu_n, unmeasured_n;
     int64_t double_booked_n, foreign_n;      /* incidents */
     struct str unmeasured[UNMEASURED_NAMES]; /* the first ones */
+    struct str change_overs;
     int code; /* of the first part that is not what it should be; then `why` says what is wrong with it */
     struct err why;
 };
@@ -242,7 +244,7 @@ static void print_unmeasured(const struct listing *s)
 static void read_summary(struct listing *s, struct json_reader *r, struct str *ret_more)
 {
     json_members(r, JSON_MEMBERS({"doubleBookedGpus", .i64 = &s->double_booked_n},
-                                 {"foreignDecisions", .i64 = &s->foreign_n},
+                                 {"foreignDecisions", .i64 = &s->foreign_n}, {"changeOvers", .raw = &s->change_overs},
                                  {"fragmentation", .object = JSON_MEMBERS({"moreFit", .raw = ret_more})}));
 }
 
@@ -340,6 +342,9 @@ static int show(struct listing *s, struct str document, struct err *reterr)
                s->double_booked_n, s->foreign_n);
     }
     print_unmeasured(s);
+    if (s->change_overs.n > 0 && s->code == 0) {
+        s->code = change_over_table_print(&s->readers[LEVEL_NODE], s->change_overs, &s->arena, &s->why);
+    }
     if (pending.n > 0 && s->code == 0) {
         s->code = waiting_table_print(&s->readers[LEVEL_POD], pending, &s->arena, &s->why);
     }

@@ -269,6 +269,17 @@ void telemetry_pool_command(void *ctx, enum pool_command_result r)
     metric_inc(METRIC(t->metrics, FGPU_POOL_COMMANDS_TOTAL, pool_command_result_name(r)));
 }
 
+void telemetry_change_overs(void *ctx, struct metrics *m)
+{
+    struct change_overs_counts n;
+
+    change_overs_count(ctx, &n);
+    for (int i = 0; i < CHANGE_OVER_STEP__MAX; i++) {
+        metric_set(METRIC(m, FGPU_CHANGE_OVERS, change_over_step_name((enum change_over_step)i)), n.at[i]);
+    }
+    metric_set(METRIC(m, FGPU_CHANGE_OVER_LONGEST_SECONDS), n.longest_ms);
+}
+
 void telemetry_pool_commands(void *ctx, struct metrics *m)
 {
     metric_set(METRIC(m, FGPU_POOL_COMMANDS_FAILING), (int64_t)pool_commands_failing(ctx));

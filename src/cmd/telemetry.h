@@ -7,6 +7,7 @@
 #include "extender/audit.h"
 #include "extender/contact.h"
 #include "kube/events.h"
+#include "extender/change_overs.h"
 #include "extender/pool_commands.h"
 #include "extender/signing.h"
 #include "extender/store.h"
@@ -51,6 +52,8 @@ void telemetry_audit(void *ctx, const struct audit_report *r);
 void telemetry_pool_command(void *ctx, enum pool_command_result r);
 void telemetry_http(void *ctx, const struct httpd_observation *o);
 
+/* A collector; `ctx` is struct change_overs. */
+void telemetry_change_overs(void *ctx, struct metrics *m);
 /* A collector; `ctx` is struct pool_commands. */
 void telemetry_pool_commands(void *ctx, struct metrics *m);
 

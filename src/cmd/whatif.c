@@ -118,7 +118,10 @@ static int judge(const struct options *o, struct whatif_question *q, int64_t at_
 /* As it is at that moment: with the windows that are open then. */
 static struct config *config_then(const struct config *c, int64_t at_ms)
 {
-    return config_at(c, timetable_open(&c->timetable, at_ms / 1000));
+    struct config *then = config_at(c, timetable_open(&c->timetable, at_ms / 1000));
+
+    then->policy.admitted_pools = UINT64_MAX; /* as if every change-over had ended: its pools are open by the file */
+    return then;
 }
 
 static int ask(const struct options *o, const struct config *next, const struct config_names *names, int *ret_code,

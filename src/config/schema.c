@@ -199,6 +199,10 @@ static const struct schema_field root_rows[] = {
         ITEMS(&schema_pool_item, struct node_pool, policy.node_pool_n, ENTRIES_MAX), .appended = true, RELIST,
         HELP("nodes that are open or closed for new pods with GPUs; of several entries for a node the last "
              "one applies")),
+    KEY("changeOvers", SCHEMA_LIST, AT(policy.change_overs),
+        ITEMS(&schema_change_over_item, struct change_over_group, policy.change_over_n, GATED_POOLS_MAX / 2),
+        .clash = &schema_clash_names, RELIST,
+        HELP("groups of node pools of which at most one is open, and which change over step by step")),
     KEY("timeWindows", SCHEMA_LIST, AT(windows),
         ITEMS(&schema_window_item, struct config_window, window_n, TIMETABLE_WINDOWS_MAX), .clash = &schema_clash_names,
         NOW,
@@ -218,7 +222,7 @@ static const struct schema_field root_rows[] = {
     SECTION("limits", limits_rows, .check = schema_check_limits),
 };
 
-const struct schema_field schema_root = {SCALAR(SCHEMA_SECTION), ROWS(root_rows)};
+const struct schema_field schema_root = {SCALAR(SCHEMA_SECTION), ROWS(root_rows), .check = schema_check_change_overs};
 
 static void each_key(const struct schema_field *section, const char *path, schema_visit_fn *visit, void *ctx)
 {

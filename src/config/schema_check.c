@@ -197,7 +197,9 @@ void schema_check_tenant(struct decode *c, const struct yaml_doc_node *n, const 
 /* Who comes second with the very same name would never be looked at. */
 static bool same_name(const void *before, const void *item)
 {
-    _Static_assert(offsetof(struct tenant, name) == 0 && offsetof(struct config_window, name) == 0, "names come first");
+    _Static_assert(offsetof(struct tenant, name) == 0 && offsetof(struct config_window, name) == 0 &&
+                       offsetof(struct change_over_group, name) == 0,
+                   "names come first");
 
     return str_eq(*(const struct str *)before, *(const struct str *)item);
 }

@@ -165,6 +165,8 @@ void schema_check_serving(struct decode *c, const struct yaml_doc_node *n, const
 void schema_check_command(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_pool(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_window(struct decode *c, const struct yaml_doc_node *n, const void *base);
+/* Of the whole file. */
+void schema_check_change_overs(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_limits(struct decode *c, const struct yaml_doc_node *n, const void *base);
 
 /* scalar.c: text to value and back, for the types of one value. */

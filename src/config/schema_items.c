@@ -142,6 +142,16 @@ static const struct node_pool pool_absent = {.timeout_ms = 300000};
 const struct schema_field schema_pool_item =
     ELEMENT(pool_rows, .item_absent = &pool_absent, .check = schema_check_pool);
 
+static const struct schema_field pool_name_item = {SCALAR(SCHEMA_NAME)};
+static const struct schema_field change_over_rows[] = {
+    KEY("name", SCHEMA_NAME, IN(struct change_over_group, name), .required = true,
+        HELP("name of the group in /state and Events")),
+    KEY("pools", SCHEMA_LIST, IN(struct change_over_group, pools),
+        IN_ITEMS(&pool_name_item, struct str, struct change_over_group, pool_n, 2, CHANGE_OVER_POOLS_MAX),
+        .required = true, HELP("names of node pools that share hardware, so that only one of them may be open")),
+};
+const struct schema_field schema_change_over_item = ELEMENT(change_over_rows);
+
 #define OVERLAY(name_)                                                                                                 \
     KEY(name_, SCHEMA_OVERLAY, IN(struct config_window, holds),                                                        \
         HELP("values that replace those of the file while the window is open"))

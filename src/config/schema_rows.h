@@ -84,6 +84,6 @@
 /* schema_items.c */
 extern const struct schema_field schema_compute_item, schema_plugin_item, schema_size_key, schema_size_item,
     schema_template_item, schema_override_item, schema_rule_item, schema_tenant_item, schema_pool_item,
-    schema_window_item;
+    schema_change_over_item, schema_window_item;
 
 #endif

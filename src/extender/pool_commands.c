@@ -19,7 +19,9 @@ struct pool {
     int64_t at_ms;
     int64_t not_before_ns; /* monotonic */
     char error[ERR_MSG_MAX];
-    bool kept; /* while a policy is taken in */
+    bool kept;  /* while a policy is taken in */
+    bool gated; /* of a change-over group: pool_commands_order() says when, and for which state */
+    bool held;  /* not to be run now */
 };
 
 /* A thread that runs one command at a time. */
@@ -64,20 +66,22 @@ static const char *name_of(const struct pool *p)
 }
 
 /* The command, the name of its pool, the state, NULL: one block with the strings behind the pointers. */
-static char **make_argv(const struct node_pool *command, struct str state, size_t *ret_n)
+static char **make_argv(const struct str *command, size_t command_n, struct str name, enum node_pool_state wanted,
+                        size_t *ret_n)
 {
-    const size_t n = command->command_n + 2;
-    size_t bytes = (n + 1) * sizeof(char *) + command->name.n + 1 + state.n + 1;
+    const struct str state = wanted == NODE_POOL_OPEN ? STR("open") : STR("closed");
+    const size_t n = command_n + 2;
+    size_t bytes = (n + 1) * sizeof(char *) + name.n + 1 + state.n + 1;
     char **argv, *at;
 
-    for (size_t i = 0; i < command->command_n; i++) {
-        bytes += command->command[i].n + 1;
+    for (size_t i = 0; i < command_n; i++) {
+        bytes += command[i].n + 1;
     }
     argv = xcalloc(1, bytes);
     at = (char *)(argv + n + 1);
     for (size_t i = 0; i < n; i++, at++) { /* a 0 is left behind each */
         argv[i] = at;
-        (void)str_put(&at, i < command->command_n ? command->command[i] : i + 1 < n ? command->name : state);
+        (void)str_put(&at, i < command_n ? command[i] : i + 1 < n ? name : state);
     }
     *ret_n = n;
     return argv;
@@ -103,6 +107,18 @@ static struct pool *find_pool(struct pool_commands *c, struct str name)
     return NULL;
 }
 
+static bool is_gated(const struct policy *p, struct str name)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < p->change_over_n; i++) {
+        for (size_t k = 0; k < p->change_overs[i].pool_n; k++) {
+            found = found || str_eq(p->change_overs[i].pools[k], name);
+        }
+    }
+    return found;
+}
+
 static const struct node_pool *last_with_command(const struct policy *p, struct str name)
 {
     const struct node_pool *last = NULL;
@@ -126,29 +142,50 @@ static void drop_argv(struct pool_commands *c, char **argv)
     free(argv);
 }
 
+/* What was done for another command or state says nothing. Under the lock. */
+static void set_argv(struct pool_commands *c, struct pool *pool, char **argv, size_t argc, enum node_pool_state state)
+{
+    if (pool->argv != NULL && same_argv(pool->argv, argv)) {
+        free(argv);
+        return;
+    }
+    drop_argv(c, pool->argv);
+    *pool = (struct pool){.argv = argv,
+                          .argc = argc,
+                          .wanted = state,
+                          .timeout_ms = pool->timeout_ms,
+                          .kept = pool->kept,
+                          .gated = pool->gated,
+                          .held = pool->held};
+}
+
+static void set_command(struct pool_commands *c, struct pool *pool, const struct node_pool *command,
+                        enum node_pool_state state)
+{
+    size_t argc;
+    char **argv = make_argv(command->command, command->command_n, command->name, state, &argc);
+
+    set_argv(c, pool, argv, argc, state);
+}
+
 /* `entry` is the last one of its name. */
 static void take_pool(struct pool_commands *c, const struct policy *p, const struct node_pool *entry)
 {
     const struct node_pool *command = last_with_command(p, entry->name);
     struct pool *pool = find_pool(c, entry->name);
-    size_t argc;
-    char **argv;
+    const bool gated = is_gated(p, entry->name);
 
     if (command == NULL) {
         return;
     }
-    argv = make_argv(command, entry->state == NODE_POOL_OPEN ? STR("open") : STR("closed"), &argc);
     if (pool == NULL) {
         c->pools = xreallocarray(c->pools, c->pool_n + 1, sizeof(*c->pools));
         pool = &c->pools[c->pool_n++];
-        *pool = (struct pool){.argv = NULL};
+        *pool = (struct pool){.wanted = entry->state};
     }
-    if (pool->argv != NULL && same_argv(pool->argv, argv)) {
-        free(argv);
-    } else {
-        drop_argv(c, pool->argv);
-        *pool = (struct pool){.argv = argv, .argc = argc, .wanted = entry->state};
-    }
+    pool->held = gated && (pool->held || !pool->gated);
+    pool->gated = gated;
+    set_command(c, pool, command, gated ? pool->wanted : entry->state);
     pool->kept = true;
     pool->timeout_ms = command->timeout_ms;
 }
@@ -199,7 +236,7 @@ static struct pool *next_due(struct pool_commands *c, int64_t *ret_at_ns)
     for (size_t i = 0; i < c->pool_n; i++) {
         struct pool *p = &c->pools[i];
 
-        if (p->result != POOL_COMMAND_OK && (next == NULL || p->not_before_ns < next->not_before_ns) &&
+        if (p->result != POOL_COMMAND_OK && !p->held && (next == NULL || p->not_before_ns < next->not_before_ns) &&
             !has_lane(c, p)) {
             next = p;
         }
@@ -356,6 +393,43 @@ void pool_commands_set(struct pool_commands *c, const struct policy *p)
         LOG_WARNING(c->o.log, "There are fewer threads than commands of node pools; one that hangs may hold up others",
                     LOG_CSTR("err", err.msg));
     }
+}
+
+/* The command of the pool for another state. */
+static void turn(struct pool_commands *c, struct pool *pool, enum node_pool_state state)
+{
+    const size_t command_n = pool->argc - 2;
+    struct str *command = xcalloc(command_n, sizeof(*command));
+    size_t argc;
+    char **argv;
+
+    for (size_t i = 0; i < command_n; i++) {
+        command[i] = str_of(pool->argv[i]);
+    }
+    argv = make_argv(command, command_n, str_of(name_of(pool)), state, &argc);
+    free(command);
+    set_argv(c, pool, argv, argc, state);
+}
+
+void pool_commands_order(struct pool_commands *c, struct str name, enum pool_order order)
+{
+    struct pool *pool;
+
+    mutex_lock(&c->lock);
+    pool = find_pool(c, name);
+    if (pool != NULL && pool->gated) {
+        const bool was_held = pool->held;
+        const enum node_pool_state before = pool->wanted;
+
+        pool->held = order == POOL_HOLD;
+        if (order != POOL_HOLD) {
+            turn(c, pool, order == POOL_RUN_OPEN ? NODE_POOL_OPEN : NODE_POOL_CLOSED);
+        }
+        if (was_held != pool->held || before != pool->wanted) {
+            condvar_broadcast(&c->changed);
+        }
+    }
+    mutex_unlock(&c->lock);
 }
 
 /* ---- life ---- */

@@ -42,6 +42,8 @@ static const struct event_words words[EVENT_REASON__MAX] = {
     [EVENT_CONFIG_RELOADED] = {"ConfigReloaded", "ReloadConfig", false},
     [EVENT_WINDOWS_AHEAD] = {"TimeWindowsAhead", "SwitchTimeWindows", false},
     [EVENT_WINDOWS_CHANGED] = {"TimeWindowsChanged", "SwitchTimeWindows", false},
+    [EVENT_CHANGE_OVER] = {"NodePoolsChangeOver", "ChangeOverNodePools", false},
+    [EVENT_CHANGE_OVER_HELD] = {"NodePoolsChangeOverHeld", "ChangeOverNodePools", true},
     [EVENT_LEDGER_BROKEN] = {"LedgerBroken", "CheckLedger", true},
 };
 

@@ -119,6 +119,15 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
             .worry = "failed rises; the log has what the command printed."),
     GAUGE(FGPU_POOL_COMMANDS_FAILING, "fgpu_pool_commands_failing",
           "Node pools whose command failed the last time and will be tried again.", .worry = "above 0."),
+    GAUGE(FGPU_CHANGE_OVERS, "fgpu_change_overs",
+          "Groups of node pools that change over (changeOvers of the configuration), by the step at which they are.",
+          .labels = {{"step", CLOSED("closing", "waiting", "close_commands", "open_command", "opening", "open",
+                                     "closed", "conflict")}},
+          .worry = "conflict above 0: the configuration has several pools of a group open."),
+    GAUGE(
+        FGPU_CHANGE_OVER_LONGEST_SECONDS, "fgpu_change_over_longest_seconds",
+        "For how long the group that has been changing over the longest does so; 0: none does.", .unit = METRIC_UNIT_MS,
+        .worry = "longer than your pods may run on after their pool has closed: `fgpu state` says what is waited for."),
     GAUGE(FGPU_FRAGMENTATION_RATIO, "fgpu_fragmentation_ratio",
           "Part of the idle compute that the expected pods could not use (the measure of FGD, for the requests seen so "
           "far).",

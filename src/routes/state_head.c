@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #define POOL_COMMANDS_BYTES_MAX ((size_t)4 << 20) /* a thousand, each with an error */
+#define CHANGE_OVERS_BYTES_MAX ((size_t)4 << 20)  /* GATED_POOLS_MAX / 2, each with pods */
 
 static void write_keys(struct json_writer *w, struct signing *signing)
 {
@@ -143,6 +144,47 @@ static void write_pool_commands(struct json_writer *w, const struct state_docume
     arena_fini(&a);
 }
 
+static void write_change_over(struct json_writer *w, const struct change_over_status *s)
+{
+    json_write_object_begin(w);
+    json_write_kv_str(w, "group", s->group);
+    json_write_kv_cstr(w, "step", change_over_step_name(s->step));
+    state_write_time(w, "since", s->since_ms);
+    state_write_time(w, "began", s->began_ms);
+    json_write_kv_str(w, "opens", s->wanted);
+    json_write_kv_str(w, "open", s->admitted);
+    json_write_kv_i64(w, "podCount", (int64_t)s->pod_n);
+    json_write_kv_array_begin(w, "pods");
+    for (size_t i = 0; i < s->shown_n; i++) {
+        json_write_object_begin(w);
+        json_write_kv_str(w, "namespace", s->pods[i].namespace_);
+        json_write_kv_str(w, "pod", s->pods[i].name);
+        json_write_kv_str(w, "uid", s->pods[i].uid);
+        json_write_kv_str(w, "node", s->pods[i].node_name);
+        json_write_object_end(w);
+    }
+    json_write_array_end(w);
+    json_write_kv_str(w, "failed", s->failed);
+    json_write_kv_str(w, "error", s->error);
+    json_write_object_end(w);
+}
+
+static void write_change_overs(struct json_writer *w, const struct state_document *d)
+{
+    const struct change_over_status *all = NULL;
+    struct arena a;
+    size_t n;
+
+    arena_init(&a, CHANGE_OVERS_BYTES_MAX);
+    n = change_overs_list(d->context->change_overs, &a, &all);
+    json_write_kv_array_begin(w, "changeOvers");
+    for (size_t i = 0; i < n; i++) {
+        write_change_over(w, &all[i]);
+    }
+    json_write_array_end(w);
+    arena_fini(&a);
+}
+
 static void write_unreadable(struct json_writer *w, struct unreadable *u)
 {
     bool more;
@@ -209,6 +251,7 @@ void state_write_summary_member(struct json_writer *w, const struct state_docume
     json_write_kv_i64(w, "bindsInFlight", d->context->binder == NULL ? 0 : binder_in_flight(d->context->binder));
     write_time_windows(w, d);
     write_pool_commands(w, d);
+    write_change_overs(w, d);
     write_unreadable(w, d->context->unreadable);
     write_slices(w, d->context->slices);
     state_write_demand_histogram(w, &d->head);

@@ -292,7 +292,7 @@ static enum ledger_drift node_drift(const struct ledger *l, const struct ledger_
         return DRIFT_NODE_INVENTORY;
     }
     return str_eq(str_of(n->uid), f->uid) && n->schedulable == f->schedulable && n->closed == f->closed &&
-                   n->rules == f->rules && n->elsewhere == f->inventory->elsewhere &&
+                   n->rules == f->rules && n->pools == f->pools && n->elsewhere == f->inventory->elsewhere &&
                    n->unmeasured == f->inventory->unmeasured && n->source == f->inventory->source &&
                    same_text(n->note, f->note) && same_host(&n->host, &f->host) &&
                    str_eq(n->host_group, f->host_group) && n->group_mem_mib == f->host_gpu_mem_mib &&

@@ -123,6 +123,7 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     n->elsewhere = inv->elsewhere;
     n->unmeasured = inv->unmeasured;
     n->rules = f->rules;
+    n->pools = f->pools;
     taints_replace(&n->taints, &n->taint_n, f->taints, f->taint_n);
     n->host = f->host;
     n->host_taken = f->host_taken;

@@ -48,7 +48,7 @@ static void describe__defaults__exact(void **state)
         "\"packing\":{\"nodeStrategy\":\"rsp\",\"deviceStrategy\":\"rsp\",\"rules\":[],\"candidates\":"
         "100,"
         "\"hold\":\"3s\",\"candidate\":{\"nodeStrategy\":\"none\",\"deviceStrategy\":\"none\"}},\"tenants\":[],"
-        "\"nodePools\":[],\"timeWindows\":[],\"timeWindowNotice\":\"10m\","
+        "\"nodePools\":[],\"changeOvers\":[],\"timeWindows\":[],\"timeWindowNotice\":\"10m\","
         "\"serving\":{\"verbsAddress\":\"127.0.0.1:9443\",\"opsAddress\":\"127.0.0.1:9442\","
         "\"opsAuthorization\":\"remote\","
         "\"opsAllowedHosts\":[],"
@@ -115,6 +115,8 @@ static void describe__read_back__same_configuration(void **state)
          "- {name: plain, from: 00:00, to: 00:00, timeZone: UTC, packing: }\n"
          "- {name: weekend, days: [fri-mon], from: 12:30, to: '24:00', timeZone: UTC, packing: {candidates: 3}}\n"
          "timeWindowNotice: 0\n"},
+        {"change-overs", "nodePools: [{name: a, nodeSelector: {p: x}, state: open}, {name: b, nodeSelector: {p: y}, "
+                         "state: closed}]\nchangeOvers: [{name: card, pools: [b, a]}]\n"},
         {"no resources", "resources: {compute: [], memory: [], count: [], whole: []}\n"},
         {"addresses", "serving: {verbsAddress: '[::1]:0', opsAddress: 127.0.0.9:0, healthAddress: '[::]:7', "
                       "opsAuthorization: always}\n"},

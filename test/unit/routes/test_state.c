@@ -159,6 +159,8 @@ static void document__one_pod__golden(void **state)
         "\"pods\":{\"pending\":0,\"reserved\":0,\"confirmed\":0,\"bound\":1,\"foreign\":0},"
         "\"tenants\":[],\"bindsInFlight\":0,\"timeWindows\":{\"active\":[],\"next\":[],\"at\":\"\"},\"poolCommands\":[]"
         ","
+        "\"changeOvers\":[]"
+        ","
         "\"unreadable\":{\"count\":0,\"more\":false,\"objects\":[]},"
         "\"demandHistogram\":{\"arrived\":1,\"departed\":0,\"churnPermille\":0,\"kinds\":1,\"weight\":1024,\"shapes\":["
         "{\"permille\":1000,\"weight\":1024,\"count\":1,\"kind\":\"both\",\"milli\":300,\"memMib\":4096}]},"
