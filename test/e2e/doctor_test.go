@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -83,9 +84,9 @@ func byAgent(n *corev1.Node, doors string) string {
 // tell puts a KubeSchedulerConfiguration where the form dedicated has it.
 func (d *patient) tell(scheduler string) {
 	d.Helper()
-	maps := plane.Client.CoreV1().ConfigMaps("fgpu-system")
-	d.gone(maps.Delete(d.ctx, "fgpu-config", metav1.DeleteOptions{}))
-	d.must(maps.Create(d.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "fgpu-config"},
+	configs := plane.Client.CoreV1().ConfigMaps("fgpu-system")
+	d.gone(configs.Delete(d.ctx, "fgpu-config", metav1.DeleteOptions{}))
+	d.must(configs.Create(d.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "fgpu-config"},
 		Data: map[string]string{"scheduler.yaml": scheduler}}, metav1.CreateOptions{}))
 }
 
@@ -172,8 +173,8 @@ func (d *patient) wiring(check, old, wrong string) fault {
 			if strings.Count(d.scheduler, old) != 1 {
 				d.Fatalf("%q is not once in the shipped file", old)
 			}
-			maps := plane.Client.CoreV1().ConfigMaps("fgpu-system")
-			m, err := maps.Get(d.ctx, "fgpu-config", metav1.GetOptions{})
+			configs := plane.Client.CoreV1().ConfigMaps("fgpu-system")
+			m, err := configs.Get(d.ctx, "fgpu-config", metav1.GetOptions{})
 			d.must(m, err)
 			d.tell(strings.Replace(m.Data["scheduler.yaml"], old, wrong, 1))
 		},
@@ -223,19 +224,34 @@ func (d *patient) faultsOfNodes() []fault {
 	}
 }
 
+// bindAround makes a pod and binds it as another scheduler would.
+func (d *patient) bindAround(p *corev1.Pod, node string) {
+	d.Helper()
+	p.Spec.SchedulerName = "somebody-else"
+	d.create(p)
+	d.must(nil, plane.Client.CoreV1().Pods(d.namespace).Bind(d.ctx, &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: p.Name},
+		Target: corev1.ObjectReference{Kind: "Node", Name: node}}, metav1.CreateOptions{}))
+}
+
 func (d *patient) faultsOfPods() []fault {
-	place := func(name string, annotations ...string) func() {
-		return func() {
-			p := annotated(pod(name, "fgpu.io/gpu-milli=100"), annotations...)
-			p.Spec.SchedulerName = "somebody-else"
-			d.create(p)
-			d.must(nil, plane.Client.CoreV1().Pods(d.namespace).Bind(d.ctx, &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: name},
-				Target: corev1.ObjectReference{Kind: "Node", Name: "doctor-a"}}, metav1.CreateOptions{}))
-		}
-	}
 	return []fault{
-		{"past fgpu", "bypass pod " + d.namespace + "/past", place("past"), func() { d.must(nil, d.remove("past")) }},
-		{"foreign record", "records pod " + d.namespace + "/copied", place("copied", "fgpu.io/assignment="+forged),
+		{"past fgpu", "bypass pod " + d.namespace + "/past",
+			func() { d.bindAround(pod("past", "fgpu.io/gpu-milli=100"), "doctor-a") },
+			func() { d.must(nil, d.remove("past")) }},
+		{"foreign record", "records pod " + d.namespace + "/copied",
+			func() {
+				// What fgpu wrote for a pod like it, but the signature.
+				runs := d.bound("runs")
+				copied := pod("copied", "fgpu.io/gpu-milli=300")
+				copied.Annotations = maps.Clone(runs.Annotations)
+				var record map[string]any
+				d.must(nil, json.Unmarshal([]byte(runs.Annotations[checker.AssignmentKey]), &record))
+				delete(record, "sig")
+				text, err := json.Marshal(record)
+				d.must(text, err)
+				copied.Annotations[checker.AssignmentKey] = string(text)
+				d.bindAround(copied, runs.Spec.NodeName)
+			},
 			func() { d.must(nil, d.remove("copied")) }},
 	}
 }
