@@ -27,6 +27,7 @@ enum doctor_source {
     DOCTOR_STATE,     /* /state of the extender */
     DOCTOR_METRICS,   /* /metrics of it */
     DOCTOR_SCHEDULER, /* the KubeSchedulerConfiguration */
+    DOCTOR_VERBS,     /* the listener that kube-scheduler asks, reached as it does */
     DOCTOR_NODES,     /* of the API server, as what follows */
     DOCTOR_PODS,
     DOCTOR_POLICIES, /* admission policies, their bindings and their parameters */
@@ -140,6 +141,8 @@ struct doctor_facts {
     /* DOCTOR_SCHEDULER */
     struct scheduler_file scheduler;
     struct str scheduler_source; /* a file, or "ConfigMap fgpu-system/fgpu-config" */
+
+    struct str verbs_trouble; /* DOCTOR_VERBS: what TLS says of its certificate; empty: nothing, or it has none */
 
     const struct doctor_object *objects;           /* DOCTOR_NODES */
     const struct doctor_pod *pods;                 /* DOCTOR_PODS */

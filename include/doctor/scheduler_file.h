@@ -30,8 +30,9 @@ struct scheduler_extender {
     int64_t weight;          /* SCHEDULER_NUMBER_MISSING: not given, which is 0 */
     int64_t http_timeout_ms; /* SCHEDULER_NUMBER_MISSING: not given, which is 5 s */
     bool enable_https, node_cache_capable, ignorable;
-    struct scheduler_names managed; /* managedResources; none: every pod comes */
-    struct str url_host;            /* of url_prefix; empty: it is no URL */
+    struct str ca_file, cert_file, key_file, server_name; /* of tlsConfig; empty: not given */
+    struct scheduler_names managed;                       /* managedResources; none: every pod comes */
+    struct str url_host;                                  /* of url_prefix; empty: it is no URL */
     uint16_t url_port;
     struct str url_path; /* without a slash at its end */
     bool url_is_https;

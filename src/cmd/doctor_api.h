@@ -33,4 +33,10 @@ WARN_UNUSED int doctor_api_review(struct doctor_api *api, struct str user, struc
 /* How far its clock is ahead of the one here, from the Date of its last answer. */
 WARN_UNUSED int doctor_api_clock(struct doctor_api *api, int64_t *ret_ahead_ms, struct err *reterr);
 
+/* Makes a TLS connection to an extender with the files that kube-scheduler has for it. *ret_trouble: what is wrong with
+ * a certificate; empty: nothing. ERR_NOT_FOUND and others: a file cannot be read here; ERR_UNAVAILABLE: nobody
+ * answers. */
+WARN_UNUSED int doctor_api_verify(const struct scheduler_extender *e, struct arena *a, struct str *ret_trouble,
+                                  struct err *reterr);
+
 #endif

@@ -215,6 +215,26 @@ static void gather_scheduler(const struct doctor_sources *s, struct doctor_api *
     conclude(f, DOCTOR_SCHEDULER, rc, &err);
 }
 
+/* ---- the listener that kube-scheduler asks ---- */
+
+/* With the files that the configuration names: they are where kube-scheduler runs. */
+static void gather_verbs(struct doctor_facts *f)
+{
+    const struct scheduler_extender *e =
+        f->why_not[DOCTOR_SCHEDULER] == NULL
+            ? scheduler_file_ours(&f->scheduler, f->config != NULL ? f->config->serving.verbs.port : 0)
+            : NULL;
+    struct err err;
+    int rc = 0;
+
+    if (f->why_not[DOCTOR_SCHEDULER] != NULL) {
+        rc = err_set(&err, ERR_UNAVAILABLE, "%s", f->why_not[DOCTOR_SCHEDULER]);
+    } else if (e != NULL && e->url_is_https) {
+        rc = doctor_api_verify(e, f->arena, &f->verbs_trouble, &err);
+    }
+    conclude(f, DOCTOR_VERBS, rc, &err);
+}
+
 /* ---- all of it ---- */
 
 void doctor_gather(const struct doctor_sources *s, struct doctor_facts *f)
@@ -238,5 +258,6 @@ void doctor_gather(const struct doctor_sources *s, struct doctor_facts *f)
         }
     }
     gather_scheduler(s, api, f);
+    gather_verbs(f);
     doctor_api_close(api);
 }

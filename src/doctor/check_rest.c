@@ -192,6 +192,18 @@ void doctor_check_certificates(struct doctor_report *r)
     }
 }
 
+void doctor_check_scheduler_tls(struct doctor_report *r)
+{
+    if (r->facts->verbs_trouble.n > 0) {
+        doctor_tell(
+            r, DOCTOR_FAULT, r->facts->scheduler_source,
+            arena_printf(r->arena, "kube-scheduler cannot trust the verbs listener: %.*s",
+                         STR_ARG(r->facts->verbs_trouble)),
+            "make a certificate whose names have the host of urlPrefix (or tlsConfig.serverName), signed by the "
+            "CA in tlsConfig.caFile: manifests/mtls/certificates.sh");
+    }
+}
+
 /* ---- policies ---- */
 
 static bool is_installed(const struct doctor_facts *f, struct str name)

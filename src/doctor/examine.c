@@ -38,6 +38,8 @@ const struct doctor_check doctor_checks[] = {
      doctor_check_clocks},
     {"certificates", "the certificate of fgpu is valid for some time", NEEDS(DOCTOR_METRICS),
      doctor_check_certificates},
+    {"scheduler-tls", "kube-scheduler can trust the certificate of fgpu: its CA, name and time", NEEDS(DOCTOR_VERBS),
+     doctor_check_scheduler_tls},
     {"policies", "the admission policies of fgpu are in force", NEEDS(DOCTOR_STATE) | NEEDS(DOCTOR_POLICIES),
      doctor_check_policies},
     {"quotas", "no request passes a quota by", NEEDS(DOCTOR_PODS) | NEEDS(DOCTOR_QUOTAS), doctor_check_quotas},

@@ -8,6 +8,7 @@ const char *doctor_source_name(enum doctor_source s)
         [DOCTOR_STATE] = "the state of fgpu",
         [DOCTOR_METRICS] = "the metrics of fgpu",
         [DOCTOR_SCHEDULER] = "the configuration of kube-scheduler",
+        [DOCTOR_VERBS] = "the verbs listener",
         [DOCTOR_NODES] = "the nodes",
         [DOCTOR_PODS] = "the pods",
         [DOCTOR_POLICIES] = "the admission policies",

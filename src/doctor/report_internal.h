@@ -41,6 +41,7 @@ void doctor_check_records(struct doctor_report *r);
 void doctor_check_bypass(struct doctor_report *r);
 void doctor_check_clocks(struct doctor_report *r);
 void doctor_check_certificates(struct doctor_report *r);
+void doctor_check_scheduler_tls(struct doctor_report *r);
 void doctor_check_policies(struct doctor_report *r);
 void doctor_check_quotas(struct doctor_report *r);
 

@@ -142,6 +142,8 @@ static void split_url(struct scheduler_extender *e)
 
 static void read_extender(struct reading *rd, const struct yaml_doc_node *n, struct scheduler_extender *ret)
 {
+    const struct yaml_doc_node *tls = yaml_doc_find(n, STR("tlsConfig"));
+
     *ret = (struct scheduler_extender){
         .url_prefix = text_of(n, "urlPrefix"),
         .filter_verb = text_of(n, "filterVerb"),
@@ -153,6 +155,10 @@ static void read_extender(struct reading *rd, const struct yaml_doc_node *n, str
         .enable_https = flag_of(n, "enableHTTPS"),
         .node_cache_capable = flag_of(n, "nodeCacheCapable"),
         .ignorable = flag_of(n, "ignorable"),
+        .ca_file = text_of(tls, "caFile"),
+        .cert_file = text_of(tls, "certFile"),
+        .key_file = text_of(tls, "keyFile"),
+        .server_name = text_of(tls, "serverName"),
         .managed = names_of(rd, n, "managedResources"),
     };
     split_url(ret);

@@ -4,12 +4,14 @@ import email.utils
 import http.client
 import http.server
 import json
+import ssl
 import threading
 import time
 
 import jsonschema
 import pytest
 
+from front import Authority
 from objects import milli, node_object
 from processes import ROOT, run
 
@@ -82,6 +84,19 @@ class Front:
     def stop(self):
         self.server.shutdown()
         self.server.server_close()
+
+
+def tls_server(pair):
+    """A listener with that certificate, which answers nothing but 404. Returns its port and how to end it."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*pair)
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    server.daemon_threads = True
+    server.handle_error = lambda *_: None  # handshakes that fail are what is tested
+    server.RequestHandlerClass.log_message = lambda *_: None
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    return server
 
 
 class Installation:
@@ -164,18 +179,36 @@ def test_doctor__faults_of_the_wiring__by_a_file(installation, tmp_path):
     assert "fault  weight: " + str(path) in r.stdout and "Fix: set weight: 200" in r.stdout
     path.write_text("kind: KubeSchedulerConfiguration\nextenders: [\x1b")
     found = installation.findings("--scheduler-config", path)
-    assert {s for _, s, _ in found} == {"notChecked"} and len(found) == 8
+    assert {s for _, s, _ in found} == {"notChecked"} and len(found) == 9
+
+
+def test_doctor__certificate_that_kube_scheduler_does_not_trust__is_found(installation, tmp_path):
+    ours, other = Authority(tmp_path / "ours", "ours"), Authority(tmp_path / "other", "other")
+    path = tmp_path / "scheduler.yaml"
+    for name, ca, found in (("IP:127.0.0.1", ours, []), ("DNS:somebody", ours, ["scheduler-tls"]), ("IP:127.0.0.1", other, ["scheduler-tls"])):
+        server = tls_server(ours.issue(f"verbs-{name[:3]}-{ca.name}", f"subjectAltName={name}"))
+        url = f"https://127.0.0.1:{server.server_address[1]}"
+        path.write_text(SCHEDULER.replace("http://127.0.0.1:9443", url) + f"  enableHTTPS: true\n  tlsConfig: {{caFile: {ca.cert}}}\n")
+        # The extender of the cluster speaks plain HTTP elsewhere: that is "extender", and not what is tested here.
+        said = installation.doctor("--scheduler-config", path, "--skip", "extender").stdout
+        assert [c for c, *_ in installation.findings("--scheduler-config", path, "--skip", "extender")] == found, said
+        server.shutdown()
+        server.server_close()
+    assert [(c, s) for c, s, _ in installation.findings("--scheduler-config", path, "--skip", "extender")] == [("scheduler-tls", "notChecked")]
+    path.write_text(path.read_text().replace(str(other.cert), "/nonexistent/ca.crt"))
+    assert "is on the machine of kube-scheduler" in " ".join(installation.doctor("--scheduler-config", path).stdout.split())
 
 
 def test_doctor__sources_that_cannot_be_read__are_said(installation):
     installation.front.replies["/api/v1/resourcequotas"] = (403, {"kind": "Status", "message": "no"})
     installation.front.replies["/api/v1/namespaces/fgpu-system/configmaps/fgpu-config"] = (404, {})
     settled(installation, *[(c, "notChecked", "") for c in (
-        "extender", "binders", "ignorable", "weight", "timeout", "managed-resources", "ignored-resources", "node-sampling", "quotas")])
+        "extender", "binders", "ignorable", "weight", "timeout", "managed-resources", "ignored-resources", "node-sampling", "scheduler-tls",
+        "quotas")])
     r = installation.doctor()
     text = " ".join(r.stdout.split())  # lines are filled
     assert r.returncode == 1 and "--scheduler-config names a file" in text and "your user may not do this" in text
-    skip = "extender,binders,ignorable,weight,timeout,managed-resources,ignored-resources,node-sampling"
+    skip = "extender,binders,ignorable,weight,timeout,managed-resources,ignored-resources,node-sampling,scheduler-tls"
     assert installation.findings("--skip", skip, "--skip", "quotas") == []
 
 

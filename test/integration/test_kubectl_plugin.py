@@ -155,3 +155,27 @@ def test_kubectl_completes_it(plugin):
     assert offered("state", "-o", "j") == (["json"], ":4")
     assert offered("state", "--fgpu-n") == (["--fgpu-namespace"], ":4")
     assert offered("state", "--kubeconfig", "") == ([], ":0")
+
+
+def results(r):
+    d = json.loads(r.stdout)
+    return {c["check"]: c["result"] for c in d["checks"]}, {f["check"]: f["text"] for f in d["findings"]}
+
+
+def test_doctor__asks_the_api_server_as_kubectl_does(plugin, tmp_path):
+    (tmp_path / "config").write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "c", "clusters": [],
+                                                 "users": [], "contexts": []}))
+    r = plugin.run("doctor", "-o", "json", "--context=production", "--kubeconfig", tmp_path / "config", "--fgpu-namespace", "kube-system")
+    checks, texts = results(r)
+    assert r.returncode == 1 and checks["ledger"] == checks["certificates"] == "ok"
+    assert "production" in texts["quotas"] and str(tmp_path / "config") in texts["quotas"]
+    assert plugin.asked()[0][:6] == ["--kubeconfig", str(tmp_path / "config"), "--context", "production", "--namespace", "kube-system"]
+    assert plugin.forward_has_ended()
+
+
+def test_doctor__no_way_to_fgpu__is_a_finding(plugin):
+    plugin.script["get"] = {"out": ""}
+    r = plugin.run("doctor", "-o", "json", "--kubeconfig", "/nonexistent")
+    checks, texts = results(r)
+    assert r.returncode == 1 and set(checks.values()) == {"notChecked"}
+    assert "no pod of fgpu is in namespace fgpu-system" in texts["ledger"] and "/nonexistent" in texts["doors"]

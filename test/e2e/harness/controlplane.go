@@ -278,6 +278,11 @@ func (cp *ControlPlane) AdminKubeconfig() (string, error) {
 	return cp.writeKubeconfig("admin", cp.token)
 }
 
+// AdminKubeconfigAt is the same for another address, which may be plain HTTP on the loopback.
+func (cp *ControlPlane) AdminKubeconfigAt(url string) (string, error) {
+	return cp.writeKubeconfigAt("admin-elsewhere", cp.token, url)
+}
+
 func (cp *ControlPlane) writeKubeconfig(name, token string) (string, error) {
 	return cp.writeKubeconfigAt(name, token, cp.URL)
 }

@@ -385,6 +385,15 @@ static void clocks__apart__are_found_once(void **state)
     }
 }
 
+static void scheduler_tls__not_trusted__is_found(void **state)
+{
+    struct installation *in = *state;
+
+    in->verbs_trouble = "certificate subject name (x) does not match";
+    installation_finds(in, "scheduler-tls");
+    assert_non_null(strstr(in->report.first->text.p, "does not match"));
+}
+
 static void policies__not_in_force__are_found(void **state)
 {
     static const struct row rows[] = {
@@ -462,6 +471,7 @@ int main(void)
         ALONE(quotas__requests_by_annotation__are_noted),
         ALONE(rights__one_is_missing__is_named_with_whose_it_is),
         ALONE(clocks__apart__are_found_once),
+        ALONE(scheduler_tls__not_trusted__is_found),
         cmocka_unit_test(policies__not_in_force__are_found),
         ALONE(policies__without_parameters_or_an_api__are_found),
         ALONE(source_missing__its_checks_are_not_made__and_it_is_said),

@@ -225,6 +225,7 @@ void installation_finds(struct installation *in, const char *expected)
     memcpy(f->why_not, in->why_not, sizeof(f->why_not));
     f->api_ahead_ms = in->api_ahead_ms;
     f->fgpu_ahead_ms = in->fgpu_ahead_ms;
+    f->verbs_trouble = str_of(in->verbs_trouble);
     f->user = STR("system:serviceaccount:fgpu-system:fgpu");
     doctor_needed_rights(f);
     for (size_t i = 0; i < f->right_n; i++) {
