@@ -28,6 +28,11 @@ void op_json_read(struct json_reader *r, struct arena *a, struct ledger_op *op);
 /* The key of that member. */
 const char *op_json_key(enum ledger_op_kind k);
 
+/* A file may come from anywhere, and the ledger believes what it is told: NULL, or what is wrong with an op that was
+ * read, static. Everything that fgpu writes is right. */
+const char *op_json_check(const struct ledger_op *op);
+const char *op_json_check_demand(const struct demand *d);
+
 /* Parts of decisions, by the same tables. */
 void op_json_write_demand(struct json_writer *w, const struct demand *d);
 void op_json_read_demand(struct json_reader *r, struct arena *a, struct demand *ret);

@@ -277,6 +277,9 @@ static void read_field(struct json_reader *r, struct arena *a, const struct op_f
             no_memory(r);
             return;
         }
+        if (f->of == &op_shape_demand) {
+            ((struct demand *)(void *)made)->dialect = "";
+        }
         read_struct(r, a, f->of, made);
         memcpy(at, &made, sizeof(made));
         break;
@@ -311,6 +314,51 @@ static void read_struct(struct json_reader *r, struct arena *a, const struct op_
             json_skip(r);
         }
     }
+}
+
+/* ---- is it right? ---- */
+
+static const char *check_struct(const struct op_shape *of, const char *at);
+
+static const char *check_list(const struct op_field *f, const char *base)
+{
+    const size_t n = f->type == OP_LIST ? count_at(f, base) : 0;
+    const char *items = pointer_at(base + f->offset), *why = NULL;
+
+    for (size_t i = 0; i < n && why == NULL; i++) {
+        why = check_struct(f->of, items + i * f->of->size);
+    }
+    return why;
+}
+
+static const char *check_struct(const struct op_shape *of, const char *at)
+{
+    const char *why = NULL;
+
+    for (size_t i = 0; i < of->n && why == NULL; i++) {
+        const struct op_field *f = &of->fields[i];
+
+        if (f->type == OP_LIST) {
+            why = check_list(f, at);
+        } else if (f->type == OP_OBJECT) {
+            why = check_struct(f->of, at + f->offset);
+        } else if (f->type == OP_POINTER && pointer_at(at + f->offset) != NULL) {
+            why = check_struct(f->of, pointer_at(at + f->offset));
+        }
+    }
+    return why == NULL && of->check != NULL ? of->check(at) : why;
+}
+
+const char *op_json_check(const struct ledger_op *op)
+{
+    const struct op_kind *k = op_kind_of(op->kind);
+
+    return k->of == NULL ? NULL : check_struct(k->of, (const char *)op + k->offset);
+}
+
+const char *op_json_check_demand(const struct demand *d)
+{
+    return check_struct(&op_shape_demand, (const char *)d);
 }
 
 /* ---- ops ---- */
