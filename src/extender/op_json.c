@@ -363,16 +363,11 @@ const char *op_json_check_demand(const struct demand *d)
 
 /* ---- ops ---- */
 
-const char *op_json_name(enum ledger_op_kind k)
-{
-    return op_kind_of(k)->name;
-}
-
 enum ledger_op_kind op_json_kind(struct str name)
 {
     enum ledger_op_kind k = 0;
 
-    while (k < LEDGER_OP__MAX && !str_eq_cstr(name, op_json_name(k))) {
+    while (k < LEDGER_OP__MAX && !str_eq_cstr(name, op_kind_of(k)->name)) {
         k++;
     }
     return k;
@@ -416,10 +411,4 @@ void op_json_read_demand(struct json_reader *r, struct arena *a, struct demand *
 void op_json_write_assignment(struct json_writer *w, const struct assignment *as)
 {
     write_struct(w, &op_shape_assignment, (const char *)as);
-}
-
-void op_json_read_assignment(struct json_reader *r, struct arena *a, struct assignment *ret)
-{
-    *ret = (struct assignment){.id = STR_NULL};
-    read_struct(r, a, &op_shape_assignment, (char *)ret);
 }
