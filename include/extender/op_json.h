@@ -16,9 +16,7 @@
 #include "base/json_write.h"
 #include "core/ledger/ledger.h"
 
-/* "nodeDescribed"; of every kind. */
-const char *op_json_name(enum ledger_op_kind k);
-/* LEDGER_OP__MAX: no such name. */
+/* "nodeDescribed"; LEDGER_OP__MAX: no such name. */
 enum ledger_op_kind op_json_kind(struct str name);
 
 /* What follows "op" in an open object: the member that its kind has. A reservation is written by its bind. */
@@ -28,10 +26,14 @@ void op_json_read(struct json_reader *r, struct arena *a, struct ledger_op *op);
 /* The key of that member. */
 const char *op_json_key(enum ledger_op_kind k);
 
+/* A file may come from anywhere, and the ledger believes what it is told: NULL, or what is wrong with an op that was
+ * read, static. Everything that fgpu writes is right. */
+const char *op_json_check(const struct ledger_op *op);
+const char *op_json_check_demand(const struct demand *d);
+
 /* Parts of decisions, by the same tables. */
 void op_json_write_demand(struct json_writer *w, const struct demand *d);
 void op_json_read_demand(struct json_reader *r, struct arena *a, struct demand *ret);
 void op_json_write_assignment(struct json_writer *w, const struct assignment *as);
-void op_json_read_assignment(struct json_reader *r, struct arena *a, struct assignment *ret);
 
 #endif

@@ -1,6 +1,6 @@
 /* extender/recorder.h - the flight recorder: the last lines of text that were added, in memory of a fixed size.
  *
- * The store (extender/store.h) adds what changes the ledger and what is decided, in that order; what the lines say:
+ * The store (extender/store_trace.h) adds what changes the ledger and what is decided, in that order; what the lines say:
  * config/trace.schema.json. When the memory is full the oldest lines go. Lines are numbered from 1 without a gap, so
  * whoever has number 1 has everything since the start.
  *

@@ -277,6 +277,9 @@ static void read_field(struct json_reader *r, struct arena *a, const struct op_f
             no_memory(r);
             return;
         }
+        if (f->of == &op_shape_demand) {
+            ((struct demand *)(void *)made)->dialect = "";
+        }
         read_struct(r, a, f->of, made);
         memcpy(at, &made, sizeof(made));
         break;
@@ -313,18 +316,58 @@ static void read_struct(struct json_reader *r, struct arena *a, const struct op_
     }
 }
 
-/* ---- ops ---- */
+/* ---- is it right? ---- */
 
-const char *op_json_name(enum ledger_op_kind k)
+static const char *check_struct(const struct op_shape *of, const char *at);
+
+static const char *check_list(const struct op_field *f, const char *base)
 {
-    return op_kind_of(k)->name;
+    const size_t n = f->type == OP_LIST ? count_at(f, base) : 0;
+    const char *items = pointer_at(base + f->offset), *why = NULL;
+
+    for (size_t i = 0; i < n && why == NULL; i++) {
+        why = check_struct(f->of, items + i * f->of->size);
+    }
+    return why;
 }
+
+static const char *check_struct(const struct op_shape *of, const char *at)
+{
+    const char *why = NULL;
+
+    for (size_t i = 0; i < of->n && why == NULL; i++) {
+        const struct op_field *f = &of->fields[i];
+
+        if (f->type == OP_LIST) {
+            why = check_list(f, at);
+        } else if (f->type == OP_OBJECT) {
+            why = check_struct(f->of, at + f->offset);
+        } else if (f->type == OP_POINTER && pointer_at(at + f->offset) != NULL) {
+            why = check_struct(f->of, pointer_at(at + f->offset));
+        }
+    }
+    return why == NULL && of->check != NULL ? of->check(at) : why;
+}
+
+const char *op_json_check(const struct ledger_op *op)
+{
+    const struct op_kind *k = op_kind_of(op->kind);
+
+    return k->of == NULL ? NULL : check_struct(k->of, (const char *)op + k->offset);
+}
+
+const char *op_json_check_demand(const struct demand *d)
+{
+    return check_struct(&op_shape_demand, (const char *)d);
+}
+
+/* ---- ops ---- */
 
 enum ledger_op_kind op_json_kind(struct str name)
 {
     enum ledger_op_kind k = 0;
 
-    while (k < LEDGER_OP__MAX && !str_eq_cstr(name, op_json_name(k))) {
+    while (k < LEDGER_OP__MAX && !str_eq_cstr(name, op_kind_of(k)->name)) {
         k++;
     }
     return k;
@@ -368,10 +411,4 @@ void op_json_read_demand(struct json_reader *r, struct arena *a, struct demand *
 void op_json_write_assignment(struct json_writer *w, const struct assignment *as)
 {
     write_struct(w, &op_shape_assignment, (const char *)as);
-}
-
-void op_json_read_assignment(struct json_reader *r, struct arena *a, struct assignment *ret)
-{
-    *ret = (struct assignment){.id = STR_NULL};
-    read_struct(r, a, &op_shape_assignment, (char *)ret);
 }

@@ -13,7 +13,7 @@ static const struct op_field request_fields[] = {
     OP_FIELD("memMib", struct gpu_request, mem_mib),      OP_FIELD("phases", struct gpu_request, phases),
     OP_FIELD("profile", struct gpu_request, profile),
 };
-static const struct op_shape request_shape = OP_SHAPE(struct gpu_request, request_fields);
+static const struct op_shape request_shape = OP_SHAPE_CHECKED(struct gpu_request, request_fields, op_check_request);
 
 static const struct op_field pattern_fields[] = {
     OP_FIELD("text", struct device_pattern, text),
@@ -43,7 +43,7 @@ static const struct op_field demand_fields[] = {
     OP_MANY("uuids", struct demand, uuids, uuid_n, &pattern_shape),
     OP_MANY("isolate", struct demand, isolate, isolate_n, NULL),
 };
-const struct op_shape op_shape_demand = OP_SHAPE(struct demand, demand_fields);
+const struct op_shape op_shape_demand = OP_SHAPE_CHECKED(struct demand, demand_fields, op_check_demand);
 
 /* ---- records ---- */
 
@@ -53,7 +53,8 @@ static const struct op_field assigned_device_fields[] = {
     OP_FIELD("profile", struct assigned_device, profile), OP_FIELD("slice", struct assigned_device, slice),
     OP_FIELD("part", struct assigned_device, part_milli), OP_FIELD("exclusive", struct assigned_device, exclusive),
 };
-static const struct op_shape assigned_device_shape = OP_SHAPE(struct assigned_device, assigned_device_fields);
+static const struct op_shape assigned_device_shape =
+    OP_SHAPE_CHECKED(struct assigned_device, assigned_device_fields, op_check_assigned_device);
 
 static const struct op_field assigned_fields[] = {
     OP_FIELD("name", struct assigned_container, name),
@@ -61,7 +62,8 @@ static const struct op_field assigned_fields[] = {
     OP_FIELD("position", struct assigned_container, position),
     OP_MANY("devices", struct assigned_container, devices, device_n, &assigned_device_shape),
 };
-static const struct op_shape assigned_shape = OP_SHAPE(struct assigned_container, assigned_fields);
+static const struct op_shape assigned_shape =
+    OP_SHAPE_CHECKED(struct assigned_container, assigned_fields, op_check_assigned);
 
 static const struct op_field assignment_fields[] = {
     OP_FIELD("decision", struct assignment, id),
@@ -74,7 +76,7 @@ static const struct op_field assignment_fields[] = {
     OP_FIELD_AS("dialect", OP_DIALECT, struct assignment, dialect),
     OP_FIELD("sigKey", struct assignment, sig_key),
 };
-const struct op_shape op_shape_assignment = OP_SHAPE(struct assignment, assignment_fields);
+const struct op_shape op_shape_assignment = OP_SHAPE_CHECKED(struct assignment, assignment_fields, op_check_assignment);
 
 /* ---- nodes ---- */
 
@@ -87,7 +89,7 @@ static const struct op_field device_fields[] = {
     OP_FIELD("start", struct device, start),     OP_FIELD("counted", struct device, counted),
     OP_FIELD("slice", struct device, slice),     OP_FIELD("part", struct device, part_milli),
 };
-static const struct op_shape device_shape = OP_SHAPE(struct device, device_fields);
+static const struct op_shape device_shape = OP_SHAPE_CHECKED(struct device, device_fields, op_check_device);
 
 static const struct op_field inventory_fields[] = {
     OP_FIELD("source", struct inventory, source),
@@ -110,7 +112,7 @@ static const struct op_field inventory_fields[] = {
     OP_FIELD("elsewhere", struct inventory, elsewhere),
     OP_FIELD("unmeasured", struct inventory, unmeasured),
 };
-static const struct op_shape inventory_shape = OP_SHAPE(struct inventory, inventory_fields);
+static const struct op_shape inventory_shape = OP_SHAPE_CHECKED(struct inventory, inventory_fields, op_check_inventory);
 
 static const struct op_field capacity_fields[] = {
     OP_FIELD("cpuMilli", struct host_capacity, cpu_milli),
@@ -141,7 +143,7 @@ static const struct op_field node_fields[] = {
     NODE("hostGpuMemMib", host_gpu_mem_mib),
     OP_MANY("taints", struct ledger_node_fact, taints, taint_n, &taint_shape),
 };
-static const struct op_shape node_shape = OP_SHAPE(struct ledger_node_fact, node_fields);
+static const struct op_shape node_shape = OP_SHAPE_CHECKED(struct ledger_node_fact, node_fields, op_check_node);
 
 /* ---- pods ---- */
 
@@ -171,7 +173,7 @@ static const struct op_field known_fields[] = {
     OP_FIELD("index", struct ledger_known_charge, index),
     OP_PART("charge", OP_OBJECT, struct ledger_known_charge, charge, &charge_shape),
 };
-static const struct op_shape known_shape = OP_SHAPE(struct ledger_known_charge, known_fields);
+static const struct op_shape known_shape = OP_SHAPE_CHECKED(struct ledger_known_charge, known_fields, op_check_known);
 
 #define POD(name_, member) OP_FIELD(name_, struct ledger_pod_fact, member)
 static const struct op_field pod_fields[] = {
@@ -195,7 +197,7 @@ static const struct op_field pod_fields[] = {
     OP_MANY("tolerations", struct ledger_pod_fact, tolerations, toleration_n, &toleration_shape),
     OP_MANY("known", struct ledger_pod_fact, known, known_n, &known_shape),
 };
-static const struct op_shape pod_shape = OP_SHAPE(struct ledger_pod_fact, pod_fields);
+static const struct op_shape pod_shape = OP_SHAPE_CHECKED(struct ledger_pod_fact, pod_fields, op_check_pod);
 
 /* ---- the rest ---- */
 
@@ -231,7 +233,7 @@ static const struct op_shape tenant_shape = OP_SHAPE(struct tenant, tenant_field
 static const struct op_field tenants_fields[] = {
     OP_MANY("items", struct ledger_op, tenants.items, tenants.n, &tenant_shape),
 };
-static const struct op_shape tenants_shape = OP_SHAPE(struct ledger_op, tenants_fields);
+static const struct op_shape tenants_shape = OP_SHAPE_CHECKED(struct ledger_op, tenants_fields, op_check_tenants);
 
 static const struct op_field slices_fields[] = {
     OP_FIELD("name", struct ledger_op, slices.name),

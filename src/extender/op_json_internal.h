@@ -39,6 +39,7 @@ struct op_shape {
     size_t size;
     const struct op_field *fields;
     size_t n;
+    const char *(*check)(const void *at); /* of op_json_check(), what it contains being right; NULL: anything is */
 };
 
 /* By the type of the member, so that none is written with the wrong size. */
@@ -73,8 +74,25 @@ struct op_shape {
     }
 #define OP_SHAPE(struct_, fields_)                                                                                     \
     {                                                                                                                  \
-        sizeof(struct_), (fields_), ARRAY_LEN(fields_)                                                                 \
+        .size = sizeof(struct_), .fields = (fields_), .n = ARRAY_LEN(fields_)                                          \
     }
+#define OP_SHAPE_CHECKED(struct_, fields_, check_)                                                                     \
+    {                                                                                                                  \
+        .size = sizeof(struct_), .fields = (fields_), .n = ARRAY_LEN(fields_), .check = (check_)                       \
+    }
+
+/* Of src/extender/op_json_checks.c. */
+const char *op_check_request(const void *at);
+const char *op_check_demand(const void *at);
+const char *op_check_device(const void *at);
+const char *op_check_inventory(const void *at);
+const char *op_check_assigned_device(const void *at);
+const char *op_check_assigned(const void *at);
+const char *op_check_assignment(const void *at);
+const char *op_check_known(const void *at);
+const char *op_check_pod(const void *at);
+const char *op_check_node(const void *at);
+const char *op_check_tenants(const void *at);
 
 extern const struct op_shape op_shape_demand, op_shape_assignment;
 

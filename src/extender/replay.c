@@ -227,6 +227,7 @@ static int apply_op(struct replay *r, const struct replay_line *l, struct err *r
 {
     struct ledger_op op = {.kind = LEDGER_OP__MAX};
     struct str key, name = STR_NULL;
+    const char *why;
     struct err ignored;
     int rc;
 
@@ -242,9 +243,12 @@ static int apply_op(struct replay *r, const struct replay_line *l, struct err *r
         }
     }
     rc = json_read_end(r->reader, reterr);
-    if (rc == 0 && (op.kind == LEDGER_OP__MAX || op.kind == LEDGER_RESERVE ||
-                    (op.kind == LEDGER_POD_OBSERVED && op.pod.demand == NULL))) {
+    if (rc == 0 && (op.kind == LEDGER_OP__MAX || op.kind == LEDGER_RESERVE)) {
         rc = err_set(reterr, ERR_INVALID, "no op that can be applied");
+    }
+    why = rc == 0 ? op_json_check(&op) : NULL;
+    if (why != NULL) {
+        rc = err_set(reterr, ERR_INVALID, "%s", why);
     }
     if (rc != 0) {
         return replay_bad_line(r, l, rc, reterr);
@@ -270,6 +274,9 @@ static int apply_tentative(struct replay *r, const struct replay_line *l, struct
     json_members(r->reader, JSON_MEMBERS({"uid", .text = &uid}, {"node", .text = &node}, {"untilNs", .i64 = &until_ns},
                                          {"demand", .read = read_demand, .to = &d}));
     rc = json_read_end(r->reader, reterr);
+    if (rc == 0 && op_json_check_demand(&d) != NULL) {
+        rc = err_set(reterr, ERR_INVALID, "%s", op_json_check_demand(&d));
+    }
     if (rc != 0) {
         return replay_bad_line(r, l, rc, reterr);
     }

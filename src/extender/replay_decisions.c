@@ -94,6 +94,9 @@ static int read_decision(struct replay *r, const struct replay_line *l, struct a
                      {"verdict", .i64 = &ret->verdict, .min = 0, .max = VERDICT__MAX - 1},
                      {"devices", .element = read_devices, .to = ret}, {"assignment", .raw = &ret->assignment}));
     rc = json_read_end(r->reader, reterr);
+    if (rc == 0 && op_json_check_demand(&ret->demand) != NULL) {
+        rc = err_set(reterr, ERR_INVALID, "%s", op_json_check_demand(&ret->demand));
+    }
     ret->pod.priority = (int32_t)priority;
     ret->pod.demand = &ret->demand;
     ret->pod.label_hashes = ret->labels;

@@ -29,7 +29,7 @@ static void record_repair(struct store *s, const struct ledger_op *op, enum ledg
 
     if (drift == DRIFT_POD_UNBOUND) {
         store_line_op(&line, &gone);
-        store_line_end(s, &line, op->at_ms);
+        store_line_end_at(s, &line, op->at_ms, ledger_generation(s->ledger) - 1);
         strbuf_reset(&line.text);
     }
     store_line_op(&line, op);

@@ -74,6 +74,7 @@ struct store_line {
 };
 struct store_line store_line_begin(const struct store *s);
 void store_line_end(struct store *s, struct store_line *l, int64_t at_ms);
+void store_line_end_at(struct store *s, struct store_line *l, int64_t at_ms, uint64_t generation);
 void store_line_fini(struct store_line *l);
 
 void store_line_op(struct store_line *l, const struct ledger_op *op);

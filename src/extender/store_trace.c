@@ -36,13 +36,18 @@ static struct json_writer *open_line(struct store_line *l, struct json_writer *w
     return w;
 }
 
-void store_line_end(struct store *s, struct store_line *l, int64_t at_ms)
+void store_line_end_at(struct store *s, struct store_line *l, int64_t at_ms, uint64_t generation)
 {
     if (l->wanted && l->text.overflowed) {
-        recorder_add(s->recorder, at_ms, ledger_generation(s->ledger), STR("{\"type\":\"omitted\"}"));
+        recorder_add(s->recorder, at_ms, generation, STR("{\"type\":\"omitted\"}"));
     } else if (l->wanted && l->text.n > 0) {
-        recorder_add(s->recorder, at_ms, ledger_generation(s->ledger), strbuf_view(&l->text));
+        recorder_add(s->recorder, at_ms, generation, strbuf_view(&l->text));
     }
+}
+
+void store_line_end(struct store *s, struct store_line *l, int64_t at_ms)
+{
+    store_line_end_at(s, l, at_ms, ledger_generation(s->ledger));
 }
 
 void store_line_fini(struct store_line *l)
@@ -316,7 +321,7 @@ static bool names_of(const struct ledger_view *v, struct str places, struct str 
     uint64_t from, to;
 
     *ret_n = 0;
-    while (str_split(&places, ',', &range)) {
+    while (places.n > 0 && str_split(&places, ',', &range)) {
         if (v->node_n == 0 || !read_range(range, v->node_n - 1, &from, &to)) {
             return false;
         }
