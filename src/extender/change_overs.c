@@ -24,6 +24,8 @@ struct group {
     struct arena shown; /* owns the text of: */
     struct pool_pod pods[CHANGE_OVER_PODS_SHOWN];
     size_t shown_n;
+    int64_t waits_since_ns; /* monotonic; 0: it does not wait for pods */
+    bool drains;
     int32_t failed; /* a pool; CHANGE_OVER_NOBODY: none */
     char error[ERR_MSG_MAX];
 };
@@ -209,6 +211,36 @@ static void see_pods(struct change_overs *c, struct group *g, const struct chang
     mutex_unlock(&c->lock);
 }
 
+/* Evicts who may be, if it is time. */
+static void drain(struct change_overs *c, struct group *g, const struct change_over_facts *f,
+                  const struct change_over_group *group, unsigned first)
+{
+    const int64_t now_ns = clock_mono_ns(c->o.clock);
+    struct pool_pod *pods;
+    struct arena text;
+    size_t n;
+
+    if (g->machine.step != CHANGE_OVER_WAITING) {
+        g->waits_since_ns = 0;
+        return;
+    }
+    g->waits_since_ns = g->waits_since_ns != 0 ? g->waits_since_ns : now_ns;
+    if (!g->drains || c->o.evict == NULL || !f->settled ||
+        now_ns - g->waits_since_ns < (int64_t)group->evict_after_ms * NS_PER_MS) {
+        return;
+    }
+    arena_init(&text, LOOK_BYTES_MAX);
+    pods = xcalloc(EVICTIONS_MAX, sizeof(*pods));
+    n = store_pool_pods(c->o.store, &text, leaving_pools(g, first), pods, EVICTIONS_MAX);
+    for (size_t i = 0; i < n; i++) {
+        if (pods[i].ours && !pods[i].deleting) {
+            c->o.evict(c->o.evictions, &pods[i]);
+        }
+    }
+    free(pods);
+    arena_fini(&text);
+}
+
 /* The first pool whose command failed for the state that it is to be run for. Under the lock. */
 static const struct pool_command_status *find_failed(struct group *g, const struct look *l)
 {
@@ -334,6 +366,7 @@ static bool look_at(struct change_overs *c, struct group *g, const struct look *
         g->began_ms = now_ms;
     }
     change_over_look(&g->machine, &f, now_ms);
+    g->drains = group->drain == DRAIN_EVICT;
     failed = find_failed(g, l);
     if (failed != NULL) {
         const char *error = failed->error != NULL ? failed->error : "";
@@ -345,6 +378,7 @@ static bool look_at(struct change_overs *c, struct group *g, const struct look *
     }
     mutex_unlock(&c->lock);
     see_pods(c, g, &f, first);
+    drain(c, g, &f, group, first);
     give_orders(c, g, before);
     if (fails_anew) {
         tell_failure(c, g);
@@ -422,6 +456,22 @@ static const struct pool_pod *copy_pods(const struct group *g, struct arena *a)
     return pods;
 }
 
+/* Of the pods of one group, asked without our lock. */
+static void copy_troubles(const struct change_overs *c, struct arena *a, struct change_over_status *s)
+{
+    struct str *troubles = ARENA_ARRAY(a, s->shown_n + 1, struct str);
+
+    for (size_t i = 0; troubles != NULL && i < s->shown_n; i++) {
+        char text[EVICTION_TROUBLE_MAX] = "";
+
+        if (c->o.trouble != NULL) {
+            c->o.trouble(c->o.evictions, s->pods[i].uid, text);
+        }
+        troubles[i] = arena_str(a, str_of(text));
+    }
+    s->troubles = troubles;
+}
+
 size_t change_overs_list(struct change_overs *c, struct arena *a, const struct change_over_status **ret)
 {
     struct change_over_status *list;
@@ -446,11 +496,15 @@ size_t change_overs_list(struct change_overs *c, struct arena *a, const struct c
             .pod_n = g->pod_n,
             .pods = copy_pods(g, a),
             .shown_n = g->shown_n,
+            .drains = g->drains,
             .failed = arena_str(a, pool_name(g, g->failed)),
             .error = arena_str(a, str_of(g->error)),
         };
     }
     mutex_unlock(&c->lock);
+    for (size_t i = 0; list != NULL && !a->overflowed && i < n; i++) {
+        copy_troubles(c, a, &list[i]);
+    }
     *ret = list;
     return list == NULL || a->overflowed ? 0 : n;
 }
