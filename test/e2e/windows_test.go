@@ -271,7 +271,7 @@ func TestNodePoolsChangeOverAndDrainByTheEvictionAPI(t *testing.T) {
 	c.must(nil, os.Remove(diary))
 
 	// The night comes shortly after a restart, which knows of the desktop by its signed record alone.
-	c.restartAt("2026-03-28T18:59:40Z")
+	c.restartAt("2026-03-28T18:59:50Z")
 	c.summarised("the budget forbids the eviction", func(s summary) bool {
 		return len(s.ChangeOvers) == 1 && s.ChangeOvers[0].Step == "waiting" && s.ChangeOvers[0].Opens == "large" &&
 			len(s.ChangeOvers[0].Pods) == 1 && strings.Contains(s.ChangeOvers[0].Pods[0].Eviction, "disruption budget")
