@@ -10,6 +10,10 @@
  * People are told of each step in the log and, but for those that pass by themselves, by Events on fgpu's own pod: who
  * is waited for, a command that fails (once for each failure that is another), the end.
  *
+ * Draining, where the policy says so: while pods are waited for, and have been for evict_after_ms of a clock that
+ * nobody sets, those that fgpu bound beyond doubt (struct pool_pod) and that are not being deleted are evicted. All
+ * others are waited for. Nobody is evicted by facts that are not settled.
+ *
  * One caller of change_overs_look() at a time; the others from any thread. The lock is a leaf: nobody is called with
  * it.
  */
@@ -20,6 +24,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/time/change_over.h"
+#include "extender/evictor.h"
 #include "extender/pool_commands.h"
 #include "extender/store.h"
 #include "model/policy.h"
@@ -41,6 +46,11 @@ struct change_overs_options {
     size_t (*list)(void *commands, struct arena *a, const struct pool_command_status **ret);
     void (*order)(void *commands, struct str pool, enum pool_order order);
     void *commands;
+    /* This pod of ours is to go (evictor_evict); why it has not gone yet, or "" (evictor_trouble). NULL: nobody is
+     * evicted, whatever the policy says. */
+    void (*evict)(void *evictions, const struct pool_pod *pod);
+    void (*trouble)(void *evictions, struct str uid, char ret[EVICTION_TROUBLE_MAX]);
+    void *evictions;
 };
 
 struct change_overs *change_overs_new(const struct change_overs_options *o);
@@ -71,7 +81,9 @@ struct change_over_status {
     struct str admitted;         /* the pool that takes pods; empty: none */
     size_t pod_n;                /* that are waited for */
     const struct pool_pod *pods; /* the first of them; uid, namespace_, name, node_name */
+    const struct str *troubles;  /* why each of these was not evicted the last time; empty: it was not tried, or was */
     size_t shown_n;
+    bool drains;       /* the policy says so */
     struct str failed; /* the pool whose command failed the last time; empty: none */
     struct str error;
 };

@@ -104,11 +104,19 @@ struct node_pool {
     int32_t timeout_ms;        /* of one run */
 };
 
+/* What is done about pods that hold up a change-over. */
+enum drain_mode {
+    DRAIN_NONE,  /* they are waited for */
+    DRAIN_EVICT, /* those that fgpu bound are evicted (extender/evictor.h) */
+};
+
 /* Pools whose machines share hardware: at most one of them is open at a time (core/time/change_over.h). */
 struct change_over_group {
     struct str name;
     const struct str *pools; /* names of node pools, each in one group only */
     size_t pool_n;
+    enum drain_mode drain;
+    int32_t evict_after_ms; /* from when pods are waited for */
 };
 
 #define CHANGE_OVER_POOLS_MAX 16 /* of one group */

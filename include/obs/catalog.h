@@ -41,6 +41,7 @@ enum fgpu_metric {
     FGPU_POOL_COMMANDS_TOTAL, /* result: ok failed */
     FGPU_POOL_COMMANDS_FAILING,
     FGPU_CHANGE_OVERS,                /* step: change_over_step_name() */
+    FGPU_EVICTIONS_TOTAL,             /* result: eviction_reply_name() */
     FGPU_CHANGE_OVER_LONGEST_SECONDS, /* milliseconds in */
     FGPU_FRAGMENTATION_RATIO,         /* thousandths in */
     FGPU_IDLE_MILLI,

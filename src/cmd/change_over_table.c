@@ -20,13 +20,16 @@ struct group_text {
 static void add_pod(struct json_reader *r, void *to)
 {
     struct group_text *g = to;
-    struct str namespace_ = STR_NULL, pod = STR_NULL, node = STR_NULL;
+    struct str namespace_ = STR_NULL, pod = STR_NULL, node = STR_NULL, eviction = STR_NULL;
 
-    json_members(r,
-                 JSON_MEMBERS({"namespace", .shown = &namespace_}, {"pod", .shown = &pod}, {"node", .shown = &node}));
+    json_members(r, JSON_MEMBERS({"namespace", .shown = &namespace_}, {"pod", .shown = &pod}, {"node", .shown = &node},
+                                 {"eviction", .shown = &eviction}));
     if (g->shown_n++ < PODS_SHOWN) {
         strbuf_addf(&g->pods, "%s%.*s/%.*s on %.*s", g->pods.n == 0 ? "" : ", ", STR_ARG(namespace_), STR_ARG(pod),
                     STR_ARG(node));
+        if (eviction.n > 0) {
+            strbuf_addf(&g->pods, " (not evicted: %.*s)", STR_ARG(eviction));
+        }
     }
 }
 

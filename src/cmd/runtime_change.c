@@ -53,16 +53,33 @@ static void order_command(void *commands, struct str pool, enum pool_order order
     pool_commands_order(commands, pool, order);
 }
 
+static void evict(void *evictor, const struct pool_pod *pod)
+{
+    evictor_evict(evictor, pod);
+}
+
+static void eviction_trouble(void *evictor, struct str uid, char ret[EVICTION_TROUBLE_MAX])
+{
+    evictor_trouble(evictor, uid, ret);
+}
+
 static void start_change_overs(struct runtime *s)
 {
-    s->change_overs = change_overs_new(&(struct change_overs_options){.store = s->store,
-                                                                      .clock = s->options.clock,
-                                                                      .log = s->options.log,
-                                                                      .events = s->events,
-                                                                      .rehearses = s->options.rehearses,
-                                                                      .list = list_commands,
-                                                                      .order = order_command,
-                                                                      .commands = s->pool_commands});
+    if (!s->options.rehearses) {
+        s->evictor = evictor_new(s->client, s->options.clock, s->options.log, telemetry_eviction, s->telemetry);
+    }
+    s->change_overs =
+        change_overs_new(&(struct change_overs_options){.store = s->store,
+                                                        .clock = s->options.clock,
+                                                        .log = s->options.log,
+                                                        .events = s->events,
+                                                        .rehearses = s->options.rehearses,
+                                                        .list = list_commands,
+                                                        .order = order_command,
+                                                        .commands = s->pool_commands,
+                                                        .evict = s->evictor != NULL ? evict : NULL,
+                                                        .trouble = s->evictor != NULL ? eviction_trouble : NULL,
+                                                        .evictions = s->evictor});
     metrics_add_collector(s->telemetry->metrics, telemetry_change_overs, s->change_overs);
 }
 
@@ -110,6 +127,7 @@ int runtime_start_pool_commands(struct runtime *s, struct err *reterr)
 void runtime_free_pool_commands(struct runtime *s)
 {
     change_overs_free(s->change_overs);
+    evictor_free(s->evictor);
     pool_commands_free(s->pool_commands);
 }
 

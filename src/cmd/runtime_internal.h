@@ -49,6 +49,7 @@ struct runtime {
     /* runtime_change.c */
     struct verifier *verifier; /* NULL: signing is off */
     struct pool_commands *pool_commands;
+    struct evictor *evictor;           /* NULL: nobody is evicted */
     struct change_overs *change_overs; /* of the window scheduler's thread */
     struct window_scheduler *window_scheduler;
     struct reopener *reopener; /* of the window scheduler's thread */

@@ -269,6 +269,13 @@ void telemetry_pool_command(void *ctx, enum pool_command_result r)
     metric_inc(METRIC(t->metrics, FGPU_POOL_COMMANDS_TOTAL, pool_command_result_name(r)));
 }
 
+void telemetry_eviction(void *ctx, enum eviction_reply r)
+{
+    struct telemetry *t = ctx;
+
+    metric_inc(METRIC(t->metrics, FGPU_EVICTIONS_TOTAL, eviction_reply_name(r)));
+}
+
 void telemetry_change_overs(void *ctx, struct metrics *m)
 {
     struct change_overs_counts n;

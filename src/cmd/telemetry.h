@@ -52,6 +52,7 @@ void telemetry_audit(void *ctx, const struct audit_report *r);
 void telemetry_pool_command(void *ctx, enum pool_command_result r);
 void telemetry_http(void *ctx, const struct httpd_observation *o);
 
+void telemetry_eviction(void *ctx, enum eviction_reply r);
 /* A collector; `ctx` is struct change_overs. */
 void telemetry_change_overs(void *ctx, struct metrics *m);
 /* A collector; `ctx` is struct pool_commands. */

@@ -10,7 +10,7 @@ _Static_assert(sizeof(enum memory_only_mode) == sizeof(unsigned int) &&
                    sizeof(enum dialect_mode) == sizeof(unsigned int) && sizeof(enum qos) == sizeof(unsigned int) &&
                    sizeof(enum lending) == sizeof(unsigned int) && sizeof(enum hand_off) == sizeof(unsigned int) &&
                    sizeof(enum election_mode) == sizeof(unsigned int) &&
-                   sizeof(enum log_format) == sizeof(unsigned int) &&
+                   sizeof(enum drain_mode) == sizeof(unsigned int) && sizeof(enum log_format) == sizeof(unsigned int) &&
                    sizeof(enum signing_mode) == sizeof(unsigned int) &&
                    sizeof(enum ops_authorization) == sizeof(unsigned int) &&
                    sizeof(enum tls_on_loopback) == sizeof(unsigned int),

@@ -149,8 +149,14 @@ static const struct schema_field change_over_rows[] = {
     KEY("pools", SCHEMA_LIST, IN(struct change_over_group, pools),
         IN_ITEMS(&pool_name_item, struct str, struct change_over_group, pool_n, 2, CHANGE_OVER_POOLS_MAX),
         .required = true, HELP("names of node pools that share hardware, so that only one of them may be open")),
+    KEY("drain", SCHEMA_WORD, IN(struct change_over_group, drain),
+        WORDS([DRAIN_NONE] = "none", [DRAIN_EVICT] = "evict"),
+        HELP("what fgpu does about pods that hold up a change: nothing, or evict those that fgpu bound")),
+    KEY("evictAfter", SCHEMA_DURATION, IN(struct change_over_group, evict_after_ms), RANGE(0, 86400000),
+        HELP("time for which fgpu waits for pods before it evicts them")),
 };
-const struct schema_field schema_change_over_item = ELEMENT(change_over_rows);
+static const struct change_over_group change_over_absent = {.evict_after_ms = 300000};
+const struct schema_field schema_change_over_item = ELEMENT(change_over_rows, .item_absent = &change_over_absent);
 
 #define OVERLAY(name_)                                                                                                 \
     KEY(name_, SCHEMA_OVERLAY, IN(struct config_window, holds),                                                        \

@@ -1,8 +1,6 @@
-#include "extender/change_overs.h"
+#include "extender/change_overs_internal.h"
 
 #include "base/bug.h"
-#include "base/sync.h"
-#include "extender/notices.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,34 +8,10 @@
 
 #define LOOK_BYTES_MAX ((size_t)1 << 20)
 #define SHOWN_BYTES_MAX ((size_t)64 << 10) /* names of the pods of one group */
-#define PODS_TOLD 3                        /* in an Event */
-
-struct group {
-    char *name;
-    char *pools[CHANGE_OVER_POOLS_MAX];
-    size_t pool_n;
-    bool kept; /* while a policy is taken in */
-    struct change_over machine;
-    int64_t began_ms;
-    enum change_over_step told; /* CHANGE_OVER_STEP__MAX: nothing yet */
-    size_t pod_n;
-    struct arena shown; /* owns the text of: */
-    struct pool_pod pods[CHANGE_OVER_PODS_SHOWN];
-    size_t shown_n;
-    int32_t failed; /* a pool; CHANGE_OVER_NOBODY: none */
-    char error[ERR_MSG_MAX];
-};
-
-struct change_overs {
-    struct change_overs_options o;
-    struct mutex lock; /* of the rest, which only the one who looks changes */
-    struct group **groups;
-    size_t group_n;
-};
 
 /* ---- groups ---- */
 
-static bool is_group(const struct group *g, const struct change_over_group *like)
+static bool is_group(const struct change_over_now *g, const struct change_over_group *like)
 {
     bool same = str_eq_cstr(like->name, g->name) && like->pool_n == g->pool_n;
 
@@ -47,7 +21,7 @@ static bool is_group(const struct group *g, const struct change_over_group *like
     return same;
 }
 
-static struct group *find(const struct change_overs *c, const struct change_over_group *like)
+static struct change_over_now *find(const struct change_overs *c, const struct change_over_group *like)
 {
     for (size_t i = 0; i < c->group_n; i++) {
         if (is_group(c->groups[i], like)) {
@@ -57,9 +31,9 @@ static struct group *find(const struct change_overs *c, const struct change_over
     return NULL;
 }
 
-static struct group *group_new(const struct change_over_group *like, int64_t now_ms)
+static struct change_over_now *group_new(const struct change_over_group *like, int64_t now_ms)
 {
-    struct group *g = xcalloc(1, sizeof(*g));
+    struct change_over_now *g = xcalloc(1, sizeof(*g));
 
     g->name = str_dup(like->name);
     for (size_t i = 0; i < like->pool_n; i++) {
@@ -74,7 +48,7 @@ static struct group *group_new(const struct change_over_group *like, int64_t now
     return g;
 }
 
-static void group_free(struct group *g)
+static void group_free(struct change_over_now *g)
 {
     for (size_t i = 0; i < g->pool_n; i++) {
         free(g->pools[i]);
@@ -87,7 +61,7 @@ static void group_free(struct group *g)
 /* The groups of this policy, in its order. Under the lock. */
 static void take_groups(struct change_overs *c, const struct policy *p, int64_t now_ms)
 {
-    struct group **groups = xcalloc(p->change_over_n + 1, sizeof(struct group *));
+    struct change_over_now **groups = xcalloc(p->change_over_n + 1, sizeof(struct change_over_now *));
 
     for (size_t i = 0; i < c->group_n; i++) {
         c->groups[i]->kept = false;
@@ -114,7 +88,7 @@ uint64_t change_overs_admitted(struct change_overs *c, const struct policy *p)
 
     mutex_lock(&c->lock);
     for (size_t i = 0; i < p->change_over_n; i++) {
-        const struct group *g = find(c, &p->change_overs[i]);
+        const struct change_over_now *g = find(c, &p->change_overs[i]);
 
         if (g != NULL && g->machine.admitted != CHANGE_OVER_NOBODY) {
             pools |= UINT64_C(1) << (first + (unsigned)g->machine.admitted);
@@ -176,7 +150,7 @@ static void facts_of(const struct look *l, const struct change_over_group *group
 
 /* ---- what is waited for ---- */
 
-static uint64_t leaving_pools(const struct group *g, unsigned first)
+static uint64_t leaving_pools(const struct change_over_now *g, unsigned first)
 {
     uint64_t pools = 0;
 
@@ -187,7 +161,8 @@ static uint64_t leaving_pools(const struct group *g, unsigned first)
 }
 
 /* Under the lock of the store alone; the result is kept under ours. */
-static void see_pods(struct change_overs *c, struct group *g, const struct change_over_facts *f, unsigned first)
+static void see_pods(struct change_overs *c, struct change_over_now *g, const struct change_over_facts *f,
+                     unsigned first)
 {
     struct pool_pod pods[CHANGE_OVER_PODS_SHOWN];
     struct arena text;
@@ -209,8 +184,38 @@ static void see_pods(struct change_overs *c, struct group *g, const struct chang
     mutex_unlock(&c->lock);
 }
 
+/* Evicts who may be, if it is time. */
+static void drain(struct change_overs *c, struct change_over_now *g, const struct change_over_facts *f,
+                  const struct change_over_group *group, unsigned first)
+{
+    const int64_t now_ns = clock_mono_ns(c->o.clock);
+    struct pool_pod *pods;
+    struct arena text;
+    size_t n;
+
+    if (g->machine.step != CHANGE_OVER_WAITING) {
+        g->waits_since_ns = 0;
+        return;
+    }
+    g->waits_since_ns = g->waits_since_ns != 0 ? g->waits_since_ns : now_ns;
+    if (!g->drains || c->o.evict == NULL || !f->settled ||
+        now_ns - g->waits_since_ns < (int64_t)group->evict_after_ms * NS_PER_MS) {
+        return;
+    }
+    arena_init(&text, LOOK_BYTES_MAX);
+    pods = xcalloc(EVICTIONS_MAX, sizeof(*pods));
+    n = store_pool_pods(c->o.store, &text, leaving_pools(g, first), pods, EVICTIONS_MAX);
+    for (size_t i = 0; i < n; i++) {
+        if (pods[i].ours && !pods[i].deleting) {
+            c->o.evict(c->o.evictions, &pods[i]);
+        }
+    }
+    free(pods);
+    arena_fini(&text);
+}
+
 /* The first pool whose command failed for the state that it is to be run for. Under the lock. */
-static const struct pool_command_status *find_failed(struct group *g, const struct look *l)
+static const struct pool_command_status *find_failed(struct change_over_now *g, const struct look *l)
 {
     g->failed = CHANGE_OVER_NOBODY;
     for (size_t k = 0; k < g->pool_n; k++) {
@@ -224,91 +229,10 @@ static const struct pool_command_status *find_failed(struct group *g, const stru
     return NULL;
 }
 
-/* ---- people ---- */
-
-static struct str pool_name(const struct group *g, int32_t pool)
-{
-    return pool >= 0 ? str_of(g->pools[pool]) : STR_NULL;
-}
-
-static void tell(const struct change_overs *c, const struct group *g, bool warns, const char *what)
-{
-    char note[EVENT_NOTE_MAX];
-
-    snprintf(note, sizeof(note), "Change-over of %s: %s", g->name, what);
-    if (warns) {
-        LOG_WARNING(c->o.log, "Node pools do not change over", LOG_CSTR("group", g->name), LOG_CSTR("why", what));
-    } else {
-        LOG_INFO(c->o.log, "Node pools change over", LOG_CSTR("group", g->name), LOG_CSTR("step", what));
-    }
-    notice_self(c->o.events, warns ? EVENT_CHANGE_OVER_HELD : EVENT_CHANGE_OVER, note);
-}
-
-static void tell_waiting(const struct change_overs *c, const struct group *g)
-{
-    struct strbuf text;
-
-    strbuf_init(&text, EVENT_NOTE_MAX / 2);
-    strbuf_addf(&text, "waits for %zu %s with GPUs on the nodes that leave:", g->pod_n, g->pod_n == 1 ? "pod" : "pods");
-    for (size_t i = 0; i < g->shown_n && i < PODS_TOLD; i++) {
-        strbuf_addf(&text, "%s %.*s/%.*s on %.*s", i > 0 ? "," : "", STR_ARG(g->pods[i].namespace_),
-                    STR_ARG(g->pods[i].name), STR_ARG(g->pods[i].node_name));
-    }
-    if (g->pod_n > PODS_TOLD) {
-        strbuf_add_cstr(&text, ", ...");
-    }
-    tell(c, g, false, text.p);
-    strbuf_fini(&text);
-}
-
-static void tell_step(const struct change_overs *c, const struct group *g)
-{
-    const struct str wanted = pool_name(g, g->machine.wanted);
-    char text[256];
-
-    switch (g->machine.step) {
-    case CHANGE_OVER_WAITING:
-        tell_waiting(c, g);
-        break;
-    case CHANGE_OVER_OPEN:
-        snprintf(text, sizeof(text), "%.*s is open", STR_ARG(wanted));
-        tell(c, g, false, text);
-        break;
-    case CHANGE_OVER_CLOSED:
-        tell(c, g, false, "all of its pools are closed");
-        break;
-    case CHANGE_OVER_CONFLICT:
-        tell(c, g, true,
-             "the configuration has several of its pools open now, so none of them takes pods; let one alone be "
-             "open at a time");
-        break;
-    case CHANGE_OVER_CLOSING:
-    case CHANGE_OVER_CLOSE_COMMANDS:
-    case CHANGE_OVER_OPEN_COMMAND:
-    case CHANGE_OVER_OPENING:
-    case CHANGE_OVER_STEP__MAX:
-        LOG_INFO(c->o.log, "Node pools change over", LOG_CSTR("group", g->name),
-                 LOG_CSTR("step", change_over_step_name(g->machine.step)), LOG_STR("opens", wanted));
-        break;
-    }
-}
-
-static void tell_failure(const struct change_overs *c, const struct group *g)
-{
-    char text[ERR_MSG_MAX + 256];
-
-    snprintf(text, sizeof(text), "the command of %s with \"%s\" failed and will be run again; until it succeeds %s: %s",
-             g->pools[g->failed], g->machine.orders[g->failed] == POOL_RUN_OPEN ? "open" : "closed",
-             g->machine.admitted == CHANGE_OVER_NOBODY ? "no pool takes pods"
-                                                       : "the machines may not be as they should",
-             g->error);
-    tell(c, g, true, text);
-}
-
 /* ---- a look ---- */
 
 /* Again and again: a pool may have got its command since. */
-static void give_orders(const struct change_overs *c, const struct group *g, const enum pool_order *before)
+static void give_orders(const struct change_overs *c, const struct change_over_now *g, const enum pool_order *before)
 {
     for (size_t k = 0; k < g->pool_n; k++) {
         if (g->machine.orders[k] != before[k] || g->machine.orders[k] != POOL_HOLD) {
@@ -318,7 +242,7 @@ static void give_orders(const struct change_overs *c, const struct group *g, con
 }
 
 /* Whether it is at another step now. */
-static bool look_at(struct change_overs *c, struct group *g, const struct look *l,
+static bool look_at(struct change_overs *c, struct change_over_now *g, const struct look *l,
                     const struct change_over_group *group, unsigned first)
 {
     const int64_t now_ms = clock_wall_ms(c->o.clock);
@@ -334,6 +258,7 @@ static bool look_at(struct change_overs *c, struct group *g, const struct look *
         g->began_ms = now_ms;
     }
     change_over_look(&g->machine, &f, now_ms);
+    g->drains = group->drain == DRAIN_EVICT;
     failed = find_failed(g, l);
     if (failed != NULL) {
         const char *error = failed->error != NULL ? failed->error : "";
@@ -345,15 +270,16 @@ static bool look_at(struct change_overs *c, struct group *g, const struct look *
     }
     mutex_unlock(&c->lock);
     see_pods(c, g, &f, first);
+    drain(c, g, &f, group, first);
     give_orders(c, g, before);
     if (fails_anew) {
-        tell_failure(c, g);
+        change_overs_tell_failure(c, g);
     }
     if (g->told == g->machine.step) {
         return false;
     }
     g->told = g->machine.step;
-    tell_step(c, g);
+    change_overs_tell_step(c, g);
     return true;
 }
 
@@ -388,71 +314,6 @@ bool change_overs_look(struct change_overs *c, const struct policy *p, bool (*se
     }
     arena_fini(&l.arena);
     return change_overs_admitted(c, p) != before;
-}
-
-/* ---- showing ---- */
-
-void change_overs_count(struct change_overs *c, struct change_overs_counts *ret)
-{
-    const int64_t now_ms = clock_wall_ms(c->o.clock);
-
-    *ret = (struct change_overs_counts){.longest_ms = 0};
-    mutex_lock(&c->lock);
-    for (size_t i = 0; i < c->group_n; i++) {
-        const struct group *g = c->groups[i];
-
-        ret->at[g->machine.step]++;
-        if (!change_over_step_is_last(g->machine.step) && now_ms - g->began_ms > ret->longest_ms) {
-            ret->longest_ms = now_ms - g->began_ms;
-        }
-    }
-    mutex_unlock(&c->lock);
-}
-
-static const struct pool_pod *copy_pods(const struct group *g, struct arena *a)
-{
-    struct pool_pod *pods = ARENA_ARRAY(a, g->shown_n + 1, struct pool_pod);
-
-    for (size_t i = 0; pods != NULL && i < g->shown_n; i++) {
-        pods[i] = (struct pool_pod){.uid = arena_str(a, g->pods[i].uid),
-                                    .namespace_ = arena_str(a, g->pods[i].namespace_),
-                                    .name = arena_str(a, g->pods[i].name),
-                                    .node_name = arena_str(a, g->pods[i].node_name)};
-    }
-    return pods;
-}
-
-size_t change_overs_list(struct change_overs *c, struct arena *a, const struct change_over_status **ret)
-{
-    struct change_over_status *list;
-    size_t n;
-
-    if (c == NULL) {
-        return 0;
-    }
-    mutex_lock(&c->lock);
-    n = c->group_n;
-    list = ARENA_ARRAY(a, n + 1, struct change_over_status);
-    for (size_t i = 0; list != NULL && i < n; i++) {
-        const struct group *g = c->groups[i];
-
-        list[i] = (struct change_over_status){
-            .group = arena_str(a, str_of(g->name)),
-            .step = g->machine.step,
-            .since_ms = g->machine.since_ms,
-            .began_ms = g->began_ms,
-            .wanted = arena_str(a, pool_name(g, g->machine.wanted)),
-            .admitted = arena_str(a, pool_name(g, g->machine.admitted)),
-            .pod_n = g->pod_n,
-            .pods = copy_pods(g, a),
-            .shown_n = g->shown_n,
-            .failed = arena_str(a, pool_name(g, g->failed)),
-            .error = arena_str(a, str_of(g->error)),
-        };
-    }
-    mutex_unlock(&c->lock);
-    *ret = list;
-    return list == NULL || a->overflowed ? 0 : n;
 }
 
 /* ---- life ---- */

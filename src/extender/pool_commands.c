@@ -1,5 +1,7 @@
 #include "extender/pool_commands.h"
 
+#include "extender/pool_argv.h"
+
 #include "base/bug.h"
 #include "base/child.h"
 #include "base/sync.h"
@@ -10,7 +12,7 @@
 #include <string.h>
 
 struct pool {
-    char **argv; /* make_argv() */
+    char **argv; /* of pool_argv.h */
     size_t argc;
     int32_t timeout_ms;
     enum node_pool_state wanted;
@@ -65,38 +67,6 @@ static const char *name_of(const struct pool *p)
     return p->argv[p->argc - 2];
 }
 
-/* The command, the name of its pool, the state, NULL: one block with the strings behind the pointers. */
-static char **make_argv(const struct str *command, size_t command_n, struct str name, enum node_pool_state wanted,
-                        size_t *ret_n)
-{
-    const struct str state = wanted == NODE_POOL_OPEN ? STR("open") : STR("closed");
-    const size_t n = command_n + 2;
-    size_t bytes = (n + 1) * sizeof(char *) + name.n + 1 + state.n + 1;
-    char **argv, *at;
-
-    for (size_t i = 0; i < command_n; i++) {
-        bytes += command[i].n + 1;
-    }
-    argv = xcalloc(1, bytes);
-    at = (char *)(argv + n + 1);
-    for (size_t i = 0; i < n; i++, at++) { /* a 0 is left behind each */
-        argv[i] = at;
-        (void)str_put(&at, i < command_n ? command[i] : i + 1 < n ? name : state);
-    }
-    *ret_n = n;
-    return argv;
-}
-
-static bool same_argv(char **a, char **b)
-{
-    size_t i = 0;
-
-    while (a[i] != NULL && b[i] != NULL && strcmp(a[i], b[i]) == 0) {
-        i++;
-    }
-    return a[i] == NULL && b[i] == NULL;
-}
-
 static struct pool *find_pool(struct pool_commands *c, struct str name)
 {
     for (size_t i = 0; i < c->pool_n; i++) {
@@ -145,7 +115,7 @@ static void drop_argv(struct pool_commands *c, char **argv)
 /* What was done for another command or state says nothing. Under the lock. */
 static void set_argv(struct pool_commands *c, struct pool *pool, char **argv, size_t argc, enum node_pool_state state)
 {
-    if (pool->argv != NULL && same_argv(pool->argv, argv)) {
+    if (pool->argv != NULL && pool_argv_same(pool->argv, argv)) {
         free(argv);
         return;
     }
@@ -163,7 +133,7 @@ static void set_command(struct pool_commands *c, struct pool *pool, const struct
                         enum node_pool_state state)
 {
     size_t argc;
-    char **argv = make_argv(command->command, command->command_n, command->name, state, &argc);
+    char **argv = pool_argv_make(command->command, command->command_n, command->name, state, &argc);
 
     set_argv(c, pool, argv, argc, state);
 }
@@ -398,16 +368,9 @@ void pool_commands_set(struct pool_commands *c, const struct policy *p)
 /* The command of the pool for another state. */
 static void turn(struct pool_commands *c, struct pool *pool, enum node_pool_state state)
 {
-    const size_t command_n = pool->argc - 2;
-    struct str *command = xcalloc(command_n, sizeof(*command));
     size_t argc;
-    char **argv;
+    char **argv = pool_argv_turn(pool->argv, pool->argc, state, &argc);
 
-    for (size_t i = 0; i < command_n; i++) {
-        command[i] = str_of(pool->argv[i]);
-    }
-    argv = make_argv(command, command_n, str_of(name_of(pool)), state, &argc);
-    free(command);
     set_argv(c, pool, argv, argc, state);
 }
 

@@ -124,6 +124,13 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
           .labels = {{"step", CLOSED("closing", "waiting", "close_commands", "open_command", "opening", "open",
                                      "closed", "conflict")}},
           .worry = "conflict above 0: the configuration has several pools of a group open."),
+    COUNTER(FGPU_EVICTIONS_TOTAL, "fgpu_evictions_total",
+            "Answers of the API server to evictions of pods that hold up a change-over. held: a PodDisruptionBudget "
+            "forbids it now; fgpu asks again.",
+            .labels = {{"result", CLOSED("accepted", "gone", "held", "forbidden", "failed")}},
+            .worry =
+                "forbidden rises: fgpu has no right to evict (manifests/drain). held rises for longer than the pods of "
+                "that budget take."),
     GAUGE(
         FGPU_CHANGE_OVER_LONGEST_SECONDS, "fgpu_change_over_longest_seconds",
         "For how long the group that has been changing over the longest does so; 0: none does.", .unit = METRIC_UNIT_MS,

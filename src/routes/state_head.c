@@ -161,9 +161,11 @@ static void write_change_over(struct json_writer *w, const struct change_over_st
         json_write_kv_str(w, "pod", s->pods[i].name);
         json_write_kv_str(w, "uid", s->pods[i].uid);
         json_write_kv_str(w, "node", s->pods[i].node_name);
+        json_write_kv_str(w, "eviction", s->troubles[i]);
         json_write_object_end(w);
     }
     json_write_array_end(w);
+    json_write_kv_cstr(w, "drain", s->drains ? "evict" : "none");
     json_write_kv_str(w, "failed", s->failed);
     json_write_kv_str(w, "error", s->error);
     json_write_object_end(w);

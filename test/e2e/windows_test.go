@@ -11,7 +11,10 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"fgpu.io/fgpu/test/e2e/harness"
 )
@@ -43,6 +46,10 @@ type summary struct {
 	}
 	PoolCommands []struct {
 		Pool, State, Result string
+	}
+	ChangeOvers []struct {
+		Group, Step, Opens, Failed string
+		Pods                       []struct{ Pod, Eviction string }
 	}
 	ClosedNodes, PodsOnClosedNodes int
 }
@@ -106,13 +113,14 @@ func (c *cluster) restartAt(when string) {
 }
 
 // dayAndNight is the shipped example, with a command that writes down what it is told.
-func (c *cluster) dayAndNight() (config, diary string) {
+func (c *cluster) dayAndNight(edits ...harness.Replacement) (config, diary string) {
 	c.Helper()
 	config, diary = filepath.Join(plane.Dir, c.name+".yaml"), filepath.Join(plane.Dir, c.name+".diary")
 	command := fmt.Sprintf("  command: [/bin/sh, -c, 'echo $0 $1 >> %s']", diary)
-	c.must(nil, harness.Adapt(filepath.Join(root, "config", "examples", "day-night.yaml"), config,
+	edits = append(edits,
 		harness.Replacement{Old: `  # command: [/usr/local/bin/machines] # is run with "small open" and "small closed": resume, suspend`, New: command},
-		harness.Replacement{Old: "  # command: [/usr/local/bin/machines]\n", New: command + "\n"}))
+		harness.Replacement{Old: "  # command: [/usr/local/bin/machines]\n", New: command + "\n"})
+	c.must(nil, harness.Adapt(filepath.Join(root, "config", "examples", "day-night.yaml"), config, edits...))
 	return config, diary
 }
 
@@ -208,4 +216,89 @@ func (c *cluster) onClosedNodes() string {
 		}
 	}
 	return strings.Join(slices.Sorted(maps.Keys(names)), " ")
+}
+
+// runs makes the pod look as its kubelet would: evictions of others need no budget.
+func (c *cluster) runs(name string) {
+	c.Helper()
+	p := c.bound(name)
+	p.Status.Phase = corev1.PodRunning
+	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
+	c.must(plane.Client.CoreV1().Pods(c.namespace).UpdateStatus(c.ctx, p, metav1.UpdateOptions{}))
+}
+
+// budget allows that many evictions of pods with the label, as the controller of budgets would say, which does not run here.
+func (c *cluster) budget(label string, allowed int32) {
+	c.Helper()
+	budgets, one := plane.Client.PolicyV1().PodDisruptionBudgets(c.namespace), intstr.FromInt32(1)
+	b, err := budgets.Get(c.ctx, label, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		b, err = budgets.Create(c.ctx, &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: label},
+			Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: &one,
+				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": label}}}}, metav1.CreateOptions{})
+	}
+	c.must(b, err)
+	b.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: b.Generation, DisruptionsAllowed: allowed,
+		CurrentHealthy: 1 + allowed, DesiredHealthy: 1, ExpectedPods: 1 + allowed}
+	c.must(budgets.UpdateStatus(c.ctx, b, metav1.UpdateOptions{}))
+}
+
+func TestNodePoolsChangeOverAndDrainByTheEvictionAPI(t *testing.T) {
+	t.Setenv("POD_NAMESPACE", "fgpu-system")
+	t.Setenv("POD_NAME", "fgpu-change-over")
+	small, large := gpuNode("slice-1", 1, 4096), gpuNode("slice-2", 1, 16384)
+	small.Labels["vgpu.type"], large.Labels["vgpu.type"] = smallSlices, largeSlices
+	c := newCluster(t, small, large)
+	config, diary := c.dayAndNight(harness.Replacement{Old: "timeWindows:\n",
+		New: "changeOvers:\n- {name: card, pools: [small, large], drain: evict, evictAfter: 0s}\ntimeWindows:\n"})
+	// Only here: another test counts the rights of fgpu.
+	c.must(nil, plane.Apply(c.ctx, manifest("drain", "role.yaml")))
+	t.Cleanup(func() {
+		c.gone(plane.Client.RbacV1().ClusterRoleBindings().Delete(c.ctx, "fgpu-drain", metav1.DeleteOptions{}))
+		c.gone(plane.Client.RbacV1().ClusterRoles().Delete(c.ctx, "fgpu-drain", metav1.DeleteOptions{}))
+	})
+
+	c.startAt("2026-03-28T18:51:00Z", config)
+	c.startScheduler(dedicated)
+	desktop, training := pod("desktop", "fgpu.io/gpu-milli=500"), pod("training", "fgpu.io/gpu-milli=1000")
+	desktop.Labels = map[string]string{"app": "desktop"}
+	desktop.Spec.NodeSelector = map[string]string{"vgpu.type": smallSlices}
+	training.Spec.NodeSelector = map[string]string{"vgpu.type": largeSlices}
+	c.create(desktop, training)
+	c.runs("desktop")
+	c.budget("desktop", 0)
+	c.refusedFor("training", "node pool")
+	c.must(nil, os.Remove(diary))
+
+	// The night comes shortly after a restart, which knows of the desktop by its signed record alone.
+	c.restartAt("2026-03-28T18:59:50Z")
+	c.summarised("the budget forbids the eviction", func(s summary) bool {
+		return len(s.ChangeOvers) == 1 && s.ChangeOvers[0].Step == "waiting" && s.ChangeOvers[0].Opens == "large" &&
+			len(s.ChangeOvers[0].Pods) == 1 && strings.Contains(s.ChangeOvers[0].Pods[0].Eviction, "disruption budget")
+	})
+	if p := c.bound("desktop"); p.DeletionTimestamp != nil {
+		t.Errorf("desktop was deleted against its budget")
+	}
+	c.refusedFor("training", "node pool")
+	c.budget("desktop", 1)
+	c.eventually("the eviction", func() (bool, string) {
+		p := c.pod("desktop")
+		return p.DeletionTimestamp != nil, "it runs"
+	})
+	// It is not there if the night came before the day was ready.
+	if told, _ := os.ReadFile(diary); strings.Contains(string(told), "small closed") || strings.Contains(string(told), "large open") {
+		t.Errorf("while desktop still ends the command was told %q", told)
+	}
+	c.must(nil, c.remove("desktop"))
+	if p := c.bound("training"); p.Spec.NodeName != "slice-2" {
+		t.Errorf("training is on %s", p.Spec.NodeName)
+	}
+	c.summarised("the change has ended", func(s summary) bool { return s.ChangeOvers[0].Step == "open" })
+	text, err := os.ReadFile(diary)
+	c.must(text, err)
+	if !strings.HasSuffix(string(text), "small closed\nlarge open\n") {
+		t.Errorf("the command was told %q", text)
+	}
+	c.told("fgpu-change-over", "large is open")
+	c.sound()
 }

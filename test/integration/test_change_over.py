@@ -31,10 +31,10 @@ class Card:
         """The file that makes this command fail."""
         return self.diary.with_name(f"{pool}.{state}.fails")
 
-    def pools(self, day, night):
+    def pools(self, day, night, more=""):
         script = (f"echo $0 $1 >> {self.diary}; test ! -e {self.diary.parent}/$0.$1.fails || "
                   "{ echo no hypervisor >&2; exit 3; }")
-        return self.start + f"changeOvers: [{{name: {self.label}, pools: [day, night]}}]\nnodePools:\n" + "".join(
+        return self.start + f"changeOvers: [{{name: {self.label}, pools: [day, night]{more}}}]\nnodePools:\n" + "".join(
             f"- name: {name}\n  nodeSelector: {{{self.label}: {name}}}\n  state: {state}\n"
             f"  command: [/bin/sh, -c, '{script}']\n" for name, state in (("day", day), ("night", night)))
 
@@ -163,6 +163,47 @@ def test_change_over__fgpu_ends_in_the_middle__goes_on_from_what_it_sees(tmp_pat
         assert card.told()[-2:] == ["day closed", "night open"]
         assert card.fgpu.bind(training, card.night[0]) == ""
         card.check()
+
+
+def test_change_over__drain__evicts_by_the_api_only_whom_fgpu_bound(card):
+    """One pod of ours, whose first eviction a PodDisruptionBudget forbids; one that somebody else bound, with a copy of
+    our record; one of ours on a machine that is in no pool."""
+    api, fgpu = card.api, card.fgpu
+    fgpu.expect_incidents()
+    card.by_day()
+    card.at("open", "day")
+    elsewhere = card.configured.cluster.node(gpus=1)
+    ours, spared, theirs = (api.pod(milli(300)) for _ in range(3))
+    card.configured.cluster.settle()
+    assert fgpu.bind(ours, card.day[0]) == "" and fgpu.bind(spared, elsewhere) == ""
+    record = api.get_pod(ours)["metadata"]["annotations"]["fgpu.io/assignment"]
+    api.bind_behind_our_back(theirs, card.day[1], {"fgpu.io/assignment": record})
+    eventually(lambda: fgpu.states_of(theirs) == {"foreign"}, "the pod that somebody else bound")
+    api.faults({"method": "POST", "path": "*/eviction", "times": 1, "action": "fail", "status": 429},
+               {"method": "POST", "path": "*/eviction", "times": -1, "action": "pass"})
+    # not before the time is up
+    card.configured.effective(card.pools("closed", "open", ", drain: evict, evictAfter: 24h"))
+    assert card.at("waiting", "night")["podCount"] == 2
+    card.configured.effective(card.pools("closed", "open", ", drain: evict, evictAfter: 0s"))
+    held = eventually(lambda: [p for p in card.group()["pods"] if p["eviction"]], "the refusal")
+    assert [p["pod"] for p in held] == [ours["metadata"]["name"]]
+    assert "the API server refuses it for now" in held[0]["eviction"]
+    assert "not evicted: the API server refuses it for now" in run("state", "--server", fgpu.ops_url).stdout
+    assert fgpu.metrics()['fgpu_evictions_total{result="held"}'] == 1
+    eventually(lambda: "deletionTimestamp" in api.get_pod(ours)["metadata"], "the eviction")
+    metrics = eventually(lambda: (lambda m: m['fgpu_evictions_total{result="accepted"}'] == 1 and m)(fgpu.metrics()), "the answer")
+    assert metrics['fgpu_evictions_total{result="forbidden"}'] == 0
+    api.delete_pod(ours)  # its kubelet
+    eventually(lambda: card.group()["podCount"] == 1, "the pod to be gone")
+    for pod in (theirs, spared):
+        assert "deletionTimestamp" not in api.get_pod(pod)["metadata"]
+    assert api.fault_hits() == [1, 1]  # nobody else was asked for
+    assert card.at("waiting", "night")["pods"][0]["pod"] == theirs["metadata"]["name"]
+    card.check()
+    api.delete_pod(theirs)
+    card.at("open", "night")
+    assert "deletionTimestamp" not in api.get_pod(spared)["metadata"]
+    api.faults(clear=True)
 
 
 class Plain:

@@ -25,8 +25,9 @@ void ledger_pool_use(const struct ledger *l, struct pool_use ret[GATED_POOLS_MAX
 /* A pod that holds GPUs; text is borrowed until the next op. */
 struct pool_pod {
     struct str uid, namespace_, name, node_name;
-    enum ledger_pod_state state;
     bool deleting;
+    /* Bound by this process, or by a signed record that has been verified: a decision of fgpu beyond doubt. */
+    bool ours;
 };
 /* The first `max` of those on nodes of any of these pools. */
 size_t ledger_pool_pods(const struct ledger *l, uint64_t pools, struct pool_pod *ret, size_t max);

@@ -21,6 +21,12 @@ void ledger_pool_use(const struct ledger *l, struct pool_use ret[GATED_POOLS_MAX
     }
 }
 
+static bool is_ours(const struct pod_entry *p)
+{
+    return p->state == LEDGER_BOUND && !p->contested && !p->usurped && !p->usurping &&
+           (p->reserved_here || p->trust == RECORD_VERIFIED);
+}
+
 size_t ledger_pool_pods(const struct ledger *l, uint64_t pools, struct pool_pod *ret, size_t max)
 {
     size_t found = 0;
@@ -31,7 +37,7 @@ size_t ledger_pool_pods(const struct ledger *l, uint64_t pools, struct pool_pod 
         for (uint32_t k = 0; n->used && (n->pools & pools) != 0 && k < n->pod_n && found < max; k++) {
             const struct pod_entry *p = &l->pods[n->pods[k]];
 
-            ret[found++] = (struct pool_pod){p->uid, p->namespace_, p->name, l->names[i], p->state, p->deleting};
+            ret[found++] = (struct pool_pod){p->uid, p->namespace_, p->name, l->names[i], p->deleting, is_ours(p)};
         }
     }
     return found;

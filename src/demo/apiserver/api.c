@@ -83,6 +83,9 @@ void api_serve(struct api *api, const struct api_request *q, struct api_reply *r
     if (t.subresource[0] && strcmp(t.subresource, "status") != 0) {
         if (t.kind == APISERVER_PODS && strcmp(t.subresource, "binding") == 0 && str_eq(q->method, STR("POST"))) {
             api_bind(api, q, &t, r);
+        } else if (t.kind == APISERVER_PODS && strcmp(t.subresource, "eviction") == 0 &&
+                   str_eq(q->method, STR("POST"))) {
+            api_evict(api, q, &t, r);
         } else {
             api_fail(r, 404, NULL, "the server could not find the requested resource");
         }

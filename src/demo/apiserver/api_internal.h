@@ -106,6 +106,7 @@ void api_create(struct api *api, const struct api_request *q, const struct api_t
 void api_update(struct api *api, const struct api_request *q, const struct api_target *t, bool patch, bool whole,
                 struct api_reply *r);
 void api_delete(struct api *api, const struct api_request *q, const struct api_target *t, struct api_reply *r);
+void api_evict(struct api *api, const struct api_request *q, const struct api_target *t, struct api_reply *r);
 void api_bind(struct api *api, const struct api_request *q, const struct api_target *t, struct api_reply *r);
 /* Bindings that are held. */
 uint32_t api_commit_held(struct api *api);

@@ -267,14 +267,12 @@ static void remove_or_mark(struct api *api, const struct api_target *t, struct v
     api_object(r, 200, t->kind, objects_put(api->store, t->kind, key, doc));
 }
 
-void api_delete(struct api *api, const struct api_request *q, const struct api_target *t, struct api_reply *r)
+/* Unless the DeleteOptions name another uid. */
+static void remove_if_same(struct api *api, const struct api_request *q, const struct api_target *t,
+                           const cJSON *options, struct api_reply *r)
 {
     char key[API_KEY_MAX];
-    cJSON *options = NULL;
     api_key(t, key);
-    if (q->body.n && !(options = parse_body(q, false, r))) {
-        return;
-    }
     const char *want = doc_text(options, "preconditions.uid");
     objects_lock(api->store);
     struct version *v = objects_find(api->store, t->kind, key);
@@ -288,5 +286,34 @@ void api_delete(struct api *api, const struct api_request *q, const struct api_t
         remove_or_mark(api, t, v, grace_of(q, options, v->doc), r);
     }
     objects_unlock(api->store);
+}
+
+void api_delete(struct api *api, const struct api_request *q, const struct api_target *t, struct api_reply *r)
+{
+    cJSON *options = NULL;
+    if (q->body.n && !(options = parse_body(q, false, r))) {
+        return;
+    }
+    remove_if_same(api, q, t, options, r);
     cJSON_Delete(options);
+}
+
+/* POST .../pods/NAME/eviction, as a deletion; there are no PodDisruptionBudgets here (a fault may answer 429). */
+void api_evict(struct api *api, const struct api_request *q, const struct api_target *t, struct api_reply *r)
+{
+    cJSON *eviction = parse_body(q, false, r);
+    if (!eviction) {
+        return;
+    }
+    if (strcmp(doc_text(eviction, "metadata.name"), t->name) != 0) {
+        api_fail(r, 400, NULL, "name in URL does not match name in Eviction object");
+    } else {
+        remove_if_same(api, q, t, doc_field(eviction, "deleteOptions"), r);
+        if (r->status == 200) {
+            api_reply_fini(r);
+            api_reply_init(r);
+            api_success(r, 201);
+        }
+    }
+    cJSON_Delete(eviction);
 }

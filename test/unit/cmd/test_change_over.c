@@ -1,9 +1,9 @@
 /* Change-overs through all parts of `fgpu serve` that take part, but for threads, processes and the network: random
  * windows, pods, commands, lists that take their time, other files, clocks that jump, restarts.
  *
- * The oracle is the world: machines that commands suspend and resume, pods that run, the hour on the wall. It shares no
- * code with fgpu, and knows nothing of steps. No node says that it shares a GPU, so nothing but the change-over keeps
- * two pools from being used at a time. */
+ * The oracle is a model of the cluster: machines that commands suspend and resume, pods that run, the hour on the wall.
+ * It shares no code with fgpu, and knows nothing of steps. No node says that it shares a GPU, so nothing but the
+ * change-over keeps two pools from being used at a time. */
 #include "cmd/window_scheduler.h"
 
 #include "base/compiler.h"
@@ -53,18 +53,18 @@ struct run {
     unsigned turn; /* of the pool when it began: the outcome counts for no other */
 };
 
-struct world_pod {
+struct model_pod {
     bool lives, reserved, foreign;
     int node;
     unsigned seen_at; /* look */
     char uid[16];
 };
 
-static struct world {
+static struct cluster_model {
     struct rng rng;
     unsigned uid_n, look_n, file;
     enum machines machines[POOLS];
-    struct world_pod pods[PODS_MAX];
+    struct model_pod pods[PODS_MAX];
     bool opened[POOLS]; /* took pods when last asked */
     unsigned opened_n, conflict_n, waited_n, failed_n;
 } w;
@@ -166,7 +166,7 @@ static void see_node(const struct rules *rules, int i)
     arena_fini(&a);
 }
 
-static void see_pod(const struct world_pod *pod, bool bound)
+static void see_pod(const struct model_pod *pod, bool bound)
 {
     static const struct kv limit = {STR("fgpu.io/gpu-milli"), STR("10")};
     static const struct container container = {.name = STR("main"), .limits = {&limit, 1}};
@@ -314,7 +314,7 @@ static void start(int64_t wall_ms)
     say(LEDGER_NODES_END, "");
     say(LEDGER_PODS_BEGIN, "");
     for (int i = 0; i < PODS_MAX; i++) {
-        struct world_pod *pod = &w.pods[i];
+        struct model_pod *pod = &w.pods[i];
 
         pod->lives = pod->lives && (!pod->reserved || below(2)); /* its Binding has landed, or never will */
         pod->reserved = false;
@@ -358,7 +358,7 @@ static void tick(int64_t after_ms)
 
 /* ---- what users do ---- */
 
-static bool reserve(struct world_pod *pod)
+static bool reserve(struct model_pod *pod)
 {
     const struct rules *rules = policy_set_take(p.policies);
     struct store_reservation r;
@@ -374,13 +374,13 @@ static bool reserve(struct world_pod *pod)
     return result == STORE_RESERVED;
 }
 
-static struct world_pod *new_pod(void)
+static struct model_pod *new_pod(void)
 {
     for (int i = 0; i < PODS_MAX; i++) {
-        struct world_pod *pod = &w.pods[i];
+        struct model_pod *pod = &w.pods[i];
 
         if (!pod->lives) {
-            *pod = (struct world_pod){.node = (int)below(NODES), .seen_at = w.look_n};
+            *pod = (struct model_pod){.node = (int)below(NODES), .seen_at = w.look_n};
             snprintf(pod->uid, sizeof(pod->uid), "u%u", ++w.uid_n);
             return pod;
         }
@@ -388,7 +388,7 @@ static struct world_pod *new_pod(void)
     return NULL;
 }
 
-static bool holds(const struct world_pod *pod, int pool)
+static bool holds(const struct model_pod *pod, int pool)
 {
     return pod->lives && pool_of[pod->node] == pool;
 }
@@ -427,7 +427,7 @@ static void check_own_pods(void)
 
 static bool takes_pods(int node)
 {
-    struct world_pod probe = {.node = node};
+    struct model_pod probe = {.node = node};
     bool takes;
 
     snprintf(probe.uid, sizeof(probe.uid), "p%u", ++w.uid_n);
@@ -507,9 +507,9 @@ static int64_t to_the_next_change(void)
     return at_ms - p.clock.wall_ms;
 }
 
-static struct world_pod *some_living_pod(void)
+static struct model_pod *some_living_pod(void)
 {
-    struct world_pod *pod = &w.pods[below(PODS_MAX)];
+    struct model_pod *pod = &w.pods[below(PODS_MAX)];
 
     for (int i = 0; i < PODS_MAX && !pod->lives; i++) {
         pod = &w.pods[(pod - w.pods + 1) % PODS_MAX];
@@ -521,7 +521,7 @@ static void something_happens(void)
 {
     static const int64_t jumps_ms[] = {600000, 3600000, 12 * 3600000, -3600000};
     static const int64_t ticks_ms[] = {1000, 1000, 1000, 0, -1000};
-    struct world_pod *pod = some_living_pod();
+    struct model_pod *pod = some_living_pod();
     const int i = (int)below(POOLS);
 
     switch (below(22)) {
@@ -602,7 +602,7 @@ static void check_that_it_ends(void)
     for (int i = 0; i < PODS_MAX; i++) {
         if (w.pods[i].lives) {
             say(w.pods[i].reserved ? LEDGER_RELEASE : LEDGER_POD_GONE, w.pods[i].uid);
-            w.pods[i] = (struct world_pod){.lives = false};
+            w.pods[i] = (struct model_pod){.lives = false};
         }
     }
     for (int round = 0; round < 12; round++) {
@@ -634,7 +634,7 @@ static void random__windows_pods_commands_restarts__one_pool_at_a_time_and_it_en
         /* Weeks in which the clocks change, too. */
         static const int64_t days_s[] = {1774483200 /* 2026-03-26 */, 1792627200 /* 2026-10-22 */, 1780617600};
 
-        w = (struct world){.look_n = 1000};
+        w = (struct cluster_model){.look_n = 1000};
         rng_init(&w.rng, seed);
         w.file = below(ARRAY_LEN(files));
         start((days_s[below(3)] + below(5 * 86400)) * 1000);

@@ -249,6 +249,62 @@ static void command__prints_more_than_is_kept__its_exit_code_decides(void **stat
     assert_string_equal(await(0, 1, POOL_COMMAND_FAILED, 1)->error, "ended with exit code 3: no hypervisor");
 }
 
+/* Pool "night", alone in a group with one that has no command. */
+static void set_in_group(const struct node_pool *p)
+{
+    static const struct str names[] = {STR("night"), STR("day")};
+    const struct change_over_group group = {.name = STR("card"), .pools = names, .pool_n = 2};
+    const struct policy policy = {.node_pools = p, .node_pool_n = 1, .change_overs = &group, .change_over_n = 1};
+
+    pool_commands_set(commands, &policy);
+}
+
+static void pool_of_a_group__ordered__run_then_and_for_that_state_alone(void **state)
+{
+    struct node_pool p = scripted(NODE_POOL_OPEN, TELL "; [ -e $d/ready ] || exit 3");
+    char path[128];
+
+    set_in_group(&p);
+    pool_commands_order(commands, STR("night"), POOL_RUN_CLOSED);
+    (void)await(0, 1, POOL_COMMAND_FAILED, 2); /* again and again, */
+    pool_commands_order(commands, STR("night"), POOL_HOLD);
+    pool_commands_order(commands, STR("day"), POOL_RUN_OPEN); /* it has no command */
+    put_file("ready");
+    pool_commands_order(commands, STR("night"), POOL_RUN_CLOSED); /* ... until it works */
+    assert_int_equal(await(0, 1, POOL_COMMAND_OK, 1)->state, NODE_POOL_CLOSED);
+    temp_dir_path(&directory, "told", path, sizeof(path));
+    assert_int_equal(unlink(path), 0);
+    set_in_group(&p); /* what the policy says is not asked for */
+    pool_commands_order(commands, STR("night"), POOL_RUN_CLOSED);
+    pool_commands_order(commands, STR("night"), POOL_RUN_OPEN);
+    while (await(0, 1, POOL_COMMAND_OK, 1)->state != NODE_POOL_OPEN) {
+    }
+    assert_string_equal(told(), "night open;");
+    p.state = NODE_POOL_CLOSED;
+    set(&p, 1); /* in no group any more */
+    while (await(0, 1, POOL_COMMAND_OK, 1)->state != NODE_POOL_CLOSED) {
+    }
+    assert_string_equal(told(), "night open;night closed;");
+    pool_commands_order(commands, STR("night"), POOL_RUN_OPEN); /* nobody orders it now */
+    assert_int_equal(status(0, 1)->state, NODE_POOL_CLOSED);
+}
+
+static void pool_of_a_group__not_ordered_yet__nothing_is_run(void **state)
+{
+    const struct node_pool other = pool("night", NODE_POOL_OPEN, NULL, 0);
+    struct node_pool p = scripted(NODE_POOL_OPEN, TELL);
+
+    set_in_group(&p);
+    for (int i = 0; i < 100; i++) {
+        arena_reset(&arena);
+        assert_int_equal(status(0, 1)->result, POOL_COMMAND_WAITING);
+        usleep(POLL_US);
+    }
+    assert_string_equal(told(), "");
+    set_in_group(&other);
+    assert_null(status(0, 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -263,6 +319,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(command__all_other_pools_hang__runs_all_the_same, setup, teardown),
         cmocka_unit_test_setup_teardown(command__prints_more_than_is_kept__its_exit_code_decides, setup, teardown),
+        cmocka_unit_test_setup_teardown(pool_of_a_group__ordered__run_then_and_for_that_state_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(pool_of_a_group__not_ordered_yet__nothing_is_run, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
