@@ -125,6 +125,25 @@ func TestAlertsAreOptInAndFollowTheAgentAndTheRunbook(t *testing.T) {
 	}
 }
 
+// The agents' metrics name the namespace and the pod of containers, and the dashboards the node.
+func TestTheLabelsOfTheAgentsAreKept(t *testing.T) {
+	found := false
+	for _, o := range rendered(t, values{"metrics": values{"serviceMonitor": values{"enabled": true}}}) {
+		if o.GetKind() != "ServiceMonitor" || o.GetName() != "fgpu-node" {
+			continue
+		}
+		found = true
+		for _, part := range []string{"honorLabels: true", "targetLabel: node", "__meta_kubernetes_pod_node_name"} {
+			if !strings.Contains(text(o.Object), part) {
+				t.Errorf("%q is not in\n%s", part, text(o.Object))
+			}
+		}
+	}
+	if !found {
+		t.Error("no ServiceMonitor fgpu-node")
+	}
+}
+
 // The files of the chart are links to the folders beside it; a package has what they lead to.
 func TestAPackageHasAllFiles(t *testing.T) {
 	source, err := loader.Load(filepath.Join(root, "manifests", "helm"))
