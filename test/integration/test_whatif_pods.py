@@ -5,7 +5,7 @@ import jsonschema
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from objects import device, mem, milli, unique, whole
+from objects import device, mem, milli, pod_path, unique, whole
 from processes import ROOT, eventually, in_threads, request
 
 CONFIG = """\
@@ -118,6 +118,29 @@ def test_whatif__cordoned_and_tainted_nodes__take_nothing(emptied):
     assert w["fitting"] == 0 and w["nodeCount"] == 2, w
     emptied.node(gpus=1)
     assert ask(emptied.fgpu, whole(1))["fitting"] == 1
+
+
+def test_whatif__nodes_that_share_a_card__what_is_certain(emptied):
+    """Two nodes with the same two physical GPUs: what one takes the other does not have."""
+    labels = {"fgpu.io/host-group": unique("host"), "fgpu.io/host-gpu-memory": "80Gi"}
+    nodes = [emptied.node(gpus=2, labels=labels) for _ in range(2)]
+    eventually(lambda: all("hostGroup" in emptied.fgpu.node_state(n) for n in nodes), "the group in /state")
+    w = ask(emptied.fgpu, milli(500))
+    assert w["atLeast"] and w["fitting"] == 4 and w["text"].startswith("at least 4 of 1000 fit now; not all")
+    placed, _ = schedule_all(emptied, nodes, milli(500))
+    assert len(placed) == 4
+
+
+def test_whatif__another_pod_is_nominated__its_room_is_kept(emptied):
+    nodes = [emptied.node(gpus=1)]
+    waiting = emptied.api.pod(milli(700), priority=10)
+    emptied.api.patch(pod_path(waiting) + "/status", {"status": {"nominatedNodeName": nodes[0]}})
+    emptied.settle()
+    assert ask(emptied.fgpu, milli(400))["fitting"] == 0
+    w = ask(emptied.fgpu, milli(100))
+    placed, _ = schedule_all(emptied, nodes, milli(100))
+    assert w["atLeast"] and w["fitting"] == 1 and len(placed) == 3
+    assert w["verdicts"] == [{"reason": "nominated", "text": w["verdicts"][0]["text"], "nodes": 1}]
 
 
 def test_whatif__request_that_is_refused__said_in_words(emptied):
