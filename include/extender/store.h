@@ -19,6 +19,7 @@
 #include "core/ledger/ledger.h"
 #include "core/ledger/nearest.h"
 #include "core/ledger/pool_use.h"
+#include "core/ledger/node_copy.h"
 #include "core/ledger/preempt.h"
 #include "core/ledger/snapshot.h"
 #include "core/ledger/status.h"
@@ -147,6 +148,28 @@ struct str *store_models(struct store *s, struct arena *a, size_t *ret_n);
 #define STORE_NEAREST_SECTION 16
 size_t store_nearest(struct store *s, struct arena *a, const struct view_pod *pod, const struct pack_plans *plans,
                      const struct str *names, size_t name_n, struct nearest *ret, size_t max);
+
+/* How many pods like `pod`, at most `max`, fit on these nodes, one after another in their order on copies of them
+ * (core/placement/repeat.h), made STORE_REPEAT_SECTION under one lock. Nothing is changed. Text and lists are in `a`.
+ * ERR_LIMIT: it is full. */
+#define STORE_REPEAT_SECTION 16
+struct store_repeat_question {
+    const struct view_pod *pod; /* its demand has no defect and is not empty */
+    const struct pack_plans *plans;
+    const struct str *names; /* nodes that take the first pod, the best first */
+    size_t name_n;
+    uint64_t max, work;                   /* work: of struct repeat */
+    const struct forecast_prices *prices; /* at which the first was found the best */
+};
+struct store_repeat_answer {
+    uint64_t fitting;
+    bool at_least;                     /* less than `max`, and more may fit (extender/whatif.h) */
+    enum verdict *next;                /* what each node says to one pod more; VERDICT_FITS: it was not asked */
+    const struct device_name *devices; /* that the first pod gets on the first node */
+    size_t device_n;
+};
+WARN_UNUSED int store_repeat(struct store *s, struct arena *a, const struct store_repeat_question *q,
+                             struct store_repeat_answer *ret, struct err *reterr);
 
 enum store_reserve_result {
     STORE_RESERVED,      /* devices chosen and charged; *ret_assignment is what to write */

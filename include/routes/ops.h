@@ -1,6 +1,6 @@
 /* routes/ops.h - what the operations listener serves: /state, /v1/explain, /v1/history, /v1/trace, /metrics, /configz,
- * /version, an index, and POST /audit (routes/audit.h), the page (routes/page.h) and what it follows (routes/stream.h);
- * beside them /readyz and its like with reasons (routes/health.h).
+ * /version, an index, POST /v1/whatif (routes/whatif.h), POST /audit (routes/audit.h), the page (routes/page.h) and what
+ * it follows (routes/stream.h); beside them /readyz and its like with reasons (routes/health.h).
  *
  * Changes nothing but what an audit repairs. Off loopback guard/ops_auth.h stands before them.
  * Nothing here holds a secret: the configuration has none, pods show names only.
@@ -17,6 +17,7 @@
 #include "routes/state.h"
 #include "routes/stream.h"
 #include "routes/trace.h"
+#include "routes/whatif.h"
 
 #define TENANT_NAME_MAX 64 /* what the configuration lets pass, and NUL */
 
@@ -26,6 +27,7 @@ struct ops {
     struct trace_context trace;
     struct stream_handler stream;
     struct history_context history;
+    struct whatif_context whatif;
     struct metrics *metrics;
     struct config_slot *config;      /* shown by /configz */
     struct capacity_report capacity; /* that was rendered last; kept by ops_collect_capacity */
@@ -35,7 +37,7 @@ struct ops {
     size_t tenant_n;
 };
 
-#define OPS_ROUTES 11
+#define OPS_ROUTES 12
 /* Fills the routes of the ops listener; `o` must outlive the server. */
 void ops_routes(struct ops *o, struct httpd_route routes[OPS_ROUTES]);
 /* /metrics alone, for a listener of its own. */

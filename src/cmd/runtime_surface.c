@@ -161,6 +161,8 @@ static void set_up_routes(struct runtime *s)
     f->ops.trace = (struct trace_context){
         .store = s->store, .clock = s->options.clock, .version = FGPU_VERSION, .started_ms = f->ops.state.started_ms};
     f->ops.explain.clock = s->options.clock;
+    f->ops.whatif.policies = s->policies;
+    f->ops.whatif.clock = s->options.clock;
     f->ops.history = (struct history_context){s->history, s->store, s->options.clock};
     verbs_routes(&f->verbs, f->verb_routes);
     ops_routes(&f->ops, f->ops_routes);

@@ -48,16 +48,9 @@ static void see(void *ctx, struct str uid, struct str namespace_, struct str nam
 
 /* ---- a pod that waits ---- */
 
-/* What kube-scheduler may choose of all nodes. */
-struct choice {
-    struct store_pack_answer answer; /* best first */
-    struct str *names;               /* of the answer, in its order, */
-    bool *open;                      /* and whether it is open to the pod */
-};
-
 /* All nodes as filter judges them. */
-static int judge_all(const struct placement_context *c, struct arena *a, struct explanation *ret, struct choice *choice,
-                     struct err *reterr)
+static int judge_all(const struct placement_context *c, struct arena *a, struct explanation *ret,
+                     struct explain_choice *choice, struct err *reterr)
 {
     const struct str *names = store_node_names(c->store, a, &ret->node_n);
     struct store_pack_answer *answer = &choice->answer;
@@ -88,7 +81,7 @@ static int judge_all(const struct placement_context *c, struct arena *a, struct 
     return 0;
 }
 
-static bool take_fitting(struct arena *a, const struct choice *choice, size_t node_max, struct explanation *ret)
+static bool take_fitting(struct arena *a, const struct explain_choice *choice, size_t node_max, struct explanation *ret)
 {
     struct str *fitting = ARENA_ARRAY(a, node_max + 1, struct str);
 
@@ -120,8 +113,8 @@ static enum verdict verdict_of(const struct store_pack_answer *sorted, struct st
 }
 
 /* None of the open nodes takes it: which come nearest. */
-static bool look_closely(const struct placement_context *c, struct arena *a, struct choice *choice, size_t node_max,
-                         struct explanation *ret)
+static bool look_closely(const struct placement_context *c, struct arena *a, struct explain_choice *choice,
+                         size_t node_max, struct explanation *ret)
 {
     struct nearest *nodes = ARENA_ARRAY(a, node_max + 1, struct nearest);
     enum verdict *verdicts = ARENA_ARRAY(a, node_max + 1, enum verdict);
@@ -148,18 +141,20 @@ static bool look_closely(const struct placement_context *c, struct arena *a, str
     return true;
 }
 
-static int judge(const struct placement_context *c, struct arena *a, size_t node_max, struct explanation *ret,
-                 struct err *reterr)
+int explain_waiting(const struct placement_context *c, struct arena *a, size_t node_max, struct explanation *ret,
+                    struct explain_choice *choice, struct err *reterr)
 {
-    struct choice choice;
-    int rc = judge_all(c, a, ret, &choice, reterr);
+    int rc;
     bool ok;
 
+    ret->not_ready = store_not_ready(c->store);
+    ret->has_tenant = store_tenant_of(c->store, a, ret->namespace_, &ret->tenant);
+    rc = judge_all(c, a, ret, choice, reterr);
     if (rc != 0) {
         return rc;
     }
-    ok = explain_hints(c, a, &choice.answer, ret) && take_fitting(a, &choice, node_max, ret) &&
-         (ret->open_fit_n > 0 || look_closely(c, a, &choice, node_max, ret));
+    ok = explain_hints(c, a, &choice->answer, ret) && take_fitting(a, choice, node_max, ret) &&
+         (ret->open_fit_n > 0 || look_closely(c, a, choice, node_max, ret));
     return ok && !a->overflowed ? 0 : too_large(reterr);
 }
 
@@ -193,6 +188,7 @@ int explain_pod(const struct placement_context *c, struct arena *a, struct str n
                 size_t node_max, struct explanation *ret, struct err *reterr)
 {
     struct search search = {.a = a, .e = ret};
+    struct explain_choice choice;
 
     *ret = (struct explanation){.namespace_ = namespace_, .name = name};
     if (!store_is_synced(c->store)) {
@@ -210,9 +206,7 @@ int explain_pod(const struct placement_context *c, struct arena *a, struct str n
     }
     switch (ret->kind) {
     case EXPLAIN_WAITING:
-        ret->not_ready = store_not_ready(c->store);
-        ret->has_tenant = store_tenant_of(c->store, a, namespace_, &ret->tenant);
-        return judge(c, a, node_max, ret, reterr);
+        return explain_waiting(c, a, node_max, ret, &choice, reterr);
     case EXPLAIN_PLACED:
         return place(c->store, a, ret, reterr);
     case EXPLAIN_INVALID:

@@ -1,7 +1,6 @@
 /* An explanation in words: for Events, /state and people. */
-#include "extender/explain.h"
+#include "extender/explain_internal.h"
 
-#include "base/sentence.h"
 #include "extender/decision_words.h"
 
 #include <inttypes.h>
@@ -100,13 +99,13 @@ char *explain_node_sentence(const struct nearest *n, char *buf, size_t size)
 
 /* ---- the whole ---- */
 
-static void add_reasons(struct sentence *t, const struct explanation *e)
+void explain_add_reasons(struct sentence *t, const uint64_t counts[VERDICT__MAX])
 {
     enum verdict order[VERDICT__MAX];
-    size_t n = verdicts_by_count(e->counts, order);
+    size_t n = verdicts_by_count(counts, order);
 
     for (size_t i = 0; i < n && i < REASONS_NAMED; i++) {
-        sentence_add(t, "%s%" PRIu64 " %s", i == 0 ? ": " : ", ", e->counts[order[i]], verdict_text(order[i]));
+        sentence_add(t, "%s%" PRIu64 " %s", i == 0 ? ": " : ", ", counts[order[i]], verdict_text(order[i]));
     }
     if (n > REASONS_NAMED) {
         sentence_add(t, ", and %zu more reasons", n - REASONS_NAMED);
@@ -157,7 +156,7 @@ static void add_note(struct sentence *t, const struct explanation *e)
 static void add_waiting(struct sentence *t, const struct explanation *e, bool names_pods)
 {
     sentence_add(t, "%" PRIu64 "/%zu nodes have GPUs for it", e->counts[VERDICT_FITS], e->node_n);
-    add_reasons(t, e);
+    explain_add_reasons(t, e->counts);
     if (e->counts[VERDICT_FITS] > e->open_fit_n) {
         sentence_add(t, "; %" PRIu64 " of those with room cannot be chosen: a taint, or kube-scheduler did not ask",
                      e->counts[VERDICT_FITS] - e->open_fit_n);
@@ -177,7 +176,7 @@ static void add_waiting(struct sentence *t, const struct explanation *e, bool na
 }
 
 /* A node without room says so before it says that the limit is reached, so the limit is told in any case. */
-static void add_tenant(struct sentence *t, const struct ledger_tenant *of)
+void explain_add_tenant(struct sentence *t, const struct ledger_tenant *of)
 {
     const char *between = "";
 
@@ -254,7 +253,7 @@ char *explain_sentence(const struct explanation *e, char *buf, size_t size)
     case EXPLAIN_WAITING:
         add_waiting(&t, e, true);
         if (e->has_tenant && e->open_fit_n == 0) {
-            add_tenant(&t, &e->tenant);
+            explain_add_tenant(&t, &e->tenant);
         }
         if (e->not_ready != NULL) {
             sentence_add(&t, "; %s", e->not_ready);

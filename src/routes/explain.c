@@ -1,7 +1,6 @@
-#include "routes/explain.h"
+#include "routes/explain_internal.h"
 
 #include "base/bug.h"
-#include "extender/explain.h"
 #include "routes/state_internal.h"
 
 /* Judging every node of the largest cluster takes less. */
@@ -139,11 +138,10 @@ static void write_strings(struct json_writer *w, const char *key, const struct s
     json_write_array_end(w);
 }
 
-static void write_nodes(struct json_writer *w, const struct explanation *e)
+void explain_write_nearest(struct json_writer *w, const struct explanation *e)
 {
     char text[EXPLAIN_SENTENCE_MAX];
 
-    write_strings(w, "fitting", e->fitting, e->fitting_n);
     json_write_kv_array_begin(w, "nearest");
     for (size_t i = 0; i < e->shown_n; i++) {
         const struct nearest *n = &e->nodes[i];
@@ -247,7 +245,7 @@ static void write_hints(struct json_writer *w, const struct explanation *e)
     }
 }
 
-static void write_invalid(struct json_writer *w, const struct explanation *e)
+void explain_write_invalid(struct json_writer *w, const struct explanation *e)
 {
     json_write_kv_str(w, "asWritten", e->pod.pod.demand->as_written);
     if (e->size_n > 0) {
@@ -271,14 +269,15 @@ static void write_document(struct json_writer *w, const struct explain_context *
     write_pod(w, e);
     if (e->kind == EXPLAIN_WAITING) {
         json_write_kv_i64(w, "nodeCount", (int64_t)e->node_n);
-        state_write_verdicts(w, e->counts);
-        write_nodes(w, e);
+        state_write_verdicts(w, "reasons", e->counts);
+        write_strings(w, "fitting", e->fitting, e->fitting_n);
+        explain_write_nearest(w, e);
         write_hints(w, e);
         write_scheduler(w, e);
     } else if (e->kind == EXPLAIN_PLACED) {
         write_placed(w, e);
     } else if (e->kind == EXPLAIN_INVALID) {
-        write_invalid(w, e);
+        explain_write_invalid(w, e);
     } else {
         write_strings(w, "nearNames", e->near_names, e->near_n);
     }

@@ -222,6 +222,9 @@ static enum httpd_action handle_index(void *ctx, struct httpd_request *req, stru
                                "?generation=N&startedAt=T of the /state that was read\n"
                                "/v1/history\n"
                                "           use, fragmentation and waiting pods over time: JSON\n"
+                               "/v1/whatif POST {\"limits\":{\"fgpu.io/gpu-milli\":\"500\"},\"count\":10}: "
+                               "how many such pods\n"
+                               "           would fit now: JSON\n"
                                "/metrics   counters and gauges for Prometheus\n"
                                "/configz   the configuration in effect, where each value comes from, the last "
                                "reload: JSON\n"
@@ -246,6 +249,12 @@ void ops_routes(struct ops *o, struct httpd_route routes[OPS_ROUTES])
         {.method = "GET", .path = "/v1/trace", .handle = trace_handle, .ctx = &o->trace},
         {.method = "GET", .path = "/v1/stream", .handle = stream_handle, .ctx = &o->stream},
         {.method = "GET", .path = "/v1/history", .handle = history_handle, .ctx = &o->history},
+        {.method = "POST",
+         .path = "/v1/whatif",
+         .handle = whatif_handle,
+         .ctx = &o->whatif,
+         .flags = HTTPD_ROUTE_JSON,
+         .body_max_bytes = WHATIF_BODY_MAX},
         {.method = "GET", .path = PAGE_PREFIX, .handle = page_handle, .flags = HTTPD_ROUTE_PREFIX},
         {.method = "GET", .path = "/metrics", .handle = handle_metrics, .ctx = o},
         {.method = "GET", .path = "/configz", .handle = handle_configz, .ctx = o},

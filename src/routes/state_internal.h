@@ -111,8 +111,8 @@ void state_write_incident(struct json_writer *w, const struct incident *in);
 struct incident *state_incidents_of(struct incident *list, struct str node, struct str namespace_);
 /* One element of pending[] (state_pending.c); `refusal` may be NULL. */
 void state_write_pending(struct json_writer *w, const struct snapshot_pod *p, const struct waiting_refusal *refusal);
-/* "reasons": how many nodes have which verdict, the most frequent first. */
-void state_write_verdicts(struct json_writer *w, const uint64_t counts[VERDICT__MAX]);
+/* How many nodes have which verdict, what fits first, then the most frequent. */
+void state_write_verdicts(struct json_writer *w, const char *key, const uint64_t counts[VERDICT__MAX]);
 /* One element of decisions[] (state_decisions.c). */
 void state_write_reason(struct json_writer *w, const struct decision_note *d);
 

@@ -10,12 +10,12 @@ static void write_count(struct json_writer *w, const uint64_t *counts, enum verd
     json_write_object_end(w);
 }
 
-void state_write_verdicts(struct json_writer *w, const uint64_t counts[VERDICT__MAX])
+void state_write_verdicts(struct json_writer *w, const char *key, const uint64_t counts[VERDICT__MAX])
 {
     enum verdict order[VERDICT__MAX];
     size_t n = verdicts_by_count(counts, order);
 
-    json_write_kv_array_begin(w, "reasons");
+    json_write_kv_array_begin(w, key);
     if (counts[VERDICT_FITS] > 0) {
         write_count(w, counts, VERDICT_FITS);
     }
@@ -36,7 +36,7 @@ static void write_refusal(struct json_writer *w, const struct snapshot_pod *p, c
     state_write_time(w, "last", r->last_ms);
     json_write_kv_i64(w, "generation", (int64_t)r->generation);
     json_write_kv_i64(w, "nodes", (int64_t)r->node_n);
-    state_write_verdicts(w, r->counts);
+    state_write_verdicts(w, "reasons", r->counts);
     json_write_object_end(w);
 }
 

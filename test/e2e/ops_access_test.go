@@ -28,6 +28,11 @@ func ask(t *testing.T, url, token string) (int, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return answer(t, req, token)
+}
+
+func answer(t *testing.T, req *http.Request, token string) (int, string) {
+	t.Helper()
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -159,6 +164,14 @@ func opsAccess(t *testing.T, folder, reader string, makeKubeconfig func() (strin
 		if status, body := ask(t, fgpu.OpsURL+path, tokens["prometheus"]); status != want {
 			t.Errorf("%s: %d %s, expected %d", path, status, body, want)
 		}
+	}
+	whatIf, err := http.NewRequest(http.MethodPost, fgpu.OpsURL+"/v1/whatif", strings.NewReader(`{"limits": {"fgpu.io/gpu-milli": "1"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whatIf.Header.Set("Content-Type", "application/json")
+	if status, body := answer(t, whatIf, tokens["prometheus"]); status != http.StatusOK || !strings.Contains(body, `"fitting":`) {
+		t.Errorf("/v1/whatif: %d %s", status, body)
 	}
 	if status, _ := ask(t, fgpu.OpsURL+"/metrics", tokens["stranger"]); status != http.StatusForbidden {
 		t.Errorf("stranger: %d", status)

@@ -19,22 +19,22 @@ class Guarded:
         self.fgpu = Fgpu(self.api.url, directory, config)
         self.n = 0
 
-    def know(self, **tokens):
-        """token={path, ...}: each of a new user who may get these."""
+    def know(self, verb="get", **tokens):
+        """token={path, ...}: each of a new user who may get these, or use another verb on them."""
         users = {t: {"username": f"user-of-{t}", "uid": "7", "groups": ["a", "b"], "extra": {"k": ["v"]}}
                  for t in tokens}
         self.api.call("POST", "/_reviews", {"tokens": users, "allow": [
-            {"user": f"user-of-{t}", "verb": "get", "path": p} for t, paths in tokens.items() for p in paths]})
+            {"user": f"user-of-{t}", "verb": verb, "path": p} for t, paths in tokens.items() for p in paths]})
 
     def fresh(self):
         """A token that nobody has asked about yet, so that nothing is remembered of it."""
         self.n += 1
         return f"canary-{self.n}"
 
-    def get(self, path, token=None, method="GET", **headers):
+    def get(self, path, token=None, method="GET", body=None, **headers):
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
-        return request(self.fgpu.ops, method, path, headers=headers)
+        return request(self.fgpu.ops, method, path, body, headers)
 
     def reviews(self):
         r = self.api.call("GET", "/_reviews").json
@@ -102,6 +102,15 @@ def test_explain__right_to_read_state__is_none_to_explain(guarded):
     assert guarded.get("/v1/explain?pod=a/b", other).status == 403
     assert guarded.get("/v1/explain?pod=a/b", token).json["outcome"] == "unknown"
     assert guarded.get("/v1/explain?pod=nonsense", token).status == 400
+
+
+def test_whatif__verb_post_on_its_path__and_no_other_right(guarded):
+    token, other = guarded.fresh(), guarded.fresh()
+    guarded.know("post", **{token: {"/v1/whatif"}, other: {"/audit"}})
+    body = {"limits": {"fgpu.io/gpu-milli": "1"}}
+    assert guarded.get("/v1/whatif", other, method="POST", body=body).status == 403
+    assert guarded.get("/v1/whatif", token, method="POST", body=body).json["asked"] == 1
+    assert guarded.reviews()[2]["nonResourceAttributes"] == {"path": "/v1/whatif", "verb": "post"}
 
 
 def test_ops__first_request_with_a_condition__its_headers_survive_the_wait(guarded):

@@ -301,7 +301,8 @@ enum verdict ledger_place(const struct ledger *l, struct str node_name, struct s
 enum verdict ledger_place_pod(const struct ledger *l, struct str node_name, struct str uid,
                               const struct pack_params *params, struct placement *ret);
 
-/* Does the pod that the ledger knows by this UID tolerate the taints of the node? True where either is not known. */
+/* Does the pod that the ledger knows by this UID tolerate the taints of the node? True where either is not known. An
+ * empty UID stands for a pod that does not exist, and tolerates nothing. */
 bool ledger_tolerates(const struct ledger *l, struct str node_name, struct str uid);
 
 /* One of the tenants, in their order. Text is valid until the next LEDGER_TENANTS. */

@@ -36,7 +36,7 @@ struct nearest_pod {
 
 struct nearest {
     struct str node_name;
-    bool untolerated; /* cordoned, or a taint that the pod does not tolerate (of a pod that the ledger knows) */
+    bool untolerated; /* cordoned, or a taint that the pod does not tolerate (ledger_tolerates) */
     struct shortfall lacks;
     struct str uuids[SHORTFALL_DEVICES_MAX], models[SHORTFALL_DEVICES_MAX]; /* of lacks.devices */
     int32_t indexes[SHORTFALL_DEVICES_MAX];

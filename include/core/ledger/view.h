@@ -96,6 +96,9 @@ static inline uint32_t ledger_view_index_near(const struct ledger_view *v, const
     return ledger_view_index_from(v, node_name, guess + 1);
 }
 
+/* Is some pod of the view's nominations promised this node? */
+bool ledger_view_is_nominated(const struct ledger_view *v, uint32_t node);
+
 /* Bits of the packing rules that select the node (core/placement/plan.h). */
 uint64_t ledger_view_rules(const struct ledger_view *v, uint32_t node);
 

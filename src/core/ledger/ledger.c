@@ -233,6 +233,9 @@ bool ledger_tolerates(const struct ledger *l, struct str node_name, struct str u
 {
     uint32_t i = ledger_pod_lookup(l, uid), node = ledger_node_find(l, node_name);
 
+    if (uid.n == 0 && node != LEDGER_NONE) {
+        return toleration_admits(NULL, 0, l->nodes[node].taints, l->nodes[node].taint_n);
+    }
     return i == LEDGER_NONE || node == LEDGER_NONE ||
            toleration_admits(l->pods[i].tolerations, l->pods[i].toleration_n, l->nodes[node].taints,
                              l->nodes[node].taint_n);

@@ -2,6 +2,7 @@
 
 #include "base/bug.h"
 #include "core/ledger/leaving.h"
+#include "core/ledger/node_copy.h"
 #include "core/ledger/node_table.h"
 #include "core/ledger/state.h"
 
@@ -162,26 +163,14 @@ static void who_would_have_to_end(struct leaving *s, const struct nearest_cost *
     several(s, all, all_n, ret);
 }
 
-static bool is_nominated(const struct ledger_view *v, uint32_t node)
-{
-    for (size_t i = 0; i < v->nomination_n; i++) {
-        if (v->nominations[i].node == node) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void name_devices(const struct ledger_view *v, uint32_t node, struct nearest *ret)
 {
-    const struct node_entry *n = &v->ledger->nodes[node];
-
     for (uint32_t i = 0; i < ret->lacks.device_n; i++) {
-        uint16_t ordinal = ret->lacks.devices[i].ordinal;
+        const struct device_name d = ledger_device_name(v, node, ret->lacks.devices[i].ordinal);
 
-        ret->uuids[i] = n->devices[ordinal].uuid;
-        ret->indexes[i] = n->devices[ordinal].ref.index;
-        ret->models[i] = intern_text(v->ledger->models, v->devices[v->nodes[node].first_device + ordinal].model_id);
+        ret->uuids[i] = d.uuid;
+        ret->indexes[i] = d.index;
+        ret->models[i] = d.model;
     }
 }
 
@@ -205,7 +194,7 @@ void ledger_nearest(const struct ledger_view *v, uint32_t node, const struct str
     shortfall_of(&v->nodes[node], ledger_view_devices(v, &v->nodes[node], buffer), v->allowed_models, v->pod.demand,
                  &ret->lacks);
     name_devices(v, node, ret);
-    if (!ret->untolerated && !v->limits_tenant && !is_nominated(v, node)) {
+    if (!ret->untolerated && !v->limits_tenant && !ledger_view_is_nominated(v, node)) {
         who_would_have_to_end(&s, than, scratch, ret);
     }
 }

@@ -148,6 +148,16 @@ const struct device_state *ledger_view_devices(const struct ledger_view *v, cons
     return buffer;
 }
 
+bool ledger_view_is_nominated(const struct ledger_view *v, uint32_t node)
+{
+    for (size_t i = 0; i < v->nomination_n; i++) {
+        if (v->nominations[i].node == node) {
+            return true;
+        }
+    }
+    return false;
+}
+
 uint64_t ledger_view_rules(const struct ledger_view *v, uint32_t node)
 {
     return v->ledger->nodes[node].rules;

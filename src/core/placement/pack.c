@@ -167,16 +167,6 @@ static void forget_seen(struct pack_query *q, uint32_t node)
     }
 }
 
-static bool has_nomination(const struct ledger_view *v, uint32_t node)
-{
-    for (size_t i = 0; i < v->nomination_n; i++) {
-        if (v->nominations[i].node == node) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* The remembered score does not say which devices were chosen, so they are chosen again. Only for nodes with a
  * nomination, which are few. */
 static bool stands_in_the_way(const struct ledger_view *v, const struct pack_query *q, uint32_t node)
@@ -185,7 +175,7 @@ static bool stands_in_the_way(const struct ledger_view *v, const struct pack_que
     struct placement at;
     int64_t score;
 
-    return has_nomination(v, node) && pack_node(v, n, q->params, &score, &at) == VERDICT_FITS &&
+    return ledger_view_is_nominated(v, node) && pack_node(v, n, q->params, &score, &at) == VERDICT_FITS &&
            !keeps_nominations(v, n, &at, q->params);
 }
 

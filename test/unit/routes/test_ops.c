@@ -64,6 +64,16 @@ static void ask(const struct serving *s, const char *method, const char *path, c
     client_close(&c);
 }
 
+static void send_and_receive(const struct serving *s, const char *text, struct reply *ret)
+{
+    struct client c;
+
+    client_open(&c, s->server.port);
+    assert_true(client_text(&c, text));
+    assert_true(client_reply(&c, ret));
+    client_close(&c);
+}
+
 static const char *etag_line(const struct serving *s)
 {
     static char line[64];
@@ -340,6 +350,46 @@ static void explain__too_many_at_once__503_and_its_place_is_given_back(void **st
     policy_set_free(s->ops.explain.policies);
 }
 
+static void whatif__too_many_at_once__503_and_its_place_is_given_back(void **state)
+{
+    static const char question[] = "POST /v1/whatif HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                                   "Content-Length: 2\r\n\r\n{}";
+    struct serving *s = *state;
+    const struct ingest facts = {.store = s->cluster.store, .policy = policy_defaults()};
+    const struct rules *rules;
+    struct reply r;
+
+    assert_int_equal(rules_new(&facts, 1, NULL, NULL, &rules, NULL), 0);
+    s->ops.whatif.policies = policy_set_new(rules);
+    s->ops.whatif.clock = &s->cluster.clock.clock;
+    atomic_store(&s->ops.whatif.reader_n, WHATIF_READERS_MAX);
+    for (int i = 0; i < 2; i++) {
+        send_and_receive(s, question, &r);
+        assert_int_equal(r.status, 503);
+        assert_true(reply_has(&r, "Retry-After: 1"));
+        assert_non_null(strstr(r.body, "2 such questions are already being answered; try again"));
+        reply_fini(&r);
+    }
+    assert_int_equal(atomic_load(&s->ops.whatif.reader_n), WHATIF_READERS_MAX);
+    atomic_fetch_sub(&s->ops.whatif.reader_n, 1); /* one has ended */
+    send_and_receive(s, question, &r);
+    assert_int_equal(r.status, 200);
+    assert_non_null(strstr(r.body, "\"outcome\":\"notOurs\""));
+    reply_fini(&r);
+    assert_int_equal(atomic_load(&s->ops.whatif.reader_n), WHATIF_READERS_MAX - 1);
+    policy_set_free(s->ops.whatif.policies);
+}
+
+static void history__nobody_keeps_one__404(void **state)
+{
+    struct serving *s = *state;
+    struct reply r;
+
+    ask(s, "GET", "/v1/history", "", &r);
+    assert_int_equal(r.status, 404);
+    reply_fini(&r);
+}
+
 static void state__head__headers_only(void **state)
 {
     struct serving *s = *state;
@@ -467,6 +517,8 @@ int main(void)
         TEST(state__five_thousand_nodes__streamed_whole),
         TEST(state__too_many_slow_readers__503_until_one_leaves),
         TEST(explain__too_many_at_once__503_and_its_place_is_given_back),
+        TEST(whatif__too_many_at_once__503_and_its_place_is_given_back),
+        TEST(history__nobody_keeps_one__404),
         TEST(state__head__headers_only),
         TEST(state__other_method__405),
         TEST(metrics__scraped__ledger_figures),
