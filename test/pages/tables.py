@@ -83,11 +83,29 @@ PLACEHOLDERS = {
 # the last one removes everything.
 FIRST = ["manifests/install.md", "README.md"]
 LAST = ["manifests/README.md"]
-# Before and after one command, where a page shows ways of which a reader goes one.
+# Until the API server acts on a policy or a quota: it says these words to who makes this pod.
+REFUSED = """for i in $(seq 60); do
+  said=$(kubectl apply -f - <<'POD' 2>&1
+apiVersion: v1
+kind: Pod
+metadata: {{name: refused, namespace: team{annotations}}}
+spec:
+  schedulerName: fgpu-scheduler
+  containers: [{{name: main, image: none.example/none{limits}}}]
+POD
+)
+  case "$said" in *{words}*) exit 0 ;; esac
+  kubectl -n team delete pod refused --now --ignore-not-found; sleep 1
+done; echo "$said"; exit 1"""
+
+# Before and after one command: where a page shows ways of which a reader goes one, and where a command alone does not show that it helps.
 AROUND = {
+    "apiVersion: v1 kind: ResourceQuota metadata: {name:": (
+        "", REFUSED.format(words="'exceeded quota: gpus'", annotations="", limits=", resources: {limits: {fgpu.io/gpu-milli: 5000}}")),
+    """kubectl -n kube-system patch configmap fgpu-policy --type=merge -p '{"data":{"schedulersWithoutAnnotations":"default-scheduler fgpu-scheduler"}}'""": (
+        "", REFUSED.format(words="'does not ask fgpu about pods that request'", annotations=", annotations: {fgpu.io/gpu-fraction: '0.5'}", limits="")),
     "helm install fgpu manifests/helm --namespace default --set image.repository=YOUR/fgpu,nodeImage.repository=YOUR/fgpu-node": (
-        "kubectl delete -k manifests/one-line --ignore-not-found; kubectl delete -k manifests/dedicated --ignore-not-found;"
-        "kubectl delete -k manifests/node --ignore-not-found", ""),
+        "for f in one-line dedicated node; do kubectl delete -k manifests/$f --ignore-not-found & done; wait", ""),
     "helm test fgpu --namespace default": (
         "", "helm uninstall fgpu --namespace default --wait && kubectl apply -k manifests/dedicated && kubectl apply -k manifests/one-line &&"
             "kubectl -n fgpu-system create secret generic fgpu-signing --from-file=key.pem --from-file=key.pem.pub"),
