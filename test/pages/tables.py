@@ -16,7 +16,7 @@ BUILDS = "installs packages or builds everything again"
 LONG = "takes long, and has no result that a test could judge"
 NO_RUNTIME = "needs a container runtime or a registry; test/e2e/node imports the images"
 OWNER = "gives files to another user, which needs root; the image runs as this user in test/e2e/node"
-NO_KUBELET = "needs a kubelet; test/e2e/node reads logs"
+NO_KUBELET = "needs a kubelet; test/e2e/node reads logs and forwards ports"
 MPS = "starts the MPS daemon of NVIDIA's driver, which is not here"
 
 # By exact text (commands.normal).
@@ -37,6 +37,7 @@ CANNOT_RUN = {
     "skopeo copy oci-archive:images/fgpu-v0.1.0-amd64.tar docker://REGISTRY/fgpu:v0.1.0": NO_RUNTIME,
     "nvidia-ctk cdi generate": "a program of NVIDIA, for a driver that is not here",
     "kubectl -n fgpu-system logs deployment/fgpu-scheduler -c fgpu --tail 50": NO_KUBELET, "kubectl logs fgpu-first": NO_KUBELET,
+    "kubectl -n fgpu-system port-forward deployment/fgpu-scheduler 9442": NO_KUBELET,
     "chroot /host nvidia-cuda-mps-control -f &": MPS,
     "until echo set_default_active_thread_percentage 25 | chroot /host nvidia-cuda-mps-control; do sleep 1; done": MPS,
     "wait": MPS,
