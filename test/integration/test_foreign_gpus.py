@@ -5,7 +5,7 @@ import pytest
 from configured import START
 from lab import Lab
 from objects import milli, node_object, pod_object, unique
-from processes import eventually, request, run
+from processes import Cluster, eventually, request, run
 
 WHOLE = {"nvidia.com/gpu": 1}
 SLICES = "/apis/resource.k8s.io/v1/resourceslices"
@@ -109,6 +109,40 @@ def test_item_15_gpushare__closes_by_its_resources(cluster, api, fgpu):
     api.patch(f"/api/v1/nodes/{node}/status",
               {"status": {"allocatable": {"aliyun.com/gpu-count": "0", "aliyun.com/gpu-mem": "0"}}})
     eventually(lambda: share(fgpu, node) == "", "shares to be taken")
+
+
+def test_gpushare__its_plugin_is_gone__its_count_alone_closes_until_it_is_removed(cluster, api, fgpu):
+    """It wrote the count itself, so kubelet keeps it (manifests/moving.md)."""
+    node = cluster.node(gpus=1, status={"allocatable": {"cpu": "8", "aliyun.com/gpu-count": "1", "aliyun.com/gpu-mem": "0"}})
+    assert share(fgpu, node) == ELSEWHERE
+    api.patch(f"/api/v1/nodes/{node}/status", {"status": {"allocatable": {"aliyun.com/gpu-count": None}}})
+    eventually(lambda: share(fgpu, node) == "", "shares to be taken")
+
+
+@pytest.mark.parametrize("names,open_", [("[{name: fgpu.io/gpu-milli, unitsPerGPU: 1000}]", False),
+                                         ("[{name: fgpu.io/gpu-milli, unitsPerGPU: 1000}, {name: cnvrg.io/metagpu, unitsPerGPU: 100}]", True)])
+def test_metagpu__publishes_units__closed_only_where_the_configuration_does_not_name_them(tmp_path, names, open_):
+    """What manifests/dedicated names counts as ours; manifests/moving.md says what to do while the plugin runs."""
+    with Cluster(tmp_path, f"resources:\n  compute: {names}\n") as cluster:
+        obj = node_object(unique("meta"), 0, status={"allocatable": {"cpu": "8", "cnvrg.io/metagpu": "200"}})
+        cluster.api.call("POST", "/api/v1/nodes", obj, status=201)
+        node = obj["metadata"]["name"]
+        eventually(lambda: cluster.fgpu.node_state(node), "the node")
+        assert (share(cluster.fgpu, node) == "") == open_
+        assert cluster.fgpu.node_state(node).get("elsewhere", False) != open_
+
+
+def test_a_node_of_kai__looks_like_any_other__open_until_its_pool_is_closed(tmp_path):
+    labels = {"nvidia.com/gpu.count": "2", "nvidia.com/gpu.memory": "81920", "gpu-sharing": "kai"}
+    status = {"allocatable": {"cpu": "8", "nvidia.com/gpu": "2"}}
+    for pools, why in (("[]", ""), ("[{nodeSelector: {gpu-sharing: kai}, state: closed}]", "the node pool takes no new pods now")):
+        folder = tmp_path / unique("kai")
+        folder.mkdir()
+        with Cluster(folder, f"nodePools: {pools}\n") as cluster:
+            obj = node_object(unique("kai"), 0, labels=labels, status=status)
+            cluster.api.call("POST", "/api/v1/nodes", obj, status=201)
+            eventually(lambda: cluster.fgpu.node_state(obj["metadata"]["name"]), "the node")
+            assert share(cluster.fgpu, obj["metadata"]["name"]) == why
 
 
 # ---- ResourceSlices ----

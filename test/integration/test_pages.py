@@ -43,7 +43,7 @@ def test_every_command__is_run_or_says_why_not():
 
 
 def test_tables__name_nothing_that_no_page_has():
-    texts = {commands.normal(text) for _, text, _ in PLAN}
+    texts = {commands.short(text, kind) for _, text, kind in PLAN}
     for table in ("CANNOT_RUN", "CODES", "STAYS", "AROUND"):
         assert not (left := set(getattr(tables, table)) - texts), f"{table}: no page has {left}"
     first = {s for page in commands.pages() for info, text in commands.parts(page.read_text()) if info is None for s in commands.spans(text)}

@@ -194,6 +194,11 @@ def filled(text, place):
     return text
 
 
+def short(text, kind):
+    """The name of a command in tables.py."""
+    return normal(text) if kind != "object" else " ".join(text.split()[:6])
+
+
 def in_order(page):
     place = -len(tables.FIRST) + tables.FIRST.index(page) if page in tables.FIRST else 1 if page in tables.LAST else 0
     return place, page
@@ -206,7 +211,7 @@ def for_cluster():
     for page in sorted({p for p, _, _ in everything}, key=in_order):
         lines = []
         for _, text, kind in (x for x in everything if x[0] == page):
-            name = normal(text) if kind != "object" else " ".join(text.split()[:6])
+            name = short(text, kind)
             before, after = tables.AROUND.get(name, ("", ""))
             if kind == "object":
                 lines.append({"text": name, "run": f"kubectl apply -f - <<'END'\n{filled(text, 'cluster')}\nEND", "before": before, "after": after})

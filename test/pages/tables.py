@@ -16,7 +16,7 @@ BUILDS = "installs packages or builds everything again"
 LONG = "takes long, and has no result that a test could judge"
 NO_RUNTIME = "needs a container runtime or a registry; test/e2e/node imports the images"
 OWNER = "gives files to another user, which needs root; the image runs as this user in test/e2e/node"
-NO_KUBELET = "needs a kubelet; test/e2e/node reads logs"
+NO_KUBELET = "needs a kubelet; test/e2e/node reads logs and forwards ports"
 MPS = "starts the MPS daemon of NVIDIA's driver, which is not here"
 
 # By exact text (commands.normal).
@@ -37,6 +37,7 @@ CANNOT_RUN = {
     "skopeo copy oci-archive:images/fgpu-v0.1.0-amd64.tar docker://REGISTRY/fgpu:v0.1.0": NO_RUNTIME,
     "nvidia-ctk cdi generate": "a program of NVIDIA, for a driver that is not here",
     "kubectl -n fgpu-system logs deployment/fgpu-scheduler -c fgpu --tail 50": NO_KUBELET, "kubectl logs fgpu-first": NO_KUBELET,
+    "kubectl -n fgpu-system port-forward deployment/fgpu-scheduler 9442": NO_KUBELET,
     "chroot /host nvidia-cuda-mps-control -f &": MPS,
     "until echo set_default_active_thread_percentage 25 | chroot /host nvidia-cuda-mps-control; do sleep 1; done": MPS,
     "wait": MPS,
@@ -83,11 +84,29 @@ PLACEHOLDERS = {
 # the last one removes everything.
 FIRST = ["manifests/install.md", "README.md"]
 LAST = ["manifests/README.md"]
-# Before and after one command, where a page shows ways of which a reader goes one.
+# Until the API server acts on a policy or a quota: it says these words to who makes this pod.
+REFUSED = """for i in $(seq 60); do
+  said=$(kubectl apply -f - <<'POD' 2>&1
+apiVersion: v1
+kind: Pod
+metadata: {{name: refused, namespace: team{annotations}}}
+spec:
+  schedulerName: fgpu-scheduler
+  containers: [{{name: main, image: none.example/none{limits}}}]
+POD
+)
+  case "$said" in *{words}*) exit 0 ;; esac
+  kubectl -n team delete pod refused --now --ignore-not-found; sleep 1
+done; echo "$said"; exit 1"""
+
+# Before and after one command: where a page shows ways of which a reader goes one, and where a command alone does not show that it helps.
 AROUND = {
+    "apiVersion: v1 kind: ResourceQuota metadata: {name:": (
+        "", REFUSED.format(words="'exceeded quota: gpus'", annotations="", limits=", resources: {limits: {fgpu.io/gpu-milli: 5000}}")),
+    """kubectl -n kube-system patch configmap fgpu-policy --type=merge -p '{"data":{"schedulersWithoutAnnotations":"default-scheduler fgpu-scheduler"}}'""": (
+        "", REFUSED.format(words="'does not ask fgpu about pods that request'", annotations=", annotations: {fgpu.io/gpu-fraction: '0.5'}", limits="")),
     "helm install fgpu manifests/helm --namespace default --set image.repository=YOUR/fgpu,nodeImage.repository=YOUR/fgpu-node": (
-        "kubectl delete -k manifests/one-line --ignore-not-found; kubectl delete -k manifests/dedicated --ignore-not-found;"
-        "kubectl delete -k manifests/node --ignore-not-found", ""),
+        "for f in one-line dedicated node; do kubectl delete -k manifests/$f --ignore-not-found & done; wait", ""),
     "helm test fgpu --namespace default": (
         "", "helm uninstall fgpu --namespace default --wait && kubectl apply -k manifests/dedicated && kubectl apply -k manifests/one-line &&"
             "kubectl -n fgpu-system create secret generic fgpu-signing --from-file=key.pem --from-file=key.pem.pub"),

@@ -125,7 +125,11 @@ func TestCommandsOfThePages(t *testing.T) {
 					if command == "" {
 						continue
 					}
+					begun := time.Now()
 					err := d.run(command)
+					if took := time.Since(begun); took > 2*time.Second {
+						t.Logf("%4.1f s: %s", took.Seconds(), strings.Join(strings.Fields(command), " "))
+					}
 					// What another page made already is there.
 					if err != nil && command == l.Run && ran[l.Text] && strings.Contains(err.Error(), "exists") {
 						continue
