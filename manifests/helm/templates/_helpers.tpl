@@ -33,15 +33,31 @@ text is taken as it is; else it is read, changed and written.
 {{- end }}
 {{- end -}}
 
+{{/* The folder of files/ that the form is of. */}}
+{{- define "fgpu.folder" -}}
+{{- eq .Values.form "mtls" | ternary "mtls" "dedicated" -}}
+{{- end -}}
+
+{{/* The object of a kind in a file with several documents. */}}
+{{- define "fgpu.objectOfKind" -}}
+{{- $found := dict -}}
+{{- range regexSplit "(?m)^---$" (.root.Files.Get (print "files/" .file)) -1 -}}
+{{- $object := fromYaml . -}}
+{{- if eq (get $object "kind") $.kind }}{{ $found = $object }}{{ end -}}
+{{- end -}}
+{{- if not $found }}{{ fail (printf "files/%s has no %s" .file .kind) }}{{ end -}}
+{{- toJson $found -}}
+{{- end -}}
+
 {{/* Does fgpu read a certificate from the Secret fgpu-tls? */}}
 {{- define "fgpu.tls" -}}
-{{- if and .Values.metrics.enabled (ne .Values.metrics.certificate "self-signed") }}yes{{ end -}}
+{{- if and (ne .Values.form "mtls") .Values.metrics.enabled (ne .Values.metrics.certificate "self-signed") }}yes{{ end -}}
 {{- end -}}
 
 {{/* What values change of the configuration. */}}
 {{- define "fgpu.changes" -}}
 {{- $changes := deepCopy .Values.config -}}
-{{- if not .Values.metrics.enabled -}}
+{{- if and (not .Values.metrics.enabled) (ne .Values.form "mtls") -}}
 {{- $changes = mustMergeOverwrite $changes (dict "serving" (dict "metricsAddress" "none")) -}}
 {{- end -}}
 {{- if include "fgpu.tls" . -}}

@@ -161,6 +161,9 @@ func TestTheAPIServerTakesEveryObject(t *testing.T) {
 			"oneLine":  values{"parameters": values{"annotations": ""}},
 			"node":     values{"limits": "mps", "extraArgs": []any{"--refuse-privileged"}},
 		}),
+		"mutual TLS": rendered(t, values{"form": "mtls", "mtls": values{"certificate": "cert-manager", "issuer": values{"name": "ca"}},
+			"scheduler": values{"podDisruptionBudget": true}}),
+		"kustomize, mutual TLS": kustomized(t, "resources: [../manifests/mtls]\n"),
 		"generated certificate": rendered(t, values{"metrics": values{"certificate": "generated", "serviceMonitor": values{"enabled": true}}}),
 	}
 	for way, all := range ways {
@@ -169,6 +172,15 @@ func TestTheAPIServerTakesEveryObject(t *testing.T) {
 				t.Errorf("%s: %s %s: %v", way, all[i].GetKind(), all[i].GetName(), err)
 			}
 		}
+	}
+	certificates := 0
+	for _, o := range ways["mutual TLS"] {
+		if o.GetKind() == "Certificate" {
+			certificates++
+		}
+	}
+	if certificates != 2 {
+		t.Errorf("%d certificates for mutual TLS, not fgpu's and kube-scheduler's", certificates)
 	}
 	for _, kind := range []string{"ServiceMonitor", "PrometheusRule", "Certificate", "PodDisruptionBudget"} {
 		found := false
