@@ -1,6 +1,6 @@
 /* routes/ops.h - what the operations listener serves: /state, /v1/explain, /v1/history, /v1/trace, /metrics, /configz,
- * /version, an index, POST /v1/whatif (routes/whatif.h), POST /audit (routes/audit.h), the page (routes/page.h) and what
- * it follows (routes/stream.h); beside them /readyz and its like with reasons (routes/health.h).
+ * /version, an index, POST /v1/whatif (routes/whatif.h), POST /audit (routes/audit.h), the page (routes/page.h) and
+ * what it follows (routes/stream.h); beside them /readyz and its like with reasons (routes/health.h).
  *
  * Changes nothing but what an audit repairs. Off loopback guard/ops_auth.h stands before them.
  * Nothing here holds a secret: the configuration has none, pods show names only.
