@@ -39,4 +39,12 @@ enum httpd_action page_handle_index(void *ctx, struct httpd_request *req, struct
 #define PAGE_PREFIX "/ui/"
 enum httpd_action page_handle(void *ctx, struct httpd_request *req, struct httpd_response *resp);
 
+/* Before a route whose callers must show a token: who wants to see a page gets index.html without one. A browser cannot
+ * send a token for a page that it opens; the page, which holds no secret, asks for it. `p` must outlive the route. */
+struct page_door {
+    httpd_handler_fn *handle; /* of the route, with its ctx */
+    void *ctx;
+};
+void page_open_door(struct page_door *p, struct httpd_route *route);
+
 #endif

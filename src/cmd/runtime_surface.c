@@ -4,6 +4,7 @@
 #include "cmd/listeners.h"
 #include "routes/health.h"
 #include "routes/ops.h"
+#include "routes/page.h"
 #include "guard/ops_auth.h"
 
 #include <stdlib.h>
@@ -14,6 +15,7 @@ struct surface {
     struct ops ops;
     struct stream_feed *feed;
     struct ops_auth ops_auth;
+    struct page_door page_door;
     struct health health;
     struct health_handlers health_handlers, ops_health_handlers;
     struct httpd_route verb_routes[VERB_ROUTES];
@@ -105,6 +107,21 @@ static bool is_ready(void *ctx)
     return runtime_is_ready(ctx);
 }
 
+/* The files of the page are the same for everybody. */
+static void guard_ops(struct surface *f)
+{
+    for (size_t i = 0; i < ARRAY_LEN(f->ops_routes); i++) {
+        struct httpd_route *r = &f->ops_routes[i];
+
+        if (strcmp(r->path, PAGE_PREFIX) != 0) {
+            ops_auth_guard(&f->ops_auth, r, 1);
+        }
+        if (strcmp(r->path, "/") == 0) {
+            page_open_door(&f->page_door, r);
+        }
+    }
+}
+
 /* Before those listeners that ask who calls. */
 static void set_up_guard(struct runtime *s)
 {
@@ -113,7 +130,7 @@ static void set_up_guard(struct runtime *s)
 
     f->ops_auth = (struct ops_auth){.access = s->access, .observe = telemetry_access, .observe_ctx = s->telemetry};
     if (config_serving_needs_token(c, &c->ops)) {
-        ops_auth_guard(&f->ops_auth, f->ops_routes, ARRAY_LEN(f->ops_routes));
+        guard_ops(f);
     }
     if (config_serving_needs_token(c, &c->metrics)) {
         ops_auth_guard(&f->ops_auth, &f->metrics_route, 1);

@@ -122,6 +122,20 @@ enum httpd_action page_handle_index(void *ctx, struct httpd_request *req, struct
     return send_asset(a, req, resp);
 }
 
+static enum httpd_action handle_door(void *ctx, struct httpd_request *req, struct httpd_response *resp)
+{
+    const struct page_door *p = ctx;
+
+    return page_is_wanted(req) ? page_handle_index(NULL, req, resp) : p->handle(p->ctx, req, resp);
+}
+
+void page_open_door(struct page_door *p, struct httpd_route *route)
+{
+    *p = (struct page_door){route->handle, route->ctx};
+    route->handle = handle_door;
+    route->ctx = p;
+}
+
 enum httpd_action page_handle(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     struct str path = httpd_request_path(req);

@@ -193,7 +193,7 @@ static ssize_t read_locked(struct stream_log *l, struct stream_reader *r, char *
         r->hello_at += n;
         return (ssize_t)n;
     }
-    if (r->lost) {
+    if (r->lost || (r->at < end && r->at < tail(l))) { /* the writer does not wait for who has an end */
         return HTTPD_STREAM_ABORT;
     }
     if (r->at != NEXT_BATCH && r->at < end) {
@@ -227,13 +227,13 @@ size_t stream_log_wait(struct stream_log *l, int64_t until_ns)
     size_t n;
 
     mutex_lock(&l->lock);
-    if (l->following_n == 0) {
+    n = l->following_n;
+    if (n == 0) {
         free(l->ring);
         l->ring = NULL;
     }
     while (l->following_n == 0 && !l->closed && condvar_wait_until(&l->readers_changed, &l->lock, until_ns)) {
     }
-    n = l->following_n;
     mutex_unlock(&l->lock);
     return n;
 }

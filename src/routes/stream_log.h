@@ -86,7 +86,8 @@ ssize_t stream_log_read(struct stream_reader *r, char *buf, size_t max, int64_t 
 
 /* ---- the writer ---- */
 
-/* Waits until somebody follows, at most to `until_ns`. Returns how many do. */
+/* Waits until somebody follows, at most to `until_ns`. Returns how many did at first: after 0 whoever follows now
+ * begins where it says, and what the writer remembers of before is of no use. */
 size_t stream_log_wait(struct stream_log *l, int64_t until_ns);
 /* Until then, or the log is closed. */
 void stream_log_rest(struct stream_log *l, int64_t until_ns);

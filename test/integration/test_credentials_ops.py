@@ -7,6 +7,7 @@ import time
 import pytest
 
 from processes import PATIENCE_S, ApiServer, Fgpu, eventually, in_threads, request
+from streams import Stream
 
 CONFIG = "serving:\n  opsAuthorization: always\n"
 TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
@@ -68,6 +69,22 @@ def test_ops__no_token_or_nonsense__401_without_a_question(guarded):
             assert r.status == 401 and b"bearer token" in r.body, (headers, r.status)
             assert r.headers["WWW-Authenticate"] == "Bearer"
     assert guarded.reviews()[:2] == before
+
+
+def test_ops__page_in_a_browser__comes_without_a_token_and_what_it_shows_does_not(guarded):
+    before = guarded.reviews()[:2]
+    page = guarded.get("/", Accept="text/html,*/*")
+    assert page.status == 200 and page.headers["Content-Type"].startswith("text/html")
+    for path in sorted({p.split('"')[0] for p in page.body.decode().split('"/ui/')[1:]}):
+        assert guarded.get("/ui/" + path).status == 200, path
+    assert guarded.get("/ui/none.js").status == 404
+    assert guarded.reviews()[:2] == before
+    assert [guarded.get(p, Accept="text/html,*/*").status for p in ("/state", "/v1/stream", "/v1/explain?pod=a/b")] == [401] * 3
+    token = guarded.fresh()
+    guarded.know(**{token: ["/v1/stream"]})
+    with Stream(guarded.fgpu.ops, headers={"Authorization": f"Bearer {token}"}) as s:
+        assert s.response.status == 200 and s.next()[0] == "hello"
+    assert guarded.get("/state", token).status == 403
 
 
 def test_ops__unknown_token__401_asked_once(guarded):

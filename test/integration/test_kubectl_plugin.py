@@ -18,10 +18,10 @@ with open(folder + "/asked", "a") as f:
     f.write(json.dumps(args) + "\n")
 verb = next(a for a in args if a in ("get", "config", "port-forward"))
 answer = script[verb]
+sys.stderr.write(answer.get("err", ""))  # first: who reads the other does not wait for it
+sys.stderr.flush()
 sys.stdout.write(answer.get("out", ""))
 sys.stdout.flush()
-sys.stderr.write(answer.get("err", ""))
-sys.stderr.flush()
 if answer.get("stay"):
     with open(folder + "/pid", "w") as f:
         f.write(str(os.getpid()))

@@ -1,7 +1,8 @@
 /* Keeps a model equal to fgpu's: /state, then the events of /v1/stream; again and again, for ever.
  *
- * connecting -> live -> lost -> connecting ... A stream is lost when it ends, fails, or says nothing for SILENCE_MS (fgpu sends a comment
- * every 15 s). Then the page keeps what it knows, says since when it is stale, and asks again after a pause that doubles up to PAUSE_MAX_MS.
+ * connecting -> live -> lost -> connecting ... A stream that ends in order, as each does after minutes, is followed by the next at once. It
+ * is lost when it fails, or says nothing for SILENCE_MS (fgpu sends a comment every 15 s). Then the page keeps what it knows, says since
+ * when it is stale, and asks again after a pause that doubles up to PAUSE_MAX_MS until events come.
  * /state is read again only if fgpu asks for it (reload) or is another process than before. */
 import { HttpError, read_state, request } from './api.ts';
 import type { Model } from './model.ts';
@@ -40,10 +41,11 @@ export class Live {
   async run(): Promise<void> {
     for (;;) {
       const why = await this.#session();
-      this.#set(why.phase, why.text);
+      const at_once = why.again && this.#pause === PAUSE_MIN_MS; /* not twice without an event between: see #take */
+      this.#set(at_once ? 'connecting' : why.phase, why.text);
       const wait = Math.max(this.#pause, why.retryMs);
       this.#pause = Math.min(PAUSE_MAX_MS, this.#pause * 2);
-      if (why.again) continue;
+      if (at_once) continue;
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, why.phase === 'token' ? 3_600_000 : wait * (0.75 + Math.random() / 2));
         this.#wake = (): void => {
@@ -65,16 +67,13 @@ export class Live {
     this.#stop = new AbortController();
     try {
       if (!this.#loaded) {
-        this.#model.load(await read_state(this.#stop.signal));
+        this.#model.load(await this.#soon(read_state(this.#stop.signal)));
         this.#loaded = true;
         this.#hooks.changed('state');
       }
       const reload = await this.#stream();
-      if (reload) {
-        this.#loaded = false;
-        return { phase: this.#phase, text: '', retryMs: 0, again: true };
-      }
-      return { phase: 'lost', text: 'fgpu ended the stream', retryMs: 0, again: false };
+      this.#loaded = !reload;
+      return { phase: 'lost', text: reload ? 'what was read is not of the fgpu that answers now' : 'fgpu ended the stream', retryMs: 0, again: true };
     } catch (e) {
       if (e instanceof HttpError) {
         return { phase: e.status === 401 || e.status === 403 ? 'token' : 'lost', text: e.message, retryMs: e.retryAfter * 1000, again: false };
@@ -85,16 +84,21 @@ export class Live {
     }
   }
 
+  /* In SILENCE_MS, or the session is over. */
+  #soon<T>(what: Promise<T>): Promise<T> {
+    const stop = this.#stop, silence = setTimeout(() => stop.abort(), SILENCE_MS);
+    return what.finally(() => clearTimeout(silence));
+  }
+
   /* True: /state must be read again. False: the stream has ended. */
   async #stream(): Promise<boolean> {
     const m = this.#model.metadata;
     const query = `generation=${this.#model.nodesGeneration}&startedAt=${encodeURIComponent(m.startedAt ?? '')}`;
-    const reply = await request(`/v1/stream?${query}`, { signal: this.#stop.signal, headers: { Accept: 'text/event-stream' } });
+    const reply = await this.#soon(request(`/v1/stream?${query}`, { signal: this.#stop.signal, headers: { Accept: 'text/event-stream' } }));
     const reader = reply.body!.pipeThrough(new TextDecoderStream()).getReader();
     const parser = new EventParser();
     for (;;) {
-      const silence = setTimeout(() => this.#stop.abort(), SILENCE_MS);
-      const { value, done } = await reader.read().finally(() => clearTimeout(silence));
+      const { value, done } = await this.#soon(reader.read());
       if (done) return false;
       for (const e of parser.feed(value)) {
         if (this.#take(e)) return true;
@@ -108,10 +112,10 @@ export class Live {
     if (e.event === 'hello') {
       const hello = data as HelloEvent;
       if (this.#model.metadata.startedAt !== undefined && hello.startedAt !== this.#model.metadata.startedAt) return true;
-      this.#pause = PAUSE_MIN_MS;
       this.#set('live', '');
       return false;
     }
+    this.#pause = PAUSE_MIN_MS;
     if (e.event === 'nodes') this.#model.apply_nodes(data as NodesEvent);
     else if (e.event === 'cluster') this.#model.apply_cluster(data as ClusterEvent);
     else if (e.event === 'decisions') this.#model.apply_decisions(data as DecisionsEvent);

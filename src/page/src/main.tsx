@@ -113,7 +113,7 @@ const live = new Live(model, {
     soon();
   },
   status(s) {
-    if (s.phase !== ui.status.phase && ui.loaded) act.announce(s.phase === 'live' ? 'live again' : s.phase === 'lost' ? 'connection lost; what is shown is stale' : '');
+    if (s.phase !== ui.status.phase && ui.loaded) act.announce(s.phase === 'lost' ? 'connection lost; what is shown is stale' : s.phase === 'live' && ui.status.phase === 'lost' ? 'live again' : '');
     ui.status = s;
     repaint();
   },
