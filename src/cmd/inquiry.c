@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define SILENCE_MS 30000
-#define CA_BYTES_MAX (1024 * 1024)
+#define PEM_BYTES_MAX (1024 * 1024)
 
 static const char *default_server = INQUIRY_SERVER;
 
@@ -37,6 +37,9 @@ bool inquiry_read(const struct command_line *l, int argc, char **argv, struct in
     code = options_read(l, argc, argv, q);
     if (code == EXIT_OK && q->state_file != NULL && (strcmp(q->server, default_server) != 0 || q->token_file != NULL)) {
         code = cmd_usage_error(q->command, "give --state or --server, not both");
+    }
+    if (code == EXIT_OK && (q->cert_file == NULL) != (q->key_file == NULL)) {
+        code = cmd_usage_error(q->command, "--cert-file and --key-file belong together");
     }
     *ret_code = code == -1 ? EXIT_OK : code;
     return code == EXIT_OK;
@@ -92,19 +95,28 @@ static int get(const struct inquiry *q, struct kube_client *client, const char *
 }
 
 /* A file and no pipe: kube/identity.h reads it again. */
-static int read_ca(const struct inquiry *q, struct credentials *creds, struct err *reterr)
+static int read_pem(const char *file, char **ret_file, char **ret_pem, struct err *reterr)
 {
     struct strbuf pem;
     int rc = 0;
 
-    if (q->ca_file != NULL) {
-        strbuf_init(&pem, CA_BYTES_MAX);
-        rc = file_read(q->ca_file, &pem, reterr);
-        creds->ca_pem = rc == 0 ? str_dup(strbuf_view(&pem)) : NULL;
-        creds->ca_file = str_dup(str_of(q->ca_file));
+    if (file != NULL) {
+        strbuf_init(&pem, PEM_BYTES_MAX);
+        rc = file_read(file, &pem, reterr);
+        *ret_pem = rc == 0 ? str_dup(strbuf_view(&pem)) : NULL;
+        *ret_file = str_dup(str_of(file));
+        strbuf_wipe(&pem); /* it may be a key */
         strbuf_fini(&pem);
     }
     return rc;
+}
+
+static int read_files(const struct inquiry *q, struct credentials *creds, struct err *reterr)
+{
+    int rc = read_pem(q->ca_file, &creds->ca_file, &creds->ca_pem, reterr);
+
+    rc = rc == 0 ? read_pem(q->cert_file, &creds->client_cert_file, &creds->client_cert_pem, reterr) : rc;
+    return rc == 0 ? read_pem(q->key_file, &creds->client_key_file, &creds->client_key_pem, reterr) : rc;
 }
 
 int inquiry_get(const struct inquiry *q, const char *path, struct strbuf *out, struct err *reterr)
@@ -119,7 +131,7 @@ int inquiry_get(const struct inquiry *q, const char *path, struct strbuf *out, s
     }
     creds.server = str_dup(server);
     creds.token_file = q->token_file != NULL ? str_dup(str_of(q->token_file)) : NULL;
-    rc = read_ca(q, &creds, reterr);
+    rc = read_files(q, &creds, reterr);
     if (rc == 0) {
         rc = kube_client_new(&creds, &(struct kube_client_options){0}, &client, reterr);
     }

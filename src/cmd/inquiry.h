@@ -18,10 +18,11 @@
 
 struct inquiry {
     const char *command;
-    const char *server;     /* without a trailing slash */
-    const char *token_file; /* NULL: none */
-    const char *ca_file;    /* NULL: the system's */
-    const char *state_file; /* NULL: ask the server */
+    const char *server;               /* without a trailing slash */
+    const char *token_file;           /* NULL: none */
+    const char *ca_file;              /* NULL: the system's */
+    const char *cert_file, *key_file; /* of a client certificate; NULL: none */
+    const char *state_file;           /* NULL: ask the server */
     bool json;
 };
 
@@ -33,6 +34,9 @@ struct inquiry {
          .id = OPTION_AT(struct inquiry, token_file)},                                                                 \
         {"ca-file", .value = "FILE", .text = "PEM with the CA of its certificate; without it the CAs of the system",   \
          .id = OPTION_AT(struct inquiry, ca_file)},                                                                    \
+        {"cert-file", .value = "FILE", .text = "PEM with a client certificate, for a listener that asks for one",      \
+         .id = OPTION_AT(struct inquiry, cert_file)},                                                                  \
+        {"key-file", .value = "FILE", .text = "PEM with its key", .id = OPTION_AT(struct inquiry, key_file)},          \
     {                                                                                                                  \
         "output", 'o', "table|json", (output_text)                                                                     \
     }

@@ -286,18 +286,17 @@ static const struct doctor_object *object_of(const struct doctor_facts *f, struc
     return NULL;
 }
 
-/* Nodes with GPUs of fgpu that do not have this name in allocatable. */
-static size_t count_lacking(const struct doctor_facts *f, size_t name)
+/* Of each name: nodes with GPUs of fgpu that do not have it in allocatable. */
+static void count_lacking(const struct doctor_facts *f, size_t name_n, size_t lacking[64])
 {
-    size_t n = 0;
-
     for (const struct doctor_node *node = f->nodes; node != NULL; node = node->next) {
         const struct doctor_object *o =
             node->gpu_n > 0 && !node->elsewhere && !node->unmeasured ? object_of(f, node->name) : NULL;
 
-        n += o != NULL && (o->advertises & UINT64_C(1) << name) == 0;
+        for (size_t i = 0; o != NULL && i < name_n; i++) {
+            lacking[i] += (o->advertises & UINT64_C(1) << i) == 0;
+        }
     }
-    return n;
 }
 
 void doctor_check_ignored_resources(struct doctor_report *r)
@@ -305,11 +304,9 @@ void doctor_check_ignored_resources(struct doctor_report *r)
     const struct scheduler_file *s = &r->facts->scheduler;
     const struct str *names = NULL;
     const size_t n = doctor_names_of(r->facts->config, r->arena, &names);
-    size_t lacking[64];
+    size_t lacking[64] = {0};
 
-    for (size_t i = 0; i < n; i++) {
-        lacking[i] = count_lacking(r->facts, i);
-    }
+    count_lacking(r->facts, n, lacking);
     for (size_t p = 0; p < s->profile_n; p++) {
         struct doctor_list wanted = {.arena = r->arena};
 

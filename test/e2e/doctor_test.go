@@ -36,6 +36,7 @@ type patient struct {
 	scheduler  string // the KubeSchedulerConfiguration that is right
 	agentNode  string
 	ahead      time.Duration // of the API server's clock, as the front tells it
+	more       []string      // options of the command
 }
 
 // fault is planted in the installation, gives these findings ("check object"), and is mended again.
@@ -138,7 +139,8 @@ func (d *patient) front() {
 // diagnose runs the command as an admin would.
 func (d *patient) diagnose() (found []string, said string) {
 	d.Helper()
-	out, err := exec.CommandContext(d.ctx, binary, "doctor", "--kubeconfig", d.kubeconfig, "--server", d.fgpu.OpsURL, "-o", "json").Output()
+	out, err := exec.CommandContext(d.ctx, binary, append([]string{"doctor", "--kubeconfig", d.kubeconfig, "--server", d.fgpu.OpsURL,
+		"-o", "json"}, d.more...)...).Output()
 	var got diagnosis
 	if json.Unmarshal(out, &got) != nil {
 		d.Fatalf("fgpu doctor: %v: %s", err, out)
@@ -339,4 +341,28 @@ func TestDoctorFindsEachPlantedFaultAndNothingElse(t *testing.T) {
 	}
 	d.finds("all is mended again")
 	d.must(nil, policiesAreInForce(d.ctx)) // for the tests that follow
+}
+
+// The form light speaks TLS, so doctor shows the certificate of kube-scheduler and reads the file that this one reads.
+func TestDoctorIsGreenBesideTheControlPlanesKubeScheduler(t *testing.T) {
+	c := newCluster(t, gpuNode("doctor-light", 1, gib80))
+	c.install(besideDefault)
+	c.create(pod("share", "fgpu.io/gpu-milli=300"))
+	c.bound("share")
+	d := &patient{cluster: c}
+	d.runtimeClass()
+	defer func() {
+		d.must(nil, plane.Client.NodeV1().RuntimeClasses().Delete(d.ctx, "nvidia", metav1.DeleteOptions{}))
+	}()
+	d.front()
+	file := func(name string) string { return filepath.Join(c.certificateDir, name) }
+	light := []string{"--scheduler-config", filepath.Join(plane.Dir, c.name+"."+besideDefault.scheduler), "--fgpu-user", "fgpu",
+		"--ca-file", file("ca.crt"), "--cert-file", file("scheduler.crt"), "--key-file", file("scheduler.key")}
+	d.more = light
+	d.finds("nothing is wrong")
+	d.more = append(slices.Clone(light), "--fgpu-user", "nobody")
+	d.eventually("whose rights are looked at", func() (bool, string) {
+		found, said := d.diagnose()
+		return len(found) > 0 && !slices.ContainsFunc(found, func(f string) bool { return f != "rights user nobody" }), said
+	})
 }

@@ -14,7 +14,7 @@ import subprocess
 import pytest
 
 from objects import milli, pod_object
-from processes import BINARY, HEADERS, ApiServer, Fgpu, Reply, checked, eventually, parse_metrics, request
+from processes import BINARY, HEADERS, ApiServer, Fgpu, Reply, checked, eventually, parse_metrics, request, run
 
 NAME = "system:kube-scheduler"
 serial = itertools.count(1)
@@ -142,6 +142,17 @@ def test_scheduler__with_its_certificate__schedules(cluster):
     pod = cluster.api.pod(milli(300))
     assert cluster.fgpu.schedule(pod, [node]) == node
     assert cluster.api.get_pod(pod)["spec"]["nodeName"] == node
+
+
+def test_commands__show_a_client_certificate(cluster):
+    url = f"https://127.0.0.1:{cluster.fgpu.ops[1]}"
+    trusted = ("--server", url, "--ca-file", cluster.ca.cert)
+    r = run("state", *trusted, "--cert-file", cluster.scheduler[0], "--key-file", cluster.scheduler[1], "-o", "json")
+    assert r.returncode == 0 and json.loads(r.stdout)["kind"] == "State", r.stderr
+    r = run("state", *trusted)
+    assert r.returncode == 1 and url in r.stderr
+    r = run("state", *trusted, "--cert-file", cluster.scheduler[0])
+    assert r.returncode == 2 and "belong together" in r.stderr
 
 
 def test_item17_bind__log_line__has_the_name_in_the_callers_certificate(tmp_path):
