@@ -88,7 +88,8 @@ def test_change_over__day_to_night_and_back__in_order_and_never_more_than_the_ca
     g = card.at("waiting", "night")
     m = desktop["metadata"]
     assert (g["podCount"], g["open"], g["failed"]) == (1, "", "")
-    assert g["pods"] == [{"namespace": "default", "pod": m["name"], "uid": m["uid"], "node": card.day[0]}]
+    assert g["pods"] == [{"namespace": "default", "pod": m["name"], "uid": m["uid"], "node": card.day[0],
+                          "eviction": ""}]
     assert fgpu.reasons(training, card.day + card.night) == dict.fromkeys(card.day + card.night, CLOSED)
     assert CLOSED in fgpu.bind(training, card.night[0])
     assert card.told() == ["night closed", "day open"]  # nothing is run while somebody is waited for
@@ -166,7 +167,7 @@ def test_change_over__fgpu_ends_in_the_middle__goes_on_from_what_it_sees(tmp_pat
 
 
 def test_change_over__drain__evicts_by_the_api_only_whom_fgpu_bound(card):
-    """One pod of ours, whose first eviction a PodDisruptionBudget forbids; one that somebody else bound, with a copy of
+    """One pod of ours, whose eviction a PodDisruptionBudget forbids at first; one that somebody else bound, with a copy of
     our record; one of ours on a machine that is in no pool."""
     api, fgpu = card.api, card.fgpu
     fgpu.expect_incidents()
@@ -179,8 +180,7 @@ def test_change_over__drain__evicts_by_the_api_only_whom_fgpu_bound(card):
     record = api.get_pod(ours)["metadata"]["annotations"]["fgpu.io/assignment"]
     api.bind_behind_our_back(theirs, card.day[1], {"fgpu.io/assignment": record})
     eventually(lambda: fgpu.states_of(theirs) == {"foreign"}, "the pod that somebody else bound")
-    api.faults({"method": "POST", "path": "*/eviction", "times": 1, "action": "fail", "status": 429},
-               {"method": "POST", "path": "*/eviction", "times": -1, "action": "pass"})
+    api.faults({"method": "POST", "path": "*/eviction", "times": -1, "action": "fail", "status": 429})
     # not before the time is up
     card.configured.effective(card.pools("closed", "open", ", drain: evict, evictAfter: 24h"))
     assert card.at("waiting", "night")["podCount"] == 2
@@ -189,7 +189,8 @@ def test_change_over__drain__evicts_by_the_api_only_whom_fgpu_bound(card):
     assert [p["pod"] for p in held] == [ours["metadata"]["name"]]
     assert "the API server refuses it for now" in held[0]["eviction"]
     assert "not evicted: the API server refuses it for now" in run("state", "--server", fgpu.ops_url).stdout
-    assert fgpu.metrics()['fgpu_evictions_total{result="held"}'] == 1
+    assert fgpu.metrics()['fgpu_evictions_total{result="held"}'] >= 1
+    api.faults(clear=True)
     eventually(lambda: "deletionTimestamp" in api.get_pod(ours)["metadata"], "the eviction")
     metrics = eventually(lambda: (lambda m: m['fgpu_evictions_total{result="accepted"}'] == 1 and m)(fgpu.metrics()), "the answer")
     assert metrics['fgpu_evictions_total{result="forbidden"}'] == 0
@@ -197,13 +198,13 @@ def test_change_over__drain__evicts_by_the_api_only_whom_fgpu_bound(card):
     eventually(lambda: card.group()["podCount"] == 1, "the pod to be gone")
     for pod in (theirs, spared):
         assert "deletionTimestamp" not in api.get_pod(pod)["metadata"]
-    assert api.fault_hits() == [1, 1]  # nobody else was asked for
     assert card.at("waiting", "night")["pods"][0]["pod"] == theirs["metadata"]["name"]
     card.check()
     api.delete_pod(theirs)
     card.at("open", "night")
     assert "deletionTimestamp" not in api.get_pod(spared)["metadata"]
-    api.faults(clear=True)
+    metrics = fgpu.metrics()  # nobody else was asked for
+    assert [metrics[f'fgpu_evictions_total{{result="{r}"}}'] for r in ("accepted", "gone")] == [1, 0]
 
 
 class Plain:
