@@ -67,7 +67,7 @@ class Child:
 def call(address, method, path, body=None, timeout_s=60):
     c = http.client.HTTPConnection(*address, timeout=timeout_s)
     try:
-        c.request(method, path, body)
+        c.request(method, path, body, {"Content-Type": "application/json"} if body else {})
         reply = c.getresponse()
         return reply.status, reply.read()
     finally:
@@ -202,25 +202,24 @@ def state(c, times, rounds, first):
     return result
 
 
-def explain(c, times, rounds):
-    """Why the pod waits that fits nowhere, and one that fits; then filter beside it, against filter without it."""
-    paths = {what: f"/v1/explain?pod=bench/waiting-{i:06d}" for what, i in (("nowhere", c.waiting - 1), ("fits", 0))}
-    result = {}
-    for what, path in paths.items():
-        took, cpu = [], c.fgpu.cpu_s()
-        for _ in range(times):
-            start = time.monotonic()
-            status, body = call(c.addresses["ops"], "GET", path)
-            took.append(time.monotonic() - start)
-            answer = json.loads(body)
-            if status != 200 or bool(answer["fitting"]) != (what == "fits") or answer["nodeCount"] != c.nodes:
-                raise RuntimeError(f"{path}: {status} {body[:500]}")
-        result[what] = {"p50_s": sorted(took)[len(took) // 2], "most_s": max(took), "cpu_s": (c.fgpu.cpu_s() - cpu) / times}
-    stop = threading.Event()
+def asked(c, times, method, path, body, check):
+    took, cpu = [], c.fgpu.cpu_s()
+    for _ in range(times):
+        start = time.monotonic()
+        status, text = call(c.addresses["ops"], method, path, body)
+        took.append(time.monotonic() - start)
+        if status != 200 or not check(json.loads(text)):
+            raise RuntimeError(f"{path}: {status} {text[:500]}")
+    return {"p50_s": sorted(took)[len(took) // 2], "most_s": max(took), "cpu_s": (c.fgpu.cpu_s() - cpu) / times}
+
+
+def filter_beside(c, rounds, *question):
+    """Filter beside ten such questions a second, against filter without them."""
+    stop, result = threading.Event(), {}
 
     def ask_on():
         while not stop.wait(0.1):
-            call(c.addresses["ops"], "GET", paths["nowhere"])
+            call(c.addresses["ops"], *question)
     alone = c.load(rounds, 0, quiet=True)
     asker = threading.Thread(target=ask_on)
     asker.start()
@@ -233,12 +232,37 @@ def explain(c, times, rounds):
     return result
 
 
-def explain_of(build, directory, nodes, pods_per_node, plan):
-    say(f"{nodes} nodes, none empty: /v1/explain")
+def explain(c, times, rounds):
+    """Why the pod waits that fits nowhere, and one that fits."""
+    paths = {what: f"/v1/explain?pod=bench/waiting-{i:06d}" for what, i in (("nowhere", c.waiting - 1), ("fits", 0))}
+    result = {}
+    for what, path in paths.items():
+        result[what] = asked(c, times, "GET", path, None, lambda a, what=what: bool(a["fitting"]) == (what == "fits")
+                             and a["nodeCount"] == c.nodes)
+    return {**result, **filter_beside(c, rounds, "GET", paths["nowhere"])}
+
+
+WHATIF = {"100,000 small ones": ({"fgpu.io/gpu-milli": "10"}, 100000), "100,000 on two GPUs": ({"fgpu.io/gpu-milli": "10", "fgpu.io/gpu-count": "2"}, 100000),
+          "one": ({"fgpu.io/gpu-milli": "10"}, 1), "eight whole GPUs, nowhere": ({"fgpu.io/gpu-count": "8"}, 1)}
+
+
+def whatif(c, times, rounds):
+    """How many fit: many, which places and counts most, and none, which searches who would have to end."""
+    bodies = {what: json.dumps({"limits": limits, "count": n}) for what, (limits, n) in WHATIF.items()}
+    result = {}
+    for what, body in bodies.items():
+        result[what] = asked(c, times, "POST", "/v1/whatif", body, lambda a: a["nodeCount"] == c.nodes)
+        result[what]["fitting"] = json.loads(call(c.addresses["ops"], "POST", "/v1/whatif", body)[1])["fitting"]
+    return {"asked": result, **filter_beside(c, rounds, "POST", "/v1/whatif", bodies["100,000 small ones"])}
+
+
+def asks_of(build, directory, nodes, pods_per_node, plan):
+    say(f"{nodes} nodes, none empty: /v1/explain and /v1/whatif")
     c = Cluster(build, directory, nodes, pods_per_node, plan["rounds"] + 100, full=True)
     try:
         c.wait_ready()
-        return explain(c, plan["states"] * 4, plan["rounds"] // 2)
+        return {"explain": explain(c, plan["states"] * 4, plan["rounds"] // 2),
+                "whatif": whatif(c, plan["states"] * 4, plan["rounds"] // 2)}
     finally:
         c.close()
 
@@ -267,7 +291,7 @@ def one_size(build, directory, nodes, pods_per_node, plan):
         finally:
             c.close()
     if plan["deep"](nodes):
-        result["explain"] = explain_of(build, directory, nodes, pods_per_node, plan)
+        result.update(asks_of(build, directory, nodes, pods_per_node, plan))
     return result
 
 
@@ -321,6 +345,14 @@ def table(report):
             out.append(f"| {s['nodes']} | {'that fits nowhere' if what == 'nowhere' else 'for which there is room'} | "
                        f"{e[what]['p50_s'] * 1000:.0f} | {e[what]['most_s'] * 1000:.0f} | {e[what]['cpu_s'] * 1000:.0f} | "
                        + (f"{beside:.2f} x (echo {echo:.2f} x) |" if what == "nowhere" else " |"))
+    out += ["", "| nodes | /v1/whatif: pods that are asked for | fitting | p50 ms | most ms | CPU ms |", "|---|" + "---|" * 5]
+    for s in report["sizes"]:
+        for what, w in s["whatif"]["asked"].items() if "whatif" in s else ():
+            out.append(f"| {s['nodes']} | {what} | {w['fitting']} | {w['p50_s'] * 1000:.0f} | {w['most_s'] * 1000:.0f} | {w['cpu_s'] * 1000:.0f} |")
+        if "whatif" in s:
+            w = s["whatif"]
+            out.append(f"| {s['nodes']} | filter p99 beside 10 a second of the first | {w['filter_p99_beside_ns'] / w['filter_p99_alone_ns']:.2f} x "
+                       f"(echo {w['echo_p99_beside_ns'] / w['echo_p99_alone_ns']:.2f} x) | | | |")
     return "\n".join(out)
 
 
