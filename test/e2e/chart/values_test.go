@@ -1,7 +1,11 @@
 package chart
 
 import (
+	"bytes"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -79,6 +83,43 @@ func TestTheKubeSchedulerIsThatOfTheCluster(t *testing.T) {
 	}
 	if _, err := tryRender("v1.29.9", nil); err == nil || !strings.Contains(err.Error(), "kubeVersion") {
 		t.Errorf("Kubernetes 1.29: %v", err)
+	}
+}
+
+// The lines of manifests/README.md for kustomize, which cannot ask the cluster, as they are written there.
+func TestTheKubeSchedulerIsThatOfTheClusterWithKustomizeToo(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "manifests", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := regexp.MustCompile(`(?m)^ +(version=\$\(kubectl get --raw .*)\n +(sed -i .*)$`).FindSubmatch(page)
+	if lines == nil {
+		t.Fatal("manifests/README.md has no such lines")
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "manifests"), os.DirFS(filepath.Join(root, "manifests"))); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "manifests", "dedicated", "kustomization.yaml")
+	shipped, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, bytes.Replace(shipped, []byte("newTag: "+kubeVersion), []byte("newTag: v1.30.1"), 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig, err := plane.AdminKubeconfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shell := exec.Command("sh", "-euc", string(lines[1])+"\n"+string(lines[2]))
+	shell.Dir = dir
+	shell.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+os.Getenv("FGPU_CONTROLLERS")+":"+os.Getenv("PATH"))
+	if out, err := shell.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, shipped) {
+		t.Errorf("%v; expected the version of this API server, %s, and nothing else changed:\n%s", err, kubeVersion, after)
 	}
 }
 
