@@ -23,6 +23,7 @@ OPERATIONS = {(method.upper(), path): (item, operation) for path, item in DOCUME
 NEVER = {("GET", path, 500) for path in ("/livez", "/healthz", "/livez/{check}", "/healthz/{check}")}
 VERBS = ("/v1/filter", "/v1/prioritize", "/v1/preempt", "/v1/bind")
 BROWSER = {"Accept": "text/html"}
+QUESTION = {"limits": {"fgpu.io/gpu-milli": "500"}, "annotations": {}, "namespace": "default", "count": 3}
 
 
 def resolved(node):
@@ -81,7 +82,7 @@ def defined(header, name):
 def test_paths__are_those_of_the_route_tables():
     table = set()
     for file, name in (("ops", "OPS_ROUTES"), ("verbs", "VERB_ROUTES")):
-        rows = set(re.findall(r'\{\.method = "(\w+)", \.path = ("[^"]*"|PAGE_PREFIX), \.handle', (ROOT / f"src/routes/{file}.c").read_text()))
+        rows = set(re.findall(r'\{\.method = "(\w+)",\s+\.path = ("[^"]*"|PAGE_PREFIX),\s+\.handle', (ROOT / f"src/routes/{file}.c").read_text()))
         assert len(rows) == int(defined(file + ".h", name)), f"src/routes/{file}.c is written in another way"
         table |= {(m, p.strip('"').replace("PAGE_PREFIX", defined("page.h", "PAGE_PREFIX").strip('"'))) for m, p in rows}
     health = re.findall(r'\{HEALTH_\w+, "(/\w+)", "(/\w+/)"\}', (ROOT / "src/routes/health.c").read_text())
@@ -159,7 +160,11 @@ def test_ops__answers_as_documented(cluster, driver):
     s = Stream(fgpu.ops)
     driver.answer("GET", "/v1/stream", s.response.status, s.response.headers["Content-Type"], s.next()[0])
     s.close()
-    for path in ("/metrics", "/configz", "/version"):
+    driver.call(fgpu, "POST", "/v1/whatif", body=QUESTION)
+    driver.call(fgpu, "POST", "/v1/whatif", 400, body={**QUESTION, "limit": {}})
+    driver.call(fgpu, "POST", "/v1/whatif", 415, body="a", headers={"Content-Type": "text/plain"})
+    driver.call(fgpu, "GET", "/v1/trace", 400, query="?node=a")
+    for path in ("/metrics", "/configz", "/version", "/v1/history", "/v1/trace"):
         driver.call(fgpu, "GET", path)
     assert driver.call(fgpu, "POST", "/audit").json["result"] == "clean"
     driver.call(fgpu, "GET", "/")
@@ -193,8 +198,9 @@ def test_ops__guarded__401_403_and_503_as_documented(driver, tmp_path):
 
     def all_paths(status, **headers):
         for (method, path), (_, operation) in OPERATIONS.items():
-            if "ops" in operation["x-listeners"]:
-                driver.call(guarded.fgpu, method, path, status, name="ledger", headers=headers)
+            if "ops" in operation["x-listeners"] and str(status) in operation["responses"]:
+                body = QUESTION if "requestBody" in operation else None
+                driver.call(guarded.fgpu, method, path, status, name="ledger", body=body, headers=headers)
     all_paths(401)
     all_paths(403, Authorization=f"Bearer {stranger}")
     guarded.api.faults({"method": "POST", "path": TOKEN_REVIEWS, "action": "fail", "status": 500, "times": -1})

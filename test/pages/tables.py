@@ -24,7 +24,7 @@ CANNOT_RUN = {
     "scripts/run": BUILDS, "scripts/run --for 60": BUILDS, "scripts/run --kubeconfig FILE": BUILDS, "scripts/run --kubeconfig": BUILDS,
     "scripts/test": RUN_BY_TEST, "scripts/test --quick": RUN_BY_TEST, "scripts/test-minors 1.22": LONG,
     "scripts/install-deps": RUN_BY_TEST, "scripts/install-deps --arm64": BUILDS,
-    "scripts/image --out images": "scripts/check-image does it",
+    "scripts/image --out images": "scripts/check-image does it", "scripts/package --out packages": "scripts/check-package does it",
     "scripts/image --arch arm64 --out images": "scripts/test-arm64 does it", "scripts/image --join --out images": "scripts/test-arm64 does it",
     "scripts/packing-guide --run --trace FOLDER": LONG, "scripts/packing-corpus --seeds 0-3": LONG, "scripts/check-replay --all": LONG,
     "scripts/bench-packing FOLDER": LONG, "scripts/bench-packing --derived FOLDER": LONG,
