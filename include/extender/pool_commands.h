@@ -68,7 +68,7 @@ void pool_commands_set(struct pool_commands *c, const struct policy *p);
 
 /* For a pool of a group; does nothing for others, or one without a command. A failing command is run again as usual,
  * from the next order for its state on. */
-void pool_commands_order(struct pool_commands *c, struct str pool, enum pool_order order);
+void pool_commands_order(struct pool_commands *c, struct str name, enum pool_order order);
 
 /* Pools whose command failed the last time. */
 size_t pool_commands_failing(struct pool_commands *c);

@@ -36,7 +36,7 @@ static void copy_troubles(const struct change_overs *c, struct arena *a, struct 
 {
     struct str *troubles = ARENA_ARRAY(a, s->shown_n + 1, struct str);
 
-    for (size_t i = 0; troubles != NULL && i < s->shown_n; i++) {
+    for (size_t i = 0; troubles != NULL && s->pods != NULL && i < s->shown_n; i++) {
         char text[EVICTION_TROUBLE_MAX] = "";
 
         if (c->o.trouble != NULL) {
