@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fgpu.io/fgpu/test/e2e/checker"
 )
 
 // helm runs it as the administrator.
@@ -25,7 +28,7 @@ func (s *scene) helm(args ...string) string {
 	return string(out)
 }
 
-// A newcomer with Helm: install, the test of the chart, a pod with one line, an upgrade while it runs, uninstall.
+// A newcomer with Helm: install, the test of the chart, a pod with one line, an upgrade and a rollback while it runs and another waits, uninstall.
 func TestInstallByHelm(t *testing.T) {
 	s := newScene(t)
 	chart := "../../../manifests/helm"
@@ -47,15 +50,37 @@ func TestInstallByHelm(t *testing.T) {
 	s.alone(before, "main", s.gpuOf(before))
 	key := s.kubectl("-n", "fgpu-system", "get", "secret", "fgpu-signing", "-o", "jsonpath={.data}")
 
-	s.helm("upgrade", "fgpu", chart, "--namespace", "default", "--set", "config.devices.maxSharers=8", "--wait", "--timeout", "120s")
-	if after := s.kubectl("-n", "fgpu-system", "get", "secret", "fgpu-signing", "-o", "jsonpath={.data}"); after != key {
-		t.Error("an upgrade makes another signing key")
+	// A pod that waits for the whole node, and two changes of the pod of fgpu while it waits and the other runs.
+	s.must(write(theNode.path("waits.yaml"), "%s", strings.NewReplacer("name: one", "name: waits", "fgpu.io/gpu-milli: 300",
+		fmt.Sprintf("fgpu.io/gpu-count: %d", len(gpus))).Replace(podOfOneLine)))
+	s.kubectl("-n", s.namespace, "apply", "-f", theNode.path("waits.yaml"))
+	changed := func(how string, args ...string) {
+		pod := s.fgpuPod()
+		s.helm(append(args, "--namespace", "default", "--wait", "--timeout", "120s")...)
+		if s.fgpuPod() == pod {
+			t.Errorf("%s leaves the pod of fgpu as it was", how)
+		}
+		if after := s.kubectl("-n", "fgpu-system", "get", "secret", "fgpu-signing", "-o", "jsonpath={.data}"); after != key {
+			t.Errorf("%s makes another signing key", how)
+		}
+		after := s.get("one")
+		if after.UID != before.UID || after.Status.ContainerStatuses[0].RestartCount != 0 ||
+			after.Annotations[checker.AssignmentKey] != before.Annotations[checker.AssignmentKey] {
+			t.Errorf("%s touches a pod that runs", how)
+		}
+		if node := s.get("waits").Spec.NodeName; node != "" {
+			t.Errorf("after %s the pod that waits is bound, beside the other one", how)
+		}
 	}
-	if after := s.get("one"); after.UID != before.UID || after.Status.ContainerStatuses[0].RestartCount != 0 {
-		t.Error("an upgrade touches a pod that runs")
-	}
+	changed("an upgrade", "upgrade", "fgpu", chart, "--set", "config.devices.maxSharers=8,scheduler.resources.requests.cpu=50m")
+	changed("a rollback", "rollback", "fgpu", "1")
 
 	s.kubectl("-n", s.namespace, "delete", "pod", "one", "--now")
+	s.until("the pod that waits has the node", func() (bool, string) {
+		p := s.get("waits")
+		return p.Spec.NodeName != "", string(p.Status.Phase)
+	})
+	s.kubectl("-n", s.namespace, "delete", "pod", "waits", "--now")
 	s.helm("uninstall", "fgpu", "--namespace", "default", "--wait", "--timeout", "120s")
 	for _, namespace := range []string{"fgpu-system", "fgpu-node"} {
 		s.until(namespace+" is gone", func() (bool, string) {
