@@ -1,8 +1,8 @@
 /* extender/recorder.h - the flight recorder: the last lines of text that were added, in memory of a fixed size.
  *
- * The store (extender/store_trace.h) adds what changes the ledger and what is decided, in that order; what the lines say:
- * config/trace.schema.json. When the memory is full the oldest lines go. Lines are numbered from 1 without a gap, so
- * whoever has number 1 has everything since the start.
+ * The store (extender/store_trace.h) adds what changes the ledger and what is decided, in that order; what the lines
+ * say: config/trace.schema.json. When the memory is full the oldest lines go. Lines are numbered from 1 without a gap,
+ * so whoever has number 1 has everything since the start.
  *
  * Memory: what it is born with, touched at once, so that it does not grow later. No lock: it is the owner's, as the
  * order of the lines is.
