@@ -13,7 +13,8 @@ fgpu_package_file(/etc/fgpu ${packaging_dir}/fgpu.yaml)
 configure_file(${packaging_dir}/changelog.in ${packaging_made}/changelog @ONLY)
 fgpu_package_file(/usr/share/doc/fgpu ${packaging_made}/changelog ${packaging_dir}/copyright ${packaging_dir}/README.Debian)
 fgpu_package_file(/usr/share/doc/fgpu/examples ${CMAKE_SOURCE_DIR}/manifests/control-plane/rbac.yaml
-                  ${CMAKE_SOURCE_DIR}/manifests/control-plane/ops-access.yaml ${CMAKE_SOURCE_DIR}/manifests/mtls/certificates.sh
+                  ${CMAKE_SOURCE_DIR}/manifests/control-plane/ops-access.yaml
+                  ${CMAKE_SOURCE_DIR}/manifests/control-plane/scheduler.yaml ${CMAKE_SOURCE_DIR}/manifests/mtls/certificates.sh
                   ${CMAKE_SOURCE_DIR}/config/fgpu.yaml)
 install(FILES ${packaging_dir}/lintian-overrides DESTINATION /usr/share/lintian/overrides RENAME fgpu COMPONENT package EXCLUDE_FROM_ALL)
 

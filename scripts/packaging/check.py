@@ -138,6 +138,11 @@ def ready_under_the_unit(root, build, folder):
     said = curl(*tls, "https://127.0.0.1:9443/v1/filter", "-H", "content-type: application/json", "-d", pod)
     if '"NodeNames":["node' not in said:
         sys.exit(f"check-package: filter answers {said!r}\n{log.read_text()}")
+    (root.path / "tmp").mkdir(exist_ok=True)
+    (root.path / "tmp/state.json").write_text(curl(*tls, "https://127.0.0.1:9442/state"))
+    if "node-" not in root.inside("/usr/bin/fgpu", "state", "--state", "/tmp/state.json"):
+        sys.exit("check-package: fgpu state shows no node of /state")
+    (root.path / "tmp/state.json").unlink()
     if "can be read by others" in log.read_text():
         sys.exit(f"check-package: a warning about what is as it should be:\n{log.read_text()}")
     service.terminate()
