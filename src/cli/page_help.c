@@ -6,6 +6,7 @@
 
 #define COLUMNS 110
 #define TEXT_COLUMN_MAX 28 /* where the texts of options begin, at most */
+#define LIST_COLS_MIN 15
 
 /* Fills a paragraph from `column` on, where the first line already is. */
 static void fill(struct str text, size_t column, struct strbuf *out)
@@ -153,10 +154,14 @@ void page_help(const struct page *p, const char *called, struct strbuf *out)
     }
     if (p->list != NULL) {
         const char *text = "", *word;
+        size_t widest = LIST_COLS_MIN;
 
+        for (size_t i = 0; (word = p->list(i, &text)) != NULL; i++) {
+            widest = strlen(word) > widest ? strlen(word) : widest;
+        }
         strbuf_addf(out, "\n%s:\n", p->list_title);
         for (size_t i = 0; (word = p->list(i, &text)) != NULL; i++) {
-            strbuf_addf(out, "  %-15s %s\n", word, text);
+            strbuf_addf(out, "  %-*s %s\n", (int)widest, word, text);
         }
     }
 }

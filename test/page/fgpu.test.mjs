@@ -30,12 +30,16 @@ test('fgpu demo: the page fills, and a click on a pod that waits says why', asyn
     });
     t.diagnostic(said.replaceAll('\n', ' ').slice(0, 200));
     if (process.env.FGPU_PICTURE !== undefined) await page.screenshot({ path: process.env.FGPU_PICTURE });
-    for (const tab of ['Decisions', 'Tenants']) {
-      await page.keyboard.press('Escape');
-      await page.getByRole('tab', { name: tab }).click();
-    }
+    await page.keyboard.press('Escape');
     await page.getByRole('tab', { name: 'Decisions' }).click();
     await page.getByRole('tabpanel').getByText(/node-\d/).first().waitFor();
+    await page.getByRole('tab', { name: 'What if' }).click();
+    await page.getByLabel('share of a GPU').fill('10');
+    await page.getByLabel('number of pods').fill('2');
+    await page.getByRole('button', { name: 'Ask', exact: true }).click();
+    await page.getByTestId('whatif').getByText(/2/).first().waitFor();
+    await page.getByRole('tab', { name: 'Over time' }).click();
+    await page.locator('figure.chart svg path').first().waitFor();
   } finally {
     await close();
     await demo.end();

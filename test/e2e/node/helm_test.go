@@ -48,6 +48,12 @@ func TestInstallByHelm(t *testing.T) {
 	})
 	before := s.get("one")
 	s.alone(before, "main", s.gpuOf(before))
+	admin, err := plane.AdminKubeconfig()
+	s.must(err)
+	// Without the doors: the agent looks for the runtime's configuration where machines have it, and this one has it elsewhere.
+	if out, errs, code := s.kubectlFgpu(admin, "doctor", "--skip", "doors"); code != 0 {
+		t.Errorf("fgpu doctor is not green: %d\n%s%s", code, out, errs)
+	}
 	key := s.kubectl("-n", "fgpu-system", "get", "secret", "fgpu-signing", "-o", "jsonpath={.data}")
 
 	// A pod that waits for the whole node, and two changes of the pod of fgpu while it waits and the other runs.
