@@ -303,6 +303,7 @@ int plugin_run(const struct program *whole, int argc, char **argv)
     static struct command commands[32];
     struct plugin x = {.target = {.fgpu_namespace = NAMESPACE_DEFAULT}};
     const struct command *command;
+    const char *word; /* NULL: there is none, or the line is wrong */
     struct program p;
     int code;
 
@@ -317,16 +318,17 @@ int plugin_run(const struct program *whole, int argc, char **argv)
     arena_init(&x.words, WORDS_BYTES_MAX);
     code = take_line(&x, argc, argv);
     code = code == EXIT_OK ? read_port(&x) : code;
-    command = code == EXIT_OK && x.argc > 1 ? find(&p, x.argv[1]) : NULL;
+    word = code == EXIT_OK && x.argc > 1 ? x.argv[1] : NULL;
+    command = word != NULL ? find(&p, word) : NULL;
     if (command != NULL && command->asks_api) {
         put_back_all(&x);
     }
     if (code != EXIT_OK) {
-    } else if (x.argc < 2 || strcmp(x.argv[1], "--help") == 0 || strcmp(x.argv[1], "-h") == 0) {
+    } else if (word == NULL || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
         print_help(&p);
-        code = x.argc < 2 ? EXIT_USAGE : EXIT_OK;
-    } else if (command == NULL && find(whole, x.argv[1]) != NULL) {
-        fprintf(stderr, CALLED ": %s asks no fgpu of a cluster; `fgpu %s` does it\n", x.argv[1], x.argv[1]);
+        code = word == NULL ? EXIT_USAGE : EXIT_OK;
+    } else if (command == NULL && find(whole, word) != NULL) {
+        fprintf(stderr, CALLED ": %s asks no fgpu of a cluster; `fgpu %s` does it\n", word, word);
         code = EXIT_USAGE;
     } else if (command != NULL && command->run == NULL && x.wants_no_way) {
         options_print_help(command->page);
