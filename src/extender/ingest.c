@@ -190,6 +190,7 @@ static int read_node_unusable(const struct node *node, struct ingest_fact *ret, 
         .kind = LEDGER_NODE_DESCRIBED,
         .node = {.name = node->name,
                  .uid = node->uid,
+                 .unreadable = true,
                  .inventory = &ret->inventory,
                  .note = "the Node object cannot be read: see the log"},
     };

@@ -131,6 +131,7 @@ static const struct op_shape taint_shape = OP_SHAPE(struct taint, taint_fields);
 static const struct op_field node_fields[] = {
     NODE("name", name),
     NODE("uid", uid),
+    NODE("unreadable", unreadable),
     NODE("schedulable", schedulable),
     NODE("closed", closed),
     OP_PART("inventory", OP_POINTER, struct ledger_node_fact, inventory, &inventory_shape),

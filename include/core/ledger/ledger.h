@@ -102,6 +102,9 @@ enum ledger_op_kind {
 struct ledger_node_fact {
     struct str name;
     struct str uid;
+    /* Its object cannot be read, so no more than name and uid is known: it offers nothing, and stays in the pools and
+     * the host group in which it was. */
+    bool unreadable;
     bool schedulable;
     bool closed;                       /* takes no new pods; core/time/node_pools.h */
     const struct inventory *inventory; /* memory after the reserve, before over-commit factors */

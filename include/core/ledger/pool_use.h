@@ -1,7 +1,8 @@
 /* core/ledger/pool_use.h - how the pools of change-over groups (core/time/change_over.h) are used: nodes of theirs that
  * take pods, and pods that hold GPUs on them.
  *
- * A node whose object is gone belongs to its pools for as long as pods are on it. A node on which there may be pods
+ * A node whose object is gone belongs to its pools for as long as pods are on it; so does one whose object cannot be
+ * read, which takes no pods. A node on which there may be pods
  * that found no room in the ledger (turned away) counts as one pod more, which has no name.
  *
  * Pure; lock: as the ledger. One pass over all nodes.

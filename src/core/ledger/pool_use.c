@@ -15,7 +15,7 @@ void ledger_pool_use(const struct ledger *l, struct pool_use ret[GATED_POOLS_MAX
         for (uint64_t left = n->used ? n->pools : 0; left != 0; left &= left - 1) {
             struct pool_use *u = &ret[__builtin_ctzll(left)];
 
-            u->open_n += n->described && !n->closed;
+            u->open_n += n->described && !n->closed && !n->unreadable;
             u->pod_n += n->pod_n + n->shut;
         }
     }
