@@ -159,6 +159,7 @@ static int read_node(const struct ingest *in, struct arena *a, const struct node
                  .host = host_capacity_of_node(node),
                  .closed = node_pools_close(in->policy, node),
                  .pools = node_pools_gated(in->policy, node),
+                 .pools_layout = node_pools_layout(in->policy),
                  .rules = plan_node_rules(in->policy, node->labels),
                  .host_group = group.name,
                  .host_gpu_mem_mib = group.mem_mib,

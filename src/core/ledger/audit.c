@@ -285,8 +285,8 @@ static bool same_host(const struct host_capacity *a, const struct host_capacity 
 static bool same_places(const struct node_entry *n, const struct ledger_node_fact *f)
 {
     return n->unreadable == f->unreadable &&
-           (f->unreadable ||
-            (n->pools == f->pools && str_eq(n->host_group, f->host_group) && n->group_mem_mib == f->host_gpu_mem_mib));
+           (f->unreadable || (n->pools == f->pools && n->pools_layout == f->pools_layout &&
+                              str_eq(n->host_group, f->host_group) && n->group_mem_mib == f->host_gpu_mem_mib));
 }
 
 static enum ledger_drift node_drift(const struct ledger *l, const struct ledger_node_fact *f, uint32_t node)

@@ -124,7 +124,10 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     n->unmeasured = inv->unmeasured;
     n->rules = f->rules;
     n->unreadable = f->unreadable;
-    n->pools = f->unreadable ? n->pools : f->pools;
+    if (!f->unreadable) {
+        n->pools = f->pools;
+        n->pools_layout = f->pools_layout;
+    }
     taints_replace(&n->taints, &n->taint_n, f->taints, f->taint_n);
     n->host = f->host;
     n->host_taken = f->host_taken;

@@ -1,4 +1,5 @@
 /* Objects as the API server has them, and what the ledger knows afterwards. */
+#include "core/time/node_pools.h"
 #include "extender/support/tested_store.h"
 #include "extender/support/warnings.h"
 #include "support/cmocka.h"
@@ -275,12 +276,12 @@ static void node_unusable__stays_in_its_pools_and_its_host_group(void **state)
     assert_int_equal(ingest_node(&ingest, &arena, &in_group, NULL), 0);
     a.node_name = STR("n1");
     assert_int_equal(ingest_pod(&ingest, &arena, &a, NULL), 0);
-    store_pool_use(store, use);
+    store_pool_use(store, node_pools_layout(&p), use);
     assert_int_equal(use[1].pod_n, 1);
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(ingest_unusable(&ingest, &(struct kube_object){.node = &bare[i]}, NULL), 0);
     }
-    store_pool_use(store, use);
+    store_pool_use(store, node_pools_layout(&p), use);
     assert_int_equal(use[1].pod_n, 1);
     assert_int_equal(use[1].open_n, 0);
     assert_int_equal(use[0].pod_n, 0);
