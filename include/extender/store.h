@@ -295,9 +295,10 @@ WARN_UNUSED int store_shadow(struct store *s, struct arena *a, const struct view
 void store_forecast(struct store *s, struct forecast *o, const struct strategy *for_strategy);
 
 /* ledger_pool_use(). */
-void store_pool_use(struct store *s, struct pool_use ret[GATED_POOLS_MAX]);
+void store_pool_use(struct store *s, uint64_t layout, struct pool_use ret[GATED_POOLS_MAX]);
 /* ledger_pool_pods() with the text in `a`. Fewer when the arena is full. */
-size_t store_pool_pods(struct store *s, struct arena *a, uint64_t pools, struct pool_pod *ret, size_t max);
+size_t store_pool_pods(struct store *s, struct arena *a, uint64_t layout, uint64_t pools, struct pool_pod *ret,
+                       size_t max);
 
 /* ledger_capacity_generation(). */
 uint64_t store_capacity_generation(struct store *s);

@@ -31,7 +31,7 @@ struct trace_line {
     struct str text; /* all of it, without the line end */
     uint64_t seq, generation;
     int64_t at_ms;
-    struct str type;
+    struct str type; /* made fit for a terminal */
 };
 
 /* Reads the first line. ERR_INVALID, ERR_PARSE: what is wrong with it. */

@@ -142,7 +142,7 @@ static bool is_named(struct str namespace_, struct str name, const char *pod)
 {
     struct str rest = str_of(pod);
 
-    return str_starts(rest, namespace_) && str_eq_cstr(name, pod + namespace_.n + 1) && pod[namespace_.n] == '/';
+    return str_starts(rest, namespace_) && pod[namespace_.n] == '/' && str_eq_cstr(name, pod + namespace_.n + 1);
 }
 
 static bool names_pod(const struct options *o, const struct row *w)

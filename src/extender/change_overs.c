@@ -1,6 +1,7 @@
 #include "extender/change_overs_internal.h"
 
 #include "base/bug.h"
+#include "core/time/node_pools.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,6 +105,7 @@ uint64_t change_overs_admitted(struct change_overs *c, const struct policy *p)
 /* What one look has found of all groups. */
 struct look {
     const struct policy *policy;
+    uint64_t layout; /* node_pools_layout() */
     struct arena arena;
     bool settled;
     struct pool_use use[GATED_POOLS_MAX];
@@ -125,7 +127,7 @@ static void gather(struct change_overs *c, struct look *l, bool (*settled)(void 
 {
     l->settled =
         store_is_ready(c->o.store) && settled(ctx) && l->policy->admitted_pools == change_overs_admitted(c, l->policy);
-    store_pool_use(c->o.store, l->use);
+    store_pool_use(c->o.store, l->layout, l->use);
     l->command_n = c->o.rehearses ? 0 : c->o.list(c->o.commands, &l->arena, &l->commands);
     l->settled = l->settled && !l->arena.overflowed && settled(ctx); /* the ledger was read in between */
 }
@@ -161,8 +163,8 @@ static uint64_t leaving_pools(const struct change_over_now *g, unsigned first)
 }
 
 /* Under the lock of the store alone; the result is kept under ours. */
-static void see_pods(struct change_overs *c, struct change_over_now *g, const struct change_over_facts *f,
-                     unsigned first)
+static void see_pods(struct change_overs *c, struct change_over_now *g, const struct look *l,
+                     const struct change_over_facts *f, unsigned first)
 {
     struct pool_pod pods[CHANGE_OVER_PODS_SHOWN];
     struct arena text;
@@ -170,7 +172,7 @@ static void see_pods(struct change_overs *c, struct change_over_now *g, const st
 
     arena_init(&text, SHOWN_BYTES_MAX);
     if (g->machine.step == CHANGE_OVER_WAITING) {
-        n = store_pool_pods(c->o.store, &text, leaving_pools(g, first), pods, CHANGE_OVER_PODS_SHOWN);
+        n = store_pool_pods(c->o.store, &text, l->layout, leaving_pools(g, first), pods, CHANGE_OVER_PODS_SHOWN);
         for (size_t k = 0; k < g->pool_n; k++) {
             pod_n += (int32_t)k != g->machine.wanted ? f->pools[k].pod_n : 0;
         }
@@ -185,8 +187,8 @@ static void see_pods(struct change_overs *c, struct change_over_now *g, const st
 }
 
 /* Evicts who may be, if it is time. */
-static void drain(struct change_overs *c, struct change_over_now *g, const struct change_over_facts *f,
-                  const struct change_over_group *group, unsigned first)
+static void drain(struct change_overs *c, struct change_over_now *g, const struct look *l,
+                  const struct change_over_facts *f, const struct change_over_group *group, unsigned first)
 {
     const int64_t now_ns = clock_mono_ns(c->o.clock);
     struct pool_pod *pods;
@@ -204,7 +206,7 @@ static void drain(struct change_overs *c, struct change_over_now *g, const struc
     }
     arena_init(&text, LOOK_BYTES_MAX);
     pods = xcalloc(EVICTIONS_MAX, sizeof(*pods));
-    n = store_pool_pods(c->o.store, &text, leaving_pools(g, first), pods, EVICTIONS_MAX);
+    n = store_pool_pods(c->o.store, &text, l->layout, leaving_pools(g, first), pods, EVICTIONS_MAX);
     for (size_t i = 0; i < n; i++) {
         if (pods[i].ours && !pods[i].deleting) {
             c->o.evict(c->o.evictions, &pods[i]);
@@ -269,8 +271,8 @@ static bool look_at(struct change_overs *c, struct change_over_now *g, const str
         g->error[0] = '\0';
     }
     mutex_unlock(&c->lock);
-    see_pods(c, g, &f, first);
-    drain(c, g, &f, group, first);
+    see_pods(c, g, l, &f, first);
+    drain(c, g, l, &f, group, first);
     give_orders(c, g, before);
     if (fails_anew) {
         change_overs_tell_failure(c, g);
@@ -300,7 +302,7 @@ static bool look_once(struct change_overs *c, struct look *l, bool (*settled)(vo
 bool change_overs_look(struct change_overs *c, const struct policy *p, bool (*settled)(void *ctx), void *ctx)
 {
     const uint64_t before = change_overs_admitted(c, p);
-    struct look l = {.policy = p};
+    struct look l = {.policy = p, .layout = node_pools_layout(p)};
 
     mutex_lock(&c->lock);
     take_groups(c, p, clock_wall_ms(c->o.clock));

@@ -131,11 +131,13 @@ static const struct op_shape taint_shape = OP_SHAPE(struct taint, taint_fields);
 static const struct op_field node_fields[] = {
     NODE("name", name),
     NODE("uid", uid),
+    NODE("unreadable", unreadable),
     NODE("schedulable", schedulable),
     NODE("closed", closed),
     OP_PART("inventory", OP_POINTER, struct ledger_node_fact, inventory, &inventory_shape),
     NODE("rules", rules),
     NODE("pools", pools),
+    NODE("poolsLayout", pools_layout),
     NODE("note", note),
     OP_PART("host", OP_OBJECT, struct ledger_node_fact, host, &capacity_shape),
     OP_PART("hostTaken", OP_OBJECT, struct ledger_node_fact, host_taken, &host_shape),

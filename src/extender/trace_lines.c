@@ -52,7 +52,7 @@ static int read_line(struct trace_lines *t, struct trace_line *ret, struct err *
 
     json_reader_init(t->reader, ret->text, t->arena);
     json_members(t->reader, JSON_MEMBERS({"seq", .i64 = &seq}, {"atMs", .i64 = &ret->at_ms},
-                                         {"generation", .i64 = &generation}, {"type", .text = &ret->type}));
+                                         {"generation", .i64 = &generation}, {"type", .shown = &ret->type}));
     rc = json_read_end(t->reader, reterr);
     ret->seq = (uint64_t)seq;
     ret->generation = (uint64_t)generation;

@@ -141,3 +141,17 @@ def test_trace__little_memory_or_none__said(tmp_path, config, complete):
     assert request(fgpu.ops, "GET", "/v1/trace?pod=a/b").status == 400
     fgpu.stop()
     api.stop()
+
+
+def test_trace_command__a_file_from_anywhere__nothing_of_it_reaches_the_terminal(tmp_path):
+    escape = "\u001b]0;title\u0007"
+    line = {"atMs": 0, "generation": 1, "namespace": escape, "name": escape, "decision": escape, "uid": "u", "node": escape}
+    lines = [{"apiVersion": "trace.fgpu.io/v1alpha1", "kind": "Trace", "first": 1, "next": 3, "complete": True},
+             {"seq": 1, "type": escape, **line}, {"seq": 2, "type": "bind", "verdict": 0, **line}, {"type": "end", "lines": 2}]
+    path = tmp_path / "trace.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for args in ((), ("-o", "json"), ("--pod", f"{escape}/{escape}")):
+        r = run("trace", "--from", path, *args)
+        assert r.returncode == 0 and "\x1b" not in r.stdout + r.stderr and "\x07" not in r.stdout, r.stdout
+    r = run("replay", path)
+    assert r.returncode == 1 and "\x1b" not in r.stdout + r.stderr and "cannot be replayed" in r.stderr

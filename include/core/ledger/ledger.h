@@ -102,11 +102,15 @@ enum ledger_op_kind {
 struct ledger_node_fact {
     struct str name;
     struct str uid;
+    /* Its object cannot be read, so no more than name and uid is known: it offers nothing, and stays in the pools and
+     * the host group in which it was. */
+    bool unreadable;
     bool schedulable;
     bool closed;                       /* takes no new pods; core/time/node_pools.h */
     const struct inventory *inventory; /* memory after the reserve, before over-commit factors */
     uint64_t rules;                    /* bits of the packing rules that select it: core/placement/plan.h */
-    uint64_t pools;                    /* pools of groups that it is in: core/time/change_over.h */
+    uint64_t pools;                    /* pools of groups that it is in: core/time/change_over.h; */
+    uint64_t pools_layout;             /* what its bits mean: node_pools_layout() */
     const char *note;                  /* of core/inventory/inventory.h; static or NULL */
     struct host_capacity host;
     struct host_request host_taken; /* by pods that no op tells of (sim/state_file.h); else nothing */

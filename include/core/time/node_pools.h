@@ -22,4 +22,7 @@ bool node_pools_close(const struct policy *p, const struct node *node);
 /* The pools of groups that the node is in: bits as in policy.admitted_pools. */
 uint64_t node_pools_gated(const struct policy *p, const struct node *node);
 
+/* Equal where each of these bits is the same pool; never 0. */
+uint64_t node_pools_layout(const struct policy *p);
+
 #endif

@@ -281,6 +281,14 @@ static bool same_host(const struct host_capacity *a, const struct host_capacity 
     return a->cpu_milli == b->cpu_milli && a->mem_mib == b->mem_mib;
 }
 
+/* One that cannot be read is where it was. */
+static bool same_places(const struct node_entry *n, const struct ledger_node_fact *f)
+{
+    return n->unreadable == f->unreadable &&
+           (f->unreadable || (n->pools == f->pools && n->pools_layout == f->pools_layout &&
+                              str_eq(n->host_group, f->host_group) && n->group_mem_mib == f->host_gpu_mem_mib));
+}
+
 static enum ledger_drift node_drift(const struct ledger *l, const struct ledger_node_fact *f, uint32_t node)
 {
     const struct node_entry *n = node == LEDGER_NONE ? NULL : &l->nodes[node];
@@ -292,10 +300,9 @@ static enum ledger_drift node_drift(const struct ledger *l, const struct ledger_
         return DRIFT_NODE_INVENTORY;
     }
     return str_eq(str_of(n->uid), f->uid) && n->schedulable == f->schedulable && n->closed == f->closed &&
-                   n->rules == f->rules && n->pools == f->pools && n->elsewhere == f->inventory->elsewhere &&
+                   n->rules == f->rules && same_places(n, f) && n->elsewhere == f->inventory->elsewhere &&
                    n->unmeasured == f->inventory->unmeasured && n->source == f->inventory->source &&
                    same_text(n->note, f->note) && same_host(&n->host, &f->host) &&
-                   str_eq(n->host_group, f->host_group) && n->group_mem_mib == f->host_gpu_mem_mib &&
                    taints_equal(n->taints, n->taint_n, f->taints, f->taint_n)
                ? DRIFT_NONE
                : DRIFT_NODE_DETAILS;

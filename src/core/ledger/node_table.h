@@ -41,7 +41,8 @@ struct node_entry {
     uint32_t group_n;                  /* how many, at the one that ledger.host_groups has */
     bool group_overbooked;             /* by a reservation, which must never be */
     uint64_t rules;                    /* of the fact */
-    uint64_t pools;                    /* of the fact; kept when the node is gone, while pods are still on it */
+    uint64_t pools, pools_layout;      /* of the fact; kept when the node is gone, while pods are still on it, */
+    bool unreadable;                   /* and when it cannot be read */
     struct taint *taints;              /* of the fact, those that keep pods off; one block */
     size_t taint_n;
     struct ledger_device *devices;

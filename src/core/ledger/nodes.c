@@ -123,7 +123,11 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     n->elsewhere = inv->elsewhere;
     n->unmeasured = inv->unmeasured;
     n->rules = f->rules;
-    n->pools = f->pools;
+    n->unreadable = f->unreadable;
+    if (!f->unreadable) {
+        n->pools = f->pools;
+        n->pools_layout = f->pools_layout;
+    }
     taints_replace(&n->taints, &n->taint_n, f->taints, f->taint_n);
     n->host = f->host;
     n->host_taken = f->host_taken;
@@ -136,7 +140,9 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     l->rows[node].plugin_managed_per_gpu = units_per_gpu(inv);
     l->rows[node].plugin_managed_names = inv->plugin_managed_names;
     node_set_settings(l, n, inv);
-    ledger_host_group_set(l, node, f->host_group, f->host_gpu_mem_mib);
+    if (!f->unreadable) {
+        ledger_host_group_set(l, node, f->host_group, f->host_gpu_mem_mib);
+    }
     ledger_devices_set(l, node, fresh, (uint32_t)inv->device_n);
     ledger_keep_granted(l, node);
     ledger_recompute(l, node);

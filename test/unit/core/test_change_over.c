@@ -286,6 +286,8 @@ static void node_pools__of_a_group__closed_unless_admitted(void **state)
     const struct str first[] = {STR("x"), STR("y")}, pools[] = {STR("day"), STR("night")};
     const struct change_over_group groups[] = {{STR("other"), first, 2}, {STR("card"), pools, 2}};
     struct policy p = {.node_pools = entries, .node_pool_n = 3, .change_overs = groups, .change_over_n = 2};
+    const struct change_over_group other_way[] = {groups[1], groups[0]};
+    const struct policy turned = {.change_overs = other_way, .change_over_n = 2};
     const struct node in_a = {.labels = {&a, 1}}, in_b = {.labels = {&b, 1}}, in_both = {.labels = {both, 2}}, no = {0};
 
     assert_int_equal(node_pools_gated(&p, &in_a), 4);
@@ -294,6 +296,8 @@ static void node_pools__of_a_group__closed_unless_admitted(void **state)
     assert_true(node_pools_close(&p, &in_a) && node_pools_close(&p, &in_b) && !node_pools_close(&p, &no));
     p.admitted_pools = 4;
     assert_true(!node_pools_close(&p, &in_a) && node_pools_close(&p, &in_b) && node_pools_close(&p, &in_both));
+    assert_true(node_pools_layout(&p) != 0);
+    assert_true(node_pools_layout(&p) != node_pools_layout(&turned));
     p.admitted_pools = 8;
     assert_true(node_pools_close(&p, &in_a) && !node_pools_close(&p, &in_b) && node_pools_close(&p, &in_both));
 }

@@ -1,4 +1,5 @@
 /* Objects as the API server has them, and what the ledger knows afterwards. */
+#include "core/time/node_pools.h"
 #include "extender/support/tested_store.h"
 #include "extender/support/warnings.h"
 #include "support/cmocka.h"
@@ -246,6 +247,50 @@ static void node_unusable__keeps_its_pods_and_offers_nothing(void **state)
     assert_int_equal(ingest_unusable(&ingest, &(struct kube_object){.node = &nameless}, &err), -ERR_INVALID);
 }
 
+/* Pods of a pool are waited for before its hardware goes to another one; those of a host group share its GPUs. */
+static void node_unusable__stays_in_its_pools_and_its_host_group(void **state)
+{
+    static const struct kv labels[] = {{STR("fgpu.io/host-group"), STR("host-1")}, {STR("pool"), STR("night")}};
+    static const struct kv annotation = {STR("fgpu.io/gpus"), STR(TWO_GPUS)};
+    static const struct node_pool entries[] = {{.name = STR("day"), .selector = {labels, 1}},
+                                               {.name = STR("night"), .selector = {&labels[1], 1}}};
+    static const struct str pools[] = {STR("day"), STR("night")};
+    static const struct change_over_group group = {STR("card"), pools, 2};
+    struct policy p = *policy_defaults();
+    const struct node n = {
+        .name = STR("n1"), .uid = STR("n1"), .labels = {&labels[1], 1}, .annotations = {&annotation, 1}};
+    const struct node in_group = {.name = STR("n2"), .uid = STR("n2"), .labels = {labels, 1}};
+    const struct node bare[] = {{.name = STR("n1"), .uid = STR("n1")}, {.name = STR("n2"), .uid = STR("n2")}};
+    struct pool_use use[GATED_POOLS_MAX];
+    struct kv limit;
+    struct container c;
+    struct pod a = pod(&limit, &c);
+    struct snapshot s;
+
+    p.node_pools = entries;
+    p.node_pool_n = 2;
+    p.change_overs = &group;
+    p.change_over_n = 1;
+    ingest.policy = &p;
+    assert_int_equal(ingest_node(&ingest, &arena, &n, NULL), 0);
+    assert_int_equal(ingest_node(&ingest, &arena, &in_group, NULL), 0);
+    a.node_name = STR("n1");
+    assert_int_equal(ingest_pod(&ingest, &arena, &a, NULL), 0);
+    store_pool_use(store, node_pools_layout(&p), use);
+    assert_int_equal(use[1].pod_n, 1);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(ingest_unusable(&ingest, &(struct kube_object){.node = &bare[i]}, NULL), 0);
+    }
+    store_pool_use(store, node_pools_layout(&p), use);
+    assert_int_equal(use[1].pod_n, 1);
+    assert_int_equal(use[1].open_n, 0);
+    assert_int_equal(use[0].pod_n, 0);
+    assert_int_equal(store_snapshot(store, &arena, STR_NULL, STR_NULL, &s, NULL), 0);
+    for (size_t i = 0; i < s.node_n; i++) {
+        assert_true(str_eq_cstr(s.nodes[i].name, "n1") || str_eq_cstr(s.nodes[i].host_group, "host-1"));
+    }
+}
+
 static void memory__object_larger_than_the_arena__is_an_error_and_changes_nothing(void **state)
 {
     struct kv limit;
@@ -284,6 +329,7 @@ int main(void)
         T(node__cordoned_redescribed_and_gone),
         T(node__malformed_inventory__offers_nothing_and_has_a_note),
         T(node_unusable__keeps_its_pods_and_offers_nothing),
+        T(node_unusable__stays_in_its_pools_and_its_host_group),
         T(memory__object_larger_than_the_arena__is_an_error_and_changes_nothing),
     };
 

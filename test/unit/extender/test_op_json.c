@@ -24,7 +24,7 @@ static void sizes__as_they_were_when_the_table_was_written(void **state)
     assert_int_equal(sizeof(struct assigned_device), 48);
     assert_int_equal(sizeof(struct device), 72);
     assert_int_equal(sizeof(struct inventory), 88);
-    assert_int_equal(sizeof(struct ledger_node_fact), 128);
+    assert_int_equal(sizeof(struct ledger_node_fact), 136);
     assert_int_equal(sizeof(struct ledger_pod_fact), 240);
     assert_int_equal(sizeof(struct tenant), 56);
 }
