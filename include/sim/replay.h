@@ -63,6 +63,6 @@ struct replay_job {
     atomic_int *progress_pct;     /* of this job; NULL: nobody looks */
 };
 
-void replay_run(const struct replay_job *job, struct replay_result *ret);
+void replay_job_run(const struct replay_job *job, struct replay_result *ret);
 
 #endif

@@ -154,7 +154,7 @@ static bool path_of(const char *pod, struct strbuf *ret)
     struct str rest = str_of(pod), kind, namespace_;
 
     if (!str_split(&rest, '/', &kind) || !str_eq(kind, STR("pod")) || !str_split(&rest, '/', &namespace_) ||
-        namespace_.n == 0 || rest.n == 0) {
+        namespace_.n == 0 || rest.n == 0 || memchr(rest.p, '/', rest.n) != NULL) {
         return false;
     }
     strbuf_add_cstr(ret, "/v1/explain?pod=");

@@ -187,7 +187,10 @@ static int replay(struct differences *x, const struct config *other, struct str 
         json_writer_init(&x->w, &x->text);
         json_write_array_begin(&x->w);
     }
-    if (replay_run(document, &o, &report, &err) != 0) {
+    const int rc = replay_run(document, &o, &report, &err);
+
+    if (rc != 0) {
+        (void)err_wrap(&err, rc, "%s", x->file);
         terminal_complain("replay", err.msg);
         return EXIT_RUNTIME;
     }
@@ -259,6 +262,9 @@ int cmd_replay(int argc, char **argv)
         cmd_config_names(&names);
         strbuf_init(&report, 1 << 20);
         code = config_load(o.config, &names, &other, &report, &err) == 0 ? EXIT_OK : EXIT_CONFIG;
+        if (report.n > 0 && report.p[report.n - 1] == '\n') {
+            report.p[report.n - 1] = '\0';
+        }
         if (code != EXIT_OK) {
             terminal_complain("replay", report.n > 0 ? report.p : err.msg);
         }

@@ -10,6 +10,7 @@
 #include "core/fit/verdict.h"
 #include "extender/trace_lines.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -305,7 +306,8 @@ static int save(struct shown *s, const char *path, struct str document, struct e
     }
     f = fopen(path, "wxe");
     if (f == NULL) {
-        return err_set(reterr, ERR_DENIED, "%s: %m", path);
+        return err_set(reterr, ERR_DENIED, "%s: %m%s", path,
+                       errno == EEXIST ? "; give another name, or remove it" : "");
     }
     written = fwrite(document.p, 1, document.n, f) == document.n;
     written = fclose(f) == 0 && written;
@@ -324,15 +326,20 @@ static int run_trace(const struct options *o)
     static struct shown shown; /* too large for a stack */
     struct strbuf document;
     struct err err;
+    bool is_read;
     int rc;
 
     strbuf_init(&document, TRACE_BYTES_MAX);
     arena_init(&shown.arena, ARENA_BYTES_MAX);
     rc = o->from != NULL ? file_or_pipe_read(o->from, &document, &err)
                          : inquiry_get(&o->in, "/v1/trace", &document, &err);
-    if (rc == 0) {
+    is_read = rc == 0;
+    if (is_read) {
         rc = o->out != NULL ? save(&shown, o->out, strbuf_view(&document), &err)
                             : show(o, &shown, strbuf_view(&document), &err);
+    }
+    if (rc != 0 && is_read && o->from != NULL) {
+        rc = err_wrap(&err, rc, "%s", o->from);
     }
     if (rc != 0) {
         terminal_complain("trace", err.msg);

@@ -141,6 +141,19 @@ static void decode_section(struct decode *c, const struct schema_field *f, const
     }
 }
 
+static void refuse_few(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n)
+{
+    const char *or_else = f->required ? "" : ", or remove the key";
+
+    if (n->child_n > 0) {
+        config_decode_error(c, n, "%zu in it; give at least %zu%s", n->child_n, (size_t)f->min, or_else);
+    } else if (f->min > 1) {
+        config_decode_error(c, n, "nothing in it; give at least %zu%s", (size_t)f->min, or_else);
+    } else {
+        config_decode_error(c, n, "nothing in it; give at least one%s", or_else);
+    }
+}
+
 /* Stores the elements of a list or map as one array. */
 static void decode_items(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
 {
@@ -157,7 +170,7 @@ static void decode_items(struct decode *c, const struct schema_field *f, const s
         return;
     }
     if (n->child_n < (size_t)f->min) {
-        config_decode_error(c, n, "nothing in it; give at least one%s", f->required ? "" : ", or remove the key");
+        refuse_few(c, f, n);
         return;
     }
     char *items = arena_calloc(c->arena, n->child_n > 0 ? n->child_n : 1, f->item_size);

@@ -110,6 +110,42 @@ static void check_pools(struct warnings *w, const struct policy *p, size_t early
     }
 }
 
+/* As core/time/change_over.h reads it: of entries with the name the last one says it. */
+static bool is_pool_open(const struct policy *p, struct str name)
+{
+    enum node_pool_state state = NODE_POOL_CLOSED;
+
+    for (size_t i = 0; i < p->node_pool_n; i++) {
+        state = str_eq(p->node_pools[i].name, name) ? p->node_pools[i].state : state;
+    }
+    return state == NODE_POOL_OPEN;
+}
+
+static size_t count_open(const struct policy *p, const struct change_over_group *g)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < g->pool_n; k++) {
+        n += is_pool_open(p, g->pools[k]);
+    }
+    return n;
+}
+
+/* `known` is what was looked at before; it is not told again. */
+static void check_groups(struct warnings *w, const struct policy *p, const struct policy *known)
+{
+    for (size_t i = 0; i < p->change_over_n; i++) {
+        const struct change_over_group *g = &p->change_overs[i];
+
+        if (count_open(p, g) > 1 && (known == NULL || count_open(known, g) <= 1)) {
+            warn(
+                w, "changeOvers",
+                "%zu pools of the group %.*s are open, so none of them is opened: leave one open, and close the others",
+                count_open(p, g), STR_ARG(g->name));
+        }
+    }
+}
+
 /* ---- time windows ---- */
 
 /* The minutes of a week in which the window is open, by its own clock. */
@@ -171,6 +207,7 @@ static void check_window(struct warnings *w, size_t at)
     }
     check_overcommit(w, &open->policy, &c->policy);
     check_pools(w, &open->policy, own, own, open->policy.node_pool_n);
+    check_groups(w, &open->policy, &c->policy);
     config_free(open);
 }
 
@@ -198,6 +235,7 @@ size_t config_warnings(const struct config *c, struct strbuf *out)
     check_overcommit(&w, &c->policy, NULL);
     check_candidate(&w, &c->policy);
     check_pools(&w, &c->policy, 0, 0, c->policy.node_pool_n);
+    check_groups(&w, &c->policy, NULL);
     for (size_t i = 0; i < c->window_n; i++) {
         check_window(&w, i);
         for (size_t j = 0; j < i; j++) {

@@ -42,10 +42,11 @@ void doctor_check_rights(struct doctor_report *r)
 
         if (right->is_denied) {
             doctor_tell(r, DOCTOR_FAULT, arena_printf(r->arena, "user %.*s", STR_ARG(f->user)),
-                        arena_printf(r->arena, "it may not %s %s%s%s%s%s%.*s%s%.*s: %s", right->verb, right->resource,
+                        arena_printf(r->arena, "it may not %s %s%s%s%s%s%s%.*s%s%.*s: %s", right->verb, right->resource,
                                      right->subresource[0] != '\0' ? "/" : "", right->subresource,
-                                     right->group[0] != '\0' ? "." : "", right->group, STR_ARG(right->namespace_),
-                                     right->name.n > 0 ? "/" : "", STR_ARG(right->name), right->purpose),
+                                     right->group[0] != '\0' ? "." : "", right->group, right->name.n > 0 ? " " : "",
+                                     STR_ARG(right->namespace_), right->name.n > 0 ? "/" : "", STR_ARG(right->name),
+                                     right->purpose),
                         "apply rbac.yaml of the form that is installed; if fgpu runs as another user, name it by "
                         "--fgpu-user");
         }

@@ -97,7 +97,8 @@ static int check_parts(const struct server_parts *p, const struct credentials *c
 {
     bool is_tls = strcmp(p->scheme, "https") == 0;
     if (!is_tls && strcmp(p->scheme, "http") != 0) {
-        return err_set(reterr, ERR_INVALID, "the address of the API server must begin with https://");
+        return err_set(reterr, ERR_INVALID, "the address of a server must begin with https:// or http://, not %s://",
+                       p->scheme);
     }
     if (!is_tls && has_secrets(creds) && !is_loopback(p->host)) {
         return err_set(reterr, ERR_INVALID,

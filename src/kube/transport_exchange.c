@@ -291,19 +291,30 @@ bool exchange_end(struct exchange *x, const struct easy_context *c, const char *
     return again;
 }
 
+/* What a refusal says: the message of a Status, or all of a body that is plain text, as fgpu itself answers. */
+static struct str words_of(struct str body)
+{
+    struct str raw = scan_member(body, STR("message"));
+
+    if (raw.n > 1 && raw.p[0] == '"') {
+        return (struct str){raw.p + 1, raw.n - 2};
+    }
+    return raw.n == 0 && body.n > 0 && strchr("{[<\"", body.p[0]) == NULL ? body : STR_NULL;
+}
+
 void outcome_describe(struct kube_outcome *o, struct str body)
 {
     /* for people only, so the escapes are dropped instead of decoded */
-    struct str raw = scan_member(body, STR("message"));
+    struct str raw = words_of(body);
     size_t n = 0;
-    if (raw.n == 0 || raw.p[0] != '"') {
-        return;
-    }
-    for (size_t i = 1; i + 1 < raw.n && n + 1 < sizeof(o->detail); i++) {
+
+    for (size_t i = 0; i < raw.n && n + 1 < sizeof(o->detail); i++) {
         unsigned char byte = (unsigned char)raw.p[i];
         if (byte >= ' ' && byte < 0x7f && byte != '\\') {
             o->detail[n++] = (char)byte;
         }
     }
-    o->detail[n] = '\0';
+    if (raw.n > 0) {
+        o->detail[n] = '\0';
+    }
 }

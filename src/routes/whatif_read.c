@@ -4,7 +4,7 @@
 #include "base/json_read.h"
 #include "model/names.h"
 
-#include <inttypes.h>
+#include <string.h>
 
 /* Of a key that is not known, so many bytes are said. */
 enum { NAMED_BYTES = 64 };
@@ -28,20 +28,23 @@ static bool refuse_key(struct reading *d, const char *where, struct str key, con
     return false;
 }
 
-static bool read_number(struct json_reader *r, struct str *ret)
+/* Kubernetes takes whole numbers in limits without quotes. Of 0.5 and 1e3 it is not said in which digits they come. */
+static bool read_number(struct reading *d, const char *where, struct str key, struct str *ret)
 {
-    int64_t n;
-
-    if (!json_i64(r, &n)) {
+    if (!json_raw(d->r, ret)) {
         return false;
     }
-    *ret = arena_printf(r->arena, "%" PRId64, n);
-    return ret->p != NULL;
+    for (size_t i = 0; i < ret->n; i++) {
+        if (strchr("-0123456789", ret->p[i]) == NULL) {
+            return refuse_key(d, where, key, "write the value in quotes");
+        }
+    }
+    return true;
 }
 
-static bool read_value(struct json_reader *r, struct str *ret)
+static bool read_value(struct reading *d, const char *where, struct str key, struct str *ret)
 {
-    return json_peek(r) == JSON_NUMBER ? read_number(r, ret) : json_string(r, ret);
+    return json_peek(d->r) == JSON_NUMBER ? read_number(d, where, key, ret) : json_string(d->r, ret);
 }
 
 static void read_pairs(struct reading *d, const char *where, struct kv_list *ret)
@@ -60,7 +63,7 @@ static void read_pairs(struct reading *d, const char *where, struct kv_list *ret
             refuse_key(d, where, key, "there are more than 64 keys");
         } else if (!kube_name_is_annotation_key(key)) {
             refuse_key(d, where, key, "no name that Kubernetes accepts here");
-        } else if (read_value(d->r, &value)) {
+        } else if (read_value(d, where, key, &value)) {
             if (value.n > WHATIF_VALUE_MAX) {
                 refuse_key(d, where, key, "the value is longer than 4096 bytes");
             } else {

@@ -28,7 +28,7 @@ static void *work(void *arg)
         size_t i = j->next++;
 
         mutex_unlock(&j->lock);
-        replay_run(&j->all[i], &j->results[i]);
+        replay_job_run(&j->all[i], &j->results[i]);
         mutex_lock(&j->lock);
         atomic_store_explicit(&j->progress[i], 100, memory_order_relaxed);
         j->done++;

@@ -13,7 +13,7 @@ double replay_refused_pct(const struct replay_count classes[TRACE_CLASS__MAX])
     return arrived > 0 ? 100.0 * (double)refused / (double)arrived : 0;
 }
 
-void replay_run(const struct replay_job *job, struct replay_result *ret)
+void replay_job_run(const struct replay_job *job, struct replay_result *ret)
 {
     switch (job->mode) {
     case REPLAY_FILL:

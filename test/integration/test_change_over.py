@@ -231,7 +231,7 @@ def test_change_over__several_pools_are_to_be_open__none_is_and_why_is_told(card
 @pytest.mark.parametrize("body, error", [
     ("changeOvers: [{name: a, pools: [x, y]}]", "no element of nodePools has the name y"),
     ("changeOvers: [{name: a, pools: [x, x]}]", "x belongs to the group a already"),
-    ("changeOvers: [{name: a, pools: [x]}]", "nothing in it; give at least"),
+    ("changeOvers: [{name: a, pools: [x]}]", "1 in it; give at least 2"),
     ("changeOvers: [{pools: [x, x]}]", "'name' is missing"),
 ])
 def test_check_config__groups_that_make_no_sense__refused_with_the_place(tmp_path, body, error):

@@ -121,6 +121,10 @@ def test_errors__more_than_are_shown__how_many_and_what_to_do(tmp_path):
     assert r.stderr.endswith("and 3 more; correct these first\n"), r.stderr
 
 
+GROUP = ("nodePools:\n- {name: a, nodeSelector: {p: a}, state: open}\n- {name: b, nodeSelector: {p: b}, state: %s}\n"
+         "changeOvers: [{name: g, pools: [a, b]}]\n")
+WINDOW = "timeWindows:\n- {name: night, from: '20:00', to: '08:00', timeZone: UTC, nodePools: [%s]}\n"
+A_CLOSES, B_OPENS = "{name: a, nodeSelector: {p: a}, state: closed}", "{name: b, nodeSelector: {p: b}, state: open}"
 WARNED = {
     "devices: {overcommit: {memory: 1.5}}\n": ":3:24: warning: devices.overcommit.memory: pods can be given more memory",
     "devices: {overrides: [{nodeSelector: {a: b}, overcommit: {memory: 2}}]}\n":
@@ -137,11 +141,14 @@ WARNED = {
     "timeWindows:\n- {name: a, from: '20:00', to: '08:00', timeZone: UTC, nodePools: [{nodeSelector: {p: n}, state: open}]}\n"
     "- {name: b, days: [mon], from: '07:00', to: '09:00', timeZone: UTC, nodePools: [{nodeSelector: {p: n}, state: closed}]}\n":
         ":3:1: warning: nodePools: while the window b is open, entry 0 says open and never holds",
+    GROUP % "open": ":6:1: warning: changeOvers: 2 pools of the group g are open, so none of them is opened",
+    GROUP % "closed" + WINDOW % B_OPENS: "warning: changeOvers: while the window night is open, 2 pools of the group g are open",
 }
 FINE = [
     "devices: {overcommit: {compute: 2}}\n",
     "packing: {nodeStrategy: binpack, candidate: {nodeStrategy: binpack, deviceStrategy: spread}}\n",
     "packing: {candidate: {deviceStrategy: best-fit}}\n",
+    GROUP % "closed" + WINDOW % f"{A_CLOSES}, {B_OPENS}",
     # the usual way: the rule, then its exception; and a window that differs from the file
     "nodePools:\n- {nodeSelector: {p: n}, state: open}\n- {nodeSelector: {p: n, q: m}, state: closed}\n",
     "nodePools: [{nodeSelector: {p: n}, state: closed}]\ntimeWindows:\n"

@@ -161,7 +161,7 @@ def test_explain__bad_query__400_and_what_is_wrong(emptied, query, says):
     assert r.status == 400 and says in r.body.decode()
 
 
-@pytest.mark.parametrize("args", [[], ["x"], ["pod/x"], ["node/a/b"], ["pod/a/b", "pod/a/c"], ["pod/a/b", "--state", "x"]])
+@pytest.mark.parametrize("args", [[], ["x"], ["pod/x"], ["node/a/b"], ["pod/a/b/c"], ["pod/a/b", "pod/a/c"], ["pod/a/b", "--state", "x"]])
 def test_explain__bad_command_line__usage(args):
     assert run("explain", *args).returncode == 2
 

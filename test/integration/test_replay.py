@@ -107,7 +107,8 @@ def test_replay__other_strategies__the_decisions_that_would_differ(churned, tmp_
     shown = run("replay", churned, "--config", other)
     assert shown.returncode == 0 and "  recorded: " in shown.stdout and f"other: {report['bind']['different']}" in shown.stdout
     other.write_text(HEAD + "packing: {nodeStrategy: no such strategy}\n")
-    assert run("replay", churned, "--config", other).returncode == 3
+    r = run("replay", churned, "--config", other)
+    assert r.returncode == 3 and r.stderr.startswith("fgpu replay: ") and not r.stderr.endswith("\n\n"), r.stderr
     other.write_text(HEAD + "packing: {rules: [{nodeSelector: {zone: a}, nodeStrategy: fgd}]}\n")
     r = run("replay", churned, "--config", other)
     assert r.returncode == 1 and "packing.rules[0] of the other configuration selects nodes by labels" in r.stderr
@@ -121,7 +122,7 @@ def test_replay__no_trace_or_not_all_of_it__said(churned, tmp_path):
     omitted = write(tmp_path, [*lines[:7], {**{k: lines[7][k] for k in ("seq", "atMs", "generation")}, "type": "omitted"}, *lines[8:]])
     for path, why in ((cut, "JSON"), (later, "everything since the start"), (omitted, 'of type "omitted"'), (tmp_path / "none", "none")):
         r = run("replay", path)
-        assert r.returncode == 1 and r.stdout == "" and r.stderr.startswith("fgpu replay: ") and why in r.stderr, (why, r.stderr)
+        assert r.returncode == 1 and r.stdout == "" and r.stderr.startswith(f"fgpu replay: {path}: ") and why in r.stderr, (why, r.stderr)
     assert run("replay").returncode == 2 and run("replay", churned, "-o", "yaml").returncode == 2
 
 

@@ -95,7 +95,8 @@ def test_trace_command__filters_table_json_and_file(emptied, tmp_path):
     r = run("trace", "--server", fgpu.ops_url, "--out", saved)
     assert (r.returncode, r.stderr) == (0, "") and f"{saved}: " in r.stdout
     head, lines = lines_of(saved.read_text())
-    assert run("trace", "--server", fgpu.ops_url, "--out", saved).returncode == 1  # it is there already
+    again = run("trace", "--server", fgpu.ops_url, "--out", saved)
+    assert again.returncode == 1 and "give another name" in again.stderr, again.stderr
     (bind,) = [line for line in of_type(lines, "bind") if line["uid"] == uid]
 
     r = run("trace", "--from", saved)
@@ -117,7 +118,7 @@ def test_trace_command__filters_table_json_and_file(emptied, tmp_path):
                          ([], "there is nothing in it"), (text[:3] + ["nonsense\n"] + text[3:], "the line after number 2")):
         saved.write_text("".join(spoiled))
         r = run("trace", "--from", saved)
-        assert r.returncode == 1 and why in r.stderr, why
+        assert r.returncode == 1 and why in r.stderr and f"fgpu trace: {saved}: " in r.stderr, (why, r.stderr)
     assert run("trace", "--pod", "nonsense").returncode == 2
     assert run("trace", "--pod", "a/b", "--decision", "x").returncode == 2
     r = run("trace", "--server", "http://127.0.0.1:1")
@@ -133,6 +134,7 @@ def test_trace__little_memory_or_none__said(tmp_path, config, complete):
     r = request(fgpu.ops, "GET", "/v1/trace")
     if complete is None:
         assert r.status == 503 and b"flightRecorder.memory" in r.body
+        assert "flightRecorder.memory" in run("trace", "--server", fgpu.ops_url).stderr
     else:
         head, lines = lines_of(r.body.decode())
         assert head["complete"] is complete and head["first"] > 1 and 20000 < len(r.body) <= 65536 + 1024

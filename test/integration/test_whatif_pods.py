@@ -160,7 +160,9 @@ def test_whatif__request_that_is_refused__said_in_words(emptied):
     ({"limit": {}}, 'unknown key "limit": use limits, annotations, namespace and count'),
     ({"count": 0}, "count must be a number from 1 to 100000"), ({"count": 100001}, "count must be"), ({"count": 1.5}, "JSON at byte"),
     ({"count": "1"}, "JSON at byte"), ({"namespace": "a/b"}, 'namespace "a/b": no name of a namespace'), ({"namespace": ""}, "no name of"),
-    ({"limits": {"a b": "1"}}, 'limits: "a b": no name'), ({"limits": {"a": {}}}, "JSON at byte"), ({"limits": [1]}, "JSON at byte"),
+    ({"limits": {"a b": "1"}}, 'limits: "a b": no name'), ({"limits": {"a": {}}}, "JSON at byte"),
+    ({"annotations": {"fgpu.io/gpu-fraction": 0.5}}, 'annotations: "fgpu.io/gpu-fraction": write the value in quotes'),
+    (b'{"limits": {"a": 1.}}', "JSON at byte"), ({"limits": [1]}, "JSON at byte"),
     ({"annotations": {"a": "x" * 4097}}, "longer than 4096 bytes"), (b'{"count": 1, "count": 2}', "duplicate key"),
     ({"annotations": {f"a{i}": "" for i in range(65)}}, "more than 64 keys"),
 ])

@@ -366,7 +366,8 @@ static void rights__one_is_missing__is_named_with_whose_it_is(void **state)
     in->denied = "csistoragecapacities";
     installation_finds(in, "rights");
     assert_true(str_eq_cstr(in->report.first->object, "user system:serviceaccount:fgpu-system:fgpu"));
-    assert_non_null(strstr(in->report.first->text.p, "patch csistoragecapacities.storage.k8s.io"));
+    assert_non_null(
+        strstr(in->report.first->text.p, "patch csistoragecapacities.storage.k8s.io fgpu-system/fgpu-wake: "));
 }
 
 static void clocks__apart__are_found_once(void **state)

@@ -77,6 +77,12 @@ static void call__error_reply__is_described(void **state)
     connect_client();
     call_now(f.client, &r, &result);
     assert_string_equal(result.outcome.detail, "pods is forbidden: User \"u\" cannot list");
+    r = get("/plain");
+    call_now(f.client, &r, &result);
+    assert_string_equal(result.outcome.detail, "nothing is recorded here");
+    r = get("/page");
+    call_now(f.client, &r, &result);
+    assert_string_equal(result.outcome.detail, "");
 }
 
 static void call__refused_connection__was_not_sent(void **state)

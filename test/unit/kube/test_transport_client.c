@@ -102,7 +102,7 @@ static void client__bad_credentials__are_refused(void **state)
         const char *word;
     } rows[] = {
         {"no scheme", "10.0.0.1:6443", NULL, NULL, NULL, "address"},
-        {"other scheme", "ftp://10.0.0.1", NULL, NULL, NULL, "https://"},
+        {"other scheme", "ftp://10.0.0.1", NULL, NULL, NULL, "https:// or http://, not ftp://"},
         {"empty", "", NULL, NULL, NULL, "address"},
         {"user in the address", "https://u:p@10.0.0.1", NULL, NULL, NULL, "scheme, host, port"},
         {"query", "https://10.0.0.1/?a=b", NULL, NULL, NULL, "scheme, host, port"},

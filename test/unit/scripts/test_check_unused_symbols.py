@@ -81,6 +81,11 @@ class CheckUnusedSymbols(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("src/a/a.c: a_tested\n", said)
 
+    def test_two_sources_define_it__named_with_both(self):
+        code, said = self.run_check([self.OWN, ("src/b/b.c", FILES["src/b/b.c"] + " int a_tested(void) { return 5; }")])
+        self.assertEqual(code, 1)
+        self.assertIn("a_tested: src/a/a.c and src/b/b.c\n", said)
+
     def test_object_of_a_source_that_has_gone__uses_nothing(self):
         code, said = self.run_check([self.OWN], gone=["src/b/b.c"])
         self.assertEqual(code, 1)

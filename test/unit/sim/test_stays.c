@@ -80,7 +80,7 @@ static struct replay_result replay(struct tested_trace *t, const char *stays, in
         fail_msg("%s", t->err.msg);
     }
     assert_true(t->arrivals.pod_n <= SHOWN_MAX);
-    replay_run(&job, &ret);
+    replay_job_run(&job, &ret);
     return ret;
 }
 

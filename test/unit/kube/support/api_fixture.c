@@ -136,6 +136,10 @@ static bool handle(void *ctx, const struct http_in *in)
         http_reply(in, 302, "Location: /status/200\r\n", "");
     } else if (strcmp(path, "/forbidden") == 0) {
         http_reply(in, 403, "Content-Type: application/json\r\n", forbidden);
+    } else if (strcmp(path, "/plain") == 0) {
+        http_reply(in, 503, "", "nothing is recorded here\r\n");
+    } else if (strcmp(path, "/page") == 0) {
+        http_reply(in, 502, "", "<html>Bad Gateway</html>");
     } else if (strcmp(path, "/token") == 0) {
         reply_token(in);
     } else if (strcmp(path, "/drop") == 0) {
