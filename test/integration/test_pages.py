@@ -16,7 +16,7 @@ from test_rightsize import container, document
 
 sys.path.insert(0, str(ROOT / "test/pages"))
 import commands  # noqa: E402
-import tables  # noqa: E402
+import page_tables as tables  # noqa: E402
 
 PLAN = commands.plan()
 LOCAL = [(page, text) for page, text, kind in PLAN if kind in ("local", "both")]

@@ -7,7 +7,7 @@ Each is exactly one of these (plan):
   both      makes files that lines of both kinds read
   mention   a program with the name of one of its commands and nothing else, as `helm uninstall`: that command must exist
   object    is YAML of a Kubernetes object: applied on the real control plane, as its reader does
-  cannot    is in CANNOT_RUN (tables.py), with the reason
+  cannot    is in CANNOT_RUN (page_tables.py), with the reason
 Anything else is an error. Blocks that hold no commands must be YAML, or stand in NOT_COMMANDS.
 
     commands.py            every command, and what it is
@@ -22,7 +22,7 @@ import sys
 
 import yaml
 
-import tables
+import page_tables as tables
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MAKES_FILES = re.compile(r"(fgpu signing-key|openssl genpkey|manifests/mtls/certificates\.sh|cp|mkdir|chmod|cat) ")
@@ -195,7 +195,7 @@ def filled(text, place):
 
 
 def short(text, kind):
-    """The name of a command in tables.py."""
+    """The name of a command in page_tables.py."""
     return normal(text) if kind != "object" else " ".join(text.split()[:6])
 
 
