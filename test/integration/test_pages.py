@@ -22,11 +22,14 @@ PLAN = commands.plan()
 LOCAL = [(page, text) for page, text, kind in PLAN if kind in ("local", "both")]
 CONFIG_KEYS = {k for k in yaml.safe_load((ROOT / "config/fgpu.yaml").read_text()) if k not in ("apiVersion", "kind")}
 
+# The pools of the group that pages have.
+POOLS = "nodePools:\n- {name: small, nodeSelector: {pool: small}, state: open}\n- {name: large, nodeSelector: {pool: large}, state: closed}\n"
+
 # fgpu as the pages have it: at the addresses of this cluster instead of the default ones.
 WRAPPER = """#!/bin/sh
 case " $* " in
-*" --server "*|*" --state "*) ;;
-*) case $1 in state|frag|explain|whatif) set -- "$@" --server {ops} ;; esac ;;
+*" --server "*|*" --state "*|*" --help "*) ;;
+*) case $1 in state|frag|explain|whatif|trace|doctor) set -- "$@" --server {ops} ;; esac ;;
 esac
 exec {binary} "$@"
 """
@@ -67,7 +70,7 @@ def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     programs = folder / "programs"
     programs.mkdir()
-    with Cluster(folder, config="packing:\n  nodeStrategy: rsp\n").ready() as cluster:
+    with Cluster(folder, config="packing:\n  nodeStrategy: rsp\n" + POOLS + "changeOvers: [{name: host-1, pools: [small, large]}]\n").ready() as cluster:
         node, *_ = [cluster.node(gpus=4) for _ in range(6)]
         assert cluster.fgpu.schedule(cluster.api.pod(milli(300), name="shares", namespace="team"), [node]) == node
         waits = cluster.api.pod({"fgpu.io/gpu-count": 8}, name="waits", namespace="team")
@@ -85,11 +88,13 @@ def place(tmp_path_factory):
         (folder / ".kube").mkdir()
         shutil.copy(folder / "kubeconfig", folder / ".kube/config")
         state = json.dumps(cluster.fgpu.state())
+        run("trace", "--server", cluster.fgpu.ops_url, "--out", folder / "saved.jsonl").check_returncode()
         env = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
-        yield cluster, node, state, env
+        yield cluster, node, state, env, folder / "saved.jsonl"
 
 
-def furnished(folder, state):
+def furnished(folder, state, trace):
+    shutil.copy(trace, folder / "saved.jsonl")
     for name in ("manifests", "config", "scripts"):
         (folder / name).symlink_to(ROOT / name)
     data = ROOT / "test/data/packing"
@@ -124,8 +129,8 @@ def addressed(text, cluster, node):
 
 @pytest.mark.parametrize("page", sorted({page for page, _ in LOCAL}))
 def test_commands_of_a_page__one_after_the_other__succeed(page, place, tmp_path):
-    cluster, node, state, env = place
-    furnished(tmp_path, state)
+    cluster, node, state, env, trace = place
+    furnished(tmp_path, state, trace)
     wrong = []
     for text in [text for p, text in LOCAL if p == page]:
         name = commands.normal(text)
@@ -203,6 +208,12 @@ def test_texts_that_a_page_quotes__are_those_of_the_program():
     assert checked > 30 and not wrong, "\n".join(wrong)
 
 
+def test_reasons_of_nodes__each_is_explained():
+    reasons = re.findall(r'\[VERDICT_\w+\] = \{"(?!fits)\w+", "([^"]+)"\}', (ROOT / "src/core/fit/verdict.c").read_text())
+    pages = " ".join(" ".join(path.read_text().split()) for path in ROOT.glob("manifests/*.md"))
+    assert len(reasons) > 30 and not (left := [r for r in reasons if f"`{r}`" not in pages]), left
+
+
 def test_files_that_a_page_names__exist():
     wrong = []
     for page in commands.pages():
@@ -232,7 +243,8 @@ def test_yaml_of_a_page__that_is_a_configuration_is_valid(tmp_path):
                 continue
             text = "\n".join(content)
             path = tmp_path / "fgpu.yaml"
-            path.write_text(("" if "kind" in keys else HEAD) + text + "\n")
+            missing = POOLS if "changeOvers" in keys and "nodePools" not in keys else ""
+            path.write_text(("" if "kind" in keys else HEAD) + text + "\n" + missing)
             r = run("check-config", path)
             checked += 1
             if r.returncode != 0:

@@ -1,13 +1,15 @@
 """What commands.py and the tests know about the commands of the pages. A row that no page needs any more fails the tests."""
 
 PROGRAMS = set("""fgpu build/release/fgpu fgpu-node fgpu-demo kubectl helm curl ctr kind skopeo mkdir cp cat chown chmod openssl source kubeadm
-nvidia-ctk manifests/mtls/certificates.sh test/e2e/run systemctl journalctl crictl etcdctl chroot until wait date man cmake docker""".split())
+nvidia-ctk manifests/mtls/certificates.sh test/e2e/run systemctl journalctl crictl etcdctl chroot until wait date man cmake docker cd""".split())
 
 # First lines of blocks that are neither commands nor YAML, and spans that only begin like a command.
 NOT_COMMANDS = {
     "fgpu is not ready: ...",
     "fgpu demo  00:06 of 00:09  8 nodes, 32 GPUs   ▀ compute ▄ memory █ both",
     "fgpu.yaml:5:3: unknown key 'candidtes' in packing; did you mean 'candidates'?",
+    # the version of the API server into a file: two lines of one shell, and the e2e tests have a kube-scheduler of their own
+    r"""version=$(kubectl get --raw /version | sed -n 's/.*"gitVersion": "\(v[0-9]*[.][0-9]*[.][0-9]*\).*/\1/p')""",
     "of 5000 nodes 812 fit, and kube-scheduler asked for an order of 100; rsp put node-a before node-b: there it takes 180 milli",
 }
 
@@ -17,6 +19,7 @@ LONG = "takes long, and has no result that a test could judge"
 NO_RUNTIME = "needs a container runtime or a registry; test/e2e/node imports the images"
 OWNER = "gives files to another user, which needs root; the image runs as this user in test/e2e/node"
 NO_KUBELET = "needs a kubelet; test/e2e/node reads logs and forwards ports"
+BESIDE = "needs the form beside the control plane; TestDoctorIsGreenBesideTheControlPlanesKubeScheduler"
 MPS = "starts the MPS daemon of NVIDIA's driver, which is not here"
 
 # By exact text (commands.normal).
@@ -43,12 +46,16 @@ CANNOT_RUN = {
     "wait": MPS,
     "chown 65532 /etc/kubernetes/fgpu.conf; chmod 400 /etc/kubernetes/fgpu.conf": OWNER,
     "chown -R 65532 /etc/kubernetes/fgpu/signing": OWNER, "chown 65532 /etc/kubernetes/fgpu/tls.*": OWNER,
+    "cd /etc/kubernetes": BESIDE,
+    "fgpu doctor --scheduler-config scheduler.yaml --fgpu-user fgpu --server https://127.0.0.1:9442 "
+    "--ca-file fgpu/ca.crt --cert-file fgpu/scheduler.crt --key-file fgpu/scheduler.key": BESIDE,
     "curl --cacert ca.crt --cert scheduler.crt --key scheduler.key https://127.0.0.1:9442/state > state.json":
         "needs the form beside the control plane; test/integration/test_tls.py has such a listener",
 }
 
 # Exit codes besides 0 that are answers, too.
-CODES = {}
+# The simulated API server has no policies and lets nobody do anything; what doctor finds is tested in test_doctor.py.
+CODES = {"kubectl fgpu doctor": (1,), "build/release/fgpu doctor --kubeconfig FILE": (1,)}
 
 # These stay until they are ended. What they print when they are ready.
 STAYS = {"kubectl fgpu page": "http://127.0.0.1:"}
@@ -66,6 +73,8 @@ PLACEHOLDERS = {
         *COMMON,
         (r"pod/train-0\b", "pod/waits"), (r"pod/(team/)?NAME\b", r"pod/\1waits"),
         (r"--scenario NAME", "--scenario list"),
+        (r"--kubeconfig FILE\b", "--kubeconfig ~/.kube/config"),
+        (r"(?<=replay )FILE\b", "saved.jsonl"), (r"--config OTHER\b", "--config new.yaml"),
         (r"--config FILE\b|(?<=check-config )FILE\.\.\.|(?<=check-config )FILE\b", lambda m: m[0].replace("FILE...", "new.yaml").replace("FILE", "new.yaml")),
         (r"--effective FILE", "--effective new.yaml"),
         (r"--state FILE", "--state state.json --pods pods.csv --strategy fgd"),
@@ -113,7 +122,7 @@ AROUND = {
 }
 
 # Options of kube-scheduler, kubectl and helm that pages name by themselves.
-OTHERS_OPTIONS = {"--config", "--policy-config-file", "--v", "--namespace"}
+OTHERS_OPTIONS = {"--config", "--policy-config-file", "--v", "--namespace", "--set"}
 
 # Pages whose spans of several words are texts of the program, and what others say there.
 SAYS = ["manifests/troubleshooting.md", "manifests/recovery.md", "manifests/security.md", "manifests/moving.md", "manifests/dra.md", "manifests/sizes-and-tenants.md"]
