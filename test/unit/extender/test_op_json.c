@@ -125,7 +125,7 @@ static char *text_of(const struct ledger_op *op)
 
 static void read_back(const char *text, struct ledger_op *ret)
 {
-    struct str key, name;
+    struct str key = STR_NULL, name = STR_NULL;
 
     json_reader_init(&reader, str_of(text), &arena);
     assert_true(json_object_begin(&reader) && json_object_next(&reader, &key) && json_string(&reader, &name));
