@@ -233,11 +233,13 @@ static const struct pool_command_status *find_failed(struct change_over_now *g, 
 
 /* ---- a look ---- */
 
-/* Again and again: a pool may have got its command since. */
+/* Again and again: a pool may have got its command since. A group that begins holds its commands: others may have had
+ * orders by another group. */
 static void give_orders(const struct change_overs *c, const struct change_over_now *g, const enum pool_order *before)
 {
     for (size_t k = 0; k < g->pool_n; k++) {
-        if (g->machine.orders[k] != before[k] || g->machine.orders[k] != POOL_HOLD) {
+        if (g->machine.orders[k] != before[k] || g->machine.orders[k] != POOL_HOLD ||
+            g->told == CHANGE_OVER_STEP__MAX) {
             c->o.order(c->o.commands, str_of(g->pools[k]), g->machine.orders[k]);
         }
     }

@@ -475,6 +475,9 @@ static enum change_over_step step(void)
         w.conflict_n += is == CHANGE_OVER_CONFLICT;
         w.failed_n += all[0].failed.n > 0;
         assert_true(all[0].pod_n == 0 || is == CHANGE_OVER_WAITING);
+        for (int i = 0; i < POOLS; i++) { /* also what another group has ordered */
+            assert_true(p.held[i] || (is != CHANGE_OVER_CLOSING && is != CHANGE_OVER_WAITING));
+        }
     }
     arena_fini(&a);
     return is;
