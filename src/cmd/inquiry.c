@@ -11,6 +11,9 @@
 #define SILENCE_MS 30000
 #define PEM_BYTES_MAX (1024 * 1024)
 
+/* For who has named no address, and has no fgpu on this machine. */
+#define ELSEWHERE "; if fgpu runs elsewhere, name it by --server, or in a cluster use kubectl fgpu"
+
 static const char *default_server = INQUIRY_SERVER;
 
 void inquiry_set_default_server(const char *url)
@@ -74,7 +77,8 @@ static int judge(const struct inquiry *q, const struct kube_outcome *o, struct e
         return err_set(reterr, code, "%s: HTTP status %d%s%s", q->server, o->http_status,
                        o->detail[0] != '\0' ? ": " : "", o->detail);
     }
-    return err_set(reterr, code, "%s: %s", q->server, o->detail[0] != '\0' ? o->detail : kube_outcome_name(o->kind));
+    return err_set(reterr, code, "%s: %s%s", q->server, o->detail[0] != '\0' ? o->detail : kube_outcome_name(o->kind),
+                   strcmp(q->server, INQUIRY_SERVER) == 0 ? ELSEWHERE : "");
 }
 
 static int get(const struct inquiry *q, struct kube_client *client, const char *path, struct strbuf *out,

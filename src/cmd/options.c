@@ -116,6 +116,16 @@ static int read_line(const struct command_line *l, int argc, char **argv, void *
     return code == EXIT_OK && optind < argc ? cmd_usage_error(l->command, "unexpected \"%s\"", argv[optind]) : code;
 }
 
+const char *options_name(const struct page *p, int option)
+{
+    for (size_t i = 0; i < p->option_n; i++) {
+        if (id_of(&p->options[i]) == option) {
+            return p->options[i].name;
+        }
+    }
+    BUG("an option of another page");
+}
+
 int options_read(const struct command_line *l, int argc, char **argv, void *ret)
 {
     struct command_line line = *l;

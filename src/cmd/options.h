@@ -42,4 +42,7 @@ void options_print_help(const struct page *p);
 /* EXIT_OK, EXIT_USAGE with the reason on stderr, or -1: help was printed. */
 int options_read(const struct command_line *l, int argc, char **argv, void *ret);
 
+/* The name of the option that `take` was given, without its dashes: for who refuses its value. */
+const char *options_name(const struct page *p, int option);
+
 #endif

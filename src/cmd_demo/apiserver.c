@@ -48,7 +48,8 @@ static int take_option(void *ret, int option, const char *value)
     uint64_t v;
 
     if (!str_to_u64(str_of(value), option == OPT_PORT ? UINT16_MAX : option == OPT_SEED ? UINT64_MAX : INT32_MAX, &v)) {
-        return cmd_usage_error("apiserver", "\"%s\" is not a number in range", value);
+        return cmd_usage_error("apiserver", "--%s: \"%s\" is not a number in range",
+                               options_name(&page_apiserver, option), value);
     }
     s->nodes = option == OPT_NODES ? v : s->nodes;
     s->gpus = option == OPT_GPUS ? v : s->gpus;

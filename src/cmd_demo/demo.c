@@ -149,7 +149,8 @@ static int take_option(void *ret, int option, const char *value)
     default:
         BUG("unknown option");
     }
-    return ok ? EXIT_OK : cmd_usage_error("demo", "\"%s\" is out of range", value);
+    return ok ? EXIT_OK
+              : cmd_usage_error("demo", "--%s: \"%s\" is out of range", options_name(&page_demo, option), value);
 }
 
 static void on_signal(int sig)

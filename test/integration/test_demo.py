@@ -50,6 +50,13 @@ def test_scenario__with_nodes_of_ones_own__refused():
     assert p.returncode == 2 and "has its own nodes" in p.stderr
 
 
+@pytest.mark.parametrize("command, option, value", [("demo", "--nodes", "0"), ("demo", "--for", "abc"), ("demo", "--speed", "0"),
+                                                    ("apiserver", "--nodes", "-1"), ("apiserver", "--port", "99999")])
+def test_fgpu_demo__value_out_of_range__the_option_is_named(command, option, value):
+    p = run(BINARY, command, option, value)
+    assert p.returncode == 2 and f'fgpu {command}: {option}: "{value}" is ' in p.stderr, p.stderr
+
+
 @pytest.mark.parametrize("command", ["demo", "apiserver"])
 def test_fgpu_demo__not_installed__says_where_it_was_looked_for_and_what_to_do(tmp_path, command):
     alone = shutil.copy(BINARY, tmp_path / "fgpu")

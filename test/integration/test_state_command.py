@@ -2,6 +2,7 @@
 import http.server
 import json
 import re
+import socket
 import ssl
 import subprocess
 import threading
@@ -211,6 +212,16 @@ class Refuses(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *args):
         pass
+
+
+def test_state__no_fgpu_at_the_default_address__says_how_to_name_another():
+    with socket.socket() as s:
+        if s.connect_ex(("127.0.0.1", 9442)) == 0:
+            pytest.skip("something listens at the default address of fgpu")
+    for command in (["state"], ["frag"], ["explain", "pod/a/b"], ["trace"]):
+        r = run(*command)
+        assert r.returncode == 1 and "--server, or in a cluster use kubectl fgpu" in r.stderr, r.stderr
+    assert "--server" not in run("state", "--server", "http://127.0.0.1:1").stderr
 
 
 def test_state__ca_file__is_what_the_server_is_verified_by(tmp_path):
