@@ -40,6 +40,7 @@ CANNOT_RUN = {
     "skopeo copy oci-archive:images/fgpu-v0.1.0-amd64.tar docker://REGISTRY/fgpu:v0.1.0": NO_RUNTIME,
     "nvidia-ctk cdi generate": "a program of NVIDIA, for a driver that is not here",
     "kubectl -n fgpu-system logs deployment/fgpu-scheduler -c fgpu --tail 50": NO_KUBELET, "kubectl logs fgpu-first": NO_KUBELET,
+    "kubectl -n fgpu-system logs deployment/fgpu-scheduler -c fgpu": NO_KUBELET, "kubectl -n fgpu-node logs POD": NO_KUBELET,
     "kubectl -n fgpu-system port-forward deployment/fgpu-scheduler 9442": NO_KUBELET,
     "chroot /host nvidia-cuda-mps-control -f &": MPS,
     "until echo set_default_active_thread_percentage 25 | chroot /host nvidia-cuda-mps-control; do sleep 1; done": MPS,
@@ -85,7 +86,7 @@ PLACEHOLDERS = {
     "cluster": [
         *COMMON,
         (r"\bNODE\b", "node-1"), (r"(?<=node )NAME\b", "node-1"), (r"\bUSER\b", "ann"), (r"pod/NAME\b|(?<=pod )NAME\b", "pod/shares"),
-        (r"YOUR/", "registry.example/"),
+        (r"YOUR/", "registry.example/"), (r"\bVERB RESOURCE\b", "list pods"),
     ],
 }
 
@@ -108,6 +109,20 @@ POD
   kubectl -n team delete pod refused --now --ignore-not-found; sleep 1
 done; echo "$said"; exit 1"""
 
+# What the operator of Prometheus brings.
+RULES_DEFINED = """kubectl apply -f - <<'END' && kubectl wait --for=condition=Established --timeout=60s crd/prometheusrules.monitoring.coreos.com
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: prometheusrules.monitoring.coreos.com}
+spec:
+  group: monitoring.coreos.com
+  names: {kind: PrometheusRule, plural: prometheusrules}
+  scope: Namespaced
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+END"""
+REMOVED = "for f in one-line dedicated node; do kubectl delete -k manifests/$f --ignore-not-found & done; wait"
+
 # Before and after one command: where a page shows ways of which a reader goes one, and where a command alone does not show that it helps.
 AROUND = {
     "apiVersion: v1 kind: ResourceQuota metadata: {name:": (
@@ -115,7 +130,10 @@ AROUND = {
     """kubectl -n kube-system patch configmap fgpu-policy --type=merge -p '{"data":{"schedulersWithoutAnnotations":"default-scheduler fgpu-scheduler"}}'""": (
         "", REFUSED.format(words="'does not ask fgpu about pods that request'", annotations=", annotations: {fgpu.io/gpu-fraction: '0.5'}", limits="")),
     "helm install fgpu manifests/helm --namespace default --set image.repository=YOUR/fgpu,nodeImage.repository=YOUR/fgpu-node": (
-        "for f in one-line dedicated node; do kubectl delete -k manifests/$f --ignore-not-found & done; wait", ""),
+        REMOVED, ""),
+    "helm upgrade fgpu manifests/helm --namespace default --reset-then-reuse-values --wait": (
+        REMOVED + " && helm install fgpu manifests/helm --namespace default --wait", ""),
+    "kubectl apply -k manifests/monitoring": (RULES_DEFINED + "\nkubectl apply -f manifests/dedicated/namespace.yaml -f manifests/node/namespace.yaml", ""),
     "helm test fgpu --namespace default": (
         "", "helm uninstall fgpu --namespace default --wait && kubectl apply -k manifests/dedicated && kubectl apply -k manifests/one-line &&"
             "kubectl -n fgpu-system create secret generic fgpu-signing --from-file=key.pem --from-file=key.pem.pub"),
