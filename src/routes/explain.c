@@ -319,12 +319,10 @@ enum httpd_action explain_handle(void *ctx, struct httpd_request *req, struct ht
     if (query_read(req, &q, &err) != 0) {
         return state_refuse(resp, 400, &err);
     }
-    if (atomic_fetch_add(&c->reader_n, 1) >= EXPLAIN_READERS_MAX) {
-        err_set(&err, ERR_UNAVAILABLE, "%d explanations are already being made; try again", EXPLAIN_READERS_MAX);
-        action = state_refuse(resp, 503, &err);
-    } else {
-        action = answer(c, &q, resp);
+    if (!state_take_place(&c->reader_n, EXPLAIN_READERS_MAX, "explanations are already being made; try again", resp)) {
+        return HTTPD_REPLY;
     }
+    action = answer(c, &q, resp);
     atomic_fetch_sub(&c->reader_n, 1);
     return action;
 }

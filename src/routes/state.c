@@ -109,6 +109,19 @@ enum httpd_action state_refuse(struct httpd_response *resp, int status, const st
     return HTTPD_REPLY;
 }
 
+bool state_take_place(atomic_uint *taken_n, unsigned max, const char *busy, struct httpd_response *resp)
+{
+    struct err err;
+
+    if (atomic_fetch_add(taken_n, 1) < max) {
+        return true;
+    }
+    atomic_fetch_sub(taken_n, 1);
+    err_set(&err, ERR_UNAVAILABLE, "%u %s", max, busy);
+    (void)state_refuse(resp, 503, &err);
+    return false;
+}
+
 /* ---- the stream ---- */
 
 struct reader {
@@ -203,13 +216,10 @@ static enum httpd_action answer_plain(struct state_context *c, struct state_docu
 static enum httpd_action answer_document(struct state_context *c, const struct query *q, struct httpd_response *resp)
 {
     struct state_document *d;
-    struct err err;
 
-    if (atomic_fetch_add(&c->reader_n, 1) >= STATE_READERS_MAX) {
-        atomic_fetch_sub(&c->reader_n, 1);
-        err_set(&err, ERR_UNAVAILABLE,
-                "%d requests for /state are already running; try again, or ask for fields=summary", STATE_READERS_MAX);
-        return state_refuse(resp, 503, &err);
+    if (!state_take_place(&c->reader_n, STATE_READERS_MAX,
+                          "requests for /state are already running; try again, or ask for fields=summary", resp)) {
+        return HTTPD_REPLY;
     }
     d = state_document_new(c, q->node, q->namespace_);
     if (q->node.n > 0 || q->namespace_.n > 0) {

@@ -1,9 +1,13 @@
-/* routes/state_internal.h - the document behind /state, shared by state*.c and audit.c only. */
+/* routes/state_internal.h - the document behind /state, and what the other documents of the ops listener share with it.
+ */
 #ifndef ROUTES_STATE_INTERNAL_H
 #define ROUTES_STATE_INTERNAL_H
 
+#include "base/compiler.h"
 #include "base/json_write.h"
 #include "routes/state.h"
+
+#include <stdatomic.h>
 
 struct pod_list {
     struct snapshot_pod *items;
@@ -150,5 +154,8 @@ void state_write_unplaced(struct json_writer *w, const struct node_item *item);
 bool state_is_unchanged(const struct httpd_request *req, struct str etag);
 /* Text for whoever reads JSON here: why it is not answered. 503: it may be asked again in a second. */
 enum httpd_action state_refuse(struct httpd_response *resp, int status, const struct err *err);
+/* One of `max` places, for what costs much; given back by subtracting one from *taken_n. False: all are taken, and
+ * `resp` is the refusal, "MAX BUSY". */
+WARN_UNUSED bool state_take_place(atomic_uint *taken_n, unsigned max, const char *busy, struct httpd_response *resp);
 
 #endif

@@ -100,10 +100,9 @@ static enum httpd_action answer(struct trace_context *c, struct httpd_response *
     struct reader *r;
     struct err err;
 
-    if (atomic_fetch_add(&c->reader_n, 1) >= TRACE_READERS_MAX) {
-        atomic_fetch_sub(&c->reader_n, 1);
-        err_set(&err, ERR_UNAVAILABLE, "%d requests for /v1/trace are already running; try again", TRACE_READERS_MAX);
-        return state_refuse(resp, 503, &err);
+    if (!state_take_place(&c->reader_n, TRACE_READERS_MAX, "requests for /v1/trace are already running; try again",
+                          resp)) {
+        return HTTPD_REPLY;
     }
     r = xcalloc(1, sizeof(*r));
     r->context = c;

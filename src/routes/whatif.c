@@ -105,12 +105,11 @@ enum httpd_action whatif_handle(void *ctx, struct httpd_request *req, struct htt
     if (whatif_read(httpd_request_body(req), httpd_request_arena(req), &q, &err) != 0) {
         return state_refuse(resp, httpd_request_arena(req)->refused ? 503 : 400, &err);
     }
-    if (atomic_fetch_add(&c->reader_n, 1) >= WHATIF_READERS_MAX) {
-        err_set(&err, ERR_UNAVAILABLE, "%d such questions are already being answered; try again", WHATIF_READERS_MAX);
-        action = state_refuse(resp, 503, &err);
-    } else {
-        action = answer(c, &q, resp);
+    if (!state_take_place(&c->reader_n, WHATIF_READERS_MAX, "such questions are already being answered; try again",
+                          resp)) {
+        return HTTPD_REPLY;
     }
+    action = answer(c, &q, resp);
     atomic_fetch_sub(&c->reader_n, 1);
     return action;
 }
