@@ -10,7 +10,9 @@ const TYPES = { html: 'text/html; charset=utf-8', js: 'text/javascript; charset=
 export async function start_mock(dist, state) {
   const files = new Map(readdirSync(dist).map((f) => [f, readFileSync(join(dist, f))]));
   const streams = new Set();
+  let hear;
   const mock = {
+    listened: new Promise((done) => { hear = done; }), /* the first stream is open */
     state, streams, refuse: false, requests: [], explain: () => ({ outcome: 'unknown', text: 'no such pod', pod: { namespace: '', pod: '', uid: '', state: '', node: '' } }),
     whatif: () => ({ generation: 1, asked: 1, fitting: 0, text: 'none fits', nodeCount: 0 }), history: { intervalSeconds: 10, samples: [] },
     send(event, data) {
@@ -56,6 +58,7 @@ export async function start_mock(dist, state) {
     const { generation, startedAt, version } = mock.state.metadata;
     res.write(`event: hello\ndata: ${JSON.stringify({ apiVersion: 'stream.fgpu.io/v1alpha1', generation, startedAt, version })}\n\n`);
     streams.add(res);
+    hear();
     res.on('close', () => streams.delete(res));
   });
   await new Promise((done) => server.listen(0, '127.0.0.1', done));

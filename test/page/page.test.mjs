@@ -37,6 +37,7 @@ async function with_page(st, f, options = {}) {
   mock.explain = () => WAITING;
   const { page, close } = await open(browser, mock.url, options);
   try {
+    await mock.listened; /* what is sent before is heard by nobody */
     await f(page, mock);
   } finally {
     await close();
