@@ -50,6 +50,13 @@ struct doctor_node {
     size_t gpu_n;
 };
 
+/* A GPU with a UUID, as the extender has it. */
+struct doctor_gpu {
+    const struct doctor_gpu *next;
+    struct str uuid;
+    const struct doctor_node *node;
+};
+
 /* A pod that waits. */
 struct doctor_pending {
     const struct doctor_pending *next;
@@ -131,6 +138,8 @@ struct doctor_facts {
     const struct str *public_keys;
     size_t public_key_n;
     const struct doctor_node *nodes;
+    const struct doctor_gpu *gpus;
+    size_t gpu_n; /* of `gpus` */
     const struct doctor_pending *pending;
     struct doctor_foreign *foreign;
 

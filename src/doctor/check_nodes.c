@@ -65,6 +65,57 @@ void doctor_check_two_inventories(struct doctor_report *r)
     }
 }
 
+static int compare_gpus(const void *a, const void *b)
+{
+    const struct doctor_gpu *x = *(const struct doctor_gpu *const *)a, *y = *(const struct doctor_gpu *const *)b;
+    const int by_uuid = str_cmp(x->uuid, y->uuid);
+
+    return by_uuid != 0 ? by_uuid : str_cmp(x->node->name, y->node->name);
+}
+
+/* The nodes of one UUID, unless all of them say that they share GPUs. */
+static void look_at_same(struct doctor_report *r, const struct doctor_gpu *const *same, size_t n)
+{
+    struct doctor_list nodes = {.arena = r->arena};
+    bool shared = true;
+
+    for (size_t i = 0; i < n; i++) {
+        shared = shared && same[i]->node->in_host_group;
+        doctor_list_add(&nodes, same[i]->node->name);
+    }
+    if (n > 1 && !shared) {
+        const struct str all = doctor_list_text(&nodes);
+
+        doctor_tell(
+            r, DOCTOR_FAULT, arena_printf(r->arena, "GPU %.*s", STR_ARG(same[0]->uuid)),
+            arena_printf(r->arena, "several nodes say that it is theirs, so it is given out once for each: %.*s",
+                         STR_ARG(all)),
+            "correct the inventory of the node that does not have it (a copied annotation fgpu.io/gpus, or a node "
+            "that was renamed and whose old object is still there); nodes that do share it get the labels of a "
+            "host group");
+    }
+}
+
+void doctor_check_same_gpu(struct doctor_report *r)
+{
+    const size_t n = r->facts->gpu_n;
+    const struct doctor_gpu **gpus = ARENA_ARRAY(r->arena, n + 1, const struct doctor_gpu *);
+    size_t at = 0;
+
+    if (gpus == NULL) {
+        return; /* doctor_examine() says so */
+    }
+    for (const struct doctor_gpu *g = r->facts->gpus; g != NULL; g = g->next) {
+        gpus[at++] = g;
+    }
+    qsort(gpus, n, sizeof(*gpus), compare_gpus);
+    for (size_t i = 0, next; i < n; i = next) {
+        for (next = i + 1; next < n && str_eq(gpus[next]->uuid, gpus[i]->uuid); next++) {
+        }
+        look_at_same(r, gpus + i, next - i);
+    }
+}
+
 /* ---- agents ---- */
 
 static int compare(const void *a, const void *b)

@@ -26,6 +26,7 @@ const struct doctor_check doctor_checks[] = {
     {"inventory", "fgpu knows the GPUs of every node that has some", NEEDS(DOCTOR_STATE) | NEEDS(DOCTOR_NODES),
      doctor_check_inventory},
     {"two-inventories", "no GPU is handed out by two systems", NEEDS(DOCTOR_STATE), doctor_check_two_inventories},
+    {"same-gpu", "no GPU is on two nodes, unless they are of a host group", NEEDS(DOCTOR_STATE), doctor_check_same_gpu},
     {"agents", "fgpu-node runs where pods require it", NEEDS(DOCTOR_STATE) | NEEDS(DOCTOR_PODS), doctor_check_agents},
     {"doors", "container runtimes let nobody past fgpu-node", NEEDS(DOCTOR_NODES), doctor_check_doors},
     {"runtime-class", "containers can see the GPUs that they are told",

@@ -11,6 +11,7 @@ struct state_reader {
     struct json_reader r;
     struct doctor_facts *f;
     const struct doctor_node **node_end;
+    const struct doctor_gpu **gpu_end;
     const struct doctor_pending **pending_end;
     struct doctor_foreign **foreign_end;
     struct doctor_node *node; /* that is being read */
@@ -71,9 +72,23 @@ static void read_allocation(struct json_reader *r, void *to)
 static void read_gpu(struct json_reader *r, void *to)
 {
     struct state_reader *s = to;
+    struct str uuid = STR_NULL;
+    struct doctor_gpu *g;
 
     s->node->gpu_n++;
-    json_members(r, JSON_MEMBERS({"allocations", .element = read_allocation, .to = s}));
+    json_members(r, JSON_MEMBERS({"uuid", .text = &uuid}, {"allocations", .element = read_allocation, .to = s}));
+    if (json_failed(r) || uuid.n == 0) {
+        return;
+    }
+    g = ARENA_NEW(s->f->arena, struct doctor_gpu);
+    if (g == NULL) {
+        no_room(s);
+        return;
+    }
+    *g = (struct doctor_gpu){.uuid = keep(s, uuid), .node = s->node};
+    *s->gpu_end = g;
+    s->gpu_end = &g->next;
+    s->f->gpu_n++;
 }
 
 static void read_whole(struct json_reader *r, void *to)
@@ -189,6 +204,7 @@ int doctor_read_state(struct doctor_facts *f, struct str document, const struct 
     }
     *s = (struct state_reader){.f = f,
                                .node_end = &f->nodes,
+                               .gpu_end = &f->gpus,
                                .pending_end = &f->pending,
                                .foreign_end = &f->foreign,
                                .keys = ARENA_ARRAY(f->arena, PUBLIC_KEYS_MAX, struct str)};

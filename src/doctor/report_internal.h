@@ -34,6 +34,7 @@ void doctor_check_node_sampling(struct doctor_report *r);
 void doctor_check_rights(struct doctor_report *r);
 void doctor_check_inventory(struct doctor_report *r);
 void doctor_check_two_inventories(struct doctor_report *r);
+void doctor_check_same_gpu(struct doctor_report *r);
 void doctor_check_agents(struct doctor_report *r);
 void doctor_check_doors(struct doctor_report *r);
 void doctor_check_runtime_class(struct doctor_report *r);

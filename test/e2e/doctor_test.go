@@ -56,7 +56,7 @@ type diagnosis struct {
 func admitted(t *testing.T) *patient {
 	agent := gpuNode("doctor-agent", 1, gib80)
 	agent.Annotations[checker.InventoryKey] = byAgent(agent, "")
-	c := newCluster(t, gpuNode("doctor-a", 2, gib80), gpuNode("doctor-b", 1, gib80), plainNode("doctor-plain"), agent)
+	c := newCluster(t, gpuNode("doctor-a", 2, gib80), gpuNode("doctor-b", 1, gib80), plainNode("doctor-plain"), plainNode("doctor-twin"), agent)
 	d := &patient{cluster: c, agentNode: agent.Name}
 	c.ownFgpu(dedicated)
 	adapted := filepath.Join(plane.Dir, c.name+".doctor.yaml")
@@ -204,6 +204,13 @@ func (d *patient) faultsOfNodes() []fault {
 				d.node("doctor-b", func(n *corev1.Node) { n.Annotations[hami] = "GPU-x,10,81920,100,NVIDIA,0,true:" })
 			},
 			func() { d.node("doctor-b", func(n *corev1.Node) { delete(n.Annotations, hami) }) }},
+		{"one GPU on two nodes", "same-gpu GPU GPU-doctor-a-0",
+			func() {
+				d.node("doctor-twin", func(n *corev1.Node) {
+					n.Annotations = map[string]string{checker.InventoryKey: `{"v":1,"gpus":[{"uuid":"GPU-doctor-a-0","index":0,"memMib":81920}]}`}
+				})
+			},
+			func() { d.node("doctor-twin", func(n *corev1.Node) { delete(n.Annotations, checker.InventoryKey) }) }},
 		{"no agent", "agents node " + d.agentNode,
 			func() { d.must(nil, d.remove("fgpu-node-x")) },
 			d.runAgent},

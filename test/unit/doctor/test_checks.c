@@ -205,6 +205,28 @@ static void nodes__what_the_extender_says_of_them__is_found(void **state)
     finds_each(rows, ARRAY_LEN(rows));
 }
 
+static void nodes__two_have_one_gpu__is_found_unless_they_share_it(void **state)
+{
+#define SECOND(more)                                                                                                   \
+    "\"nodes\":[{\"name\":\"gpu-0\",\"described\":true,\"handOff\":\"nvidia-cdi\"," more                               \
+    "\"gpus\":[{\"uuid\":\"GPU-a\"}]},"
+#define GROUP "\"hostGroup\":{\"name\":\"h\"},"
+    struct installation *in = *state;
+
+    installation_change(in, &in->state, "\"nodes\":[", SECOND(""));
+    installation_finds(in, "same-gpu");
+    assert_true(str_eq_cstr(in->report.first->object, "GPU GPU-a"));
+    assert_non_null(strstr(in->report.first->text.p, "gpu-0, gpu-1"));
+    installation_change(in, &in->state, SECOND(""), SECOND(GROUP));
+    installation_finds(in, "same-gpu policies"); /* only one of them says so */
+    installation_change(in, &in->state, "\"name\":\"gpu-1\",", "\"name\":\"gpu-1\"," GROUP);
+    installation_finds(in, "policies");
+    installation_change(in, &in->state, "GPU-a", "");
+    installation_finds(in, "policies"); /* a GPU without a UUID is like no other */
+#undef SECOND
+#undef GROUP
+}
+
 static void runtime_class__where_nothing_needs_it__is_not_missed(void **state)
 {
     struct installation *in = *state;
@@ -461,6 +483,7 @@ int main(void)
         ALONE(pods_wait__for_another_scheduler__its_name_is_told),
         cmocka_unit_test(extender__what_it_says_of_itself__is_found),
         cmocka_unit_test(nodes__what_the_extender_says_of_them__is_found),
+        ALONE(nodes__two_have_one_gpu__is_found_unless_they_share_it),
         ALONE(runtime_class__where_nothing_needs_it__is_not_missed),
         ALONE(node__looks_as_if_it_had_gpus__and_fgpu_knows_none),
         ALONE(node__its_description_is_refused__the_note_is_told),
