@@ -33,7 +33,8 @@ struct ops_auth {
     } guards[OPS_AUTH_ROUTES_MAX];
 };
 
-/* Puts the guard before each of these routes. Before the server starts; `a` must outlive it. */
+/* Puts the guard before each of these routes that is not HTTPD_ROUTE_PUBLIC. Before the server starts; `a` must outlive
+ * it. */
 void ops_auth_guard(struct ops_auth *a, struct httpd_route *routes, size_t n);
 
 #endif

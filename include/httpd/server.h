@@ -65,6 +65,8 @@ enum httpd_route_flag {
     /* The body's Content-Type must be application/json, so that no web page can send one here
      * without the browser asking first. */
     HTTPD_ROUTE_JSON = 1 << 2,
+    /* It says the same to everybody, so no guard stands before it (guard/ops_auth.h). */
+    HTTPD_ROUTE_PUBLIC = 1 << 3,
 };
 
 struct httpd_route {

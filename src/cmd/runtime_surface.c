@@ -107,15 +107,12 @@ static bool is_ready(void *ctx)
     return runtime_is_ready(ctx);
 }
 
-/* The files of the page are the same for everybody. */
 static void guard_ops(struct surface *f)
 {
+    ops_auth_guard(&f->ops_auth, f->ops_routes, ARRAY_LEN(f->ops_routes));
     for (size_t i = 0; i < ARRAY_LEN(f->ops_routes); i++) {
         struct httpd_route *r = &f->ops_routes[i];
 
-        if (strcmp(r->path, PAGE_PREFIX) != 0) {
-            ops_auth_guard(&f->ops_auth, r, 1);
-        }
         if (strcmp(r->path, "/") == 0) {
             page_open_door(&f->page_door, r);
         }

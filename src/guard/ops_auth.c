@@ -119,8 +119,12 @@ void ops_auth_guard(struct ops_auth *a, struct httpd_route *routes, size_t n)
 {
     BUG_ON(n > OPS_AUTH_ROUTES_MAX - a->guard_n);
     for (size_t i = 0; i < n; i++) {
-        struct ops_guard *g = &a->guards[a->guard_n++];
+        struct ops_guard *g;
 
+        if ((routes[i].flags & HTTPD_ROUTE_PUBLIC) != 0) {
+            continue;
+        }
+        g = &a->guards[a->guard_n++];
         BUG_ON(routes[i].stopping != NULL); /* it would be given the guard as its ctx */
         *g = (struct ops_guard){a, routes[i].handle, routes[i].ctx};
         routes[i].handle = handle_guarded;

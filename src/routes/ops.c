@@ -255,7 +255,7 @@ void ops_routes(struct ops *o, struct httpd_route routes[OPS_ROUTES])
          .ctx = &o->whatif,
          .flags = HTTPD_ROUTE_JSON,
          .body_max_bytes = WHATIF_BODY_MAX},
-        {.method = "GET", .path = PAGE_PREFIX, .handle = page_handle, .flags = HTTPD_ROUTE_PREFIX},
+        {.method = "GET", .path = PAGE_PREFIX, .handle = page_handle, .flags = HTTPD_ROUTE_PREFIX | HTTPD_ROUTE_PUBLIC},
         {.method = "GET", .path = "/metrics", .handle = handle_metrics, .ctx = o},
         {.method = "GET", .path = "/configz", .handle = handle_configz, .ctx = o},
         {.method = "GET", .path = "/version", .handle = handle_version, .ctx = o},
