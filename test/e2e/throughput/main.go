@@ -109,7 +109,7 @@ func (b *bench) measure(ctx context.Context, s *size, modes []mode, o options, s
 		return err
 	}
 	for _, m := range modes {
-		s.Results = append(s.Results, result{Mode: m.Name})
+		s.Results = append(s.Results, result{Mode: m.Name, Counts: m.extender == "fgpu"})
 	}
 	for r := range o.rounds {
 		samples := make([]sample, len(modes))
