@@ -103,6 +103,15 @@ func (b *bench) makeNodes(ctx context.Context, n int) error {
 	})
 }
 
+// inTurn is the k-th of n in a round: each round begins with another, and every other one goes backwards, so that nobody always
+// follows the same one.
+func inTurn(k, round, n int) int {
+	if round%2 == 1 {
+		k = n - 1 - k
+	}
+	return (k + round) % n
+}
+
 // measure appends to s, which is whole after each round.
 func (b *bench) measure(ctx context.Context, s *size, modes []mode, o options, save func() error) error {
 	if err := b.makeNodes(ctx, s.Nodes); err != nil {
@@ -115,7 +124,7 @@ func (b *bench) measure(ctx context.Context, s *size, modes []mode, o options, s
 		samples := make([]sample, len(modes))
 		if err := locked(o.lock, func() (err error) {
 			for k := range modes {
-				i := (k + r) % len(modes) // nobody always follows the same one
+				i := inTurn(k, r, len(modes))
 				m := modes[i]
 				if samples[i], err = b.round(ctx, m, s.Pods); err != nil {
 					return fmt.Errorf("%s: %w", m.Name, err)

@@ -73,3 +73,23 @@ func TestModesAreChosenByKey(t *testing.T) {
 		t.Errorf("a name that is none: %v", err)
 	}
 }
+
+func TestEveryRoundHasEachModeOnceAndAnotherOrder(t *testing.T) {
+	const n = 4
+	orders := map[[n]int]bool{}
+	for round := range n {
+		var order [n]int
+		seen := map[int]bool{}
+		for k := range n {
+			order[k] = inTurn(k, round, n)
+			seen[order[k]] = true
+		}
+		if len(seen) != n {
+			t.Errorf("round %d: %v", round, order)
+		}
+		orders[order] = true
+	}
+	if len(orders) != n {
+		t.Errorf("%v", orders)
+	}
+}
