@@ -26,8 +26,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Signs the record of this pod on this node, in `a`. Does nothing with signing off. ERR_INTERNAL: there is no private
- * key, or it cannot sign. ERR_LIMIT: the arena is full. */
+/* Signs the record of this pod on this node, in `a`, and remembers its proof (signing_remember). Does nothing with
+ * signing off. ERR_INTERNAL: there is no private key, or it cannot sign. ERR_LIMIT: the arena is full. */
 WARN_UNUSED int record_sign(struct signing *signing, struct assignment *as, struct str pod_uid, struct str node_name,
                             struct arena *a, struct err *reterr);
 
@@ -45,5 +45,7 @@ WARN_UNUSED bool record_judge(struct signing *signing, int64_t accept_unsigned_b
 bool record_proof_has_key(const struct sign_keyring *keys, struct str proof);
 /* Did it sign what the proof says? */
 bool record_proof_holds(const struct sign_keyring *keys, struct str proof);
+/* The same, without the computing for what this process signed itself a moment ago (signing_recognizes). */
+bool record_proof_believed(struct signing *signing, const struct sign_keyring *keys, struct str proof);
 
 #endif

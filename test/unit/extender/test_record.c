@@ -5,6 +5,7 @@
 #include "extender/warn_limit.h"
 #include "support/cmocka.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static struct arena arena;
@@ -105,6 +106,76 @@ static void record__copied_or_edited__proof_does_not_hold(void **state)
     memcpy(strstr(edited, "300"), "299", 3);
     assert_false(holds(ours, fact(ours, 0, 1, str_of(edited)).proof));
     assert_true(holds(ours, fact(ours, 0, 1, text).proof));
+}
+
+static bool believed(struct signing *by, struct str proof)
+{
+    const struct sign_keyring *keys = signing_take(by);
+    const bool ok = record_proof_believed(by, keys, proof);
+
+    sign_keyring_put(keys);
+    return ok;
+}
+
+static uint64_t recognized(struct signing *by)
+{
+    struct signing_stats stats;
+
+    signing_stats(by, &stats);
+    return stats.recognized_n;
+}
+
+/* What this process signed is recognized, once; afterwards, and whatever differs by a byte, is verified. */
+static void record__signed_here__recognized_by_its_bytes(void **state)
+{
+    const struct str proof = fact(ours, 0, 1, written(ours, "u", "n")).proof;
+    char *damaged = arena_cstr(&arena, proof);
+
+    assert_non_null(damaged);
+    damaged[SIGN_KEY_ID_LEN]++; /* the signature begins there */
+    assert_false(believed(ours, (struct str){damaged, proof.n}));
+    assert_int_equal(recognized(ours), 0);
+    assert_true(believed(ours, proof));
+    assert_int_equal(recognized(ours), 1);
+    assert_true(believed(ours, proof));
+    assert_int_equal(recognized(ours), 1);
+    assert_false(believed(others, proof)); /* its key is not believed there */
+}
+
+/* A key that is not believed any more: what it signed here is not believed either. */
+static void record__signed_here_by_a_key_that_is_gone__not_believed(void **state)
+{
+    const struct str proof = fact(ours, 0, 1, written(ours, "u", "n")).proof;
+    const struct sign_keyring *keys = signing_take(others);
+
+    assert_false(record_proof_believed(ours, keys, proof));
+    assert_int_equal(recognized(ours), 0);
+    sign_keyring_put(keys);
+}
+
+static void record__many_signed_since__verified_all_the_same(void **state)
+{
+    const struct str proof = fact(ours, 0, 1, written(ours, "u", "n")).proof;
+
+    for (int i = 0; i < SIGNING_REMEMBERED; i++) {
+        char uid[16];
+
+        (void)snprintf(uid, sizeof(uid), "v%d", i);
+        (void)written(ours, uid, "n");
+    }
+    assert_true(believed(ours, proof));
+    assert_int_equal(recognized(ours), 0);
+}
+
+static void signing__a_large_proof__is_not_remembered(void **state)
+{
+    static char bytes[SIGNING_REMEMBERED_BYTES + 1];
+
+    signing_remember(ours, (struct str){bytes, sizeof(bytes)});
+    assert_false(signing_recognizes(ours, (struct str){bytes, sizeof(bytes)}));
+    signing_remember(ours, (struct str){bytes, sizeof(bytes) - 1});
+    assert_true(signing_recognizes(ours, (struct str){bytes, sizeof(bytes) - 1}));
+    assert_false(signing_recognizes(ours, STR_NULL));
 }
 
 static void record__signed_by_an_unknown_key__grants_nothing(void **state)
@@ -209,6 +280,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(record__signed_for_this_pod_and_node__provisional_and_its_proof_holds),
         T(record__copied_or_edited__proof_does_not_hold),
+        T(record__signed_here__recognized_by_its_bytes),
+        T(record__signed_here_by_a_key_that_is_gone__not_believed),
+        T(record__many_signed_since__verified_all_the_same),
+        T(signing__a_large_proof__is_not_remembered),
         T(record__signed_by_an_unknown_key__grants_nothing),
         T(record__not_signed__only_of_pods_created_before),
         T(record__signed_by_a_lost_key__only_of_pods_created_before),
