@@ -7,29 +7,13 @@
 _Static_assert(ASSIGNMENT_SIG_BYTES == SIGN_SIGNATURE_BYTES, "a record's signature is one of ours");
 _Static_assert(ASSIGNMENT_SIG_KEY_BYTES_MAX >= SIGN_KEY_ID_LEN, "a key's id fits a record");
 
-/* The id has SIGN_KEY_ID_LEN bytes. False: the arena is full. */
-static bool make_proof(struct str key_id, const uint8_t *signature, struct str bytes, struct arena *a, struct str *ret)
-{
-    char *p = arena_alloc(a, PROOF_HEAD_BYTES + bytes.n);
-
-    if (p == NULL) {
-        return false;
-    }
-    memcpy(p, key_id.p, SIGN_KEY_ID_LEN);
-    memcpy(p + SIGN_KEY_ID_LEN, signature, SIGN_SIGNATURE_BYTES);
-    memcpy(p + PROOF_HEAD_BYTES, bytes.p, bytes.n);
-    *ret = (struct str){p, PROOF_HEAD_BYTES + bytes.n};
-    return true;
-}
-
 int record_sign(struct signing *signing, struct assignment *as, struct str pod_uid, struct str node_name,
                 struct arena *a, struct err *reterr)
 {
     const struct sign_keyring *keys;
     const struct sign_key *key;
-    struct str bytes, proof;
+    struct str bytes;
     uint8_t *signature;
-    bool remember = false;
     int rc;
 
     if (signing == NULL) {
@@ -50,12 +34,8 @@ int record_sign(struct signing *signing, struct assignment *as, struct str pod_u
         rc = sign_bytes(key, bytes, signature, reterr);
         as->sig_key = arena_str(a, str_of(key->public_.id));
         as->sig = signature;
-        remember = rc == 0 && make_proof(as->sig_key, signature, bytes, a, &proof);
     }
     sign_keyring_put(keys);
-    if (remember) {
-        signing_remember(signing, proof);
-    }
     return rc;
 }
 
@@ -70,11 +50,40 @@ static bool is_known(struct signing *signing, struct str key_id)
     return known;
 }
 
+/* The id of a known key has SIGN_KEY_ID_LEN bytes. False: the arena is full. */
+static bool make_proof(const struct assignment *as, struct str uid, struct str node_name, struct arena *a,
+                       struct str *ret)
+{
+    struct str bytes;
+    char *p;
+
+    if (assignment_signed_bytes(as, uid, node_name, a, &bytes, NULL) != 0) {
+        return false;
+    }
+    p = arena_alloc(a, PROOF_HEAD_BYTES + bytes.n);
+    if (p == NULL) {
+        return false;
+    }
+    memcpy(p, as->sig_key.p, SIGN_KEY_ID_LEN);
+    memcpy(p + SIGN_KEY_ID_LEN, as->sig, SIGN_SIGNATURE_BYTES);
+    memcpy(p + PROOF_HEAD_BYTES, bytes.p, bytes.n);
+    *ret = (struct str){p, PROOF_HEAD_BYTES + bytes.n};
+    return true;
+}
+
+void record_remember(struct signing *signing, const struct assignment *as, struct str pod_uid, struct str node_name,
+                     struct arena *a)
+{
+    struct str proof;
+
+    if (signing != NULL && as->sig != NULL && make_proof(as, pod_uid, node_name, a, &proof)) {
+        signing_remember(signing, proof);
+    }
+}
+
 bool record_judge(struct signing *signing, int64_t accept_unsigned_before_ms, const struct pod *pod,
                   const struct assignment *as, struct arena *a, struct record_judgement *ret)
 {
-    struct str bytes;
-
     *ret = (struct record_judgement){.trust = RECORD_UNSIGNED};
     if (signing == NULL) {
         ret->counts = true;
@@ -89,18 +98,12 @@ bool record_judge(struct signing *signing, int64_t accept_unsigned_before_ms, co
     }
     ret->counts = true;
     ret->trust = RECORD_PROVISIONAL;
-    return assignment_signed_bytes(as, pod->uid, pod->node_name, a, &bytes, NULL) == 0 &&
-           make_proof(as->sig_key, as->sig, bytes, a, &ret->proof);
+    return make_proof(as, pod->uid, pod->node_name, a, &ret->proof);
 }
 
 bool record_proof_has_key(const struct sign_keyring *keys, struct str proof)
 {
     return proof.n > PROOF_HEAD_BYTES && sign_keyring_find(keys, (struct str){proof.p, SIGN_KEY_ID_LEN}) != NULL;
-}
-
-bool record_proof_believed(struct signing *signing, const struct sign_keyring *keys, struct str proof)
-{
-    return record_proof_has_key(keys, proof) && (signing_recognizes(signing, proof) || record_proof_holds(keys, proof));
 }
 
 bool record_proof_holds(const struct sign_keyring *keys, struct str proof)

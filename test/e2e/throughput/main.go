@@ -194,12 +194,22 @@ func trees(o options) (own, other *tree, err error) {
 	return own, other, nil
 }
 
-// prepare makes what the shipped files say before any round.
+// prepare makes what the shipped files say before any round, what only planning ahead needs included: rights change no other mode.
 func (b *bench) prepare(ctx context.Context) error {
-	if err := b.plane.Apply(ctx, b.own.manifest("dedicated", "namespace.yaml"), b.own.manifest("dedicated", "rbac.yaml")); err != nil {
+	files := []string{b.own.manifest("dedicated", "namespace.yaml"), b.own.manifest("dedicated", "rbac.yaml")}
+	more, err := filepath.Glob(b.own.manifest("plan-ahead", "*.yaml"))
+	if err != nil {
 		return err
 	}
-	_, err := b.plane.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+	for _, file := range more {
+		if filepath.Base(file) != "kustomization.yaml" {
+			files = append(files, file)
+		}
+	}
+	if err := b.plane.Apply(ctx, files...); err != nil {
+		return err
+	}
+	_, err = b.plane.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
 	return err
 }
 

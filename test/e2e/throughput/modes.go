@@ -19,10 +19,13 @@ type mode struct {
 	extender string // "": none, "nothing" or "fgpu"
 	// percentage is percentageOfNodesToScore: "0" is kube-scheduler's own sampling, "100" all nodes, "" what is shipped.
 	percentage string
-	annotation bool   // pods ask by an annotation, not by limits
-	packing    string // lines of the section packing of fgpu.yaml; one that fgpu does not know: the mode is skipped
-	tree       *tree  // what it takes fgpu and the shipped files from; nil: the tree of this program
+	annotation bool     // pods ask by an annotation, not by limits
+	setting    *setting // of fgpu.yaml; one that fgpu does not know: the mode is skipped
+	tree       *tree    // what it takes fgpu and the shipped files from; nil: the tree of this program
 }
+
+// A setting is a line of a section of fgpu.yaml.
+type setting struct{ section, key, value string }
 
 // A tree is a checkout with its release build.
 type tree struct{ name, root, binary string }
@@ -35,16 +38,18 @@ var modes = []mode{
 	{key: "nothing", Name: "do-nothing extender, default sampling", extender: "nothing", percentage: "0"},
 	{key: "nothing-all", Name: "do-nothing extender, all nodes", extender: "nothing", percentage: "100"},
 	{key: "fgpu", Name: "fgpu as shipped", extender: "fgpu"},
-	{key: "fgpu-all", Name: "fgpu, all nodes", extender: "fgpu", percentage: "100", packing: candidates("100")},
-	{key: "fgpu-sampling", Name: "fgpu, default sampling", extender: "fgpu", percentage: "0", packing: candidates("100")},
-	{key: "fgpu-one", Name: "fgpu, default sampling, candidates: 1", extender: "fgpu", percentage: "0", packing: candidates("1")},
-	{key: "fgpu-all-one", Name: "fgpu, all nodes, candidates: 1", extender: "fgpu", percentage: "100", packing: candidates("1")},
+	{key: "fgpu-all", Name: "fgpu, all nodes", extender: "fgpu", percentage: "100", setting: candidates("100")},
+	{key: "fgpu-sampling", Name: "fgpu, default sampling", extender: "fgpu", percentage: "0", setting: candidates("100")},
+	{key: "fgpu-one", Name: "fgpu, default sampling, candidates: 1", extender: "fgpu", percentage: "0", setting: candidates("1")},
+	{key: "fgpu-all-one", Name: "fgpu, all nodes, candidates: 1", extender: "fgpu", percentage: "100", setting: candidates("1")},
 	{key: "annotation-all", Name: "fgpu, all nodes, pods ask by annotation", extender: "fgpu", percentage: "100", annotation: true},
 	{key: "annotation", Name: "fgpu, default sampling, pods ask by annotation", extender: "fgpu", percentage: "0", annotation: true},
-	{key: "plan", Name: "fgpu, default sampling, planning ahead", extender: "fgpu", percentage: "0", packing: "planAhead: true"},
+	{key: "annotation-one", Name: "fgpu, default sampling, candidates: 1, pods ask by annotation", extender: "fgpu", percentage: "0", annotation: true,
+		setting: candidates("1")},
+	{key: "plan", Name: "fgpu, default sampling, planning ahead", extender: "fgpu", percentage: "0", setting: &setting{"planAhead", "enabled", "true"}},
 }
 
-func candidates(n string) string { return "candidates: " + n }
+func candidates(n string) *setting { return &setting{"packing", "candidates", n} }
 
 // chosen are the modes of a list of keys, or all.
 func chosen(list string) ([]mode, error) {
@@ -80,15 +85,21 @@ func withPercentage(text, percentage string) (string, error) {
 	return percentageLine.ReplaceAllString(text, "percentageOfNodesToScore: "+percentage), nil
 }
 
-// withPacking is a configuration of fgpu with this line in its section packing, in place of what it says there of the same key.
-func withPacking(text, line string) string {
-	key, _, _ := strings.Cut(line, ":")
-	text = regexp.MustCompile(`(?m)^  `+regexp.QuoteMeta(key)+`:.*\n`).ReplaceAllString(text, "")
-	const section = "\npacking:\n"
-	if before, after, ok := strings.Cut(text, section); ok {
-		return before + section + "  " + line + "\n" + after
+// in is a configuration of fgpu with this setting, whatever it says of it now.
+func (x *setting) in(text string) string {
+	line := "  " + x.key + ": " + x.value + "\n"
+	head := "\n" + x.section + ":\n"
+	before, after, ok := strings.Cut(text, head)
+	if !ok {
+		return strings.TrimSuffix(text, "\n") + "\n" + head + line
 	}
-	return text + section + "  " + line + "\n"
+	end := regexp.MustCompile(`(?m)^\S`).FindStringIndex(after) // where the next section begins
+	section, rest := after, ""
+	if end != nil {
+		section, rest = after[:end[0]], after[end[0]:]
+	}
+	section = regexp.MustCompile(`(?m)^  `+regexp.QuoteMeta(x.key)+`:.*\n?`).ReplaceAllString(section, "")
+	return before + head + line + section + rest
 }
 
 func (b *bench) treeOf(m mode) *tree {
@@ -140,7 +151,7 @@ func (b *bench) schedulerConfig(ctx context.Context, m mode, verbsURL string) (s
 // fgpuConfig is the shipped file, or a copy that is changed as the mode wants it.
 func (b *bench) fgpuConfig(m mode) (string, error) {
 	shipped := b.treeOf(m).manifest("dedicated", "fgpu.yaml")
-	if m.packing == "" {
+	if m.setting == nil {
 		return shipped, nil
 	}
 	text, err := os.ReadFile(shipped)
@@ -148,12 +159,12 @@ func (b *bench) fgpuConfig(m mode) (string, error) {
 		return "", err
 	}
 	file := filepath.Join(b.plane.Dir, "fgpu-"+b.treeOf(m).name+"-"+m.key+".yaml")
-	return file, os.WriteFile(file, []byte(withPacking(string(text), m.packing)), 0o600)
+	return file, os.WriteFile(file, []byte(m.setting.in(string(text))), 0o600)
 }
 
 // cannot says why a mode cannot be measured with this fgpu; empty: it can.
 func (b *bench) cannot(m mode) (string, error) {
-	if m.packing == "" {
+	if m.setting == nil {
 		return "", nil
 	}
 	file, err := b.fgpuConfig(m)
@@ -164,8 +175,7 @@ func (b *bench) cannot(m mode) (string, error) {
 	if err == nil {
 		return "", nil
 	}
-	key, _, _ := strings.Cut(m.packing, ":")
-	if strings.Contains(string(out), key) {
+	if strings.Contains(string(out), "'"+m.setting.section+"'") || strings.Contains(string(out), "'"+m.setting.key+"'") {
 		return "this fgpu does not know it: " + strings.TrimSpace(string(out)), nil
 	}
 	return "", fmt.Errorf("%s: check-config: %w: %s", m.Name, err, out)

@@ -52,13 +52,14 @@ func TestAPercentageReplacesWhateverIsShipped(t *testing.T) {
 	}
 }
 
-func TestALineOfPackingReplacesItsKey(t *testing.T) {
+func TestASettingReplacesItsLine(t *testing.T) {
 	for before, want := range map[string]string{
 		"a: 1\n":                       "a: 1\n\npacking:\n  candidates: 1\n",
 		"a: 1\npacking:\n  hold: 3s\n": "a: 1\npacking:\n  candidates: 1\n  hold: 3s\n",
-		"a: 1\npacking:\n  candidates: 100 # x\n  hold: 3s": "a: 1\npacking:\n  candidates: 1\n  hold: 3s",
+		"a: 1\npacking:\n  candidates: 100 # x\n  hold: 3s":  "a: 1\npacking:\n  candidates: 1\n  hold: 3s",
+		"\npacking:\n  candidates: 7\nb:\n  candidates: 9\n": "\npacking:\n  candidates: 1\nb:\n  candidates: 9\n",
 	} {
-		if got := withPacking(before, candidates("1")); got != want {
+		if got := candidates("1").in(before); got != want {
 			t.Errorf("%q became %q", before, got)
 		}
 	}
