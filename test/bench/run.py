@@ -372,15 +372,17 @@ def main():
               "command": " ".join(["scripts/bench"] + sys.argv[1:]), "cpus": os.cpu_count(),
               "machine": platform.machine(), "version": subprocess.run(
                   [a.build / "fgpu", "version"], stdout=subprocess.PIPE, check=True).stdout.decode().splitlines()[0],
-              "rounds": plan["rounds"], "sizes": []}
+              "rounds": plan["rounds"], "load": [os.getloadavg()[0]], "sizes": []}
     with tempfile.TemporaryDirectory(prefix="fgpu-bench-") as directory:
         for nodes in sizes:
             # 50,000 pods from 5,000 nodes on; ten a node below.
             pods = max(2, min(10, 50000 // nodes))
             report["sizes"].append(one_size(a.build, pathlib.Path(directory), nodes, pods, plan))
+    report["load"].append(os.getloadavg()[0])
     if a.json:
         a.json.write_text(json.dumps(report, indent=1))
-    print(f"{report['date']}, {report['version']}, {report['cpus']} CPUs, `{report['command']}`\n")
+    print(f"{report['date']}, {report['version']}, {report['cpus']} CPUs, load average {report['load'][0]:.1f} before and "
+          f"{report['load'][1]:.1f} after, `{report['command']}`\n")
     print(table(report))
 
 
