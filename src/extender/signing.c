@@ -23,7 +23,7 @@ struct signing {
     struct signing_stats stats;
     bool woken;
     struct str remembered[SIGNING_REMEMBERED]; /* a ring; owned */
-    size_t remember_at;
+    size_t remember_at, remembered_n;
 };
 
 /* ---- life ---- */
@@ -257,6 +257,7 @@ void signing_remember(struct signing *s, struct str proof)
     mutex_lock(&s->lock);
     place = &s->remembered[s->remember_at];
     s->remember_at = (s->remember_at + 1) % SIGNING_REMEMBERED;
+    s->remembered_n += place->p == NULL;
     forget(place);
     *place = (struct str){str_dup(proof), proof.n};
     mutex_unlock(&s->lock);
@@ -267,10 +268,11 @@ bool signing_recognizes(struct signing *s, struct str proof)
     bool found = false;
 
     mutex_lock(&s->lock);
-    for (size_t i = 0; proof.n > 0 && i < SIGNING_REMEMBERED && !found; i++) {
+    for (size_t i = 0; proof.n > 0 && s->remembered_n > 0 && i < SIGNING_REMEMBERED && !found; i++) {
         found = str_eq(s->remembered[i], proof);
         if (found) {
             forget(&s->remembered[i]);
+            s->remembered_n--;
             s->stats.recognized_n++;
         }
     }
