@@ -5,7 +5,8 @@
  *   signing off (NULL)                 as before records were signed, whatever signature stands there
  *   signed by a key that is known      believed provisionally; its proof goes to the ledger, and whoever verifies it
  *                                      (extender/verifier.h) says later what it is worth. Verified before anybody
- *                                      believes it, if it is not the pod's first (ledger_must_verify)
+ *                                      believes it, if it is not the pod's first (ledger_must_verify); and verified
+ *                                      without computing anything, if this process has just written it
  *   not signed, or by a key that is    as before, if the pod was created before acceptUnsignedBefore (an upgrade, or a
  *   not known                          lost key: a signature that nobody can check is worth no less than none); else it
  *                                      grants nothing
@@ -26,10 +27,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Signs the record of this pod on this node, in `a`. Does nothing with signing off. ERR_INTERNAL: there is no private
- * key, or it cannot sign. ERR_LIMIT: the arena is full. */
+/* Signs the record of this pod on this node, in `a`. Does nothing with
+ * signing off. ERR_INTERNAL: there is no private key, or it cannot sign. ERR_LIMIT: the arena is full. */
 WARN_UNUSED int record_sign(struct signing *signing, struct assignment *as, struct str pod_uid, struct str node_name,
                             struct arena *a, struct err *reterr);
+
+/* After that, when the record is about to be written: the ingest recognizes it when it comes back (signing_remember).
+ */
+void record_remember(struct signing *signing, const struct assignment *as, struct str pod_uid, struct str node_name,
+                     struct arena *a);
 
 struct record_judgement {
     bool counts;             /* else it grants nothing */

@@ -230,6 +230,7 @@ static int write_record(struct bind *b, const struct store_reservation *r, struc
     int rc = record_sign(b->rules->ingest.signing, &as, b->request.pod_uid, b->request.node_name, &b->record, reterr);
 
     if (rc == 0) {
+        record_remember(b->rules->ingest.signing, &as, b->request.pod_uid, b->request.node_name, &b->record);
         rc = dialect_answer(&as, &b->record, ret, reterr);
     }
     if (rc == 0 && as.needs_agent && as.container_n > 0) {

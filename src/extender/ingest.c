@@ -45,6 +45,18 @@ static bool must_verify(const struct ingest *in, const struct ledger_pod_fact *f
     return demand_is_empty(f->demand) || (in->store != NULL && store_must_verify(in->store, f));
 }
 
+/* What bind wrote comes back by the watch: nothing has to be computed for it, and nobody has to be woken. */
+static bool recognize(const struct ingest *in, struct ledger_pod_fact *f)
+{
+    if (!signing_recognizes(in->signing, f->proof)) {
+        return false;
+    }
+    signing_count(in->signing, SIGNING_VERIFIED);
+    f->proof = STR_NULL;
+    f->record_trust = RECORD_VERIFIED;
+    return true;
+}
+
 static void verify_now(const struct ingest *in, const struct pod *pod, struct ledger_pod_fact *f)
 {
     const struct sign_keyring *keys = signing_take(in->signing);
@@ -80,7 +92,7 @@ static bool read_record(const struct ingest *in, struct arena *a, const struct p
     ret->op.pod.assignment = &ret->assignment;
     ret->op.pod.record_trust = judgement.trust;
     ret->op.pod.proof = judgement.proof;
-    if (judgement.trust == RECORD_PROVISIONAL && must_verify(in, &ret->op.pod)) {
+    if (judgement.trust == RECORD_PROVISIONAL && !recognize(in, &ret->op.pod) && must_verify(in, &ret->op.pod)) {
         verify_now(in, pod, &ret->op.pod);
     }
     return true;

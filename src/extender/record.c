@@ -50,13 +50,14 @@ static bool is_known(struct signing *signing, struct str key_id)
     return known;
 }
 
-/* The id of a known key has SIGN_KEY_ID_LEN bytes. */
-static bool make_proof(const struct pod *pod, const struct assignment *as, struct arena *a, struct str *ret)
+/* The id of a known key has SIGN_KEY_ID_LEN bytes. False: the arena is full. */
+static bool make_proof(const struct assignment *as, struct str uid, struct str node_name, struct arena *a,
+                       struct str *ret)
 {
     struct str bytes;
     char *p;
 
-    if (assignment_signed_bytes(as, pod->uid, pod->node_name, a, &bytes, NULL) != 0) {
+    if (assignment_signed_bytes(as, uid, node_name, a, &bytes, NULL) != 0) {
         return false;
     }
     p = arena_alloc(a, PROOF_HEAD_BYTES + bytes.n);
@@ -68,6 +69,16 @@ static bool make_proof(const struct pod *pod, const struct assignment *as, struc
     memcpy(p + PROOF_HEAD_BYTES, bytes.p, bytes.n);
     *ret = (struct str){p, PROOF_HEAD_BYTES + bytes.n};
     return true;
+}
+
+void record_remember(struct signing *signing, const struct assignment *as, struct str pod_uid, struct str node_name,
+                     struct arena *a)
+{
+    struct str proof;
+
+    if (signing != NULL && as->sig != NULL && make_proof(as, pod_uid, node_name, a, &proof)) {
+        signing_remember(signing, proof);
+    }
 }
 
 bool record_judge(struct signing *signing, int64_t accept_unsigned_before_ms, const struct pod *pod,
@@ -87,7 +98,7 @@ bool record_judge(struct signing *signing, int64_t accept_unsigned_before_ms, co
     }
     ret->counts = true;
     ret->trust = RECORD_PROVISIONAL;
-    return make_proof(pod, as, a, &ret->proof);
+    return make_proof(as, pod->uid, pod->node_name, a, &ret->proof);
 }
 
 bool record_proof_has_key(const struct sign_keyring *keys, struct str proof)

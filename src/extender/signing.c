@@ -22,6 +22,8 @@ struct signing {
     const struct sign_keyring *current;
     struct signing_stats stats;
     bool woken;
+    struct str remembered[SIGNING_REMEMBERED]; /* a ring; owned */
+    size_t remember_at, remembered_n;
 };
 
 /* ---- life ---- */
@@ -37,6 +39,12 @@ static struct signing *new_signing(const struct log *log)
     return s;
 }
 
+static void forget(struct str *owned)
+{
+    free((char *)(uintptr_t)owned->p);
+    *owned = STR_NULL;
+}
+
 void signing_free(struct signing *s)
 {
     if (s == NULL) {
@@ -44,6 +52,9 @@ void signing_free(struct signing *s)
     }
     for (size_t i = 0; i < s->public_key_n; i++) {
         free((char *)(uintptr_t)s->public_keys[i].p);
+    }
+    for (size_t i = 0; i < SIGNING_REMEMBERED; i++) {
+        forget(&s->remembered[i]);
     }
     free(s->public_keys);
     free(s->private_key);
@@ -232,6 +243,41 @@ void signing_count(struct signing *s, enum signing_outcome outcome)
         break;
     }
     mutex_unlock(&s->lock);
+}
+
+/* ---- what was signed here ---- */
+
+void signing_remember(struct signing *s, struct str proof)
+{
+    struct str *place;
+
+    if (proof.n == 0 || proof.n > SIGNING_REMEMBERED_BYTES) {
+        return;
+    }
+    mutex_lock(&s->lock);
+    place = &s->remembered[s->remember_at];
+    s->remember_at = (s->remember_at + 1) % SIGNING_REMEMBERED;
+    s->remembered_n += place->p == NULL;
+    forget(place);
+    *place = (struct str){str_dup(proof), proof.n};
+    mutex_unlock(&s->lock);
+}
+
+bool signing_recognizes(struct signing *s, struct str proof)
+{
+    bool found = false;
+
+    mutex_lock(&s->lock);
+    for (size_t i = 0; proof.n > 0 && s->remembered_n > 0 && i < SIGNING_REMEMBERED && !found; i++) {
+        found = str_eq(s->remembered[i], proof);
+        if (found) {
+            forget(&s->remembered[i]);
+            s->remembered_n--;
+            s->stats.recognized_n++;
+        }
+    }
+    mutex_unlock(&s->lock);
+    return found;
 }
 
 /* ---- waiting ---- */

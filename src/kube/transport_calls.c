@@ -3,6 +3,11 @@
  * Submitters append to `incoming` under the lock and wake the thread; everything else belongs to
  * the thread alone. At most `slot_n` calls are with libcurl, the others wait in order with their
  * deadlines running: so a burst shares a bounded number of connections instead of opening one each.
+ *
+ * And it opens them one after another. A handshake costs both ends about as much as ten calls on a connection that
+ * exists, so while one is under way the others wait for an answer that frees a connection. A server that answers slowly
+ * gets all the same its `slot_n` connections, one handshake later each; one that does not connect holds nobody up for
+ * longer than CONNECT_PATIENCE_MS.
  */
 #include "transport_call_internal.h"
 
@@ -12,7 +17,7 @@
 
 #include <stdlib.h>
 
-enum { CONNECT_MS = 5000, IDLE_POLL_MS = 60 * 1000, IDENTITY_POLL_MS = 20 };
+enum { CONNECT_MS = 5000, CONNECT_PATIENCE_MS = 50, IDLE_POLL_MS = 60 * 1000, IDENTITY_POLL_MS = 20 };
 
 struct slot {
     struct exchange exchange;
@@ -35,7 +40,9 @@ struct call_queue {
     struct slot *slots;
     uint32_t slot_n;
     uint32_t used_n;
+    uint32_t idle_n;  /* connections that an answer left, as far as we know: libcurl does not say */
     bool no_identity; /* calls wait for the exec plugin */
+    bool connecting;  /* calls wait for a connection */
 };
 
 /* ---- calls ---- */
@@ -91,6 +98,27 @@ static struct slot *free_slot(struct call_queue *q)
     BUG("no free slot");
 }
 
+/* Nothing was sent yet, so there is no connection yet. */
+static bool is_connecting(const struct slot *slot, int64_t now_ns)
+{
+    return slot->call != NULL && slot->exchange.sent_n == 0 &&
+           now_ns - slot->exchange.begun_ns < CONNECT_PATIENCE_MS * NS_PER_MS;
+}
+
+/* Whether a call may begin: on a connection that is idle, or as the only one that opens one. */
+static bool may_begin(const struct call_queue *q, int64_t now_ns)
+{
+    if (q->idle_n > 0) {
+        return true;
+    }
+    for (uint32_t i = 0; i < q->slot_n; i++) {
+        if (is_connecting(&q->slots[i], now_ns)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* False: the call has to wait for credentials. */
 static bool slot_begin(struct call_queue *q, struct call *call, int64_t now_ns)
 {
@@ -120,6 +148,7 @@ static bool slot_begin(struct call_queue *q, struct call *call, int64_t now_ns)
     strbuf_init(&slot->response, call->response_max);
     slot->call = call;
     q->used_n++;
+    q->idle_n -= q->idle_n > 0;
     EASY_SET(x->easy, CURLOPT_TIMEOUT_MS, left_ms);
     EASY_SET(x->easy, CURLOPT_CONNECTTIMEOUT_MS, left_ms < CONNECT_MS ? left_ms : CONNECT_MS);
     EASY_SET(x->easy, CURLOPT_WRITEFUNCTION, on_bytes);
@@ -137,6 +166,7 @@ static void slot_end(struct call_queue *q, struct slot *slot, const struct kube_
     bool again = exchange_end(&slot->exchange, q->context, call->verb, call->resource, outcome);
     slot->call = NULL;
     q->used_n--;
+    q->idle_n = outcome->kind == KUBE_ANSWERED ? q->idle_n + 1 : 0;
     /* A 401 has changed nothing, whatever the method; unless it answers a second copy only. */
     if (again && !call->sent_again && !outcome->sent_again) {
         call->sent_again = true;
@@ -184,18 +214,22 @@ static int64_t serve_waiting(struct call_queue *q, int64_t now_ns)
     int64_t next_ns = INT64_MAX;
     struct call *call;
     STAILQ_CONCAT(&all, &q->waiting);
-    q->no_identity = false;
+    q->no_identity = q->connecting = false;
     while ((call = STAILQ_FIRST(&all)) != NULL) {
         STAILQ_REMOVE_HEAD(&all, link);
         if (call->deadline_ns <= now_ns) {
             call_fail(q, call, KUBE_NOT_SENT, "no free connection before the deadline");
-        } else if (q->used_n < q->slot_n && !q->no_identity && slot_begin(q, call, now_ns)) {
             continue;
-        } else {
-            q->no_identity = q->no_identity || q->used_n < q->slot_n;
-            next_ns = call->deadline_ns < next_ns ? call->deadline_ns : next_ns;
-            STAILQ_INSERT_TAIL(&q->waiting, call, link);
         }
+        if (q->used_n < q->slot_n && !q->no_identity && !q->connecting) {
+            q->connecting = !may_begin(q, now_ns);
+            if (!q->connecting && slot_begin(q, call, now_ns)) {
+                continue;
+            }
+            q->no_identity = !q->connecting;
+        }
+        next_ns = call->deadline_ns < next_ns ? call->deadline_ns : next_ns;
+        STAILQ_INSERT_TAIL(&q->waiting, call, link);
     }
     return next_ns;
 }
@@ -224,19 +258,17 @@ static void *client_main(void *ctx)
     while (!take_incoming(q)) {
         int64_t now_ns = clock_mono_ns(q->context->clock);
         int64_t next_ns = serve_waiting(q, now_ns);
-        int active, wait_ms = IDLE_POLL_MS;
+        int active;
         BUG_ON(curl_multi_perform(q->multi, &active) != CURLM_OK);
         take_results(q);
-        if (!STAILQ_EMPTY(&q->waiting) && q->used_n < q->slot_n && !q->no_identity) {
-            continue; /* a result made room */
+        if (!STAILQ_EMPTY(&q->waiting) && q->used_n < q->slot_n && !q->no_identity && may_begin(q, now_ns)) {
+            continue; /* a result made room, or a connection is there */
         }
-        if (q->no_identity && next_ns - now_ns > IDENTITY_POLL_MS * NS_PER_MS) {
-            next_ns = now_ns + IDENTITY_POLL_MS * NS_PER_MS;
+        const int64_t look_ms = q->no_identity ? IDENTITY_POLL_MS : q->connecting ? CONNECT_PATIENCE_MS : IDLE_POLL_MS;
+        if (next_ns - now_ns > look_ms * NS_PER_MS) {
+            next_ns = now_ns + look_ms * NS_PER_MS;
         }
-        if (next_ns - now_ns < IDLE_POLL_MS * NS_PER_MS) {
-            wait_ms = (int)((next_ns - now_ns) / NS_PER_MS) + 1;
-        }
-        BUG_ON(curl_multi_poll(q->multi, NULL, 0, wait_ms, NULL) != CURLM_OK);
+        BUG_ON(curl_multi_poll(q->multi, NULL, 0, (int)((next_ns - now_ns) / NS_PER_MS) + 1, NULL) != CURLM_OK);
     }
     cancel_all(q);
     return NULL;

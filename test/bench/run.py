@@ -19,7 +19,7 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TICKS = os.sysconf("SC_CLK_TCK")
+CPU_OF_PROCESS = 2  # clock_getcpuclockid(3); /proc counts in steps of 10 ms
 BEGAN = time.monotonic()
 
 
@@ -46,8 +46,7 @@ class Child:
         return pathlib.Path(self.log_path).read_text(errors="replace")
 
     def cpu_s(self):
-        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
+        return time.clock_gettime((~self.process.pid << 3) | CPU_OF_PROCESS)
 
     def memory_mb(self, key):
         text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
@@ -82,8 +81,10 @@ def address_of(url):
 class Cluster:
     """fgpu before an API server of the benchmark, and an echo server."""
 
-    def __init__(self, build, directory, nodes, pods_per_node, waiting, odd=False, full=False):
+    def __init__(self, build, directory, nodes, pods_per_node, waiting, odd=False, full=False, fgpu=None, more=""):
+        """`fgpu` is another build's; what measures is always that of `build`. `more`: further lines of its file."""
         self.bench = build / "test/bench"
+        fgpu = fgpu or build / "fgpu"
         self.nodes, self.bound, self.waiting = nodes, nodes * pods_per_node, waiting
         name = f"{nodes}-{'full' if full else 'odd' if odd else 'same'}"
         command = [self.bench / "bench_api", "-n", nodes, "-p", pods_per_node, "-w", waiting] + \
@@ -98,12 +99,12 @@ class Cluster:
             "users": [{"name": "u", "user": {}}],
             "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}))
         key = directory / f"key-{name}.pem"
-        subprocess.run([build / "fgpu", "signing-key", "--out", key], stdout=subprocess.DEVNULL, check=True)
+        subprocess.run([fgpu, "signing-key", "--out", key], stdout=subprocess.DEVNULL, check=True)
         config = directory / f"fgpu-{name}.yaml"  # the pods that are there have records without signatures
         config.write_text("apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\nsigning:\n"
-                          f"  privateKey: {key}\n  acceptUnsignedBefore: 2999-01-01T00:00:00Z\n")
+                          f"  privateKey: {key}\n  acceptUnsignedBefore: 2999-01-01T00:00:00Z\n{more}")
         self.started = time.monotonic()
-        self.fgpu = Child([build / "fgpu", "serve", "--kubeconfig", kubeconfig, "--config", config] +
+        self.fgpu = Child([fgpu, "serve", "--kubeconfig", kubeconfig, "--config", config] +
                           [x for l in ("verbs", "ops", "health") for x in (f"--{l}-address", "127.0.0.1:0")],
                           directory / f"fgpu-{name}.log")
         self.wait_listed()
@@ -371,15 +372,17 @@ def main():
               "command": " ".join(["scripts/bench"] + sys.argv[1:]), "cpus": os.cpu_count(),
               "machine": platform.machine(), "version": subprocess.run(
                   [a.build / "fgpu", "version"], stdout=subprocess.PIPE, check=True).stdout.decode().splitlines()[0],
-              "rounds": plan["rounds"], "sizes": []}
+              "rounds": plan["rounds"], "load": [os.getloadavg()[0]], "sizes": []}
     with tempfile.TemporaryDirectory(prefix="fgpu-bench-") as directory:
         for nodes in sizes:
             # 50,000 pods from 5,000 nodes on; ten a node below.
             pods = max(2, min(10, 50000 // nodes))
             report["sizes"].append(one_size(a.build, pathlib.Path(directory), nodes, pods, plan))
+    report["load"].append(os.getloadavg()[0])
     if a.json:
         a.json.write_text(json.dumps(report, indent=1))
-    print(f"{report['date']}, {report['version']}, {report['cpus']} CPUs, `{report['command']}`\n")
+    print(f"{report['date']}, {report['version']}, {report['cpus']} CPUs, load average {report['load'][0]:.1f} before and "
+          f"{report['load'][1]:.1f} after, `{report['command']}`\n")
     print(table(report))
 
 

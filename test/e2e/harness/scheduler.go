@@ -92,3 +92,8 @@ func (s *Scheduler) Attempts(ctx context.Context) (map[string]int, error) {
 	}
 	return counts, lines.Err()
 }
+
+// Profile is its CPU profile over some seconds. SchedulerFlags must allow /debug/pprof/*.
+func (s *Scheduler) Profile(ctx context.Context, seconds int) ([]byte, error) {
+	return Get(ctx, fmt.Sprintf("%s/debug/pprof/profile?seconds=%d", loopback("https", s.port), seconds), "")
+}

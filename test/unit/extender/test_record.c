@@ -5,6 +5,7 @@
 #include "extender/warn_limit.h"
 #include "support/cmocka.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static struct arena arena;
@@ -105,6 +106,93 @@ static void record__copied_or_edited__proof_does_not_hold(void **state)
     memcpy(strstr(edited, "300"), "299", 3);
     assert_false(holds(ours, fact(ours, 0, 1, str_of(edited)).proof));
     assert_true(holds(ours, fact(ours, 0, 1, text).proof));
+}
+
+/* As bind does: signed, and about to be sent. */
+static struct str sent(struct signing *by, const char *uid, const char *node)
+{
+    struct assignment as = {.id = STR("x"), .containers = &container, .container_n = 1};
+    struct str text;
+
+    assert_int_equal(record_sign(by, &as, str_of(uid), str_of(node), &arena, NULL), 0);
+    record_remember(by, &as, str_of(uid), str_of(node), &arena);
+    assert_int_equal(assignment_format(&as, &arena, &text, NULL), 0);
+    return text;
+}
+
+static uint64_t recognized(struct signing *by)
+{
+    struct signing_stats stats;
+
+    signing_stats(by, &stats);
+    assert_int_equal(stats.verified_n, stats.recognized_n); /* nothing else is verified while records are read */
+    return stats.recognized_n;
+}
+
+/* What bind wrote is believed when it comes back, with nothing left to verify; seen again it is like any other. */
+static void record__that_bind_wrote__verified_when_it_comes_back(void **state)
+{
+    const struct str text = sent(ours, "u", "n");
+    struct ledger_pod_fact f = fact(ours, 0, 1, text);
+
+    assert_non_null(f.assignment);
+    assert_int_equal(f.record_trust, RECORD_VERIFIED);
+    assert_int_equal(f.proof.n, 0);
+    assert_int_equal(recognized(ours), 1);
+    f = fact(ours, 0, 1, text);
+    assert_int_equal(f.record_trust, RECORD_PROVISIONAL);
+    assert_true(holds(ours, f.proof));
+    assert_int_equal(recognized(ours), 1);
+}
+
+/* Another amount, another pod, another node: not what was signed, so it has to be verified, and does not hold. */
+static void record__that_bind_wrote_and_somebody_changed__has_to_be_verified(void **state)
+{
+    char *edited = arena_cstr(&arena, sent(ours, "u", "n"));
+    struct str texts[3] = {STR_NULL, sent(ours, "v", "n"), sent(ours, "u", "m")};
+
+    assert_non_null(edited);
+    memcpy(strstr(edited, "300"), "299", 3);
+    texts[0] = str_of(edited);
+    for (size_t i = 0; i < 3; i++) {
+        const struct ledger_pod_fact f = fact(ours, 0, 1, texts[i]);
+
+        assert_int_equal(f.record_trust, RECORD_PROVISIONAL);
+        assert_false(holds(ours, f.proof));
+    }
+    assert_int_equal(recognized(ours), 0);
+}
+
+static void record__that_bind_wrote__means_nothing_where_its_key_is_not_known(void **state)
+{
+    const struct ledger_pod_fact f = fact(others, 0, 1, sent(ours, "u", "n"));
+
+    assert_null(f.assignment);
+    assert_int_equal(recognized(others), 0);
+}
+
+static void record__that_bind_wrote_long_ago__has_to_be_verified(void **state)
+{
+    const struct str text = sent(ours, "u", "n");
+
+    for (int i = 0; i < SIGNING_REMEMBERED; i++) {
+        char uid[16];
+
+        (void)snprintf(uid, sizeof(uid), "v%d", i);
+        (void)sent(ours, uid, "n");
+    }
+    assert_int_equal(fact(ours, 0, 1, text).record_trust, RECORD_PROVISIONAL);
+}
+
+static void signing__a_large_proof__is_not_remembered(void **state)
+{
+    static char bytes[SIGNING_REMEMBERED_BYTES + 1];
+
+    signing_remember(ours, (struct str){bytes, sizeof(bytes)});
+    assert_false(signing_recognizes(ours, (struct str){bytes, sizeof(bytes)}));
+    signing_remember(ours, (struct str){bytes, sizeof(bytes) - 1});
+    assert_true(signing_recognizes(ours, (struct str){bytes, sizeof(bytes) - 1}));
+    assert_false(signing_recognizes(ours, STR_NULL));
 }
 
 static void record__signed_by_an_unknown_key__grants_nothing(void **state)
@@ -209,6 +297,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(record__signed_for_this_pod_and_node__provisional_and_its_proof_holds),
         T(record__copied_or_edited__proof_does_not_hold),
+        T(record__that_bind_wrote__verified_when_it_comes_back),
+        T(record__that_bind_wrote_and_somebody_changed__has_to_be_verified),
+        T(record__that_bind_wrote__means_nothing_where_its_key_is_not_known),
+        T(record__that_bind_wrote_long_ago__has_to_be_verified),
+        T(signing__a_large_proof__is_not_remembered),
         T(record__signed_by_an_unknown_key__grants_nothing),
         T(record__not_signed__only_of_pods_created_before),
         T(record__signed_by_a_lost_key__only_of_pods_created_before),

@@ -3,13 +3,19 @@
 #include "kube/support/api_fixture.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "support/cmocka.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 static void call__post__sends_what_an_api_server_needs(void **state)
 {
@@ -265,6 +271,88 @@ static void calls__stop__calls_everybody_back_once(void **state)
     assert_int_equal(kube_client_submit(f.client, &r, call_result_done, NULL, NULL), -ERR_CANCELLED);
 }
 
+/* ---- a server with which no handshake ends ---- */
+
+static int listen_on_loopback(char url[64])
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, n), 0);
+    assert_int_equal(listen(fd, 64), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &n), 0);
+    snprintf(url, 64, "https://127.0.0.1:%u", ntohs(address.sin_port));
+    return fd;
+}
+
+/* Takes one connection and waits until its handshake has begun. */
+static int accept_hello(int listener)
+{
+    char first;
+    int fd = accept(listener, NULL, NULL);
+    assert_true(fd >= 0);
+    assert_int_equal(recv(fd, &first, 1, MSG_PEEK), 1);
+    return fd;
+}
+
+static bool somebody_waits(int listener, int timeout_ms)
+{
+    struct pollfd p = {.fd = listener, .events = POLLIN};
+    return poll(&p, 1, timeout_ms) == 1;
+}
+
+/* A burst would else open one each, all of which are there before the first has said a byte. */
+static void calls__while_a_connection_opens__wait_for_it(void **state)
+{
+    enum { BURST = 10 };
+    struct clock_manual clock;
+    struct call_result all[BURST];
+    struct kube_request r = get("/x");
+    char url[64];
+    int listener = listen_on_loopback(url), fds[2];
+    clock_manual_init(&clock, NS_PER_S, 0);
+    f.options.clock = &clock.clock;
+    f.creds.server = url;
+    f.creds.insecure_skip_tls_verify = true;
+    connect_client();
+    for (int i = 0; i < BURST; i++) {
+        call_result_init(&all[i]);
+        assert_int_equal(kube_client_submit(f.client, &r, call_result_done, &all[i], NULL), 0);
+    }
+    fds[0] = accept_hello(listener);
+    assert_false(somebody_waits(listener, 0));
+    clock_manual_advance_ms(&clock, 60); /* one that does not come about holds nobody up for long */
+    fds[1] = accept_hello(listener);
+    assert_false(somebody_waits(listener, 0));
+    kube_client_stop(f.client);
+    for (int i = 0; i < BURST; i++) {
+        call_result_wait(&all[i]);
+        assert_int_equal(all[i].outcome.kind, KUBE_CANCELLED);
+        assert_false(all[i].outcome.maybe_sent);
+        call_result_fini(&all[i]);
+    }
+    close(fds[0]);
+    close(fds[1]);
+    close(listener);
+}
+
+/* Calls that wait for a connection are begun when there is one, without an answer to any. */
+static void calls__at_a_slow_server__get_a_connection_each(void **state)
+{
+    f.options.connections_max = 8;
+    connect_client();
+    submit_many("/gate");
+    wait_until_seen(8);
+    assert_int_equal(http_server_connections(f.server), 8);
+    release();
+    for (int i = 0; i < MANY; i++) {
+        call_result_wait(&many[i]);
+        assert_int_equal(many[i].outcome.kind, KUBE_ANSWERED);
+        call_result_fini(&many[i]);
+    }
+}
+
 struct chain {
     struct call_result last;
     int left;
@@ -312,6 +400,8 @@ int main(void)
         TEST(call__reply_above_the_cap__is_too_large),
         TEST(call__line_breaks__are_refused),
         TEST(calls__200_at_once__share_8_connections),
+        TEST(calls__while_a_connection_opens__wait_for_it),
+        TEST(calls__at_a_slow_server__get_a_connection_each),
         TEST(calls__waiting_beyond_the_deadline__were_not_sent),
         TEST(calls__above_the_limit__are_refused),
         TEST(calls__stop__calls_everybody_back_once),

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestASpreadIsMedianLeastAndMost(t *testing.T) {
+	if got := spreadOf([]float64{3, 1, 2}); got != (spread{1, 2, 3}) {
+		t.Errorf("odd: %v", got)
+	}
+	if got := spreadOf([]float64{4, 1, 2, 9}); got != (spread{1, 3, 9}) {
+		t.Errorf("even: %v", got)
+	}
+}
+
+// A machine that was twice as busy in the second round makes no difference to the ratio.
+func TestModesAreComparedInTheSameRound(t *testing.T) {
+	none := result{Rounds: []sample{{PodsPerS: 200}, {PodsPerS: 100}}}
+	fgpu := result{Rounds: []sample{{PodsPerS: 180}, {PodsPerS: 90}}}
+	if got := fgpu.against(&none, podsPerS); got != (spread{90, 90, 90}) {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestNodesAreCountedForTheFirstPods(t *testing.T) {
+	at := time.Now()
+	bound := []binding{{at, "a"}, {at, "a"}, {at, "b"}, {at, "c"}}
+	if opened(bound, 3) != 2 || opened(bound, 250) != 3 {
+		t.Errorf("%d and %d", opened(bound, 3), opened(bound, 250))
+	}
+}
+
+func TestAPercentageReplacesWhateverIsShipped(t *testing.T) {
+	for _, was := range []string{"100", "0", "50  # half"} {
+		got, err := withPercentage("a: 1\npercentageOfNodesToScore: "+was+"\nb: 2\n", "7")
+		if want := "a: 1\npercentageOfNodesToScore: 7\nb: 2\n"; err != nil || got != want {
+			t.Errorf("%s: %q, %v", was, got, err)
+		}
+	}
+	if _, err := withPercentage("a: 1\n", "7"); err == nil {
+		t.Error("a file without the line was taken")
+	}
+	shipped, err := os.ReadFile("../../../manifests/dedicated/scheduler.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := withPercentage(string(shipped), "0"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestASettingReplacesItsLine(t *testing.T) {
+	for before, want := range map[string]string{
+		"a: 1\n":                       "a: 1\n\npacking:\n  candidates: 1\n",
+		"a: 1\npacking:\n  hold: 3s\n": "a: 1\npacking:\n  candidates: 1\n  hold: 3s\n",
+		"a: 1\npacking:\n  candidates: 100 # x\n  hold: 3s":  "a: 1\npacking:\n  candidates: 1\n  hold: 3s",
+		"\npacking:\n  candidates: 7\nb:\n  candidates: 9\n": "\npacking:\n  candidates: 1\nb:\n  candidates: 9\n",
+	} {
+		if got := candidates("1").in(before); got != want {
+			t.Errorf("%q became %q", before, got)
+		}
+	}
+}
+
+func TestModesAreChosenByKey(t *testing.T) {
+	got, err := chosen("fgpu,none")
+	if err != nil || len(got) != 2 || got[0].key != "fgpu" || got[1].key != "none" {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := chosen("fgpu,fgpux"); err == nil || !strings.Contains(err.Error(), "none-all") {
+		t.Errorf("a name that is none: %v", err)
+	}
+}
+
+func TestEveryRoundHasEachModeOnceAndAnotherOrder(t *testing.T) {
+	const n = 4
+	orders := map[[n]int]bool{}
+	for round := range n {
+		var order [n]int
+		seen := map[int]bool{}
+		for k := range n {
+			order[k] = inTurn(k, round, n)
+			seen[order[k]] = true
+		}
+		if len(seen) != n {
+			t.Errorf("round %d: %v", round, order)
+		}
+		orders[order] = true
+	}
+	if len(orders) != n {
+		t.Errorf("%v", orders)
+	}
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"fgpu.io/fgpu/test/e2e/harness"
+)
+
+// A sample is one round of one mode. CPU time is per pod, and far less than wall time at the mercy of what else the machine does.
+// All but the nodes is measured from the time on at which a tenth of the pods were bound.
+type sample struct {
+	Load        float64 `json:"load"` // average of a minute at the start of the round
+	PodsPerS    float64 `json:"podsPerSecond"`
+	SchedulerMs float64 `json:"schedulerCpuMs"`
+	ExtenderMs  float64 `json:"extenderCpuMs"`
+	APIMs       float64 `json:"apiServerCpuMs"`
+	Nodes       float64 `json:"nodesOpened"` // by the first packedPods
+}
+
+// packedPods are those whose nodes are counted.
+const packedPods = 250
+
+type bench struct {
+	plane   *harness.ControlPlane
+	own     *tree
+	serial  int
+	profile string // folder, or none
+}
+
+func loadAverage() float64 {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	load, _ := strconv.ParseFloat(strings.Fields(string(text))[0], 64)
+	return load
+}
+
+// cpuMs is the CPU time that a process has used so far; 0: there is no such process.
+func cpuMs(pid int) float64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	user, _ := strconv.ParseFloat(fields[11], 64)
+	system, _ := strconv.ParseFloat(fields[12], 64)
+	return (user + system) * 10 // a hundred ticks a second, on every Linux that Go runs on
+}
+
+// An extender that runs, or none.
+type extender struct {
+	url   string
+	pid   int
+	ready func() error
+	stop  func()
+}
+
+// startExtender does not wait until it is ready: fgpu holds off for some seconds, in which the pods can be made.
+func (b *bench) startExtender(ctx context.Context, m mode) (extender, error) {
+	var p *harness.Process
+	var e extender
+	switch m.extender {
+	case "nothing":
+		var err error
+		if p, e.url, err = b.nothing(); err != nil {
+			return extender{}, err
+		}
+	case "fgpu":
+		kubeconfig, err := b.plane.Kubeconfig(ctx, "fgpu-system", "fgpu")
+		if err != nil {
+			return extender{}, err
+		}
+		config, err := b.fgpuConfig(m)
+		if err != nil {
+			return extender{}, err
+		}
+		f, err := b.plane.NewFgpu(b.treeOf(m).binary, "fgpu-"+b.treeOf(m).name, config, kubeconfig)
+		if err != nil {
+			return extender{}, err
+		}
+		p, e.url = f.Process, f.VerbsURL
+	default:
+		return extender{url: "http://127.0.0.1:1", ready: func() error { return nil }, stop: func() {}}, nil
+	}
+	if err := p.Launch(); err != nil {
+		return extender{}, err
+	}
+	e.pid = p.Pid()
+	e.ready = func() error { return p.AwaitReady(ctx) }
+	e.stop = func() { _ = p.Stop() }
+	return e, nil
+}
+
+// round creates the pods and lets a fresh kube-scheduler bind them.
+func (b *bench) round(ctx context.Context, m mode, pods int) (sample, error) {
+	var none sample
+	result := sample{Load: loadAverage()}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	e, err := b.startExtender(ctx, m)
+	if err != nil {
+		return none, err
+	}
+	defer e.stop()
+	if err := b.createPods(ctx, pods, m.annotation); err != nil {
+		return none, err
+	}
+	if err := e.ready(); err != nil {
+		return none, err
+	}
+	config, err := b.schedulerConfig(ctx, m, e.url)
+	if err != nil {
+		return none, err
+	}
+	s, err := b.plane.StartScheduler(ctx, fmt.Sprintf("round-%d", b.serial), config)
+	if err != nil {
+		return none, err
+	}
+	profiled := b.profileOf(ctx, m, s)
+	pids := [3]int{s.Pid(), e.pid, b.plane.API.Pid()}
+	var cpu [2][3]float64
+	first := pods / 10
+	bound, err := b.boundPods(ctx, pods, func(n int) {
+		if n == first+1 || n == pods {
+			for i, pid := range pids {
+				cpu[n/pods][i] = cpuMs(pid)
+			}
+		}
+	})
+	if profileErr := <-profiled; err == nil {
+		err = profileErr
+	}
+	if err == nil {
+		err = s.Stop()
+	}
+	if err != nil {
+		return none, fmt.Errorf("%w (log: %s)", err, s.LogFile)
+	}
+	if err := b.deletePods(ctx, pods); err != nil {
+		return none, err
+	}
+	n := float64(pods - 1 - first)
+	result.SchedulerMs, result.ExtenderMs, result.APIMs = (cpu[1][0]-cpu[0][0])/n, (cpu[1][1]-cpu[0][1])/n, (cpu[1][2]-cpu[0][2])/n
+	result.PodsPerS = n / bound[pods-1].at.Sub(bound[first].at).Seconds()
+	result.Nodes = float64(opened(bound, packedPods))
+	return result, nil
+}
+
+// profileOf takes three seconds of kube-scheduler's CPU profile, if that is wanted; the channel says when it is there.
+func (b *bench) profileOf(ctx context.Context, m mode, s *harness.Scheduler) <-chan error {
+	done := make(chan error, 1)
+	if b.profile == "" {
+		close(done)
+		return done
+	}
+	go func() {
+		text, err := s.Profile(ctx, 3)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(b.profile, m.key+"-"+strconv.Itoa(b.serial)+".pprof"), text, 0o644)
+		}
+		done <- err
+	}()
+	return done
+}
