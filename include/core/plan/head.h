@@ -19,7 +19,8 @@
  * `work_max` bounds judgements and comparisons, never the clock.
  *
  * Pure; no lock. It reads and changes the mirror, and what it remembers of shapes and scores is its own: one head per
- * thread. The caller takes what only the ledger knows under its lock with plan_sight_take(), when it follows the mirror.
+ * thread. The caller takes what only the ledger knows under its lock with plan_sight_take(), when it follows the
+ * mirror.
  */
 #ifndef CORE_PLAN_HEAD_H
 #define CORE_PLAN_HEAD_H
@@ -27,6 +28,7 @@
 #include "base/compiler.h"
 #include "core/forecast/forecast.h"
 #include "core/ledger/mirror.h"
+#include "core/ledger/sight.h"
 #include "core/placement/plan.h"
 #include "core/plan/node_facts.h"
 #include "core/plan/waiting_pod.h"
@@ -39,35 +41,33 @@
 #define PLAN_PODS_MAX 4096
 #define PLAN_SHAPES_MAX 64
 
-/* What a plan needs of the ledger beside the mirror, of the same moment; owns its memory. All zero: empty. */
-struct plan_sight {
-    struct str *models; /* by model_id; copies */
-    uint32_t model_n;
-    uint64_t model_version;
-    struct tenancy_tenant *tenants; /* limits and what is left, copies */
-    uint32_t tenant_n;
-    bool isolates; /* some pod keeps away from others */
-    bool sliced;   /* some node has fixed slices (core/fit/slack.h) */
-    bool synced;   /* the ledger knows all nodes and pods */
-};
-
-/* Under the ledger's lock, after mirror_follow(). O(models + tenants), and mostly nothing is copied. */
-void plan_sight_take(struct plan_sight *s, const struct ledger *l);
-void plan_sight_fini(struct plan_sight *s);
-
-/* A pod that is nominated already and not bound: it holds its room. Those without GPUs count, too, if they are known. */
+/* A pod that is nominated already and not bound: it holds its room. Those without GPUs count, too, if they are known.
+ */
 struct plan_held {
     const struct waiting_pod *pod;
     struct str node_name;
-    bool fits; /* out: it fits there now, beside those before it. False: its nomination is worth nothing (any more) */
+    bool counted; /* out of plan_sight_take(): the ledger counts it there already, a bind is under way or done */
+    bool fits;    /* out of plan_head(): it fits there now, beside those before it, and kube-scheduler would take it;
+                     or it is `counted`. False: its nomination is worth nothing (any more) */
 };
+
+/* What a plan needs of the ledger beside the mirror, of the same moment; owns its memory. */
+struct plan_sight {
+    struct ledger_sight cluster;
+};
+
+void plan_sight_init(struct plan_sight *s);
+void plan_sight_fini(struct plan_sight *s);
+/* Under the ledger's lock, in the section of mirror_follow() and forecast_follow(). O(models + tenants + held). */
+void plan_sight_take(struct plan_sight *s, const struct ledger *l, struct plan_held *held, size_t held_n);
 
 struct plan_question {
     struct mirror *mirror; /* followed; plan_head() lands pods on it, so it must be followed again before another use */
     const struct plan_sight *sight;
     const struct node_facts_table *nodes;
     const struct pack_plans *plans;
-    const struct forecast *forecast; /* up to date for all strategies of the plans, and the planner's own */
+    const struct forecast *forecast; /* always the same; followed in the section in which the mirror was, for all
+                                        strategies of the plans. NULL: no strategy looks ahead */
     struct plan_held *held;          /* in the order in which they were nominated */
     size_t held_n;
     const struct waiting_pod *const *pods; /* by waiting_pod_compare(); those that are not eligible, or in `held`, are
@@ -86,9 +86,9 @@ struct plan_choice {
 struct plan_answer {
     struct plan_choice *chosen; /* the caller's: room for `max` of the question */
     size_t chosen_n;
-    size_t looked_n;   /* pods looked at, from the front; less than all: enough were chosen, or the work was done */
+    size_t looked_n; /* pods looked at, from the front; less than all: enough were chosen, or the work was done */
     size_t obstacle_n[PLAN_OBSTACLE__MAX]; /* of those, by plan_obstacle; PLAN_ELIGIBLE: those that were tried */
-    size_t unfit_n;    /* tried, and no node takes them now */
+    size_t unfit_n;                        /* tried, and no node takes them now */
 };
 
 struct plan_head;

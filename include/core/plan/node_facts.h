@@ -5,8 +5,8 @@
  *
  * node_takes() is kube-scheduler's NodeUnschedulable, TaintToleration and NodeAffinity; host_room() its
  * NodeResourcesFit for cores, memory and the number of pods. Both say yes only where it says yes (Kubernetes 1.36,
- * k8s.io/component-helpers/scheduling/corev1; proved by test/e2e/planmatch). A node affinity that the administrator adds
- * to all pods of a scheduler profile (NodeAffinityArgs.addedAffinity), and filters of others, are not known here.
+ * k8s.io/component-helpers/scheduling/corev1; proved by test/e2e/planmatch). A node affinity that the administrator
+ * adds to all pods of a scheduler profile (NodeAffinityArgs.addedAffinity), and filters of others, are not known here.
  *
  * Owned copies; no lock: the caller serialises.
  */
@@ -23,11 +23,11 @@
 
 struct node_facts {
     struct str name;
-    struct kv_list labels; /* in the order of their keys */
+    struct kv_list labels;      /* in the order of their keys */
     const struct taint *taints; /* those that keep pods off; that of a cordoned node among them */
     size_t taint_n;
-    int32_t pods_max;  /* status.allocatable["pods"]; 0: not said, or not a number: takes none */
-    bool shares_gpus;  /* of a host group (core/inventory/host_group.h): what it has left depends on other nodes */
+    int32_t pods_max; /* status.allocatable["pods"]; 0: not said, or not a number: takes none */
+    bool shares_gpus; /* of a host group (core/inventory/host_group.h): what it has left depends on other nodes */
 };
 
 /* By name. `version` counts changes of any of them. */
@@ -50,9 +50,9 @@ uint32_t node_facts_count(const struct node_facts_table *t);
 /* Would the filters named above let the pod onto the node? */
 bool node_takes(const struct waiting_pod *p, const struct node_facts *n);
 
-/* Is there room for what the pod asks of the machine, beside the pods there? `h`: the node less what its pods ask, those
- * that are promised it included; `pod_n` of them. The ledger rounds each pod up to whole MiB and the node down, so the
- * answer is never more than kube-scheduler's. A node of which cores or memory are not known has none. */
+/* Is there room for what the pod asks of the machine, beside the pods there? `h`: the node less what its pods ask,
+ * those that are promised it included; `pod_n` of them. The ledger rounds each pod up to whole MiB and the node down,
+ * so the answer is never more than kube-scheduler's. A node of which cores or memory are not known has none. */
 bool host_room(const struct node_facts *n, const struct host_state *h, uint32_t pod_n, struct host_request asked);
 
 #endif

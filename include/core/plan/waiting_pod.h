@@ -23,16 +23,16 @@
 /* Why a pod is not planned; the first that holds. */
 enum plan_obstacle {
     PLAN_ELIGIBLE,
-    PLAN_NOT_WAITING,     /* bound, ended, or being deleted */
-    PLAN_NO_GPU,          /* it asks for none */
-    PLAN_DEFECT,          /* its request is malformed: no node takes it */
-    PLAN_NOMINATED,       /* by somebody else */
-    PLAN_GATED,           /* scheduling gates */
-    PLAN_ODD,             /* something that decides could not be read */
-    PLAN_POD_AFFINITY,    /* these need what only kube-scheduler knows: */
-    PLAN_SPREADS,         /* topology spread constraints */
+    PLAN_NOT_WAITING,  /* bound, ended, or being deleted */
+    PLAN_NO_GPU,       /* it asks for none */
+    PLAN_DEFECT,       /* its request is malformed: no node takes it */
+    PLAN_NOMINATED,    /* by somebody else */
+    PLAN_GATED,        /* scheduling gates */
+    PLAN_ODD,          /* something that decides could not be read */
+    PLAN_POD_AFFINITY, /* these need what only kube-scheduler knows: */
+    PLAN_SPREADS,      /* topology spread constraints */
     PLAN_HOST_PORTS,
-    PLAN_CLAIMS,          /* resource claims */
+    PLAN_CLAIMS, /* resource claims */
     PLAN_VOLUMES,
     PLAN_GROUPED,         /* pods scheduled together */
     PLAN_OTHER_RESOURCES, /* beside cores, memory and GPUs: ephemeral storage, huge pages, other devices */
@@ -46,16 +46,16 @@ const char *plan_obstacle_name(enum plan_obstacle o);
 
 struct waiting_pod {
     struct str uid, namespace_, name, scheduler_name;
-    uint64_t version;       /* resourceVersion of the object; 0: not known */
-    int64_t queued_ms;      /* since when it waits in kube-scheduler's queue, as far as is known: creationTimestamp, until
-                               the caller knows better; wall time */
-    uint64_t arrival;       /* the caller's: decides between equal times; a lower one came first */
+    uint64_t version;  /* resourceVersion of the object; 0: not known */
+    int64_t queued_ms; /* since when it waits in kube-scheduler's queue, as far as is known: creationTimestamp, until
+                          the caller knows better; wall time */
+    uint64_t arrival;  /* the caller's: decides between equal times; a lower one came first */
     int32_t priority;
     enum plan_obstacle obstacle;
-    struct str nominated;   /* status.nominatedNodeName; empty: none */
-    bool nominated_by_us;   /* written by PLANNER_FIELD_MANAGER */
-    unsigned scheduler_only; /* enum scheduler_only */
-    const struct demand *demand; /* with what it asks of the machine (demand.host) */
+    struct str nominated;         /* status.nominatedNodeName; empty: none */
+    bool nominated_by_us;         /* written by PLANNER_FIELD_MANAGER */
+    unsigned scheduler_only;      /* enum scheduler_only */
+    const struct demand *demand;  /* with what it asks of the machine (demand.host) */
     const uint64_t *label_hashes; /* for packing rules (core/placement/plan.h) */
     size_t label_n;
     const struct toleration *tolerations; /* those that may matter to the filters */
