@@ -112,7 +112,7 @@ static void node_affinity__terms__are_read_in_order(void **state)
 {
     struct pod p = parse(
         AFFINITY("\"nodeAffinity\":{" REQUIRED "{\"nodeSelectorTerms\":[{\"matchExpressions\":[{\"key\":\"a\","
-                                               "\"operator\":\"In\",\"values\":[\"1\",\"2\",\"3\"]},"
+                 "\"operator\":\"In\",\"values\":[\"1\",\"2\",\"3\"]},"
                  "{\"key\":\"b\",\"operator\":\"NotIn\",\"values\":[\"x\"]},{\"key\":\"c\",\"operator\":\"Exists\"},"
                  "{\"key\":\"d\",\"operator\":\"DoesNotExist\"},{\"key\":\"e\",\"operator\":\"Gt\",\"values\":[\"5\"]},"
                  "{\"key\":\"f\",\"operator\":\"Lt\",\"values\":[\"6\"]},{\"key\":\"g\",\"operator\":\"Near\"},{"
