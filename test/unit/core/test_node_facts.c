@@ -165,7 +165,7 @@ static void host_room__each_dimension__at_its_end(void **state)
 
 static void node_facts__table__keeps_copies_and_counts_changes(void **state)
 {
-    char text[] = "zone-a", name[] = "node-000";
+    char text[] = "zone-a", name[32] = "node-000";
     struct kv label = {STR("zone"), {text, 6}}, pods = {STR("pods"), STR("110")};
     struct node n = {.name = {name, 8}, .labels = {&label, 1}, .allocatable = {&pods, 1}};
     static char large[NODE_FACTS_BYTES_MAX];
