@@ -5,7 +5,7 @@
  *
  * node_takes() is kube-scheduler's NodeUnschedulable, TaintToleration and NodeAffinity; host_room() its
  * NodeResourcesFit for cores, memory and the number of pods. Both say yes only where it says yes (Kubernetes 1.36,
- * k8s.io/component-helpers/scheduling/corev1; proved by test/e2e/planmatch). A node affinity that the administrator
+ * k8s.io/component-helpers/scheduling/corev1; proved by test/planmatch). A node affinity that the administrator
  * adds to all pods of a scheduler profile (NodeAffinityArgs.addedAffinity), and filters of others, are not known here.
  *
  * Owned copies; no lock: the caller serialises.

@@ -185,7 +185,7 @@ static bool is_valid(const struct node_requirement *q)
 {
     int64_t number;
 
-    if (!kube_name_is_annotation_key(q->key)) {
+    if (!kube_name_is_label_key(q->key)) {
         return false;
     }
     for (size_t i = 0; i < q->value_n; i++) {

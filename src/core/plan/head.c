@@ -142,8 +142,9 @@ static void land(struct plan_head *h, const struct waiting_pod *p, uint32_t node
             *left = (struct holding){less(left->milli, wanted.milli), less(left->mem_mib, wanted.mem_mib)};
         }
         choice_land(n, devices, p->demand, at);
+    } else {
+        n->host = host_after(n->host, p->demand->host);
     }
-    n->host = host_after(n->host, p->demand->host);
     m->pod_n[node]++;
     mirror_changed(m, node);
     if (h->landed_n == h->landed_cap) {
