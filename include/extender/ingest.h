@@ -17,6 +17,8 @@
 #include "model/policy.h"
 
 struct events;
+struct plan_nodes;
+struct planner;
 struct signing;
 struct warn_limit;
 
@@ -27,6 +29,8 @@ struct ingest {
     struct events *events;             /* NULL: nobody is told */
     struct signing *signing;           /* the keys that records are judged by; NULL: signing is off */
     int64_t accept_unsigned_before_ms; /* extender/record.h */
+    struct planner *planner;           /* of pods that wait; NULL: nobody plans ahead */
+    struct plan_nodes *plan_nodes;     /* for it; NULL as well */
     struct warn_limit *warnings;       /* of what tenants write; NULL: all of them are logged */
 };
 

@@ -282,8 +282,22 @@ uint64_t store_generation(struct store *s);
 struct mirror;
 struct forecast;
 void store_mirror(struct store *s, struct mirror *m);
-/* The same without the charges of the pod, and what else a shadow decision (core/placement/shadow_decision.h) needs of
- * the ledger. */
+/* Everything that planning ahead (core/plan/head.h) needs of the ledger, of one moment: as store_mirror() and
+ * store_forecast() for these strategies, and the sight with what is held. */
+struct plan_sight;
+struct plan_held;
+struct store_sight {
+    struct mirror *mirror;
+    struct forecast *forecast;
+    const struct strategy *const *strategies;
+    size_t strategy_n;
+    struct plan_sight *sight;
+    struct plan_held *held;
+    size_t held_n;
+};
+void store_see(struct store *s, const struct store_sight *q);
+/* store_mirror() without the charges of the pod, and what else a shadow decision (core/placement/shadow_decision.h)
+ * needs of the ledger. */
 struct store_shadow {
     const uint8_t *allowed_models; /* in `a` */
     bool plain; /* false: other pods' labels or single GPUs' UUIDs decide, too, which the mirror does not have */

@@ -23,5 +23,7 @@ bool kube_name_is_label(struct str s);
 bool kube_name_is_qualified(struct str s);
 /* "name" or "prefix/name", the prefix a DNS-1123 subdomain in any case: keys of annotations. */
 bool kube_name_is_annotation_key(struct str s);
+/* The same with a prefix in lower case: keys of labels. */
+bool kube_name_is_label_key(struct str s);
 
 #endif

@@ -235,6 +235,7 @@ struct policy {
     struct str shadow_device_strategy;
     int32_t candidates;   /* nodes in a filter reply; 0 = all */
     int32_t tentative_ms; /* life of a tentative placement; 0 = none */
+    bool plan_ahead;      /* pods that wait are nominated to nodes (extender/planner.h) */
 };
 
 /* The built-in policy: the same values that config/fgpu.yaml shows as defaults. Static storage. */

@@ -40,7 +40,10 @@ enum fgpu_metric {
     FGPU_CLOSED_NODE_PODS,
     FGPU_POOL_COMMANDS_TOTAL, /* result: ok failed */
     FGPU_POOL_COMMANDS_FAILING,
-    FGPU_CHANGE_OVERS,                /* step: change_over_step_name() */
+    FGPU_CHANGE_OVERS, /* step: change_over_step_name() */
+    FGPU_NOMINATIONS_OUTSTANDING,
+    FGPU_NOMINATIONS_TOTAL,           /* result: made, withdrawn, used */
+    FGPU_NOMINATION_FAILURES_TOTAL,   /* result: nomination_reply_name(), without done */
     FGPU_EVICTIONS_TOTAL,             /* result: eviction_reply_name() */
     FGPU_CHANGE_OVER_LONGEST_SECONDS, /* milliseconds in */
     FGPU_FRAGMENTATION_RATIO,         /* thousandths in */

@@ -48,6 +48,7 @@
 #include "extender/audit.h"
 #include "extender/binder.h"
 #include "extender/change_overs.h"
+#include "extender/planner.h"
 #include "extender/pool_commands.h"
 #include "extender/shadow.h"
 #include "extender/signing.h"
@@ -83,6 +84,7 @@ struct state_context {
     struct binder *binder;                       /* NULL: nothing is ever in flight */
     struct capacity_reporter *capacity_reporter; /* NULL: the summary says nothing about fragmentation */
     struct pool_commands *pool_commands;         /* NULL: there are none */
+    struct planner *planner;                     /* NULL: nobody plans ahead */
     struct change_overs *change_overs;           /* NULL: there are none */
     struct slices *slices;                       /* NULL: not looked at */
     struct shadow *shadow;                       /* NULL: nothing is ever in the shadow */

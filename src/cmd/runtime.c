@@ -28,6 +28,7 @@ static const struct part {
     {runtime_start_ledger, NULL, runtime_free_ledger},
     {NULL, NULL, runtime_free_rules}, /* everybody below asks them */
     {NULL, NULL, runtime_free_feeds},
+    {runtime_new_planner, NULL, runtime_free_planner}, /* its patches are answered by then */
     {runtime_start_client, runtime_stop_client, runtime_free_client},
     {NULL, NULL, runtime_free_http}, /* a bind that is settled when the binder is freed is answered there */
     {runtime_start_events, runtime_stop_events, runtime_free_events},
@@ -39,6 +40,7 @@ static const struct part {
     {runtime_start_feeds, runtime_stop_feeds, NULL},
     {runtime_start_verifier, runtime_stop_verifier, NULL}, /* it verifies what the feeds have read */
     {runtime_start_audit, runtime_stop_audit, NULL},       /* of what the feeds have made */
+    {runtime_start_planner, runtime_stop_planner, NULL},   /* takes back what it nominated when nobody asks any more */
     {NULL, runtime_stop_requeue_trigger, NULL},            /* nobody is woken for a service that does not answer */
     {runtime_start_http, runtime_stop_http, NULL},         /* everybody whom the routes ask is there */
     {runtime_start_time, runtime_stop_time, NULL},         /* what it changes reaches everybody else */

@@ -3,6 +3,7 @@
 #include "base/bug.h"
 #include "cmd/telemetry.h"
 #include "extender/binder.h"
+#include "extender/planner.h"
 #include "extender/requeue_trigger.h"
 
 #include <stdlib.h>
@@ -137,6 +138,7 @@ void runtime_api_follow(struct runtime *s, const struct config *c)
     const struct binder_options o = binder_options(s, c);
 
     binder_set_options(s->binder, &o);
+    planner_enable(s->planner, c->policy.plan_ahead);
     requeue_trigger_capacity(s->requeue_trigger); /* who was refused may fit now */
 }
 

@@ -2,6 +2,7 @@
  * parts: who is started when, and stopped and freed in which order. Each other file wires one kind:
  *   runtime_ledger.c   what is charged, and what the ledger tells
  *   runtime_api.c      who talks to the API server: client, Events, binder, requeue trigger, access
+ *   runtime_planner.c  who plans ahead
  *   runtime_rules.c    what is decided by: policy sets, configurations, and how another one takes effect
  *   runtime_feeds.c    what is read of the cluster
  *   runtime_audit.c    whether the ledger agrees with it
@@ -36,6 +37,8 @@ struct runtime {
     struct kube_client *client;
     struct events *events;
     struct binder *binder;
+    struct planner *planner; /* NULL: this process rehearses */
+    struct plan_nodes *plan_nodes;
     struct requeue_trigger *requeue_trigger; /* NULL: nobody is woken */
     struct requeue_trigger_patch *requeue_trigger_patch;
     struct access *access; /* NULL: the ops listener is open to all that reach it */
@@ -74,7 +77,9 @@ runtime_start_fn runtime_start_client, runtime_start_events, runtime_start_binde
     runtime_start_access;
 runtime_end_fn runtime_stop_client, runtime_free_client, runtime_stop_events, runtime_free_events, runtime_stop_binder,
     runtime_free_binder, runtime_stop_requeue_trigger, runtime_free_requeue_trigger, runtime_free_access;
-/* The binder and the requeue trigger go by another configuration. */
+runtime_start_fn runtime_new_planner, runtime_start_planner;
+runtime_end_fn runtime_stop_planner, runtime_free_planner;
+/* The binder, the planner and the requeue trigger go by another configuration. */
 void runtime_api_follow(struct runtime *s, const struct config *c);
 
 runtime_start_fn runtime_start_rules;

@@ -74,6 +74,8 @@ int runtime_start_rules(struct runtime *s, struct err *reterr)
         .events = s->events,
         .signing = s->options.signing,
         .accept_unsigned_before_ms = config_accept_unsigned_before_ms(&c->signing),
+        .planner = s->planner,
+        .plan_nodes = s->plan_nodes,
         .warnings = s->warnings,
     };
     const struct rules *rules;

@@ -276,6 +276,21 @@ void telemetry_eviction(void *ctx, enum eviction_reply r)
     metric_inc(METRIC(t->metrics, FGPU_EVICTIONS_TOTAL, eviction_reply_name(r)));
 }
 
+void telemetry_planner(void *ctx, struct metrics *m)
+{
+    struct planner_status n;
+
+    planner_read(ctx, &n);
+    metric_set(METRIC(m, FGPU_NOMINATIONS_OUTSTANDING), n.outstanding_n);
+    metric_set(METRIC(m, FGPU_NOMINATIONS_TOTAL, "made"), (int64_t)n.made_n);
+    metric_set(METRIC(m, FGPU_NOMINATIONS_TOTAL, "withdrawn"), (int64_t)n.withdrawn_n);
+    metric_set(METRIC(m, FGPU_NOMINATIONS_TOTAL, "used"), (int64_t)n.used_n);
+    for (int r = NOMINATION_DONE + 1; r < NOMINATION_REPLY__MAX; r++) {
+        metric_set(METRIC(m, FGPU_NOMINATION_FAILURES_TOTAL, nomination_reply_name((enum nomination_reply)r)),
+                   (int64_t)n.failed_n[r]);
+    }
+}
+
 void telemetry_change_overs(void *ctx, struct metrics *m)
 {
     struct change_overs_counts n;

@@ -8,6 +8,7 @@
 #include "extender/contact.h"
 #include "kube/events.h"
 #include "extender/change_overs.h"
+#include "extender/planner.h"
 #include "extender/pool_commands.h"
 #include "extender/signing.h"
 #include "extender/store.h"
@@ -53,6 +54,8 @@ void telemetry_pool_command(void *ctx, enum pool_command_result r);
 void telemetry_http(void *ctx, const struct httpd_observation *o);
 
 void telemetry_eviction(void *ctx, enum eviction_reply r);
+/* A collector; `ctx` is struct planner. */
+void telemetry_planner(void *ctx, struct metrics *m);
 /* A collector; `ctx` is struct change_overs. */
 void telemetry_change_overs(void *ctx, struct metrics *m);
 /* A collector; `ctx` is struct pool_commands. */

@@ -85,6 +85,12 @@ static const struct schema_field packing_rows[] = {
     SECTION("candidate", shadow_rows),
 };
 
+static const struct schema_field plan_ahead_rows[] = {
+    KEY("enabled", SCHEMA_FLAG, AT(policy.plan_ahead), RELIST,
+        HELP(
+            "whether fgpu nominates waiting pods to nodes, so that kube-scheduler looks at one node for each of them")),
+};
+
 static const struct schema_field tls_rows[] = {
     KEY("certFile", SCHEMA_TEXT, AT(serving.tls.cert_file), RANGE(0, FILE_NAME_MAX),
         HELP("PEM file with the certificate, then its intermediates; empty for no TLS")),
@@ -192,6 +198,7 @@ static const struct schema_field root_rows[] = {
         .clash = &schema_clash_templates, RELIST, HELP("GPUs of nodes that do not publish their GPUs")),
     SECTION("devices", devices_rows),
     SECTION("packing", packing_rows),
+    SECTION("planAhead", plan_ahead_rows),
     KEY("tenants", SCHEMA_LIST, AT(policy.tenants),
         ITEMS(&schema_tenant_item, struct tenant, policy.tenant_n, TENANTS_MAX), .clash = &schema_clash_names,
         .check = schema_check_tenants, NOW, HELP("limits for groups of namespaces")),

@@ -1,5 +1,7 @@
 #include "extender/feed.h"
 
+#include "extender/plan_nodes.h"
+#include "extender/planner.h"
 #include "extender/unreadable.h"
 #include "extender/warn_limit.h"
 
@@ -39,6 +41,11 @@ static void list_begin(void *ctx)
     rules_put(before);
     unreadable_list_begin(f->unreadable, f->resource);
     apply_list_op(f, f->resource == KUBE_PODS ? LEDGER_PODS_BEGIN : LEDGER_NODES_BEGIN);
+    if (f->resource == KUBE_PODS) {
+        planner_list_begin(f->rules->ingest.planner);
+    } else {
+        plan_nodes_list_begin(f->rules->ingest.plan_nodes);
+    }
 }
 
 static void list_end(void *ctx, bool complete, struct str resource_version)
@@ -46,6 +53,9 @@ static void list_end(void *ctx, bool complete, struct str resource_version)
     struct feed *f = ctx;
 
     f->rereads = f->rereads && !complete;
+    if (f->resource == KUBE_PODS) {
+        planner_list_end(f->rules->ingest.planner, complete);
+    }
     if (complete) { /* an incomplete bracket is simply begun again */
         unreadable_list_end(f->unreadable, f->resource);
         apply_list_op(f, f->resource == KUBE_PODS ? LEDGER_PODS_END : LEDGER_NODES_END);

@@ -9,6 +9,8 @@
 #include "core/request/toleration.h"
 #include "core/time/node_pools.h"
 #include "extender/notices.h"
+#include "extender/plan_nodes.h"
+#include "extender/planner.h"
 #include "extender/record.h"
 #include "extender/warn_limit.h"
 #include "kube/binding.h"
@@ -128,7 +130,9 @@ static int read_pod(const struct ingest *in, struct arena *a, const struct pod *
     if (ret->op.kind == LEDGER_POD_GONE) {
         return 0;
     }
-    f->nominated_node = pod->nominated_node_name;
+    /* The planner's own nominations keep nobody away: it chose where there is room, and plans anew (contract.md R24).
+     */
+    f->nominated_node = pod->nominated_by_planner ? STR_NULL : pod->nominated_node_name;
     f->priority = pod->priority;
     f->claims_record = record != NULL && pod->node_name.n == 0;
     f->annotation_bytes = binding_kept_bytes(pod->annotations, (struct kv_list){0});
@@ -236,12 +240,33 @@ static int apply_fact(const struct ingest *in, struct ingest_fact *f, struct err
     if (f->op.kind == LEDGER_POD_GONE) {
         store_tentative_end(in->store, f->op.name);
         waiting_gone(store_waiting(in->store), f->op.name);
+        planner_gone(in->planner, f->op.name);
+    } else if (f->op.kind == LEDGER_NODE_GONE) {
+        plan_nodes_gone(in->plan_nodes, f->op.name);
     }
     rc = notices_apply(in->store, in->events, &f->op, reterr);
     if (is_provisional) {
         signing_wake(in->signing);
     }
     return rc;
+}
+
+/* Pods that the planner may nominate, and those whose nomination takes room from them or is its own. */
+static void tell_planner(const struct ingest *in, const struct pod *pod, const struct ledger_pod_fact *f)
+{
+    struct waiting_pod *waits = NULL;
+
+    if (in->planner == NULL) {
+        return;
+    }
+    if (pod->node_name.n == 0 && (in->policy->plan_ahead || pod->nominated_by_planner)) {
+        waits = waiting_pod_new(in->policy, pod, f->demand, f->label_hashes, f->label_n);
+        if (waits->obstacle != PLAN_ELIGIBLE && waits->nominated.n == 0) {
+            waiting_pod_free(waits);
+            waits = NULL;
+        }
+    }
+    planner_observed(in->planner, pod, waits);
 }
 
 int ingest_pod(const struct ingest *in, struct arena *a, const struct pod *pod, struct err *reterr)
@@ -252,6 +277,9 @@ int ingest_pod(const struct ingest *in, struct arena *a, const struct pod *pod, 
     if (rc == 0 && f.op.kind == LEDGER_POD_OBSERVED && !demand_is_empty(f.op.pod.demand)) {
         waiting_observed(store_waiting(in->store), pod);
     }
+    if (rc == 0 && f.op.kind == LEDGER_POD_OBSERVED) {
+        tell_planner(in, pod, &f.op.pod);
+    }
     return rc == 0 ? apply_fact(in, &f, reterr) : rc;
 }
 
@@ -260,6 +288,9 @@ int ingest_node(const struct ingest *in, struct arena *a, const struct node *nod
     struct ingest_fact f;
     int rc = read_node(in, a, node, &f, reterr);
 
+    if (rc == 0 && in->policy->plan_ahead) {
+        plan_nodes_observed(in->plan_nodes, node);
+    }
     return rc == 0 ? apply_fact(in, &f, reterr) : rc;
 }
 
@@ -272,6 +303,12 @@ int ingest_unusable(const struct ingest *in, const struct kube_object *o, struct
 {
     struct ingest_fact f;
     int rc = read_unusable(o, &f, reterr);
+
+    if (rc == 0 && o->node != NULL) {
+        plan_nodes_gone(in->plan_nodes, o->node->name);
+    } else if (rc == 0) {
+        planner_gone(in->planner, o->pod->uid);
+    }
 
     return rc == 0 ? apply_fact(in, &f, reterr) : rc;
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* object, spec, containers, container, resources; and the event around them */
-enum { LEVELS_MAX = 8, KEY_MAX = 63, STRUCTURE_MAX = 1024 * 1024 };
+enum { LEVELS_MAX = 12, KEY_MAX = 63, STRUCTURE_MAX = 1024 * 1024 };
 
 enum place {
     AT_VALUE,

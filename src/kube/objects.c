@@ -31,6 +31,7 @@ static const struct kube_field container_fields[] = {
     {STR("name"), kube_decode_text, offsetof(struct container, name)},
     {STR("resources"), .inner = resources_fields},
     {STR("restartPolicy"), decode_always, offsetof(struct container, sidecar)},
+    {STR("ports"), kube_decode_ports, 0, kube_port_fields},
     {STR_NULL},
 };
 
@@ -79,6 +80,7 @@ static const struct kube_field pod_metadata_fields[] = {
     {STR("deletionTimestamp"), kube_decode_presence, offsetof(struct pod, deleting)},
     {STR("labels"), kube_decode_kv_list, offsetof(struct pod, labels)},
     {STR("annotations"), kube_decode_kv_list, offsetof(struct pod, annotations)},
+    {STR("managedFields"), kube_decode_managers, 0, kube_managed_fields},
     {STR_NULL},
 };
 
@@ -98,6 +100,15 @@ static const struct kube_field pod_spec_fields[] = {
     {STR("resources"), .inner = pod_resources_fields},
     {STR("overhead"), kube_decode_kv_list, offsetof(struct pod, overhead)},
     {STR("tolerations"), kube_decode_tolerations, 0},
+    {STR("volumes"), kube_decode_volumes, 0, kube_volume_fields},
+    {STR("nodeSelector"), kube_decode_node_selector, 0},
+    {STR("affinity"), kube_decode_affinity, 0, kube_affinity_fields},
+    {STR("hostNetwork"), kube_decode_host_network, 0},
+    {STR("topologySpreadConstraints"), kube_decode_spreads, 0, kube_nothing_fields},
+    {STR("schedulingGates"), kube_decode_gates, 0, kube_nothing_fields},
+    {STR("resourceClaims"), kube_decode_claims, 0, kube_nothing_fields},
+    {STR("schedulingGroup"), kube_decode_grouped, 0, kube_nothing_fields}, /* 1.36; before that: */
+    {STR("workloadRef"), kube_decode_grouped, 0, kube_nothing_fields},
     {STR_NULL},
 };
 

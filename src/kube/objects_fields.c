@@ -102,9 +102,7 @@ bool kube_decode_moment(struct json_reader *r, void *at)
     return true;
 }
 
-/* Room for one more element in an array that lives in the arena, cleared; what it grew out of stays there. NULL: the
- * reader has failed. */
-static void *grow(struct json_reader *r, void *items, size_t n, size_t *cap, size_t size)
+void *kube_grow(struct json_reader *r, void *items, size_t n, size_t *cap, size_t size)
 {
     if (n < *cap) {
         return items;
@@ -132,7 +130,7 @@ void *kube_decode_array(struct json_reader *r, const struct kube_field *fields, 
     }
     json_array_begin(r);
     while (json_array_next(r)) {
-        char *more = grow(r, items, n, &cap, size);
+        char *more = kube_grow(r, items, n, &cap, size);
         if (more == NULL || !kube_decode_object(r, fields, more + n * size)) {
             return NULL;
         }
@@ -159,7 +157,7 @@ bool kube_decode_kv_list(struct json_reader *r, void *at)
     }
     json_object_begin(r);
     while (json_object_next(r, &key)) {
-        struct kv *more = grow(r, items, n, &cap, sizeof(*items));
+        struct kv *more = kube_grow(r, items, n, &cap, sizeof(*items));
         if (more == NULL || !decode_value(r, &more[n].value)) {
             return false;
         }

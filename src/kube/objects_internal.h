@@ -41,6 +41,30 @@ bool kube_decode_raw(struct json_reader *r, void *at);         /* struct str, th
 bool kube_decode_taints(struct json_reader *r, void *at);      /* struct node */
 bool kube_decode_tolerations(struct json_reader *r, void *at); /* struct pod */
 
+/* Room for one more element in an array that lives in the arena, cleared; what it grew out of stays there. NULL: the
+ * reader has failed. */
+void *kube_grow(struct json_reader *r, void *items, size_t n, size_t *cap, size_t size);
+
+/* What decides in kube-scheduler's own filters (objects_constraints.c); `at`: struct pod, of ports struct container. */
+bool kube_decode_gates(struct json_reader *r, void *at);
+bool kube_decode_spreads(struct json_reader *r, void *at);
+bool kube_decode_claims(struct json_reader *r, void *at);
+bool kube_decode_grouped(struct json_reader *r, void *at);
+bool kube_decode_host_network(struct json_reader *r, void *at);
+bool kube_decode_volumes(struct json_reader *r, void *at);
+bool kube_decode_ports(struct json_reader *r, void *at);
+bool kube_decode_node_selector(struct json_reader *r, void *at);
+bool kube_decode_affinity(struct json_reader *r, void *at);
+bool kube_decode_managers(struct json_reader *r, void *at);
+extern const struct kube_field kube_nothing_fields[], kube_volume_fields[], kube_port_fields[], kube_affinity_fields[],
+    kube_managed_fields[];
+
+/* For these: true when something of the type `t` is next. False: null, or something odd, was skipped. */
+bool kube_comes(struct json_reader *r, struct pod *p, enum json_type t);
+void kube_skip_odd(struct json_reader *r, struct pod *p); /* and notes it */
+/* Skips the list that comes next; with anything in it the pod has `bit`. */
+bool kube_note_list(struct json_reader *r, struct pod *p, enum scheduler_only bit);
+
 /* The elements of the array that comes next, each `size` bytes in the arena and cleared before it is filled; NULL and 0
  * of them when there is none (null too), or when the reader has failed. */
 void *kube_decode_array(struct json_reader *r, const struct kube_field *fields, size_t size, size_t *ret_n);

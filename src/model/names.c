@@ -71,12 +71,22 @@ bool kube_name_is_qualified(struct str s)
     return true;
 }
 
-bool kube_name_is_annotation_key(struct str s)
+static bool is_key(struct str s, bool any_case)
 {
     for (size_t i = 0; i < s.n; i++) {
         if (s.p[i] == '/') {
-            return is_subdomain((struct str){s.p, i}, true) && kube_name_is_qualified(str_drop(s, i + 1));
+            return is_subdomain((struct str){s.p, i}, any_case) && kube_name_is_qualified(str_drop(s, i + 1));
         }
     }
     return kube_name_is_qualified(s);
+}
+
+bool kube_name_is_annotation_key(struct str s)
+{
+    return is_key(s, true);
+}
+
+bool kube_name_is_label_key(struct str s)
+{
+    return is_key(s, false);
 }

@@ -226,6 +226,20 @@ static void write_slices(struct json_writer *w, struct slices *slices)
     }
 }
 
+static void write_plan_ahead(struct json_writer *w, struct planner *planner)
+{
+    struct planner_status status;
+
+    planner_read(planner, &status);
+    if (status.enabled) {
+        json_write_kv_object_begin(w, "planAhead");
+        json_write_kv_i64(w, "waiting", status.waiting_n);
+        json_write_kv_i64(w, "outstanding", status.outstanding_n);
+        json_write_kv_cstr(w, "trouble", status.trouble);
+        json_write_object_end(w);
+    }
+}
+
 void state_write_summary_member(struct json_writer *w, const struct state_document *d)
 {
     const struct snapshot *s = &d->head.totals;
@@ -256,6 +270,7 @@ void state_write_summary_member(struct json_writer *w, const struct state_docume
     write_change_overs(w, d);
     write_unreadable(w, d->context->unreadable);
     write_slices(w, d->context->slices);
+    write_plan_ahead(w, d->context->planner);
     state_write_demand_histogram(w, &d->head);
     state_write_capacity(w, d->context->capacity_reporter);
     state_write_shadow(w, d->context->shadow);

@@ -130,6 +130,9 @@ static int answer_filter(const struct verbs *v, struct httpd_request *req, struc
     } else if (v->requeue_trigger != NULL && result.outcome == FILTER_DEFECT) {
         requeue_trigger_malformed(v->requeue_trigger, v->policies, rules_generation);
     }
+    if (result.outcome == FILTER_SOME_FIT || result.outcome == FILTER_NONE_FITS) {
+        planner_asked(v->planner, args.pod.uid, args.pod.scheduler_name, result.outcome == FILTER_SOME_FIT);
+    }
     if (resp->body.overflowed) {
         strbuf_reset(&resp->body);
         return err_set(reterr, ERR_LIMIT, "the answer is too large; use nodeCacheCapable: true");
@@ -300,6 +303,7 @@ static enum httpd_action handle_bind(void *ctx, struct httpd_request *req, struc
         observe_call(v, VERB_BIND, "error", req);
         return HTTPD_REPLY;
     }
+    planner_binding(v->planner, bind.pod_uid);
     call = call_new(v, req, &bind);
     httpd_request_forget(req); /* a bind may wait for seconds, and a thousand of them at once */
     binder_bind(v->binder, &bind, bind_done, call);

@@ -26,6 +26,7 @@ struct mirror {
     struct str *names;        /* shared; empty: the place is free */
     bool *open;               /* described, not cordoned, and takes pods */
     uint64_t *rules;          /* bits of the packing rules that select it (core/placement/plan.h) */
+    uint32_t *pod_n;          /* pods on it, those without GPUs too */
     struct device_state *devices;
     uint32_t node_cap, device_cap;
     uint32_t node_want, device_want; /* after a `false` of mirror_follow() */
@@ -41,6 +42,13 @@ void mirror_grow(struct mirror *m);
 /* Takes the pod off the mirror, until the next mirror_follow(): its node gets the numbers that it would have without
  * the pod, and no version. Nothing happens when the ledger does not know the pod, or the pod holds nothing. */
 void mirror_without(struct mirror *m, const struct ledger *l, struct str uid);
+
+/* Of a node that the caller changes by himself (core/plan/head.h): until the next mirror_follow(), which brings it
+ * back. */
+static inline void mirror_changed(struct mirror *m, uint32_t node)
+{
+    m->nodes[node].version = 0;
+}
 
 static inline const struct device_state *mirror_devices(const struct mirror *m, uint32_t node)
 {

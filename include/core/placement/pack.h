@@ -63,8 +63,24 @@ void pack_query_init(struct pack_query *q, const struct ledger_view *v, const st
 size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct str *names, size_t name_n,
                  struct pack_result *ret);
 
-/* A result while it is ranked. */
-typedef unsigned __int128 pack_merit; /* smaller is better */
+/* The same for the nodes with the indexes from `first` on, of which ret[i] is about the i-th: for who has a view of his
+ * own and no names. A free place is VERDICT_NODE_UNKNOWN. Neither q->seen nor q->tentatives are for this. */
+size_t pack_range(const struct ledger_view *v, struct pack_query *q, uint32_t first, uint32_t n,
+                  struct pack_result *ret);
+
+/* A result while it is ranked: smaller is better. */
+typedef unsigned __int128 pack_merit;
+/* From the highest bits: demoted, group, slack, score, order of the name. INT64_MAX less the score, taken as unsigned,
+ * turns the order of scores round and has no sign: the best score is 0, the worst UINT64_MAX. It lies across the two
+ * halves. No branch, because who comes first is for nobody to foresee. */
+static inline pack_merit pack_merit_of(const struct pack_result *r)
+{
+    uint32_t order = (uint32_t)r->demoted << 24 | (uint32_t)r->group << 16 | r->slack;
+    uint64_t shortfall = (uint64_t)INT64_MAX - (uint64_t)r->score;
+
+    return (pack_merit)((uint64_t)order << 32 | shortfall >> 32) << 64 | (shortfall << 32 | r->name_order);
+}
+
 struct pack_key {
     pack_merit merit;
     size_t at;

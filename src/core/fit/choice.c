@@ -22,8 +22,25 @@ void choice_take(const struct node_state *n, const struct device_state *before, 
     take_devices(after, d, at);
 }
 
+/* As the ledger has it once the pod is there (ledger_pod_class). */
+static uint8_t class_of(const struct device_state *devices, const struct demand *d, const struct placement *at)
+{
+    int32_t device_n = d->plugin_managed_n;
+    bool whole = true;
+
+    for (uint64_t used = placement_devices(at, d->gpu_request_n); used != 0; used &= used - 1) {
+        struct charge c = placement_charge(d, at, devices, (unsigned)__builtin_ctzll(used));
+
+        device_n++;
+        whole = whole && c.profile == 0 && (c.exclusive || c.milli >= DEVICE_MILLI);
+    }
+    return pod_class_of(device_n, whole);
+}
+
 void choice_land(struct node_state *n, struct device_state *devices, const struct demand *d, const struct placement *at)
 {
+    n->pod_classes |= class_of(devices, d, at);
+    n->host = host_after(n->host, d->host);
     take_devices(devices, d, at);
     n->plugin_managed_used += d->plugin_managed_n;
     n->share_pod_n += demand_takes_shares(d);

@@ -23,6 +23,7 @@ void mirror_fini(struct mirror *m)
     free(m->names);
     free(m->open);
     free(m->rules);
+    free(m->pod_n);
     free(m->devices);
     mirror_init(m);
 }
@@ -37,6 +38,7 @@ void mirror_grow(struct mirror *m)
         m->names = xreallocarray(m->names, m->node_cap, sizeof(*m->names));
         m->open = xreallocarray(m->open, m->node_cap, sizeof(*m->open));
         m->rules = xreallocarray(m->rules, m->node_cap, sizeof(*m->rules));
+        m->pod_n = xreallocarray(m->pod_n, m->node_cap, sizeof(*m->pod_n));
         memset(m->nodes + before, 0, (m->node_cap - before) * sizeof(*m->nodes));
         memset(m->names + before, 0, (m->node_cap - before) * sizeof(*m->names));
     }
@@ -62,6 +64,7 @@ bool mirror_follow(struct mirror *m, const struct ledger *l)
         }
         m->open[i] = l->nodes[i].described && l->nodes[i].schedulable && !l->nodes[i].closed && !l->nodes[i].shut;
         m->rules[i] = l->nodes[i].rules;
+        m->pod_n[i] = l->nodes[i].pod_n + l->nodes[i].cpu_only_n;
         /* Versions are never given twice, so an equal one stands for equal numbers at an equal
          * place; free places have none. */
         if (row->version == m->nodes[i].version && row->version != 0) {

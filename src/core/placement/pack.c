@@ -305,6 +305,43 @@ static inline bool is_at_hand(const struct score *score, uint64_t version, uint6
     return score->stamp >> 8 == version && (score->prices == prices || (score->stamp & 0xff) != VERDICT_FITS);
 }
 
+/* All about a known node but its name. False: as look(). */
+static inline bool answer(const struct pass *p, const struct score *scores, uint32_t node, struct pack_result *r)
+{
+    const struct ledger_view *v = p->v;
+
+    r->name_order = v->nodes[node].name_order;
+    if (scores != NULL && is_at_hand(&scores[node], v->nodes[node].version, p->prices)) {
+        r->verdict = (enum verdict)(scores[node].stamp & 0xff);
+        r->score = scores[node].score;
+    } else if (!look(p, node, r)) {
+        return false;
+    }
+    if (p->is_special && r->verdict == VERDICT_FITS) {
+        judge_others(v, p->q, node, r);
+    }
+    return true;
+}
+
+size_t pack_range(const struct ledger_view *v, struct pack_query *q, uint32_t first, uint32_t n,
+                  struct pack_result *ret)
+{
+    struct pass pass;
+    uint32_t i;
+
+    begin_pass(&pass, v, q);
+    for (i = 0; i < n; i++) {
+        struct str name = v->names[first + i];
+
+        ret[i] = (struct pack_result){.name = name, .slack = SLACK_NONE, .verdict = VERDICT_NODE_UNKNOWN};
+        if (name.n > 0 && !answer(&pass, pass.known.scores, first + i, &ret[i])) {
+            break;
+        }
+    }
+    q->done = i;
+    return i;
+}
+
 size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct str *names, size_t name_n,
                  struct pack_result *ret)
 {
@@ -328,15 +365,8 @@ size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct
         if (was_seen(q, node)) {
             continue;
         }
-        r->name_order = v->nodes[node].name_order;
-        if (scores != NULL && is_at_hand(&scores[node], v->nodes[node].version, pass.prices)) {
-            r->verdict = (enum verdict)(scores[node].stamp & 0xff);
-            r->score = scores[node].score;
-        } else if (!look(&pass, node, r)) {
+        if (!answer(&pass, scores, node, r)) {
             break;
-        }
-        if (pass.is_special && r->verdict == VERDICT_FITS) {
-            judge_others(v, q, node, r);
         }
         r++;
     }

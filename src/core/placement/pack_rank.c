@@ -10,17 +10,6 @@
  */
 #include "core/placement/pack.h"
 
-/* From the highest bits: demoted, group, slack, score, order of the name; smaller is better. INT64_MAX less the score,
- * taken as unsigned, turns the order of scores round and has no sign: the best score is 0, the worst UINT64_MAX. It
- * lies across the two halves. No branch, because who comes first is for nobody to foresee. */
-static inline pack_merit merit_of(const struct pack_result *r)
-{
-    uint32_t order = (uint32_t)r->demoted << 24 | (uint32_t)r->group << 16 | r->slack;
-    uint64_t shortfall = (uint64_t)INT64_MAX - (uint64_t)r->score;
-
-    return (pack_merit)((uint64_t)order << 32 | shortfall >> 32) << 64 | (shortfall << 32 | r->name_order);
-}
-
 /* ---- a heap with the worst on top ---- */
 
 static inline void sift_up(struct pack_key *heap, size_t i, struct pack_key item)
@@ -63,7 +52,7 @@ static size_t choose(const struct pack_result *results, size_t n, struct pack_ke
         if (results[i].verdict != VERDICT_FITS) {
             continue;
         }
-        key = (struct pack_key){merit_of(&results[i]), i};
+        key = (struct pack_key){pack_merit_of(&results[i]), i};
         if (fit < max) {
             sift_up(heap, fit, key);
         } else if (key.merit < heap[0].merit) {

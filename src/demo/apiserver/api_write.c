@@ -149,6 +149,12 @@ static cJSON *updated(const struct api_target *t, const cJSON *before, const cJS
                      "try again");
         goto refuse;
     }
+    if (doc_text(body, "metadata.uid")[0] &&
+        strcmp(doc_text(body, "metadata.uid"), doc_text(before, "metadata.uid")) != 0) {
+        api_fail(r, 422, NULL, "%s \"%s\" is invalid: metadata.uid: field is immutable", api_kind_name(t->kind),
+                 t->name);
+        goto refuse;
+    }
     if (strcmp(doc_text(doc, "metadata.name"), t->name) != 0) {
         api_fail(r, 400, NULL, "the name of the object does not match the name on the URL");
         goto refuse;
@@ -186,6 +192,31 @@ refuse:
     return NULL;
 }
 
+/* Who wrote status.nominatedNodeName last: of managedFields nothing else is kept. */
+static void note_nominator(const struct api_request *q, const struct api_target *t, const cJSON *before, cJSON *doc)
+{
+    const char *node = doc_text(doc, "status.nominatedNodeName"), *manager = api_query(q, "fieldManager");
+    cJSON *meta = doc_object(doc, "metadata"), *list, *entry;
+
+    if (t->kind != APISERVER_PODS || strcmp(node, doc_text(before, "status.nominatedNodeName")) == 0) {
+        return;
+    }
+    cJSON_DeleteItemFromObjectCaseSensitive(meta, "managedFields");
+    if (node[0] == '\0') {
+        return;
+    }
+    list = cJSON_CreateArray();
+    entry = cJSON_CreateObject();
+    doc_set_text(entry, "manager", manager != NULL ? manager : "unknown");
+    doc_set_text(entry, "operation", "Update");
+    doc_set_text(entry, "apiVersion", "v1");
+    doc_set_text(entry, "fieldsType", "FieldsV1");
+    doc_set_text(entry, "subresource", "status");
+    doc_set(doc_object(doc_object(entry, "fieldsV1"), "f:status"), "f:nominatedNodeName", cJSON_CreateObject());
+    cJSON_AddItemToArray(list, entry);
+    doc_set(meta, "managedFields", list);
+}
+
 /* A write that changes nothing keeps the resourceVersion, as on the real server. */
 static bool same(const cJSON *before, cJSON *doc)
 {
@@ -218,6 +249,9 @@ void api_update(struct api *api, const struct api_request *q, const struct api_t
         api_not_found(r, t);
     } else {
         cJSON *doc = updated(t, v->doc, body, patch, whole, r);
+        if (doc) {
+            note_nominator(q, t, v->doc, doc);
+        }
         if (doc && same(v->doc, doc)) {
             cJSON_Delete(doc);
             api_object(r, 200, t->kind, v);

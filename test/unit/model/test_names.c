@@ -87,12 +87,23 @@ static void annotation_key__table__as_upstream(void **state)
     check(rows, ARRAY_LEN(rows), kube_name_is_annotation_key);
 }
 
+static void label_key__table__as_upstream(void **state)
+{
+    static const struct row rows[] = {
+        {"plain", "zone", true},          {"prefixed", "topology.kubernetes.io/zone", true},
+        {"upper-case name", "a/B", true}, {"upper-case prefix", "A.b/c", false},
+        {"empty name", "a/", false},      {"empty", "", false},
+    };
+    check(rows, ARRAY_LEN(rows), kube_name_is_label_key);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(subdomain__table__as_upstream),
         cmocka_unit_test(label__table__as_upstream),
         cmocka_unit_test(annotation_key__table__as_upstream),
+        cmocka_unit_test(label_key__table__as_upstream),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,6 +30,30 @@ static void add_containers(struct strbuf *out, const struct container *c, size_t
     }
 }
 
+static void add_requirements(struct strbuf *out, const struct node_requirement *q, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        add(out, q[i].key);
+        strbuf_addf(out, "operator %d\n", (int)q[i].operator_);
+        for (size_t k = 0; k < q[i].value_n; k++) {
+            add(out, q[i].values[k]);
+        }
+    }
+}
+
+static void add_constraints(struct strbuf *out, const struct pod *p)
+{
+    strbuf_addf(out, "only %x, requires %d, host network %d, ours %d\n", pod_scheduler_only(p), p->requires_nodes,
+                p->host_network, p->nominated_by_planner);
+    add_list(out, p->node_selector);
+    for (size_t i = 0; i < p->node_term_n; i++) {
+        strbuf_addf(out, "term\n");
+        add_requirements(out, p->node_terms[i].expressions, p->node_terms[i].expression_n);
+        strbuf_addf(out, "of fields\n");
+        add_requirements(out, p->node_terms[i].fields, p->node_terms[i].field_n);
+    }
+}
+
 void render_pod(struct strbuf *out, const struct pod *p)
 {
     const struct str texts[] = {p->namespace_,          p->name,          p->uid, p->resource_version, p->node_name,
@@ -43,6 +67,7 @@ void render_pod(struct strbuf *out, const struct pod *p)
     add_list(out, p->annotations);
     add_containers(out, p->init_containers, p->init_container_n);
     add_containers(out, p->containers, p->container_n);
+    add_constraints(out, p);
 }
 
 void render_node(struct strbuf *out, const struct node *n)

@@ -1,0 +1,146 @@
+/* extender/planner.h - planning ahead: pods that wait are nominated to nodes, so that kube-scheduler need not look.
+ *
+ * kube-scheduler asks about status.nominatedNodeName of a pod before anything else, and where that node takes the pod
+ * it looks at no other one and scores nothing (contract.md 3.3). So for the head of its queue, a few seconds' worth of
+ * the binds observed, fgpu chooses the nodes beforehand (core/plan) and writes them there (kube/nomination.h). Opt-in:
+ * planAhead.enabled, with rights of its own (manifests/plan-ahead; decision 0090).
+ *
+ * Nothing of safety rests on it: bind judges each pod anew, and a patch carries uid and resourceVersion of the pod that
+ * was looked at. What a nomination can do is to keep room that nobody takes: kube-scheduler holds the cpu, memory and
+ * ports of a nominated pod against all pods of the same or a lower priority. Therefore
+ *   - a nomination that has not led to a bind is taken back PLANNER_KEPT_MS after it was sent; so is, at once, one that
+ *     is seen and that this process did not make (an earlier process of fgpu did), and all of them when fgpu stops in
+ *     order, or planning is switched off;
+ *   - a pod that a withdrawal has hit waits PLANNER_AGAIN_MS, doubled each time, until it is nominated again; where
+ *     nominations expire and nobody binds, all planning pauses (PLANNER_PAUSE_MS, doubled): withdrawals are few,
+ * because each makes kube-scheduler try all pods of lower or equal priority again;
+ *   - nobody else's nomination is ever touched, and no pod is nominated that a scheduler asks about or binds just now,
+ *     nor one of a scheduler that has not asked this process about any pod.
+ *
+ * What the watch shows is the truth. An answer that is lost needs no question: the patch lands on that version of the
+ * pod or never, and either is seen (kube/nomination.h).
+ *
+ * PLANNER_PODS_MAX pods are kept. Of more, those that would be nominated last are not: they are scheduled as without
+ * planning, until another event of theirs, or the next list, finds room.
+ *
+ * One thread; the lock is a leaf and is held for a pass over the pods; nodes are chosen without it. Everything may
+ * be called from any thread.
+ */
+#ifndef EXTENDER_PLANNER_H
+#define EXTENDER_PLANNER_H
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "core/plan/head.h"
+#include "kube/nomination.h"
+#include "model/pod.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PLANNER_PODS_MAX 8192
+#define PLANNER_IN_FLIGHT_MAX 24   /* patches; the API client has 64 connections, which binds need, too */
+#define PLANNER_HORIZON_MS 2000    /* that many binds are planned ahead, */
+#define PLANNER_OUTSTANDING_MIN 32 /* at least this many, */
+#define PLANNER_OUTSTANDING_MAX 512
+#define PLANNER_LEAD 4        /* pods at the very front are left alone: the scheduler takes them before a patch lands */
+#define PLANNER_TICK_MS 40    /* between two looks for pods to nominate, */
+#define PLANNER_LOOK_MS 1000  /* if something has happened; else so long */
+#define PLANNER_KEPT_MS 4000  /* from the patch to its withdrawal; with both patches 5 s */
+#define PLANNER_ASKED_MS 5000 /* after filter said yes, or bind was asked for: no patch for this pod */
+#define PLANNER_AGAIN_MS 10000
+#define PLANNER_AGAIN_MAX_MS 300000
+#define PLANNER_UNFIT_MS 1000 /* a pod that no node takes is looked at again after so long, doubled each time */
+#define PLANNER_UNFIT_MAX_MS 30000
+#define PLANNER_PAUSE_MS 5000 /* after trouble, or where nobody binds */
+#define PLANNER_PAUSE_MAX_MS 60000
+#define PLANNER_STOP_MS 2000 /* withdrawals of an orderly end */
+
+struct planner;
+struct planner_call; /* one patch under way */
+
+/* A pod and the node that was chosen for it; the name is in the arena of the question. */
+struct planner_choice {
+    const struct waiting_pod *pod;
+    struct str node_name;
+};
+/* Nodes for the first `max` of these pods, in kube-scheduler's order, that have one; beside what is held already. */
+struct planner_question {
+    const struct waiting_pod *const *pods;
+    size_t pod_n;
+    struct plan_held *held; /* pods that are nominated, by whomever, and not bound */
+    size_t held_n;
+    size_t max;
+    struct arena *arena;
+    struct planner_choice *ret; /* room for `max` */
+    size_t looked_n;            /* out: of the pods, from the front; who is not chosen of those has no node now */
+};
+
+/* Borrowed for the planner's life. */
+struct planner_options {
+    const struct clock *clock;
+    const struct log *log;
+    void *ctx; /* of all of these */
+    /* Starts one PATCH and returns; planner_sent() follows exactly once with the same `call`, from any thread, also
+     * from inside. */
+    void (*send)(void *ctx, struct planner *p, struct planner_call *call, const struct nomination *n);
+    /* Without the planner's lock, by one thread at a time. Returns how many were chosen; none where nothing is promised
+     * to anybody now. */
+    size_t (*choose)(void *ctx, struct planner_question *q);
+};
+
+struct planner *planner_new(const struct planner_options *o);
+/* Stopped, and everything sent was answered: free it after the API client. NULL is fine. */
+void planner_free(struct planner *p);
+/* Plans from now on. Before, pods are taken in, and nothing is sent. */
+WARN_UNUSED int planner_start(struct planner *p, struct err *reterr);
+/* One look, as the thread makes them: sends what is due; returns when to look again at the latest (monotonic). For
+ * tests that have no thread. */
+int64_t planner_turn(struct planner *p);
+/* Nominates no more, takes back what is outstanding, and waits for that for PLANNER_STOP_MS at most. NULL is fine. */
+void planner_stop(struct planner *p);
+
+/* ---- what is observed; a NULL planner is fine ---- */
+
+/* A pod was seen. `waits`, which the planner takes over, is of one that waits and may be planned, or is nominated by
+ * whomever; NULL: the planner has nothing to do with it. */
+void planner_observed(struct planner *p, const struct pod *pod, struct waiting_pod *waits);
+void planner_gone(struct planner *p, struct str uid);
+/* Around a list of all pods: what a complete one did not bring is gone. */
+void planner_list_begin(struct planner *p);
+void planner_list_end(struct planner *p, bool complete);
+/* A scheduler asks about this pod: some node takes it, and bind follows within milliseconds; or none does. */
+void planner_asked(struct planner *p, struct str uid, struct str scheduler_name, bool some_fit);
+/* A scheduler binds it. */
+void planner_binding(struct planner *p, struct str uid);
+/* Whether to nominate; off at first. Off takes back what is outstanding. */
+void planner_enable(struct planner *p, bool enabled);
+
+/* `detail` is for the log, valid during the call. */
+void planner_sent(struct planner *p, struct planner_call *call, const struct nomination_answer *a, const char *detail);
+
+/* ---- what is sent ---- */
+
+struct kube_client;
+/* For planner_options.send: one PATCH through this client. */
+void planner_patch_send(struct kube_client *client, struct planner *p, struct planner_call *call,
+                        const struct nomination *n);
+
+/* ---- what is shown ---- */
+
+#define PLANNER_TROUBLE_MAX 256
+struct planner_status {
+    bool enabled;
+    uint32_t waiting_n;                       /* pods that it could nominate */
+    uint32_t outstanding_n;                   /* nominations that are not bound yet */
+    uint64_t made_n, withdrawn_n, used_n;     /* used: bound where it was nominated */
+    uint64_t failed_n[NOMINATION_REPLY__MAX]; /* patches by answer, without DONE */
+    uint64_t left_out_n;                      /* pods for which there was no room */
+    char trouble[PLANNER_TROUBLE_MAX];        /* why nothing can be nominated, with the remedy; "": it can */
+};
+void planner_read(struct planner *p, struct planner_status *ret); /* NULL: all zero */
+
+#endif

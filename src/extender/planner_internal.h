@@ -1,0 +1,96 @@
+/* extender/planner_internal.h - the pods that wait, and the patches under way. planner_pods.c has the table and what is
+ * observed; planner_turn.c decides what is due; planner.c has the thread, the answers and what is shown;
+ * planner_patch.c sends; planner_nodes.c chooses nodes. */
+#ifndef EXTENDER_PLANNER_INTERNAL_H
+#define EXTENDER_PLANNER_INTERNAL_H
+
+#include "base/hashmap.h"
+#include "base/sync.h"
+#include "extender/planner.h"
+#include "model/names.h"
+
+enum { PLANNER_SCHEDULERS_MAX = 8, PLANNER_RATE_PARTS = 8 };
+
+/* Read without the lock while nodes are chosen; counted under it. */
+struct counted_pod {
+    struct waiting_pod *pod;
+    uint32_t ref_n;
+};
+
+enum nominated {
+    NOMINATED_NOT,
+    NOMINATED_SENT,   /* by a patch of ours that the watch has not shown yet, and perhaps never will */
+    NOMINATED_OURS,   /* as the watch shows */
+    NOMINATED_OTHERS, /* by kube-scheduler, or whoever */
+};
+
+struct planned_pod {
+    uint32_t index; /* in pods[] */
+    uint64_t hash;
+    struct counted_pod *seen; /* as it was last observed */
+    int64_t queued_ms;        /* wall time: creation, or when it was last refused; with seq its place in the queue */
+    uint64_t seq;
+    uint32_t epoch; /* the list that brought it */
+    enum nominated nominated;
+    bool busy;                    /* a patch is under way */
+    char *node_name;              /* that it is nominated to, by whomever; NULL: to none */
+    int64_t since_ns;             /* when the nomination was sent; PLANNER_NEVER: not by this process */
+    uint64_t sent_version;        /* of the pod that the nomination was sent for */
+    int64_t asked_ns, binding_ns; /* PLANNER_NEVER: not */
+    int64_t not_before_ns;        /* of the next nomination */
+    uint32_t again_n;             /* nominations that came to nothing */
+    uint32_t unfit_n;             /* looks that found no node, without an end */
+    int64_t retry_ns;             /* of a withdrawal */
+    uint32_t failed_n;
+};
+#define PLANNER_NEVER (INT64_MIN / 2)
+
+struct planner_call {
+    struct planner_call *next;
+    char *text; /* one block */
+    struct nomination patch;
+    bool withdraws;
+};
+
+struct planner {
+    struct planner_options options;
+    struct mutex lock; /* of everything below */
+    struct condvar changed;
+    struct thread thread;
+    bool started, stopping;
+    bool news;       /* something happened that may let somebody be nominated */
+    uint64_t news_n; /* how often, so that the thread does not miss it */
+    bool enabled;
+    struct planned_pod *pods[PLANNER_PODS_MAX];
+    uint32_t pod_n;
+    struct hashmap by_uid;
+    uint64_t seq;
+    uint32_t epoch;
+    int32_t least_priority; /* once full: nobody has a lower one */
+    char schedulers[PLANNER_SCHEDULERS_MAX][KUBE_SUBDOMAIN_MAX + 1];
+    size_t scheduler_n;
+    uint32_t outstanding_n; /* SENT and OURS */
+    uint32_t in_flight_n;
+    /* Binds observed, by parts of PLANNER_HORIZON_MS. */
+    uint32_t binds[PLANNER_RATE_PARTS];
+    int64_t bind_part; /* number of the newest part */
+    int64_t last_bind_ns;
+    int64_t looked_ns; /* for pods to nominate, the last time */
+    int64_t not_before_ns, pause_ms;
+    bool told; /* the log knows about the trouble */
+    struct planner_status status;
+};
+
+/* With the lock. */
+struct planned_pod *planner_find(const struct planner *p, struct str uid);
+void planner_remove(struct planner *p, struct planned_pod *w);
+void planner_set_nominated(struct planner *p, struct planned_pod *w, enum nominated to, struct str node_name);
+void planner_seen_put(struct counted_pod *s);
+/* It came to nothing: the pod waits. */
+void planner_let_wait(struct planned_pod *w, int64_t now_ns);
+bool planner_is_outstanding(const struct planned_pod *w);
+void planner_note_news(struct planner *p);
+/* Planning waits, longer each time. */
+void planner_pause(struct planner *p, int64_t now_ns, int64_t at_least_ms);
+
+#endif

@@ -1,0 +1,370 @@
+/* What is due: withdrawals first, then nodes for the head of the queue. */
+#include "extender/planner_internal.h"
+
+#include "base/bug.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ARENA_BYTES_MAX = 16 * 1024 * 1024, PODS_OFFERED_MAX = 64 };
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+void planner_pause(struct planner *p, int64_t now_ns, int64_t at_least_ms)
+{
+    if (now_ns < p->not_before_ns) { /* one trouble, told by several patches */
+        return;
+    }
+    p->pause_ms = p->pause_ms == 0 ? PLANNER_PAUSE_MS : p->pause_ms * 2;
+    p->pause_ms = p->pause_ms < PLANNER_PAUSE_MAX_MS ? p->pause_ms : PLANNER_PAUSE_MAX_MS;
+    p->not_before_ns = now_ns + (at_least_ms > p->pause_ms ? at_least_ms : p->pause_ms) * NS_PER_MS;
+}
+
+/* ---- patches ---- */
+
+/* Copies, because the pod may be gone before the answer is there. */
+static struct planner_call *call_new(struct planner *p, struct planned_pod *w, struct str node_name)
+{
+    const struct waiting_pod *pod = w->seen->pod;
+    struct planner_call *c = xcalloc(1, sizeof(*c));
+    char *at;
+
+    c->text = at = xmalloc(pod->uid.n + pod->namespace_.n + pod->name.n + node_name.n + 1);
+    c->patch.pod_uid = str_put(&at, pod->uid);
+    c->patch.namespace_ = str_put(&at, pod->namespace_);
+    c->patch.pod_name = str_put(&at, pod->name);
+    c->patch.node_name = str_put(&at, node_name);
+    c->patch.pod_version = pod->version;
+    c->withdraws = node_name.n == 0;
+    w->busy = true;
+    p->in_flight_n++;
+    return c;
+}
+
+/* Without the lock. */
+static void send_all(struct planner *p, struct planner_call *first)
+{
+    while (first != NULL) {
+        struct planner_call *c = first;
+
+        first = c->next; /* it may be answered, and freed, at once */
+        p->options.send(p->options.ctx, p, c, &c->patch);
+    }
+}
+
+/* ---- withdrawals ---- */
+
+/* When the nomination of this pod is to be taken back; INT64_MAX: that is no question. */
+static int64_t withdrawal_due_ns(const struct planner *p, const struct planned_pod *w, int64_t now_ns)
+{
+    int64_t due_ns = w->since_ns == PLANNER_NEVER || !p->enabled || p->stopping
+                         ? w->retry_ns
+                         : w->since_ns + PLANNER_KEPT_MS * NS_PER_MS;
+
+    if (!planner_is_outstanding(w) || w->busy || w->seen->pod->version == 0) {
+        return INT64_MAX;
+    }
+    due_ns = due_ns > w->retry_ns ? due_ns : w->retry_ns;
+    /* The scheduler has forgotten the nomination of a pod that it binds, and clears it where the bind fails. */
+    if (now_ns - w->binding_ns < PLANNER_ASKED_MS * NS_PER_MS) {
+        const int64_t over_ns = w->binding_ns + PLANNER_ASKED_MS * NS_PER_MS;
+
+        due_ns = due_ns > over_ns ? due_ns : over_ns;
+    }
+    return due_ns;
+}
+
+/* It led to nothing. Where that is so for all, nobody schedules: nominating more would only be taken back again. */
+static void note_expired(struct planner *p, const struct planned_pod *w, int64_t now_ns)
+{
+    if (w->since_ns != PLANNER_NEVER && now_ns - w->since_ns >= PLANNER_KEPT_MS * NS_PER_MS &&
+        p->last_bind_ns < w->since_ns) {
+        planner_pause(p, now_ns, 0);
+    }
+}
+
+static struct planner_call *due_withdrawals(struct planner *p, int64_t now_ns, int64_t *wake_ns)
+{
+    struct planner_call *first = NULL;
+    uint32_t left = p->outstanding_n;
+
+    for (uint32_t i = 0; i < p->pod_n && left > 0; i++) {
+        struct planned_pod *w = p->pods[i];
+        const int64_t due_ns = withdrawal_due_ns(p, w, now_ns);
+        struct planner_call *c;
+
+        left -= planner_is_outstanding(w);
+        if (due_ns > now_ns) {
+            *wake_ns = earlier(*wake_ns, due_ns);
+        } else if (p->in_flight_n < PLANNER_IN_FLIGHT_MAX) { /* else an answer says when to go on */
+            note_expired(p, w, now_ns);
+            c = call_new(p, w, STR_NULL);
+            c->next = first;
+            first = c;
+        }
+    }
+    return first;
+}
+
+/* ---- the head of the queue ---- */
+
+static bool scheduler_asks(const struct planner *p, struct str name)
+{
+    for (size_t i = 0; i < p->scheduler_n; i++) {
+        if (str_eq_cstr(name, p->schedulers[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Does it stand in the queue of a scheduler that asks us, as far as is known? */
+static bool is_queued(const struct planner *p, const struct planned_pod *w, int64_t now_ns)
+{
+    const struct waiting_pod *pod = w->seen->pod;
+
+    return pod->obstacle == PLAN_ELIGIBLE && now_ns - w->asked_ns >= PLANNER_ASKED_MS * NS_PER_MS &&
+           now_ns - w->binding_ns >= PLANNER_ASKED_MS * NS_PER_MS && scheduler_asks(p, pod->scheduler_name);
+}
+
+static bool may_be_nominated(const struct planned_pod *w, int64_t now_ns)
+{
+    return w->nominated == NOMINATED_NOT && !w->busy && w->seen->pod->version > 0 && w->not_before_ns <= now_ns;
+}
+
+/* kube-scheduler's order: priority, then how long it has been in the queue. */
+static int by_turn(const void *a, const void *b)
+{
+    const struct planned_pod *x = *(struct planned_pod *const *)a, *y = *(struct planned_pod *const *)b;
+
+    const int32_t p = x->seen->pod->priority, q = y->seen->pod->priority;
+
+    if (p != q) {
+        return p > q ? -1 : 1;
+    }
+    if (x->queued_ms != y->queued_ms) {
+        return x->queued_ms < y->queued_ms ? -1 : 1;
+    }
+    return x->seq < y->seq ? -1 : x->seq > y->seq;
+}
+
+/* How many nominations should be outstanding: what was bound in the last PLANNER_HORIZON_MS will be bound in the next.
+ */
+static uint32_t wanted(const struct planner *p, int64_t now_ns)
+{
+    const int64_t part = now_ns / (PLANNER_HORIZON_MS / PLANNER_RATE_PARTS * NS_PER_MS);
+    uint32_t n = 0;
+
+    for (int64_t i = 0; i < PLANNER_RATE_PARTS; i++) { /* parts that nothing was bound in are not written */
+        n += p->bind_part - i > part - PLANNER_RATE_PARTS && p->bind_part >= i
+                 ? p->binds[(p->bind_part - i) % PLANNER_RATE_PARTS]
+                 : 0;
+    }
+    n = n > PLANNER_OUTSTANDING_MIN ? n : PLANNER_OUTSTANDING_MIN;
+    return n < PLANNER_OUTSTANDING_MAX ? n : PLANNER_OUTSTANDING_MAX;
+}
+
+/* What nodes are chosen for, and beside what. The pods are counted, because the lock is given up meanwhile. */
+struct head {
+    struct arena arena;
+    struct planner_question q;
+    const struct waiting_pod **pods;
+    struct counted_pod **counted; /* of the pods, then of what is held */
+    size_t counted_n;
+};
+
+static const struct waiting_pod *take(struct head *h, struct planned_pod *w)
+{
+    w->seen->ref_n++;
+    h->counted[h->counted_n++] = w->seen;
+    return w->seen->pod;
+}
+
+static bool head_init(struct head *h, const struct planner *p, size_t max)
+{
+    struct arena *a = &h->arena;
+
+    *h = (struct head){.q = {.max = max, .arena = a}};
+    arena_init(a, ARENA_BYTES_MAX);
+    h->pods = ARENA_ARRAY(a, PODS_OFFERED_MAX, const struct waiting_pod *);
+    h->counted = ARENA_ARRAY(a, (size_t)p->pod_n + PODS_OFFERED_MAX, struct counted_pod *);
+    h->q.held = ARENA_ARRAY(a, (size_t)p->pod_n + 1, struct plan_held);
+    h->q.ret = ARENA_ARRAY(a, max + 1, struct planner_choice);
+    h->q.pods = h->pods;
+    return h->pods != NULL && h->counted != NULL && h->q.held != NULL && h->q.ret != NULL;
+}
+
+static int by_since(const void *a, const void *b)
+{
+    const struct planned_pod *x = *(struct planned_pod *const *)a, *y = *(struct planned_pod *const *)b;
+
+    return x->since_ns != y->since_ns ? (x->since_ns < y->since_ns ? -1 : 1) : x->seq < y->seq ? -1 : x->seq > y->seq;
+}
+
+/* In the order in which they were nominated; when others did that is not known: before ours. */
+static void take_held(struct planner *p, struct planned_pod **scratch, struct head *h)
+{
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < p->pod_n; i++) {
+        if (p->pods[i]->nominated != NOMINATED_NOT) {
+            scratch[n++] = p->pods[i];
+        }
+    }
+    if (n > 1) {
+        qsort(scratch, n, sizeof(struct planned_pod *), by_since);
+    }
+    for (size_t i = 0; i < n; i++) {
+        h->q.held[h->q.held_n++] = (struct plan_held){.pod = take(h, scratch[i]),
+                                                      .node_name = arena_str(&h->arena, str_of(scratch[i]->node_name))};
+    }
+}
+
+/* From the front, without those that the scheduler takes before a patch lands; and as far back as its binds of the
+ * horizon reach. Who waits for another look (no node took it, or its nomination came to nothing) is not counted: the
+ * scheduler has set it aside, too. */
+static void take_queue(struct planner *p, struct planned_pod **queue, uint32_t reach, int64_t now_ns, struct head *h)
+{
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < p->pod_n; i++) {
+        struct planned_pod *w = p->pods[i];
+
+        if (is_queued(p, w, now_ns) && (planner_is_outstanding(w) || w->not_before_ns <= now_ns)) {
+            queue[n++] = w;
+        }
+    }
+    if (n > 1) {
+        qsort(queue, n, sizeof(struct planned_pod *), by_turn);
+    }
+    for (size_t i = PLANNER_LEAD; i < n && i < (size_t)PLANNER_LEAD + reach && h->q.pod_n < PODS_OFFERED_MAX; i++) {
+        if (may_be_nominated(queue[i], now_ns)) {
+            h->pods[h->q.pod_n++] = take(h, queue[i]);
+        }
+    }
+}
+
+/* With the lock. Fills `h`, which has no pods where nobody is to be nominated now. */
+static void gather(struct planner *p, int64_t now_ns, struct head *h)
+{
+    const uint32_t target = wanted(p, now_ns);
+    const uint32_t deficit = target > p->outstanding_n ? target - p->outstanding_n : 0;
+    const uint32_t free_n = PLANNER_IN_FLIGHT_MAX - p->in_flight_n;
+    struct planned_pod **scratch;
+
+    if (!head_init(h, p, deficit < free_n ? deficit : free_n) || h->q.max == 0) {
+        return;
+    }
+    scratch = ARENA_ARRAY(&h->arena, (size_t)p->pod_n + 1, struct planned_pod *);
+    if (scratch != NULL) {
+        take_queue(p, scratch, target, now_ns, h);
+        if (h->q.pod_n > 0) {
+            take_held(p, scratch, h);
+        }
+    }
+}
+
+/* With the lock: what was chosen, if the pod is still as it was. Returns the patches. */
+static struct planner_call *nominate(struct planner *p, const struct head *h, size_t n, int64_t now_ns)
+{
+    struct planner_call *first = NULL, **end = &first;
+
+    for (size_t i = 0; i < n && p->in_flight_n < PLANNER_IN_FLIGHT_MAX && p->enabled && !p->stopping; i++) {
+        const struct planner_choice *c = &h->q.ret[i];
+        struct planned_pod *w = planner_find(p, c->pod->uid);
+
+        if (w == NULL || w->seen->pod != c->pod || !may_be_nominated(w, now_ns) || !is_queued(p, w, now_ns)) {
+            continue;
+        }
+        *end = call_new(p, w, c->node_name);
+        end = &(*end)->next;
+        w->since_ns = now_ns;
+        w->sent_version = w->seen->pod->version;
+        w->unfit_n = 0;
+        planner_set_nominated(p, w, NOMINATED_SENT, c->node_name);
+    }
+    return first;
+}
+
+/* Who has no node now. Others take their places in the head, and are looked at next. */
+static void set_aside(struct planner *p, const struct head *h, size_t chosen_n, int64_t now_ns)
+{
+    size_t at = 0; /* what was chosen is in the order of the pods */
+
+    for (size_t i = 0; i < h->q.looked_n; i++) {
+        struct planned_pod *w;
+
+        if (at < chosen_n && h->q.ret[at].pod == h->pods[i]) {
+            at++;
+            continue;
+        }
+        w = planner_find(p, h->pods[i]->uid);
+        if (w != NULL && w->seen->pod == h->pods[i]) {
+            const int64_t ms = (int64_t)PLANNER_UNFIT_MS << (w->unfit_n < 5 ? w->unfit_n : 5);
+
+            w->unfit_n++;
+            w->not_before_ns = now_ns + (ms < PLANNER_UNFIT_MAX_MS ? ms : PLANNER_UNFIT_MAX_MS) * NS_PER_MS;
+            p->news = true;
+        }
+    }
+}
+
+/* Gives up the lock while nodes are chosen. */
+static struct planner_call *plan(struct planner *p, int64_t now_ns)
+{
+    struct planner_call *first = NULL;
+    struct head h;
+
+    p->news = false;
+    p->looked_ns = now_ns;
+    gather(p, now_ns, &h);
+    if (h.q.pod_n > 0) {
+        size_t n;
+
+        mutex_unlock(&p->lock);
+        n = p->options.choose(p->options.ctx, &h.q);
+        mutex_lock(&p->lock);
+        now_ns = clock_mono_ns(p->options.clock);
+        set_aside(p, &h, n, now_ns);
+        first = nominate(p, &h, n, now_ns);
+    }
+    for (size_t i = 0; i < h.counted_n; i++) {
+        planner_seen_put(h.counted[i]);
+    }
+    arena_fini(&h.arena);
+    return first;
+}
+
+/* When to look for pods to nominate; INT64_MAX: something has to happen first, which is news. */
+static int64_t look_at_ns(const struct planner *p)
+{
+    const int64_t pause_ms = p->news ? PLANNER_TICK_MS : PLANNER_LOOK_MS;
+    const int64_t at_ns = p->looked_ns + pause_ms * NS_PER_MS;
+
+    if (!p->enabled || p->stopping || p->in_flight_n >= PLANNER_IN_FLIGHT_MAX ||
+        (!p->news && p->pod_n == p->outstanding_n)) {
+        return INT64_MAX;
+    }
+    return at_ns > p->not_before_ns ? at_ns : p->not_before_ns;
+}
+
+int64_t planner_turn(struct planner *p)
+{
+    struct planner_call *withdrawals, *nominations = NULL;
+    int64_t now_ns, wake_ns = INT64_MAX;
+
+    mutex_lock(&p->lock);
+    now_ns = clock_mono_ns(p->options.clock);
+    withdrawals = due_withdrawals(p, now_ns, &wake_ns);
+    if (look_at_ns(p) <= now_ns) {
+        nominations = plan(p, now_ns);
+    }
+    wake_ns = earlier(wake_ns, look_at_ns(p));
+    mutex_unlock(&p->lock);
+    send_all(p, withdrawals);
+    send_all(p, nominations);
+    return wake_ns;
+}
