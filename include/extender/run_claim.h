@@ -17,7 +17,7 @@
  *
  * `running` lets nobody skip, so a claim that lands late hurts nobody, and a claim of `running` is made in any case,
  * hold-off or not: whoever comes next must not find an older `ended` while this process binds. The list of
- * interleavings is in decision 0091, the model in test/unit/extender/test_run_claim.c.
+ * interleavings is in decision 0091, the model in test/unit/extender/test_run_model.c.
  */
 #ifndef EXTENDER_RUN_CLAIM_H
 #define EXTENDER_RUN_CLAIM_H
