@@ -68,6 +68,7 @@ struct config_client {
     int32_t hold_off_ms;         /* from the start to the first answer: a predecessor's writes land meanwhile */
     int32_t binds_in_flight_max; /* more wait */
     int32_t stale_after_ms;      /* without contact (kube/reflector.h) for longer: not ready */
+    struct str run_object;       /* NAMESPACE/NAME of the object of extender/run_keeper.h; empty: none */
     struct str wake_object;      /* NAMESPACE/NAME of the object of extender/requeue_trigger.h; empty: none */
 };
 

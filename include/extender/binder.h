@@ -72,6 +72,9 @@ WARN_UNUSED int binder_new(struct policy_set *policies, struct kube_client *clie
                            struct err *reterr);
 /* For binds that begin from now on. */
 void binder_set_options(struct binder *b, const struct binder_options *options);
+/* No bind begins any more; those that are under way go on. True: none is left within `wait_ms`, so nothing that was
+ * sent is unresolved (bind_machine.h), and nothing will ever be sent. Blocks. */
+bool binder_close(struct binder *b, int64_t wait_ms);
 /* Starts nothing any more and joins the thread; replies still on their way change nothing. Once only. */
 void binder_stop(struct binder *b);
 /* After binder_stop and kube_client_stop, in this order: answers every waiting caller with an error.

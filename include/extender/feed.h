@@ -30,6 +30,10 @@ struct feed {
     void (*listed)(void *ctx, enum kube_resource resource, const struct rules *by);
     void *ctx;
     enum kube_resource resource;
+    /* Of the list of pods that is being read, or was last: pods that a process of ours may have bound or may still
+     * bind, because they carry a record (of whatever worth), or wait and ask for GPUs, or could not be read in full.
+     * What the watch shows afterwards counts on. */
+    uint64_t traces;
     bool rereads; /* other rules than the last complete list's */
 };
 

@@ -52,8 +52,8 @@ void requeue_trigger_stop(struct requeue_trigger *w); /* NULL is fine */
 void requeue_trigger_free(struct requeue_trigger *w);
 
 /* Another process may have refused pods before this one began, and they wait as if we had done it. So the room that
- * the first list shows wakes too, once, as soon as `settle_ms` have passed and somebody who asks is answered. */
-void requeue_trigger_follows(struct requeue_trigger *w, int64_t settle_ms);
+ * the first list shows wakes too, once, as soon as the store is ready, so that somebody who asks is answered. */
+void requeue_trigger_follows(struct requeue_trigger *w);
 
 /* A pod was refused on a ledger of this generation, for want of room or because of what its nodes are: both may change
  * (kube-scheduler before 1.32 does not try again for every new node). */

@@ -27,6 +27,7 @@ struct kube_watcher_options {
     /* Told whenever something was heard or failed, on the thread of the watcher; NULL: nobody. */
     void (*news)(void *ctx, enum kube_resource resource, const struct reflector_stats *stats);
     void *ctx;
+    bool held; /* asks for nothing before kube_watcher_release() */
 };
 
 /* Borrows `client`; copies `handler` and `options` (NULL: all zero). */
@@ -37,6 +38,9 @@ WARN_UNUSED int kube_watcher_start(struct kube_client *client, enum kube_resourc
 /* Ends the exchange in progress, joins the thread and frees. No callback runs after it returned.
  * NULL is fine. Not from a callback. */
 void kube_watcher_stop(struct kube_watcher *w);
+
+/* Of one that is held: its first list may begin. From any thread. */
+void kube_watcher_release(struct kube_watcher *w);
 
 /* Lists afresh as soon as possible (an audit), then watches on; ends a pause after a refusal. From any thread. */
 void kube_watcher_relist(struct kube_watcher *w);

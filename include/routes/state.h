@@ -76,6 +76,12 @@ struct state_cursors {
     char nodes[STATE_CURSOR_MAX];
 };
 
+/* Whether GPUs were promised at once after the start; static text. */
+struct state_start {
+    const char *hold_off; /* "held", "none", "undecided" */
+    const char *reason;   /* run_reason_name() of extender/run_claim.h */
+};
+
 /* Filled by whoever wires the process; must outlive the server. Zero is a valid value for what is
  * marked. */
 struct state_context {
@@ -95,6 +101,7 @@ struct state_context {
     void (*cursors)(void *ctx, struct state_cursors *ret); /* NULL: both "" */
     bool (*is_ready)(void *ctx);                           /* NULL: store_is_ready() */
     bool (*is_leader)(void *ctx);                          /* NULL: always, the only replica */
+    void (*start)(void *ctx, struct state_start *ret);     /* NULL: not said */
     void *ctx;
     struct config_slot *config; /* metadata.config */
     const char *version;

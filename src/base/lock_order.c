@@ -16,6 +16,7 @@ static const char *const ORDER[] = {
     "policy set observing", /* what is observed becomes an op of the store */
     "store reserved",       /* tells the binder */
     "binder",               /* reserves in the store, sends, signs */
+    "run start",            /* moves the hold-off of the store */
     "metrics scrape",       /* asks everybody who has numbers */
     "capacity reporter",    /* reads the store */
     "store incident",       /* these three tell what an op did, after "store" was given back */

@@ -34,6 +34,7 @@ static const struct part {
     {runtime_start_events, runtime_stop_events, runtime_free_events},
     {runtime_start_rules, NULL, NULL},
     {runtime_start_binder, runtime_stop_binder, runtime_free_binder},
+    {runtime_prepare_run, NULL, runtime_free_run},
     {runtime_start_requeue_trigger, NULL, runtime_free_requeue_trigger},
     {runtime_start_access, NULL, runtime_free_access},
     {runtime_start_pool_commands, NULL, runtime_free_pool_commands},
@@ -41,6 +42,7 @@ static const struct part {
     {runtime_start_verifier, runtime_stop_verifier, NULL}, /* it verifies what the feeds have read */
     {runtime_start_audit, runtime_stop_audit, NULL},       /* of what the feeds have made */
     {runtime_start_planner, runtime_stop_planner, NULL},   /* takes back what it nominated when nobody asks any more */
+    {runtime_start_run, runtime_stop_run, NULL},           /* lets the feeds begin; ends while they tell what became of binds */
     {NULL, runtime_stop_requeue_trigger, NULL},            /* nobody is woken for a service that does not answer */
     {runtime_start_http, runtime_stop_http, NULL},         /* everybody whom the routes ask is there */
     {runtime_start_time, runtime_stop_time, NULL},         /* what it changes reaches everybody else */

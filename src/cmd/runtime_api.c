@@ -117,7 +117,7 @@ int runtime_start_requeue_trigger(struct runtime *s, struct err *reterr)
     rc = requeue_trigger_new(s->store, s->options.clock, s->options.log, requeue_trigger_patch_send,
                              s->requeue_trigger_patch, &s->requeue_trigger, reterr);
     if (rc == 0) {
-        requeue_trigger_follows(s->requeue_trigger, s->options.holdoff_ms);
+        requeue_trigger_follows(s->requeue_trigger);
     }
     return rc;
 }

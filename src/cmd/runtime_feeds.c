@@ -51,10 +51,13 @@ static void name_unmeasured(const struct runtime *s)
 
 static void listed(void *ctx, enum kube_resource resource, const struct rules *by)
 {
-    const struct runtime *s = ctx;
+    struct runtime *s = ctx;
 
     if (resource == KUBE_NODES) {
         name_unmeasured(s);
+    }
+    if (resource == KUBE_PODS) {
+        runtime_run_listed(s, s->feeds[KUBE_PODS].traces);
     }
     config_apply_listed(s->config_apply, resource, by);
 }
@@ -78,10 +81,10 @@ static int start_slices(struct runtime *s, struct err *reterr)
 
 int runtime_start_feeds(struct runtime *s, struct err *reterr)
 {
-    const struct kube_watcher_options options = {.clock = s->options.clock,
-                                                 .stale_after_ms = s->options.config->client.stale_after_ms,
-                                                 .news = contact_news,
-                                                 .ctx = s->contact};
+    struct kube_watcher_options options = {.clock = s->options.clock,
+                                           .stale_after_ms = s->options.config->client.stale_after_ms,
+                                           .news = contact_news,
+                                           .ctx = s->contact};
     int rc = start_slices(s, reterr);
 
     s->feeds = xcalloc(KUBE_RESOURCE__MAX, sizeof(*s->feeds));
@@ -99,6 +102,7 @@ int runtime_start_feeds(struct runtime *s, struct err *reterr)
         if (resource == KUBE_PODS || resource == KUBE_NODES) { /* what the ledger is made of */
             contact_follow(s->contact, resource);
         }
+        options.held = resource == KUBE_PODS && runtime_run_is_asked(s);
         rc = kube_watcher_start(s->client, resource, &handler, &options, &s->watchers[i], reterr);
     }
     return rc;

@@ -3,6 +3,7 @@
  *   runtime_ledger.c   what is charged, and what the ledger tells
  *   runtime_api.c      who talks to the API server: client, Events, binder, requeue trigger, access
  *   runtime_planner.c  who plans ahead
+ *   runtime_run.c      what the run object says of those before us, and of us
  *   runtime_rules.c    what is decided by: policy sets, configurations, and how another one takes effect
  *   runtime_feeds.c    what is read of the cluster
  *   runtime_audit.c    whether the ledger agrees with it
@@ -42,6 +43,8 @@ struct runtime {
     struct requeue_trigger *requeue_trigger; /* NULL: nobody is woken */
     struct requeue_trigger_patch *requeue_trigger_patch;
     struct access *access; /* NULL: the ops listener is open to all that reach it */
+    /* runtime_run.c */
+    struct run_start *run_start;
     /* runtime_feeds.c */
     struct feed *feeds; /* KUBE_RESOURCE__MAX */
     struct kube_watcher *watchers[KUBE_RESOURCE__MAX];
@@ -81,6 +84,15 @@ runtime_start_fn runtime_new_planner, runtime_start_planner;
 runtime_end_fn runtime_stop_planner, runtime_free_planner;
 /* The binder, the planner and the requeue trigger go by another configuration. */
 void runtime_api_follow(struct runtime *s, const struct config *c);
+
+runtime_start_fn runtime_prepare_run, runtime_start_run;
+runtime_end_fn runtime_stop_run, runtime_free_run;
+/* Does the first list of pods wait for what the run object says? */
+bool runtime_run_is_asked(const struct runtime *s);
+/* A list of pods is complete, with so many traces of others (extender/feed.h). */
+void runtime_run_listed(struct runtime *s, uint64_t traces);
+struct state_start;
+void runtime_run_status(void *ctx, struct state_start *ret); /* ctx: the runtime */
 
 runtime_start_fn runtime_start_rules;
 runtime_end_fn runtime_free_rules;

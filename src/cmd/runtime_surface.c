@@ -168,6 +168,7 @@ static void set_up_routes(struct runtime *s)
         .slices = s->slices,
         .cursors = cursors,
         .is_ready = is_ready,
+        .start = runtime_run_status,
         .ctx = s,
         .config = s->slot,
         .version = FGPU_VERSION,

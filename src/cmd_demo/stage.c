@@ -55,6 +55,7 @@ static struct config *demo_config(const struct scenario *scenario)
     c->serving.verbs.port = 0;
     c->serving.ops.port = 0;
     c->serving.health.port = 0;
+    c->client.run_object = STR_NULL;  /* nobody was before, and nobody comes after */
     c->client.wake_object = STR_NULL; /* the player asks again by itself */
     return c;
 }

@@ -33,6 +33,7 @@ struct config *config_defaults(void)
         .hold_off_ms = 6000,
         .binds_in_flight_max = 1000,
         .stale_after_ms = 20000,
+        .run_object = STR("fgpu-system/fgpu-run"),
         .wake_object = STR("fgpu-system/fgpu-wake"),
     };
     c->events = (struct config_events){.pod_waits_after_ms = 30000};

@@ -131,6 +131,9 @@ static const struct schema_field client_rows[] = {
         HELP("number of bindings sent to the API server at the same time")),
     KEY("staleAfter", SCHEMA_DURATION, AT(client.stale_after_ms), RANGE(1000, 300000),
         HELP("time without news from the API server after which no GPU is promised")),
+    KEY("runObject", SCHEMA_OBJECT, AT(client.run_object),
+        HELP("ConfigMap in which fgpu says that it runs or has ended in order, so that the next start needs no "
+             "holdOff")),
     KEY("wakeObject", SCHEMA_OBJECT, AT(client.wake_object),
         HELP("CSIStorageCapacity that fgpu changes when room becomes free, so that refused pods are tried again")),
 };

@@ -53,6 +53,33 @@ void doctor_check_rights(struct doctor_report *r)
     }
 }
 
+void doctor_check_start(struct doctor_report *r)
+{
+    const struct config_client *c = &r->facts->config->client;
+    static const struct {
+        const char *reason, *why, *fix;
+    } rows[] = {
+        {"noRunObject", "the ConfigMap of clientConnection.runObject does not exist",
+         "apply rbac.yaml of the form that is installed, or name the object in the configuration; then start fgpu "
+         "again"},
+        {"forbidden", "fgpu may not read or change the ConfigMap of clientConnection.runObject",
+         "apply rbac.yaml of the form that is installed; then start fgpu again"},
+        {"noWakeObject", "fgpu cannot read the CSIStorageCapacity of clientConnection.wakeObject",
+         "apply rbac.yaml of the form that is installed, and set clientConnection.wakeObject"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (str_eq_cstr(r->facts->start_reason, rows[i].reason)) {
+            doctor_tell(r, DOCTOR_FAULT, i < 2 ? c->run_object : c->wake_object,
+                        arena_printf(r->arena,
+                                     "%s: each start of fgpu waits for clientConnection.holdOff, also after an orderly "
+                                     "end",
+                                     rows[i].why),
+                        rows[i].fix);
+        }
+    }
+}
+
 /* ---- pods ---- */
 
 static bool is_known_key(const struct doctor_facts *f, struct str key)

@@ -23,6 +23,7 @@ const struct doctor_check doctor_checks[] = {
     {"node-sampling", "fgpu sees all nodes", NEEDS(DOCTOR_SCHEDULER) | NEEDS(DOCTOR_NODES), doctor_check_node_sampling},
     {"rights", "the user of fgpu may do what fgpu does", NEEDS(DOCTOR_STATE) | NEEDS(DOCTOR_RIGHTS),
      doctor_check_rights},
+    {"start", "a start needs no hold-off after an orderly end", NEEDS(DOCTOR_STATE), doctor_check_start},
     {"inventory", "fgpu knows the GPUs of every node that has some", NEEDS(DOCTOR_STATE) | NEEDS(DOCTOR_NODES),
      doctor_check_inventory},
     {"two-inventories", "no GPU is handed out by two systems", NEEDS(DOCTOR_STATE), doctor_check_two_inventories},

@@ -94,11 +94,14 @@ static void need_reading(struct doctor_facts *f, const char *group, const char *
     need(f, (struct doctor_right){"watch", group, resource, "", STR_NULL, STR_NULL, purpose, false});
 }
 
+static const char TEXT_START[] = "each start waits for clientConnection.holdOff, also after an orderly end";
+
 /* manifests/dedicated/rbac.yaml, and ops-access.yaml where callers have to show a token. */
 void doctor_needed_rights(struct doctor_facts *f)
 {
     const struct config_serving *s = f->config != NULL ? &f->config->serving : NULL;
     struct str wake = f->config != NULL ? f->config->client.wake_object : STR_NULL, namespace_;
+    struct str run = f->config != NULL ? f->config->client.run_object : STR_NULL;
 
     f->right_n = 0;
     need_reading(f, "", "pods", "it does not get ready");
@@ -115,6 +118,14 @@ void doctor_needed_rights(struct doctor_facts *f)
     if (wake.n > 0 && str_split(&wake, '/', &namespace_)) {
         need(f, (struct doctor_right){"patch", "storage.k8s.io", "csistoragecapacities", "", namespace_, wake,
                                       "pods that were refused wait longer than they must when room appears", false});
+        if (run.n > 0) {
+            need(f, (struct doctor_right){"get", "storage.k8s.io", "csistoragecapacities", "", namespace_, wake,
+                                          TEXT_START, false});
+        }
+    }
+    if (run.n > 0 && str_split(&run, '/', &namespace_)) {
+        need(f, (struct doctor_right){"get", "", "configmaps", "", namespace_, run, TEXT_START, false});
+        need(f, (struct doctor_right){"patch", "", "configmaps", "", namespace_, run, TEXT_START, false});
     }
     if (s != NULL && (config_serving_needs_token(s, &s->ops) || config_serving_needs_token(s, &s->metrics))) {
         need(f, (struct doctor_right){"create", "authentication.k8s.io", "tokenreviews", "", STR_NULL, STR_NULL,

@@ -68,6 +68,9 @@ static void bind_free(struct bind *b)
         b->next->prev = b->prev;
     }
     binder->bind_n--;
+    if (binder->bind_n == 0) {
+        condvar_broadcast(&binder->idle);
+    }
     strbuf_fini(&b->path);
     strbuf_fini(&b->body);
     strbuf_fini(&b->get_path);

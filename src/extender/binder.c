@@ -72,7 +72,7 @@ void binder_bind(struct binder *b, const struct bind_request *req, bind_done_fn 
     } else if (same != NULL) {
         outcome = BIND_OUTCOME_CONFLICT;
         error = BIND_TEXT_OTHER;
-    } else if (b->stopping || b->bind_n >= b->options.max_in_flight) {
+    } else if (b->closed || b->stopping || b->bind_n >= b->options.max_in_flight) {
         outcome = BIND_OUTCOME_OVERLOADED;
         error = BIND_TEXT_OVERLOADED;
     } else {
@@ -214,9 +214,11 @@ int binder_new(struct policy_set *policies, struct kube_client *client, const st
     rng_init(&b->rng, seed);
     mutex_init(&b->lock, "binder");
     condvar_init(&b->wake, "binder wake");
+    condvar_init(&b->idle, "binder idle");
     rc = thread_start(&b->thread, "binder", timer_main, b, reterr);
     if (rc != 0) {
         condvar_destroy(&b->wake);
+        condvar_destroy(&b->idle);
         mutex_destroy(&b->lock);
         free(b);
         return rc;
@@ -231,6 +233,21 @@ void binder_set_options(struct binder *b, const struct binder_options *options)
     mutex_lock(&b->lock);
     b->options = *options;
     mutex_unlock(&b->lock);
+}
+
+bool binder_close(struct binder *b, int64_t wait_ms)
+{
+    const int64_t until_ns = sync_in_ns(wait_ms * NS_PER_MS);
+    bool in_time = true, none_left;
+
+    mutex_lock(&b->lock);
+    b->closed = true;
+    while (b->bind_n > 0 && in_time) {
+        in_time = condvar_wait_until(&b->idle, &b->lock, until_ns);
+    }
+    none_left = b->bind_n == 0;
+    mutex_unlock(&b->lock);
+    return none_left;
 }
 
 void binder_stop(struct binder *b)
@@ -256,6 +273,7 @@ void binder_free(struct binder *b)
         bind_deliver(&due);
     }
     condvar_destroy(&b->wake);
+    condvar_destroy(&b->idle);
     mutex_destroy(&b->lock);
     free(b);
 }

@@ -65,7 +65,8 @@ struct binder {
     struct mutex lock;
     struct condvar wake;
     struct thread thread;
-    bool stopping;
+    struct condvar idle; /* the last bind has ended */
+    bool closed, stopping;
     struct bind *binds;
     uint32_t bind_n;
     int64_t wake_ns; /* when the thread must look again; INT64_MAX: when told */

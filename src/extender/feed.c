@@ -1,5 +1,7 @@
 #include "extender/feed.h"
 
+#include "core/dialects/dialect.h"
+#include "core/record/assignment.h"
 #include "extender/plan_nodes.h"
 #include "extender/planner.h"
 #include "extender/unreadable.h"
@@ -39,6 +41,7 @@ static void list_begin(void *ctx)
     f->rules = policy_set_take_newest(f->policies);
     f->rereads = f->rereads || f->rules != before; /* until a list is complete */
     rules_put(before);
+    f->traces = 0;
     unreadable_list_begin(f->unreadable, f->resource);
     apply_list_op(f, f->resource == KUBE_PODS ? LEDGER_PODS_BEGIN : LEDGER_NODES_BEGIN);
     if (f->resource == KUBE_PODS) {
@@ -94,6 +97,7 @@ static void name_it(struct feed *f, const struct kube_object *o, const char *how
 /* An object we cannot read in full: counted for the most it could be. */
 static int take_unusable(struct feed *f, const struct kube_object *o, const struct err *cause, struct err *reterr)
 {
+    f->traces += o->pod != NULL;
     name_it(f, o, "An object of the cluster cannot be read; it counts for the most that it could be", cause->msg);
     return ingest_unusable(&f->rules->ingest, o, reterr);
 }
@@ -110,6 +114,13 @@ static void take_note(struct feed *f, const struct kube_object *o)
     name_it(f, o, "An object of the cluster is too large to keep; it counts for what could be read of it", why.msg);
 }
 
+static bool is_trace(const struct feed *f, const struct pod *pod)
+{
+    return kv_find(pod->annotations, STR(ASSIGNMENT_KEY)) != NULL ||
+           (pod->node_name.n == 0 && !pod_is_terminal(pod) &&
+            (dialect_claims_pod(f->rules->placement.policy, pod) || store_knows_pod(f->rules->ingest.store, pod->uid)));
+}
+
 static void object(void *ctx, const struct kube_object *o)
 {
     struct feed *f = ctx;
@@ -117,6 +128,7 @@ static void object(void *ctx, const struct kube_object *o)
 
     if (ingest_object(&f->rules->ingest, &f->arena, o, &why) == 0) {
         take_note(f, o);
+        f->traces += o->pod != NULL && (o->cut_bytes > 0 || is_trace(f, o->pod));
     } else if (take_unusable(f, o, &why, &again) != 0) {
         fail(f, o, &again);
     }

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#define READY_LOOK_MS 20
+
 struct requeue_trigger {
     struct store *store;
     const struct clock *clock;
@@ -21,6 +23,7 @@ struct requeue_trigger {
     bool malformed; /* somebody would be glad of other rules */
     bool due;       /* and that is there */
     bool sending;
+    bool follows; /* not before the store is ready */
     bool failing; /* the log has said so */
     int64_t not_before_ns;
     int64_t pause_ms;
@@ -55,11 +58,11 @@ void requeue_trigger_capacity(struct requeue_trigger *w)
     mutex_unlock(&w->lock);
 }
 
-void requeue_trigger_follows(struct requeue_trigger *w, int64_t settle_ms)
+void requeue_trigger_follows(struct requeue_trigger *w)
 {
     mutex_lock(&w->lock);
     w->refused = true;
-    w->not_before_ns = clock_mono_ns(w->clock) + settle_ms * NS_PER_MS;
+    w->follows = true;
     mutex_unlock(&w->lock);
 }
 
@@ -135,6 +138,21 @@ void requeue_trigger_sent(struct requeue_trigger *w, enum wake_result result, co
     }
 }
 
+/* With the lock, which is given up: nobody tells when the store gets ready. */
+static void wait_until_ready(struct requeue_trigger *w)
+{
+    bool ready;
+
+    mutex_unlock(&w->lock);
+    ready = store_is_ready(w->store);
+    mutex_lock(&w->lock);
+    if (ready) {
+        w->follows = false;
+    } else if (!w->stopping) {
+        (void)condvar_wait_until(&w->changed, &w->lock, sync_in_ns(READY_LOOK_MS * NS_PER_MS));
+    }
+}
+
 static void *requeue_trigger_main(void *arg)
 {
     struct requeue_trigger *w = arg;
@@ -143,6 +161,8 @@ static void *requeue_trigger_main(void *arg)
     while (!w->stopping) {
         if (!w->due || w->sending) {
             condvar_wait(&w->changed, &w->lock);
+        } else if (w->follows) {
+            wait_until_ready(w);
         } else if (clock_mono_ns(w->clock) < w->not_before_ns) {
             (void)condvar_wait_until(&w->changed, &w->lock, w->not_before_ns);
         } else {

@@ -1,6 +1,7 @@
 /* The PATCH that wakes kube-scheduler. */
 #include "base/strbuf.h"
 #include "extender/requeue_trigger.h"
+#include "kube/run_object.h"
 #include "kube/transport.h"
 
 #include <inttypes.h>
@@ -28,11 +29,10 @@ static void patched(void *ctx, const struct kube_response *response)
 void requeue_trigger_patch_send(void *ctx, struct requeue_trigger *w)
 {
     const struct requeue_trigger_patch *p = ctx;
-    char path[512], body[128];
-    struct str rest = p->object, namespace_ = STR_NULL;
+    char body[128];
+    struct strbuf path;
     struct kube_request request = {
         .method = "PATCH",
-        .path = path,
         .content_type = "application/merge-patch+json",
         .deadline_ms = PATCH_DEADLINE_MS,
         .verb = "patch",
@@ -40,9 +40,9 @@ void requeue_trigger_patch_send(void *ctx, struct requeue_trigger *w)
     };
     struct err err;
 
-    (void)str_split(&rest, '/', &namespace_);
-    (void)snprintf(path, sizeof(path), "/apis/storage.k8s.io/v1/namespaces/%.*s/csistoragecapacities/%.*s",
-                   (int)namespace_.n, namespace_.p, (int)rest.n, rest.p);
+    strbuf_init(&path, RUN_OBJECT_PATH_MAX);
+    wake_object_path(p->object, &path);
+    request.path = path.p;
     /* Any change will do; the time is for people. */
     (void)snprintf(body, sizeof(body), "{\"metadata\":{\"annotations\":{\"fgpu.io/room-at-ms\":\"%" PRId64 "\"}}}",
                    clock_wall_ms(p->clock));
@@ -50,4 +50,5 @@ void requeue_trigger_patch_send(void *ctx, struct requeue_trigger *w)
     if (kube_client_submit(p->client, &request, patched, w, &err) != 0) {
         requeue_trigger_sent(w, WAKE_FAILED, err.msg);
     }
+    strbuf_fini(&path);
 }

@@ -23,6 +23,7 @@ struct kube_watcher {
     struct condvar changed;
     bool stopping;
     bool relist;
+    bool held;
     struct reflector_stats stats;
 };
 
@@ -89,6 +90,15 @@ static void wait_ns(struct kube_watcher *w, int64_t ns)
     mutex_unlock(&w->lock);
 }
 
+static void wait_for_release(struct kube_watcher *w)
+{
+    mutex_lock(&w->lock);
+    while (w->held && !w->stopping) {
+        condvar_wait(&w->changed, &w->lock);
+    }
+    mutex_unlock(&w->lock);
+}
+
 static void begin_reflector(struct kube_watcher *w)
 {
     w->reflector = reflector_new(w->resource, &w->handler, &w->rng);
@@ -137,6 +147,7 @@ static bool take_orders(struct kube_watcher *w)
 static void *watcher_main(void *ctx)
 {
     struct kube_watcher *w = ctx;
+    wait_for_release(w);
     while (take_orders(w)) {
         struct reflector_step step;
         (void)take_check(w); /* of a watch that is over */
@@ -186,6 +197,7 @@ static struct kube_watcher *watcher_new(struct kube_client *client, enum kube_re
     w->resource = resource;
     w->handler = *handler;
     w->options = options != NULL ? *options : (struct kube_watcher_options){0};
+    w->held = w->options.held;
     w->clock = w->options.clock != NULL ? w->options.clock : clock_system();
     mutex_init(&w->lock, "watcher");
     condvar_init(&w->changed, "watcher changed");
@@ -234,6 +246,14 @@ void kube_watcher_stop(struct kube_watcher *w)
         thread_join(&w->thread);
         watcher_free(w);
     }
+}
+
+void kube_watcher_release(struct kube_watcher *w)
+{
+    mutex_lock(&w->lock);
+    w->held = false;
+    condvar_signal(&w->changed);
+    mutex_unlock(&w->lock);
 }
 
 void kube_watcher_relist(struct kube_watcher *w)

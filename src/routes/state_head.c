@@ -43,6 +43,19 @@ static void write_signing(struct json_writer *w, const struct state_context *c)
     json_write_object_end(w);
 }
 
+static void write_start(struct json_writer *w, const struct state_context *c)
+{
+    struct state_start start;
+
+    if (c->start != NULL) {
+        c->start(c->ctx, &start);
+        json_write_kv_object_begin(w, "start");
+        json_write_kv_cstr(w, "holdOff", start.hold_off);
+        json_write_kv_cstr(w, "reason", start.reason);
+        json_write_object_end(w);
+    }
+}
+
 void state_write_metadata(struct json_writer *w, const struct state_document *d)
 {
     const struct state_context *c = d->context;
@@ -57,6 +70,7 @@ void state_write_metadata(struct json_writer *w, const struct state_document *d)
     state_write_text(w, "nodesResourceVersion", d->cursors.nodes);
     json_write_kv_bool(w, "ready", d->ready);
     json_write_kv_bool(w, "leader", d->leader);
+    write_start(w, c);
     json_write_kv_object_begin(w, "config");
     state_write_text(w, "hash", d->config.hash);
     json_write_kv_i64(w, "generation", (int64_t)d->config.generation);

@@ -28,6 +28,8 @@ BINARY = pathlib.Path(os.environ.get("FGPU_BIN", ROOT / "build/dev/fgpu"))
 PATIENCE_S = int(os.environ.get("FGPU_TEST_PATIENCE_S", "60"))
 SANITIZER = re.compile(r"(ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:|\bBUG[: ])")
 HEADERS = {"Content-Type": "application/json"}
+RUN_OBJECT = "/api/v1/namespaces/fgpu-system/configmaps/fgpu-run"
+WAKE_OBJECT = "/apis/storage.k8s.io/v1/namespaces/fgpu-system/csistoragecapacities/fgpu-wake"
 HEAD = "apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n"  # of every configuration file
 
 
@@ -196,6 +198,13 @@ class ApiServer(Process):
         name = pod["metadata"]["name"]
         self.call("POST", pod_path(pod) + "/binding", status=201, body={
             "metadata": {"name": name, "annotations": annotations or {}}, "target": {"kind": "Node", "name": node}})
+
+    def make_objects_of_fgpu(self):
+        """The ConfigMap fgpu-run and the CSIStorageCapacity fgpu-wake, as the manifests make them: with them a start
+        after an orderly end, or in an empty cluster, needs no hold-off."""
+        for path in (RUN_OBJECT, WAKE_OBJECT):
+            folder, name = path.rsplit("/", 1)
+            self.call("POST", folder, {"metadata": {"name": name}}, status=201)
 
     def patch(self, path, change):
         self.call("PATCH", path, change, {"Content-Type": "application/merge-patch+json"})
@@ -378,7 +387,7 @@ class Fgpu(Process):
     def wakes(self):
         """How often it told kube-scheduler to try refused pods again."""
         return sum(v for k, v in self.metrics().items()
-                   if k.startswith("fgpu_api_requests_total") and "csistoragecapacities" in k)
+                   if k.startswith("fgpu_api_requests_total") and "csistoragecapacities" in k and 'verb="patch"' in k)
 
 
 class Connection:
@@ -408,6 +417,7 @@ class Cluster:
     def __init__(self, directory, config=None):
         self.directory, self.config = directory, config
         self.api = ApiServer(directory)
+        self.api.make_objects_of_fgpu()
         self.fgpu = Fgpu(self.api.url, directory, config)
 
     def ready(self):

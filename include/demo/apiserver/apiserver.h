@@ -20,7 +20,8 @@
  *          without them is one with a fault of status 404 for their paths
  *   POST   tokenreviews and subjectaccessreviews, answered as POST /_reviews says; at first no token
  *          is good and nobody may anything
- *   PATCH  of any CSIStorageCapacity: accepted and forgotten
+ *   configmaps, and csistoragecapacities at /apis/storage.k8s.io/v1, as pods; nothing of them is checked but
+ *          preconditions. A PATCH of a CSIStorageCapacity that does not exist is accepted and forgotten
  *   /version, /readyz, /livez
  *
  * One counter gives every write its resourceVersion. There is no kubelet: a bound pod that is
@@ -44,7 +45,15 @@
 
 struct cJSON;
 
-enum apiserver_kind { APISERVER_PODS, APISERVER_NODES, APISERVER_EVENTS, APISERVER_SLICES, APISERVER_KIND__MAX };
+enum apiserver_kind {
+    APISERVER_PODS,
+    APISERVER_NODES,
+    APISERVER_EVENTS,
+    APISERVER_SLICES,
+    APISERVER_CONFIGMAPS,
+    APISERVER_STORAGE_CAPACITIES,
+    APISERVER_KIND__MAX
+};
 
 /* What a watch with sendInitialEvents meets: the feature; 422, as with its gate off; a server that does
  * not know the parameter and sends ADDED for everything, but never the bookmark that ends it. */
@@ -125,8 +134,8 @@ enum fault_action {
     FAULT_CLOSE_BEFORE, /* close the connection without doing anything */
     FAULT_CLOSE_AFTER,  /* do it, then close the connection: a lost reply */
     FAULT_SWALLOW,      /* of watches: do not send this event, ever */
-    FAULT_COMMIT_LATE,  /* of Bindings: hold the transaction, see apiserver_commit(); answer `status`, or cut
-                           the connection if it is 0 */
+    FAULT_COMMIT_LATE,  /* of Bindings and PATCHes: hold the transaction, see apiserver_commit(); answer `status`, or
+                           cut the connection if it is 0 */
     FAULT_ACTION__MAX
 };
 
@@ -189,8 +198,8 @@ void apiserver_drop_watches(struct apiserver *a);
 /* From now on. */
 void apiserver_set_watch_list(struct apiserver *a, enum apiserver_watch_list mode);
 /* An API server may hand a transaction to etcd, answer anything or nothing, and the transaction lands whenever the
- * link to etcd allows. With FAULT_COMMIT_LATE a Binding that passes every check is held instead of written; this
- * tries all that are held, oldest first. Each lands if, now, it passes the checks again, its preconditions among
+ * link to etcd allows. With FAULT_COMMIT_LATE a Binding or PATCH that passes every check is held instead of written;
+ * this tries all that are held, oldest first. Each lands if, now, it passes the checks again, its preconditions among
  * them, as in a real server's GuaranteedUpdate; else it is gone. Returns how many landed. */
 uint32_t apiserver_commit(struct apiserver *a);
 uint32_t apiserver_held(struct apiserver *a); /* transactions held now */

@@ -19,19 +19,24 @@ static void text_reply(struct api_reply *r, const char *text)
 }
 
 /* The object whose change makes kube-scheduler try refused pods again (extender/requeue_trigger.h). The simulated
- * scheduler does not watch it, so nothing of it is kept. */
-static bool is_wake(const struct api_request *q)
+ * scheduler does not watch it, so where nobody has made one nothing of it is kept. */
+static bool is_lost_wake(struct api *api, const struct api_request *q, const struct api_target *t)
 {
-    return str_eq(q->method, STR("PATCH")) &&
-           str_match_glob(STR("/apis/storage.k8s.io/v1/namespaces/*/csistoragecapacities/*"), q->path);
+    char key[API_KEY_MAX];
+    bool exists;
+
+    if (t->kind != APISERVER_STORAGE_CAPACITIES || !str_eq(q->method, STR("PATCH"))) {
+        return false;
+    }
+    api_key(t, key);
+    objects_lock(api->store);
+    exists = objects_find(api->store, t->kind, key) != NULL;
+    objects_unlock(api->store);
+    return !exists;
 }
 
 static bool serve_fixed(struct api *api, const struct api_request *q, struct api_reply *r)
 {
-    if (is_wake(q)) {
-        text_reply(r, "{\"kind\":\"CSIStorageCapacity\",\"apiVersion\":\"storage.k8s.io/v1\"}");
-        return true;
-    }
     if (!str_eq(q->method, STR("GET"))) {
         return false;
     }
@@ -78,6 +83,10 @@ void api_serve(struct api *api, const struct api_request *q, struct api_reply *r
     }
     if (!api_target_parse(q->path, &t)) {
         api_fail(r, 404, NULL, "the server could not find the requested resource");
+        return;
+    }
+    if (is_lost_wake(api, q, &t)) {
+        text_reply(r, "{\"kind\":\"CSIStorageCapacity\",\"apiVersion\":\"storage.k8s.io/v1\"}");
         return;
     }
     if (t.subresource[0] && strcmp(t.subresource, "status") != 0) {

@@ -127,57 +127,64 @@ static bool annotations_are_text(const cJSON *b)
 
 /* ---- transactions that are held ---- */
 
-struct held_bind {
-    struct held_bind *next;
+struct held_write {
+    struct held_write *next;
     struct api_target target;
-    cJSON *binding;
+    bool binds; /* a Binding; else a PATCH */
+    cJSON *body;
 };
 
-static void hold(struct api *api, const struct api_target *t, const cJSON *b)
+void api_hold(struct api *api, const struct api_target *t, bool binds, const cJSON *body)
 {
-    struct held_bind *h = xcalloc(1, sizeof(*h)), **end = &api->held;
+    struct held_write *h = xcalloc(1, sizeof(*h)), **end = &api->held;
     h->target = *t;
-    h->binding = cJSON_Duplicate(b, 1);
+    h->binds = binds;
+    h->body = cJSON_Duplicate(body, 1);
     while (*end) {
         end = &(*end)->next;
     }
     *end = h;
 }
 
-static struct held_bind *take_held(struct api *api)
+static struct held_write *take_held(struct api *api)
 {
-    struct held_bind *h = api->held;
+    struct held_write *h = api->held;
     api->held = h ? h->next : NULL;
     return h;
 }
 
-static void free_held(struct held_bind *h)
+static void free_held(struct held_write *h)
 {
-    cJSON_Delete(h->binding);
+    cJSON_Delete(h->body);
     free(h);
 }
 
-/* The pod of the moment is checked, not the one of the request. */
-static bool land(struct api *api, const struct held_bind *h)
+/* The object of the moment is checked, not the one of the request. */
+static bool land(struct api *api, const struct held_write *h)
 {
     char key[API_KEY_MAX];
     struct api_reply nobody_hears;
+    bool lands;
     api_reply_init(&nobody_hears);
     api_key(&h->target, key);
-    struct version *v = objects_find(api->store, APISERVER_PODS, key);
-    bool lands = v && check_pod(api, &h->target, h->binding, v->doc, &nobody_hears);
-    if (lands) {
-        assign(api, key, h->binding, v->doc);
-        atomic_fetch_add(&api->binds, 1);
-        api->landed_n++;
+    if (h->binds) {
+        const struct version *v = objects_find(api->store, APISERVER_PODS, key);
+        lands = v && check_pod(api, &h->target, h->body, v->doc, &nobody_hears);
+        if (lands) {
+            assign(api, key, h->body, v->doc);
+            atomic_fetch_add(&api->binds, 1);
+        }
+    } else {
+        lands = api_patch(api, &h->target, h->body, &nobody_hears) != NULL;
     }
+    api->landed_n += lands;
     api_reply_fini(&nobody_hears);
     return lands;
 }
 
 uint32_t api_commit_held(struct api *api)
 {
-    struct held_bind *h;
+    struct held_write *h;
     uint32_t landed_n = 0;
     objects_lock(api->store);
     while ((h = take_held(api))) {
@@ -192,7 +199,7 @@ void api_count_held(struct api *api, uint32_t *ret_held, uint64_t *ret_landed)
 {
     *ret_held = 0;
     objects_lock(api->store);
-    for (const struct held_bind *h = api->held; h; h = h->next) {
+    for (const struct held_write *h = api->held; h; h = h->next) {
         ++*ret_held;
     }
     *ret_landed = api->landed_n;
@@ -201,7 +208,7 @@ void api_count_held(struct api *api, uint32_t *ret_held, uint64_t *ret_landed)
 
 void api_drop_held(struct api *api)
 {
-    struct held_bind *h;
+    struct held_write *h;
     while ((h = take_held(api))) {
         free_held(h);
     }
@@ -228,7 +235,7 @@ void api_bind(struct api *api, const struct api_request *q, const struct api_tar
     } else if (check_pod(api, t, b, v->doc, r)) {
         api_success(r, 201);
         if (q->hold) {
-            hold(api, t, b);
+            api_hold(api, t, true, b);
         } else if (!api_query(q, "dryRun")) {
             assign(api, key, b, v->doc);
             atomic_fetch_add(&api->binds, 1);

@@ -30,16 +30,16 @@ struct api { /* everything the handlers share */
     struct faults *faults; /* of watches; NULL: none */
     atomic_uint_fast64_t binds;
     atomic_uint_fast64_t bind_conflicts;
-    atomic_int minor;       /* of the version */
-    struct held_bind *held; /* under the store's lock, oldest first */
-    uint64_t landed_n;      /* likewise: of those that were held */
+    atomic_int minor;        /* of the version */
+    struct held_write *held; /* under the store's lock, oldest first */
+    uint64_t landed_n;       /* likewise: of those that were held */
 };
 
 struct api_request {
     struct str method;
     struct str path;      /* decoded, without the query */
     struct kv_list query; /* decoded */
-    bool hold;            /* a Binding is to be held: FAULT_COMMIT_LATE */
+    bool hold;            /* a Binding or PATCH is to be held: FAULT_COMMIT_LATE */
     struct str content_type;
     struct str body;
 };
@@ -108,7 +108,11 @@ void api_update(struct api *api, const struct api_request *q, const struct api_t
 void api_delete(struct api *api, const struct api_request *q, const struct api_target *t, struct api_reply *r);
 void api_evict(struct api *api, const struct api_request *q, const struct api_target *t, struct api_reply *r);
 void api_bind(struct api *api, const struct api_request *q, const struct api_target *t, struct api_reply *r);
-/* Bindings that are held. */
+/* With the lock: what the object has become; NULL: replied. */
+struct version *api_patch(struct api *api, const struct api_target *t, const struct cJSON *body, struct api_reply *r);
+/* With the lock: the write is held. */
+void api_hold(struct api *api, const struct api_target *t, bool binds, const struct cJSON *body);
+/* Writes that are held. */
 uint32_t api_commit_held(struct api *api);
 void api_count_held(struct api *api, uint32_t *ret_held, uint64_t *ret_landed);
 void api_drop_held(struct api *api);

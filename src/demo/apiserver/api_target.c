@@ -15,6 +15,8 @@ static const struct {
     [APISERVER_NODES] = {"nodes", "Node", "v1"},
     [APISERVER_EVENTS] = {"events", "Event", "events.k8s.io/v1"},
     [APISERVER_SLICES] = {"resourceslices", "ResourceSlice", "resource.k8s.io/v1"},
+    [APISERVER_CONFIGMAPS] = {"configmaps", "ConfigMap", "v1"},
+    [APISERVER_STORAGE_CAPACITIES] = {"csistoragecapacities", "CSIStorageCapacity", "storage.k8s.io/v1"},
 };
 
 /* Where a path may begin, and of what: APISERVER_KIND__MAX is all of the core. */
@@ -24,6 +26,7 @@ static const struct {
 } groups[] = {
     {STR("/api/v1/"), APISERVER_KIND__MAX},
     {STR("/apis/events.k8s.io/v1/"), APISERVER_EVENTS},
+    {STR("/apis/storage.k8s.io/v1/"), APISERVER_STORAGE_CAPACITIES},
     {STR("/apis/resource.k8s.io/v1/"), APISERVER_SLICES},
     {STR("/apis/resource.k8s.io/v1beta2/"), APISERVER_SLICES},
     {STR("/apis/resource.k8s.io/v1beta1/"), APISERVER_SLICES},
@@ -107,7 +110,8 @@ bool api_target_parse(struct str path, struct api_target *ret)
         }
     }
     if (t.kind == APISERVER_KIND__MAX || (!core && t.kind != groups[group].kind) ||
-        (core && t.kind == APISERVER_SLICES) || (!api_is_namespaced(t.kind) && t.namespace_[0])) {
+        (core && (t.kind == APISERVER_SLICES || t.kind == APISERVER_STORAGE_CAPACITIES)) ||
+        (!api_is_namespaced(t.kind) && t.namespace_[0])) {
         return false;
     }
     if (rest.p && !take_segment(&rest, t.name, sizeof(t.name))) {

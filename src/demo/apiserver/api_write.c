@@ -193,9 +193,9 @@ refuse:
 }
 
 /* Who wrote status.nominatedNodeName last: of managedFields nothing else is kept. */
-static void note_nominator(const struct api_request *q, const struct api_target *t, const cJSON *before, cJSON *doc)
+static void note_nominator(const char *manager, const struct api_target *t, const cJSON *before, cJSON *doc)
 {
-    const char *node = doc_text(doc, "status.nominatedNodeName"), *manager = api_query(q, "fieldManager");
+    const char *node = doc_text(doc, "status.nominatedNodeName");
     cJSON *meta = doc_object(doc, "metadata"), *list, *entry;
 
     if (t->kind != APISERVER_PODS || strcmp(node, doc_text(before, "status.nominatedNodeName")) == 0) {
@@ -226,11 +226,51 @@ static bool same(const cJSON *before, cJSON *doc)
     return cJSON_Compare(before, doc, 1);
 }
 
-void api_update(struct api *api, const struct api_request *q, const struct api_target *t, bool patch, bool whole,
-                struct api_reply *r)
+static struct version *write_object(struct api *api, const struct api_target *t, const cJSON *body, bool patch,
+                                    bool whole, const char *manager, struct api_reply *r)
 {
     char key[API_KEY_MAX];
     api_key(t, key);
+    struct version *v = objects_find(api->store, t->kind, key);
+    if (!v) {
+        api_not_found(r, t);
+        return NULL;
+    }
+    cJSON *doc = updated(t, v->doc, body, patch, whole, r);
+    if (doc) {
+        note_nominator(manager, t, v->doc, doc);
+    }
+    if (doc && same(v->doc, doc)) {
+        cJSON_Delete(doc);
+        return v;
+    }
+    return doc ? objects_put(api->store, t->kind, key, doc) : NULL;
+}
+
+struct version *api_patch(struct api *api, const struct api_target *t, const cJSON *body, struct api_reply *r)
+{
+    return write_object(api, t, body, true, false, NULL, r);
+}
+
+/* With the lock: checked as it would be, and held. */
+static void hold_patch(struct api *api, const struct api_target *t, const cJSON *body, struct api_reply *r)
+{
+    char key[API_KEY_MAX];
+    api_key(t, key);
+    const struct version *v = objects_find(api->store, t->kind, key);
+    cJSON *doc = v ? updated(t, v->doc, body, true, false, r) : NULL;
+    if (!v) {
+        api_not_found(r, t);
+    } else if (doc) {
+        api_success(r, 200);
+        api_hold(api, t, false, body);
+    }
+    cJSON_Delete(doc);
+}
+
+void api_update(struct api *api, const struct api_request *q, const struct api_target *t, bool patch, bool whole,
+                struct api_reply *r)
+{
     if (patch && q->content_type.n && !str_starts(q->content_type, STR("application/merge-patch+json")) &&
         !str_starts(q->content_type, STR("application/strategic-merge-patch+json"))) {
         api_fail(r, 415, NULL,
@@ -244,19 +284,12 @@ void api_update(struct api *api, const struct api_request *q, const struct api_t
         return;
     }
     objects_lock(api->store);
-    struct version *v = objects_find(api->store, t->kind, key);
-    if (!v) {
-        api_not_found(r, t);
+    if (patch && q->hold) {
+        hold_patch(api, t, body, r);
     } else {
-        cJSON *doc = updated(t, v->doc, body, patch, whole, r);
-        if (doc) {
-            note_nominator(q, t, v->doc, doc);
-        }
-        if (doc && same(v->doc, doc)) {
-            cJSON_Delete(doc);
+        const struct version *v = write_object(api, t, body, patch, whole, api_query(q, "fieldManager"), r);
+        if (v) {
             api_object(r, 200, t->kind, v);
-        } else if (doc) {
-            api_object(r, 200, t->kind, objects_put(api->store, t->kind, key, doc));
         }
     }
     objects_unlock(api->store);

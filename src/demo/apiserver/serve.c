@@ -161,9 +161,9 @@ static void serve_with(struct apiserver *a, struct httpd_request *req, struct st
         lose_reply(a, peer_port, &r);
         break;
     case FAULT_COMMIT_LATE: /* what it did not hold, it has answered */
-        if (r.status == 201 && rule->status == 0) {
+        if (r.status < 300 && rule->status == 0) {
             lose_reply(a, peer_port, &r);
-        } else if (r.status == 201) {
+        } else if (r.status < 300) {
             fail_by_rule(rule, &r);
         }
         break;

@@ -106,6 +106,20 @@ static void bind__item1__without_gpu_demand_lands_late__is_bound_once(void **sta
     bind_fixture_end();
 }
 
+/* Decision 0091: `ended` is written only if this says so. */
+static void close__a_binding_that_may_land__says_so_until_it_has(void **state)
+{
+    bind_fixture_start(&(struct bind_fixture_options){SHORT});
+    hold_one(504);
+    assert_false(bind_fixture_close(50));
+    bind_fixture_create(&(struct bind_fixture_pod){.name = "b", .uid = "u-b", .milli = 1000});
+    bind_fixture_expect_error(bind_fixture_bind("b", "u-b", "node-00"), BIND_OUTCOME_OVERLOADED, "");
+    assert_true(apiserver_commit(bind_fixture_api) > 0);
+    assert_true(bind_fixture_close(60000));
+    bind_fixture_expect_pod("a", "node-00", true);
+    bind_fixture_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -114,6 +128,7 @@ int main(void)
         cmocka_unit_test(bind__item1__server_ignores_preconditions__stays_charged_until_it_lands),
         cmocka_unit_test(bind__item1__server_version_cannot_be_read__stays_charged),
         cmocka_unit_test(bind__item1__without_gpu_demand_lands_late__is_bound_once),
+        cmocka_unit_test(close__a_binding_that_may_land__says_so_until_it_has),
     };
 
     cmocka_set_message_output(CM_OUTPUT_STDOUT);

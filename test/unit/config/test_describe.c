@@ -58,7 +58,7 @@ static void describe__defaults__exact(void **state)
         "\"allowedNames\":[\"system:kube-scheduler\"],\"onLoopback\":\"plain\"}},\"election\":\"none\","
         "\"clientConnection\":{\"bindDeadline\":\"5s\",\"holdOff\":\"6s\",\"maxInFlightBinds\":1000,"
         "\"staleAfter\":\"20s\","
-        "\"wakeObject\":\"fgpu-system/fgpu-wake\"},"
+        "\"runObject\":\"fgpu-system/fgpu-run\",\"wakeObject\":\"fgpu-system/fgpu-wake\"},"
         "\"events\":{\"podWaitsAfter\":\"30s\"},"
         "\"audit\":{\"interval\":\"5m\",\"settle\":\"5s\"},"
         "\"flightRecorder\":{\"memory\":\"8Mi\"},"

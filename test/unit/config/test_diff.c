@@ -85,10 +85,13 @@ static void look_for(void *ctx, const struct schema_field *row, const char *key)
 static void schema__what_needs_a_restart__says_so(void **state)
 {
     static const char *const cold[] = {
-        "serving.verbsAddress",   "serving.opsAddress", "serving.healthAddress",       "election",
-        "limits.connections",     "logging.format",     "clientConnection.wakeObject", "signing.mode",
-        "signing.privateKey",     "signing.publicKeys", "resources.sliceDrivers",      "apiVersion",
-        "serving.metricsAddress",
+        "serving.verbsAddress",        "serving.opsAddress",
+        "serving.healthAddress",       "election",
+        "limits.connections",          "logging.format",
+        "clientConnection.wakeObject", "signing.mode",
+        "signing.privateKey",          "signing.publicKeys",
+        "resources.sliceDrivers",      "apiVersion",
+        "serving.metricsAddress",      "clientConnection.runObject",
     };
     static const char *const relist[] = {"resources.compute",
                                          "resources.memory",
@@ -153,7 +156,7 @@ static void yaml__written_and_read_back__same_configuration(void **state)
          "nodeTemplates:\n- {label: a=b, gpus: 2, memory: 80Gi, model: \"\\\"q\\\" # \\u00e9\"}\n"
          "- {label: x.com/a=, gpus: 1, memory: 1Mi}\n"),
         ("serving: {verbsAddress: '[::1]:0', opsAddress: 127.0.0.9:0, healthAddress: '[::]:7'}\n"
-         "clientConnection: {wakeObject: ''}\ndevices: {overcommit: {memory: 1.125}}\n"),
+         "clientConnection: {wakeObject: '', runObject: ''}\ndevices: {overcommit: {memory: 1.125}}\n"),
         ("devices:\n  overrides:\n"
          "  - {nodeSelector: {pool: '1', a.b/c: x}, memoryReserve: 1Gi, overcommit: {compute: 1.5}}\n"
          "  - {nodeSelector: {d: ''}, maxSharers: 3}\n"

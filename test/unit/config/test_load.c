@@ -59,7 +59,8 @@ static void parse__every_key__stored(void **state)
                     "serving: {verbsAddress: '[::1]:1', opsAddress: localhost:2, "
                     "healthAddress: 0.0.0.0:3, opsAuthorization: always}\n"
                     "election: none\n"
-                    "clientConnection: {bindDeadline: 4500ms, holdOff: 1m30s, maxInFlightBinds: 7, wakeObject: a/b}\n"
+                    "clientConnection: {bindDeadline: 4500ms, holdOff: 1m30s, maxInFlightBinds: 7, wakeObject: a/b, "
+                    "runObject: c/d}\n"
                     "events: {podWaitsAfter: 500ms}\n"
                     "audit: {interval: 0, settle: 300ms}\n"
                     "signing: {mode: off, privateKey: /k, publicKeys: [/a, /b], acceptUnsignedBefore: "
@@ -116,6 +117,7 @@ static void parse__every_key__stored(void **state)
     assert_int_equal(c->client.hold_off_ms, 90000);
     assert_int_equal(c->client.binds_in_flight_max, 7);
     expect_text(c->client.wake_object, "a/b", NULL);
+    expect_text(c->client.run_object, "c/d", NULL);
     assert_int_equal(c->events.pod_waits_after_ms, 500);
     assert_int_equal(c->audit.interval_ms, 0);
     assert_int_equal(c->audit.settle_ms, 300);

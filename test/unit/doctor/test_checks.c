@@ -176,6 +176,10 @@ static void pods_wait__for_another_scheduler__its_name_is_told(void **state)
 static void extender__what_it_says_of_itself__is_found(void **state)
 {
     static const struct row rows[] = {
+        {STATE, "\"reason\":\"ended\"", "\"reason\":\"noRunObject\"", "start"},
+        {STATE, "\"reason\":\"ended\"", "\"reason\":\"forbidden\"", "start"},
+        {STATE, "\"reason\":\"ended\"", "\"reason\":\"noWakeObject\"", "start"},
+        {STATE, "\"reason\":\"ended\"", "\"reason\":\"running\"", ""},
         {STATE, "\"ready\":true", "\"ready\":false", "ledger"},
         {STATE, "\"doubleBookedGpus\":0", "\"doubleBookedGpus\":1", "ledger"},
         {STATE, "\"foreignDecisions\":0", "\"foreignDecisions\":2", "ledger"},
@@ -386,10 +390,19 @@ static void rights__one_is_missing__is_named_with_whose_it_is(void **state)
     struct installation *in = *state;
 
     in->denied = "csistoragecapacities";
-    installation_finds(in, "rights");
+    installation_finds(in, "rights rights");
     assert_true(str_eq_cstr(in->report.first->object, "user system:serviceaccount:fgpu-system:fgpu"));
     assert_non_null(
         strstr(in->report.first->text.p, "patch csistoragecapacities.storage.k8s.io fgpu-system/fgpu-wake: "));
+}
+
+static void rights__of_the_run_object__are_named(void **state)
+{
+    struct installation *in = *state;
+
+    in->denied = "configmaps";
+    installation_finds(in, "rights rights");
+    assert_non_null(strstr(in->report.first->text.p, "get configmaps fgpu-system/fgpu-run: "));
 }
 
 static void clocks__apart__are_found_once(void **state)
@@ -494,6 +507,7 @@ int main(void)
         ALONE(bypass__with_a_record_of_another__is_found_once),
         ALONE(quotas__requests_by_annotation__are_noted),
         ALONE(rights__one_is_missing__is_named_with_whose_it_is),
+        ALONE(rights__of_the_run_object__are_named),
         ALONE(clocks__apart__are_found_once),
         ALONE(scheduler_tls__not_trusted__is_found),
         cmocka_unit_test(policies__not_in_force__are_found),

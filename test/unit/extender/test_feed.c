@@ -268,6 +268,39 @@ static void feed__pods_name_more_nodes_than_there_is_room_for__store_stays_open(
     strbuf_fini(&b);
 }
 
+#define BARE(name, annotations, spec)                                                                                  \
+    "{\"metadata\":{\"name\":\"" name "\",\"namespace\":\"ns\",\"uid\":\"" name                                        \
+    "\",\"resourceVersion\":\"4\"" annotations "},\"spec\":{" spec "\"containers\":[{\"name\":\"c\"}]}}"
+#define ASKS ",\"annotations\":{\"fgpu.io/gpu-fraction\":\"0.3\"}"
+#define RECORD ",\"annotations\":{\"fgpu.io/assignment\":\"nonsense\"}"
+#define BOUND "\"nodeName\":\"n1\","
+
+/* What a process before this one may have bound, or may still bind. */
+static void feed__traces__of_the_list_that_was_read_last(void **state)
+{
+    static const struct {
+        const char *items;
+        uint64_t expected;
+    } rows[] = {
+        {BARE("a", "", "") "," BARE("b", "", BOUND), 0},
+        {BARE("a", ASKS, ""), 1},                                /* waits */
+        {BARE("a", ASKS, BOUND), 0},                             /* by somebody else, and seen where it is */
+        {BARE("a", RECORD, "") "," BARE("b", RECORD, BOUND), 2}, /* whatever the record is worth */
+        {BARE("c", "",
+              "") ",{\"metadata\":{\"name\":\"x\",\"namespace\":\"ns\",\"uid\":\"x\",\"resourceVersion\":\"4\"},"
+                  "\"spec\":{\"nodeName\":\"n1\",\"priority\":\"x\"}}",
+         1}, /* cannot be read */
+        {"", 0},
+    };
+
+    list(KUBE_NODES, NODE("n1", ""));
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        reflector_relist(reflectors[KUBE_PODS]);
+        list(KUBE_PODS, rows[i].items);
+        assert_int_equal(feeds[KUBE_PODS].traces, rows[i].expected);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -279,6 +312,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(feed__pods_name_more_nodes_than_there_is_room_for__store_stays_open,
                                         setup_small, teardown),
+        cmocka_unit_test_setup_teardown(feed__traces__of_the_list_that_was_read_last, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A server that holds two pages of pods; its watches send one event each and then stay open, except
  * the first, which breaks off. */
@@ -297,6 +298,25 @@ static void watcher__slices_of_another_version__forgets_the_check_of_the_old_one
     assert_string_equal(f.told.p, "begin;complete 50;synced;begin;complete 50;synced;s;");
 }
 
+/* One that was never released can be stopped, too. */
+static void watcher__held__asks_for_nothing_before_the_release(void **state)
+{
+    const struct kube_watcher_options options = {.held = true};
+
+    for (int released = 0; released < 2; released++) {
+        assert_int_equal(kube_watcher_start(f.client, KUBE_PODS, &handler, &options, &f.watcher, NULL), 0);
+        usleep(30000); /* long enough for a thread that has something to do */
+        pthread_mutex_lock(&f.lock);
+        assert_int_equal(f.list_n + f.watch_n, 0);
+        pthread_mutex_unlock(&f.lock);
+        if (released == 1) {
+            kube_watcher_release(f.watcher);
+            wait_for("synced;");
+        }
+        kube_watcher_stop(f.watcher);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -305,6 +325,7 @@ int main(void)
         TEST(watcher__relist__lists_again_and_watches_on),
         TEST(watcher__stats__say_what_happened),
         TEST(watcher__stop_while_waiting__returns),
+        TEST(watcher__held__asks_for_nothing_before_the_release),
         cmocka_unit_test_setup_teardown(watcher__slices_of_another_version__forgets_the_check_of_the_old_one,
                                         setup_slices, teardown),
     };

@@ -459,6 +459,11 @@ void bind_fixture_await_state(const char *uid, enum ledger_pod_state state)
     bind_fixture_expect_state(uid, state);
 }
 
+bool bind_fixture_close(int64_t wait_ms)
+{
+    return binder_close(bind_fixture.binder, wait_ms);
+}
+
 void bind_fixture_await_settled(void)
 {
     for (int ms = 0; binder_in_flight(bind_fixture.binder) > 0; ms += POLL_US / 1000) {

@@ -97,6 +97,8 @@ uint64_t bind_fixture_binds(void); /* Bindings that the API server accepted */
 void bind_fixture_expect_pod(const char *name, const char *node, bool record);
 void bind_fixture_await_state(const char *uid, enum ledger_pod_state state);
 void bind_fixture_expect_state(const char *uid, enum ledger_pod_state state);
+/* binder_close(), which waits for so long. */
+bool bind_fixture_close(int64_t wait_ms);
 void bind_fixture_await_settled(void); /* no bind is in flight */
 /* No whole GPU of the node can be given out. */
 void bind_fixture_expect_charged(const char *node);

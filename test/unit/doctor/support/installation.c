@@ -11,7 +11,8 @@
 
 static const char state_text[] =
     "{\"apiVersion\":\"state.fgpu.io/v1alpha1\",\"kind\":\"State\",\"metadata\":{\"generation\":7,\"asOf\":\"" NOW
-    "\",\"startedAt\":\"" EARLIER "\",\"ready\":true,\"signing\":{\"mode\":\"on\",\"signsWith\":\"k1\","
+    "\",\"startedAt\":\"" EARLIER "\",\"ready\":true,\"start\":{\"holdOff\":\"none\",\"reason\":\"ended\"},\"signing\":"
+    "{\"mode\":\"on\",\"signsWith\":\"k1\","
     "\"publicKeys\":[\"k0\",\"k1\"],\"refuted\":0,\"ignored\":0}},"
     "\"summary\":{\"doubleBookedGpus\":0,\"foreignDecisions\":0},"
     "\"nodes\":[{\"name\":\"gpu-1\",\"described\":true,\"source\":\"annotation\",\"note\":\"\","

@@ -1,0 +1,61 @@
+/* extender/run_keeper.h - says in the run object that this process runs, and at the end that it has ended.
+ *
+ * The driver of extender/run_claim.h, on a thread of its own. It asks and claims at once, and tells its owner twice, or
+ * once when both are known together:
+ *   - what was found: this opens the first list of pods, which must begin after it (what the one that ended has bound
+ *     is in a list that begins later). At the latest RUN_KEEPER_DECIDE_MS after the start, with the hold-off if nothing
+ *     is certain by then;
+ *   - that it is settled: the object says that we run, or it cannot be claimed. Before that no Binding may be sent. At
+ *     the latest RUN_KEEPER_SETTLE_MS after the start: an API server that takes Bindings and no change of a ConfigMap
+ *     must not stop the cluster for ever.
+ *
+ * run_keeper_end() writes `ended`. It is the caller's to know that it is true, now and whenever the write lands:
+ * nothing will be sent any more, all that was sent is resolved, and the hold-off of this process itself is over. The
+ * write is conditional on the revision of our own claim, so it never overwrites the claim of another process. */
+#ifndef EXTENDER_RUN_KEEPER_H
+#define EXTENDER_RUN_KEEPER_H
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "extender/run_claim.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RUN_KEEPER_DECIDE_MS 1000
+#define RUN_KEEPER_SETTLE_MS 30000
+
+struct kube_client;
+struct run_keeper;
+
+struct run_news {
+    bool skips; /* no hold-off; of RUN_NONE: if the first list shows no trace */
+    bool settled;
+    enum run_reason reason;
+};
+/* On the keeper's thread, with no lock. */
+typedef void run_keeper_tell_fn(void *ctx, const struct run_news *news);
+
+/* Borrowed for its life. Objects are "NAMESPACE/NAME"; an empty wake_object: there is none. */
+struct run_keeper_options {
+    struct kube_client *client;
+    const struct clock *clock; /* of the wall time that is written */
+    const struct log *log;
+    struct str run_object, wake_object;
+    const char *version;
+    run_keeper_tell_fn *tell;
+    void *ctx;
+};
+
+WARN_UNUSED int run_keeper_start(const struct run_keeper_options *o, struct run_keeper **ret, struct err *reterr);
+/* Joins the thread: nothing is told any more. NULL is fine. */
+void run_keeper_stop(struct run_keeper *k);
+/* After run_keeper_stop(). Writes `ended` if we have claimed the object; false: it was not claimed, or whether the
+ * write landed is not known within `wait_ms`. Blocks. */
+bool run_keeper_end(struct run_keeper *k, int64_t wait_ms);
+/* After kube_client_stop(). NULL is fine. */
+void run_keeper_free(struct run_keeper *k);
+
+#endif

@@ -1,0 +1,193 @@
+/* The run object: what it says of those before us decides about the hold-off, and at the end it says that we have ended
+ * in order (extender/run_claim.h, decision 0091). */
+#include "cmd/runtime_internal.h"
+
+#include "base/bug.h"
+#include "base/sync.h"
+#include "extender/binder.h"
+#include "extender/run_keeper.h"
+#include "kube/watcher.h"
+#include "routes/state.h"
+
+#include <stdlib.h>
+
+enum {
+    RESOLVE_MS = 1000, /* for binds whose callers have their answer, after those who wait have got theirs */
+    END_MS = 2000,     /* for writing `ended` */
+};
+
+struct run_start {
+    struct runtime *of;
+    struct run_keeper *keeper; /* NULL: there is no run object */
+    int64_t hold_off_ends_ns;  /* if there is one */
+
+    struct mutex lock; /* of the rest */
+    bool decided, settled;
+    bool skips;       /* no hold-off */
+    bool awaits_list; /* ... unless the first list of pods shows traces */
+    enum run_reason reason;
+};
+
+/* With the lock, so that what was said last holds. */
+static void move_hold_off(struct run_start *r)
+{
+    int64_t until_ns = r->skips && !r->awaits_list ? INT64_MIN : r->hold_off_ends_ns;
+
+    store_hold_off(r->of->store, r->settled ? until_ns : INT64_MAX);
+}
+
+static void say(const struct run_start *r, bool skips, enum run_reason reason)
+{
+    const struct log *log = r->of->options.log;
+    const struct log_field why = LOG_CSTR("reason", run_reason_name(reason));
+    const struct log_field text = LOG_CSTR("why", run_reason_text(reason));
+
+    if (skips) {
+        LOG_INFO(log, "No hold-off: Bindings of an earlier fgpu cannot arrive any more", why, text);
+    } else if (r->of->options.holdoff_ms == 0) {
+        LOG_INFO(log, "No hold-off, because clientConnection.holdOff is 0", why, text);
+    } else if (reason == RUN_MISSING || reason == RUN_FORBIDDEN || reason == RUN_NO_WAKE) {
+        LOG_WARNING(log, "Hold-off: no GPU is promised yet, because Bindings of an earlier fgpu may still arrive", why,
+                    text, LOG_I64("holdOffMs", r->of->options.holdoff_ms));
+    } else {
+        LOG_INFO(log, "Hold-off: no GPU is promised yet, because Bindings of an earlier fgpu may still arrive", why,
+                 text, LOG_I64("holdOffMs", r->of->options.holdoff_ms));
+    }
+}
+
+static void told(void *ctx, const struct run_news *news)
+{
+    struct run_start *r = ctx;
+    bool first, says;
+
+    mutex_lock(&r->lock);
+    first = !r->decided;
+    if (first) {
+        r->decided = true;
+        r->skips = news->skips;
+        r->awaits_list = news->skips && news->reason == RUN_NONE;
+        r->reason = news->reason;
+    }
+    r->settled = news->settled;
+    says = first && !r->awaits_list;
+    move_hold_off(r);
+    mutex_unlock(&r->lock);
+    if (says) {
+        say(r, news->skips, news->reason);
+    }
+    if (first) {
+        kube_watcher_release(r->of->watchers[KUBE_PODS]);
+    }
+    if (news->settled && !first) {
+        LOG_INFO(r->of->options.log, "Bindings may be sent as soon as the hold-off is over",
+                 LOG_CSTR("runObject", run_reason_name(news->reason)));
+    }
+}
+
+void runtime_run_listed(struct runtime *s, uint64_t traces)
+{
+    struct run_start *r = s->run_start;
+    bool says;
+
+    mutex_lock(&r->lock);
+    says = r->awaits_list;
+    r->awaits_list = false;
+    if (says && traces > 0) {
+        r->skips = false;
+        r->reason = RUN_TRACES;
+    }
+    if (says) {
+        move_hold_off(r);
+    }
+    mutex_unlock(&r->lock);
+    if (says) {
+        say(r, traces == 0, traces == 0 ? RUN_NONE : RUN_TRACES);
+    }
+}
+
+bool runtime_run_is_asked(const struct runtime *s)
+{
+    return s->options.config->client.run_object.n > 0 && !s->options.rehearses;
+}
+
+void runtime_run_status(void *ctx, struct state_start *ret)
+{
+    const struct runtime *s = ctx;
+    struct run_start *r = s->run_start;
+
+    mutex_lock(&r->lock);
+    ret->hold_off = !r->decided || r->awaits_list            ? "undecided"
+                    : r->skips || s->options.holdoff_ms == 0 ? "none"
+                                                             : "held";
+    ret->reason = run_reason_name(r->reason);
+    mutex_unlock(&r->lock);
+}
+
+/* Before the feeds, whose first list asks for it. */
+int runtime_prepare_run(struct runtime *s, struct err *reterr)
+{
+    struct run_start *r = xcalloc(1, sizeof(*r));
+
+    (void)reterr;
+    r->of = s;
+    r->hold_off_ends_ns = clock_mono_ns(s->options.clock) + s->options.holdoff_ms * NS_PER_MS;
+    r->decided = r->settled = !runtime_run_is_asked(s);
+    r->reason = r->decided ? RUN_OFF : RUN_NOT_KNOWN;
+    mutex_init(&r->lock, "run start");
+    s->run_start = r;
+    move_hold_off(r);
+    return 0;
+}
+
+/* After the feeds: it lets the first list of pods begin. */
+int runtime_start_run(struct runtime *s, struct err *reterr)
+{
+    const struct run_keeper_options o = {
+        .client = s->client,
+        .clock = s->options.clock,
+        .log = s->options.log,
+        .run_object = s->options.config->client.run_object,
+        .wake_object = s->options.config->client.wake_object,
+        .version = FGPU_VERSION,
+        .tell = told,
+        .ctx = s->run_start,
+    };
+
+    return runtime_run_is_asked(s) ? run_keeper_start(&o, &s->run_start->keeper, reterr) : 0;
+}
+
+/* Is it true that nothing of ours, and nothing of those before us, can land any more? The hold-off answers for those
+ * before us. */
+static bool has_ended(struct runtime *s)
+{
+    struct run_start *r = s->run_start;
+    bool proven;
+
+    mutex_lock(&r->lock);
+    proven = r->settled && !r->awaits_list && (r->skips || clock_mono_ns(s->options.clock) >= r->hold_off_ends_ns);
+    mutex_unlock(&r->lock);
+    return binder_close(s->binder, RESOLVE_MS) && proven;
+}
+
+/* Callers are gone, the feeds still tell the binder what became of the rest. */
+void runtime_stop_run(struct runtime *s)
+{
+    struct run_start *r = s->run_start;
+
+    if (r == NULL || r->keeper == NULL) {
+        return;
+    }
+    run_keeper_stop(r->keeper);
+    if (s->drain_ms > 0 && has_ended(s)) {
+        (void)run_keeper_end(r->keeper, END_MS);
+    }
+}
+
+void runtime_free_run(struct runtime *s)
+{
+    if (s->run_start != NULL) {
+        run_keeper_free(s->run_start->keeper);
+        mutex_destroy(&s->run_start->lock);
+        free(s->run_start);
+    }
+}
