@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "extender/binder.h"
+#include "extender/elsewhere.h"
 #include "extender/policy_set.h"
 #include "extender/shadow.h"
 #include "extender/requeue_trigger.h"
@@ -30,6 +31,7 @@ struct verbs {
     struct policy_set *policies;
     struct binder *binder;
     struct requeue_trigger *requeue_trigger; /* NULL: nobody is woken */
+    struct elsewhere *elsewhere;             /* NULL: likewise */
     struct shadow *shadow;                   /* NULL: nothing is ever in the shadow */
     struct events *events;                   /* NULL: nobody is told */
     const struct clock *clock;

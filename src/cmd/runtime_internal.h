@@ -37,6 +37,7 @@ struct runtime {
     struct events *events;
     struct binder *binder;
     struct requeue_trigger *requeue_trigger; /* NULL: nobody is woken */
+    struct elsewhere *elsewhere;             /* NULL: likewise */
     struct requeue_trigger_patch *requeue_trigger_patch;
     struct access *access; /* NULL: the ops listener is open to all that reach it */
     /* runtime_feeds.c */
