@@ -43,7 +43,8 @@ struct filter_result {
     size_t fit_n;
     const struct str *names; /* NOT_OURS and DEFECT: as asked, without repeats */
     size_t name_n;
-    uint64_t generation; /* of the ledger that was looked at; 0 when it was not */
+    uint64_t generation;   /* of the ledger that was looked at; 0 when it was not */
+    struct node_set asked; /* of the names those that the ledger knows; SOME_FIT and NONE_FITS */
 };
 
 /* ERR_UNAVAILABLE until the ledger is synced; ERR_LIMIT when the request is too large for its arena. */

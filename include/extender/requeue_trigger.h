@@ -14,6 +14,11 @@
  * At most one PATCH in REQUEUE_TRIGGER_PAUSE_MS; none while nobody was refused since the last. When it fails, the log
  * says so once, with the remedy, and it is tried again later; scheduling goes on as it would without.
  *
+ * Where room is not new but was not among the nodes that kube-scheduler has sampled, extender/elsewhere.h asks for the
+ * same PATCH. Several attempts may be needed then, so the first follow each other quickly: after each the pause is
+ * longer, from REQUEUE_TRIGGER_ELSEWHERE_PAUSE_MS to REQUEUE_TRIGGER_PAUSE_MS, and it gets shorter again by as much
+ * for each REQUEUE_TRIGGER_PAUSE_MS that pass. Everybody who asks shares them: one PATCH is for all.
+ *
  * One thread; everything is thread-safe.
  */
 #ifndef EXTENDER_REQUEUE_TRIGGER_H
@@ -29,6 +34,8 @@
 
 #define REQUEUE_TRIGGER_PAUSE_MS 1000
 #define REQUEUE_TRIGGER_FAILED_PAUSE_MAX_MS 60000
+#define REQUEUE_TRIGGER_ELSEWHERE_PAUSE_MS 20
+#define REQUEUE_TRIGGER_ELSEWHERE_STEP 4 /* so many PATCHes, and the pause is doubled */
 
 struct requeue_trigger;
 struct kube_client;
@@ -71,6 +78,14 @@ void requeue_trigger_malformed(struct requeue_trigger *w, struct policy_set *pol
 
 /* Room appeared that no op of the ledger shows: another policy holds. */
 void requeue_trigger_capacity(struct requeue_trigger *w); /* NULL is fine */
+
+/* Not before `delay_ms` from now (0: as soon as may be): a pod was refused beside a node that takes it. `twice`: and
+ * once more behind it, without a pause (extender/elsewhere.h says why). */
+void requeue_trigger_elsewhere(struct requeue_trigger *w, int64_t delay_ms, bool twice);
+
+/* When, by the clock, the next PATCH is due as far as anybody has asked; INT64_MAX: none. Waits while one is under way.
+ * For tests. */
+int64_t requeue_trigger_due_ns(struct requeue_trigger *w);
 
 /* `detail` is for the log, valid during the call. */
 void requeue_trigger_sent(struct requeue_trigger *w, enum wake_result result, const char *detail);

@@ -171,6 +171,26 @@ struct store_repeat_answer {
 WARN_UNUSED int store_repeat(struct store *s, struct arena *a, const struct store_repeat_question *q,
                              struct store_repeat_answer *ret, struct err *reterr);
 
+/* ---- where else a pod would fit (extender/elsewhere.h) ---- */
+
+/* Nodes, by their place in the ledger, of which nothing more is to be found out for one pod while they are as they
+ * were at `version`. All zeroes at first. */
+struct store_tried {
+    uint64_t *bits; /* the caller's to free */
+    size_t word_n;
+    uint64_t names_version, version;
+};
+/* Takes out the nodes that have changed since the last call; all of them if nodes have come or gone. O(nodes), in
+ * sections of STORE_TRIED_SECTION. */
+#define STORE_TRIED_SECTION 1024
+void store_tried_follow(struct store *s, struct store_tried *t);
+/* After store_tried_follow(): is there a node that takes the pod now, whose taints it tolerates, and that is not in
+ * `t`? *ret_n is not 0 then. Nodes are judged as filter does it (store_pack), a section at a time; it ends with the
+ * first section that has such a node, or with the last node where `all`. Nodes that take no such pod are put into `t`
+ * on the way, and with `all` those that do, too. If nodes come or go meanwhile, nobody knows: *ret_n is 1. */
+WARN_UNUSED int store_fits_elsewhere(struct store *s, const struct view_pod *pod, const struct pack_plans *plans,
+                                     struct store_tried *t, bool all, size_t *ret_n, struct err *reterr);
+
 enum store_reserve_result {
     STORE_RESERVED,      /* devices chosen and charged; *ret_assignment is what to write */
     STORE_UNKNOWN_POD,   /* not seen on the watch: GET it, observe it, try again */

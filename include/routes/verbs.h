@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "extender/binder.h"
+#include "extender/elsewhere.h"
 #include "extender/planner.h"
 #include "extender/policy_set.h"
 #include "extender/shadow.h"
@@ -31,6 +32,7 @@ struct verbs {
     struct policy_set *policies;
     struct binder *binder;
     struct requeue_trigger *requeue_trigger; /* NULL: nobody is woken */
+    struct elsewhere *elsewhere;             /* NULL: likewise */
     struct shadow *shadow;                   /* NULL: nothing is ever in the shadow */
     struct planner *planner;                 /* NULL: nobody plans ahead */
     struct events *events;                   /* NULL: nobody is told */

@@ -118,6 +118,8 @@ int runtime_start_requeue_trigger(struct runtime *s, struct err *reterr)
                              s->requeue_trigger_patch, &s->requeue_trigger, reterr);
     if (rc == 0) {
         requeue_trigger_follows(s->requeue_trigger);
+        rc = elsewhere_new(s->store, s->policies, s->options.clock, s->options.log, s->requeue_trigger, &s->elsewhere,
+                           reterr);
     }
     return rc;
 }
@@ -129,6 +131,7 @@ void runtime_stop_requeue_trigger(struct runtime *s)
 
 void runtime_free_requeue_trigger(struct runtime *s)
 {
+    elsewhere_free(s->elsewhere);
     requeue_trigger_free(s->requeue_trigger);
     free(s->requeue_trigger_patch);
 }

@@ -41,6 +41,7 @@ struct runtime {
     struct planner *planner; /* NULL: this process rehearses */
     struct plan_nodes *plan_nodes;
     struct requeue_trigger *requeue_trigger; /* NULL: nobody is woken */
+    struct elsewhere *elsewhere;             /* NULL: likewise */
     struct requeue_trigger_patch *requeue_trigger_patch;
     struct access *access; /* NULL: the ops listener is open to all that reach it */
     /* runtime_run.c */

@@ -142,6 +142,7 @@ static void set_up_routes(struct runtime *s)
         .policies = s->policies,
         .binder = s->binder,
         .requeue_trigger = s->requeue_trigger,
+        .elsewhere = s->elsewhere,
         .shadow = s->shadow,
         .planner = s->planner,
         .events = s->events,

@@ -241,6 +241,7 @@ int placement_filter(const struct placement_context *c, struct arena *a, const s
     }
     ret->results = answer.results;
     ret->result_n = answer.n;
+    ret->asked = answer.asked;
     rc = rank(a, &answer, (size_t)c->policy->candidates, &ret->fit_n, &fit_n, reterr);
     if (rc != 0) {
         return rc;

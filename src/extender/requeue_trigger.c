@@ -27,12 +27,20 @@ struct requeue_trigger {
     bool failing; /* the log has said so */
     int64_t not_before_ns;
     int64_t pause_ms;
+    /* For those who would fit on a node that was not asked about: */
+    int64_t elsewhere_ns; /* when one is wished for; NEVER: not */
+    int64_t elsewhere_not_before_ns;
+    bool twice;         /* the next of them is followed by another one */
+    unsigned quick_n;   /* how many were sent, less one for each REQUEUE_TRIGGER_PAUSE_MS since: */
+    int64_t counted_ns; /* up to then */
 };
+
+#define NEVER INT64_MAX
 
 static void make_due(struct requeue_trigger *w)
 {
     w->due = true;
-    condvar_signal(&w->changed);
+    condvar_broadcast(&w->changed);
 }
 
 static void capacity_grew(void *ctx)
@@ -104,6 +112,42 @@ void requeue_trigger_malformed(struct requeue_trigger *w, struct policy_set *pol
     judged_by(w, policies, rules_generation);
 }
 
+void requeue_trigger_elsewhere(struct requeue_trigger *w, int64_t delay_ms, bool twice)
+{
+    int64_t at_ns = clock_mono_ns(w->clock) + delay_ms * NS_PER_MS;
+
+    mutex_lock(&w->lock);
+    w->twice = w->twice || twice;
+    if (at_ns < w->elsewhere_ns) {
+        w->elsewhere_ns = at_ns;
+        condvar_broadcast(&w->changed);
+    }
+    mutex_unlock(&w->lock);
+}
+
+/* One was sent for those who fit elsewhere: when may the next one follow? */
+static void pause_elsewhere(struct requeue_trigger *w, int64_t now_ns)
+{
+    const int64_t unit_ns = REQUEUE_TRIGGER_PAUSE_MS * NS_PER_MS;
+    const int64_t passed = (now_ns - w->counted_ns) / unit_ns;
+    int64_t pause_ms = REQUEUE_TRIGGER_ELSEWHERE_PAUSE_MS;
+
+    if (passed >= (int64_t)w->quick_n) {
+        w->quick_n = 0;
+        w->counted_ns = now_ns;
+    } else {
+        w->quick_n -= (unsigned)passed;
+        w->counted_ns += passed * unit_ns;
+    }
+    w->quick_n++;
+    for (unsigned n = w->quick_n; n >= REQUEUE_TRIGGER_ELSEWHERE_STEP && pause_ms < REQUEUE_TRIGGER_PAUSE_MS;
+         n -= REQUEUE_TRIGGER_ELSEWHERE_STEP) {
+        pause_ms *= 2;
+    }
+    pause_ms = pause_ms < REQUEUE_TRIGGER_PAUSE_MS ? pause_ms : REQUEUE_TRIGGER_PAUSE_MS;
+    w->elsewhere_not_before_ns = now_ns + pause_ms * NS_PER_MS;
+}
+
 void requeue_trigger_sent(struct requeue_trigger *w, enum wake_result result, const char *detail)
 {
     bool say_bad, say_good;
@@ -123,7 +167,10 @@ void requeue_trigger_sent(struct requeue_trigger *w, enum wake_result result, co
                           : REQUEUE_TRIGGER_FAILED_PAUSE_MAX_MS;
     }
     w->not_before_ns = clock_mono_ns(w->clock) + w->pause_ms * NS_PER_MS;
-    condvar_signal(&w->changed);
+    if (result != WAKE_DONE) {
+        w->elsewhere_not_before_ns = w->not_before_ns;
+    }
+    condvar_broadcast(&w->changed);
     mutex_unlock(&w->lock);
     if (say_bad && result == WAKE_IMPOSSIBLE) {
         LOG_WARNING(w->log,
@@ -153,24 +200,67 @@ static void wait_until_ready(struct requeue_trigger *w)
     }
 }
 
+/* When the next PATCH is to be sent; NEVER: nobody wants one. */
+static int64_t next_ns(const struct requeue_trigger *w)
+{
+    int64_t room_ns = w->due ? w->not_before_ns : NEVER, elsewhere_ns = w->elsewhere_ns;
+
+    if (elsewhere_ns < w->elsewhere_not_before_ns) {
+        elsewhere_ns = w->elsewhere_not_before_ns;
+    }
+    return room_ns < elsewhere_ns ? room_ns : elsewhere_ns;
+}
+
+/* Before the event: who is refused from now on may have been asked because of it. Whatever it is sent for, it is for
+ * everybody. */
+static void begin_sending(struct requeue_trigger *w, int64_t now_ns)
+{
+    bool elsewhere;
+
+    w->due = false;
+    w->refused = false;
+    w->malformed = false;
+    w->sending = true;
+    elsewhere = w->elsewhere_ns <= now_ns;
+    w->elsewhere_ns = NEVER;
+    if (elsewhere) {
+        pause_elsewhere(w, now_ns);
+    }
+    if (elsewhere && w->twice) {
+        w->elsewhere_ns = w->elsewhere_not_before_ns = now_ns;
+    }
+    w->twice = false;
+}
+
+int64_t requeue_trigger_due_ns(struct requeue_trigger *w)
+{
+    int64_t at_ns;
+
+    mutex_lock(&w->lock);
+    while (w->sending) {
+        condvar_wait(&w->changed, &w->lock);
+    }
+    at_ns = next_ns(w);
+    mutex_unlock(&w->lock);
+    return at_ns;
+}
+
 static void *requeue_trigger_main(void *arg)
 {
     struct requeue_trigger *w = arg;
 
     mutex_lock(&w->lock);
     while (!w->stopping) {
-        if (!w->due || w->sending) {
+        const int64_t at_ns = w->sending ? NEVER : next_ns(w), now_ns = clock_mono_ns(w->clock);
+
+        if (at_ns == NEVER) {
             condvar_wait(&w->changed, &w->lock);
         } else if (w->follows) {
             wait_until_ready(w);
-        } else if (clock_mono_ns(w->clock) < w->not_before_ns) {
-            (void)condvar_wait_until(&w->changed, &w->lock, w->not_before_ns);
+        } else if (now_ns < at_ns) {
+            (void)condvar_wait_until(&w->changed, &w->lock, at_ns);
         } else {
-            /* Before the event: who is refused from now on may have been asked because of it. */
-            w->due = false;
-            w->refused = false;
-            w->malformed = false;
-            w->sending = true;
+            begin_sending(w, now_ns);
             mutex_unlock(&w->lock);
             w->send(w->send_ctx, w);
             mutex_lock(&w->lock);
@@ -192,6 +282,7 @@ int requeue_trigger_new(struct store *store, const struct clock *clock, const st
     w->send = send;
     w->send_ctx = send_ctx;
     w->pause_ms = REQUEUE_TRIGGER_PAUSE_MS;
+    w->elsewhere_ns = NEVER;
     mutex_init(&w->lock, "requeue trigger");
     condvar_init(&w->changed, "requeue trigger changed");
     rc = thread_start(&w->thread, "requeue", requeue_trigger_main, w, reterr);
@@ -217,7 +308,7 @@ void requeue_trigger_stop(struct requeue_trigger *w)
     mutex_lock(&w->lock);
     stopping = w->stopping;
     w->stopping = true;
-    condvar_signal(&w->changed);
+    condvar_broadcast(&w->changed);
     mutex_unlock(&w->lock);
     if (!stopping) {
         thread_join(&w->thread);

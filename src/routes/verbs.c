@@ -127,6 +127,7 @@ static int answer_filter(const struct verbs *v, struct httpd_request *req, struc
     }
     if (v->requeue_trigger != NULL && result.outcome == FILTER_NONE_FITS) {
         requeue_trigger_refused_by(v->requeue_trigger, result.generation, v->policies, rules_generation);
+        elsewhere_refused(v->elsewhere, &result);
     } else if (v->requeue_trigger != NULL && result.outcome == FILTER_DEFECT) {
         requeue_trigger_malformed(v->requeue_trigger, v->policies, rules_generation);
     }

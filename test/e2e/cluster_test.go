@@ -67,10 +67,19 @@ func newClusterWith(t *testing.T, settings checker.Settings, nodes ...*corev1.No
 	t.Cleanup(func() { c.close(start) })
 	c.must(plane.Client.CoreV1().Namespaces().Create(c.ctx,
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}}, metav1.CreateOptions{}))
-	for _, n := range nodes {
-		made, err := plane.Client.CoreV1().Nodes().Create(c.ctx, n, metav1.CreateOptions{})
-		c.must(made, err)
-		c.nodes = append(c.nodes, made)
+	c.nodes = make([]*corev1.Node, len(nodes))
+	errs := make([]error, len(nodes))
+	each(len(nodes), func(i int) {
+		c.nodes[i], errs[i] = plane.Client.CoreV1().Nodes().Create(c.ctx, nodes[i], metav1.CreateOptions{})
+	})
+	for i, err := range errs {
+		if err != nil {
+			c.nodes[i] = nodes[i] // all of them are deleted in the end
+			c.Error(err)
+		}
+	}
+	if c.Failed() {
+		c.FailNow()
 	}
 	c.recorder = plane.Record(c.namespace, c.nodes, c.settings)
 	return c
@@ -154,9 +163,9 @@ func (c *cluster) wipe() {
 		return
 	}
 	each(len(pods.Items), func(i int) { c.gone(c.remove(pods.Items[i].Name)) })
-	for _, n := range c.nodes {
-		c.gone(plane.Client.CoreV1().Nodes().Delete(c.ctx, n.Name, metav1.DeleteOptions{}))
-	}
+	each(len(c.nodes), func(i int) {
+		c.gone(plane.Client.CoreV1().Nodes().Delete(c.ctx, c.nodes[i].Name, metav1.DeleteOptions{}))
+	})
 }
 
 func (c *cluster) gone(err error) {

@@ -225,7 +225,7 @@ func names(e extender) (names []string) {
 
 // schedulerFile is the part of a KubeSchedulerConfiguration that has to agree with other files.
 type schedulerFile struct {
-	PercentageOfNodesToScore int        `json:"percentageOfNodesToScore"`
+	PercentageOfNodesToScore *int       `json:"percentageOfNodesToScore"`
 	Extenders                []extender `json:"extenders"`
 	Profiles                 []struct {
 		PluginConfig []struct {
@@ -296,7 +296,7 @@ func TestAllSchedulerConfigurationsAgree(t *testing.T) {
 		}
 		if e.URLPrefix != url || (e.EnableHTTPS != nil && *e.EnableHTTPS) != (f == besideDefault) || e.FilterVerb != "filter" || e.PrioritizeVerb != "prioritize" ||
 			e.BindVerb != "bind" || e.PreemptVerb != preempt || e.Weight != 200 || e.HTTPTimeout != "10s" || !e.NodeCacheCapable ||
-			e.Ignorable || s.PercentageOfNodesToScore != 100 {
+			e.Ignorable || s.PercentageOfNodesToScore == nil || *s.PercentageOfNodesToScore != 0 {
 			t.Errorf("%s: %+v", f.name, e)
 		}
 		want := known

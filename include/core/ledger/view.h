@@ -43,6 +43,7 @@ struct view_pod {
 struct ledger_view {
     uint64_t generation;
     uint64_t names_version; /* equal: an index of a node still means the same node */
+    uint64_t version;       /* the last one that a node's numbers were given: a later change has a greater one */
     const struct ledger *ledger;
     const struct node_state *nodes;
     const struct str *names;

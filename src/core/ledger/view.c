@@ -73,6 +73,7 @@ int ledger_view_unnominated(const struct ledger *l, struct arena *a, const struc
     struct ledger_view v = {
         .generation = l->generation,
         .names_version = l->names_version,
+        .version = l->version,
         .ledger = l,
         .nodes = l->rows,
         .names = l->names,

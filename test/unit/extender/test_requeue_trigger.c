@@ -298,6 +298,91 @@ static void wake__refused_and_then_another_policy_is_told_to_the_ledger__wakes(v
     wait_sent(1);
 }
 
+/* ---- a node that was not asked about (extender/elsewhere.h) ---- */
+
+static void elsewhere(int64_t delay_ms, bool twice)
+{
+    requeue_trigger_elsewhere(requeue_trigger, delay_ms, twice);
+}
+
+static int64_t due_in_ms(void)
+{
+    int64_t at_ns = requeue_trigger_due_ns(requeue_trigger);
+
+    return at_ns == INT64_MAX ? -1 : (at_ns - clock_mono_ns(&now.clock)) / NS_PER_MS;
+}
+
+static void elsewhere__wakes_at_once_and_soon_again(void **state)
+{
+    elsewhere(0, false);
+    wait_sent(1);
+    elsewhere(0, false);
+    assert_int_equal(due_in_ms(), REQUEUE_TRIGGER_ELSEWHERE_PAUSE_MS);
+    clock_manual_advance_ms(&now, REQUEUE_TRIGGER_ELSEWHERE_PAUSE_MS);
+    wait_sent(2);
+    assert_int_equal(due_in_ms(), -1);
+}
+
+static void elsewhere__pauses_grow_and_shrink_again(void **state)
+{
+    int64_t before = 0;
+
+    for (int i = 0; i < 60; i++) {
+        int64_t pause;
+
+        elsewhere(0, false);
+        pause = due_in_ms();
+        assert_in_range(pause < 0 ? 0 : pause, 0, REQUEUE_TRIGGER_PAUSE_MS);
+        clock_manual_advance_ms(&now, pause < 0 ? 0 : pause);
+        wait_sent(i + 1);
+        before = pause > before ? pause : before;
+    }
+    assert_int_equal(before, REQUEUE_TRIGGER_PAUSE_MS);
+    clock_manual_advance_ms(&now, 100 * REQUEUE_TRIGGER_PAUSE_MS);
+    elsewhere(0, false);
+    wait_sent(61);
+    elsewhere(0, false);
+    assert_int_equal(due_in_ms(), REQUEUE_TRIGGER_ELSEWHERE_PAUSE_MS);
+}
+
+static void elsewhere__many_who_ask__are_one(void **state)
+{
+    elsewhere(500, false);
+    elsewhere(700, false);
+    elsewhere(300, false);
+    assert_int_equal(due_in_ms(), 300);
+    clock_manual_advance_ms(&now, 1000);
+    wait_sent(1);
+    assert_int_equal(due_in_ms(), -1);
+}
+
+/* Whatever it is sent for, it wakes everybody. */
+static void elsewhere__room_appears_first__one_is_for_both(void **state)
+{
+    pod_runs("a");
+    refused();
+    elsewhere(500, false);
+    pod_gone("a");
+    wait_sent(1);
+    assert_int_equal(due_in_ms(), -1);
+}
+
+static void elsewhere__twice__the_second_follows_without_a_pause(void **state)
+{
+    elsewhere(0, true);
+    wait_sent(2);
+    assert_int_equal(due_in_ms(), -1);
+}
+
+static void elsewhere__failed__waits_as_for_room(void **state)
+{
+    next_result = WAKE_FAILED;
+    elsewhere(0, false);
+    wait_sent(1);
+    elsewhere(0, false);
+    assert_int_equal(due_in_ms(), 2 * REQUEUE_TRIGGER_PAUSE_MS);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -316,6 +401,12 @@ int main(void)
         T(wake__refused_by_rules_that_hold_no_longer__wakes),
         T(wake__malformed__by_other_rules_alone),
         T(wake__refused_and_then_another_policy_is_told_to_the_ledger__wakes),
+        T(elsewhere__wakes_at_once_and_soon_again),
+        T(elsewhere__pauses_grow_and_shrink_again),
+        T(elsewhere__many_who_ask__are_one),
+        T(elsewhere__room_appears_first__one_is_for_both),
+        T(elsewhere__twice__the_second_follows_without_a_pause),
+        T(elsewhere__failed__waits_as_for_room),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,416 @@
+#include "extender/elsewhere.h"
+
+#include "base/bug.h"
+#include "base/hash.h"
+#include "base/sync.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define QUEUE_MAX 1024
+/* A pod that was heard of so recently keeps its place. */
+#define KEEP_NS (60 * NS_PER_S)
+
+/* A pod that was refused, on its way to the thread. Everything is its own. */
+struct question {
+    struct question *next;
+    struct view_pod pod;
+    struct demand *demand;
+    char *text;
+    uint64_t *labels;
+    uint64_t *asked;
+    size_t asked_word_n, name_n;
+    uint64_t names_version;
+};
+
+/* What is remembered of a pod. */
+struct pod_state {
+    char *uid; /* NULL: free */
+    struct str uid_text;
+    uint64_t hash;
+    struct demand *demand; /* that this is about */
+    uint64_t rules_generation;
+    struct store_tried tried;
+    unsigned stale_n; /* attempts in a row that have named no new node, each after: */
+    int64_t due_ns;   /* when the last PATCH for it was to be sent */
+    uint64_t spent_n; /* PATCHes, less one for each ELSEWHERE_REFILL_MS since: */
+    int64_t counted_ns;
+    int64_t heard_ns;
+};
+
+struct elsewhere {
+    struct store *store;
+    struct policy_set *policies;
+    const struct clock *clock;
+    const struct log *log;
+    struct requeue_trigger *trigger;
+    struct thread thread;
+
+    struct mutex lock; /* of the queue, the flags and the counts */
+    struct condvar changed;
+    struct question *first, **end;
+    size_t queued_n;
+    bool busy, stopping;
+    struct elsewhere_counts counts;
+
+    struct pod_state pods[ELSEWHERE_PODS_MAX]; /* the thread's own */
+};
+
+/* ---- questions ---- */
+
+static void question_free(struct question *q)
+{
+    free(q->demand);
+    free(q->text);
+    free(q->labels);
+    free(q->asked);
+    free(q);
+}
+
+static uint64_t *copy_words(const uint64_t *words, size_t n)
+{
+    uint64_t *copy = xcalloc(n + 1, sizeof(*copy));
+
+    if (n > 0) {
+        memcpy(copy, words, n * sizeof(*copy));
+    }
+    return copy;
+}
+
+static struct question *question_new(const struct filter_result *r)
+{
+    struct question *q = xcalloc(1, sizeof(*q));
+    char *at;
+
+    q->pod = r->pod;
+    q->pod.demand = q->demand = demand_copy(r->pod.demand);
+    q->pod.label_hashes = q->labels = copy_words(r->pod.label_hashes, r->pod.label_n);
+    at = q->text = xmalloc(r->pod.uid.n + r->pod.namespace_.n + 1);
+    q->pod.uid = str_put(&at, r->pod.uid);
+    q->pod.namespace_ = str_put(&at, r->pod.namespace_);
+    q->asked = copy_words(r->asked.bits, r->asked.word_n);
+    q->asked_word_n = r->asked.word_n;
+    q->names_version = r->asked.names_version;
+    q->name_n = r->result_n;
+    return q;
+}
+
+void elsewhere_refused(struct elsewhere *e, const struct filter_result *result)
+{
+    struct question *q;
+
+    if (e == NULL || result->result_n < ELSEWHERE_NAMES_MIN || result->asked.bits == NULL) {
+        return;
+    }
+    q = question_new(result);
+    mutex_lock(&e->lock);
+    if (e->queued_n < QUEUE_MAX && !e->stopping) {
+        *e->end = q;
+        e->end = &q->next;
+        e->queued_n++;
+        condvar_broadcast(&e->changed);
+        q = NULL;
+    } else {
+        e->counts.dropped_n++;
+    }
+    mutex_unlock(&e->lock);
+    if (q != NULL) {
+        question_free(q);
+    }
+}
+
+/* ---- what is remembered ---- */
+
+static void forget(struct pod_state *p)
+{
+    free(p->uid);
+    free(p->demand);
+    free(p->tried.bits);
+    *p = (struct pod_state){0};
+}
+
+static uint64_t hash_of(struct str uid)
+{
+    const struct hash_key key = {0x66677075, 0x656c7365}; /* equal hashes cost a comparison */
+
+    return hash_name(key, uid);
+}
+
+/* Its own, a free one, or that of the pod that was not heard of for the longest time; NULL: all are heard of. */
+static struct pod_state *find_place(struct elsewhere *e, struct str uid, int64_t now_ns)
+{
+    const uint64_t hash = hash_of(uid);
+    struct pod_state *oldest = &e->pods[0];
+
+    for (size_t i = 0; i < ELSEWHERE_PODS_MAX; i++) {
+        struct pod_state *p = &e->pods[i];
+
+        if (p->uid != NULL && p->hash == hash && str_eq(p->uid_text, uid)) {
+            return p;
+        }
+        if (oldest->uid != NULL && (p->uid == NULL || p->heard_ns < oldest->heard_ns)) {
+            oldest = p;
+        }
+    }
+    if (oldest->uid != NULL) {
+        if (now_ns - oldest->heard_ns < KEEP_NS) {
+            return NULL;
+        }
+        forget(oldest);
+    }
+    oldest->hash = hash;
+    oldest->counted_ns = now_ns;
+    return oldest;
+}
+
+static struct pod_state *remembered(struct elsewhere *e, const struct question *q, uint64_t rules_generation)
+{
+    const int64_t now_ns = clock_mono_ns(e->clock);
+    struct pod_state *p = find_place(e, q->pod.uid, now_ns);
+
+    if (p == NULL) {
+        return NULL;
+    }
+    if (p->uid == NULL) {
+        char *at = p->uid = xmalloc(q->pod.uid.n + 1);
+
+        p->uid_text = str_put(&at, q->pod.uid);
+    }
+    if (p->demand == NULL || p->rules_generation != rules_generation || !demand_equal(p->demand, q->demand)) {
+        free(p->demand);
+        p->demand = demand_copy(q->demand);
+        p->rules_generation = rules_generation;
+        free(p->tried.bits);
+        p->tried = (struct store_tried){0};
+    }
+    p->heard_ns = now_ns;
+    return p;
+}
+
+/* Returns how many nodes the pod was asked about for the first time as they are now. */
+static size_t add_asked(struct store_tried *t, const struct question *q)
+{
+    size_t fresh_n = 0;
+
+    if (q->names_version != t->names_version) {
+        return 1; /* nodes have come or gone since: it was asked about other ones, whatever they were */
+    }
+    for (size_t i = 0; i < q->asked_word_n && i < t->word_n; i++) {
+        fresh_n += (size_t)__builtin_popcountll(q->asked[i] & ~t->bits[i]);
+        t->bits[i] |= q->asked[i];
+    }
+    return fresh_n;
+}
+
+/* ---- what is done ---- */
+
+/* May it have one more PATCH? At most twice what leads to any node if others take no turn in between. */
+static bool may_spend(struct pod_state *p, const struct question *q, int64_t now_ns)
+{
+    const int64_t unit_ns = ELSEWHERE_REFILL_MS * NS_PER_MS;
+    const int64_t passed = (now_ns - p->counted_ns) / unit_ns;
+    const uint64_t node_n = q->asked_word_n * 64;
+
+    p->counted_ns += passed * unit_ns;
+    p->spent_n -= (uint64_t)passed < p->spent_n ? (uint64_t)passed : p->spent_n;
+    if (p->spent_n >= 2 * ((node_n + q->name_n - 1) / q->name_n) + ELSEWHERE_SPARE) {
+        return false;
+    }
+    p->spent_n++;
+    return true;
+}
+
+static int64_t stale_pause_ms(unsigned stale_n)
+{
+    int64_t ms = ELSEWHERE_STALE_PAUSE_MS;
+
+    for (unsigned i = 1; i < stale_n && ms < ELSEWHERE_REFILL_MS; i++) {
+        ms *= 2;
+    }
+    return stale_n == 0 ? 0 : ms < ELSEWHERE_REFILL_MS ? ms : ELSEWHERE_REFILL_MS;
+}
+
+/* There is a node for it. `p` NULL: there was no place to remember the pod. */
+static void wake(struct elsewhere *e, struct pod_state *p, const struct question *q, struct elsewhere_counts *counts)
+{
+    const int64_t now_ns = clock_mono_ns(e->clock);
+    int64_t delay_ms = ELSEWHERE_REFILL_MS;
+    bool twice = p != NULL && p->stale_n % 2 == 1;
+
+    if (p != NULL && p->due_ns > now_ns) {
+        delay_ms =
+            (p->due_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS; /* as before: it was tried for somebody else's sake */
+    } else if (p != NULL) {
+        delay_ms = may_spend(p, q, now_ns) ? stale_pause_ms(p->stale_n) : ELSEWHERE_REFILL_MS;
+        p->due_ns = now_ns + delay_ms * NS_PER_MS;
+    }
+    counts->woken_n++;
+    requeue_trigger_elsewhere(e->trigger, delay_ms, twice);
+    LOG_V(e->log, 4, "Refused on a sample of the nodes; another node takes the pod",
+          LOG_STR("namespace", q->pod.namespace_), LOG_STR("uid", q->pod.uid), LOG_I64("delayMs", delay_ms),
+          LOG_I64("stale", p != NULL ? p->stale_n : 0));
+}
+
+/* kube-scheduler does not name the nodes that are left. */
+static int give_up(struct elsewhere *e, struct pod_state *p, const struct question *q, const struct rules *rules,
+                   struct elsewhere_counts *counts, struct err *reterr)
+{
+    size_t n;
+
+    p->stale_n = 0;
+    counts->given_up_n++;
+    LOG_V(e->log, 2, "Nodes take the pod, but kube-scheduler does not ask about them: it refuses them itself",
+          LOG_STR("namespace", q->pod.namespace_), LOG_STR("uid", q->pod.uid));
+    return store_fits_elsewhere(e->store, &q->pod, &rules->placement.plans, &p->tried, true, &n, reterr);
+}
+
+/* An attempt before its time, of which others were the reason, is no sign that more of them are in vain. */
+static void note_progress(struct pod_state *p, bool progress, int64_t now_ns)
+{
+    if (progress) {
+        p->due_ns = p->stale_n > 0 ? 0 : p->due_ns;
+        p->stale_n = 0;
+    } else if (now_ns >= p->due_ns) {
+        p->stale_n++;
+    }
+}
+
+static int look_by(struct elsewhere *e, const struct question *q, const struct rules *rules,
+                   struct elsewhere_counts *counts, struct err *reterr)
+{
+    struct pod_state *p = remembered(e, q, rules->generation);
+    struct store_tried once = {0}, *tried = p != NULL ? &p->tried : &once;
+    size_t fresh_n, fit_n = 0;
+    int rc;
+
+    store_tried_follow(e->store, tried);
+    fresh_n = add_asked(tried, q);
+    rc = store_fits_elsewhere(e->store, &q->pod, &rules->placement.plans, tried, false, &fit_n, reterr);
+    free(once.bits);
+    if (p != NULL) {
+        note_progress(p, fresh_n > 0 || fit_n == 0, clock_mono_ns(e->clock));
+    }
+    if (rc == 0 && p != NULL && p->stale_n > ELSEWHERE_STALE_MAX) {
+        rc = give_up(e, p, q, rules, counts, reterr);
+    } else if (rc == 0 && fit_n > 0) {
+        wake(e, p, q, counts);
+    }
+    return rc;
+}
+
+static void look(struct elsewhere *e, const struct question *q, struct elsewhere_counts *counts)
+{
+    const struct rules *rules = policy_set_take(e->policies);
+    struct err err;
+
+    counts->searched_n++;
+    if (look_by(e, q, rules, counts, &err) != 0) {
+        LOG_WARNING(e->log, "Could not look for a node beside those that kube-scheduler asked about",
+                    LOG_STR("uid", q->pod.uid), LOG_CSTR("err", err.msg));
+    }
+    rules_put(rules);
+}
+
+/* ---- the thread ---- */
+
+static struct question *take_first(struct elsewhere *e)
+{
+    struct question *q = e->first;
+
+    e->first = q->next;
+    e->queued_n--;
+    if (e->first == NULL) {
+        e->end = &e->first;
+    }
+    return q;
+}
+
+static void *elsewhere_main(void *arg)
+{
+    struct elsewhere *e = arg;
+
+    mutex_lock(&e->lock);
+    while (!e->stopping) {
+        struct elsewhere_counts counts = e->counts;
+        struct question *q;
+
+        if (e->first == NULL) {
+            condvar_wait(&e->changed, &e->lock);
+            continue;
+        }
+        q = take_first(e);
+        e->busy = true;
+        mutex_unlock(&e->lock);
+        look(e, q, &counts);
+        question_free(q);
+        mutex_lock(&e->lock);
+        e->busy = false;
+        counts.dropped_n = e->counts.dropped_n;
+        e->counts = counts;
+        condvar_broadcast(&e->changed);
+    }
+    mutex_unlock(&e->lock);
+    return NULL;
+}
+
+int elsewhere_new(struct store *store, struct policy_set *policies, const struct clock *clock, const struct log *log,
+                  struct requeue_trigger *trigger, struct elsewhere **ret, struct err *reterr)
+{
+    struct elsewhere *e = xcalloc(1, sizeof(*e));
+    int rc;
+
+    e->store = store;
+    e->policies = policies;
+    e->clock = clock;
+    e->log = log;
+    e->trigger = trigger;
+    e->end = &e->first;
+    mutex_init(&e->lock, "elsewhere");
+    condvar_init(&e->changed, "elsewhere changed");
+    rc = thread_start(&e->thread, "elsewhere", elsewhere_main, e, reterr);
+    if (rc != 0) {
+        condvar_destroy(&e->changed);
+        mutex_destroy(&e->lock);
+        free(e);
+        return rc;
+    }
+    *ret = e;
+    return 0;
+}
+
+void elsewhere_free(struct elsewhere *e)
+{
+    if (e == NULL) {
+        return;
+    }
+    mutex_lock(&e->lock);
+    e->stopping = true;
+    condvar_broadcast(&e->changed);
+    mutex_unlock(&e->lock);
+    thread_join(&e->thread);
+    while (e->first != NULL) {
+        question_free(take_first(e));
+    }
+    for (size_t i = 0; i < ELSEWHERE_PODS_MAX; i++) {
+        forget(&e->pods[i]);
+    }
+    condvar_destroy(&e->changed);
+    mutex_destroy(&e->lock);
+    free(e);
+}
+
+void elsewhere_counts(struct elsewhere *e, struct elsewhere_counts *ret)
+{
+    mutex_lock(&e->lock);
+    *ret = e->counts;
+    mutex_unlock(&e->lock);
+}
+
+void elsewhere_drain(struct elsewhere *e)
+{
+    mutex_lock(&e->lock);
+    while (e->first != NULL || e->busy) {
+        condvar_wait(&e->changed, &e->lock);
+    }
+    mutex_unlock(&e->lock);
+}
