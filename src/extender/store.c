@@ -23,6 +23,7 @@ struct store *store_new(const struct ledger_limits *limits, const struct clock *
     s->not_before_ns = INT64_MIN;
     s->ledger = ledger_new(limits);
     s->scores = score_cache_new();
+    s->twins = twins_new();
     s->forecast = forecast_new();
     s->decisions = decisions_new();
     s->waiting = waiting_new();
@@ -40,6 +41,7 @@ void store_free(struct store *s)
     recorder_free(s->recorder);
     ledger_free(s->ledger);
     score_cache_free(s->scores);
+    twins_free(s->twins);
     forecast_free(s->forecast);
     decisions_free(s->decisions);
     waiting_free(s->waiting);

@@ -8,6 +8,7 @@
 #include "core/forecast/forecast.h"
 #include "core/placement/plan.h"
 #include "core/placement/score_cache.h"
+#include "core/placement/twins.h"
 #include "extender/recorder.h"
 #include "extender/store.h"
 
@@ -23,6 +24,7 @@ struct store {
     const struct clock *clock;
     struct ledger *ledger;
     struct score_cache *scores;  /* under the lock, as the ledger */
+    struct twins *twins;         /* likewise */
     struct forecast *forecast;   /* likewise */
     struct recorder *recorder;   /* likewise; NULL: nothing is recorded */
     struct decisions *decisions; /* has a lock of its own */

@@ -49,6 +49,8 @@ static int begin_decision(struct store_decision *d, struct store *s, struct aren
     for (size_t i = 0; i < d->plan->n; i++) {
         pack_query_init(&d->queries[i], v, &d->params[i], d->tentatives, d->tentative_n);
         d->queries[i].seen = seen; /* of all of them: a node belongs to one step */
+        d->queries[i].twins = s->twins;
+        d->queries[i].decision = twins_begin(s->twins); /* one for each step, because of its strategies */
     }
     return 0;
 }

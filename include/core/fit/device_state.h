@@ -1,8 +1,8 @@
 /* core/fit/device_state.h - the hot numbers of one device and of one node, as decisions read them.
  *
  * Kept small on purpose: an unseen demand reads those of every node. Whoever adds a number that decides what fits or
- * what it costs adds it to device_equal() and device_same_capacity(), and to the search (feasibility_search.c): these
- * say which devices are taken for one.
+ * what it costs adds it to device_equal() and device_same_capacity(), to the search (feasibility_search.c) and to
+ * core/placement/twins.c, of a node to node_equal(): these say which devices and nodes are taken for one.
  *
  * Units: compute in milli, 1000 is one GPU; memory in MiB; slots are containers that may share a device. Free amounts
  * are signed: capacity that shrank below its use shows as a negative number, never wraps, and such a device is closed
@@ -122,6 +122,19 @@ struct node_state {
     int32_t share_pod_n;            /* pods that hold parts of devices through fgpu */
     struct host_state host;
 };
+
+/* Equal in everything that is no name: with equal devices, what holds for the one holds for the other. */
+static inline bool node_equal(const struct node_state *a, const struct node_state *b)
+{
+    return a->device_n == b->device_n && a->flags == b->flags && a->pod_classes == b->pod_classes &&
+           a->hand_off == b->hand_off && a->group_taken == b->group_taken &&
+           a->plugin_managed_cap == b->plugin_managed_cap && a->plugin_managed_used == b->plugin_managed_used &&
+           a->plugin_managed_per_gpu == b->plugin_managed_per_gpu &&
+           a->plugin_managed_names == b->plugin_managed_names && a->share_pod_n == b->share_pod_n &&
+           a->host.cpu_cap_milli == b->host.cpu_cap_milli && a->host.cpu_free_milli == b->host.cpu_free_milli &&
+           a->host.mem_cap_mib == b->host.mem_cap_mib && a->host.mem_free_mib == b->host.mem_free_mib;
+}
+_Static_assert(sizeof(struct node_state) == 72, "a number that was added: is it in node_equal()?");
 
 /* The compute of so many GPUs, replicas or units of a plugin. */
 static inline int64_t plugin_units_milli(int64_t unit_n, int32_t units_per_gpu)

@@ -12,6 +12,7 @@
 #include "core/fit/verdict.h"
 #include "core/ledger/view.h"
 #include "core/placement/score_cache.h"
+#include "core/placement/twins.h"
 #include "core/request/demand.h"
 
 #include <stddef.h>
@@ -51,6 +52,8 @@ struct pack_query {
     size_t unknown_n;       /* names answered with VERDICT_NODE_UNKNOWN so far */
     uint64_t work_max;      /* of forecast_work(), for one call of pack_some(); 0: no limit */
     size_t done;            /* names that the last call looked at: with a limit perhaps not all */
+    struct twins *twins;    /* NULL: every node is judged by itself; else `decision` is from twins_begin() */
+    uint64_t decision;
     uint64_t held[PACK_HELD_BITS / 64]; /* node indexes modulo, of nodes with holds: nearly all have none */
 };
 

@@ -1,11 +1,12 @@
 /* One decision: which of the named nodes take this demand, and with which score.
  *
- * Names are answered one by one, in three steps of rising cost:
+ * Names are answered one by one, in four steps of rising cost:
  *   - the remembered score, if the node has the version and the prices that it was made at: a few comparisons;
  *   - the remembered terms of the score, if only prices have changed: a sum (reprice);
+ *   - what this decision found for another node in the same state (twins.h): a comparison of all its numbers;
  *   - a new judgement by choice_make(): feasibility, choice of devices, strategy (judge).
  * kube-scheduler names thousands of nodes for pod after pod, and one or two of them have changed between two pods. So
- * the loop of pack_some() is made for the first step; the other two are kept out of it.
+ * the loop of pack_some() is made for the first step; the others are kept out of it.
  *
  * What is remembered is a function of the demand's shape, of the node's own numbers and of the prices, and of nothing
  * else. What depends on other pods is asked afterwards and never remembered: limits of the tenant, nominations, pods
@@ -207,6 +208,7 @@ struct pass {
     uint64_t prices;   /* version of them; 0: not priced */
     uint64_t work_end; /* of forecast_work(); UINT64_MAX: no bound */
     bool is_special;   /* of nodes that fit judge_others() must be asked */
+    bool keeps_terms;
 };
 
 static void begin_pass(struct pass *p, const struct ledger_view *v, struct pack_query *q)
@@ -221,25 +223,50 @@ static void begin_pass(struct pass *p, const struct ledger_view *v, struct pack_
     }
     p->prices = p->known.terms != NULL ? q->params->prices->version : 0;
     p->work_end = q->work_max > 0 && o != NULL ? forecast_work(o) + q->work_max : UINT64_MAX;
+    p->keeps_terms = p->known.terms != NULL && pack_keeps_terms(q->params);
     p->is_special = v->limits_tenant || v->slack_matters || v->nomination_n > 0 || q->tentative_n > 0;
 }
 
-static void judge(const struct pass *p, uint32_t node, struct pack_result *r)
+/* What choice_make_terms() says of this node, or has said of another one in the same state. `terms` are of both. */
+static void choose(const struct pass *p, uint32_t node, struct pack_result *r, struct forecast_terms *terms)
 {
     struct device_state buffer[DEVICES_PER_NODE_MAX];
     const struct ledger_view *v = p->v;
     const struct node_state *n = &v->nodes[node];
-    const struct pack_params *params = p->q->params;
-    struct forecast_terms terms = {.node = node};
+    struct twin *twin = NULL;
     struct placement at;
+    bool known = false;
 
-    r->verdict = choice_make_terms(params, n, ledger_view_devices(v, n, buffer), v->allowed_models, v->pod.demand, &at,
-                                   &r->score, p->known.terms != NULL && pack_keeps_terms(params) ? &terms : NULL);
+    if (p->q->twins != NULL && !v->flags_devices) {
+        twin = twins_at(p->q->twins, p->q->decision, v, node, &known);
+    }
+    if (known) {
+        r->verdict = twin->verdict;
+        r->score = twin->score;
+        *terms = twin->terms;
+        terms->node = node;
+        return;
+    }
+    *terms = (struct forecast_terms){.node = node};
+    r->verdict = choice_make_terms(p->q->params, n, ledger_view_devices(v, n, buffer), v->allowed_models, v->pod.demand,
+                                   &at, &r->score, p->keeps_terms ? terms : NULL);
+    if (twin != NULL) {
+        twin->verdict = r->verdict;
+        twin->score = r->score;
+        twin->terms = *terms;
+    }
+}
+
+static void judge(const struct pass *p, uint32_t node, struct pack_result *r)
+{
+    struct forecast_terms terms;
+
+    choose(p, node, r, &terms);
     if (p->known.terms != NULL) {
         score_terms_keep(p->known.terms, node, &terms);
     }
     if (p->known.scores != NULL) {
-        p->known.scores[node] = (struct score){score_stamp(n->version, r->verdict), r->score, p->prices};
+        p->known.scores[node] = (struct score){score_stamp(p->v->nodes[node].version, r->verdict), r->score, p->prices};
     }
 }
 
