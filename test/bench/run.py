@@ -82,11 +82,11 @@ def address_of(url):
 class Cluster:
     """fgpu before an API server of the benchmark, and an echo server."""
 
-    def __init__(self, build, directory, nodes, pods_per_node, waiting, odd=False, full=False):
+    def __init__(self, build, directory, nodes, pods_per_node, waiting, odd=False, full=False, gpus=8, more_config=""):
         self.bench = build / "test/bench"
         self.nodes, self.bound, self.waiting = nodes, nodes * pods_per_node, waiting
         name = f"{nodes}-{'full' if full else 'odd' if odd else 'same'}"
-        command = [self.bench / "bench_api", "-n", nodes, "-p", pods_per_node, "-w", waiting] + \
+        command = [self.bench / "bench_api", "-n", nodes, "-g", gpus, "-p", pods_per_node, "-w", waiting] + \
                   (["-o"] if odd else []) + (["-f"] if full else [])
         self.api = Child(command, directory / f"api-{name}.log")
         self.echo = Child([self.bench / "bench_echo"], directory / "echo.log")
@@ -101,7 +101,7 @@ class Cluster:
         subprocess.run([build / "fgpu", "signing-key", "--out", key], stdout=subprocess.DEVNULL, check=True)
         config = directory / f"fgpu-{name}.yaml"  # the pods that are there have records without signatures
         config.write_text("apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\nsigning:\n"
-                          f"  privateKey: {key}\n  acceptUnsignedBefore: 2999-01-01T00:00:00Z\n")
+                          f"  privateKey: {key}\n  acceptUnsignedBefore: 2999-01-01T00:00:00Z\n" + more_config)
         self.started = time.monotonic()
         self.fgpu = Child([build / "fgpu", "serve", "--kubeconfig", kubeconfig, "--config", config] +
                           [x for l in ("verbs", "ops", "health") for x in (f"--{l}-address", "127.0.0.1:0")],
