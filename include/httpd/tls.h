@@ -6,7 +6,8 @@
  * (extended key usage clientAuth, or none given; key usage digitalSignature, or none given), and
  * carry a name that is allowed: common name or a DNS, URI or e-mail alternative name, compared byte
  * by byte. Who fails is told by a TLS alert and never reaches a handler. Revocation lists are not
- * read: a name is taken off the list, or the CA is changed, instead.
+ * read: a name is taken off the list, or the CA is changed, instead. What was found of a certificate is remembered
+ * until the files are read anew, or it or a CA of the file ends; that the caller has its key is proven each time.
  *
  * The files are PEM. They are looked at every poll_ms: when one is another file, or has another
  * size or time (symlinks are followed, so a mounted Secret counts), all are read anew. New

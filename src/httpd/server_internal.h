@@ -32,6 +32,8 @@ enum conn_phase {
     CONN_DROPPED, /* we have shut the socket down; final */
 };
 
+#define HTTPD_CLIENT_NAME_BYTES 256
+
 struct httpd_conn {
     struct httpd_server *server;
     struct httpd_listener *listener;
@@ -50,7 +52,7 @@ struct httpd_conn {
     /* of a TLS listener; changed by the thread that serves the connection */
     struct tls_identity *identity;
     bool tls_done, tls_refused;
-    char client_name[256]; /* verified and allowed; "": none */
+    char client_name[HTTPD_CLIENT_NAME_BYTES]; /* verified and allowed; "": none */
     char peer_text[ADDRESS_TEXT_MAX];
 };
 

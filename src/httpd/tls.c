@@ -45,6 +45,7 @@ void httpd_tls_identity_unref(struct tls_identity *id)
 {
     if (id != NULL && atomic_fetch_sub(&id->refs, 1) == 1) {
         gnutls_certificate_free_credentials(id->credentials);
+        httpd_tls_verified_free(id->verified);
         free(id);
     }
 }
@@ -140,6 +141,7 @@ static int identity_read(const struct httpd_tls *t, struct tls_identity **ret, s
         httpd_tls_identity_unref(id);
         return rc;
     }
+    id->verified = httpd_tls_verified_new(id->credentials);
     *ret = id;
     return 0;
 }

@@ -6,7 +6,7 @@
  * the client's Finished message, the last moment before application data. Both fail the handshake.
  * gnutls_db_set_ptr carries the connection: the session's own pointer is libmicrohttpd's, and
  * neither of us uses the session cache that the other one is meant for. No session is ever resumed,
- * so none evades the verification.
+ * so none evades the verification; of bytes that were verified before, its result is remembered (tls_verified.c).
  */
 #include "httpd/tls_internal.h"
 
@@ -146,6 +146,11 @@ static int verify(gnutls_session_t session)
     if (chain_n == 0) {
         return 0;
     }
+    /* By the clock that GnuTLS itself reads. */
+    const int64_t now_s = clock_wall_ms(clock_system()) / 1000;
+    if (httpd_tls_verified_find(c->identity->verified, chain, chain_n, now_s, c->client_name)) {
+        return 0;
+    }
     if (gnutls_certificate_verify_peers(session, &purpose, 1, &status) < 0) {
         status = GNUTLS_CERT_INVALID;
     }
@@ -157,6 +162,9 @@ static int verify(gnutls_session_t session)
     int rc = gnutls_x509_crt_import(crt, &chain[0], GNUTLS_X509_FMT_DER);
     rc = rc < 0 ? refuse_status(c, session, GNUTLS_CERT_INVALID) : judge_leaf(c, session, crt);
     gnutls_x509_crt_deinit(crt);
+    if (rc == 0 && c->client_name[0] != '\0') {
+        httpd_tls_verified_add(c->identity->verified, chain, chain_n, c->client_name);
+    }
     return rc;
 }
 

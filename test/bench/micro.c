@@ -1,7 +1,7 @@
 /* bench_micro: the parts of a decision in one process, without HTTP. For profilers (perf,
  * callgrind) and for finding out which part a change moved.
  *
- * bench_micro [-n NODES] [-p PODS_A_NODE] [-t SECONDS] [-s STRATEGY[,STRATEGY...]] [-x] [PART...]
+ * bench_micro [-n NODES] [-g GPUS_A_NODE] [-p PODS_A_NODE] [-t SECONDS] [-s STRATEGY[,STRATEGY...]] [-x] [PART...]
  *     all parts without a name; several strategies are compared part by part; -x: hardly two nodes are alike
  * bench_micro -r REPEATS PART                                        so many times, for counting
  * instructions
@@ -185,16 +185,27 @@ static void part_filter_cold(struct micro *m)
     filter(m, &m->odd);
 }
 
-static void part_prioritize(struct micro *m)
+static void prioritize(struct micro *m, const struct strbuf *body)
 {
     struct prioritize_result result;
     struct extender_args args;
     struct err err;
 
-    read_args(m, &m->ranked, &args);
+    read_args(m, body, &args);
     must(placement_prioritize(&m->placement, &m->arena, &args.pod, args.names, args.name_n, &result, &err), &err);
     strbuf_reset(&m->reply);
     wire_write_priorities(&m->reply, &result);
+}
+
+static void part_prioritize(struct micro *m)
+{
+    prioritize(m, &m->ranked);
+}
+
+/* With as many names as filter may answer with where `candidates` is 0. */
+static void part_prioritize_all(struct micro *m)
+{
+    prioritize(m, &m->bodies[m->round % BODIES]);
 }
 
 /* What bind does with the ledger: one more pod of another shape each time, on any node, and away again. */
@@ -295,6 +306,7 @@ static const struct part {
     {"filter-cold", part_filter_cold},
     {"filter-500", part_filter_500},
     {"prioritize", part_prioritize},
+    {"prioritize-all", part_prioritize_all},
     {"reserve", part_reserve},
     {"event", part_event},
     {"write-event", part_write_event},
@@ -321,7 +333,7 @@ static void measure(struct micro *m, const struct part *p, struct str strategy, 
         samples_add(&s, now - m->began_ns);
         m->round++;
     } while (now < end && s.n < SAMPLES_MAX);
-    printf("%-12s %-11.*s %9.1f us least %9.1f us p50 %9.1f us p99 %9.1f us longest lock  %zu times\n", p->name,
+    printf("%-14s %-11.*s %9.1f us least %9.1f us p50 %9.1f us p99 %9.1f us longest lock  %zu times\n", p->name,
            STR_ARG(strategy), (double)samples_at(&s, 0) / 1e3, (double)samples_at(&s, 0.5) / 1e3,
            (double)samples_at(&s, 0.99) / 1e3, (double)s.hold_ns / 1e3, s.n);
     fflush(stdout);
@@ -359,7 +371,7 @@ static void measure_first(struct micro *m, struct str strategy)
     (void)samples_longest_hold_ns();
     m->began_ns = samples_now_ns();
     filter(m, &m->bodies[0]);
-    printf("%-12s %-11.*s %9.1f us %57.1f us longest lock  once\n", "first", STR_ARG(strategy),
+    printf("%-14s %-11.*s %9.1f us %57.1f us longest lock  once\n", "first", STR_ARG(strategy),
            (double)(samples_now_ns() - m->began_ns) / 1e3, (double)samples_longest_hold_ns() / 1e3);
     arena_reset(&m->arena);
 }
@@ -387,10 +399,13 @@ int main(int argc, char **argv)
     size_t n = split("", chosen);
     int c;
 
-    while ((c = getopt(argc, argv, "n:p:t:r:s:x")) != -1) {
+    while ((c = getopt(argc, argv, "n:g:p:t:r:s:x")) != -1) {
         switch (c) {
         case 'n':
             cluster.node_n = option_number(optarg);
+            break;
+        case 'g':
+            cluster.gpu_n = option_number(optarg);
             break;
         case 'p':
             cluster.per_node = option_number(optarg);

@@ -81,13 +81,13 @@ def address_of(url):
 class Cluster:
     """fgpu before an API server of the benchmark, and an echo server."""
 
-    def __init__(self, build, directory, nodes, pods_per_node, waiting, odd=False, full=False, fgpu=None, more=""):
+    def __init__(self, build, directory, nodes, pods_per_node, waiting, odd=False, full=False, fgpu=None, more="", gpus=8):
         """`fgpu` is another build's; what measures is always that of `build`. `more`: further lines of its file."""
         self.bench = build / "test/bench"
         fgpu = fgpu or build / "fgpu"
         self.nodes, self.bound, self.waiting = nodes, nodes * pods_per_node, waiting
         name = f"{nodes}-{'full' if full else 'odd' if odd else 'same'}"
-        command = [self.bench / "bench_api", "-n", nodes, "-p", pods_per_node, "-w", waiting] + \
+        command = [self.bench / "bench_api", "-n", nodes, "-g", gpus, "-p", pods_per_node, "-w", waiting] + \
                   (["-o"] if odd else []) + (["-f"] if full else [])
         self.api = Child(command, directory / f"api-{name}.log")
         self.echo = Child([self.bench / "bench_echo"], directory / "echo.log")

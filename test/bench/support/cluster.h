@@ -16,7 +16,7 @@
 
 struct bench_cluster {
     uint32_t node_n;
-    uint32_t gpu_n;     /* per node, 4..16 */
+    uint32_t gpu_n;     /* per node, 1..16 */
     uint32_t per_node;  /* bound pods per node on average; node loads vary from none to twice that */
     uint32_t pending_n; /* pods that wait, in namespace "bench" */
     bool full;          /* no node is empty, and the last pod that waits is a hungry one, which fits nowhere */

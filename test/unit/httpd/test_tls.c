@@ -272,6 +272,33 @@ static void client__each_certificate__taken_or_told_why_not(void **state)
     tls_server_end(&w);
 }
 
+/* Its certificate is no secret: who shows it has to have the key, each time. */
+static void client__known_certificate_without_its_key__refused(void **state)
+{
+    static const char *const versions[] = {TLS12, TLS13};
+    struct tls_server w;
+    struct cert client, thief;
+    gnutls_alert_description_t alert;
+    tls_server_begin(&w, false);
+    cert_make(&client, &(struct cert_options){.cn = names[0].p, .issuer = &w.ca});
+    cert_make(&thief, &(struct cert_options){.cn = "thief"});
+    for (size_t i = 0; i < ARRAY_LEN(versions); i++) {
+        struct tls_client c;
+        assert_int_equal(ask(&w, &client, NULL, versions[i], &alert), 200);
+        assert_int_equal(ask(&w, &client, NULL, versions[i], &alert), 200);
+        const int before = atomic_load(&handled);
+        const struct tls_options stolen = {.cert = &client, .key_of = &thief, .priorities = versions[i]};
+        if (tls_client_open(&c, w.f.port, &stolen)) {
+            assert_int_equal(tls_client_get(&c, "/ok", &alert), 0);
+        }
+        tls_client_close(&c);
+        assert_int_equal(atomic_load(&handled), before);
+    }
+    cert_free(&client);
+    cert_free(&thief);
+    tls_server_end(&w);
+}
+
 static void client__old_protocol_or_none__no_handshake(void **state)
 {
     struct tls_server w;
@@ -382,6 +409,7 @@ static void reload__new_ca__decides_about_new_connections_only(void **state)
     assert_true(tls_client_open(&open, w.f.port, &(struct tls_options){.cert = &old_client}));
     assert_int_equal(tls_client_get(&open, "/ok", &alert), 200);
     assert_int_equal(ask(&w, &new_client, NULL, NULL, &alert), 0);
+    assert_int_equal(ask(&w, &old_client, NULL, NULL, &alert), 200); /* remembered by now */
     new_version(&w, "..2", &w.server, &w.server, &new_ca);
     assert_int_equal(httpd_tls_reload(w.tls, NULL), 0); /* as on SIGHUP: no waiting */
     assert_int_equal(ask(&w, &new_client, NULL, NULL, &alert), 200);
@@ -523,6 +551,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(client__each_certificate__taken_or_told_why_not),
+        cmocka_unit_test(client__known_certificate_without_its_key__refused),
         cmocka_unit_test(client__old_protocol_or_none__no_handshake),
         cmocka_unit_test(optional__without_or_unknown__served_namelessly_but_wrong_is_refused),
         cmocka_unit_test(reload__new_files__open_connections_stay_and_new_ones_see_them),

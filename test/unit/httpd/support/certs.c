@@ -114,7 +114,9 @@ bool tls_client_open(struct tls_client *c, uint16_t port, const struct tls_optio
     OK(gnutls_certificate_allocate_credentials(&c->credentials));
     if (w->cert != NULL) {
         gnutls_x509_crt_t chain[] = {w->cert->crt, w->intermediate != NULL ? w->intermediate->crt : NULL};
-        OK(gnutls_certificate_set_x509_key(c->credentials, chain, w->intermediate != NULL ? 2 : 1, w->cert->key));
+        gnutls_certificate_set_flags(c->credentials, GNUTLS_CERTIFICATE_SKIP_KEY_CERT_MATCH);
+        OK(gnutls_certificate_set_x509_key(c->credentials, chain, w->intermediate != NULL ? 2 : 1,
+                                           (w->key_of != NULL ? w->key_of : w->cert)->key));
     }
     /* a certificate is sent whatever CAs the server says it knows */
     OK(gnutls_init(&c->session, GNUTLS_CLIENT | GNUTLS_FORCE_CLIENT_CERT | GNUTLS_NO_SIGNAL));

@@ -40,6 +40,7 @@ struct tls_client {
 struct tls_options {
     const struct cert *cert;         /* NULL: none */
     const struct cert *intermediate; /* sent behind it; may be NULL */
+    const struct cert *key_of;       /* signs with the key of this one; NULL: of `cert` */
     const char *priorities;          /* NULL: GnuTLS's own */
 };
 
