@@ -15,7 +15,8 @@
  * plan that looks at the head as a whole (large pods first) would go into plan_head() alone.
  *
  * Cost: a shape of pods that is new costs a judgement of every node; one that was seen costs a comparison of every node
- * when the plan begins; each pod a pass over the scores of its shape, and a judgement of the one node that changed.
+ * when the plan begins; a pod then costs a judgement of the nodes where somebody has landed since its shape was last
+ * asked for. Where a rule has several criteria, each pod costs a pass over all nodes.
  * `work_max` bounds judgements and comparisons, never the clock.
  *
  * Pure; no lock. It reads and changes the mirror, and what it remembers of shapes and scores is its own: one head per

@@ -7,9 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nodes tried for one pod before its tenant's limit is taken to be reached. */
-enum { TENANT_TRIES = 8 };
-
 /* ---- the sight ---- */
 
 void plan_sight_init(struct plan_sight *s)
@@ -233,7 +230,7 @@ static bool choose(struct plan_head *h, struct plan_shape *s, const struct waiti
 {
     const struct mirror *m = h->q->mirror;
     const struct holding *left = residual_of(h, p->namespace_);
-    uint32_t passed[TENANT_TRIES];
+    uint32_t passed[PLAN_WITHOUT_MAX]; /* nodes that would take it above its tenant's limit */
     size_t passed_n = 0;
 
     while (plan_shape_best(h, s, passed, passed_n, ret_node)) {
@@ -244,7 +241,7 @@ static bool choose(struct plan_head *h, struct plan_shape *s, const struct waiti
         if (left == NULL || holding_fits(tenancy_wanted(p->demand, ret_at, n, mirror_devices(m, *ret_node)), *left)) {
             return true;
         }
-        if (passed_n == TENANT_TRIES) {
+        if (passed_n == PLAN_WITHOUT_MAX) {
             break;
         }
         passed[passed_n++] = *ret_node;
