@@ -131,7 +131,7 @@ static struct node_facts *copy_of(const struct node_facts *from)
     }
     b.base = xcalloc(1, b.used);
     b.used = sizeof(struct node_facts);
-    f = (struct node_facts *)b.base;
+    f = (void *)b.base;
     keep(&b, f, from);
     return f;
 }
