@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -152,7 +153,11 @@ func nominatedByPlanner(p *corev1.Pod) string {
 func (c *cluster) planned() {
 	c.Helper()
 	c.planAheadInForce()
-	c.installWith(dedicated, planAhead)
+	config := filepath.Join(plane.Dir, c.name+".fgpu.yaml")
+	c.must(nil, harness.Adapt(manifest(dedicated.folder, "fgpu.yaml"), config,
+		harness.Replacement{Old: "resources:\n", New: planAhead + "resources:\n"}))
+	// A scheduler that is stopped for longer than its lease lasts would end.
+	c.installFile(dedicated, config, harness.Replacement{Old: "leaderElect: true", New: "leaderElect: false"})
 	c.create(pod("first", "fgpu.io/gpu-milli=10"))
 	c.bound("first")
 }
