@@ -50,6 +50,9 @@ func nomination(node string) string {
 func (c *cluster) planAheadInForce() {
 	c.Helper()
 	c.must(nil, plane.Apply(c.ctx, manifest("plan-ahead", "role.yaml"), manifest("plan-ahead", "policy.yaml")))
+	c.Cleanup(func() { // other tests are about what fgpu may do without it
+		c.gone(plane.Client.RbacV1().ClusterRoleBindings().Delete(c.ctx, "fgpu-plan-ahead", metav1.DeleteOptions{}))
+	})
 	fgpu, err := plane.Impersonate(fgpuAccount)
 	c.must(fgpu, err)
 	probe := pod("plan-ahead-probe")
