@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -49,6 +50,9 @@ func nomination(node string) string {
 func (c *cluster) planAheadInForce() {
 	c.Helper()
 	c.must(nil, plane.Apply(c.ctx, manifest("plan-ahead", "role.yaml"), manifest("plan-ahead", "policy.yaml")))
+	c.Cleanup(func() { // other tests are about what fgpu may do without it
+		c.gone(plane.Client.RbacV1().ClusterRoleBindings().Delete(c.ctx, "fgpu-plan-ahead", metav1.DeleteOptions{}))
+	})
 	fgpu, err := plane.Impersonate(fgpuAccount)
 	c.must(fgpu, err)
 	probe := pod("plan-ahead-probe")
@@ -152,7 +156,11 @@ func nominatedByPlanner(p *corev1.Pod) string {
 func (c *cluster) planned() {
 	c.Helper()
 	c.planAheadInForce()
-	c.installWith(dedicated, planAhead)
+	config := filepath.Join(plane.Dir, c.name+".fgpu.yaml")
+	c.must(nil, harness.Adapt(manifest(dedicated.folder, "fgpu.yaml"), config,
+		harness.Replacement{Old: "resources:\n", New: planAhead + "resources:\n"}))
+	// A scheduler that is stopped for longer than its lease lasts would end.
+	c.installFile(dedicated, config, harness.Replacement{Old: "leaderElect: true", New: "leaderElect: false"})
 	c.create(pod("first", "fgpu.io/gpu-milli=10"))
 	c.bound("first")
 }

@@ -1,5 +1,6 @@
 /* Objects as the API server has them, and what the ledger knows afterwards. */
 #include "core/time/node_pools.h"
+#include "extender/planner.h"
 #include "extender/support/tested_store.h"
 #include "extender/support/warnings.h"
 #include "support/cmocka.h"
@@ -148,6 +149,66 @@ static void pod__without_gpu__is_not_kept(void **state)
     c.limits.n = 0;
     assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
     assert_int_equal(state_of("a"), LEDGER_POD_STATE__MAX);
+}
+
+/* contract.md R24: what others nominate keeps its room, what the planner nominated does not. */
+static void pod__nominated__counts_unless_the_planner_did_it(void **state)
+{
+    struct kv limit;
+    struct container c;
+    struct pod p = pod(&limit, &c);
+    const struct kube_object o = {.pod = &p};
+    struct ingest_fact f;
+
+    p.nominated_node_name = STR("n1");
+    assert_int_equal(ingest_read(&ingest, &arena, &o, true, &f, NULL), 0);
+    assert_true(str_eq(f.op.pod.nominated_node, STR("n1")));
+    p.nominated_by_planner = true;
+    assert_int_equal(ingest_read(&ingest, &arena, &o, true, &f, NULL), 0);
+    assert_int_equal(f.op.pod.nominated_node.n, 0);
+}
+
+static uint32_t planned_n(void)
+{
+    struct planner_status s;
+
+    planner_read(ingest.planner, &s);
+    return s.waiting_n;
+}
+
+static void planner__pods_that_wait__only_where_it_is_on_or_the_nomination_is_its_own(void **state)
+{
+    struct policy on = *policy_defaults();
+    struct kv limit;
+    struct container c;
+    struct pod p = pod(&limit, &c);
+
+    ingest_two_gpus(&ingest, STR("n1"));
+    ingest.planner = planner_new(&(struct planner_options){.clock = clock_system(), .log = &warnings_log});
+    p.resource_version = STR("7");
+    assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
+    assert_int_equal(planned_n(), 0);
+    p.nominated_node_name = STR("n1");
+    p.nominated_by_planner = true;
+    assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
+    assert_int_equal(planned_n(), 1);
+    p.nominated_node_name = STR_NULL;
+    p.nominated_by_planner = false;
+    assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
+    assert_int_equal(planned_n(), 0);
+    on.plan_ahead = true;
+    ingest.policy = &on;
+    assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
+    assert_int_equal(planned_n(), 1);
+    p.scheduler_only = POD_GATED;
+    assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
+    assert_int_equal(planned_n(), 0);
+    p.scheduler_only = 0;
+    assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
+    p.node_name = STR("n1");
+    assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
+    assert_int_equal(planned_n(), 0);
+    planner_free(ingest.planner);
 }
 
 static void pod_gone__ends_its_hold(void **state)
@@ -323,6 +384,8 @@ int main(void)
         T(B4__unreadable_record__counts_on_every_device_and_is_reported),
         T(pod__nonsense_in_the_request__is_a_defect_of_that_pod),
         T(pod__without_gpu__is_not_kept),
+        T(pod__nominated__counts_unless_the_planner_did_it),
+        T(planner__pods_that_wait__only_where_it_is_on_or_the_nomination_is_its_own),
         T(pod_gone__ends_its_hold),
         T(pod_unusable__bound__counts_as_whole_devices_until_it_can_be_read),
         T(pod_unusable__bound_by_us__keeps_what_it_holds),
