@@ -54,11 +54,11 @@ func TestStartWithoutHoldOff(t *testing.T) {
 	}
 	c.makeRunObject()
 
-	const holdOff = 4 * time.Second
+	const holdOff = 2 * time.Second
 	shipped, err := os.ReadFile(manifest("dedicated", "fgpu.yaml"))
 	c.must(shipped, err)
 	config := filepath.Join(plane.Dir, c.name+".config.yaml")
-	c.must(nil, os.WriteFile(config, append(shipped, []byte("\nclientConnection: {holdOff: 4s}\n")...), 0o600))
+	c.must(nil, os.WriteFile(config, append(shipped, []byte("\nclientConnection: {holdOff: 2s}\n")...), 0o600))
 	kubeconfig, err := plane.Kubeconfig(c.ctx, "fgpu-system", "fgpu")
 	c.must(kubeconfig, err)
 	c.fgpu, err = plane.NewFgpu(binary, c.name, config, kubeconfig)

@@ -205,6 +205,7 @@ def test_state_of_the_cluster_went_back__charge_is_given_back_and_the_watch_goes
     old.process.kill()
     old.process.wait()
     cluster.api = api = ApiServer(tmp_path, old.address[1], old.seed)
+    api.make_objects_of_fgpu()  # as the first made them: UIDs come in their order
     api.node(gpus=1, name="n")
     assert uid(api.pod(milli(700), name="p")) == uid(pod) and node_name(api.get_pod(pod)) is None
     # The watches connect again in their own time; until then nothing can be decided.
