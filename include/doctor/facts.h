@@ -169,6 +169,7 @@ struct doctor_facts {
 
     /* DOCTOR_CLOCKS: what a clock is ahead of the one here, each with an error below a second and a half */
     int64_t api_ahead_ms, fgpu_ahead_ms;
+    uint32_t kube_minor; /* of the API server, whatever became of its clock; 0: not known */
 };
 
 /* All sources missing. */

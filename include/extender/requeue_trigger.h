@@ -83,8 +83,8 @@ void requeue_trigger_capacity(struct requeue_trigger *w); /* NULL is fine */
  * once more behind it, without a pause (extender/elsewhere.h says why). */
 void requeue_trigger_elsewhere(struct requeue_trigger *w, int64_t delay_ms, bool twice);
 
-/* When, by the clock, the next PATCH is due as far as anybody has asked; INT64_MAX: none. Waits while one is under way.
- * For tests. */
+/* When, by the clock, the next PATCH is due as far as anybody has asked; INT64_MAX: none. Waits while one is under way,
+ * and has the thread look at the clock again. For tests. */
 int64_t requeue_trigger_due_ns(struct requeue_trigger *w);
 
 /* `detail` is for the log, valid during the call. */

@@ -63,14 +63,18 @@ struct bind_answer {
     const char *reason;     /* short, constant */
 };
 
+/* The minor version of a server of major version 1, at least 1; UINT32_MAX for later ones; 0: `document` is not what a
+ * server answers to GET KUBE_VERSION_PATH. */
+#define KUBE_VERSION_PATH "/version"
+uint32_t kube_minor_of(struct str document);
+
 /* Does an API server look at the preconditions of a Binding? From 1.23 on it does (contract.md R29). */
 enum binding_preconditions {
     BINDING_PRECONDITIONS_UNKNOWN, /* not what a server answers to GET /version */
     BINDING_PRECONDITIONS_IGNORED,
     BINDING_PRECONDITIONS_CHECKED,
 };
-/* `document` is the body of GET KUBE_VERSION_PATH. */
-#define KUBE_VERSION_PATH "/version"
+/* `document` as above. */
 enum binding_preconditions binding_preconditions_of(struct str document);
 
 struct bind_answer bind_classify(const struct kube_outcome *outcome);

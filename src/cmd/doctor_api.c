@@ -5,6 +5,7 @@
 #include "base/json_write.h"
 #include "base/sync.h"
 #include "config/kubeconfig.h"
+#include "kube/binding.h"
 #include "kube/incluster.h"
 #include "kube/lister.h"
 #include "kube/names.h"
@@ -201,13 +202,14 @@ int doctor_api_has_config_map(struct doctor_api *api, struct str namespace_, str
     return rc == -ERR_NOT_FOUND ? 0 : rc;
 }
 
-int doctor_api_clock(struct doctor_api *api, int64_t *ret_ahead_ms, struct err *reterr)
+int doctor_api_clock(struct doctor_api *api, int64_t *ret_ahead_ms, uint32_t *ret_minor, struct err *reterr)
 {
     struct strbuf out;
     int rc;
 
     strbuf_init(&out, DOCTOR_API_BYTES_MAX);
-    rc = doctor_api_get(api, "/version", &out, reterr);
+    rc = doctor_api_get(api, KUBE_VERSION_PATH, &out, reterr);
+    *ret_minor = rc == 0 ? kube_minor_of(strbuf_view(&out)) : 0;
     strbuf_fini(&out);
     if (rc == 0 && !api->has_clock) {
         rc = err_set(reterr, ERR_INVALID, "the API server does not say what time it has");

@@ -30,8 +30,9 @@ WARN_UNUSED int doctor_api_pods(struct doctor_api *api, struct doctor_facts *f, 
 WARN_UNUSED int doctor_api_review(struct doctor_api *api, struct str user, struct doctor_right *right,
                                   struct err *reterr);
 
-/* How far its clock is ahead of the one here, from the Date of its last answer. */
-WARN_UNUSED int doctor_api_clock(struct doctor_api *api, int64_t *ret_ahead_ms, struct err *reterr);
+/* How far its clock is ahead of the one here, from the Date of its answer, and its minor version (kube_minor_of). */
+WARN_UNUSED int doctor_api_clock(struct doctor_api *api, int64_t *ret_ahead_ms, uint32_t *ret_minor,
+                                 struct err *reterr);
 
 /* Makes a TLS connection to an extender with the files that kube-scheduler has for it. *ret_trouble: what is wrong with
  * a certificate; empty: nothing. ERR_NOT_FOUND and others: a file cannot be read here; ERR_UNAVAILABLE: nobody

@@ -141,7 +141,7 @@ static void gather_rights(const struct doctor_sources *s, struct doctor_api *api
 static void gather_clocks(struct doctor_api *api, struct doctor_facts *f)
 {
     struct err err;
-    int rc = doctor_api_clock(api, &f->api_ahead_ms, &err);
+    int rc = doctor_api_clock(api, &f->api_ahead_ms, &f->kube_minor, &err);
 
     if (rc == 0 && f->why_not[DOCTOR_STATE] != NULL) {
         rc = err_set(&err, ERR_UNAVAILABLE, "%s", f->why_not[DOCTOR_STATE]);

@@ -8,6 +8,7 @@
 #define WEIGHT_OUTVOTED 13   /* below it, ten points are less than the 1200 of the built-in scores */
 #define WEIGHT_DECIDES 121   /* from it on, one point is more than these */
 #define NODES_UNSAMPLED 100  /* kube-scheduler looks at that many in any case */
+#define SAMPLING_MINOR 33    /* from it on a pod that is woken skips its back-off (contract.md 2.10) */
 #define EXAMPLE "see scheduler.yaml in manifests/dedicated or manifests/control-plane"
 
 static const struct scheduler_extender *ours(const struct doctor_report *r)
@@ -327,20 +328,55 @@ void doctor_check_ignored_resources(struct doctor_report *r)
     }
 }
 
+/* Whose filter is asked before ours and may take names away; NULL: nobody's. */
+static const struct scheduler_extender *filters_before(const struct doctor_report *r)
+{
+    const struct scheduler_file *s = &r->facts->scheduler;
+    const struct scheduler_extender *us = ours(r);
+
+    for (const struct scheduler_extender *e = s->extenders; us != NULL && e < us; e++) {
+        if (e->filter_verb.n > 0) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+/* Why a pod that fits on a node outside of the sample would wait (contract.md R15); NULL: it does not. */
+static const char *why_sampling_is_dear(const struct doctor_report *r)
+{
+    const struct doctor_facts *f = r->facts;
+
+    if (f->config->client.wake_object.n == 0) {
+        return "clientConnection.wakeObject of fgpu is empty, so a pod that was shown no node with room waits for up "
+               "to "
+               "five minutes";
+    }
+    if (filters_before(r) != NULL) {
+        return "another extender filters before fgpu, so fgpu cannot tell a sample from all nodes";
+    }
+    if (f->kube_minor == 0) {
+        return "its version is not known: before 1.33 a pod that was shown no node with room waits 1 to 10 s before "
+               "each further sample";
+    }
+    return f->kube_minor >= SAMPLING_MINOR
+               ? NULL
+               : "before 1.33 a pod that was shown no node with room waits 1 to 10 s before "
+                 "each further sample";
+}
+
 void doctor_check_node_sampling(struct doctor_report *r)
 {
     const struct doctor_facts *f = r->facts;
+    const char *why = f->scheduler.sampled_percent == 100 ? NULL : why_sampling_is_dear(r);
     size_t n = 0;
 
     for (const struct doctor_object *o = f->objects; o != NULL; o = o->next) {
         n++;
     }
-    if (n > NODES_UNSAMPLED && f->scheduler.sampled_percent != 100) {
+    if (n > NODES_UNSAMPLED && why != NULL) {
         doctor_tell(r, DOCTOR_NOTE, source(r),
-                    arena_printf(r->arena,
-                                 "of %zu nodes kube-scheduler shows fgpu a sample only, so the best node may not be "
-                                 "among them",
-                                 n),
-                    "set percentageOfNodesToScore: 100; on clusters of thousands of nodes a sample is quicker");
+                    arena_printf(r->arena, "of %zu nodes kube-scheduler shows fgpu a sample only; %s", n, why),
+                    "set percentageOfNodesToScore: 100");
     }
 }

@@ -241,6 +241,7 @@ int64_t requeue_trigger_due_ns(struct requeue_trigger *w)
         condvar_wait(&w->changed, &w->lock);
     }
     at_ns = next_ns(w);
+    condvar_broadcast(&w->changed);
     mutex_unlock(&w->lock);
     return at_ns;
 }

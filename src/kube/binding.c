@@ -209,7 +209,7 @@ static uint64_t leading_number(struct str s)
     return str_to_u64((struct str){s.p, digit_n}, UINT32_MAX, &n) ? n : 0;
 }
 
-enum binding_preconditions binding_preconditions_of(struct str document)
+uint32_t kube_minor_of(struct str document)
 {
     struct version {
         struct str major, minor;
@@ -228,8 +228,14 @@ enum binding_preconditions binding_preconditions_of(struct str document)
     uint64_t major = read ? leading_number(v.major) : 0, minor = read ? leading_number(v.minor) : 0;
     arena_fini(&a);
     free(r);
-    if (major == 0) {
-        return BINDING_PRECONDITIONS_UNKNOWN;
-    }
-    return major > 1 || minor >= PRECONDITIONS_MINOR ? BINDING_PRECONDITIONS_CHECKED : BINDING_PRECONDITIONS_IGNORED;
+    return major == 0 ? 0 : major > 1 ? UINT32_MAX : minor == 0 ? 1 : (uint32_t)minor;
+}
+
+enum binding_preconditions binding_preconditions_of(struct str document)
+{
+    const uint32_t minor = kube_minor_of(document);
+
+    return minor == 0                     ? BINDING_PRECONDITIONS_UNKNOWN
+           : minor >= PRECONDITIONS_MINOR ? BINDING_PRECONDITIONS_CHECKED
+                                          : BINDING_PRECONDITIONS_IGNORED;
 }

@@ -67,11 +67,9 @@ text is taken as it is; else it is read, changed and written.
 {{- toJson $changes -}}
 {{- end -}}
 
-{{/* kube-scheduler's configuration: of the form, or the admin's. The default one is what files/dedicated/kustomization.yaml names. */}}
-{{- define "fgpu.schedulerConfiguration" -}}
-{{- if .Values.scheduler.kubeScheduler.configuration -}}
-{{- .Values.scheduler.kubeScheduler.configuration -}}
-{{- else if eq .Values.form "advertised" -}}
+{{/* kube-scheduler's configuration of the form. The default one is what files/dedicated/kustomization.yaml names. */}}
+{{- define "fgpu.shippedSchedulerConfiguration" -}}
+{{- if eq .Values.form "advertised" -}}
 {{- .Files.Get "files/dedicated/scheduler-advertised.yaml" -}}
 {{- else -}}
 {{- $kustomization := include "fgpu.object" (dict "root" . "file" "dedicated/kustomization.yaml") | fromJson -}}
@@ -80,5 +78,19 @@ text is taken as it is; else it is read, changed and written.
 {{- $.Files.Get (print "files/dedicated/" (splitList "=" . | last)) -}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* That, or the admin's. A kube-scheduler before 1.33 is to look at all nodes (the file says why). */}}
+{{- define "fgpu.schedulerConfiguration" -}}
+{{- $k := .Values.scheduler.kubeScheduler -}}
+{{- $number := "[0-9]+[.][0-9]+[.][0-9]+" -}}
+{{- $version := regexFind $number $k.tag | default (regexFind $number .Capabilities.KubeVersion.Version) -}}
+{{- if $k.configuration -}}
+{{- $k.configuration -}}
+{{- else if semverCompare "<1.33.0" $version -}}
+{{- include "fgpu.shippedSchedulerConfiguration" . | replace "\npercentageOfNodesToScore: 0\n" "\npercentageOfNodesToScore: 100\n" -}}
+{{- else -}}
+{{- include "fgpu.shippedSchedulerConfiguration" . -}}
 {{- end -}}
 {{- end -}}

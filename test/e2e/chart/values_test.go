@@ -86,6 +86,27 @@ func TestTheKubeSchedulerIsThatOfTheCluster(t *testing.T) {
 	}
 }
 
+// Before 1.33 a pod that was shown no node with room waits for its back-off before each further sample.
+func TestAnOlderKubeSchedulerLooksAtAllNodes(t *testing.T) {
+	percentage := regexp.MustCompile(`(?m)^ *percentageOfNodesToScore: ([0-9]+)$`)
+	for _, row := range []struct {
+		cluster, tag, want string
+	}{
+		{"v1.36.3", "", "0"}, {"v1.33.0", "", "0"}, {"v1.32.9-gke.1", "", "100"}, {"v1.30.2", "", "100"},
+		{"v1.33.1", "v1.32.4", "100"}, {"v1.32.4", "v1.33.0", "0"},
+	} {
+		for _, form := range []string{"dedicated", "advertised"} {
+			r, err := tryRender(row.cluster, values{"form": form, "scheduler": values{"kubeScheduler": values{"tag": row.tag}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := percentage.FindAllStringSubmatch(r.Manifest, -1); len(got) != 1 || got[0][1] != row.want {
+				t.Errorf("%s, cluster %s, kube-scheduler %q: %v, expected %s", form, row.cluster, row.tag, got, row.want)
+			}
+		}
+	}
+}
+
 // The lines of manifests/README.md for kustomize, which cannot ask the cluster, as they are written there.
 func TestTheKubeSchedulerIsThatOfTheClusterWithKustomizeToo(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "manifests", "README.md"))

@@ -130,15 +130,26 @@ static void scheduler__form_advertised__nodes_need_the_names(void **state)
     installation_finds(in, "");
 }
 
-static void scheduler__samples_nodes__is_noted_where_there_are_many(void **state)
+static void scheduler__samples_nodes__is_noted_where_pods_would_wait(void **state)
 {
     struct installation *in = *state;
 
     in->node_n = 100;
     installation_finds(in, "");
     installation_change(in, &in->scheduler, "percentageOfNodesToScore: 100\n", "");
-    installation_finds(in, "node-sampling?");
+    installation_finds(in, "node-sampling?"); /* nobody knows the version */
     assert_true(doctor_is_well(&in->report));
+    in->kube_minor = 32;
+    installation_finds(in, "node-sampling?");
+    assert_non_null(strstr(in->report.first->text.p, "before 1.33"));
+    in->kube_minor = 33;
+    installation_finds(in, "");
+    installation_change(in, &in->scheduler, "extenders:\n",
+                        "extenders:\n- urlPrefix: http://127.0.0.1:1/v1\n  prioritizeVerb: p\n  weight: 1\n");
+    installation_finds(in, "");
+    installation_change(in, &in->scheduler, "  prioritizeVerb: p\n", "  prioritizeVerb: p\n  filterVerb: f\n");
+    installation_finds(in, "node-sampling?");
+    assert_non_null(strstr(in->report.first->text.p, "another extender"));
 }
 
 /* ---- what waits ---- */
@@ -491,7 +502,7 @@ int main(void)
         ALONE(scheduler__no_extender__is_said_once),
         ALONE(scheduler__form_light__names_have_to_be_listed),
         ALONE(scheduler__form_advertised__nodes_need_the_names),
-        ALONE(scheduler__samples_nodes__is_noted_where_there_are_many),
+        ALONE(scheduler__samples_nodes__is_noted_where_pods_would_wait),
         ALONE(pods_wait__filter_was_never_called__is_found),
         ALONE(pods_wait__for_another_scheduler__its_name_is_told),
         cmocka_unit_test(extender__what_it_says_of_itself__is_found),

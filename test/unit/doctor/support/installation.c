@@ -224,6 +224,7 @@ void installation_finds(struct installation *in, const char *expected)
     read_documents(in);
     read_objects(in);
     memcpy(f->why_not, in->why_not, sizeof(f->why_not));
+    f->kube_minor = in->kube_minor;
     f->api_ahead_ms = in->api_ahead_ms;
     f->fgpu_ahead_ms = in->fgpu_ahead_ms;
     f->verbs_trouble = str_of(in->verbs_trouble);

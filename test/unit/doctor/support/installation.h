@@ -10,6 +10,7 @@ struct installation {
     const char *state, *metrics, *scheduler, *policies, *bindings, *runtime_classes, *quotas;
     bool parameters_are_there;
     size_t node_n;        /* further ones, without GPUs */
+    uint32_t kube_minor;  /* 0: not known */
     struct node nodes[2]; /* the first has GPUs of fgpu; of the second the rest is zero: it is not there */
     struct pod pods[4];   /* those with a name are there */
     int64_t api_ahead_ms, fgpu_ahead_ms;
