@@ -1,8 +1,9 @@
 /* bench_micro: the parts of a decision in one process, without HTTP. For profilers (perf,
  * callgrind) and for finding out which part a change moved.
  *
- * bench_micro [-n NODES] [-p PODS_A_NODE] [-t SECONDS] [-s STRATEGY[,STRATEGY...]] [-x] [PART...]
- *     all parts without a name; several strategies are compared part by part; -x: hardly two nodes are alike
+ * bench_micro [-n NODES] [-p PODS_A_NODE] [-t SECONDS] [-s STRATEGY[,STRATEGY...]] [-x] [-f] [PART...]
+ *     all parts without a name; several strategies are compared part by part; -x: hardly two nodes are alike;
+ *     -f: with a flight recorder of 8 MiB
  * bench_micro -r REPEATS PART                                        so many times, for counting
  * instructions
  */
@@ -11,6 +12,7 @@
 #include "base/json_read.h"
 #include "extender/ingest.h"
 #include "extender/placement.h"
+#include "extender/store_trace.h"
 #include "kube/objects.h"
 #include "model/policy.h"
 #include "routes/wire.h"
@@ -40,6 +42,7 @@ struct micro {
     struct strbuf event;
     struct strbuf reply;
     uint32_t round;
+    bool records;
     int64_t began_ns; /* of this round; later than the call where a part prepares something first */
 };
 
@@ -106,6 +109,9 @@ static void set_up(struct micro *m, struct str strategy)
     arena_init(&m->arena, 64 << 20);
     strbuf_init(&m->event, 1 << 20);
     strbuf_init(&m->reply, 64 << 20);
+    if (m->records) {
+        store_record(m->store, (size_t)8 << 20);
+    }
     bracket(m, LEDGER_NODES_BEGIN);
     for (uint32_t i = 0; i < m->cluster.node_n; i++) {
         feed_node(m, i);
@@ -185,16 +191,26 @@ static void part_filter_cold(struct micro *m)
     filter(m, &m->odd);
 }
 
-static void part_prioritize(struct micro *m)
+static void prioritize(struct micro *m, const struct strbuf *body)
 {
     struct prioritize_result result;
     struct extender_args args;
     struct err err;
 
-    read_args(m, &m->ranked, &args);
+    read_args(m, body, &args);
     must(placement_prioritize(&m->placement, &m->arena, &args.pod, args.names, args.name_n, &result, &err), &err);
     strbuf_reset(&m->reply);
     wire_write_priorities(&m->reply, &result);
+}
+
+static void part_prioritize(struct micro *m)
+{
+    prioritize(m, &m->ranked);
+}
+
+static void part_prioritize_all(struct micro *m)
+{
+    prioritize(m, &m->bodies[m->round % BODIES]);
 }
 
 /* What bind does with the ledger: one more pod of another shape each time, on any node, and away again. */
@@ -295,6 +311,7 @@ static const struct part {
     {"filter-cold", part_filter_cold},
     {"filter-500", part_filter_500},
     {"prioritize", part_prioritize},
+    {"prioritize-all", part_prioritize_all},
     {"reserve", part_reserve},
     {"event", part_event},
     {"write-event", part_write_event},
@@ -321,7 +338,7 @@ static void measure(struct micro *m, const struct part *p, struct str strategy, 
         samples_add(&s, now - m->began_ns);
         m->round++;
     } while (now < end && s.n < SAMPLES_MAX);
-    printf("%-12s %-11.*s %9.1f us least %9.1f us p50 %9.1f us p99 %9.1f us longest lock  %zu times\n", p->name,
+    printf("%-14s %-11.*s %9.1f us least %9.1f us p50 %9.1f us p99 %9.1f us longest lock  %zu times\n", p->name,
            STR_ARG(strategy), (double)samples_at(&s, 0) / 1e3, (double)samples_at(&s, 0.5) / 1e3,
            (double)samples_at(&s, 0.99) / 1e3, (double)s.hold_ns / 1e3, s.n);
     fflush(stdout);
@@ -384,10 +401,11 @@ int main(int argc, char **argv)
     struct micro *clusters[STRATEGIES_MAX];
     struct str chosen[STRATEGIES_MAX];
     uint32_t repeats = 0, seconds = 2;
+    bool records = false;
     size_t n = split("", chosen);
     int c;
 
-    while ((c = getopt(argc, argv, "n:p:t:r:s:x")) != -1) {
+    while ((c = getopt(argc, argv, "n:p:t:r:s:xf")) != -1) {
         switch (c) {
         case 'n':
             cluster.node_n = option_number(optarg);
@@ -407,6 +425,9 @@ int main(int argc, char **argv)
         case 'x':
             cluster.scattered = true;
             break;
+        case 'f':
+            records = true;
+            break;
         default:
             return 2;
         }
@@ -414,6 +435,7 @@ int main(int argc, char **argv)
     for (size_t k = 0; k < n; k++) {
         clusters[k] = xcalloc(1, sizeof(*clusters[k]));
         clusters[k]->cluster = cluster;
+        clusters[k]->records = records;
         set_up(clusters[k], chosen[k]);
         if (repeats == 0) {
             measure_first(clusters[k], chosen[k]);
