@@ -62,6 +62,16 @@ static inline void strbuf_commit(struct strbuf *b, size_t n)
     b->p[b->n] = '\0';
 }
 
+/* Only the first n bytes stay. */
+static inline void strbuf_truncate(struct strbuf *b, size_t n)
+{
+    BUG_ON(n > b->n);
+    b->n = n;
+    if (b->cap > 0) {
+        b->p[n] = '\0';
+    }
+}
+
 static inline void strbuf_add(struct strbuf *b, const void *p, size_t n)
 {
     char *to = strbuf_reserve(b, n);

@@ -6,6 +6,9 @@
  * Labels are there as hashes only, of containers the names. Of the proof of a record its hash stands, which says as
  * well whether two are the same. Left out is what no decision reads: which annotations a Binding overwrites.
  *
+ * Ops come with every event, and hardly anybody reads them: the recorder keeps them packed, which is the same without
+ * keys and digits, and JSON is made of it when it is read. Packed bytes are of this process: they are not checked.
+ *
  * Reading is strict (base/json_read.h) about what is known; unknown keys are skipped. Texts are in the arena that is
  * given, notes and vocabularies too: they must outlive the ledger that the op is applied to.
  */
@@ -19,8 +22,10 @@
 /* "nodeDescribed"; LEDGER_OP__MAX: no such name. */
 enum ledger_op_kind op_json_kind(struct str name);
 
-/* What follows "op" in an open object: the member that its kind has. A reservation is written by its bind. */
-void op_json_write(struct json_writer *w, const struct ledger_op *op);
+/* The op as bytes. Whole, or `to` has overflowed. */
+void op_pack(struct strbuf *to, const struct ledger_op *op);
+/* "op" and what follows it in an open object: the member that its kind has. A reservation is written by its bind. */
+void op_json_write_packed(struct json_writer *w, struct str packed);
 /* Reads the value of one member into `op`, whose kind is known. `a`: for the arrays. An error sticks to the reader. */
 void op_json_read(struct json_reader *r, struct arena *a, struct ledger_op *op);
 /* The key of that member. */

@@ -1,7 +1,8 @@
 /* extender/store_trace.h - the flight recorder of a store: what changed the ledger and what was decided, in the order
  * in which it happened under the lock (extender/recorder.h; decision 0078).
  *
- * Lines are made before the lock is taken, as far as what they say is known then, and copied under it. What they say is
+ * Lines are made before the lock is taken, as far as what they say is known then, and copied under it: ops packed
+ * (extender/op_json.h), decisions as text. What they say is
  * enough to make the same decisions again (extender/replay.h): facts as the ledger took them, not the objects that they
  * were read from. So there are no environment variables, images or annotations in them; labels are there as hashes.
  */
@@ -40,10 +41,15 @@ struct store_trace {
     struct recorder_cursor cursor;
     uint64_t first, next;
     uint64_t generation;
+    struct strbuf frames, text; /* read and not yet text; text, of which `at` bytes were given away */
+    size_t at;
+    uint64_t seq; /* of the next line of text */
 };
-/* False: nothing is recorded. */
+/* False: nothing is recorded, and nothing is to be closed. */
 bool store_trace_open(struct store *s, struct store_trace *ret);
-/* recorder_read(); never more than STORE_TRACE_SECTION bytes under one lock. */
+void store_trace_close(struct store_trace *t); /* one that was never opened, all zero, is fine */
+/* Up to `max` bytes of lines; 0 at the end. False: what comes next has been overwritten meanwhile. Never more than
+ * STORE_TRACE_SECTION bytes are copied under one lock. */
 #define STORE_TRACE_SECTION 32768
 bool store_trace_read(struct store *s, struct store_trace *t, char *buf, size_t max, size_t *ret_n);
 

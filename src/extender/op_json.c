@@ -1,154 +1,10 @@
-/* Ops to JSON and back, by the tables of op_json_fields.c. */
+/* Ops read from JSON, by the tables of op_json_fields.c; writing: op_pack.c. */
 #include "extender/op_json_internal.h"
 
 #include "base/bug.h"
-#include "base/hash.h"
 #include "core/dialects/dialect.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* ---- writing ---- */
-
-static void write_struct(struct json_writer *w, const struct op_shape *of, const char *at);
-
-/* The value as it lies in memory; its bits, where it is larger than JSON readers are told that numbers are. */
-static int64_t number_at(enum op_type type, const char *at)
-{
-    switch ((unsigned)type) {
-    case OP_BOOL:
-        return *(const bool *)at;
-    case OP_I8:
-        return *(const int8_t *)at;
-    case OP_U8:
-        return *(const uint8_t *)at;
-    case OP_U16:
-        return *(const uint16_t *)(const void *)at;
-    case OP_I32:
-        return *(const int32_t *)(const void *)at;
-    case OP_U32:
-        return *(const uint32_t *)(const void *)at;
-    case OP_I64:
-        return *(const int64_t *)(const void *)at;
-    default:
-        return (int64_t) * (const uint64_t *)(const void *)at;
-    }
-}
-
-static const void *pointer_at(const char *at)
-{
-    const void *p;
-
-    memcpy(&p, at, sizeof(p));
-    return p;
-}
-
-static size_t count_at(const struct op_field *f, const char *base)
-{
-    size_t n;
-
-    memcpy(&n, base + f->n_offset, sizeof(n));
-    return n;
-}
-
-static void write_list(struct json_writer *w, const struct op_field *f, const char *items, size_t n)
-{
-    json_write_kv_array_begin(w, f->name);
-    for (size_t i = 0; i < n; i++) {
-        if (f->type == OP_HASHES) {
-            json_write_i64(w, number_at(OP_U64, items + i * sizeof(uint64_t)));
-        } else {
-            write_struct(w, f->of, items + i * f->of->size);
-        }
-    }
-    json_write_array_end(w);
-}
-
-static bool is_zero(const char *at, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (at[i] != 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* 16 digits; what has 16 bytes is one already, because a proof is longer: so a trace that was read says the same. */
-static void write_digest(struct json_writer *w, const char *name, struct str s)
-{
-    const struct hash_key key = {0x66677075, 0x70726f6f}; /* who finds equal hashes of signed records gains nothing */
-    char digits[17];
-
-    if (s.n == sizeof(digits) - 1) {
-        json_write_kv_str(w, name, s);
-        return;
-    }
-    snprintf(digits, sizeof(digits), "%016" PRIx64, hash_str(key, s));
-    json_write_kv_cstr(w, name, digits);
-}
-
-static void write_field(struct json_writer *w, const struct op_field *f, const char *base)
-{
-    const char *at = base + f->offset;
-    const struct str *text = (const void *)at;
-    int64_t number;
-
-    switch ((unsigned)f->type) {
-    case OP_STR:
-        if (text->n > 0) {
-            json_write_kv_str(w, f->name, *text);
-        }
-        break;
-    case OP_DIGEST:
-        if (text->n > 0) {
-            write_digest(w, f->name, *text);
-        }
-        break;
-    case OP_CSTR:
-    case OP_DIALECT:
-        if (pointer_at(at) != NULL) {
-            json_write_kv_cstr(w, f->name, pointer_at(at));
-        }
-        break;
-    case OP_OBJECT:
-        if (!is_zero(at, f->of->size)) {
-            json_write_key(w, f->name);
-            write_struct(w, f->of, at);
-        }
-        break;
-    case OP_POINTER:
-        if (pointer_at(at) != NULL) {
-            json_write_key(w, f->name);
-            write_struct(w, f->of, pointer_at(at));
-        }
-        break;
-    case OP_LIST:
-    case OP_HASHES:
-        if (count_at(f, base) > 0) {
-            write_list(w, f, pointer_at(at), count_at(f, base));
-        }
-        break;
-    default:
-        number = number_at(f->type, at);
-        if (number != 0 && f->type == OP_BOOL) {
-            json_write_kv_bool(w, f->name, true);
-        } else if (number != 0) {
-            json_write_kv_i64(w, f->name, number);
-        }
-    }
-}
-
-static void write_struct(struct json_writer *w, const struct op_shape *of, const char *at)
-{
-    json_write_object_begin(w);
-    for (size_t i = 0; i < of->n; i++) {
-        write_field(w, &of->fields[i], at);
-    }
-    json_write_object_end(w);
-}
 
 /* ---- reading ---- */
 
@@ -322,8 +178,8 @@ static const char *check_struct(const struct op_shape *of, const char *at);
 
 static const char *check_list(const struct op_field *f, const char *base)
 {
-    const size_t n = f->type == OP_LIST ? count_at(f, base) : 0;
-    const char *items = pointer_at(base + f->offset), *why = NULL;
+    const size_t n = f->type == OP_LIST ? op_count_at(f, base) : 0;
+    const char *items = op_pointer_at(base + f->offset), *why = NULL;
 
     for (size_t i = 0; i < n && why == NULL; i++) {
         why = check_struct(f->of, items + i * f->of->size);
@@ -342,8 +198,8 @@ static const char *check_struct(const struct op_shape *of, const char *at)
             why = check_list(f, at);
         } else if (f->type == OP_OBJECT) {
             why = check_struct(f->of, at + f->offset);
-        } else if (f->type == OP_POINTER && pointer_at(at + f->offset) != NULL) {
-            why = check_struct(f->of, pointer_at(at + f->offset));
+        } else if (f->type == OP_POINTER && op_pointer_at(at + f->offset) != NULL) {
+            why = check_struct(f->of, op_pointer_at(at + f->offset));
         }
     }
     return why == NULL && of->check != NULL ? of->check(at) : why;
@@ -378,17 +234,6 @@ const char *op_json_key(enum ledger_op_kind k)
     return op_kind_of(k)->key;
 }
 
-void op_json_write(struct json_writer *w, const struct ledger_op *op)
-{
-    const struct op_kind *k = op_kind_of(op->kind);
-
-    json_write_kv_cstr(w, "op", k->name);
-    if (k->key != NULL) {
-        json_write_key(w, k->key);
-        write_struct(w, k->of, (const char *)op + k->offset);
-    }
-}
-
 void op_json_read(struct json_reader *r, struct arena *a, struct ledger_op *op)
 {
     const struct op_kind *k = op_kind_of(op->kind);
@@ -397,18 +242,8 @@ void op_json_read(struct json_reader *r, struct arena *a, struct ledger_op *op)
     read_struct(r, a, k->of, (char *)op + k->offset);
 }
 
-void op_json_write_demand(struct json_writer *w, const struct demand *d)
-{
-    write_struct(w, &op_shape_demand, (const char *)d);
-}
-
 void op_json_read_demand(struct json_reader *r, struct arena *a, struct demand *ret)
 {
     *ret = (struct demand){.dialect = ""};
     read_struct(r, a, &op_shape_demand, (char *)ret);
-}
-
-void op_json_write_assignment(struct json_writer *w, const struct assignment *as)
-{
-    write_struct(w, &op_shape_assignment, (const char *)as);
 }

@@ -5,6 +5,7 @@
 #include "extender/op_json.h"
 
 #include <stddef.h>
+#include <string.h>
 
 enum op_type {
     OP_STR,
@@ -103,5 +104,22 @@ struct op_kind {
     const struct op_shape *of;
 };
 const struct op_kind *op_kind_of(enum ledger_op_kind k);
+
+/* The pointer that lies there, and the number of elements of a list in the struct at `base`. */
+static inline const void *op_pointer_at(const char *at)
+{
+    const void *p;
+
+    memcpy(&p, at, sizeof(p));
+    return p;
+}
+
+static inline size_t op_count_at(const struct op_field *f, const char *base)
+{
+    size_t n;
+
+    memcpy(&n, base + f->n_offset, sizeof(n));
+    return n;
+}
 
 #endif

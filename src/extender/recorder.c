@@ -2,13 +2,21 @@
 #include "extender/recorder.h"
 
 #include "base/bug.h"
+#include "extender/op_json.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAD_MAX = 128 };
+enum { OMITTED_MAX = 64 };
+
+/* In front of each body, as bytes: frames begin anywhere. */
+struct frame {
+    uint32_t n; /* bytes of the body */
+    uint32_t form;
+    int64_t at_ms;
+    uint64_t generation;
+};
 
 struct recorder {
     size_t cap;
@@ -24,7 +32,7 @@ struct recorder *recorder_new(size_t bytes)
     BUG_ON(bytes < RECORDER_BYTES_MIN);
     r = xmalloc(sizeof(*r) + bytes);
     memset(r, 0, sizeof(*r));
-    memset(r->bytes, '\n', bytes); /* not 0: the pages shall be ours from now on */
+    memset(r->bytes, 0xff, bytes); /* not 0: the pages shall be ours from now on */
     r->cap = bytes;
     r->first = r->next = 1;
     return r;
@@ -35,52 +43,52 @@ void recorder_free(struct recorder *r)
     free(r);
 }
 
-static void drop_oldest(struct recorder *r)
+static void get(const struct recorder *r, uint64_t from, void *to, size_t n)
 {
-    size_t at = r->begin % r->cap;
-    size_t straight = r->cap - at;
-    const char *end = memchr(r->bytes + at, '\n', straight);
+    size_t at = from % r->cap;
+    size_t straight = n < r->cap - at ? n : r->cap - at;
 
-    if (end == NULL) {
-        end = memchr(r->bytes, '\n', at);
-        BUG_ON(end == NULL);
-        r->begin += straight + (size_t)(end - r->bytes) + 1;
-    } else {
-        r->begin += (size_t)(end - (r->bytes + at)) + 1;
-    }
-    r->first++;
+    memcpy(to, r->bytes + at, straight);
+    memcpy((char *)to + straight, r->bytes, n - straight);
 }
 
-static void put(struct recorder *r, const char *p, size_t n)
+static void put(struct recorder *r, const void *p, size_t n)
 {
     size_t at = r->end % r->cap;
     size_t straight = n < r->cap - at ? n : r->cap - at;
 
     memcpy(r->bytes + at, p, straight);
-    memcpy(r->bytes, p + straight, n - straight);
+    memcpy(r->bytes, (const char *)p + straight, n - straight);
     r->end += n;
 }
 
-void recorder_add(struct recorder *r, int64_t at_ms, uint64_t generation, struct str body)
+static void drop_oldest(struct recorder *r)
 {
-    char head[HEAD_MAX], omitted[HEAD_MAX];
-    size_t head_n, n;
+    struct frame f;
 
-    BUG_ON(body.n < 3 || body.p[0] != '{');
+    get(r, r->begin, &f, sizeof(f));
+    r->begin += sizeof(f) + f.n;
+    BUG_ON(r->begin > r->end);
+    r->first++;
+}
+
+void recorder_add(struct recorder *r, int64_t at_ms, uint64_t generation, enum recorder_form form, struct str body)
+{
+    char omitted[OMITTED_MAX];
+    struct frame f;
+
+    BUG_ON(body.n == 0 || (form == RECORDER_TEXT && (body.n < 3 || body.p[0] != '{')));
     if (body.n > r->cap / 4) {
         body.n = (size_t)snprintf(omitted, sizeof(omitted), "{\"type\":\"omitted\",\"bytes\":%zu}", body.n);
         body.p = omitted;
+        form = RECORDER_TEXT;
     }
-    head_n =
-        (size_t)snprintf(head, sizeof(head), "{\"seq\":%" PRIu64 ",\"atMs\":%" PRId64 ",\"generation\":%" PRIu64 ",",
-                         r->next, at_ms, generation);
-    n = head_n + body.n - 1 + 1; /* without its brace, with a line end */
-    while (r->end + n - r->begin > r->cap) {
+    f = (struct frame){(uint32_t)body.n, form, at_ms, generation};
+    while (r->end + sizeof(f) + body.n - r->begin > r->cap) {
         drop_oldest(r);
     }
-    put(r, head, head_n);
-    put(r, body.p + 1, body.n - 1);
-    put(r, "\n", 1);
+    put(r, &f, sizeof(f));
+    put(r, body.p, body.n);
     r->next++;
 }
 
@@ -113,4 +121,43 @@ bool recorder_read(const struct recorder *r, struct recorder_cursor *c, char *bu
     c->at += n;
     *ret_n = n;
     return true;
+}
+
+/* ---- as text ---- */
+
+/* The first members of every line; its object stays open. */
+static void begin_line(struct json_writer *w, const struct frame *f, uint64_t seq, struct strbuf *to)
+{
+    json_writer_init(w, to);
+    json_write_object_begin(w);
+    json_write_kv_i64(w, "seq", (int64_t)seq);
+    json_write_kv_i64(w, "atMs", f->at_ms);
+    json_write_kv_i64(w, "generation", (int64_t)f->generation);
+}
+
+size_t recorder_line(struct str frames, uint64_t seq, struct strbuf *to)
+{
+    struct json_writer w;
+    struct str body;
+    struct frame f;
+
+    if (frames.n < sizeof(f)) {
+        return 0;
+    }
+    memcpy(&f, frames.p, sizeof(f));
+    if (frames.n - sizeof(f) < f.n) {
+        return 0;
+    }
+    body = (struct str){frames.p + sizeof(f), f.n};
+    begin_line(&w, &f, seq, to);
+    if (f.form == RECORDER_OP) {
+        json_write_kv_cstr(&w, "type", "op");
+        op_json_write_packed(&w, body);
+        json_write_object_end(&w);
+    } else { /* an object already: its members and its end */
+        strbuf_add_char(to, ',');
+        strbuf_add_str(to, str_drop(body, 1));
+    }
+    strbuf_add_char(to, '\n');
+    return sizeof(f) + f.n;
 }

@@ -72,6 +72,7 @@ void store_tentative_clear(struct tentative *h);
  * happens. */
 struct store_line {
     struct strbuf text;
+    enum recorder_form form;
     bool wanted; /* false: nothing is recorded, and nothing is written */
 };
 struct store_line store_line_begin(const struct store *s);

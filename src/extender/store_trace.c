@@ -39,9 +39,9 @@ static struct json_writer *open_line(struct store_line *l, struct json_writer *w
 void store_line_end_at(struct store *s, struct store_line *l, int64_t at_ms, uint64_t generation)
 {
     if (l->wanted && l->text.overflowed) {
-        recorder_add(s->recorder, at_ms, generation, STR("{\"type\":\"omitted\"}"));
+        recorder_add(s->recorder, at_ms, generation, RECORDER_TEXT, STR("{\"type\":\"omitted\"}"));
     } else if (l->wanted && l->text.n > 0) {
-        recorder_add(s->recorder, at_ms, generation, strbuf_view(&l->text));
+        recorder_add(s->recorder, at_ms, generation, l->form, strbuf_view(&l->text));
     }
 }
 
@@ -57,12 +57,9 @@ void store_line_fini(struct store_line *l)
 
 void store_line_op(struct store_line *l, const struct ledger_op *op)
 {
-    struct json_writer w;
-
     if (l->wanted) {
-        open_line(l, &w, "op");
-        op_json_write(&w, op);
-        json_write_object_end(&w);
+        l->form = RECORDER_OP;
+        op_pack(&l->text, op);
     }
 }
 
@@ -273,32 +270,6 @@ void store_record_decision(struct store *s, const struct store_decided *d)
         add_line(s, &l);
     }
     store_line_fini(&l);
-}
-
-/* ---- reading ---- */
-
-bool store_trace_open(struct store *s, struct store_trace *ret)
-{
-    if (s->recorder == NULL) {
-        return false;
-    }
-    mutex_lock(&s->lock);
-    recorder_open(s->recorder, &ret->cursor);
-    ret->first = recorder_first(s->recorder);
-    ret->next = recorder_next(s->recorder);
-    ret->generation = ledger_generation(s->ledger);
-    mutex_unlock(&s->lock);
-    return true;
-}
-
-bool store_trace_read(struct store *s, struct store_trace *t, char *buf, size_t max, size_t *ret_n)
-{
-    bool there;
-
-    mutex_lock(&s->lock);
-    there = recorder_read(s->recorder, &t->cursor, buf, max < STORE_TRACE_SECTION ? max : STORE_TRACE_SECTION, ret_n);
-    mutex_unlock(&s->lock);
-    return there;
 }
 
 /* ---- places of nodes ---- */

@@ -91,6 +91,7 @@ static void reader_close(void *ctx)
 
     atomic_fetch_sub(&r->context->reader_n, 1);
     strbuf_fini(&r->edge);
+    store_trace_close(&r->trace);
     free(r);
 }
 

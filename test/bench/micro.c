@@ -1,8 +1,9 @@
 /* bench_micro: the parts of a decision in one process, without HTTP. For profilers (perf,
  * callgrind) and for finding out which part a change moved.
  *
- * bench_micro [-n NODES] [-g GPUS_A_NODE] [-p PODS_A_NODE] [-t SECONDS] [-s STRATEGY[,STRATEGY...]] [-x] [PART...]
- *     all parts without a name; several strategies are compared part by part; -x: hardly two nodes are alike
+ * bench_micro [-n NODES] [-g GPUS_A_NODE] [-p PODS_A_NODE] [-t SECONDS] [-s STRATEGY[,STRATEGY...]] [-x] [-f] [PART...]
+ *     all parts without a name; several strategies are compared part by part; -x: hardly two nodes are alike;
+ *     -f: with a flight recorder of 8 MiB
  * bench_micro -r REPEATS PART                                        so many times, for counting
  * instructions
  */
@@ -11,6 +12,7 @@
 #include "base/json_read.h"
 #include "extender/ingest.h"
 #include "extender/placement.h"
+#include "extender/store_trace.h"
 #include "kube/objects.h"
 #include "model/policy.h"
 #include "routes/wire.h"
@@ -40,6 +42,7 @@ struct micro {
     struct strbuf event;
     struct strbuf reply;
     uint32_t round;
+    bool records;
     int64_t began_ns; /* of this round; later than the call where a part prepares something first */
 };
 
@@ -106,6 +109,9 @@ static void set_up(struct micro *m, struct str strategy)
     arena_init(&m->arena, 64 << 20);
     strbuf_init(&m->event, 1 << 20);
     strbuf_init(&m->reply, 64 << 20);
+    if (m->records) {
+        store_record(m->store, (size_t)8 << 20);
+    }
     bracket(m, LEDGER_NODES_BEGIN);
     for (uint32_t i = 0; i < m->cluster.node_n; i++) {
         feed_node(m, i);
@@ -396,10 +402,11 @@ int main(int argc, char **argv)
     struct micro *clusters[STRATEGIES_MAX];
     struct str chosen[STRATEGIES_MAX];
     uint32_t repeats = 0, seconds = 2;
+    bool records = false;
     size_t n = split("", chosen);
     int c;
 
-    while ((c = getopt(argc, argv, "n:g:p:t:r:s:x")) != -1) {
+    while ((c = getopt(argc, argv, "n:g:p:t:r:s:xf")) != -1) {
         switch (c) {
         case 'n':
             cluster.node_n = option_number(optarg);
@@ -422,6 +429,9 @@ int main(int argc, char **argv)
         case 'x':
             cluster.scattered = true;
             break;
+        case 'f':
+            records = true;
+            break;
         default:
             return 2;
         }
@@ -429,6 +439,7 @@ int main(int argc, char **argv)
     for (size_t k = 0; k < n; k++) {
         clusters[k] = xcalloc(1, sizeof(*clusters[k]));
         clusters[k]->cluster = cluster;
+        clusters[k]->records = records;
         set_up(clusters[k], chosen[k]);
         if (repeats == 0) {
             measure_first(clusters[k], chosen[k]);

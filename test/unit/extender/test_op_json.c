@@ -112,14 +112,18 @@ static char *fill(struct rng *rng, const struct op_shape *of, char *at)
 static char *text_of(const struct ledger_op *op)
 {
     struct json_writer w;
-    struct strbuf b;
+    struct strbuf b, packed;
     size_t n;
 
     strbuf_init(&b, 1 << 20);
+    strbuf_init(&packed, 1 << 20);
+    op_pack(&packed, op);
+    assert_false(packed.overflowed);
     json_writer_init(&w, &b);
     json_write_object_begin(&w);
-    op_json_write(&w, op);
+    op_json_write_packed(&w, strbuf_view(&packed));
     json_write_object_end(&w);
+    strbuf_fini(&packed);
     return strbuf_take(&b, &n);
 }
 

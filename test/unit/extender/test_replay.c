@@ -59,6 +59,7 @@ static void trace_text(struct strbuf *out)
         assert_true(store_trace_read(store, &t, buf, sizeof(buf), &n));
         strbuf_add(out, buf, n);
     } while (n > 0);
+    store_trace_close(&t);
     strbuf_add_cstr(out, "{\"type\":\"end\"}\n");
     assert_false(out->overflowed);
 }
