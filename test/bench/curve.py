@@ -54,7 +54,7 @@ def process(build, nodes, gpus):
         c = Cluster(build, pathlib.Path(directory), nodes, pods_per_node(gpus), 1, gpus=gpus)
         pid, done = c.fgpu.process.pid, r'fgpu_relists_total\{.*\}'
         try:
-            result = {"start": c.listed_cpu_s * 1e9, "rss": c.fgpu.memory_mb("VmRSS") * 1e6}
+            result = {"start": cpu_ns(pid), "rss": c.fgpu.memory_mb("VmRSS") * 1e6}
             events = 20000
             was, cpu = c.metric(r'fgpu_watch_events_total\{resource="pods".*\}'), cpu_ns(pid)
             call(address_of(c.api_url), "POST", f"/bench/events?n={events}")
@@ -101,6 +101,8 @@ def fit(points):
     """[(nodes, GPUs, cost)] -> (exponent of nodes, its half interval, of GPUs, its half interval)."""
     x = [(1.0, math.log(n), math.log(g)) for n, g, _ in points]
     y = [math.log(cost) for *_, cost in points]
+    if len({n for n, *_ in points}) < 2:
+        return (math.nan,) * 4
     k = 3 if len({g for _, g, _ in points}) > 1 else 2
     normal = [[sum(r[i] * r[j] for r in x) for j in range(k)] + [sum(r[i] * v for r, v in zip(x, y))] +
               [1.0 if i == j else 0.0 for j in range(k)] for i in range(k)]
@@ -138,7 +140,7 @@ def table(cells):
         points = [(c["nodes"], c["gpus"], c["cost"][row]) for c in cells]
         b, half_b, g, half_g = fit(points)
         late = [p for p in points if p[0] >= FROM_NODES]
-        lb, half_lb, *_ = fit(late) if len({n for n, *_ in late}) > 1 else (math.nan, math.nan)
+        lb, half_lb, *_ = fit(late)
         out.append(f"| {name} | " + " | ".join(amount(row, at[k][row]) for k in shown) +
                    f" | {b:.2f} ± {half_b:.2f} | {lb:.2f} ± {half_lb:.2f} | {g:.2f} ± {half_g:.2f} |")
     return "\n".join(out)

@@ -3,7 +3,8 @@
  * bytes and answers with the same bytes, and after the bind the API server gets a Binding directly,
  * so that bind can be read without the API's own time. Every other round the order is turned round.
  *
- * bench_load -f FGPU -e ECHO -a API -n NODES -r ROUNDS [-s FIRST_POD] [-o] [-q]
+ * bench_load -f FGPU -e ECHO -a API -n NODES -r ROUNDS [-b FIRST_NODE] [-s FIRST_POD] [-o] [-q]
+ *   -b  number of the first node to ask about
  *   -s  number of the first waiting pod to use (each is bound once)
  *   -o  odd shapes: every pod asks for something else
  *   -q  filter only, and no binding: nothing changes between the calls
@@ -29,7 +30,7 @@ static const char *const series_names[SERIES] = {"filter", "filter_echo", "prior
 
 struct load {
     struct client fgpu, echo, api;
-    uint32_t node_n, round_n, first_pod;
+    uint32_t first_node, node_n, round_n, first_pod;
     bool odd_shapes, quiet;
     struct strbuf names[SHUFFLES]; /* ["a","b",...] in orders of their own */
     struct strbuf pod, body, left, best;
@@ -190,7 +191,7 @@ static void read_options(struct load *l, int argc, char **argv)
     const char *fgpu = NULL, *echo = NULL, *api = NULL;
     int c;
 
-    while ((c = getopt(argc, argv, "f:e:a:n:r:s:oq")) != -1) {
+    while ((c = getopt(argc, argv, "f:e:a:n:b:r:s:oq")) != -1) {
         switch (c) {
         case 'f':
             fgpu = optarg;
@@ -203,6 +204,9 @@ static void read_options(struct load *l, int argc, char **argv)
             break;
         case 'n':
             l->node_n = option_number(optarg);
+            break;
+        case 'b':
+            l->first_node = option_number(optarg);
             break;
         case 'r':
             l->round_n = option_number(optarg);
@@ -237,7 +241,7 @@ int main(int argc, char **argv)
     read_options(&l, argc, argv);
     for (size_t i = 0; i < SHUFFLES; i++) {
         strbuf_init(&l.names[i], 64 << 20);
-        bench_write_names(&l.names[i], l.node_n, i + 1);
+        bench_write_names(&l.names[i], l.first_node, l.node_n, i + 1);
     }
     for (size_t s = 0; s < SERIES; s++) {
         l.took_ns[s] = calloc(l.round_n + WARM_UP, sizeof(int64_t));

@@ -90,7 +90,7 @@ static void write_body(struct strbuf *out, uint32_t node_n, uint32_t pod, bool o
     strbuf_add_cstr(out, "{\"Pod\":");
     bench_write_pending(out, pod, odd, NULL, 1);
     strbuf_add_cstr(out, ",\"Nodes\":null,\"NodeNames\":");
-    bench_write_names(out, node_n, seed);
+    bench_write_names(out, 0, node_n, seed);
     strbuf_add_char(out, '}');
 }
 

@@ -81,17 +81,20 @@ def address_of(url):
 class Cluster:
     """fgpu before an API server of the benchmark, and an echo server."""
 
-    def __init__(self, build, directory, nodes, pods_per_node, waiting, odd=False, full=False, fgpu=None, more="", gpus=8):
-        """`fgpu` is another build's; what measures is always that of `build`. `more`: further lines of its file."""
+    def __init__(self, build, directory, nodes, pods_per_node, waiting, odd=False, full=False, fgpu=None, more="", gpus=8,
+                 beside=None):
+        """`fgpu` is another build's; what measures is always that of `build`. `more`: further lines of its file. `beside`: another
+        one, whose API server and echo server this fgpu has."""
         self.bench = build / "test/bench"
         fgpu = fgpu or build / "fgpu"
         self.nodes, self.bound, self.waiting = nodes, nodes * pods_per_node, waiting
         name = f"{nodes}-{'full' if full else 'odd' if odd else 'same'}"
         command = [self.bench / "bench_api", "-n", nodes, "-g", gpus, "-p", pods_per_node, "-w", waiting] + \
                   (["-o"] if odd else []) + (["-f"] if full else [])
-        self.api = Child(command, directory / f"api-{name}.log")
-        self.echo = Child([self.bench / "bench_echo"], directory / "echo.log")
-        self.api_url, self.echo_url = self.api.line(), self.echo.line()
+        self.beside = beside
+        self.api = beside.api if beside else Child(command, directory / f"api-{name}.log")
+        self.echo = beside.echo if beside else Child([self.bench / "bench_echo"], directory / "echo.log")
+        self.api_url, self.echo_url = (beside.api_url, beside.echo_url) if beside else (self.api.line(), self.echo.line())
         kubeconfig = directory / f"kubeconfig-{name}"
         kubeconfig.write_text(json.dumps({
             "apiVersion": "v1", "kind": "Config", "current-context": "c",
@@ -136,7 +139,7 @@ class Cluster:
         return sum(float(x) for x in re.findall(rf"^{pattern} (\S+)$", text, re.M))
 
     def close(self):
-        for child in (self.fgpu, self.echo, self.api):
+        for child in (self.fgpu,) if self.beside else (self.fgpu, self.echo, self.api):
             child.end()
 
 

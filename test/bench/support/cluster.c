@@ -71,7 +71,7 @@ char *bench_pending_uid(uint32_t i, char buf[BENCH_NAME_MAX])
     return buf;
 }
 
-void bench_write_names(struct strbuf *out, uint32_t node_n, uint64_t seed)
+void bench_write_names(struct strbuf *out, uint32_t first, uint32_t node_n, uint64_t seed)
 {
     enum { PIECE = 64 };
     uint32_t piece_n = (node_n + PIECE - 1) / PIECE, written = 0;
@@ -89,7 +89,7 @@ void bench_write_names(struct strbuf *out, uint32_t node_n, uint64_t seed)
     strbuf_add_char(out, '[');
     for (uint32_t i = 0; i < piece_n; i++) {
         for (uint32_t k = order[i] * PIECE; k < (order[i] + 1) * PIECE && k < node_n; k++) {
-            strbuf_addf(out, "%s\"%s\"", written++ > 0 ? "," : "", bench_node_name(k, name));
+            strbuf_addf(out, "%s\"%s\"", written++ > 0 ? "," : "", bench_node_name(first + k, name));
         }
     }
     strbuf_add_char(out, ']');

@@ -32,9 +32,9 @@ char *bench_node_name(uint32_t node, char buf[BENCH_NAME_MAX]);
 char *bench_pending_name(uint32_t i, char buf[BENCH_NAME_MAX]);
 char *bench_pending_uid(uint32_t i, char buf[BENCH_NAME_MAX]);
 
-/* The names of all nodes as a JSON list, in the kind of order in which kube-scheduler sends them: its workers take
- * pieces of some dozen consecutive nodes each and finish them in any order. */
-void bench_write_names(struct strbuf *out, uint32_t node_n, uint64_t seed);
+/* The names of `node_n` nodes from `first` on as a JSON list, in the kind of order in which kube-scheduler sends them:
+ * its workers take pieces of some dozen consecutive nodes each and finish them in any order. */
+void bench_write_names(struct strbuf *out, uint32_t first, uint32_t node_n, uint64_t seed);
 
 /* One object of the API, without apiVersion and kind, as in a list. */
 void bench_write_node(struct strbuf *out, const struct bench_cluster *c, uint32_t node, uint64_t version);
