@@ -239,7 +239,7 @@ static void nodes_that_change_without_end__are_waited_for_more_and_more_seldom(v
 /* ---- the model ---- */
 
 struct waiting_pod {
-    char uid[8];
+    char uid[16];
     uint8_t allowed[NODES_MAX]; /* by kube-scheduler itself */
     int bound;                  /* the node; -1: none */
     bool queued;                /* else it waits for an event */
