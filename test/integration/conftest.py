@@ -1,6 +1,6 @@
 """Fixtures. Most tests share one API server and one fgpu, because a started fgpu answers with errors for some
-seconds (src/decisions/0005). Tests that break or restart things take a cluster of their own; those are started ahead
-so that their start overlaps with other tests.
+seconds if the one before was killed (src/decisions/0005, 0091). Tests that break or restart things take a cluster of
+their own; those are started ahead so that their start overlaps with other tests.
 """
 import collections
 import os
