@@ -305,7 +305,9 @@ func TestAWrongNominationKeepsRoomForSecondsOnly(t *testing.T) {
 		began := time.Now()
 		c.must(c.patchStatus(plane.Client, planner, "impossible", nomination("narrow")))
 		c.create(inTheWay(name))
-		if killed {
+		if killed { // nobody takes it back, and it keeps the cores of the node
+			c.refusedFor(name, "Insufficient cpu")
+			began = time.Now()
 			c.must(nil, c.fgpu.Launch())
 		}
 		c.eventually("the nomination is taken back", func() (bool, string) {
