@@ -40,7 +40,7 @@ typedef void kube_observe_fn(void *ctx, const char *verb, const char *resource, 
 /* All zero is fine. */
 struct kube_client_options {
     const char *user_agent;    /* NULL: "fgpu/<version>". Not curl/ or Mozilla: they get pretty-printing */
-    uint32_t connections_max;  /* of short calls; 0: 64. Further calls wait inside */
+    uint32_t connections_max;  /* of short calls, opened one by one; 0: 64. Further calls wait inside */
     const struct clock *clock; /* NULL: the system's */
     kube_observe_fn *observe;
     void *observe_ctx;
