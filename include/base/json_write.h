@@ -35,6 +35,7 @@ void json_write_key(struct json_writer *w, const char *key); /* plain ASCII, not
 void json_write_key_str(struct json_writer *w, struct str key);
 
 void json_write_str(struct json_writer *w, struct str s);
+bool json_is_plain(struct str s); /* the same text between quotes is what json_write_str() writes */
 void json_write_cstr(struct json_writer *w, const char *s); /* NULL writes null */
 void json_write_i64(struct json_writer *w, int64_t v);
 void json_write_bool(struct json_writer *w, bool v);

@@ -116,6 +116,11 @@ static size_t plain_prefix(struct str s)
     return at;
 }
 
+bool json_is_plain(struct str s)
+{
+    return plain_prefix(s) == s.n;
+}
+
 static void add_unicode_escape(struct strbuf *out, unsigned c)
 {
     static const char HEX[] = "0123456789abcdef";

@@ -156,20 +156,21 @@ void store_record_configuration(struct store *s, uint64_t generation, const char
 
 /* ---- decisions ---- */
 
+/* A sum, so that the order does not matter; without a branch, because who fits is for nobody to foresee. */
 uint64_t store_answer_digest(const struct store_pack_answer *answer)
 {
     uint64_t sum = 0;
 
     for (size_t i = 0; i < answer->n; i++) {
         const struct pack_result *r = &answer->results[i];
-        const bool fits = r->verdict == VERDICT_FITS;
+        const uint64_t fits = r->verdict == VERDICT_FITS ? UINT64_MAX : 0;
+        const uint64_t known = r->verdict != VERDICT_NODE_UNKNOWN ? UINT64_MAX : 0;
         const uint64_t what = (uint64_t)r->verdict | (uint64_t)r->name_order << 32 |
-                              (fits ? (uint64_t)r->group << 8 | (uint64_t)r->demoted << 15 : 0);
+                              (((uint64_t)r->group << 8 | (uint64_t)r->demoted << 15) & fits);
 
-        if (r->verdict != VERDICT_NODE_UNKNOWN) {
-            sum += hash_fold(what ^ UINT64_C(0x243f6a8885a308d3),
-                             (fits ? (uint64_t)r->score * 65537 + r->slack : 0) ^ UINT64_C(0x13198a2e03707345));
-        }
+        sum += hash_fold(what ^ UINT64_C(0x243f6a8885a308d3),
+                         (((uint64_t)r->score * 65537 + r->slack) & fits) ^ UINT64_C(0x13198a2e03707345)) &
+               known;
     }
     return sum;
 }
@@ -184,31 +185,36 @@ static size_t known_n(const struct store_pack_answer *answer)
     return n;
 }
 
+/* The first place from `i` on that is in the set, or is not; the end where there is none. A word at a time: mostly all
+ * nodes are in it. */
+static size_t next_place(const struct node_set *asked, size_t i, bool in)
+{
+    const uint64_t turned = in ? 0 : UINT64_MAX;
+
+    for (; i < asked->word_n * 64; i = (i / 64 + 1) * 64) {
+        uint64_t left = (asked->bits[i / 64] ^ turned) >> i % 64;
+
+        if (left != 0) {
+            return i + (unsigned)__builtin_ctzll(left);
+        }
+    }
+    return asked->word_n * 64;
+}
+
 /* "0-59,61": places of nodes in the ledger. */
 static void write_asked(struct json_writer *w, const struct node_set *asked)
 {
-    size_t n = asked->word_n * 64, i = 0;
+    size_t n = asked->word_n * 64, from, end;
     struct strbuf text;
 
     strbuf_init(&text, LINE_BYTES_MAX);
-    while (i < n) {
-        size_t from;
-
-        if (asked->bits[i / 64] == 0) {
-            i = (i / 64 + 1) * 64;
-            continue;
-        }
-        if ((asked->bits[i / 64] >> i % 64 & 1) == 0) {
-            i++;
-            continue;
-        }
-        for (from = i; i < n && (asked->bits[i / 64] >> i % 64 & 1) != 0; i++) {
-        }
+    for (from = next_place(asked, 0, true); from < n; from = next_place(asked, end, true)) {
+        end = next_place(asked, from, false);
         strbuf_add_cstr(&text, text.n > 0 ? "," : "");
         strbuf_add_u64(&text, from);
-        if (i - 1 > from) {
+        if (end - 1 > from) {
             strbuf_add_char(&text, '-');
-            strbuf_add_u64(&text, i - 1);
+            strbuf_add_u64(&text, end - 1);
         }
     }
     json_write_kv_str(w, "asked", strbuf_view(&text));

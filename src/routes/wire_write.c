@@ -3,6 +3,8 @@
 
 #include "base/json_write.h"
 
+#include <string.h>
+
 /* ---- ExtenderFilterResult ---- */
 
 /* The text of a node that came as a whole object. The search begins at *at, behind the one that was found last: nodes
@@ -96,10 +98,52 @@ void wire_write_filter_error(struct strbuf *out, struct str error)
 
 /* ---- the other verbs ---- */
 
+static char *put(char *to, struct str s)
+{
+    if (s.n > 0) {
+        memcpy(to, s.p, s.n);
+    }
+    return to + s.n;
+}
+
+/* The same bytes as the writer's, for thousands of nodes in one piece. False: some name or number is not so simple. */
+static bool write_plain_priorities(struct strbuf *out, const struct prioritize_result *result)
+{
+    const struct str begin = STR("{\"Host\":\""), middle = STR("\",\"Score\":"), end = STR("},");
+    size_t bytes = 2, each = begin.n + middle.n + end.n + 2; /* points are 0 to 10 */
+    char *first, *to;
+
+    for (size_t i = 0; i < result->n; i++) {
+        if (result->points[i] < 0 || result->points[i] > 10 || !json_is_plain(result->ranked[i].name)) {
+            return false;
+        }
+        bytes += result->ranked[i].name.n + each;
+    }
+    first = to = strbuf_reserve(out, bytes);
+    if (to == NULL) {
+        return true; /* it has overflowed, as by the writer */
+    }
+    *to++ = '[';
+    for (size_t i = 0; i < result->n; i++) {
+        to = put(to, begin);
+        to = put(to, result->ranked[i].name);
+        to = put(to, middle);
+        to = put(to, result->points[i] == 10 ? STR("10") : (struct str){&"0123456789"[result->points[i]], 1});
+        to = put(to, end);
+    }
+    to -= result->n > 0; /* the last comma */
+    *to++ = ']';
+    strbuf_commit(out, (size_t)(to - first));
+    return true;
+}
+
 void wire_write_priorities(struct strbuf *out, const struct prioritize_result *result)
 {
     struct json_writer w;
 
+    if (write_plain_priorities(out, result)) {
+        return;
+    }
     json_writer_init(&w, out);
     json_write_array_begin(&w);
     for (size_t i = 0; i < result->n; i++) {

@@ -3,11 +3,12 @@
  * bytes and answers with the same bytes, and after the bind the API server gets a Binding directly,
  * so that bind can be read without the API's own time. Every other round the order is turned round.
  *
- * bench_load -f FGPU -e ECHO -a API -n NODES -r ROUNDS [-b FIRST_NODE] [-s FIRST_POD] [-o] [-q]
+ * bench_load -f FGPU -e ECHO -a API -n NODES -r ROUNDS [-b FIRST_NODE] [-s FIRST_POD] [-o] [-q] [-p]
  *   -b  number of the first node to ask about
  *   -s  number of the first waiting pod to use (each is bound once)
  *   -o  odd shapes: every pod asks for something else
  *   -q  filter only, and no binding: nothing changes between the calls
+ *   -p  prioritize over all names, not over those that filter left
  * One JSON object on standard output, progress on standard error.
  */
 #include "base/json_write.h"
@@ -31,7 +32,7 @@ static const char *const series_names[SERIES] = {"filter", "filter_echo", "prior
 struct load {
     struct client fgpu, echo, api;
     uint32_t first_node, node_n, round_n, first_pod;
-    bool odd_shapes, quiet;
+    bool odd_shapes, quiet, all_names;
     struct strbuf names[SHUFFLES]; /* ["a","b",...] in orders of their own */
     struct strbuf pod, body, left, best;
     int64_t *took_ns[SERIES];
@@ -142,7 +143,7 @@ static void run_round(struct load *l, uint32_t round)
     }
     strbuf_reset(&l->left);
     strbuf_addf(&l->left, "[%.*s]", (int)left.n, left.p);
-    args_body(l, strbuf_view(&l->left));
+    args_body(l, strbuf_view(l->all_names ? &l->names[round % SHUFFLES] : &l->left));
     reply = both(l, PRIORITIZE, "/v1/prioritize", round);
     keep(&l->best, text_between(reply, "\"Host\":\"", "\""));
     bind_pod(l, pod, round);
@@ -191,7 +192,7 @@ static void read_options(struct load *l, int argc, char **argv)
     const char *fgpu = NULL, *echo = NULL, *api = NULL;
     int c;
 
-    while ((c = getopt(argc, argv, "f:e:a:n:b:r:s:oq")) != -1) {
+    while ((c = getopt(argc, argv, "f:e:a:n:b:r:s:oqp")) != -1) {
         switch (c) {
         case 'f':
             fgpu = optarg;
@@ -219,6 +220,9 @@ static void read_options(struct load *l, int argc, char **argv)
             break;
         case 'q':
             l->quiet = true;
+            break;
+        case 'p':
+            l->all_names = true;
             break;
         default:
             exit(2);

@@ -5,6 +5,8 @@ their own, /readyz/credentials.
 """
 import json
 import os
+import pathlib
+import re
 import stat
 import time
 
@@ -180,6 +182,22 @@ def test_server__insecure_skip_tls_verify__works_and_says_so_loudly(fixture, ser
     f = fixture.fgpu({"token": "one"}, **{"insecure-skip-tls-verify": True})
     fixture.sees_news(f)
     assert "INSECURE: the kubeconfig has insecure-skip-tls-verify" in f.log()
+
+
+def memory_of(f):
+    """Of the process's own, in MB."""
+    status = pathlib.Path(f"/proc/{f.process.pid}/status").read_text()
+    return int(re.search(r"RssAnon:\s+(\d+)", status).group(1)) / 1024
+
+
+def test_F107_insecure_server__costs_no_more_memory_than_one_with_an_authority(fixture, ca, server_pair):
+    """The system's authorities were read for each connection, although nobody was compared with them."""
+    fixture.front(server_pair, tokens={"one"})
+    verified = fixture.fgpu({"token": "one"}, **{"certificate-authority": str(ca.cert)})
+    fixture.sees_news(verified)
+    insecure = fixture.fgpu({"token": "one"}, **{"insecure-skip-tls-verify": True})
+    fixture.sees_news(insecure)
+    assert memory_of(insecure) < 1.25 * memory_of(verified) + 1
 
 
 def test_proxy__of_the_kubeconfig__is_used_and_the_environments_is_not(fixture, ca, server_pair, monkeypatch):

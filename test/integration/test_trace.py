@@ -129,7 +129,7 @@ def test_trace_command__filters_table_json_and_file(emptied, tmp_path):
 def test_trace__little_memory_or_none__said(tmp_path, config, complete):
     api = ApiServer(tmp_path)
     fgpu = Fgpu(api.url, tmp_path, config).ready()
-    nodes = [api.node(gpus=8) for _ in range(100)]
+    nodes = [api.node(gpus=8) for _ in range(250)]
     eventually(lambda: len(fgpu.state()["nodes"]) == len(nodes), "the nodes")
     r = request(fgpu.ops, "GET", "/v1/trace")
     if complete is None:
@@ -137,7 +137,7 @@ def test_trace__little_memory_or_none__said(tmp_path, config, complete):
         assert "flightRecorder.memory" in run("trace", "--server", fgpu.ops_url).stderr
     else:
         head, lines = lines_of(r.body.decode())
-        assert head["complete"] is complete and head["first"] > 1 and 20000 < len(r.body) <= 65536 + 1024
+        assert head["complete"] is complete and head["first"] > 1 and 20000 < len(r.body) <= 4 * 65536  # packed in memory, longer as text
         assert lines[-1]["generation"] == head["generation"] == fgpu.generation()
         assert "replay needs everything" in run("trace", "--server", fgpu.ops_url, "--out", tmp_path / "t").stdout
     assert request(fgpu.ops, "GET", "/v1/trace?pod=a/b").status == 400

@@ -76,12 +76,21 @@ typedef unsigned __int128 pack_merit;
 /* From the highest bits: demoted, group, slack, score, order of the name. INT64_MAX less the score, taken as unsigned,
  * turns the order of scores round and has no sign: the best score is 0, the worst UINT64_MAX. It lies across the two
  * halves. No branch, because who comes first is for nobody to foresee. */
+static inline uint32_t pack_order_of(const struct pack_result *r)
+{
+    return (uint32_t)r->demoted << 24 | (uint32_t)r->group << 16 | r->slack;
+}
+
+static inline uint64_t pack_shortfall_of(const struct pack_result *r)
+{
+    return (uint64_t)INT64_MAX - (uint64_t)r->score;
+}
+
 static inline pack_merit pack_merit_of(const struct pack_result *r)
 {
-    uint32_t order = (uint32_t)r->demoted << 24 | (uint32_t)r->group << 16 | r->slack;
-    uint64_t shortfall = (uint64_t)INT64_MAX - (uint64_t)r->score;
+    uint64_t shortfall = pack_shortfall_of(r);
 
-    return (pack_merit)((uint64_t)order << 32 | shortfall >> 32) << 64 | (shortfall << 32 | r->name_order);
+    return (pack_merit)((uint64_t)pack_order_of(r) << 32 | shortfall >> 32) << 64 | (shortfall << 32 | r->name_order);
 }
 
 struct pack_key {

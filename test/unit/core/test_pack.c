@@ -163,6 +163,53 @@ static void pack_rank__any_results__as_sorted_and_none_lost(void **state)
     }
 }
 
+/* Many at once are sorted by digits, where what differs is narrow enough; points are those of the formula. */
+static void pack_rank__many_results__as_sorted_and_none_lost(void **state)
+{
+    enum { MANY = 700 };
+    static struct pack_result results[MANY], sorted[MANY];
+    static struct pack_key keys[MANY];
+    static int32_t points[MANY];
+    struct rng r;
+
+    rng_init(&r, 12);
+    for (int round = 0; round < 300; round++) {
+        size_t n = 64 + (size_t)rng_below(&r, MANY - 63), fit = 0, fit_n;
+        const int64_t spread = round % 3 == 0 ? 5 : round % 3 == 1 ? 1 << 30 : INT64_MAX; /* the last one is too wide */
+        uint64_t left = 0;
+
+        for (size_t i = 0; i < n; i++) {
+            results[i] = (struct pack_result){.verdict = rng_below(&r, 8) == 0 ? VERDICT_NO_GPU : VERDICT_FITS,
+                                              .demoted = round % 2 == 0 && rng_below(&r, 50) == 0,
+                                              .slack = round % 5 == 0 ? (uint16_t)rng_below(&r, 3) : UINT16_MAX,
+                                              .score = (int64_t)rng_below(&r, (uint64_t)spread) - spread / 2,
+                                              .name_order = (uint32_t)(i * 7919 % 10007)};
+            if (round == 0) {
+                results[i].verdict = VERDICT_NO_GPU;
+            }
+            left += results[i].name_order;
+            if (results[i].verdict == VERDICT_FITS) {
+                sorted[fit++] = results[i];
+            }
+        }
+        qsort(sorted, fit, sizeof(sorted[0]), by_words);
+        fit_n = pack_rank(results, n, round % 4 == 0 ? n : 0, keys);
+        assert_int_equal(fit_n, fit);
+        pack_points(results, n, points);
+        for (size_t i = 0; i < n; i++) {
+            left -= results[i].name_order;
+            assert_true((results[i].verdict == VERDICT_FITS) == (i < fit));
+            if (i < fit) {
+                assert_int_equal(results[i].name_order, sorted[i].name_order);
+            }
+            if (i < fit && i > 0 && (i == 1 || results[i].score != results[i - 1].score)) {
+                assert_int_equal(points[i], 9 - 10 * (i - 1) / (n - 1));
+            }
+        }
+        assert_int_equal(left, 0);
+    }
+}
+
 static void pack_some__unknown_and_full_nodes__have_their_verdicts(void **state)
 {
     struct demand d = WHOLE_GPUS(2);
@@ -330,6 +377,7 @@ int main(void)
         T(pack_rank__limit__gives_the_head_of_the_full_order),
         T(pack_rank__order_of_the_request__does_not_matter),
         cmocka_unit_test(pack_rank__any_results__as_sorted_and_none_lost),
+        cmocka_unit_test(pack_rank__many_results__as_sorted_and_none_lost),
         T(pack_some__unknown_and_full_nodes__have_their_verdicts),
         T(pack_some__name_again__is_left_out),
         T(pack_tentative__demote_and_never_refuse),

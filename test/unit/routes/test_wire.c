@@ -586,6 +586,10 @@ static void write_priorities__ranked__golden(void **state)
     wire_write_priorities(&out, &r);
     assert_reply(&out, "[{\"Host\":\"n2\",\"Score\":10},{\"Host\":\"n1\",\"Score\":7},{\"Host\":"
                        "\"n3\",\"Score\":0}]");
+    ranked[1].name = STR("a\"b"); /* no name of a node, but it is answered as it came */
+    wire_write_priorities(&out, &r);
+    assert_reply(&out, "[{\"Host\":\"n2\",\"Score\":10},{\"Host\":\"a\\\"b\",\"Score\":7},{\"Host\":"
+                       "\"n3\",\"Score\":0}]");
     r.n = 0;
     wire_write_priorities(&out, &r);
     assert_reply(&out, "[]");
