@@ -134,7 +134,7 @@ struct waiting_pod *waiting_pod_new(const struct policy *policy, const struct po
     keep(&b, &counted, pod, label_hashes, label_n);
     b.base = xcalloc(1, b.used);
     b.used = sizeof(struct waiting_pod);
-    w = (struct waiting_pod *)b.base;
+    w = (void *)b.base;
     keep(&b, w, pod, label_hashes, label_n);
     tolerations_replace(&tolerations, &toleration_n, pod->tolerations, pod->toleration_n);
     w->tolerations = tolerations;
