@@ -29,9 +29,12 @@ struct plan_head {
     struct hashmap index; /* names of the mirror */
     uint64_t names_version;
     bool index_made;
+    const struct node_facts **known; /* by node; NULL: it takes no part whatever it does */
+    const struct node_facts_table *known_of;
+    uint64_t known_version;
     /* Of the round: */
     const struct plan_question *q;
-    const struct node_facts **facts; /* by node; NULL: it takes no part */
+    const struct node_facts **facts; /* by node; NULL: it takes no part now */
     bool *closed;                    /* by node: a nominated pod does not fit there */
     struct hashmap held;             /* UIDs of pods that are nominated already */
     struct holding *residuals;       /* by tenant */

@@ -551,6 +551,42 @@ static void plan_head__limit_of_the_tenant__is_shared_by_the_backlog(void **stat
     bench_fini(&b);
 }
 
+static void plan_head__nodes_come_and_go_between_rounds__and_it_follows(void **state)
+{
+    static struct bench b;
+
+    bench_init(&b, 3, 0);
+    b.t->f.host = (struct host_capacity){4000, 8192};
+    fixture_node(&b.t->f, "first", 1, 16000);
+    snprintf(b.t->nodes[0].name, sizeof(b.t->nodes[0].name), "first");
+    describe(&b, 0, "a", false, 110);
+    use(&b, "binpack", "binpack");
+    for (int i = 0; i < 4; i++) {
+        wait_for_share(&b, 600, (struct host_request){0, 0});
+    }
+    plan(&b, NULL, 0, 9);
+    assert_int_equal(b.answer.chosen_n, 1);
+    /* known to the ledger alone; then to the planner, too */
+    fixture_node(&b.t->f, "second", 2, 16000);
+    plan(&b, NULL, 0, 9);
+    assert_int_equal(b.answer.chosen_n, 1);
+    snprintf(b.t->nodes[1].name, sizeof(b.t->nodes[1].name), "second");
+    describe(&b, 1, "a", false, 110);
+    plan(&b, NULL, 0, 9);
+    assert_int_equal(b.answer.chosen_n, 3);
+    /* a taint that nobody tolerates */
+    describe(&b, 1, "a", true, 110);
+    plan(&b, NULL, 0, 9);
+    assert_int_equal(b.answer.chosen_n, 1);
+    describe(&b, 1, "a", false, 110);
+    /* the first one goes, and its facts stay behind */
+    assert_int_equal(fixture_name_op(&b.t->f, LEDGER_NODE_GONE, "first"), 0);
+    plan(&b, NULL, 0, 9);
+    assert_int_equal(b.answer.chosen_n, 2);
+    assert_true(str_eq_cstr(b.chosen[0].node_name, "second"));
+    bench_fini(&b);
+}
+
 static void plan_head__work_and_number__are_bounded(void **state)
 {
     static struct bench b;
@@ -599,6 +635,7 @@ int main(void)
         cmocka_unit_test(plan_head__pods_that_hold_a_nomination__keep_their_room),
         cmocka_unit_test(plan_head__cores_memory_and_number_of_pods__are_never_passed),
         cmocka_unit_test(plan_head__limit_of_the_tenant__is_shared_by_the_backlog),
+        cmocka_unit_test(plan_head__nodes_come_and_go_between_rounds__and_it_follows),
         cmocka_unit_test(plan_head__work_and_number__are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
