@@ -15,8 +15,11 @@
  * plan that looks at the head as a whole (large pods first) would go into plan_head() alone.
  *
  * Cost: a shape of pods that is new costs a judgement of every node; one that was seen costs a comparison of every node
- * when the plan begins; each pod a pass over the scores of its shape, and a judgement of the one node that changed.
- * `work_max` bounds judgements and comparisons, never the clock.
+ * when the plan begins; a pod then costs a judgement of the nodes where somebody has landed since its shape was last
+ * asked for. Where a rule has several criteria, each pod costs a pass over all nodes. `work_max` bounds judgements and
+ * comparisons, never the clock.
+ *
+ * A head is asked about one mirror, one table of facts and one forecast all its life: it remembers by their versions.
  *
  * Pure; no lock. It reads and changes the mirror, and what it remembers of shapes and scores is its own: one head per
  * thread. The caller takes what only the ledger knows under its lock with plan_sight_take(), when it follows the
@@ -37,8 +40,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Pods of one plan, and shapes among them; those beyond are left for the next one. */
-#define PLAN_PODS_MAX 4096
+/* Shapes among the pods of one plan; it ends where another one comes. */
 #define PLAN_SHAPES_MAX 64
 
 /* A pod that is nominated already and not bound: it holds its room. Those without GPUs count, too, if they are known.

@@ -20,10 +20,17 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
+
+/* Keys of labels by their lengths first: most differ there. As strcmp. */
+static inline int label_key_order(struct str a, struct str b)
+{
+    return a.n != b.n ? (a.n < b.n ? -1 : 1) : a.n > 0 ? memcmp(a.p, b.p, a.n) : 0;
+}
 
 struct node_facts {
     struct str name;
-    struct kv_list labels;      /* in the order of their keys */
+    struct kv_list labels;      /* in the order of label_key_order() */
     const struct taint *taints; /* those that keep pods off; that of a cordoned node among them */
     size_t taint_n;
     int32_t pods_max; /* status.allocatable["pods"]; 0: not said, or not a number: takes none */

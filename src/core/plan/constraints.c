@@ -159,7 +159,7 @@ static const struct str *label_of(const struct node_facts *n, struct str wanted)
 
     while (low < high) {
         size_t at = low + (high - low) / 2;
-        int order = str_cmp(n->labels.items[at].key, wanted);
+        int order = label_key_order(n->labels.items[at].key, wanted);
 
         if (order == 0) {
             return &n->labels.items[at].value;

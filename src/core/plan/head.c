@@ -7,9 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nodes tried for one pod before its tenant's limit is taken to be reached. */
-enum { TENANT_TRIES = 8 };
-
 /* ---- the sight ---- */
 
 void plan_sight_init(struct plan_sight *s)
@@ -50,6 +47,7 @@ void plan_head_free(struct plan_head *h)
         score_cache_free(h->scores);
         hashmap_fini(&h->index);
         hashmap_fini(&h->held);
+        free(h->known);
         free(h->facts);
         free(h->closed);
         free(h->landed);
@@ -68,29 +66,49 @@ static bool is_node(const void *owner, uint32_t value, const void *wanted)
     return str_eq(m->names[value], *name);
 }
 
+static void follow_names(struct plan_head *h, const struct mirror *m)
+{
+    hashmap_fini(&h->index);
+    hashmap_init(&h->index);
+    hashmap_reserve(&h->index, m->node_n);
+    for (uint32_t i = 0; i < m->node_n; i++) {
+        if (m->names[i].n > 0) {
+            hashmap_insert(&h->index, hash_name(key, m->names[i]), i);
+        }
+    }
+    h->names_version = m->names_version;
+    h->index_made = true;
+    h->known_of = NULL;
+}
+
+/* A change of any node gives the table another version, and pointers another place. */
+static void follow_facts(struct plan_head *h, const struct mirror *m, const struct node_facts_table *t)
+{
+    h->known = xreallocarray(h->known, m->node_n + 1, sizeof(const struct node_facts *));
+    for (uint32_t i = 0; i < m->node_n; i++) {
+        const struct node_facts *f = m->names[i].n > 0 ? node_facts_find(t, m->names[i]) : NULL;
+
+        h->known[i] = f != NULL && !f->shares_gpus ? f : NULL;
+    }
+    h->known_of = t;
+    h->known_version = node_facts_version(t);
+}
+
 /* Places of names, and facts by place. */
-static void follow_names(struct plan_head *h, const struct plan_question *q)
+static void follow(struct plan_head *h, const struct plan_question *q)
 {
     const struct mirror *m = q->mirror;
 
     if (!h->index_made || h->names_version != m->names_version) {
-        hashmap_fini(&h->index);
-        hashmap_init(&h->index);
-        hashmap_reserve(&h->index, m->node_n);
-        for (uint32_t i = 0; i < m->node_n; i++) {
-            if (m->names[i].n > 0) {
-                hashmap_insert(&h->index, hash_name(key, m->names[i]), i);
-            }
-        }
-        h->names_version = m->names_version;
-        h->index_made = true;
+        follow_names(h, m);
+    }
+    if (h->known_of != q->nodes || h->known_version != node_facts_version(q->nodes)) {
+        follow_facts(h, m, q->nodes);
     }
     h->facts = xreallocarray(h->facts, m->node_n + 1, sizeof(const struct node_facts *));
     h->closed = xreallocarray(h->closed, m->node_n + 1, sizeof(*h->closed));
     for (uint32_t i = 0; i < m->node_n; i++) {
-        const struct node_facts *f = m->open[i] && m->names[i].n > 0 ? node_facts_find(q->nodes, m->names[i]) : NULL;
-
-        h->facts[i] = f != NULL && !f->shares_gpus ? f : NULL;
+        h->facts[i] = m->open[i] ? h->known[i] : NULL;
         h->closed[i] = false;
     }
 }
@@ -99,7 +117,7 @@ static void begin(struct plan_head *h, const struct plan_question *q)
 {
     uint32_t tenant_n = q->sight->cluster.tenancy.tenant_n;
 
-    follow_names(h, q);
+    follow(h, q);
     h->q = q;
     h->landed_n = 0;
     h->shape_n = 0;
@@ -233,7 +251,7 @@ static bool choose(struct plan_head *h, struct plan_shape *s, const struct waiti
 {
     const struct mirror *m = h->q->mirror;
     const struct holding *left = residual_of(h, p->namespace_);
-    uint32_t passed[TENANT_TRIES];
+    uint32_t passed[PLAN_WITHOUT_MAX]; /* nodes that would take it above its tenant's limit */
     size_t passed_n = 0;
 
     while (plan_shape_best(h, s, passed, passed_n, ret_node)) {
@@ -244,7 +262,7 @@ static bool choose(struct plan_head *h, struct plan_shape *s, const struct waiti
         if (left == NULL || holding_fits(tenancy_wanted(p->demand, ret_at, n, mirror_devices(m, *ret_node)), *left)) {
             return true;
         }
-        if (passed_n == TENANT_TRIES) {
+        if (passed_n == PLAN_WITHOUT_MAX) {
             break;
         }
         passed[passed_n++] = *ret_node;

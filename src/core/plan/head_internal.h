@@ -9,17 +9,18 @@
 #include "base/hashmap.h"
 #include "core/placement/pack.h"
 #include "core/plan/head.h"
+#include "core/plan/key_heap.h"
 
 struct plan_shape {
     const struct waiting_pod *like; /* one of them */
     struct resolved_plan plan;
     uint8_t *models;             /* allowed_models of core/ledger/view.h; NULL: all are */
     struct pack_result *results; /* by node */
-    struct plan_scores *scores;  /* by node, where a step has several criteria; else NULL */
+    struct key_heap best;        /* nodes that may have them, where each has one score; else: */
+    struct plan_scores *scores;  /* by node, where a step has several criteria; NULL otherwise */
     struct plan_scores *rows;    /* these two: room for one step of such a plan */
     struct pack_result *spare;
-    uint32_t *candidates; /* nodes that kube-scheduler takes, in their order */
-    uint32_t candidate_n;
+    bool *takes;     /* by node: kube-scheduler lets them in there, room apart */
     size_t judged_n; /* landings that the results know of */
 };
 
@@ -28,9 +29,12 @@ struct plan_head {
     struct hashmap index; /* names of the mirror */
     uint64_t names_version;
     bool index_made;
+    const struct node_facts **known; /* by node; NULL: it takes no part whatever it does */
+    const struct node_facts_table *known_of;
+    uint64_t known_version;
     /* Of the round: */
     const struct plan_question *q;
-    const struct node_facts **facts; /* by node; NULL: it takes no part */
+    const struct node_facts **facts; /* by node; NULL: it takes no part now */
     bool *closed;                    /* by node: a nominated pod does not fit there */
     struct hashmap held;             /* UIDs of pods that are nominated already */
     struct holding *residuals;       /* by tenant */
@@ -50,7 +54,9 @@ void plan_shape_end(struct plan_shape *s);
 /* The shape of the pod, with every node judged as it is now. NULL: there are PLAN_SHAPES_MAX others. */
 struct plan_shape *plan_shape_of(struct plan_head *h, const struct waiting_pod *p);
 
-/* The node that filter would call the best of those that kube-scheduler takes, without some of them. False: none. */
+/* The node that filter would call the best of those that kube-scheduler takes, without some of them, each named once
+ * and at most PLAN_WITHOUT_MAX. False: none. */
+#define PLAN_WITHOUT_MAX 8
 bool plan_shape_best(struct plan_head *h, struct plan_shape *s, const uint32_t *without, size_t without_n,
                      uint32_t *ret);
 

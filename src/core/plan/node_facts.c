@@ -88,7 +88,7 @@ static int by_key(const void *a, const void *b)
 {
     const struct kv *x = a, *y = b;
 
-    return str_cmp(x->key, y->key);
+    return label_key_order(x->key, y->key);
 }
 
 static int32_t pods_max_of(const struct node *node)

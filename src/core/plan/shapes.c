@@ -66,10 +66,11 @@ void plan_shape_end(struct plan_shape *s)
 {
     free(s->models);
     free(s->results);
+    free(s->best.items);
     free(s->scores);
     free(s->rows);
     free(s->spare);
-    free(s->candidates);
+    free(s->takes);
 }
 
 bool plan_shape_place(struct plan_head *h, const struct plan_shape *s, uint32_t node, struct placement *ret)
@@ -138,6 +139,32 @@ static void judge(struct plan_head *h, struct plan_shape *s, uint32_t first, uin
 
 /* ---- shapes ---- */
 
+static bool may_have(const struct plan_head *h, const struct plan_shape *s, uint32_t node)
+{
+    const struct mirror *m = h->q->mirror;
+
+    return s->takes[node] && s->results[node].verdict == VERDICT_FITS &&
+           host_room(h->facts[node], &m->nodes[node].host, m->pod_n[node], s->like->demand->host);
+}
+
+static void offer(struct plan_shape *s, uint32_t node)
+{
+    key_heap_push(&s->best, (struct pack_key){pack_merit_of(&s->results[node]), node});
+}
+
+/* Somebody has landed there. What was taken of a node is not given back in a round, so where there is no room there
+ * will be none. */
+static void judge_again(struct plan_head *h, struct plan_shape *s, uint32_t node)
+{
+    const struct pack_result before = s->results[node];
+
+    judge(h, s, node, 1);
+    if (s->scores == NULL && may_have(h, s, node) &&
+        (before.verdict != VERDICT_FITS || pack_merit_of(&before) != pack_merit_of(&s->results[node]))) {
+        offer(s, node);
+    }
+}
+
 static bool same_plan(const struct resolved_plan *a, const struct plan_head *h, const struct waiting_pod *p)
 {
     struct resolved_plan b;
@@ -159,7 +186,7 @@ static void allocate(struct plan_shape *s, uint32_t node_n)
         plain = plain && is_plain(s->plan.steps[i].plan);
     }
     s->results = xreallocarray(NULL, node_n + 1, sizeof(*s->results));
-    s->candidates = xreallocarray(NULL, node_n + 1, sizeof(*s->candidates));
+    s->takes = xcalloc(node_n + 1, sizeof(*s->takes));
     if (!plain) {
         s->scores = xcalloc(node_n + 1, sizeof(*s->scores));
         s->rows = xcalloc(node_n + 1, sizeof(*s->rows));
@@ -180,14 +207,17 @@ static struct plan_shape *add(struct plan_head *h, const struct waiting_pod *p)
     plan_shape_begin(h, s);
     allocate(s, node_n);
     for (uint32_t i = 0; i < node_n; i++) {
-        if (h->facts[i] != NULL && !h->closed[i] && node_takes(p, h->facts[i])) {
-            s->candidates[s->candidate_n++] = i;
-        }
+        s->takes[i] = h->facts[i] != NULL && !h->closed[i] && node_takes(p, h->facts[i]);
     }
     if (node_n > 0) {
         judge(h, s, 0, node_n);
     }
     s->judged_n = h->landed_n;
+    for (uint32_t i = 0; s->scores == NULL && i < node_n; i++) {
+        if (may_have(h, s, i)) {
+            offer(s, i);
+        }
+    }
     return s;
 }
 
@@ -198,7 +228,7 @@ struct plan_shape *plan_shape_of(struct plan_head *h, const struct waiting_pod *
 
         if (demand_equal(s->like->demand, p->demand) && constraints_equal(s->like, p) && same_plan(&s->plan, h, p)) {
             for (; s->judged_n < h->landed_n; s->judged_n++) {
-                judge(h, s, h->landed[s->judged_n], 1);
+                judge_again(h, s, h->landed[s->judged_n]);
             }
             return s;
         }
@@ -218,13 +248,36 @@ static bool is_among(uint32_t node, const uint32_t *some, size_t n)
     return i < n;
 }
 
-static bool may_have(const struct plan_head *h, const struct plan_shape *s, uint32_t node)
+/* The top of the heap, after what no longer holds; those that are to be left out are put back. */
+static bool best_of_heap(struct plan_head *h, struct plan_shape *s, const uint32_t *without, size_t without_n,
+                         uint32_t *ret)
 {
-    const struct mirror *m = h->q->mirror;
+    struct pack_key left_out[PLAN_WITHOUT_MAX];
+    size_t left_out_n = 0;
+    bool found = false;
 
-    return s->results[node].verdict == VERDICT_FITS &&
-           host_room(h->facts[node], &m->nodes[node].host, m->pod_n[node], s->like->demand->host);
+    while (!found && s->best.n > 0) {
+        struct pack_key top = s->best.items[0];
+
+        *ret = (uint32_t)top.at;
+        h->work++;
+        if (!may_have(h, s, *ret) || pack_merit_of(&s->results[*ret]) != top.merit) {
+            key_heap_pop(&s->best);
+        } else if (is_among(*ret, without, without_n)) {
+            BUG_ON(left_out_n == PLAN_WITHOUT_MAX); /* two entries of one node differ in merit, so one was popped */
+            left_out[left_out_n++] = top;
+            key_heap_pop(&s->best);
+        } else {
+            found = true;
+        }
+    }
+    while (left_out_n > 0) {
+        key_heap_push(&s->best, left_out[--left_out_n]);
+    }
+    return found;
 }
+
+/* ---- several criteria ---- */
 
 struct best {
     bool any;
@@ -232,48 +285,37 @@ struct best {
     pack_merit merit;
 };
 
-static void consider(struct best *b, uint32_t node, const struct pack_result *r)
+static void consider(struct best *b, uint32_t node, struct pack_result r, int64_t score)
 {
-    pack_merit merit = pack_merit_of(r);
+    pack_merit merit;
 
+    r.score = score;
+    merit = pack_merit_of(&r);
     if (!b->any || merit < b->merit) {
         *b = (struct best){true, node, merit};
     }
 }
 
-/* All that is left at the lower end decides within the group; plan_judge() wants to see all of a group that fits. */
+/* plan_judge() wants to see all of a group that fits. */
 static void best_of_step(struct plan_head *h, struct plan_shape *s, size_t step, const uint32_t *without,
                          size_t without_n, struct best *b)
 {
-    const struct pack_plan *plan = s->plan.steps[step].plan;
+    const uint32_t node_n = h->q->mirror->node_n;
     size_t n = 0;
 
-    for (uint32_t i = 0; i < s->candidate_n; i++) {
-        uint32_t node = s->candidates[i];
-
-        if (s->results[node].group != step || !may_have(h, s, node)) {
-            continue;
+    for (uint32_t node = 0; node < node_n; node++) {
+        if (s->results[node].group == step && may_have(h, s, node)) {
+            s->rows[n] = s->scores[node];
+            s->rows[n++].at = node;
         }
-        if (is_plain(plan)) {
-            if (!is_among(node, without, without_n)) {
-                consider(b, node, &s->results[node]);
-            }
-            continue;
-        }
-        s->rows[n] = s->scores[node];
-        s->rows[n++].at = node;
     }
-    h->work += s->candidate_n;
-    if (n == 0) {
-        return;
-    }
-    plan_judge(plan, s->rows, n, s->spare);
+    h->work += node_n;
+    plan_judge(s->plan.steps[step].plan, s->rows, n, s->spare);
     for (size_t i = 0; i < n; i++) {
-        struct pack_result r = s->results[s->rows[i].at];
+        uint32_t node = s->rows[i].at;
 
-        r.score = s->rows[i].combined;
-        if (!is_among(s->rows[i].at, without, without_n)) {
-            consider(b, s->rows[i].at, &r);
+        if (!is_among(node, without, without_n)) {
+            consider(b, node, s->results[node], s->rows[i].combined);
         }
     }
 }
@@ -283,6 +325,9 @@ bool plan_shape_best(struct plan_head *h, struct plan_shape *s, const uint32_t *
 {
     struct best b = {.any = false};
 
+    if (s->scores == NULL) {
+        return best_of_heap(h, s, without, without_n, ret);
+    }
     for (size_t step = 0; step < s->plan.n && !b.any; step++) { /* an earlier group comes first, whatever the scores */
         best_of_step(h, s, step, without, without_n, &b);
     }

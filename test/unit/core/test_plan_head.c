@@ -4,6 +4,7 @@
 
 #include "base/bug.h"
 #include "base/compiler.h"
+#include "core/placement/shadow_decision.h"
 #include "core/support/growing_cluster.h"
 #include "support/cmocka.h"
 #include "support/seeds.h"
@@ -130,12 +131,21 @@ static int by_turn(const void *a, const void *b)
     return waiting_pod_compare(*x, *y);
 }
 
+/* Rules select every second node. */
+static void follow_mirror(struct bench *b, struct mirror *m)
+{
+    while (!mirror_follow(m, b->t->f.l)) {
+        mirror_grow(m);
+    }
+    for (uint32_t i = 0; i < m->node_n; i++) {
+        m->rules[i] = i % 2;
+    }
+}
+
 static void follow(struct bench *b, struct plan_held *held, size_t held_n)
 {
     (void)growing_cluster_params(b->t, b->plans.rest.params.node_strategy, b->plans.rest.params.device_strategy);
-    while (!mirror_follow(&b->mirror, b->t->f.l)) {
-        mirror_grow(&b->mirror);
-    }
+    follow_mirror(b, &b->mirror);
     plan_sight_take(&b->sight, b->t->f.l, held, held_n);
 }
 
@@ -307,6 +317,104 @@ static void plan_head__any_cluster_and_strategy__is_what_filter_says_pod_after_p
     }
 }
 
+/* ---- rules, several criteria ---- */
+
+/* The same decision by core/placement/shadow_decision.h, which knows rules and criteria and shares no code with plans
+ * but plan_judge() and choice_make(). */
+static bool shadow(struct bench *b, const struct waiting_pod *p, struct str *ret, const struct pack_plan **ret_by)
+{
+    struct ledger_view v;
+    struct resolved_plan resolved;
+    struct shadow_choice c;
+    struct mirror now;
+    uint32_t nodes[GROWING_CLUSTER_NODES_MAX];
+    struct shadow_decision t = {.mirror = &now, .nodes = nodes, .demand = p->demand};
+
+    mirror_init(&now);
+    follow_mirror(b, &now);
+    arena_reset(&b->t->f.arena);
+    assert_int_equal(ledger_view(b->t->f.l, &b->t->f.arena,
+                                 &(struct view_pod){.uid = p->uid, .namespace_ = p->namespace_, .demand = p->demand},
+                                 &v, NULL),
+                     0);
+    t.allowed_models = v.allowed_models;
+    for (uint32_t i = 0; i < now.node_n; i++) {
+        const struct node_facts *f = node_facts_find(b->facts, now.names[i]);
+
+        if (node_takes(p, f) && host_room(f, &now.nodes[i].host, now.pod_n[i], p->demand->host)) {
+            nodes[t.node_n++] = i;
+        }
+    }
+    resolved_plan_make(&resolved, &b->plans, p->namespace_, NULL, 0);
+    c = shadow_choose(&t, &resolved, b->t->forecast, &b->t->f.arena);
+    if (c.fits) {
+        *ret = now.names[c.node]; /* of the ledger, too */
+        *ret_by = resolved.steps[resolved_plan_step(&resolved, now.rules[c.node])].plan;
+    }
+    mirror_fini(&now);
+    return c.fits;
+}
+
+static struct criteria two_of(size_t first, int32_t weight)
+{
+    return (struct criteria){.names = {str_of(strategies[first % 9]->name), str_of(strategies[(first + 4) % 9]->name)},
+                             .weights_milli = {weight, weight > 0 ? 1000 - weight : 0},
+                             .n = 2};
+}
+
+static void plan_head__rules_and_criteria__is_what_a_shadow_decision_says(void **state)
+{
+    static const struct kv every_second = {STR("half"), STR("yes")};
+    const struct seeds seeds = seeds_of_test(1, 40);
+    static struct packing_rule rule;
+    static struct bench b;
+    size_t chosen_n = 0;
+
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
+        struct growing_cluster_pod drawn;
+        size_t at = 0;
+
+        bench_init(&b, seed, 2 + seed % 7);
+        b.policy.node_criteria = seed % 3 == 0 ? (struct criteria){.n = 0} : two_of(seed, seed % 3 == 1 ? 0 : 300);
+        rule = (struct packing_rule){.node_selector = {&every_second, 1}, .node_criteria = two_of(seed / 3, 600)};
+        rule.node_strategy = rule.node_criteria.names[0];
+        b.policy.rules = &rule;
+        b.policy.rule_n = seed % 2;
+        use(&b, strategies[seed % 9]->name, strategies[(seed / 9) % 9]->name);
+        for (int i = 0; i < 8; i++) {
+            growing_cluster_draw(b.t, &drawn);
+            growing_cluster_come(b.t, &b.plans.rest.params, &drawn);
+        }
+        draw_backlog(&b);
+        (void)growing_cluster_params(b.t, strategy_find(STR("rsp")), strategy_find(STR("fgd"))); /* for all of them */
+        plan(&b, NULL, 0, WAITING_MAX);
+        for (size_t i = 0; i < b.answer.looked_n; i++) {
+            const struct waiting_pod *p = b.waiting[i];
+            bool planned = at < b.answer.chosen_n && b.chosen[at].pod == p;
+            const struct pack_plan *by = NULL;
+            struct str node = STR_NULL;
+            struct pack_params params;
+
+            if (shadow(&b, p, &node, &by) != planned || (planned && !str_eq(node, b.chosen[at].node_name))) {
+                fail_msg("seed %llu: pod %zu is planned %.*s, a shadow decision says %.*s", (unsigned long long)seed, i,
+                         STR_ARG(planned ? b.chosen[at].node_name : STR_NULL), STR_ARG(node));
+            }
+            if (planned) {
+                params = by->params;
+                params.forecast = b.t->forecast;
+                reserve(&b, p, node, &params);
+                at++;
+            }
+        }
+        assert_int_equal(at, b.answer.chosen_n);
+        chosen_n += at;
+        bench_fini(&b);
+    }
+    if (seeds.n >= 40) {
+        assert_true(chosen_n > 200);
+    }
+}
+
 /* ---- single cases ---- */
 
 static void plan_head__pods_that_hold_a_nomination__keep_their_room(void **state)
@@ -443,6 +551,42 @@ static void plan_head__limit_of_the_tenant__is_shared_by_the_backlog(void **stat
     bench_fini(&b);
 }
 
+static void plan_head__nodes_come_and_go_between_rounds__and_it_follows(void **state)
+{
+    static struct bench b;
+
+    bench_init(&b, 3, 0);
+    b.t->f.host = (struct host_capacity){4000, 8192};
+    fixture_node(&b.t->f, "first", 1, 16000);
+    snprintf(b.t->nodes[0].name, sizeof(b.t->nodes[0].name), "first");
+    describe(&b, 0, "a", false, 110);
+    use(&b, "binpack", "binpack");
+    for (int i = 0; i < 4; i++) {
+        wait_for_share(&b, 600, (struct host_request){0, 0});
+    }
+    plan(&b, NULL, 0, 9);
+    assert_int_equal(b.answer.chosen_n, 1);
+    /* known to the ledger alone; then to the planner, too */
+    fixture_node(&b.t->f, "second", 2, 16000);
+    plan(&b, NULL, 0, 9);
+    assert_int_equal(b.answer.chosen_n, 1);
+    snprintf(b.t->nodes[1].name, sizeof(b.t->nodes[1].name), "second");
+    describe(&b, 1, "a", false, 110);
+    plan(&b, NULL, 0, 9);
+    assert_int_equal(b.answer.chosen_n, 3);
+    /* a taint that nobody tolerates */
+    describe(&b, 1, "a", true, 110);
+    plan(&b, NULL, 0, 9);
+    assert_int_equal(b.answer.chosen_n, 1);
+    describe(&b, 1, "a", false, 110);
+    /* the first one goes, and its facts stay behind */
+    assert_int_equal(fixture_name_op(&b.t->f, LEDGER_NODE_GONE, "first"), 0);
+    plan(&b, NULL, 0, 9);
+    assert_int_equal(b.answer.chosen_n, 2);
+    assert_true(str_eq_cstr(b.chosen[0].node_name, "second"));
+    bench_fini(&b);
+}
+
 static void plan_head__work_and_number__are_bounded(void **state)
 {
     static struct bench b;
@@ -487,9 +631,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plan_head__any_cluster_and_strategy__is_what_filter_says_pod_after_pod),
+        cmocka_unit_test(plan_head__rules_and_criteria__is_what_a_shadow_decision_says),
         cmocka_unit_test(plan_head__pods_that_hold_a_nomination__keep_their_room),
         cmocka_unit_test(plan_head__cores_memory_and_number_of_pods__are_never_passed),
         cmocka_unit_test(plan_head__limit_of_the_tenant__is_shared_by_the_backlog),
+        cmocka_unit_test(plan_head__nodes_come_and_go_between_rounds__and_it_follows),
         cmocka_unit_test(plan_head__work_and_number__are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
