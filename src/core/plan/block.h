@@ -1,18 +1,20 @@
 /* core/plan/block.h - many small things in one malloc'ed block: the same code counts its bytes, then fills it.
  *
- * First with `base` NULL, when everything it returns is NULL or empty; then with a block of `used` bytes.
+ * First it counts, and everything it returns is NULL or empty; then `fills`, with a block of `used` bytes as base.
  */
 #ifndef CORE_PLAN_BLOCK_H
 #define CORE_PLAN_BLOCK_H
 
 #include "model/kv.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
 struct block {
     char *base;
     size_t used;
+    bool fills;
 };
 
 static inline void *block_keep(struct block *b, const void *from, size_t n)
@@ -20,14 +22,14 @@ static inline void *block_keep(struct block *b, const void *from, size_t n)
     char *to;
 
     b->used = (b->used + 7) & ~(size_t)7;
-    to = b->base != NULL ? b->base + b->used : NULL;
+    to = b->fills ? b->base + b->used : NULL;
     b->used += n;
     return to == NULL || n == 0 ? (void *)to : memcpy(to, from, n);
 }
 
 static inline struct str block_text(struct block *b, struct str s)
 {
-    char *to = b->base != NULL ? b->base + b->used : NULL;
+    char *to = b->fills ? b->base + b->used : NULL;
 
     b->used += s.n;
     if (to == NULL || s.n == 0) {

@@ -130,6 +130,7 @@ static struct node_facts *copy_of(const struct node_facts *from)
         return NULL;
     }
     b.base = xcalloc(1, b.used);
+    b.fills = true;
     b.used = sizeof(struct node_facts);
     f = (void *)b.base;
     keep(&b, f, from);

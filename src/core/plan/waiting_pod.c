@@ -133,6 +133,7 @@ struct waiting_pod *waiting_pod_new(const struct policy *policy, const struct po
 
     keep(&b, &counted, pod, label_hashes, label_n);
     b.base = xcalloc(1, b.used);
+    b.fills = true;
     b.used = sizeof(struct waiting_pod);
     w = (void *)b.base;
     keep(&b, w, pod, label_hashes, label_n);
