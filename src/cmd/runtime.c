@@ -42,10 +42,10 @@ static const struct part {
     {runtime_start_verifier, runtime_stop_verifier, NULL}, /* it verifies what the feeds have read */
     {runtime_start_audit, runtime_stop_audit, NULL},       /* of what the feeds have made */
     {runtime_start_planner, runtime_stop_planner, NULL},   /* takes back what it nominated when nobody asks any more */
-    {runtime_start_run, runtime_stop_run, NULL},           /* lets the feeds begin; ends while they tell what became of binds */
-    {NULL, runtime_stop_requeue_trigger, NULL},            /* nobody is woken for a service that does not answer */
-    {runtime_start_http, runtime_stop_http, NULL},         /* everybody whom the routes ask is there */
-    {runtime_start_time, runtime_stop_time, NULL},         /* what it changes reaches everybody else */
+    {runtime_start_run, runtime_stop_run, NULL},   /* lets the feeds begin; ends while they tell what became of binds */
+    {NULL, runtime_stop_requeue_trigger, NULL},    /* nobody is woken for a service that does not answer */
+    {runtime_start_http, runtime_stop_http, NULL}, /* everybody whom the routes ask is there */
+    {runtime_start_time, runtime_stop_time, NULL}, /* what it changes reaches everybody else */
 };
 
 int runtime_start(const struct runtime_options *o, struct runtime **ret, struct err *reterr)
