@@ -20,6 +20,7 @@ type mode struct {
 	// percentage is percentageOfNodesToScore: "0" is kube-scheduler's own sampling, "100" all nodes, "" what is shipped.
 	percentage string
 	annotation bool     // pods ask by an annotation, not by limits
+	flags      []string // of kube-scheduler, besides
 	setting    *setting // of fgpu.yaml; one that fgpu does not know: the mode is skipped
 	tree       *tree    // what it takes fgpu and the shipped files from; nil: the tree of this program
 }
@@ -33,6 +34,9 @@ type tree struct{ name, root, binary string }
 // The first is what all others are compared with.
 var modes = []mode{
 	{key: "none", Name: "none, default sampling", percentage: "0"},
+	// kube-scheduler 1.35 and newer decides about equal pods together, but never with an extender: what is left without that is what an extender can
+	// be compared with.
+	{key: "none-single", Name: "none, default sampling, pods one by one", percentage: "0", flags: []string{"--feature-gates=OpportunisticBatching=false"}},
 	{key: "none-all", Name: "none, all nodes", percentage: "100"},
 	{key: "none-annotation", Name: "none, default sampling, pods with an annotation", percentage: "0", annotation: true},
 	{key: "nothing", Name: "do-nothing extender, default sampling", extender: "nothing", percentage: "0"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -98,6 +99,13 @@ func (b *bench) startExtender(ctx context.Context, m mode) (extender, error) {
 	return e, nil
 }
 
+func (b *bench) startScheduler(ctx context.Context, m mode, config string) (*harness.Scheduler, error) {
+	flags := b.plane.SchedulerFlags
+	defer func() { b.plane.SchedulerFlags = flags }()
+	b.plane.SchedulerFlags = slices.Concat(flags, m.flags)
+	return b.plane.StartScheduler(ctx, fmt.Sprintf("round-%d", b.serial), config)
+}
+
 // round creates the pods and lets a fresh kube-scheduler bind them.
 func (b *bench) round(ctx context.Context, m mode, pods int) (sample, error) {
 	var none sample
@@ -119,7 +127,7 @@ func (b *bench) round(ctx context.Context, m mode, pods int) (sample, error) {
 	if err != nil {
 		return none, err
 	}
-	s, err := b.plane.StartScheduler(ctx, fmt.Sprintf("round-%d", b.serial), config)
+	s, err := b.startScheduler(ctx, m, config)
 	if err != nil {
 		return none, err
 	}
