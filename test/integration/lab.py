@@ -58,6 +58,11 @@ class Lab:
     def await_free(self, n, what=None, node=None):
         eventually(lambda: self.free_milli(node) == n, what or f"{n} milli to be free")
 
+    def await_listed(self):
+        """Nodes and pods, where no pod holds anything."""
+        eventually(lambda: self.fgpu.state("?fields=summary")["metadata"]["podsResourceVersion"], "the pods to be listed")
+        self.await_free(1000)
+
     def relists(self):
         return self.fgpu.metrics()['fgpu_relists_total{resource="pods"}']
 

@@ -124,7 +124,7 @@ def test_completed_pod__leaves_the_selection_and_is_freed_once(lab):
 def test_null_fields__are_empty_ones(lab):
     """Go writes null for nil slices and maps."""
     lab.start()
-    lab.await_free(1000)
+    lab.await_listed()
     bare = {"kind": "Pod", "apiVersion": "v1",
             "metadata": {"name": "bare", "namespace": "default", "uid": "u-bare", "resourceVersion": "3", "labels": None,
                          "annotations": None, "deletionTimestamp": None, "ownerReferences": None},
@@ -158,7 +158,7 @@ def test_repeated_and_late_events__change_nothing(lab):
 def test_unreadable_object__counts_for_the_most_and_the_watch_goes_on(lab):
     """One object beyond our limits must not hide all others."""
     lab.start()
-    lab.await_free(1000)
+    lab.await_listed()
     odd = pod_object("odd", nodeName=lab.node)
     odd["metadata"].update({"uid": "u-odd", "resourceVersion": "3", "labels": 7})
     reconnect(lab, {**WATCH, "inject": event("ADDED", odd)})
@@ -174,7 +174,7 @@ def test_unreadable_object__counts_for_the_most_and_the_watch_goes_on(lab):
 
 def test_bookmark_moves_the_cursor__the_next_watch_starts_there(lab):
     lab.start()
-    lab.await_free(1000)
+    lab.await_listed()
     reconnect(lab, {**WATCH, "inject": bookmark(2), "then": "end"},
               {**WATCH, "query": "watch=true*&resourceVersion=2", "action": "pass"})
     eventually(lambda: lab.api.fault_hits() == [1, 1], "a watch from the bookmark")
@@ -183,7 +183,7 @@ def test_bookmark_moves_the_cursor__the_next_watch_starts_there(lab):
 
 def test_api_server_away_for_a_while__probes_then_goes_on_without_a_list(lab):
     lab.start()
-    lab.await_free(1000)
+    lab.await_listed()
     # The list of one object by which contact is checked has no resourceVersion, and is none of this.
     reconnect(lab, {**PODS, "query": "*resourceVersion=*", "times": 2, "action": "fail", "status": 429},
               {**PROBE, "action": "pass"}, {**WATCH, "action": "pass"})
@@ -195,7 +195,7 @@ def test_api_server_away_for_a_while__probes_then_goes_on_without_a_list(lab):
 def test_relist__watch_list_refused_meanwhile__pages(lab):
     """The feature gate was switched off, say by a downgrade: 422 in the life of one fgpu."""
     lab.start()
-    lab.await_free(1000)
+    lab.await_listed()
     lab.api.faults(watchList="refused")
     reconnect(lab, fails(410), {**WATCH_LIST, "action": "pass"}, {**PAGE, "action": "pass"})
     follows(lab)

@@ -30,7 +30,7 @@ CANNOT_RUN = {
     "scripts/image --out images": "scripts/check-image does it", "scripts/package --out packages": "scripts/check-package does it",
     "scripts/image --arch arm64 --out images": "scripts/test-arm64 does it", "scripts/image --join --out images": "scripts/test-arm64 does it",
     "scripts/packing-guide --run --trace FOLDER": LONG, "scripts/packing-corpus --seeds 0-3": LONG, "scripts/check-replay --all": LONG,
-    "scripts/bench-packing FOLDER": LONG, "scripts/bench-packing --derived FOLDER": LONG,
+    "scripts/bench --all FOLDER": LONG, "scripts/bench-packing FOLDER": LONG, "scripts/bench-packing --derived FOLDER": LONG,
     "man -l build/release/man/fgpu-state.1": "shows it in a pager; test/integration/test_manual.py reads it",
     "fgpu demo --scenario day-night": "takes a minute; test/integration/test_demo.py tells every scenario fast",
     "cmake --install": "test/integration/test_parts.py installs",
