@@ -31,8 +31,8 @@ struct feed {
     void *ctx;
     enum kube_resource resource;
     /* Of the list of pods that is being read, or was last: pods that a process of ours may have bound or may still
-     * bind, because they carry a record (of whatever worth), or wait and ask for GPUs, or could not be read in full.
-     * What the watch shows afterwards counts on. */
+     * bind, because they carry a record (of whatever worth), or wait and ask for GPUs or any extended resource (it may
+     * have been a name for GPUs), or could not be read in full. What the watch shows afterwards counts on. */
     uint64_t traces;
     bool rereads; /* other rules than the last complete list's */
 };

@@ -5,7 +5,8 @@
  * leaves alone what others have put into the object. It never creates one.
  *
  * data: state ("running", "ended"), process (id), version (of fgpu), since (RFC 3339, for people) and, of "ended",
- * wake: the resourceVersion of the wake object (extender/requeue_trigger.h) at the end.
+ * wake: the resourceVersion of the wake object (extender/requeue_trigger.h) at the end, and holdOffMs: the shortest
+ * hold-off by which it and those before it answer for theirs; "none" where nobody was before.
  */
 #ifndef KUBE_RUN_OBJECT_H
 #define KUBE_RUN_OBJECT_H
@@ -19,6 +20,8 @@
 #define RUN_REVISION_BYTES 64
 #define RUN_UID_BYTES 64
 #define RUN_OBJECT_PATH_MAX 700
+#define WAKE_PATCH_MAX 128
+#define RUN_HOLD_OFF_NONE INT64_MAX /* there was nobody to wait for */
 
 enum run_state {
     RUN_NEVER, /* nobody has written anything */
@@ -34,6 +37,15 @@ struct run_object {
     enum run_state state;
     char process[RUN_ID_BYTES];
     char wake[RUN_REVISION_BYTES];
+    int64_t hold_off_ms; /* 0: it does not say */
+};
+
+/* What a process writes. */
+struct run_entry {
+    enum run_state state; /* RUN_RUNNING or RUN_ENDED */
+    const char *process, *version;
+    const char *wake;    /* these two of RUN_ENDED alone */
+    int64_t hold_off_ms; /* >= 0 */
 };
 
 /* Any object of the API: what is no data of ours is not looked at. ERR_PARSE, ERR_INVALID, ERR_LIMIT. */
@@ -43,8 +55,9 @@ WARN_UNUSED int run_object_read(struct str body, struct run_object *ret, struct 
 void run_object_path(struct str object, struct strbuf *path);
 void wake_object_path(struct str object, struct strbuf *path);
 
-/* Appends the merge patch that makes `seen` say `state` of `process`; `wake` counts for RUN_ENDED alone. */
-void run_object_patch(const struct run_object *seen, enum run_state state, const char *process, const char *wake,
-                      const char *version, int64_t now_ms, struct strbuf *body);
+/* Appends the merge patch that makes `seen` say this. */
+void run_object_patch(const struct run_object *seen, const struct run_entry *e, int64_t now_ms, struct strbuf *body);
+/* ... that changes the wake object; the time is for people. */
+void wake_object_patch(int64_t now_ms, struct strbuf *body);
 
 #endif

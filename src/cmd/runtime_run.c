@@ -23,8 +23,9 @@ struct run_start {
 
     struct mutex lock; /* of the rest */
     bool decided, settled;
-    bool skips;       /* no hold-off */
-    bool awaits_list; /* ... unless the first list of pods shows traces */
+    bool skips;          /* no hold-off */
+    bool awaits_list;    /* ... unless the first list of pods shows traces */
+    int64_t hold_off_ms; /* by which those before us answer, if it is skipped */
     enum run_reason reason;
 };
 
@@ -66,6 +67,7 @@ static void told(void *ctx, const struct run_news *news)
         r->decided = true;
         r->skips = news->skips;
         r->awaits_list = news->skips && news->reason == RUN_NONE;
+        r->hold_off_ms = news->hold_off_ms;
         r->reason = news->reason;
     }
     r->settled = news->settled;
@@ -148,6 +150,7 @@ int runtime_start_run(struct runtime *s, struct err *reterr)
         .log = s->options.log,
         .run_object = s->options.config->client.run_object,
         .wake_object = s->options.config->client.wake_object,
+        .hold_off_ms = s->options.holdoff_ms,
         .version = FGPU_VERSION,
         .tell = told,
         .ctx = s->run_start,
@@ -157,14 +160,15 @@ int runtime_start_run(struct runtime *s, struct err *reterr)
 }
 
 /* Is it true that nothing of ours, and nothing of those before us, can land any more? The hold-off answers for those
- * before us. */
-static bool has_ended(struct runtime *s)
+ * before us: which one, is told. */
+static bool has_ended(struct runtime *s, int64_t *ret_hold_off_ms)
 {
     struct run_start *r = s->run_start;
     bool proven;
 
     mutex_lock(&r->lock);
     proven = r->settled && !r->awaits_list && (r->skips || clock_mono_ns(s->options.clock) >= r->hold_off_ends_ns);
+    *ret_hold_off_ms = r->skips ? r->hold_off_ms : s->options.holdoff_ms;
     mutex_unlock(&r->lock);
     return binder_close(s->binder, RESOLVE_MS) && proven;
 }
@@ -173,13 +177,14 @@ static bool has_ended(struct runtime *s)
 void runtime_stop_run(struct runtime *s)
 {
     struct run_start *r = s->run_start;
+    int64_t hold_off_ms;
 
     if (r == NULL || r->keeper == NULL) {
         return;
     }
     run_keeper_stop(r->keeper);
-    if (s->drain_ms > 0 && has_ended(s)) {
-        (void)run_keeper_end(r->keeper, END_MS);
+    if (s->drain_ms > 0 && has_ended(s, &hold_off_ms)) {
+        (void)run_keeper_end(r->keeper, hold_off_ms, END_MS);
     }
 }
 

@@ -8,6 +8,7 @@
 #include "extender/warn_limit.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static const char TEXT_CLOSED[] = "an object of the cluster could not be counted; see the log";
 
@@ -114,11 +115,27 @@ static void take_note(struct feed *f, const struct kube_object *o)
     name_it(f, o, "An object of the cluster is too large to keep; it counts for what could be read of it", why.msg);
 }
 
+/* Any resource that some plugin or extender counts: names of an earlier configuration are among them. */
+static bool asks_extended(const struct pod *pod)
+{
+    for (size_t i = 0; i < pod->init_container_n + pod->container_n; i++) {
+        const struct kv_list limits = pod_container(pod, i)->limits;
+
+        for (size_t k = 0; k < limits.n; k++) {
+            if (memchr(limits.items[k].key.p, '/', limits.items[k].key.n) != NULL) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static bool is_trace(const struct feed *f, const struct pod *pod)
 {
     return kv_find(pod->annotations, STR(ASSIGNMENT_KEY)) != NULL ||
            (pod->node_name.n == 0 && !pod_is_terminal(pod) &&
-            (dialect_claims_pod(f->rules->placement.policy, pod) || store_knows_pod(f->rules->ingest.store, pod->uid)));
+            (asks_extended(pod) || dialect_claims_pod(f->rules->placement.policy, pod) ||
+             store_knows_pod(f->rules->ingest.store, pod->uid)));
 }
 
 static void object(void *ctx, const struct kube_object *o)

@@ -4,7 +4,6 @@
 #include "kube/run_object.h"
 #include "kube/transport.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #define PATCH_DEADLINE_MS 5000
@@ -29,8 +28,7 @@ static void patched(void *ctx, const struct kube_response *response)
 void requeue_trigger_patch_send(void *ctx, struct requeue_trigger *w)
 {
     const struct requeue_trigger_patch *p = ctx;
-    char body[128];
-    struct strbuf path;
+    struct strbuf path, body;
     struct kube_request request = {
         .method = "PATCH",
         .content_type = "application/merge-patch+json",
@@ -43,12 +41,12 @@ void requeue_trigger_patch_send(void *ctx, struct requeue_trigger *w)
     strbuf_init(&path, RUN_OBJECT_PATH_MAX);
     wake_object_path(p->object, &path);
     request.path = path.p;
-    /* Any change will do; the time is for people. */
-    (void)snprintf(body, sizeof(body), "{\"metadata\":{\"annotations\":{\"fgpu.io/room-at-ms\":\"%" PRId64 "\"}}}",
-                   clock_wall_ms(p->clock));
-    request.body = str_of(body);
+    strbuf_init(&body, WAKE_PATCH_MAX);
+    wake_object_patch(clock_wall_ms(p->clock), &body);
+    request.body = strbuf_view(&body);
     if (kube_client_submit(p->client, &request, patched, w, &err) != 0) {
         requeue_trigger_sent(w, WAKE_FAILED, err.msg);
     }
     strbuf_fini(&path);
+    strbuf_fini(&body);
 }

@@ -13,6 +13,7 @@ const char *run_reason_name(enum run_reason r)
         [RUN_NONE] = "none",
         [RUN_TRACES] = "traces",
         [RUN_RUNS] = "running",
+        [RUN_SHORTER] = "shorter",
         [RUN_UNAWARE] = "unaware",
         [RUN_NO_WAKE] = "noWakeObject",
         [RUN_MISSING] = "noRunObject",
@@ -35,6 +36,8 @@ const char *run_reason_text(enum run_reason r)
         [RUN_TRACES] = "nobody has written the run object yet, but pods carry records of fgpu or wait for GPUs, so an "
                        "earlier fgpu may have run without it",
         [RUN_RUNS] = "an earlier fgpu did not end in order, or still runs",
+        [RUN_SHORTER] =
+            "the last fgpu ended in order, but it, or one before it, had a shorter clientConnection.holdOff",
         [RUN_UNAWARE] = "somebody changed the wake object after the last fgpu had ended: an older fgpu may have run, "
                         "which does not write the run object",
         [RUN_NO_WAKE] =
@@ -50,9 +53,9 @@ const char *run_reason_text(enum run_reason r)
     return texts[r];
 }
 
-void run_claim_init(struct run_claim *c, const char *process)
+void run_claim_init(struct run_claim *c, const char *process, int64_t hold_off_ms)
 {
-    *c = (struct run_claim){.step = RUN_ASK, .reason = RUN_NOT_KNOWN};
+    *c = (struct run_claim){.step = RUN_ASK, .reason = RUN_NOT_KNOWN, .hold_off_ms = hold_off_ms};
     BUG_ON(strlen(process) >= sizeof(c->process));
     snprintf(c->process, sizeof(c->process), "%s", process);
 }
@@ -64,12 +67,20 @@ static void give_up(struct run_claim *c, enum run_reason why)
     c->reason = why;
 }
 
-static bool is_ours(const struct run_claim *c, const struct run_object *o)
+void run_claim_look(struct run_claim *c)
+{
+    BUG_ON(c->step != RUN_CLAIMED && c->step != RUN_HELPLESS);
+    c->step = RUN_ASK;
+    c->again = true;
+    c->doubtful = true;
+}
+
+static bool says_ours(const struct run_claim *c, const struct run_object *o)
 {
     return o->state == RUN_RUNNING && strcmp(o->process, c->process) == 0;
 }
 
-static enum run_reason judge(const struct run_object *o, const char *wake)
+static enum run_reason judge(const struct run_claim *c, const struct run_object *o, const char *wake)
 {
     switch (o->state) {
     case RUN_NEVER:
@@ -80,23 +91,41 @@ static enum run_reason judge(const struct run_object *o, const char *wake)
         if (wake[0] == '\0' || o->wake[0] == '\0') {
             return RUN_NO_WAKE;
         }
-        return strcmp(o->wake, wake) == 0 ? RUN_HAS_ENDED : RUN_UNAWARE;
+        if (strcmp(o->wake, wake) != 0) {
+            return RUN_UNAWARE;
+        }
+        return o->hold_off_ms >= c->hold_off_ms ? RUN_HAS_ENDED : RUN_SHORTER;
     case RUN_ILLEGIBLE:
         break;
     }
     return RUN_NOT_KNOWN;
 }
 
+/* Where nobody has written, nobody lives who has claimed; unless this process had, and it was taken out. */
+static bool may_be_alive(const struct run_claim *c, const struct run_object *o)
+{
+    return o->state != RUN_ENDED && (o->state != RUN_NEVER || c->again);
+}
+
+static void claimed(struct run_claim *c)
+{
+    c->step = RUN_CLAIMED;
+    c->is_ours = true;
+}
+
 static void read_object(struct run_claim *c, const struct run_object *o, const char *wake)
 {
-    if (is_ours(c, o)) {
+    if (says_ours(c, o)) {
         /* Ours alone has this id. It was sent for one revision only, or `doubtful` is set. */
-        c->step = RUN_CLAIMED;
+        claimed(c);
     } else {
         if (c->has_sent && (strcmp(o->revision, c->seen.revision) != 0 || strcmp(o->uid, c->seen.uid) != 0)) {
             c->doubtful = true; /* the next claim is of another revision than the last */
         }
-        c->reason = judge(o, wake);
+        c->is_ours = false;
+        c->takes_over = c->takes_over || may_be_alive(c, o);
+        c->reason = judge(c, o, wake);
+        c->ended_hold_off_ms = o->hold_off_ms;
         c->step = RUN_SEND;
     }
     c->seen = *o;
@@ -110,6 +139,7 @@ void run_claim_asked(struct run_claim *c, enum run_answer a, const struct run_ob
         read_object(c, o, wake);
         return;
     case RUN_ANSWER_MISSING:
+        c->is_ours = false;
         give_up(c, RUN_MISSING);
         return;
     case RUN_ANSWER_FORBIDDEN:
@@ -128,9 +158,9 @@ void run_claim_sent(struct run_claim *c, enum run_answer a, const struct run_obj
     c->has_sent = true;
     switch (a) {
     case RUN_ANSWER_OBJECT:
-        if (is_ours(c, o)) {
+        if (says_ours(c, o)) {
             c->seen = *o;
-            c->step = RUN_CLAIMED;
+            claimed(c);
             return;
         }
         break; /* an answer that makes no sense is none */

@@ -1,9 +1,7 @@
-#include "extender/run_keeper.h"
+#include "run_keeper_internal.h"
 
 #include "base/bug.h"
 #include "base/rng.h"
-#include "base/sync.h"
-#include "kube/transport.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,166 +13,29 @@ enum {
     EXCHANGE_MS_MAX = 2000,
     PAUSE_MS_MIN = 50,
     PAUSE_MS_MAX = 1000,
-    BODY_BYTES_MAX = 4096,
+    LOOK_STEPS = 4,
 };
-
-/* One call at a time of each kind. */
-struct exchange {
-    struct run_keeper *of;
-    bool under_way;
-    enum run_answer answer;
-    struct run_object object; /* of ANSWER_OBJECT */
-};
-
-struct run_keeper {
-    struct run_keeper_options o;
-    struct run_claim claim; /* of the thread; after run_keeper_stop() of whoever calls */
-    char wake[RUN_REVISION_BYTES];
-    struct thread thread;
-    bool joined;
-
-    struct mutex lock; /* of the rest */
-    struct condvar changed;
-    bool stopping;
-    struct exchange run, wake_read;
-};
-
-/* ---- exchanges ---- */
-
-static enum run_answer classify(const struct kube_response *response, struct run_object *ret)
-{
-    if (response->outcome.kind != KUBE_ANSWERED) {
-        return RUN_ANSWER_LOST;
-    }
-    switch (response->outcome.http_status) {
-    case 200:
-        return run_object_read(response->body, ret, NULL) == 0 ? RUN_ANSWER_OBJECT : RUN_ANSWER_LOST;
-    case 404:
-        return RUN_ANSWER_MISSING;
-    case 401:
-    case 403:
-    case 405:
-    case 422:
-        return RUN_ANSWER_FORBIDDEN;
-    case 409:
-        return RUN_ANSWER_CONFLICT;
-    default:
-        return RUN_ANSWER_LOST;
-    }
-}
-
-static void answered(void *ctx, const struct kube_response *response)
-{
-    struct exchange *x = ctx;
-    struct run_object object = {.state = RUN_ILLEGIBLE};
-    const enum run_answer answer = classify(response, &object);
-
-    mutex_lock(&x->of->lock);
-    x->answer = answer;
-    x->object = object;
-    x->under_way = false;
-    condvar_broadcast(&x->of->changed);
-    mutex_unlock(&x->of->lock);
-}
-
-static void submit(struct run_keeper *k, struct exchange *x, const struct kube_request *request)
-{
-    mutex_lock(&k->lock);
-    BUG_ON(x->under_way);
-    x->under_way = true;
-    x->answer = RUN_ANSWER_LOST;
-    mutex_unlock(&k->lock);
-    if (kube_client_submit(k->o.client, request, answered, x, NULL) != 0) {
-        mutex_lock(&k->lock);
-        x->under_way = false;
-        mutex_unlock(&k->lock);
-    }
-}
-
-static void submit_get(struct run_keeper *k, struct exchange *x, void (*path_of)(struct str, struct strbuf *),
-                       struct str object, const char *resource, uint32_t deadline_ms)
-{
-    struct kube_request request = {.method = "GET", .deadline_ms = deadline_ms, .verb = "get", .resource = resource};
-    struct strbuf path;
-
-    strbuf_init(&path, RUN_OBJECT_PATH_MAX);
-    path_of(object, &path);
-    request.path = path.p;
-    submit(k, x, &request);
-    strbuf_fini(&path);
-}
-
-static void submit_patch(struct run_keeper *k, enum run_state state, uint32_t deadline_ms)
-{
-    struct kube_request request = {.method = "PATCH",
-                                   .content_type = "application/merge-patch+json",
-                                   .deadline_ms = deadline_ms,
-                                   .verb = "patch",
-                                   .resource = "configmaps"};
-    struct strbuf path, body;
-
-    strbuf_init(&path, RUN_OBJECT_PATH_MAX);
-    strbuf_init(&body, BODY_BYTES_MAX);
-    run_object_path(k->o.run_object, &path);
-    run_object_patch(&k->claim.seen, state, k->claim.process, k->wake, k->o.version, clock_wall_ms(k->o.clock), &body);
-    request.path = path.p;
-    request.body = strbuf_view(&body);
-    submit(k, &k->run, &request);
-    strbuf_fini(&path);
-    strbuf_fini(&body);
-}
-
-/* False: we are stopping, and the answers may still come. */
-static bool wait_for_answers(struct run_keeper *k)
-{
-    bool complete;
-
-    mutex_lock(&k->lock);
-    while ((k->run.under_way || k->wake_read.under_way) && !k->stopping) {
-        condvar_wait(&k->changed, &k->lock);
-    }
-    complete = !k->run.under_way && !k->wake_read.under_way;
-    mutex_unlock(&k->lock);
-    return complete;
-}
-
-static void read_wake(struct run_keeper *k)
-{
-    if (k->wake_read.answer == RUN_ANSWER_OBJECT) {
-        snprintf(k->wake, sizeof(k->wake), "%s", k->wake_read.object.revision);
-    }
-}
-
-/* One GET of each, at once. */
-static bool ask(struct run_keeper *k, uint32_t deadline_ms)
-{
-    if (k->o.wake_object.n > 0 && k->wake[0] == '\0') {
-        submit_get(k, &k->wake_read, wake_object_path, k->o.wake_object, "csistoragecapacities", deadline_ms);
-    }
-    submit_get(k, &k->run, run_object_path, k->o.run_object, "configmaps", deadline_ms);
-    if (!wait_for_answers(k)) {
-        return false;
-    }
-    read_wake(k);
-    return true;
-}
 
 /* ---- the thread ---- */
 
 struct progress {
     int64_t decide_at_ns, settle_at_ns;
     bool told;
+    bool over; /* nothing is due any more */
     uint32_t lost_n;
 };
 
 static void tell(struct run_keeper *k, struct progress *p, bool settled)
 {
-    struct run_news news = {.settled = settled, .reason = k->claim.reason};
+    struct run_news news = {.settled = settled, .reason = k->claim.reason, .hold_off_ms = RUN_HOLD_OFF_NONE};
 
     /* Who was told that there is a hold-off has begun to list by that. */
     news.skips = !p->told && run_claim_is_skipped(&k->claim);
     if (!news.skips && (news.reason == RUN_HAS_ENDED || news.reason == RUN_NONE)) {
         news.reason = RUN_NOT_KNOWN;
+    }
+    if (news.skips && news.reason == RUN_HAS_ENDED) {
+        news.hold_off_ms = k->claim.ended_hold_off_ms;
     }
     p->told = true;
     k->o.tell(k->o.ctx, &news);
@@ -183,7 +44,7 @@ static void tell(struct run_keeper *k, struct progress *p, bool settled)
 static uint32_t exchange_ms(const struct progress *p)
 {
     const int64_t end_ns = p->told ? p->settle_at_ns : p->decide_at_ns;
-    const int64_t left_ms = (end_ns - sync_in_ns(0)) / NS_PER_MS;
+    const int64_t left_ms = p->over ? EXCHANGE_MS_MAX : (end_ns - sync_in_ns(0)) / NS_PER_MS;
 
     return (uint32_t)(left_ms < EXCHANGE_MS_MIN   ? EXCHANGE_MS_MIN
                       : left_ms < EXCHANGE_MS_MAX ? left_ms
@@ -209,7 +70,31 @@ static void pause_after_loss(struct run_keeper *k, struct progress *p)
     const int64_t until_ns = sync_in_ns((pause_ms < PAUSE_MS_MAX ? pause_ms : PAUSE_MS_MAX) * NS_PER_MS);
 
     p->lost_n++;
-    pause_until(k, until_ns < due_ns ? until_ns : due_ns);
+    pause_until(k, until_ns < due_ns || p->over ? until_ns : due_ns);
+}
+
+static void claimed(struct run_keeper *k)
+{
+    k->was_ours = true;
+    if (k->claim.takes_over) {
+        k->claim.takes_over = false;
+        k->alone_ns = sync_in_ns(RUN_KEEPER_ALONE_MS * NS_PER_MS);
+    }
+}
+
+/* There were two at once, or are. */
+static void warn_of_another(struct run_keeper *k)
+{
+    if (!k->was_ours || k->claim.step != RUN_SEND || k->claim.seen.process[0] == '\0' ||
+        strcmp(k->warned_of, k->claim.seen.process) == 0) {
+        return;
+    }
+    snprintf(k->warned_of, sizeof(k->warned_of), "%s", k->claim.seen.process);
+    LOG_WARNING(
+        k->o.log,
+        "Another fgpu has written into the run object of this one. Two at once do not know of each other's Bindings "
+        "and can give a GPU twice: end one of them",
+        LOG_STR("runObject", k->o.run_object), LOG_CSTR("process", k->claim.seen.process));
 }
 
 /* False: stopping. */
@@ -218,7 +103,8 @@ static bool make_step(struct run_keeper *k, struct progress *p)
     const bool asks = k->claim.step == RUN_ASK;
     enum run_answer answer;
 
-    if (asks ? !ask(k, exchange_ms(p)) : (submit_patch(k, RUN_RUNNING, exchange_ms(p)), !wait_for_answers(k))) {
+    if (asks ? !run_keeper_ask(k, exchange_ms(p))
+             : (run_keeper_write(k, RUN_RUNNING, 0, exchange_ms(p)), !run_keeper_wait(k))) {
         return false;
     }
     answer = k->run.answer;
@@ -226,6 +112,11 @@ static bool make_step(struct run_keeper *k, struct progress *p)
         run_claim_asked(&k->claim, answer, &k->run.object, k->wake);
     } else {
         run_claim_sent(&k->claim, answer, &k->run.object);
+    }
+    if (k->claim.step == RUN_CLAIMED) {
+        claimed(k);
+    } else {
+        warn_of_another(k);
     }
     if (answer == RUN_ANSWER_LOST || answer == RUN_ANSWER_CONFLICT) {
         pause_after_loss(k, p);
@@ -248,6 +139,50 @@ static bool is_open(const struct run_keeper *k)
     return k->claim.step == RUN_ASK || k->claim.step == RUN_SEND;
 }
 
+/* A few steps; where they lead to nothing, the next look goes on. */
+static void look_again(struct run_keeper *k, struct progress *p)
+{
+    if (!is_open(k)) {
+        run_claim_look(&k->claim);
+    }
+    p->lost_n = 0;
+    for (int i = 0; i < LOOK_STEPS && is_open(k) && !is_stopping(k) && make_step(k, p); i++) {
+    }
+}
+
+/* Somebody else's `ended` stands there, as far as is known, and whoever comes next would believe it. */
+static bool leaves_ended(const struct run_keeper *k)
+{
+    return !k->claim.is_ours && k->claim.seen.state == RUN_ENDED && k->o.wake_object.n > 0 &&
+           (k->wake[0] == '\0' || strcmp(k->wake, k->claim.seen.wake) == 0);
+}
+
+/* Until the object is claimed, or the wake object is another than that `ended` names. One that is not there is never
+ * the one that it names. */
+static void spoil_ended(struct run_keeper *k, struct progress *p)
+{
+    bool warned = false;
+
+    while (leaves_ended(k) && !is_stopping(k)) {
+        run_keeper_wake(k, EXCHANGE_MS_MAX);
+        if (!run_keeper_wait(k) || k->wake_read.answer == RUN_ANSWER_OBJECT ||
+            k->wake_read.answer == RUN_ANSWER_MISSING) {
+            return;
+        }
+        if (!warned) {
+            LOG_WARNING(
+                k->o.log,
+                "No GPU is promised yet: the run object says that an earlier fgpu has ended, and neither it nor the "
+                "wake object can be changed, so the next fgpu would believe that. Apply the roles fgpu-run and "
+                "fgpu-wake from manifests/",
+                LOG_STR("runObject", k->o.run_object), LOG_STR("wakeObject", k->o.wake_object));
+            warned = true;
+        }
+        look_again(k, p);
+        pause_until(k, sync_in_ns(PAUSE_MS_MAX * NS_PER_MS));
+    }
+}
+
 static void *run_keeper_main(void *ctx)
 {
     struct run_keeper *k = ctx;
@@ -259,8 +194,21 @@ static void *run_keeper_main(void *ctx)
             tell(k, &p, false);
         }
     }
+    p.over = true;
+    if (leaves_ended(k) && !is_stopping(k)) {
+        if (!p.told) {
+            tell(k, &p, false);
+        }
+        spoil_ended(k, &p);
+    }
     if (!is_stopping(k)) {
         tell(k, &p, true);
+    }
+    while (!is_stopping(k)) {
+        pause_until(k, sync_in_ns(RUN_KEEPER_LOOK_MS * NS_PER_MS));
+        if (!is_stopping(k)) {
+            look_again(k, &p);
+        }
     }
     return NULL;
 }
@@ -282,7 +230,8 @@ int run_keeper_start(const struct run_keeper_options *o, struct run_keeper **ret
     k->run.of = k;
     k->wake_read.of = k;
     snprintf(process, sizeof(process), "%016" PRIx64 "%016" PRIx64, random[0], random[1]);
-    run_claim_init(&k->claim, process);
+    run_claim_init(&k->claim, process, o->hold_off_ms);
+    k->alone_ns = INT64_MIN;
     mutex_init(&k->lock, "run keeper");
     condvar_init(&k->changed, "run keeper changed");
     rc = thread_start(&k->thread, "run-keeper", run_keeper_main, k, reterr);
@@ -334,10 +283,10 @@ static bool says_running(const struct run_keeper *k, const struct run_object *o)
 }
 
 /* One PATCH, and a GET if that does not tell; true: nothing is left to try. */
-static bool try_end(struct run_keeper *k, uint32_t deadline_ms, bool *ret_ended)
+static bool try_end(struct run_keeper *k, int64_t hold_off_ms, uint32_t deadline_ms, bool *ret_ended)
 {
-    submit_patch(k, RUN_ENDED, deadline_ms);
-    (void)wait_for_answers(k);
+    run_keeper_write(k, RUN_ENDED, hold_off_ms, deadline_ms);
+    (void)run_keeper_wait(k);
     if (k->run.answer == RUN_ANSWER_OBJECT && says_ended(k, &k->run.object)) {
         *ret_ended = true;
         return true;
@@ -345,8 +294,8 @@ static bool try_end(struct run_keeper *k, uint32_t deadline_ms, bool *ret_ended)
     if (k->run.answer == RUN_ANSWER_MISSING || k->run.answer == RUN_ANSWER_FORBIDDEN) {
         return true;
     }
-    submit_get(k, &k->run, run_object_path, k->o.run_object, "configmaps", deadline_ms);
-    (void)wait_for_answers(k);
+    run_keeper_get(k, deadline_ms);
+    (void)run_keeper_wait(k);
     if (k->run.answer != RUN_ANSWER_OBJECT) {
         return false; /* once more, on the same revision */
     }
@@ -358,25 +307,24 @@ static bool try_end(struct run_keeper *k, uint32_t deadline_ms, bool *ret_ended)
     return false;
 }
 
-bool run_keeper_end(struct run_keeper *k, int64_t wait_ms)
+bool run_keeper_end(struct run_keeper *k, int64_t hold_off_ms, int64_t wait_ms)
 {
     const int64_t end_ns = sync_in_ns(wait_ms * NS_PER_MS);
     bool ended = false;
 
     BUG_ON(!k->joined);
-    if (k->claim.step != RUN_CLAIMED) {
+    if (!k->claim.is_ours || sync_in_ns(0) < k->alone_ns) {
         return false;
     }
     mutex_lock(&k->lock);
     k->stopping = false; /* the thread is gone; whoever waits now waits for the answers */
     mutex_unlock(&k->lock);
-    k->wake[0] = '\0'; /* as it is now */
+    (void)run_keeper_wait(k); /* of a look that was interrupted */
+    k->wake[0] = '\0';        /* as it is now */
     if (k->o.wake_object.n > 0) {
-        submit_get(k, &k->wake_read, wake_object_path, k->o.wake_object, "csistoragecapacities", (uint32_t)wait_ms / 4);
-        (void)wait_for_answers(k);
-        read_wake(k);
+        run_keeper_read_wake(k, (uint32_t)wait_ms / 4);
     }
-    while (sync_in_ns(0) < end_ns && !try_end(k, (uint32_t)wait_ms / 4, &ended)) {
+    while (sync_in_ns(0) < end_ns && !try_end(k, hold_off_ms, (uint32_t)wait_ms / 4, &ended)) {
         pause_until(k, sync_in_ns(PAUSE_MS_MIN * NS_PER_MS));
     }
     if (ended) {

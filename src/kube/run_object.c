@@ -8,14 +8,16 @@
 #include "base/json_write.h"
 #include "kube/names.h"
 
+#include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define ARENA_BYTES (2U * 1024 * 1024) /* an object of etcd has at most 1.5 MiB */
 
 struct fields {
-    struct str revision, uid, state, process, wake;
+    struct str revision, uid, state, process, wake, hold_off;
 };
 
 static const struct kube_field metadata_fields[] = {
@@ -28,6 +30,7 @@ static const struct kube_field data_fields[] = {
     {STR("state"), kube_decode_text, offsetof(struct fields, state)},
     {STR("process"), kube_decode_text, offsetof(struct fields, process)},
     {STR("wake"), kube_decode_text, offsetof(struct fields, wake)},
+    {STR("holdOffMs"), kube_decode_text, offsetof(struct fields, hold_off)},
     {STR_NULL},
 };
 
@@ -61,6 +64,16 @@ static enum run_state state_of(const struct fields *f)
     return str_eq(f->state, STR("ended")) ? RUN_ENDED : RUN_ILLEGIBLE;
 }
 
+static int64_t hold_off_of(struct str text)
+{
+    uint64_t ms;
+
+    if (str_eq(text, STR("none"))) {
+        return RUN_HOLD_OFF_NONE;
+    }
+    return str_to_u64(text, INT64_MAX - 1, &ms) ? (int64_t)ms : 0;
+}
+
 int run_object_read(struct str body, struct run_object *ret, struct err *reterr)
 {
     struct json_reader *r = xmalloc(sizeof(*r));
@@ -83,6 +96,7 @@ int run_object_read(struct str body, struct run_object *ret, struct err *reterr)
             copy(f.process, ret->process, sizeof(ret->process)) && copy(f.wake, ret->wake, sizeof(ret->wake));
 
         ret->state = legible ? state_of(&f) : RUN_ILLEGIBLE;
+        ret->hold_off_ms = hold_off_of(f.hold_off);
     }
     arena_fini(&arena);
     free(r);
@@ -111,13 +125,18 @@ void wake_object_path(struct str object, struct strbuf *path)
     object_path("/apis/storage.k8s.io/v1", "csistoragecapacities", object, path);
 }
 
-void run_object_patch(const struct run_object *seen, enum run_state state, const char *process, const char *wake,
-                      const char *version, int64_t now_ms, struct strbuf *body)
+void run_object_patch(const struct run_object *seen, const struct run_entry *e, int64_t now_ms, struct strbuf *body)
 {
-    char since[CLOCK_RFC3339_MAX];
+    const bool ended = e->state == RUN_ENDED;
+    char since[CLOCK_RFC3339_MAX], hold_off[24] = "";
     struct json_writer w;
 
-    BUG_ON(seen->revision[0] == '\0' || (state != RUN_RUNNING && state != RUN_ENDED));
+    BUG_ON(seen->revision[0] == '\0' || (!ended && e->state != RUN_RUNNING));
+    if (ended && e->hold_off_ms == RUN_HOLD_OFF_NONE) {
+        snprintf(hold_off, sizeof(hold_off), "none");
+    } else if (ended) {
+        snprintf(hold_off, sizeof(hold_off), "%" PRId64, e->hold_off_ms);
+    }
     json_writer_init(&w, body);
     json_write_object_begin(&w);
     json_write_kv_object_begin(&w, "metadata");
@@ -127,11 +146,17 @@ void run_object_patch(const struct run_object *seen, enum run_state state, const
     json_write_kv_cstr(&w, "resourceVersion", seen->revision);
     json_write_object_end(&w);
     json_write_kv_object_begin(&w, "data");
-    json_write_kv_cstr(&w, "state", state == RUN_RUNNING ? "running" : "ended");
-    json_write_kv_cstr(&w, "process", process);
-    json_write_kv_cstr(&w, "version", version);
+    json_write_kv_cstr(&w, "state", ended ? "ended" : "running");
+    json_write_kv_cstr(&w, "process", e->process);
+    json_write_kv_cstr(&w, "version", e->version);
     json_write_kv_cstr(&w, "since", clock_rfc3339(now_ms, since));
-    json_write_kv_cstr(&w, "wake", state == RUN_ENDED ? wake : "");
+    json_write_kv_cstr(&w, "wake", ended ? e->wake : "");
+    json_write_kv_cstr(&w, "holdOffMs", hold_off);
     json_write_object_end(&w);
     json_write_object_end(&w);
+}
+
+void wake_object_patch(int64_t now_ms, struct strbuf *body)
+{
+    strbuf_addf(body, "{\"metadata\":{\"annotations\":{\"fgpu.io/room-at-ms\":\"%" PRId64 "\"}}}", now_ms);
 }

@@ -13,6 +13,7 @@ from processes import PATIENCE_S, RUN_OBJECT as RUN, WAKE_OBJECT as WAKE, ApiSer
 
 LONG = "clientConnection: {holdOff: 10m, bindDeadline: 2s}\n"
 NONE = "clientConnection: {holdOff: 0s, bindDeadline: 2s}\n"
+SHORT = "clientConnection: {holdOff: 1s, bindDeadline: 2s}\n"
 
 
 class Site:
@@ -294,6 +295,65 @@ def test_two_at_once__the_second_holds_off_and_the_first_ends_without_a_word(sit
     first.process.send_signal(signal.SIGTERM)
     first.end(0)
     assert site.data()["state"] == "running" and site.data()["process"] == second
+
+
+def test_second_by_mistake__the_first_takes_the_object_back(site):
+    """Else the `ended` of the second would stand there, days later, when the first is killed with a Binding under way."""
+    first = site.start()
+    site.at_once("none")
+    ours = site.data()["process"]
+    site.start(SHORT).ready()
+    assert site.data()["process"] != ours
+    site.fgpu.stop()
+    assert site.data()["state"] == "running"  # the first one lives, and may not have looked yet
+    eventually(lambda: site.data()["process"] == ours, "the first to take it back")
+    assert site.data()["state"] == "running" and "Another fgpu has written into the run object" in first.log()
+    first.kill()
+    site.start()
+    site.held("running")
+
+
+def test_ended_after_a_shorter_hold_off__hold_off(site):
+    """It did not wait for what the first had sent."""
+    site.start()
+    site.at_once("none")
+    site.fgpu.kill()
+    site.start(NONE).ready()
+    site.says("running")
+    o = site.data()
+    site.fgpu.kill()
+    # What it would have written, had it run for long enough to be alone.
+    wake = site.api.call("GET", WAKE).json["metadata"]["resourceVersion"]
+    site.api.patch(RUN, {"data": {**o, "state": "ended", "wake": wake, "holdOffMs": "0"}})
+    site.start()
+    site.held("shorter")
+
+
+def test_neither_object_can_be_changed__no_promise_beside_ended_of_another(site):
+    site.ended()
+    node = site.api.node(gpus=1)
+    site.api.faults(*[{"method": "PATCH", "path": p, "times": -1, "action": "fail", "status": 403} for p in (RUN, WAKE)])
+    site.start(SHORT)
+    eventually(lambda: "neither it nor the wake object can be changed" in site.fgpu.log(), "a line that says why")
+    pod = site.api.pod(milli(300))
+    eventually(lambda: site.fgpu.state("?fields=summary")["metadata"]["podsResourceVersion"], "the list of pods")
+    assert request(site.fgpu.health, "GET", "/readyz").status == 500
+    site.api.faults({"method": "PATCH", "path": RUN, "times": -1, "action": "fail", "status": 403}, clear=True)
+    site.fgpu.ready()  # the wake object will do: whoever comes next sees that it is another
+    eventually(lambda: site.fgpu.fits(pod, [node]), "the node")
+    site.fgpu.kill()
+    site.api.faults(clear=True)
+    assert site.data()["state"] == "ended"
+    site.start()
+    site.held("unaware")
+
+
+def test_could_not_claim_at_first__claims_later(site):
+    site.api.faults({"method": "PATCH", "path": RUN, "times": -1, "action": "fail", "status": 403})
+    site.start(SHORT).ready()
+    assert site.data() == {}
+    site.api.faults(clear=True)
+    site.says("running")
 
 
 def test_labelled_while_it_runs__ends_all_the_same(site):

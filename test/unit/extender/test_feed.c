@@ -271,6 +271,9 @@ static void feed__pods_name_more_nodes_than_there_is_room_for__store_stays_open(
 #define BARE(name, annotations, spec)                                                                                  \
     "{\"metadata\":{\"name\":\"" name "\",\"namespace\":\"ns\",\"uid\":\"" name                                        \
     "\",\"resourceVersion\":\"4\"" annotations "},\"spec\":{" spec "\"containers\":[{\"name\":\"c\"}]}}"
+#define LIMITS(resource, spec)                                                                                         \
+    "{\"metadata\":{\"name\":\"l\",\"namespace\":\"ns\",\"uid\":\"l\",\"resourceVersion\":\"4\"},\"spec\":{" spec      \
+    "\"containers\":[{\"name\":\"c\",\"resources\":{\"limits\":{\"" resource "\":\"1\"}}}]}}"
 #define ASKS ",\"annotations\":{\"fgpu.io/gpu-fraction\":\"0.3\"}"
 #define RECORD ",\"annotations\":{\"fgpu.io/assignment\":\"nonsense\"}"
 #define BOUND "\"nodeName\":\"n1\","
@@ -283,7 +286,10 @@ static void feed__traces__of_the_list_that_was_read_last(void **state)
         uint64_t expected;
     } rows[] = {
         {BARE("a", "", "") "," BARE("b", "", BOUND), 0},
-        {BARE("a", ASKS, ""), 1},                                /* waits */
+        {BARE("a", ASKS, ""), 1},                 /* waits */
+        {LIMITS("example.com/was-a-gpu", ""), 1}, /* perhaps by an earlier configuration */
+        {LIMITS("example.com/was-a-gpu", BOUND), 0},
+        {LIMITS("memory", ""), 0},
         {BARE("a", ASKS, BOUND), 0},                             /* by somebody else, and seen where it is */
         {BARE("a", RECORD, "") "," BARE("b", RECORD, BOUND), 2}, /* whatever the record is worth */
         {BARE("c", "",

@@ -17,12 +17,13 @@ static struct run_object object(const char *revision, enum run_state state, cons
     snprintf(o.uid, sizeof(o.uid), "u");
     snprintf(o.process, sizeof(o.process), "%s", process);
     snprintf(o.wake, sizeof(o.wake), "%s", wake);
+    o.hold_off_ms = 6000;
     return o;
 }
 
 static int setup(void **state)
 {
-    run_claim_init(&claim, "me");
+    run_claim_init(&claim, "me", 6000);
     return 0;
 }
 
@@ -53,6 +54,76 @@ static void claim__ended_and_nobody_since__no_hold_off(void **state)
     assert_string_equal(claim.seen.revision, "6");
 }
 
+static void claim__ended_after_a_shorter_hold_off__hold_off(void **state)
+{
+    struct run_object o = object("5", RUN_ENDED, "other", "3");
+
+    o.hold_off_ms = 5999;
+    run_claim_asked(&claim, RUN_ANSWER_OBJECT, &o, "3");
+    sent(RUN_ANSWER_OBJECT, "6");
+    assert_int_equal(claim.reason, RUN_SHORTER);
+    assert_false(run_claim_is_skipped(&claim));
+    run_claim_init(&claim, "me", 6000);
+    o.hold_off_ms = RUN_HOLD_OFF_NONE;
+    run_claim_asked(&claim, RUN_ANSWER_OBJECT, &o, "3");
+    sent(RUN_ANSWER_OBJECT, "6");
+    assert_true(run_claim_is_skipped(&claim));
+    assert_true(claim.ended_hold_off_ms == RUN_HOLD_OFF_NONE);
+}
+
+static void look__still_ours__nothing_is_sent(void **state)
+{
+    asked("5", RUN_ENDED, "other", "3", "3");
+    sent(RUN_ANSWER_OBJECT, "6");
+    run_claim_look(&claim);
+    assert_true(claim.is_ours);
+    run_claim_asked(&claim, RUN_ANSWER_LOST, NULL, "");
+    assert_true(claim.is_ours); /* as far as is known */
+    asked("7", RUN_RUNNING, "me", "", "3");
+    assert_int_equal(claim.step, RUN_CLAIMED);
+    assert_true(claim.is_ours && !claim.takes_over);
+    assert_string_equal(claim.seen.revision, "7");
+}
+
+static void look__somebody_else_has_it__claimed_again(void **state)
+{
+    static const struct {
+        enum run_state state;
+        bool takes_over;
+    } rows[] = {{RUN_RUNNING, true}, {RUN_ENDED, false}, {RUN_NEVER, true}, {RUN_ILLEGIBLE, true}};
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        run_claim_init(&claim, "me", 6000);
+        asked("5", RUN_NEVER, "", "", "3");
+        sent(RUN_ANSWER_OBJECT, "6");
+        assert_false(claim.takes_over);
+        run_claim_look(&claim);
+        asked("9", rows[i].state, "other", "3", "3");
+        assert_int_equal(claim.step, RUN_SEND);
+        assert_false(claim.is_ours);
+        sent(RUN_ANSWER_OBJECT, "10");
+        assert_true(claim.is_ours);
+        assert_int_equal(claim.takes_over, rows[i].takes_over);
+        assert_false(run_claim_is_skipped(&claim));
+    }
+}
+
+static void look__gone_or_helpless__tried_again(void **state)
+{
+    run_claim_asked(&claim, RUN_ANSWER_FORBIDDEN, NULL, "");
+    assert_int_equal(claim.step, RUN_HELPLESS);
+    run_claim_look(&claim);
+    run_claim_asked(&claim, RUN_ANSWER_MISSING, NULL, "");
+    assert_int_equal(claim.step, RUN_HELPLESS);
+    run_claim_look(&claim);
+    asked("9", RUN_NEVER, "", "", "3");
+    sent(RUN_ANSWER_OBJECT, "10");
+    assert_true(claim.is_ours);
+    run_claim_look(&claim);
+    run_claim_asked(&claim, RUN_ANSWER_MISSING, NULL, "");
+    assert_false(claim.is_ours);
+}
+
 static void claim__never_written__no_hold_off_if_the_list_agrees(void **state)
 {
     asked("5", RUN_NEVER, "", "", "3");
@@ -74,7 +145,7 @@ static void claim__anything_else_that_was_read__hold_off(void **state)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        run_claim_init(&claim, "me");
+        run_claim_init(&claim, "me", 6000);
         asked("5", rows[i].state, "other", rows[i].wake_then, rows[i].wake_now);
         sent(RUN_ANSWER_OBJECT, "6");
         assert_int_equal(claim.step, RUN_CLAIMED);
@@ -120,7 +191,7 @@ static void claim__somebody_came_between__hold_off_whatever_it_says_now(void **s
     static const enum run_state states[] = {RUN_RUNNING, RUN_ENDED, RUN_NEVER, RUN_ILLEGIBLE};
 
     for (size_t i = 0; i < ARRAY_LEN(states); i++) {
-        run_claim_init(&claim, "me");
+        run_claim_init(&claim, "me", 6000);
         asked("5", RUN_ENDED, "other", "3", "3");
         sent(i % 2 == 0 ? RUN_ANSWER_CONFLICT : RUN_ANSWER_LOST, "");
         asked("8", states[i], "third", "3", "3");
@@ -138,12 +209,12 @@ static void claim__missing_or_forbidden__given_up(void **state)
     } rows[] = {{RUN_ANSWER_MISSING, RUN_MISSING}, {RUN_ANSWER_FORBIDDEN, RUN_FORBIDDEN}};
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        run_claim_init(&claim, "me");
+        run_claim_init(&claim, "me", 6000);
         run_claim_asked(&claim, rows[i].answer, NULL, "3");
         assert_int_equal(claim.step, RUN_HELPLESS);
         assert_int_equal(claim.reason, rows[i].reason);
         assert_false(run_claim_is_skipped(&claim));
-        run_claim_init(&claim, "me");
+        run_claim_init(&claim, "me", 6000);
         asked("5", RUN_ENDED, "other", "3", "3");
         run_claim_sent(&claim, rows[i].answer, NULL);
         assert_int_equal(claim.step, RUN_HELPLESS);
@@ -175,6 +246,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup(name, setup)
         T(claim__ended_and_nobody_since__no_hold_off),
+        T(claim__ended_after_a_shorter_hold_off__hold_off),
+        T(look__still_ours__nothing_is_sent),
+        T(look__somebody_else_has_it__claimed_again),
+        T(look__gone_or_helpless__tried_again),
         T(claim__never_written__no_hold_off_if_the_list_agrees),
         T(claim__anything_else_that_was_read__hold_off),
         T(claim__answer_lost_and_found_landed__no_hold_off),

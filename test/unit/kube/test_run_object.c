@@ -80,15 +80,34 @@ static void read__no_object__fails(void **state)
 static void patch__carries_uid_and_revision(void **state)
 {
     const struct run_object seen = {.revision = "7", .uid = "u", .state = RUN_NEVER};
+    struct run_entry e = {.state = RUN_RUNNING, .process = "p", .version = "v1", .wake = "9", .hold_off_ms = 6000};
 
-    run_object_patch(&seen, RUN_RUNNING, "p", "9", "v1", 0, &out);
+    run_object_patch(&seen, &e, 0, &out);
     assert_string_equal(out.p,
                         "{\"metadata\":{\"uid\":\"u\",\"resourceVersion\":\"7\"},\"data\":{\"state\":\"running\","
-                        "\"process\":\"p\",\"version\":\"v1\",\"since\":\"1970-01-01T00:00:00.000Z\",\"wake\":\"\"}}");
+                        "\"process\":\"p\",\"version\":\"v1\",\"since\":\"1970-01-01T00:00:00.000Z\",\"wake\":\"\","
+                        "\"holdOffMs\":\"\"}}");
     strbuf_reset(&out);
-    run_object_patch(&seen, RUN_ENDED, "p", "9", "v1", 0, &out);
+    e.state = RUN_ENDED;
+    run_object_patch(&seen, &e, 0, &out);
     assert_non_null(strstr(out.p, "\"state\":\"ended\""));
-    assert_non_null(strstr(out.p, "\"wake\":\"9\""));
+    assert_non_null(strstr(out.p, "\"wake\":\"9\",\"holdOffMs\":\"6000\""));
+    strbuf_reset(&out);
+    e.hold_off_ms = RUN_HOLD_OFF_NONE;
+    run_object_patch(&seen, &e, 0, &out);
+    assert_non_null(strstr(out.p, "\"holdOffMs\":\"none\""));
+}
+
+static void read__hold_off__a_number_of_milliseconds_or_none(void **state)
+{
+#define ENDED(hold_off) HEAD ",\"data\":{\"state\":\"ended\",\"process\":\"p\",\"holdOffMs\":\"" hold_off "\"}}"
+    assert_true(object_of(ENDED("6000")).hold_off_ms == 6000);
+    assert_true(object_of(ENDED("none")).hold_off_ms == RUN_HOLD_OFF_NONE);
+    assert_true(object_of(ENDED("")).hold_off_ms == 0);
+    assert_true(object_of(ENDED("-1")).hold_off_ms == 0);
+    assert_true(object_of(ENDED("9223372036854775807")).hold_off_ms == 0);
+    assert_true(object_of(ENDED("1s")).hold_off_ms == 0);
+#undef ENDED
 }
 
 static void path__of_both_objects(void **state)
@@ -108,6 +127,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(read__something_else__illegible, setup, teardown),
         cmocka_unit_test_setup_teardown(read__no_object__fails, setup, teardown),
         cmocka_unit_test_setup_teardown(patch__carries_uid_and_revision, setup, teardown),
+        cmocka_unit_test_setup_teardown(read__hold_off__a_number_of_milliseconds_or_none, setup, teardown),
         cmocka_unit_test_setup_teardown(path__of_both_objects, setup, teardown),
     };
 
