@@ -302,7 +302,7 @@ static void wake__refused_and_then_another_policy_is_told_to_the_ledger__wakes(v
 
 static void elsewhere(int64_t delay_ms, bool twice)
 {
-    requeue_trigger_elsewhere(requeue_trigger, delay_ms, twice);
+    requeue_trigger_elsewhere(requeue_trigger, delay_ms, twice, 1);
 }
 
 static int64_t due_in_ms(void)
@@ -374,13 +374,54 @@ static void elsewhere__twice__the_second_follows_without_a_pause(void **state)
     assert_int_equal(due_in_ms(), -1);
 }
 
-static void elsewhere__failed__waits_as_for_room(void **state)
+/* Who asked for it waits for it, and asks no second time. */
+static void elsewhere__failed__is_repeated_soon_and_then_more_seldom(void **state)
 {
     next_result = WAKE_FAILED;
     elsewhere(0, false);
-    wait_sent(1);
+    for (int i = 0; i < 3; i++) {
+        wait_sent(i + 1);
+        assert_int_equal(due_in_ms(), REQUEUE_TRIGGER_ELSEWHERE_FAILED_MS << i);
+        next_result = i < 2 ? WAKE_FAILED : WAKE_DONE;
+        clock_manual_advance_ms(&now, REQUEUE_TRIGGER_ELSEWHERE_FAILED_MS << i);
+    }
+    wait_sent(4);
+    assert_int_equal(due_in_ms(), -1);
+    next_result = WAKE_FAILED;
+    clock_manual_advance_ms(&now, REQUEUE_TRIGGER_PAUSE_MS);
     elsewhere(0, false);
-    assert_int_equal(due_in_ms(), 2 * REQUEUE_TRIGGER_PAUSE_MS);
+    wait_sent(5);
+    assert_int_equal(due_in_ms(), REQUEUE_TRIGGER_ELSEWHERE_FAILED_MS);
+}
+
+/* The one that failed was sent for room, but for this wish, too. */
+static void elsewhere__failed_with_one_for_room__is_repeated_soon(void **state)
+{
+    next_result = WAKE_FAILED;
+    pod_runs("a");
+    refused();
+    elsewhere(500, false);
+    pod_gone("a");
+    wait_sent(1);
+    assert_int_equal(due_in_ms(), REQUEUE_TRIGGER_ELSEWHERE_FAILED_MS);
+}
+
+/* Twice through a cluster of ten samples. */
+static void elsewhere__a_search_of_many_samples__is_quick_to_its_end(void **state)
+{
+    for (int i = 0; i < 20; i++) {
+        requeue_trigger_elsewhere(requeue_trigger, 0, false, 10);
+        assert_in_range(due_in_ms() + 1, 0, REQUEUE_TRIGGER_ELSEWHERE_PAUSE_MS + 1);
+        clock_manual_advance_ms(&now, REQUEUE_TRIGGER_ELSEWHERE_PAUSE_MS);
+        wait_sent(i + 1);
+    }
+    for (int i = 20; i < 30; i++) {
+        requeue_trigger_elsewhere(requeue_trigger, 0, false, 10);
+        clock_manual_advance_ms(&now, 2 * REQUEUE_TRIGGER_ELSEWHERE_PAUSE_MS);
+        wait_sent(i + 1);
+    }
+    requeue_trigger_elsewhere(requeue_trigger, 0, false, 10);
+    assert_int_equal(due_in_ms(), 2 * REQUEUE_TRIGGER_ELSEWHERE_PAUSE_MS);
 }
 
 int main(void)
@@ -406,7 +447,9 @@ int main(void)
         T(elsewhere__many_who_ask__are_one),
         T(elsewhere__room_appears_first__one_is_for_both),
         T(elsewhere__twice__the_second_follows_without_a_pause),
-        T(elsewhere__failed__waits_as_for_room),
+        T(elsewhere__failed__is_repeated_soon_and_then_more_seldom),
+        T(elsewhere__failed_with_one_for_room__is_repeated_soon),
+        T(elsewhere__a_search_of_many_samples__is_quick_to_its_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
