@@ -31,6 +31,13 @@ static void send(void *ctx, struct requeue_trigger *w)
     pthread_mutex_unlock(&lock);
 }
 
+static void answer_with(enum wake_result result)
+{
+    pthread_mutex_lock(&lock);
+    next_result = result;
+    pthread_mutex_unlock(&lock);
+}
+
 static int sent(void)
 {
     int n;
@@ -193,9 +200,7 @@ static void wake__within_the_pause__waits_for_its_end(void **state)
 
 static void wake__failed__is_repeated_with_growing_pauses(void **state)
 {
-    pthread_mutex_lock(&lock);
-    next_result = WAKE_FAILED;
-    pthread_mutex_unlock(&lock);
+    answer_with(WAKE_FAILED);
     pod_runs("a");
     refused();
     pod_gone("a");
@@ -204,9 +209,7 @@ static void wake__failed__is_repeated_with_growing_pauses(void **state)
     assert_stays(1);
     clock_manual_advance_ms(&now, 1);
     wait_sent(2);
-    pthread_mutex_lock(&lock);
-    next_result = WAKE_DONE;
-    pthread_mutex_unlock(&lock);
+    answer_with(WAKE_DONE);
     clock_manual_advance_ms(&now, 4 * REQUEUE_TRIGGER_PAUSE_MS);
     wait_sent(3);
     clock_manual_advance_ms(&now, REQUEUE_TRIGGER_FAILED_PAUSE_MAX_MS);
@@ -215,9 +218,7 @@ static void wake__failed__is_repeated_with_growing_pauses(void **state)
 
 static void wake__impossible__is_tried_once_a_minute(void **state)
 {
-    pthread_mutex_lock(&lock);
-    next_result = WAKE_IMPOSSIBLE;
-    pthread_mutex_unlock(&lock);
+    answer_with(WAKE_IMPOSSIBLE);
     pod_runs("a");
     refused();
     pod_gone("a");
@@ -377,17 +378,17 @@ static void elsewhere__twice__the_second_follows_without_a_pause(void **state)
 /* Who asked for it waits for it, and asks no second time. */
 static void elsewhere__failed__is_repeated_soon_and_then_more_seldom(void **state)
 {
-    next_result = WAKE_FAILED;
+    answer_with(WAKE_FAILED);
     elsewhere(0, false);
     for (int i = 0; i < 3; i++) {
         wait_sent(i + 1);
         assert_int_equal(due_in_ms(), REQUEUE_TRIGGER_ELSEWHERE_FAILED_MS << i);
-        next_result = i < 2 ? WAKE_FAILED : WAKE_DONE;
+        answer_with(i < 2 ? WAKE_FAILED : WAKE_DONE);
         clock_manual_advance_ms(&now, REQUEUE_TRIGGER_ELSEWHERE_FAILED_MS << i);
     }
     wait_sent(4);
     assert_int_equal(due_in_ms(), -1);
-    next_result = WAKE_FAILED;
+    answer_with(WAKE_FAILED);
     clock_manual_advance_ms(&now, REQUEUE_TRIGGER_PAUSE_MS);
     elsewhere(0, false);
     wait_sent(5);
@@ -397,7 +398,7 @@ static void elsewhere__failed__is_repeated_soon_and_then_more_seldom(void **stat
 /* The one that failed was sent for room, but for this wish, too. */
 static void elsewhere__failed_with_one_for_room__is_repeated_soon(void **state)
 {
-    next_result = WAKE_FAILED;
+    answer_with(WAKE_FAILED);
     pod_runs("a");
     refused();
     elsewhere(500, false);
