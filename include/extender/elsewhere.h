@@ -11,11 +11,18 @@
  * attempt will name them. Each PATCH has every pod tried again that an extender has refused, so they must end:
  *
  * - *What was tried.* Of each pod those nodes are remembered that it was asked about, or that do not take it, until
- *   they change. Only others are a reason. An attempt that has named no new node is the sign that the rest is not named
- *   at all; ELSEWHERE_STALE_MAX such attempts in a row, with growing pauses in between, and what is left counts as
- *   tried, too. So a ledger that does not change leads to a bounded number of PATCHes, whatever kube-scheduler refuses.
- * - *What is spent.* Where the ledger never rests, a pod has 2 x ceil(nodes / sample) + ELSEWHERE_SPARE PATCHes, and
- *   gets one more in ELSEWHERE_REFILL_MS. All pods together share the pauses of requeue_trigger_elsewhere().
+ *   they gain something (ledger_node_gained_since()); what only takes room is no news. Only others are a reason. An
+ *   attempt that has named no new node is the sign that the rest is not named at all; ELSEWHERE_STALE_MAX such attempts
+ *   in a row, with growing pauses in between, and what is left counts as tried, too. So a ledger in which nothing gains
+ *   leads to a bounded number of PATCHes, whatever kube-scheduler refuses.
+ * - *What is spent.* Where nodes gain without end, a pod has 2 x ceil(nodes / sample) + ELSEWHERE_SPARE PATCHes of its
+ *   own. Then it shares with all others of its kind one in ELSEWHERE_REFILL_MS, and while these lead to nothing, one
+ *   after twice as long each time, up to ELSEWHERE_VAIN_PAUSE_MAX_MS. It is short again as soon as a pod that was woken
+ *   is shown a new node, or nobody asks any more because they are bound. What nobody asks for is kept, as much as a pod
+ *   has. All pods together share the pauses of requeue_trigger_elsewhere() as well.
+ *
+ * More than ELSEWHERE_PODS_MAX pods share one memory: what one was asked about, or what does not take it, is tried for
+ * all of them. Then a small one may wait beside a node that a large one was refused for, until that gains something.
  *
  * Two pods that take turns can be shown the same nodes again and again: with ten samples to a cluster, each of the two
  * sees every other sample. So every other PATCH after attempts without a new node is followed by a second one without a
@@ -43,11 +50,12 @@
 #include <stdint.h>
 
 #define ELSEWHERE_NAMES_MIN 100 /* kube-scheduler: minFeasibleNodesToFind */
-#define ELSEWHERE_PODS_MAX 1024 /* that are remembered; one more is woken once in ELSEWHERE_REFILL_MS */
+#define ELSEWHERE_PODS_MAX 1024 /* that are remembered, each by itself */
 #define ELSEWHERE_STALE_MAX 16
 #define ELSEWHERE_STALE_PAUSE_MS                                                                                       \
     50 /* after the first attempt without a new node; doubled for each further one, up to: */
 #define ELSEWHERE_REFILL_MS 10000
+#define ELSEWHERE_VAIN_PAUSE_MAX_MS 300000 /* kube-scheduler tries every pod again after as long */
 #define ELSEWHERE_SPARE 8
 
 struct elsewhere;

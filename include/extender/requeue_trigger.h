@@ -16,8 +16,11 @@
  *
  * Where room is not new but was not among the nodes that kube-scheduler has sampled, extender/elsewhere.h asks for the
  * same PATCH. Several attempts may be needed then, so the first follow each other quickly: after each the pause is
- * longer, from REQUEUE_TRIGGER_ELSEWHERE_PAUSE_MS to REQUEUE_TRIGGER_PAUSE_MS, and it gets shorter again by as much
- * for each REQUEUE_TRIGGER_PAUSE_MS that pass. Everybody who asks shares them: one PATCH is for all.
+ * longer, from REQUEUE_TRIGGER_ELSEWHERE_PAUSE_MS to REQUEUE_TRIGGER_PAUSE_MS. It is doubled after as many as lead
+ * through the cluster twice, so that a search that goes as it should never waits long, and a quarter of that number is
+ * forgiven for each REQUEUE_TRIGGER_PAUSE_MS that pass. Everybody who asks shares them: one PATCH is for all.
+ * After a failure such a PATCH is sent again after REQUEUE_TRIGGER_ELSEWHERE_FAILED_MS, then after twice as long each
+ * time: nobody else has the pod tried again.
  *
  * One thread; everything is thread-safe.
  */
@@ -35,7 +38,11 @@
 #define REQUEUE_TRIGGER_PAUSE_MS 1000
 #define REQUEUE_TRIGGER_FAILED_PAUSE_MAX_MS 60000
 #define REQUEUE_TRIGGER_ELSEWHERE_PAUSE_MS 20
-#define REQUEUE_TRIGGER_ELSEWHERE_STEP 4 /* so many PATCHes, and the pause is doubled */
+#define REQUEUE_TRIGGER_ELSEWHERE_FAILED_MS 250
+/* So many PATCHes, and the pause is doubled: twice the samples of the cluster, within these. kube-scheduler's own
+ * samples are a twentieth of it and more; who is shown less is kept from most nodes, and is no reason to hurry. */
+#define REQUEUE_TRIGGER_ELSEWHERE_STEP_MIN 4
+#define REQUEUE_TRIGGER_ELSEWHERE_STEP_MAX 40
 
 struct requeue_trigger;
 struct kube_client;
@@ -80,8 +87,9 @@ void requeue_trigger_malformed(struct requeue_trigger *w, struct policy_set *pol
 void requeue_trigger_capacity(struct requeue_trigger *w); /* NULL is fine */
 
 /* Not before `delay_ms` from now (0: as soon as may be): a pod was refused beside a node that takes it. `twice`: and
- * once more behind it, without a pause (extender/elsewhere.h says why). */
-void requeue_trigger_elsewhere(struct requeue_trigger *w, int64_t delay_ms, bool twice);
+ * once more behind it, without a pause (extender/elsewhere.h says why). `sample_n`: so many samples make the cluster.
+ */
+void requeue_trigger_elsewhere(struct requeue_trigger *w, int64_t delay_ms, bool twice, size_t sample_n);
 
 /* When, by the clock, the next PATCH is due as far as anybody has asked; INT64_MAX: none. Waits while one is under way,
  * and has the thread look at the clock again. For tests. */

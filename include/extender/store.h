@@ -173,14 +173,15 @@ WARN_UNUSED int store_repeat(struct store *s, struct arena *a, const struct stor
 
 /* ---- where else a pod would fit (extender/elsewhere.h) ---- */
 
-/* Nodes, by their place in the ledger, of which nothing more is to be found out for one pod while they are as they
- * were at `version`. All zeroes at first. */
+/* Nodes, by their place in the ledger, of which nothing more is to be found out for one pod while they gain nothing
+ * after `version`. All zeroes at first. */
 struct store_tried {
     uint64_t *bits; /* the caller's to free */
     size_t word_n;
     uint64_t names_version, version;
 };
-/* Takes out the nodes that have changed since the last call; all of them if nodes have come or gone. O(nodes), in
+/* Takes out the nodes that have gained something since the last call (ledger_node_gained_since(); one that only lost
+ * room takes no pod that it did not take before); all of them if nodes have come or gone. O(nodes), in
  * sections of STORE_TRIED_SECTION. */
 #define STORE_TRIED_SECTION 1024
 void store_tried_follow(struct store *s, struct store_tried *t);

@@ -3,13 +3,15 @@
 #include "base/bug.h"
 #include "base/hash.h"
 #include "base/sync.h"
+#include "extender/elsewhere_budget.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define QUEUE_MAX 1024
-/* A pod that was heard of so recently keeps its place. */
-#define KEEP_NS (60 * NS_PER_S)
+/* A pod that was heard of so recently keeps its place: kube-scheduler tries each again after five minutes at the
+ * latest, and who loses its place begins with a new budget. */
+#define KEEP_NS (2 * ELSEWHERE_VAIN_PAUSE_MAX_MS * NS_PER_MS)
 
 /* A pod that was refused, on its way to the thread. Everything is its own. */
 struct question {
@@ -25,16 +27,17 @@ struct question {
 
 /* What is remembered of a pod. */
 struct pod_state {
-    char *uid; /* NULL: free */
+    char *uid; /* NULL: free, or that of everybody without a place */
     struct str uid_text;
     uint64_t hash;
-    struct demand *demand; /* that this is about */
+    struct demand *demand; /* that this is about; NULL: of many */
     uint64_t rules_generation;
-    struct store_tried tried;
-    unsigned stale_n; /* attempts in a row that have named no new node, each after: */
-    int64_t due_ns;   /* when the last PATCH for it was to be sent */
-    uint64_t spent_n; /* PATCHes, less one for each ELSEWHERE_REFILL_MS since: */
-    int64_t counted_ns;
+    struct store_tried asked; /* what it was asked about */
+    struct store_tried tried; /* and what does not take it, or was given up */
+    unsigned stale_n;         /* attempts in a row that have named no new node, each after: */
+    int64_t due_ns;           /* when the last PATCH for it was to be sent */
+    bool shared;              /* and that one was not its own */
+    uint64_t spent_n;         /* of its own */
     int64_t heard_ns;
 };
 
@@ -53,7 +56,10 @@ struct elsewhere {
     bool busy, stopping;
     struct elsewhere_counts counts;
 
-    struct pod_state pods[ELSEWHERE_PODS_MAX]; /* the thread's own */
+    /* The thread's own. */
+    struct pod_state pods[ELSEWHERE_PODS_MAX];
+    struct pod_state others; /* all that have no place */
+    struct elsewhere_budget budget;
 };
 
 /* ---- questions ---- */
@@ -125,6 +131,7 @@ static void forget(struct pod_state *p)
 {
     free(p->uid);
     free(p->demand);
+    free(p->asked.bits);
     free(p->tried.bits);
     *p = (struct pod_state){0};
 }
@@ -136,7 +143,7 @@ static uint64_t hash_of(struct str uid)
     return hash_name(key, uid);
 }
 
-/* Its own, a free one, or that of the pod that was not heard of for the longest time; NULL: all are heard of. */
+/* Its own, a free one, or that of the pod that was not heard of for the longest time; else what the rest shares. */
 static struct pod_state *find_place(struct elsewhere *e, struct str uid, int64_t now_ns)
 {
     const uint64_t hash = hash_of(uid);
@@ -154,12 +161,11 @@ static struct pod_state *find_place(struct elsewhere *e, struct str uid, int64_t
     }
     if (oldest->uid != NULL) {
         if (now_ns - oldest->heard_ns < KEEP_NS) {
-            return NULL;
+            return &e->others;
         }
         forget(oldest);
     }
     oldest->hash = hash;
-    oldest->counted_ns = now_ns;
     return oldest;
 }
 
@@ -168,20 +174,19 @@ static struct pod_state *remembered(struct elsewhere *e, const struct question *
     const int64_t now_ns = clock_mono_ns(e->clock);
     struct pod_state *p = find_place(e, q->pod.uid, now_ns);
 
-    if (p == NULL) {
-        return NULL;
-    }
-    if (p->uid == NULL) {
+    if (p->uid == NULL && p != &e->others) {
         char *at = p->uid = xmalloc(q->pod.uid.n + 1);
 
         p->uid_text = str_put(&at, q->pod.uid);
     }
-    if (p->demand == NULL || p->rules_generation != rules_generation || !demand_equal(p->demand, q->demand)) {
+    if (p->rules_generation != rules_generation ||
+        (p != &e->others && (p->demand == NULL || !demand_equal(p->demand, q->demand)))) {
         free(p->demand);
-        p->demand = demand_copy(q->demand);
+        p->demand = p != &e->others ? demand_copy(q->demand) : NULL;
         p->rules_generation = rules_generation;
+        free(p->asked.bits);
         free(p->tried.bits);
-        p->tried = (struct store_tried){0};
+        p->asked = p->tried = (struct store_tried){0};
     }
     p->heard_ns = now_ns;
     return p;
@@ -204,20 +209,10 @@ static size_t add_asked(struct store_tried *t, const struct question *q)
 
 /* ---- what is done ---- */
 
-/* May it have one more PATCH? At most twice what leads to any node if others take no turn in between. */
-static bool may_spend(struct pod_state *p, const struct question *q, int64_t now_ns)
+/* So many samples make the cluster. */
+static size_t sample_n_of(const struct question *q)
 {
-    const int64_t unit_ns = ELSEWHERE_REFILL_MS * NS_PER_MS;
-    const int64_t passed = (now_ns - p->counted_ns) / unit_ns;
-    const uint64_t node_n = q->asked_word_n * 64;
-
-    p->counted_ns += passed * unit_ns;
-    p->spent_n -= (uint64_t)passed < p->spent_n ? (uint64_t)passed : p->spent_n;
-    if (p->spent_n >= 2 * ((node_n + q->name_n - 1) / q->name_n) + ELSEWHERE_SPARE) {
-        return false;
-    }
-    p->spent_n++;
-    return true;
+    return (q->asked_word_n * 64 + q->name_n - 1) / q->name_n;
 }
 
 static int64_t stale_pause_ms(unsigned stale_n)
@@ -230,25 +225,39 @@ static int64_t stale_pause_ms(unsigned stale_n)
     return stale_n == 0 ? 0 : ms < ELSEWHERE_REFILL_MS ? ms : ELSEWHERE_REFILL_MS;
 }
 
-/* There is a node for it. `p` NULL: there was no place to remember the pod. */
+/* In how many ms it may have one more PATCH. Its own are twice what leads to any node if others take no turn. */
+static int64_t spend_ms(struct elsewhere *e, struct pod_state *p, const struct question *q, int64_t now_ns)
+{
+    const uint64_t most = 2 * sample_n_of(q) + ELSEWHERE_SPARE;
+    const int64_t delay_ms = stale_pause_ms(p->stale_n);
+
+    p->shared = p->spent_n >= most;
+    if (p->shared) {
+        return elsewhere_budget_ask_ms(&e->budget, most, delay_ms, now_ns);
+    }
+    p->spent_n++;
+    return delay_ms;
+}
+
+/* There is a node for it. */
 static void wake(struct elsewhere *e, struct pod_state *p, const struct question *q, struct elsewhere_counts *counts)
 {
     const int64_t now_ns = clock_mono_ns(e->clock);
-    int64_t delay_ms = ELSEWHERE_REFILL_MS;
-    bool twice = p != NULL && p->stale_n % 2 == 1;
+    bool twice = p->stale_n % 2 == 1;
+    int64_t delay_ms;
 
-    if (p != NULL && p->due_ns > now_ns) {
+    if (p->due_ns > now_ns && !p->shared) {
         delay_ms =
             (p->due_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS; /* as before: it was tried for somebody else's sake */
-    } else if (p != NULL) {
-        delay_ms = may_spend(p, q, now_ns) ? stale_pause_ms(p->stale_n) : ELSEWHERE_REFILL_MS;
+    } else {
+        delay_ms = spend_ms(e, p, q, now_ns);
         p->due_ns = now_ns + delay_ms * NS_PER_MS;
     }
     counts->woken_n++;
-    requeue_trigger_elsewhere(e->trigger, delay_ms, twice);
+    requeue_trigger_elsewhere(e->trigger, delay_ms, twice, sample_n_of(q));
     LOG_V(e->log, 4, "Refused on a sample of the nodes; another node takes the pod",
           LOG_STR("namespace", q->pod.namespace_), LOG_STR("uid", q->pod.uid), LOG_I64("delayMs", delay_ms),
-          LOG_I64("stale", p != NULL ? p->stale_n : 0));
+          LOG_I64("stale", p->stale_n));
 }
 
 /* kube-scheduler does not name the nodes that are left. */
@@ -279,18 +288,20 @@ static int look_by(struct elsewhere *e, const struct question *q, const struct r
                    struct elsewhere_counts *counts, struct err *reterr)
 {
     struct pod_state *p = remembered(e, q, rules->generation);
-    struct store_tried once = {0}, *tried = p != NULL ? &p->tried : &once;
+    const int64_t now_ns = clock_mono_ns(e->clock);
     size_t fresh_n, fit_n = 0;
     int rc;
 
-    store_tried_follow(e->store, tried);
-    fresh_n = add_asked(tried, q);
-    rc = store_fits_elsewhere(e->store, &q->pod, &rules->placement.plans, tried, false, &fit_n, reterr);
-    free(once.bits);
-    if (p != NULL) {
-        note_progress(p, fresh_n > 0 || fit_n == 0, clock_mono_ns(e->clock));
+    store_tried_follow(e->store, &p->asked);
+    store_tried_follow(e->store, &p->tried);
+    fresh_n = add_asked(&p->asked, q);
+    (void)add_asked(&p->tried, q);
+    if (fresh_n > 0 && p->spent_n > 0 && elsewhere_budget_progress(&e->budget, now_ns)) {
+        requeue_trigger_elsewhere(e->trigger, ELSEWHERE_REFILL_MS, false, sample_n_of(q));
     }
-    if (rc == 0 && p != NULL && p->stale_n > ELSEWHERE_STALE_MAX) {
+    rc = store_fits_elsewhere(e->store, &q->pod, &rules->placement.plans, &p->tried, false, &fit_n, reterr);
+    note_progress(p, fresh_n > 0 || fit_n == 0, now_ns);
+    if (rc == 0 && p->stale_n > ELSEWHERE_STALE_MAX) {
         rc = give_up(e, p, q, rules, counts, reterr);
     } else if (rc == 0 && fit_n > 0) {
         wake(e, p, q, counts);
@@ -365,6 +376,7 @@ int elsewhere_new(struct store *store, struct policy_set *policies, const struct
     e->log = log;
     e->trigger = trigger;
     e->end = &e->first;
+    elsewhere_budget_init(&e->budget, clock_mono_ns(clock));
     mutex_init(&e->lock, "elsewhere");
     condvar_init(&e->changed, "elsewhere changed");
     rc = thread_start(&e->thread, "elsewhere", elsewhere_main, e, reterr);
@@ -394,6 +406,7 @@ void elsewhere_free(struct elsewhere *e)
     for (size_t i = 0; i < ELSEWHERE_PODS_MAX; i++) {
         forget(&e->pods[i]);
     }
+    forget(&e->others);
     condvar_destroy(&e->changed);
     mutex_destroy(&e->lock);
     free(e);

@@ -30,9 +30,12 @@ struct requeue_trigger {
     /* For those who would fit on a node that was not asked about: */
     int64_t elsewhere_ns; /* when one is wished for; NEVER: not */
     int64_t elsewhere_not_before_ns;
-    bool twice;         /* the next of them is followed by another one */
-    unsigned quick_n;   /* how many were sent, less one for each REQUEUE_TRIGGER_PAUSE_MS since: */
-    int64_t counted_ns; /* up to then */
+    bool twice;              /* the next of them is followed by another one */
+    bool sending_elsewhere;  /* what is under way is for them, too */
+    int64_t failed_pause_ms; /* after the next failure */
+    unsigned step;           /* so many, and the pause is doubled */
+    unsigned quick_n;        /* how many were sent, less step / 4 for each REQUEUE_TRIGGER_PAUSE_MS since: */
+    int64_t counted_ns;      /* up to then */
 };
 
 #define NEVER INT64_MAX
@@ -112,11 +115,21 @@ void requeue_trigger_malformed(struct requeue_trigger *w, struct policy_set *pol
     judged_by(w, policies, rules_generation);
 }
 
-void requeue_trigger_elsewhere(struct requeue_trigger *w, int64_t delay_ms, bool twice)
+static unsigned step_of(size_t sample_n)
+{
+    if (sample_n >= REQUEUE_TRIGGER_ELSEWHERE_STEP_MAX / 2) {
+        return REQUEUE_TRIGGER_ELSEWHERE_STEP_MAX;
+    }
+    return sample_n <= REQUEUE_TRIGGER_ELSEWHERE_STEP_MIN / 2 ? REQUEUE_TRIGGER_ELSEWHERE_STEP_MIN
+                                                              : 2 * (unsigned)sample_n;
+}
+
+void requeue_trigger_elsewhere(struct requeue_trigger *w, int64_t delay_ms, bool twice, size_t sample_n)
 {
     int64_t at_ns = clock_mono_ns(w->clock) + delay_ms * NS_PER_MS;
 
     mutex_lock(&w->lock);
+    w->step = step_of(sample_n);
     w->twice = w->twice || twice;
     if (at_ns < w->elsewhere_ns) {
         w->elsewhere_ns = at_ns;
@@ -128,7 +141,7 @@ void requeue_trigger_elsewhere(struct requeue_trigger *w, int64_t delay_ms, bool
 /* One was sent for those who fit elsewhere: when may the next one follow? */
 static void pause_elsewhere(struct requeue_trigger *w, int64_t now_ns)
 {
-    const int64_t unit_ns = REQUEUE_TRIGGER_PAUSE_MS * NS_PER_MS;
+    const int64_t unit_ns = REQUEUE_TRIGGER_PAUSE_MS * NS_PER_MS * REQUEUE_TRIGGER_ELSEWHERE_STEP_MIN / w->step;
     const int64_t passed = (now_ns - w->counted_ns) / unit_ns;
     int64_t pause_ms = REQUEUE_TRIGGER_ELSEWHERE_PAUSE_MS;
 
@@ -140,12 +153,25 @@ static void pause_elsewhere(struct requeue_trigger *w, int64_t now_ns)
         w->counted_ns += passed * unit_ns;
     }
     w->quick_n++;
-    for (unsigned n = w->quick_n; n >= REQUEUE_TRIGGER_ELSEWHERE_STEP && pause_ms < REQUEUE_TRIGGER_PAUSE_MS;
-         n -= REQUEUE_TRIGGER_ELSEWHERE_STEP) {
+    for (unsigned n = w->quick_n; n >= w->step && pause_ms < REQUEUE_TRIGGER_PAUSE_MS; n -= w->step) {
         pause_ms *= 2;
     }
     pause_ms = pause_ms < REQUEUE_TRIGGER_PAUSE_MS ? pause_ms : REQUEUE_TRIGGER_PAUSE_MS;
     w->elsewhere_not_before_ns = now_ns + pause_ms * NS_PER_MS;
+}
+
+/* Who asked for it waits for it, and asks no second time. */
+static void elsewhere_failed(struct requeue_trigger *w, enum wake_result result)
+{
+    const int64_t now_ns = clock_mono_ns(w->clock);
+
+    w->elsewhere_not_before_ns = result == WAKE_FAILED ? now_ns + w->failed_pause_ms * NS_PER_MS : w->not_before_ns;
+    w->failed_pause_ms = w->failed_pause_ms * 2 < REQUEUE_TRIGGER_FAILED_PAUSE_MAX_MS
+                             ? w->failed_pause_ms * 2
+                             : REQUEUE_TRIGGER_FAILED_PAUSE_MAX_MS;
+    if (w->sending_elsewhere) {
+        w->elsewhere_ns = now_ns;
+    }
 }
 
 void requeue_trigger_sent(struct requeue_trigger *w, enum wake_result result, const char *detail)
@@ -159,6 +185,7 @@ void requeue_trigger_sent(struct requeue_trigger *w, enum wake_result result, co
     w->failing = result != WAKE_DONE;
     if (result == WAKE_DONE) {
         w->pause_ms = REQUEUE_TRIGGER_PAUSE_MS;
+        w->failed_pause_ms = REQUEUE_TRIGGER_ELSEWHERE_FAILED_MS;
     } else {
         w->refused = true;
         w->due = true;
@@ -168,8 +195,9 @@ void requeue_trigger_sent(struct requeue_trigger *w, enum wake_result result, co
     }
     w->not_before_ns = clock_mono_ns(w->clock) + w->pause_ms * NS_PER_MS;
     if (result != WAKE_DONE) {
-        w->elsewhere_not_before_ns = w->not_before_ns;
+        elsewhere_failed(w, result);
     }
+    w->sending_elsewhere = false;
     condvar_broadcast(&w->changed);
     mutex_unlock(&w->lock);
     if (say_bad && result == WAKE_IMPOSSIBLE) {
@@ -222,6 +250,7 @@ static void begin_sending(struct requeue_trigger *w, int64_t now_ns)
     w->malformed = false;
     w->sending = true;
     elsewhere = w->elsewhere_ns <= now_ns;
+    w->sending_elsewhere = w->elsewhere_ns != NEVER;
     w->elsewhere_ns = NEVER;
     if (elsewhere) {
         pause_elsewhere(w, now_ns);
@@ -284,6 +313,8 @@ int requeue_trigger_new(struct store *store, const struct clock *clock, const st
     w->send_ctx = send_ctx;
     w->pause_ms = REQUEUE_TRIGGER_PAUSE_MS;
     w->elsewhere_ns = NEVER;
+    w->step = REQUEUE_TRIGGER_ELSEWHERE_STEP_MIN;
+    w->failed_pause_ms = REQUEUE_TRIGGER_ELSEWHERE_FAILED_MS;
     mutex_init(&w->lock, "requeue trigger");
     condvar_init(&w->changed, "requeue trigger changed");
     rc = thread_start(&w->thread, "requeue", requeue_trigger_main, w, reterr);

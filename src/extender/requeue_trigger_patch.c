@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#define PATCH_DEADLINE_MS 5000
+#define PATCH_DEADLINE_MS 1500 /* pods wait for it; it is sent again soon after */
 
 static void patched(void *ctx, const struct kube_response *response)
 {

@@ -29,16 +29,16 @@ static void forget_all(struct store_tried *t, const struct ledger_view *v)
 }
 
 /* The next nodes from *at on; false: those were the last. */
-static bool forget_changed(struct store_tried *t, const struct ledger_view *v, uint64_t since, uint32_t *at)
+static bool forget_gained(const struct store *s, struct store_tried *t, uint32_t node_n, uint64_t since, uint32_t *at)
 {
-    uint32_t end = v->node_n - *at < STORE_TRIED_SECTION ? v->node_n : *at + STORE_TRIED_SECTION;
+    uint32_t end = node_n - *at < STORE_TRIED_SECTION ? node_n : *at + STORE_TRIED_SECTION;
 
     for (; *at < end; (*at)++) {
-        if (v->nodes[*at].version > since) {
+        if (ledger_node_gained_since(s->ledger, *at, since)) {
             t->bits[*at / 64] &= ~(UINT64_C(1) << *at % 64);
         }
     }
-    return *at < v->node_n;
+    return *at < node_n;
 }
 
 /* Under the lock: the ledger without anybody who asks. */
@@ -70,7 +70,7 @@ void store_tried_follow(struct store *s, struct store_tried *t)
         } else {
             /* What changes behind this walk has a greater version than it began with. */
             t->version = at == 0 ? v.version : t->version;
-            more = forget_changed(t, &v, since, &at);
+            more = forget_gained(s, t, v.node_n, since, &at);
         }
         mutex_unlock(&s->lock);
     }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,13 +40,38 @@ func oneWithRoom(n int) []*corev1.Node {
 
 func roomy(name string) *corev1.Pod { return pod(name, "fgpu.io/gpu-memory-mib=40960") }
 
+// slow is how long a search may take before the test says what happened meanwhile.
+const slow = time.Second
+
 // timeToBind creates the pod and waits until it is bound.
 func (c *cluster) timeToBind(p *corev1.Pod) time.Duration {
 	c.Helper()
+	before := c.whatWoke()
 	start := time.Now()
 	c.create(p)
 	c.bound(p.Name)
-	return time.Since(start)
+	took := time.Since(start)
+	if took > slow {
+		say("  %s: %.2f s; before it %s; after it %s", p.Name, took.Seconds(), before, c.whatWoke())
+	}
+	return took
+}
+
+// whatWoke is how many PATCHes had which outcome, and how many attempts kube-scheduler made.
+func (c *cluster) whatWoke() string {
+	c.Helper()
+	attempts, err := c.scheduler.Attempts(c.ctx)
+	c.must(nil, err)
+	metrics, err := c.fgpu.Ops(c.ctx, "/metrics")
+	c.must(nil, err)
+	text := fmt.Sprintf("attempts %v", attempts)
+	for _, line := range strings.Split(string(metrics), "\n") {
+		if strings.HasPrefix(line, `fgpu_api_requests_total{verb="patch",resource="csistoragecapacities"`) ||
+			strings.HasPrefix(line, `fgpu_api_request_duration_seconds_sum{verb="patch",resource="csistoragecapacities"`) {
+			text += ", " + line
+		}
+	}
+	return text
 }
 
 // One pod after the other, so that kube-scheduler begins at another node each time.

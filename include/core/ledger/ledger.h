@@ -245,6 +245,9 @@ uint64_t ledger_generation(const struct ledger *l);
  * came or grew or became another, a label that others keep away from went, a nomination ended, a limit was raised. It
  * may be said once too often, never once too seldom; repeated facts do not count. 0: never. */
 uint64_t ledger_capacity_generation(const struct ledger *l);
+/* Has the node with this index become more for some pod since the view of that version: room, an obstacle that went,
+ * free CPU or memory, or another description, whatever it says? What only takes room does not count. */
+bool ledger_node_gained_since(const struct ledger *l, uint32_t node, uint64_t version);
 /* Both PODS_END and NODES_END have been seen. */
 bool ledger_is_synced(const struct ledger *l);
 

@@ -19,6 +19,7 @@ void ledger_change_begin(struct ledger *l, uint32_t node)
     }
     if (l->before_n == NODES_BEFORE_MAX) {
         ledger_capacity_grew(l); /* nobody will know: rather once too often */
+        l->nodes[node].gained = l->version + 1;
         return;
     }
     l->before_n++;
@@ -112,6 +113,15 @@ static bool node_has_more(const struct ledger *l, const struct node_before *b)
     return less_may_be_more(l, b) && !node_is_as_before(l, b);
 }
 
+/* More of the CPU and memory that kube-scheduler looks at, or another description, such as a label that it looks at. */
+static bool kube_scheduler_may_see_more(const struct ledger *l, const struct node_before *b, enum ledger_op_kind kind)
+{
+    const struct host_state *now = &l->rows[b->node].host;
+
+    return kind == LEDGER_NODE_DESCRIBED || now->cpu_free_milli > b->row.host.cpu_free_milli ||
+           now->mem_free_mib > b->row.host.mem_free_mib;
+}
+
 /* ---- capacity ---- */
 
 static const struct device_before *device_before(const struct node_before *b, struct device_ref ref)
@@ -158,10 +168,14 @@ static void follow_device(const struct ledger *l, const struct node_before *b, e
 void ledger_change_follow(struct ledger *l, enum ledger_op_kind kind)
 {
     for (uint32_t i = 0; i < l->before_n; i++) {
-        const struct node_entry *n = &l->nodes[l->before[i].node];
+        struct node_entry *n = &l->nodes[l->before[i].node];
+        const bool more = node_has_more(l, &l->before[i]);
 
-        if (node_has_more(l, &l->before[i])) {
+        if (more) {
             ledger_capacity_grew(l);
+        }
+        if (more || kube_scheduler_may_see_more(l, &l->before[i], kind)) {
+            n->gained = l->version;
         }
         for (uint32_t k = 0; n->used && k < n->device_n; k++) {
             follow_device(l, &l->before[i], kind, n, k);

@@ -50,14 +50,17 @@ void ledger_host_changed(struct ledger *l, uint32_t node)
 {
     struct node_state *row = &l->rows[node];
     struct host_state left = ledger_host_left(&l->nodes[node], &l->nodes[node].host_asked);
+    bool more;
 
     if (left.cpu_free_milli == row->host.cpu_free_milli && left.mem_free_mib == row->host.mem_free_mib) {
         return;
     }
+    more = left.cpu_free_milli > row->host.cpu_free_milli || left.mem_free_mib > row->host.mem_free_mib;
     ledger_iterators_node_changes(l, node);
     row->host = left;
     if (ledger_node_has_gpus(l, node)) { /* of others no score is remembered */
         row->version = ++l->version;
+        l->nodes[node].gained = more ? l->version : l->nodes[node].gained;
     }
 }
 

@@ -54,6 +54,7 @@ struct node_entry {
     uint32_t epoch;
     struct holding offered; /* counted in the tenancy */
     uint64_t touched;       /* generation of the last op about this node's own object */
+    uint64_t gained;        /* ledger.version when it last became more, or its object was described anew */
     uint64_t shown_change;  /* generation of the last op that may have changed what is shown of it */
     struct host_capacity host;
     struct host_request host_taken; /* of struct ledger_node_fact */

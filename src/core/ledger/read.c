@@ -34,6 +34,11 @@ uint64_t ledger_capacity_generation(const struct ledger *l)
     return l->capacity_generation;
 }
 
+bool ledger_node_gained_since(const struct ledger *l, uint32_t node, uint64_t version)
+{
+    return l->nodes[node].gained > version;
+}
+
 bool ledger_is_synced(const struct ledger *l)
 {
     return l->pods_synced && l->nodes_synced;

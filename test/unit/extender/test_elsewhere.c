@@ -236,6 +236,122 @@ static void nodes_that_change_without_end__are_waited_for_more_and_more_seldom(v
     assert_in_range(atomic_load(&sent_n), 1, 2 * 3 + ELSEWHERE_SPARE);
 }
 
+/* That a node is full is known before kube-scheduler names it; that it names it shows that it goes on all the same. */
+static void samples_of_full_nodes_on_the_way__cost_no_pause(void **state)
+{
+    describe_all(600, 550);
+    for (int first = 0; first < 500; first += 100) {
+        refused("a", first, 100);
+        assert_true(is_sent() || due_in_ms() <= REQUEUE_TRIGGER_ELSEWHERE_PAUSE_MS);
+        assert_true(next_is_sent());
+        assert_false(next_is_sent());
+    }
+}
+
+/* The names that are shown never hold the node that takes the pod. */
+static void give_up_on(const char *uid)
+{
+    const uint64_t before = counts().given_up_n;
+
+    for (int i = 0; i < 100 && counts().given_up_n == before; i++) {
+        refused(uid, 0, 100);
+        while (next_is_sent()) {
+        }
+    }
+    assert_int_equal(counts().given_up_n, before + 1);
+}
+
+/* A small pod is put on the node, which still takes the one that waits, and goes again. */
+static void a_node_that_was_given_up__is_news_when_it_gains_not_when_it_loses_room(void **state)
+{
+    const struct demand small = DEMAND_OF_SHARE(100);
+    uint64_t woken_n;
+
+    describe_all(200, 150);
+    give_up_on("a");
+    woken_n = counts().woken_n;
+    apply_pod("small", node_text[150], &small);
+    refused("a", 0, 100);
+    assert_int_equal(counts().woken_n, woken_n);
+    apply((struct ledger_op){.kind = LEDGER_POD_GONE, .name = STR("small")});
+    refused("a", 0, 100);
+    assert_int_equal(counts().woken_n, woken_n + 1);
+}
+
+/* How many are sent in so many seconds to these pods; before each, the node that none of them is shown gains. */
+static int sent_in(int pod_n, int64_t seconds)
+{
+    const int64_t end_ns = clock_mono_ns(&now.clock) + seconds * NS_PER_S;
+    const int before = atomic_load(&sent_n);
+
+    for (;;) {
+        describe(150, true);
+        for (int i = 0; i < pod_n; i++) {
+            char uid[16];
+
+            (void)snprintf(uid, sizeof(uid), "p%d", i);
+            refused(uid, 0, 100);
+        }
+        if (clock_mono_ns(&now.clock) > end_ns) {
+            return atomic_load(&sent_n) - before;
+        }
+        if (!next_is_sent()) { /* all of them have given up for now */
+            clock_manual_advance_ms(&now, REQUEUE_TRIGGER_PAUSE_MS);
+        }
+    }
+}
+
+/* A selector keeps ten pods on a full pool, another pool never rests: they share a trickle, not one each. */
+static void many_pods_beside_nodes_that_gain_without_end__share_ever_longer_pauses(void **state)
+{
+    describe_all(200, 150);
+    (void)sent_in(10, 3600);
+    assert_in_range(sent_in(10, 3600), 1, 2 * 3600 * 1000 / ELSEWHERE_VAIN_PAUSE_MAX_MS);
+}
+
+/* After long pauses one of the pods is shown what it was not shown before. */
+static void a_woken_pod_that_is_shown_new_nodes__makes_the_pauses_short(void **state)
+{
+    describe_all(200, 150);
+    (void)sent_in(10, 3600);
+    while (due_in_ms() > ELSEWHERE_VAIN_PAUSE_MAX_MS) {
+        (void)sent_in(10, 1);
+    }
+    assert_in_range(due_in_ms(), 4 * ELSEWHERE_REFILL_MS, ELSEWHERE_VAIN_PAUSE_MAX_MS);
+    refused("p3", 20, 100);
+    assert_in_range(due_in_ms(), 0, ELSEWHERE_REFILL_MS);
+}
+
+/* As many pods as are remembered, and some more. */
+static void more_pods_than_are_remembered__give_up_too(void **state)
+{
+    char uid[16];
+    int round_n = 0;
+
+    describe_all(200, 150);
+    for (int i = 0; i < ELSEWHERE_PODS_MAX; i++) {
+        (void)snprintf(uid, sizeof(uid), "p%d", i);
+        refused(uid, 0, 100);
+    }
+    do {
+        const uint64_t woken_n = counts().woken_n;
+
+        for (int i = 0; i < 3; i++) {
+            (void)snprintf(uid, sizeof(uid), "over%d", i);
+            refused(uid, 0, 100);
+        }
+        if (counts().woken_n == woken_n) {
+            break;
+        }
+        while (next_is_sent()) {
+        }
+    } while (round_n++ < 100);
+    assert_in_range(round_n, 1, 3 * ELSEWHERE_STALE_MAX);
+    assert_in_range(counts().given_up_n, 1, 1);
+    refused("p7", 0, 100); /* who has a place still has all its attempts */
+    assert_true(next_is_sent());
+}
+
 /* ---- the model ---- */
 
 struct waiting_pod {
@@ -432,12 +548,16 @@ static void several_pods__who_fits_is_bound(void **state)
     }
 }
 
-/* Pods that take turns would be shown the same nodes again and again. */
-static void samples_that_divide_the_cluster__likewise(void **state)
+/* Pods that take turns would be shown the same nodes again and again. One run of 1,000 leaves a pod behind all the same
+ * (decision 0088), one of these is among them; without the second PATCH most do. */
+static void samples_that_divide_the_cluster__nearly_all_are_bound(void **state)
 {
+    int left_n = 0;
+
     for (unsigned seed = 200; seed < 240; seed++) {
-        who_fits_is_bound(seed, true, PODS_MAX, ALLOWED_SOME);
+        left_n += run_seed(seed, true, PODS_MAX, ALLOWED_SOME);
     }
+    assert_in_range(left_n, 0, 1);
 }
 
 /* Where every pod that takes turns with one is let in on the same part of the cluster, the turn of that one always
@@ -462,9 +582,14 @@ int main(void)
         T(the_node_is_tainted__is_silent),
         T(nodes_that_are_never_named__are_given_up_until_they_change),
         T(nodes_that_change_without_end__are_waited_for_more_and_more_seldom),
+        T(samples_of_full_nodes_on_the_way__cost_no_pause),
+        T(a_node_that_was_given_up__is_news_when_it_gains_not_when_it_loses_room),
+        T(many_pods_beside_nodes_that_gain_without_end__share_ever_longer_pauses),
+        T(a_woken_pod_that_is_shown_new_nodes__makes_the_pauses_short),
+        T(more_pods_than_are_remembered__give_up_too),
         cmocka_unit_test(one_pod__is_bound_after_one_attempt_for_each_sample_and_one_more),
         cmocka_unit_test(several_pods__who_fits_is_bound),
-        cmocka_unit_test(samples_that_divide_the_cluster__likewise),
+        cmocka_unit_test(samples_that_divide_the_cluster__nearly_all_are_bound),
         cmocka_unit_test(pods_that_are_let_in_on_one_part__events_end),
     };
 

@@ -31,6 +31,13 @@ static void send(void *ctx, struct requeue_trigger *w)
     pthread_mutex_unlock(&lock);
 }
 
+static void answer_with(enum wake_result result)
+{
+    pthread_mutex_lock(&lock);
+    next_result = result;
+    pthread_mutex_unlock(&lock);
+}
+
 static int sent(void)
 {
     int n;
@@ -193,9 +200,7 @@ static void wake__within_the_pause__waits_for_its_end(void **state)
 
 static void wake__failed__is_repeated_with_growing_pauses(void **state)
 {
-    pthread_mutex_lock(&lock);
-    next_result = WAKE_FAILED;
-    pthread_mutex_unlock(&lock);
+    answer_with(WAKE_FAILED);
     pod_runs("a");
     refused();
     pod_gone("a");
@@ -204,9 +209,7 @@ static void wake__failed__is_repeated_with_growing_pauses(void **state)
     assert_stays(1);
     clock_manual_advance_ms(&now, 1);
     wait_sent(2);
-    pthread_mutex_lock(&lock);
-    next_result = WAKE_DONE;
-    pthread_mutex_unlock(&lock);
+    answer_with(WAKE_DONE);
     clock_manual_advance_ms(&now, 4 * REQUEUE_TRIGGER_PAUSE_MS);
     wait_sent(3);
     clock_manual_advance_ms(&now, REQUEUE_TRIGGER_FAILED_PAUSE_MAX_MS);
@@ -215,9 +218,7 @@ static void wake__failed__is_repeated_with_growing_pauses(void **state)
 
 static void wake__impossible__is_tried_once_a_minute(void **state)
 {
-    pthread_mutex_lock(&lock);
-    next_result = WAKE_IMPOSSIBLE;
-    pthread_mutex_unlock(&lock);
+    answer_with(WAKE_IMPOSSIBLE);
     pod_runs("a");
     refused();
     pod_gone("a");
@@ -302,7 +303,7 @@ static void wake__refused_and_then_another_policy_is_told_to_the_ledger__wakes(v
 
 static void elsewhere(int64_t delay_ms, bool twice)
 {
-    requeue_trigger_elsewhere(requeue_trigger, delay_ms, twice);
+    requeue_trigger_elsewhere(requeue_trigger, delay_ms, twice, 1);
 }
 
 static int64_t due_in_ms(void)
@@ -374,13 +375,54 @@ static void elsewhere__twice__the_second_follows_without_a_pause(void **state)
     assert_int_equal(due_in_ms(), -1);
 }
 
-static void elsewhere__failed__waits_as_for_room(void **state)
+/* Who asked for it waits for it, and asks no second time. */
+static void elsewhere__failed__is_repeated_soon_and_then_more_seldom(void **state)
 {
-    next_result = WAKE_FAILED;
+    answer_with(WAKE_FAILED);
     elsewhere(0, false);
+    for (int i = 0; i < 3; i++) {
+        wait_sent(i + 1);
+        assert_int_equal(due_in_ms(), REQUEUE_TRIGGER_ELSEWHERE_FAILED_MS << i);
+        answer_with(i < 2 ? WAKE_FAILED : WAKE_DONE);
+        clock_manual_advance_ms(&now, REQUEUE_TRIGGER_ELSEWHERE_FAILED_MS << i);
+    }
+    wait_sent(4);
+    assert_int_equal(due_in_ms(), -1);
+    answer_with(WAKE_FAILED);
+    clock_manual_advance_ms(&now, REQUEUE_TRIGGER_PAUSE_MS);
+    elsewhere(0, false);
+    wait_sent(5);
+    assert_int_equal(due_in_ms(), REQUEUE_TRIGGER_ELSEWHERE_FAILED_MS);
+}
+
+/* The one that failed was sent for room, but for this wish, too. */
+static void elsewhere__failed_with_one_for_room__is_repeated_soon(void **state)
+{
+    answer_with(WAKE_FAILED);
+    pod_runs("a");
+    refused();
+    elsewhere(500, false);
+    pod_gone("a");
     wait_sent(1);
-    elsewhere(0, false);
-    assert_int_equal(due_in_ms(), 2 * REQUEUE_TRIGGER_PAUSE_MS);
+    assert_int_equal(due_in_ms(), REQUEUE_TRIGGER_ELSEWHERE_FAILED_MS);
+}
+
+/* Twice through a cluster of ten samples. */
+static void elsewhere__a_search_of_many_samples__is_quick_to_its_end(void **state)
+{
+    for (int i = 0; i < 20; i++) {
+        requeue_trigger_elsewhere(requeue_trigger, 0, false, 10);
+        assert_in_range(due_in_ms() + 1, 0, REQUEUE_TRIGGER_ELSEWHERE_PAUSE_MS + 1);
+        clock_manual_advance_ms(&now, REQUEUE_TRIGGER_ELSEWHERE_PAUSE_MS);
+        wait_sent(i + 1);
+    }
+    for (int i = 20; i < 30; i++) {
+        requeue_trigger_elsewhere(requeue_trigger, 0, false, 10);
+        clock_manual_advance_ms(&now, 2 * REQUEUE_TRIGGER_ELSEWHERE_PAUSE_MS);
+        wait_sent(i + 1);
+    }
+    requeue_trigger_elsewhere(requeue_trigger, 0, false, 10);
+    assert_int_equal(due_in_ms(), 2 * REQUEUE_TRIGGER_ELSEWHERE_PAUSE_MS);
 }
 
 int main(void)
@@ -406,7 +448,9 @@ int main(void)
         T(elsewhere__many_who_ask__are_one),
         T(elsewhere__room_appears_first__one_is_for_both),
         T(elsewhere__twice__the_second_follows_without_a_pause),
-        T(elsewhere__failed__waits_as_for_room),
+        T(elsewhere__failed__is_repeated_soon_and_then_more_seldom),
+        T(elsewhere__failed_with_one_for_room__is_repeated_soon),
+        T(elsewhere__a_search_of_many_samples__is_quick_to_its_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
