@@ -15,7 +15,11 @@
  *     nominations expire and nobody binds, all planning pauses (PLANNER_PAUSE_MS, doubled): withdrawals are few,
  * because each makes kube-scheduler try all pods of lower or equal priority again;
  *   - nobody else's nomination is ever touched, and no pod is nominated that a scheduler asks about or binds just now,
- *     nor one of a scheduler that has not asked this process about any pod.
+ *     nor one of a scheduler that has not asked this process about any pod;
+ *   - where the API server refuses a nomination, that pod waits, and its scheduler's pods are not planned for a minute.
+ *
+ * What was once ours stays ours until another value is seen, whatever becomes of managedFields: whoever may patch a pod
+ * may empty them, and a proxy may leave them out.
  *
  * What the watch shows is the truth. An answer that is lost needs no question: the patch lands on that version of the
  * pod or never, and either is seen (kube/nomination.h).
@@ -109,6 +113,9 @@ void planner_stop(struct planner *p);
  * whomever; NULL: the planner has nothing to do with it. */
 void planner_observed(struct planner *p, const struct pod *pod, struct waiting_pod *waits);
 void planner_gone(struct planner *p, struct str uid);
+/* Is the nomination of this pod the planner's? By managedFields, or by what this process sent or saw before. The one
+ * verdict for ledger and planner (contract.md R24). Without a planner managedFields alone count. */
+bool planner_nominated(struct planner *p, const struct pod *pod);
 /* Around a list of all pods: what a complete one did not bring is gone. */
 void planner_list_begin(struct planner *p);
 void planner_list_end(struct planner *p, bool complete);

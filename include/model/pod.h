@@ -103,7 +103,8 @@ struct pod {
     struct str resource_version;
     struct str node_name;           /* empty: not bound */
     struct str nominated_node_name; /* status.nominatedNodeName */
-    bool nominated_by_planner;      /* ... which PLANNER_FIELD_MANAGER wrote last, and nobody else */
+    bool nominated_by_planner;      /* ... which managedFields say of PLANNER_FIELD_MANAGER, perhaps beside
+                                       others that own the same value; who may patch the pod can change that */
     struct str scheduler_name;
     struct str unscheduled_message; /* of its condition PodScheduled while that is False */
     struct str preemption_policy;   /* "Never": it evicts nobody */

@@ -219,13 +219,26 @@ static int read_unusable(const struct kube_object *o, struct ingest_fact *ret, s
     return o->pod != NULL ? read_pod_unusable(o->pod, ret, reterr) : read_node_unusable(o->node, ret, reterr);
 }
 
+/* With the planner's own verdict about the nomination: the ledger and the planner have one. */
+static struct pod judged(const struct ingest *in, const struct pod *pod)
+{
+    struct pod j = *pod;
+
+    j.nominated_by_planner = planner_nominated(in->planner, pod);
+    return j;
+}
+
 int ingest_read(const struct ingest *in, struct arena *a, const struct kube_object *o, bool usable,
                 struct ingest_fact *ret, struct err *reterr)
 {
     int rc = -ERR_INVALID;
 
-    if (usable) {
-        rc = o->pod != NULL ? read_pod(in, a, o->pod, ret, reterr) : read_node(in, a, o->node, ret, reterr);
+    if (usable && o->pod != NULL) {
+        const struct pod j = judged(in, o->pod);
+
+        rc = read_pod(in, a, &j, ret, reterr);
+    } else if (usable) {
+        rc = read_node(in, a, o->node, ret, reterr);
     }
     return rc == 0 ? 0 : read_unusable(o, ret, reterr);
 }
@@ -271,14 +284,15 @@ static void tell_planner(const struct ingest *in, const struct pod *pod, const s
 
 int ingest_pod(const struct ingest *in, struct arena *a, const struct pod *pod, struct err *reterr)
 {
+    const struct pod j = judged(in, pod);
     struct ingest_fact f;
-    int rc = read_pod(in, a, pod, &f, reterr);
+    int rc = read_pod(in, a, &j, &f, reterr);
 
     if (rc == 0 && f.op.kind == LEDGER_POD_OBSERVED && !demand_is_empty(f.op.pod.demand)) {
         waiting_observed(store_waiting(in->store), pod);
     }
     if (rc == 0 && f.op.kind == LEDGER_POD_OBSERVED) {
-        tell_planner(in, pod, &f.op.pod);
+        tell_planner(in, &j, &f.op.pod);
     }
     return rc == 0 ? apply_fact(in, &f, reterr) : rc;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RETRY_MS = 250, RETRY_MAX_MS = 5000, FORBIDDEN_MS = 60000 };
+enum { RETRY_MS = 250, RETRY_MAX_MS = 5000, FORBIDDEN_MS = 60000, REFUSED_MS = 60000 };
 
 static const char TEXT_FORBIDDEN[] =
     "fgpu may not patch pods/status; apply manifests/plan-ahead, or set planAhead.enabled: false";
@@ -115,6 +115,17 @@ void planner_enable(struct planner *p, bool enabled)
 
 /* ---- answers ---- */
 
+/* Most likely for all pods of its scheduler, which the policy does not list; those of others are planned as before. */
+static void refused(struct planner *p, struct planned_pod *w, int64_t now_ns)
+{
+    struct planned_scheduler *s = planner_scheduler(p, w->seen->pod->scheduler_name);
+
+    planner_let_wait(w, now_ns);
+    if (s != NULL) {
+        s->not_before_ns = now_ns + REFUSED_MS * NS_PER_MS;
+    }
+}
+
 static bool is_trouble(enum nomination_reply r)
 {
     return r == NOMINATION_FORBIDDEN || r == NOMINATION_REFUSED || r == NOMINATION_FAILED;
@@ -126,15 +137,16 @@ static void nominated(struct planner *p, struct planned_pod *w, const struct nom
     if (a->reply == NOMINATION_DONE) {
         p->pause_ms = 0;
         p->not_before_ns = PLANNER_NEVER;
-    } else if (is_trouble(a->reply)) {
+    } else if (is_trouble(a->reply) && a->reply != NOMINATION_REFUSED) {
         planner_pause(p, now_ns, a->reply == NOMINATION_FORBIDDEN ? FORBIDDEN_MS : a->retry_after_ms);
     }
     if (w == NULL || w->nominated != NOMINATED_SENT || a->reply == NOMINATION_DONE || a->reply == NOMINATION_FAILED) {
         return; /* what is done, or may be, is seen on the watch, or taken back in time */
     }
     planner_set_nominated(p, w, NOMINATED_NOT, STR_NULL);
+    planner_set_our_node(w, STR_NULL);
     if (a->reply == NOMINATION_REFUSED) {
-        planner_let_wait(w, now_ns);
+        refused(p, w, now_ns);
     } else {
         w->not_before_ns = now_ns + RETRY_MS * NS_PER_MS;
     }

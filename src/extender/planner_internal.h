@@ -34,6 +34,8 @@ struct planned_pod {
     enum nominated nominated;
     bool busy;                    /* a patch is under way */
     char *node_name;              /* that it is nominated to, by whomever; NULL: to none */
+    char *our_node;               /* that this process sent it to, or saw it nominated to by us; until another value is
+                                     seen, or the patch is known not to have landed. NULL: none */
     int64_t since_ns;             /* when the nomination was sent; PLANNER_NEVER: not by this process */
     uint64_t sent_version;        /* of the pod that the nomination was sent for */
     int64_t asked_ns, binding_ns; /* PLANNER_NEVER: not */
@@ -44,6 +46,12 @@ struct planned_pod {
     uint32_t failed_n;
 };
 #define PLANNER_NEVER (INT64_MIN / 2)
+
+/* One that has asked. */
+struct planned_scheduler {
+    char name[KUBE_SUBDOMAIN_MAX + 1];
+    int64_t not_before_ns; /* of the next nomination of its pods */
+};
 
 struct planner_call {
     struct planner_call *next;
@@ -67,7 +75,7 @@ struct planner {
     uint64_t seq;
     uint32_t epoch;
     int32_t least_priority; /* once full: nobody has a lower one */
-    char schedulers[PLANNER_SCHEDULERS_MAX][KUBE_SUBDOMAIN_MAX + 1];
+    struct planned_scheduler schedulers[PLANNER_SCHEDULERS_MAX];
     size_t scheduler_n;
     uint32_t outstanding_n; /* SENT and OURS */
     uint32_t in_flight_n;
@@ -85,6 +93,9 @@ struct planner {
 struct planned_pod *planner_find(const struct planner *p, struct str uid);
 void planner_remove(struct planner *p, struct planned_pod *w);
 void planner_set_nominated(struct planner *p, struct planned_pod *w, enum nominated to, struct str node_name);
+void planner_set_our_node(struct planned_pod *w, struct str node_name); /* empty: none */
+/* NULL: it has never asked. */
+struct planned_scheduler *planner_scheduler(struct planner *p, struct str name);
 void planner_seen_put(struct counted_pod *s);
 /* It came to nothing: the pod waits. */
 void planner_let_wait(struct planned_pod *w, int64_t now_ns);

@@ -53,6 +53,14 @@ void planner_set_nominated(struct planner *p, struct planned_pod *w, enum nomina
     }
 }
 
+void planner_set_our_node(struct planned_pod *w, struct str node_name)
+{
+    char *to = node_name.n > 0 ? str_dup(node_name) : NULL; /* it may be the present one */
+
+    free(w->our_node);
+    w->our_node = to;
+}
+
 void planner_let_wait(struct planned_pod *w, int64_t now_ns)
 {
     const int64_t ms = (int64_t)PLANNER_AGAIN_MS << (w->again_n < 16 ? w->again_n : 16);
@@ -73,6 +81,7 @@ void planner_remove(struct planner *p, struct planned_pod *w)
     struct planned_pod *last = p->pods[p->pod_n - 1];
 
     planner_set_nominated(p, w, NOMINATED_NOT, STR_NULL);
+    planner_set_our_node(w, STR_NULL);
     hashmap_remove(&p->by_uid, w->hash, w->index);
     if (last != w) {
         hashmap_remove(&p->by_uid, last->hash, last->index);
@@ -162,6 +171,23 @@ static void note_bind(struct planner *p, const struct planned_pod *w, struct str
     }
 }
 
+static bool is_ours(const struct planned_pod *w, struct str node_name, bool recorded)
+{
+    return node_name.n > 0 && (recorded || (w != NULL && str_eq(str_of(w->our_node), node_name)));
+}
+
+bool planner_nominated(struct planner *p, const struct pod *pod)
+{
+    bool ours = pod->nominated_by_planner;
+
+    if (p != NULL && !ours && pod->nominated_node_name.n > 0) {
+        mutex_lock(&p->lock);
+        ours = is_ours(planner_find(p, pod->uid), pod->nominated_node_name, false);
+        mutex_unlock(&p->lock);
+    }
+    return ours;
+}
+
 /* What the object says about its nomination. */
 static void follow_nomination(struct planner *p, struct planned_pod *w, int64_t now_ns)
 {
@@ -175,9 +201,13 @@ static void follow_nomination(struct planner *p, struct planned_pod *w, int64_t 
             planner_let_wait(w, now_ns);
         }
         planner_set_nominated(p, w, NOMINATED_NOT, STR_NULL);
+        if (seen->version > w->sent_version) { /* no patch of ours can land any more */
+            planner_set_our_node(w, STR_NULL);
+        }
         return;
     }
-    if (!seen->nominated_by_us) {
+    if (!is_ours(w, seen->nominated, seen->nominated_by_us)) {
+        planner_set_our_node(w, STR_NULL);
         planner_set_nominated(p, w, NOMINATED_OTHERS, seen->nominated);
         return;
     }
@@ -185,6 +215,7 @@ static void follow_nomination(struct planner *p, struct planned_pod *w, int64_t 
         w->since_ns = PLANNER_NEVER;
     }
     planner_set_nominated(p, w, NOMINATED_OURS, seen->nominated);
+    planner_set_our_node(w, seen->nominated);
 }
 
 static void observe_waiting(struct planner *p, struct waiting_pod *waits, int64_t now_ns)
@@ -272,18 +303,28 @@ void planner_list_end(struct planner *p, bool complete)
 
 /* ---- what schedulers do ---- */
 
-static void learn_scheduler(struct planner *p, struct str name)
+struct planned_scheduler *planner_scheduler(struct planner *p, struct str name)
 {
-    if (name.n == 0 || name.n > KUBE_SUBDOMAIN_MAX || p->scheduler_n == PLANNER_SCHEDULERS_MAX) {
-        return;
-    }
     for (size_t i = 0; i < p->scheduler_n; i++) {
-        if (str_eq_cstr(name, p->schedulers[i])) {
-            return;
+        if (str_eq_cstr(name, p->schedulers[i].name)) {
+            return &p->schedulers[i];
         }
     }
-    memcpy(p->schedulers[p->scheduler_n], name.p, name.n);
-    p->schedulers[p->scheduler_n++][name.n] = '\0';
+    return NULL;
+}
+
+static void learn_scheduler(struct planner *p, struct str name)
+{
+    struct planned_scheduler *s;
+
+    if (name.n == 0 || name.n > KUBE_SUBDOMAIN_MAX || p->scheduler_n == PLANNER_SCHEDULERS_MAX ||
+        planner_scheduler(p, name) != NULL) {
+        return;
+    }
+    s = &p->schedulers[p->scheduler_n++];
+    memcpy(s->name, name.p, name.n);
+    s->name[name.n] = '\0';
+    s->not_before_ns = PLANNER_NEVER;
 }
 
 void planner_asked(struct planner *p, struct str uid, struct str scheduler_name, bool some_fit)

@@ -111,23 +111,21 @@ static struct planner_call *due_withdrawals(struct planner *p, int64_t now_ns, i
 
 /* ---- the head of the queue ---- */
 
-static bool scheduler_asks(const struct planner *p, struct str name)
+/* Has it asked us, and are its pods not refused? */
+static bool scheduler_asks(struct planner *p, struct str name, int64_t now_ns)
 {
-    for (size_t i = 0; i < p->scheduler_n; i++) {
-        if (str_eq_cstr(name, p->schedulers[i])) {
-            return true;
-        }
-    }
-    return false;
+    const struct planned_scheduler *s = planner_scheduler(p, name);
+
+    return s != NULL && s->not_before_ns <= now_ns;
 }
 
 /* Does it stand in the queue of a scheduler that asks us, as far as is known? */
-static bool is_queued(const struct planner *p, const struct planned_pod *w, int64_t now_ns)
+static bool is_queued(struct planner *p, const struct planned_pod *w, int64_t now_ns)
 {
     const struct waiting_pod *pod = w->seen->pod;
 
     return pod->obstacle == PLAN_ELIGIBLE && now_ns - w->asked_ns >= PLANNER_ASKED_MS * NS_PER_MS &&
-           now_ns - w->binding_ns >= PLANNER_ASKED_MS * NS_PER_MS && scheduler_asks(p, pod->scheduler_name);
+           now_ns - w->binding_ns >= PLANNER_ASKED_MS * NS_PER_MS && scheduler_asks(p, pod->scheduler_name, now_ns);
 }
 
 static bool may_be_nominated(const struct planned_pod *w, int64_t now_ns)
@@ -285,6 +283,7 @@ static struct planner_call *nominate(struct planner *p, const struct head *h, si
         w->sent_version = w->seen->pod->version;
         w->unfit_n = 0;
         planner_set_nominated(p, w, NOMINATED_SENT, c->node_name);
+        planner_set_our_node(w, c->node_name);
     }
     return first;
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
 // Scheduler is a kube-scheduler that is started again when it ends by itself, as kubelet would.
@@ -59,6 +60,21 @@ func (cp *ControlPlane) StartScheduler(ctx context.Context, name, config string)
 		}
 	}()
 	return s, nil
+}
+
+// AwaitSynced waits until its informers have delivered what there is, which it waits for before it tries to lead.
+func (s *Scheduler) AwaitSynced(ctx context.Context) error {
+	for {
+		_, err := Get(ctx, loopback("https", s.port)+"/readyz", "")
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("kube-scheduler's informers: %w", err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // Stop ends it for good.

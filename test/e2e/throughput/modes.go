@@ -50,8 +50,12 @@ var modes = []mode{
 	{key: "annotation", Name: "fgpu, default sampling, pods ask by annotation", extender: "fgpu", percentage: "0", annotation: true},
 	{key: "annotation-one", Name: "fgpu, default sampling, candidates: 1, pods ask by annotation", extender: "fgpu", percentage: "0", annotation: true,
 		setting: candidates("1")},
-	{key: "plan", Name: "fgpu, default sampling, planning ahead", extender: "fgpu", percentage: "0", setting: &setting{"planAhead", "enabled", "true"}},
+	{key: "plan", Name: "fgpu, default sampling, planning ahead", extender: "fgpu", percentage: "0", setting: planning()},
+	{key: "plan-all", Name: "fgpu, all nodes, planning ahead", extender: "fgpu", percentage: "100", setting: planning()},
 }
+
+// planning leaves packing.candidates as it is shipped, which is 1.
+func planning() *setting { return &setting{"planAhead", "enabled", "true"} }
 
 func candidates(n string) *setting { return &setting{"packing", "candidates", n} }
 
@@ -128,7 +132,6 @@ func (b *bench) schedulerConfig(ctx context.Context, m mode, verbsURL string) (s
 	shipped := b.treeOf(m).manifest("dedicated", "scheduler.yaml")
 	if err := harness.Adapt(shipped, file,
 		harness.Replacement{Old: `kubeconfig: ""`, New: fmt.Sprintf("kubeconfig: %q", kubeconfig)},
-		harness.Replacement{Old: "leaderElect: true", New: "leaderElect: false"}, // nobody waits for the lease of the round before
 		harness.Replacement{Old: "http://127.0.0.1:9443", New: verbsURL}); err != nil {
 		return "", err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +73,23 @@ func TestModesAreChosenByKey(t *testing.T) {
 	}
 	if _, err := chosen("fgpu,fgpux"); err == nil || !strings.Contains(err.Error(), "none-all") {
 		t.Errorf("a name that is none: %v", err)
+	}
+}
+
+func TestPlanningAheadLeavesOneCandidate(t *testing.T) {
+	shipped, err := os.ReadFile(filepath.Join("..", "..", "..", "manifests", "dedicated", "fgpu.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"plan", "plan-all"} {
+		m, err := chosen(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := m[0].setting.in(string(shipped))
+		if !strings.Contains(text, "\n  candidates: 1") || !strings.Contains(text, "\nplanAhead:\n  enabled: true\n") {
+			t.Errorf("%s: %s", key, text)
+		}
 	}
 }
 

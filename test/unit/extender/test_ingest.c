@@ -211,6 +211,33 @@ static void planner__pods_that_wait__only_where_it_is_on_or_the_nomination_is_it
     planner_free(ingest.planner);
 }
 
+/* Whoever may patch the pod may take our name out of managedFields: the room is not the pod's by that. */
+static void planner__a_nomination_once_seen_as_ours__keeps_no_room(void **state)
+{
+    struct kv limit;
+    struct container c;
+    struct pod p = pod(&limit, &c);
+    const struct kube_object o = {.pod = &p};
+    struct ingest_fact f;
+
+    ingest_two_gpus(&ingest, STR("n1"));
+    ingest.planner = planner_new(&(struct planner_options){.clock = clock_system(), .log = &warnings_log});
+    p.resource_version = STR("7");
+    p.nominated_node_name = STR("n1");
+    p.nominated_by_planner = true;
+    assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
+    p.resource_version = STR("8");
+    p.nominated_by_planner = false;
+    assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
+    assert_int_equal(planned_n(), 1); /* to be taken back, also where planning is off */
+    assert_int_equal(ingest_read(&ingest, &arena, &o, true, &f, NULL), 0); /* as the audit reads it */
+    assert_int_equal(f.op.pod.nominated_node.n, 0);
+    p.nominated_node_name = STR("n2");
+    assert_int_equal(ingest_read(&ingest, &arena, &o, true, &f, NULL), 0);
+    assert_true(str_eq(f.op.pod.nominated_node, STR("n2")));
+    planner_free(ingest.planner);
+}
+
 static void pod_gone__ends_its_hold(void **state)
 {
     struct gpu_request w = {.container = STR("c"), .count = 1, .kind = GPU_REQUEST_MILLI, .milli = 1, .phases = 1};
@@ -386,6 +413,7 @@ int main(void)
         T(pod__without_gpu__is_not_kept),
         T(pod__nominated__counts_unless_the_planner_did_it),
         T(planner__pods_that_wait__only_where_it_is_on_or_the_nomination_is_its_own),
+        T(planner__a_nomination_once_seen_as_ours__keeps_no_room),
         T(pod_gone__ends_its_hold),
         T(pod_unusable__bound__counts_as_whole_devices_until_it_can_be_read),
         T(pod_unusable__bound_by_us__keeps_what_it_holds),

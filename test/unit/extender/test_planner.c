@@ -422,8 +422,6 @@ static void seen__nominated_by_another_after_us__not_ours_any_more(void **state)
     assert_sent(1, "");
 }
 
-/* ---- answers ---- */
-
 static void send_to_p4(void)
 {
     see_queue(LEAD + 1);
@@ -431,6 +429,78 @@ static void send_to_p4(void)
     turn_after_ms(PLANNER_TICK_MS);
     assert_sent(0, "p4@10:node-of-p4");
 }
+
+/* ---- managedFields, which whoever may patch a pod can change ---- */
+
+static void assert_taken_back_in_time(size_t from, const char *want)
+{
+    assert_int_equal(status().outstanding_n, 1);
+    turn_after_ms(PLANNER_KEPT_MS);
+    assert_sent(from, want);
+}
+
+static void fields_reset__it_was_seen_as_ours__stays_ours(void **state)
+{
+    nominate_p4();
+    see(&(struct a_pod){.uid = "p4", .version = 12, .nominated = "node-of-p4", .obstacle = PLAN_NOMINATED});
+    assert_taken_back_in_time(1, "p4@12:-");
+}
+
+static void fields_stripped__it_was_sent_by_us__ours(void **state)
+{
+    send_to_p4();
+    answer(0, NOMINATION_DONE);
+    see(&(struct a_pod){.uid = "p4", .version = 11, .nominated = "node-of-p4", .obstacle = PLAN_NOMINATED});
+    assert_taken_back_in_time(1, "p4@11:-");
+}
+
+static void fields_stripped__an_answer_was_lost_and_it_lands_late__ours(void **state)
+{
+    send_to_p4();
+    answer(0, NOMINATION_FAILED);
+    turn_after_ms(PLANNER_KEPT_MS);
+    assert_sent(1, "p4@10:-");
+    answer(1, NOMINATION_DONE);
+    see(&(struct a_pod){.uid = "p4", .version = 10});
+    see(&(struct a_pod){.uid = "p4", .version = 12, .nominated = "node-of-p4", .obstacle = PLAN_NOMINATED});
+    turn_after_ms(0);
+    assert_sent(2, "p4@12:-");
+}
+
+static void assert_not_ours(void)
+{
+    const size_t before = sent_n;
+
+    assert_int_equal(status().outstanding_n, 0);
+    turn_after_ms(PLANNER_KEPT_MS * 2);
+    assert_int_equal(sent_n, before);
+}
+
+static void seen__another_value_and_then_ours_again__not_ours(void **state)
+{
+    nominate_p4();
+    see(&(struct a_pod){.uid = "p4", .version = 12, .nominated = "elsewhere", .obstacle = PLAN_NOMINATED});
+    see(&(struct a_pod){.uid = "p4", .version = 13, .nominated = "node-of-p4", .obstacle = PLAN_NOMINATED});
+    assert_not_ours();
+}
+
+static void seen__none_and_then_ours_again__not_ours(void **state)
+{
+    nominate_p4();
+    see(&(struct a_pod){.uid = "p4", .version = 12});
+    see(&(struct a_pod){.uid = "p4", .version = 13, .nominated = "node-of-p4", .obstacle = PLAN_NOMINATED});
+    assert_not_ours();
+}
+
+static void changed__another_chose_the_same_node__not_ours(void **state)
+{
+    send_to_p4();
+    answer(0, NOMINATION_CHANGED);
+    see(&(struct a_pod){.uid = "p4", .version = 12, .nominated = "node-of-p4", .obstacle = PLAN_NOMINATED});
+    assert_not_ours();
+}
+
+/* ---- answers ---- */
 
 static void lost__it_did_not_land__nominated_anew(void **state)
 {
@@ -520,7 +590,28 @@ static void refused_by_policy__told_with_the_remedy(void **state)
     assert_int_equal(warnings(), 1);
     assert_int_equal(status().outstanding_n, 0);
     assert_non_null(strstr(status().trouble, "policy"));
-    turn_after_ms(PLANNER_AGAIN_MS);
+    turn_after_ms(PLANNER_AGAIN_MS); /* the pod's own time; its scheduler's is longer */
+    assert_int_equal(sent_n, 1);
+    turn_after_ms(60000);
+    assert_int_equal(sent_n, 2);
+}
+
+static void refused_by_policy__pods_of_other_schedulers__planned_as_before(void **state)
+{
+    send_to_p4();
+    planner_asked(planner, STR("somebody else"), STR("listed"), true);
+    answer(0, NOMINATION_REFUSED);
+    see(&(struct a_pod){.uid = "of-s", .version = 20, .created_ms = 5});
+    for (int i = 0; i < LEAD + 1; i++) {
+        char uid[32];
+
+        snprintf(uid, sizeof(uid), "q%d", i);
+        see(&(struct a_pod){.uid = uid, .version = 10, .created_ms = 3, .scheduler = "listed"});
+    }
+    turn_after_ms(PLANNER_TICK_MS);
+    assert_sent(1, "q4@10:node-of-q4");
+    answer(1, NOMINATION_DONE);
+    turn_after_ms(PLANNER_LOOK_MS);
     assert_int_equal(sent_n, 2);
 }
 
@@ -648,6 +739,12 @@ int main(void)
         TEST(kept__withdrawal_meets_another_version__sent_again),
         TEST(seen__taken_back_by_the_scheduler__waits),
         TEST(seen__nominated_by_another_after_us__not_ours_any_more),
+        TEST(fields_reset__it_was_seen_as_ours__stays_ours),
+        TEST(fields_stripped__it_was_sent_by_us__ours),
+        TEST(fields_stripped__an_answer_was_lost_and_it_lands_late__ours),
+        TEST(seen__another_value_and_then_ours_again__not_ours),
+        TEST(seen__none_and_then_ours_again__not_ours),
+        TEST(changed__another_chose_the_same_node__not_ours),
         TEST(lost__it_did_not_land__nominated_anew),
         TEST(lost__it_landed__taken_back_in_time),
         TEST(lost__it_lands_after_it_was_taken_back__taken_back_at_once),
@@ -655,6 +752,7 @@ int main(void)
         TEST(answer__of_a_pod_that_is_gone_bound_or_another__nothing),
         TEST(forbidden__told_once_and_tried_rarely),
         TEST(refused_by_policy__told_with_the_remedy),
+        TEST(refused_by_policy__pods_of_other_schedulers__planned_as_before),
         TEST(nobody_binds__planning_pauses_longer_and_longer),
         TEST(start__nominations_of_an_earlier_process__taken_back_at_once),
         TEST(enable__off__takes_back),
