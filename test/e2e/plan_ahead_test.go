@@ -268,31 +268,35 @@ func TestPodsAreBoundWhereTheyWereNominated(t *testing.T) {
 	theirs.Spec.SchedulerName = "another" // nobody's: what is not ours is left alone
 	c.create(theirs)
 	c.must(c.patchStatus(plane.Client, "kube-scheduler", "theirs", nomination("ahead-1")))
-	const pods = 60
-	nominated := map[string]string{}
-	c.pause(func() {
-		for i := range pods {
-			c.create(pod(fmt.Sprintf("p%d", i), "fgpu.io/gpu-milli=100"))
-		}
-		c.eventually("pods are nominated", func() (bool, string) {
-			nominated = c.nominations()
-			return len(nominated) >= 10, fmt.Sprint(len(nominated))
+	// While kube-scheduler stands still, nominations lead to nothing and are taken back after some seconds. On a slow machine that may be all of them, so
+	// there are several waves.
+	const wave = 20
+	nominated, there, used, pods := map[string]string{}, 0, 0, 0
+	for range 10 {
+		c.pause(func() {
+			for range wave {
+				c.create(pod(fmt.Sprintf("p%d", pods), "fgpu.io/gpu-milli=50"))
+				pods++
+			}
+			c.eventually("pods are nominated", func() (bool, string) {
+				nominated = c.nominations()
+				return len(nominated) > 0, fmt.Sprint(len(nominated))
+			})
 		})
-	})
-	c.allBound(pods + 1)
-	there := 0
-	for name, node := range nominated {
-		if c.bound(name).Spec.NodeName == node {
-			there++
+		c.allBound(pods + 1)
+		there = 0
+		for name, node := range nominated {
+			if c.bound(name).Spec.NodeName == node {
+				there++
+			}
+		}
+		if used = c.plannerMetric(`fgpu_nominations_total{result="used"}`); used > 0 && there > 0 {
+			break
 		}
 	}
-	if there == 0 {
-		t.Errorf("none of %d pods was bound where it was nominated", len(nominated))
+	if used == 0 || there == 0 {
+		t.Errorf("of %d pods %d were bound where they were nominated, and fgpu counts %d", pods, there, used)
 	}
-	c.eventually("fgpu counts those", func() (bool, string) {
-		n := c.plannerMetric(`fgpu_nominations_total{result="used"}`)
-		return n > 0, fmt.Sprint(n) // fewer than `there`: some were taken back before, and came to the same node all the same
-	})
 	alone := c.filteredAlone()
 	if alone == 0 {
 		t.Error("kube-scheduler never asked about one node alone")
