@@ -116,14 +116,17 @@ func TestStartWithoutHoldOff(t *testing.T) {
 	starts("none", "ended", false)
 	c.fgpu.Kill()
 	starts("held", "running", false)
+	c.stopped(c.fgpu)
+	if s := c.runObject()["state"]; s != "running" {
+		c.Fatalf("seconds after it took the object over from one that may have lived, it says %q", s)
+	}
+	c.makeRunObject() // and pods have records
+	starts("held", "traces", false)
 	stops()
 	_, err = plane.Client.StorageV1().CSIStorageCapacities("fgpu-system").Patch(c.ctx, "fgpu-wake", types.MergePatchType,
 		[]byte(`{"metadata":{"annotations":{"fgpu.io/room-at-ms":"1"}}}`), metav1.PatchOptions{})
 	c.must(nil, err) // as an older version does, which leaves "ended" there
 	starts("held", "unaware", false)
-	stops()
-	c.makeRunObject() // and pods have records
-	starts("held", "traces", false)
 	stops()
 	c.must(nil, plane.Client.CoreV1().ConfigMaps("fgpu-system").Delete(c.ctx, "fgpu-run", metav1.DeleteOptions{}))
 	n++
