@@ -76,6 +76,7 @@ def place(tmp_path_factory):
         waits = cluster.api.pod({"fgpu.io/gpu-count": 8}, name="waits", namespace="team")
         eventually(lambda: any(p["pod"] == "waits" for p in cluster.fgpu.state()["pending"]), "the pod that waits")
         cluster.fgpu.reasons(waits, [node])
+        eventually(lambda: cluster.fgpu.state()["summary"].get("changeOvers"), "the first look at the pools")
         (programs / "fgpu").write_text(WRAPPER.format(ops=cluster.fgpu.ops_url, binary=BINARY))
         (programs / "kubectl").write_text('#!/bin/sh\nif [ "$1" = fgpu ]; then shift; exec kubectl-fgpu "$@"; fi\nexec "$0.py" "$@"\n')
         (programs / "kubectl.py").write_text(KUBECTL)
