@@ -111,6 +111,7 @@ static void assign(struct api *api, const char *key, const cJSON *b, const cJSON
     cJSON_DeleteItemFromObjectCaseSensitive(doc_object(doc, "status"), "nominatedNodeName");
     set_scheduled_condition(api, doc);
     objects_put(api->store, APISERVER_PODS, key, doc);
+    atomic_fetch_add(&api->binds, 1);
 }
 
 static bool annotations_are_text(const cJSON *b)
@@ -125,93 +126,16 @@ static bool annotations_are_text(const cJSON *b)
     return true;
 }
 
-/* ---- transactions that are held ---- */
-
-struct held_write {
-    struct held_write *next;
-    struct api_target target;
-    bool binds; /* a Binding; else a PATCH */
-    cJSON *body;
-};
-
-void api_hold(struct api *api, const struct api_target *t, bool binds, const cJSON *body)
-{
-    struct held_write *h = xcalloc(1, sizeof(*h)), **end = &api->held;
-    h->target = *t;
-    h->binds = binds;
-    h->body = cJSON_Duplicate(body, 1);
-    while (*end) {
-        end = &(*end)->next;
-    }
-    *end = h;
-}
-
-static struct held_write *take_held(struct api *api)
-{
-    struct held_write *h = api->held;
-    api->held = h ? h->next : NULL;
-    return h;
-}
-
-static void free_held(struct held_write *h)
-{
-    cJSON_Delete(h->body);
-    free(h);
-}
-
-/* The object of the moment is checked, not the one of the request. */
-static bool land(struct api *api, const struct held_write *h)
+bool api_assign(struct api *api, const struct api_target *t, const cJSON *b, struct api_reply *r)
 {
     char key[API_KEY_MAX];
-    struct api_reply nobody_hears;
-    bool lands;
-    api_reply_init(&nobody_hears);
-    api_key(&h->target, key);
-    if (h->binds) {
-        const struct version *v = objects_find(api->store, APISERVER_PODS, key);
-        lands = v && check_pod(api, &h->target, h->body, v->doc, &nobody_hears);
-        if (lands) {
-            assign(api, key, h->body, v->doc);
-            atomic_fetch_add(&api->binds, 1);
-        }
-    } else {
-        lands = api_patch(api, &h->target, h->body, &nobody_hears) != NULL;
+    api_key(t, key);
+    const struct version *v = objects_find(api->store, APISERVER_PODS, key);
+    if (!v || !check_pod(api, t, b, v->doc, r)) {
+        return false;
     }
-    api->landed_n += lands;
-    api_reply_fini(&nobody_hears);
-    return lands;
-}
-
-uint32_t api_commit_held(struct api *api)
-{
-    struct held_write *h;
-    uint32_t landed_n = 0;
-    objects_lock(api->store);
-    while ((h = take_held(api))) {
-        landed_n += land(api, h);
-        free_held(h);
-    }
-    objects_unlock(api->store);
-    return landed_n;
-}
-
-void api_count_held(struct api *api, uint32_t *ret_held, uint64_t *ret_landed)
-{
-    *ret_held = 0;
-    objects_lock(api->store);
-    for (const struct held_write *h = api->held; h; h = h->next) {
-        ++*ret_held;
-    }
-    *ret_landed = api->landed_n;
-    objects_unlock(api->store);
-}
-
-void api_drop_held(struct api *api)
-{
-    struct held_write *h;
-    while ((h = take_held(api))) {
-        free_held(h);
-    }
+    assign(api, key, b, v->doc);
+    return true;
 }
 
 void api_bind(struct api *api, const struct api_request *q, const struct api_target *t, struct api_reply *r)
@@ -238,7 +162,6 @@ void api_bind(struct api *api, const struct api_request *q, const struct api_tar
             api_hold(api, t, true, b);
         } else if (!api_query(q, "dryRun")) {
             assign(api, key, b, v->doc);
-            atomic_fetch_add(&api->binds, 1);
         }
     }
     objects_unlock(api->store);

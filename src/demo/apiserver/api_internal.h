@@ -110,9 +110,23 @@ void api_evict(struct api *api, const struct api_request *q, const struct api_ta
 void api_bind(struct api *api, const struct api_request *q, const struct api_target *t, struct api_reply *r);
 /* With the lock: what the object has become; NULL: replied. */
 struct version *api_patch(struct api *api, const struct api_target *t, const struct cJSON *body, struct api_reply *r);
-/* With the lock: the write is held. */
+/* The same for a Binding; counted. False: it does not land, as `r` says, or the pod is not there. */
+bool api_assign(struct api *api, const struct api_target *t, const struct cJSON *b, struct api_reply *r);
+
+/* ---- writes that are held (api_held.c), and land (api_landing.c) ---- */
+
+struct held_write {
+    struct held_write *next;
+    struct api_target target;
+    bool binds; /* a Binding; else a PATCH */
+    struct cJSON *body;
+};
+/* With the lock. */
 void api_hold(struct api *api, const struct api_target *t, bool binds, const struct cJSON *body);
-/* Writes that are held. */
+/* With the lock: the oldest, for api_free_held(); NULL: there is none. */
+struct held_write *api_take_held(struct api *api);
+void api_free_held(struct held_write *h);
+/* All of them, the oldest first; returns how many took effect. */
 uint32_t api_commit_held(struct api *api);
 void api_count_held(struct api *api, uint32_t *ret_held, uint64_t *ret_landed);
 void api_drop_held(struct api *api);
