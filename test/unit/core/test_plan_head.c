@@ -85,6 +85,19 @@ static void use(struct bench *b, const char *node_strategy, const char *device_s
     assert_int_equal(pack_plans_init(&b->plans, &b->policy, NULL), 0);
 }
 
+static const struct host_capacity HOST = {4000, 8192}, NO_HOST = {0, 0};
+
+/* One node with so many GPUs, and binpack. */
+static void bench_of_one(struct bench *b, const char *name, int gpu_n, struct host_capacity host)
+{
+    bench_init(b, 3, 0);
+    b->t->f.host = host;
+    fixture_node(&b->t->f, name, gpu_n, 16000);
+    snprintf(b->t->nodes[0].name, sizeof(b->t->nodes[0].name), "%s", name);
+    describe(b, 0, "a", false, 110);
+    use(b, "binpack", "binpack");
+}
+
 /* The ledger hears of it; `zone`: it wants that one; NULL: any. */
 static struct waiting_pod *wait_for(struct bench *b, const char *zone, bool tolerates, int32_t priority)
 {
@@ -422,11 +435,7 @@ static void plan_head__pods_that_hold_a_nomination__keep_their_room(void **state
     static struct bench b;
     struct plan_held held[3];
 
-    bench_init(&b, 3, 0);
-    fixture_node(&b.t->f, "only", 1, 16000); /* no host: nothing is known of cores and memory */
-    snprintf(b.t->nodes[0].name, sizeof(b.t->nodes[0].name), "only");
-    describe(&b, 0, "a", false, 110);
-    use(&b, "binpack", "binpack");
+    bench_of_one(&b, "only", 1, NO_HOST); /* no host: nothing is known of cores and memory */
     wait_for_share(&b, 400, (struct host_request){0, 0});
     plan(&b, NULL, 0, 9);
     assert_int_equal(b.answer.chosen_n, 0);
@@ -477,12 +486,7 @@ static void plan_head__cores_memory_and_number_of_pods__are_never_passed(void **
 {
     static struct bench b;
 
-    bench_init(&b, 3, 0);
-    b.t->f.host = (struct host_capacity){4000, 8192};
-    fixture_node(&b.t->f, "only", 1, 16000);
-    snprintf(b.t->nodes[0].name, sizeof(b.t->nodes[0].name), "only");
-    use(&b, "binpack", "binpack");
-    describe(&b, 0, "a", false, 110);
+    bench_of_one(&b, "only", 1, HOST);
     for (int i = 0; i < 5; i++) {
         wait_for_share(&b, 10, (struct host_request){1500, 0});
     }
@@ -530,12 +534,7 @@ static void plan_head__limit_of_the_tenant__is_shared_by_the_backlog(void **stat
     static struct bench b;
     struct plan_held held;
 
-    bench_init(&b, 3, 0);
-    b.t->f.host = (struct host_capacity){4000, 8192};
-    fixture_node(&b.t->f, "only", 4, 16000);
-    snprintf(b.t->nodes[0].name, sizeof(b.t->nodes[0].name), "only");
-    describe(&b, 0, "a", false, 110);
-    use(&b, "binpack", "binpack");
+    bench_of_one(&b, "only", 4, HOST);
     assert_int_equal(ledger_apply(b.t->f.l, &op, NULL), 0);
     for (int i = 0; i < 4; i++) {
         wait_for_share(&b, 300, (struct host_request){0, 0});
@@ -555,12 +554,7 @@ static void plan_head__nodes_come_and_go_between_rounds__and_it_follows(void **s
 {
     static struct bench b;
 
-    bench_init(&b, 3, 0);
-    b.t->f.host = (struct host_capacity){4000, 8192};
-    fixture_node(&b.t->f, "first", 1, 16000);
-    snprintf(b.t->nodes[0].name, sizeof(b.t->nodes[0].name), "first");
-    describe(&b, 0, "a", false, 110);
-    use(&b, "binpack", "binpack");
+    bench_of_one(&b, "first", 1, HOST);
     for (int i = 0; i < 4; i++) {
         wait_for_share(&b, 600, (struct host_request){0, 0});
     }
@@ -592,12 +586,7 @@ static void plan_head__work_and_number__are_bounded(void **state)
     static struct bench b;
     struct plan_question q;
 
-    bench_init(&b, 3, 0);
-    b.t->f.host = (struct host_capacity){4000, 8192};
-    fixture_node(&b.t->f, "only", 4, 16000);
-    snprintf(b.t->nodes[0].name, sizeof(b.t->nodes[0].name), "only");
-    describe(&b, 0, "a", false, 110);
-    use(&b, "binpack", "binpack");
+    bench_of_one(&b, "only", 4, HOST);
     for (int i = 0; i < 8; i++) {
         wait_for_share(&b, 100 + i, (struct host_request){0, 0});
     }
