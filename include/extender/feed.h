@@ -32,8 +32,9 @@ struct feed {
     enum kube_resource resource;
     /* Of the list of pods that is being read, or was last: pods that a process of ours may have bound or may still
      * bind, because they carry a record (of whatever worth), or wait and ask for GPUs or any extended resource (it may
-     * have been a name for GPUs), or could not be read in full. What the watch shows afterwards counts on. */
+     * have been a name for GPUs), or could not be read in full. What a watch shows is not looked at. */
     uint64_t traces;
+    bool lists;   /* a list is being read */
     bool rereads; /* other rules than the last complete list's */
 };
 

@@ -43,6 +43,7 @@ static void list_begin(void *ctx)
     f->rereads = f->rereads || f->rules != before; /* until a list is complete */
     rules_put(before);
     f->traces = 0;
+    f->lists = true;
     unreadable_list_begin(f->unreadable, f->resource);
     apply_list_op(f, f->resource == KUBE_PODS ? LEDGER_PODS_BEGIN : LEDGER_NODES_BEGIN);
     if (f->resource == KUBE_PODS) {
@@ -57,6 +58,7 @@ static void list_end(void *ctx, bool complete, struct str resource_version)
     struct feed *f = ctx;
 
     f->rereads = f->rereads && !complete;
+    f->lists = false;
     if (f->resource == KUBE_PODS) {
         planner_list_end(f->rules->ingest.planner, complete);
     }
@@ -98,7 +100,7 @@ static void name_it(struct feed *f, const struct kube_object *o, const char *how
 /* An object we cannot read in full: counted for the most it could be. */
 static int take_unusable(struct feed *f, const struct kube_object *o, const struct err *cause, struct err *reterr)
 {
-    f->traces += o->pod != NULL;
+    f->traces += f->lists && o->pod != NULL;
     name_it(f, o, "An object of the cluster cannot be read; it counts for the most that it could be", cause->msg);
     return ingest_unusable(&f->rules->ingest, o, reterr);
 }
@@ -145,7 +147,7 @@ static void object(void *ctx, const struct kube_object *o)
 
     if (ingest_object(&f->rules->ingest, &f->arena, o, &why) == 0) {
         take_note(f, o);
-        f->traces += o->pod != NULL && (o->cut_bytes > 0 || is_trace(f, o->pod));
+        f->traces += f->lists && o->pod != NULL && (o->cut_bytes > 0 || is_trace(f, o->pod));
     } else if (take_unusable(f, o, &why, &again) != 0) {
         fail(f, o, &again);
     }
