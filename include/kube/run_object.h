@@ -1,4 +1,5 @@
-/* kube/run_object.h - the ConfigMap in which a process says that it runs, or that it has ended (decision 0091).
+/* kube/run_object.h - the ConfigMap in which a process says that it runs, or that it has ended (decision 0091), and the
+ * wake object beside it, a change of which makes kube-scheduler try refused pods again.
  *
  * Encoding and decoding only. Every write is a merge patch that carries uid and resourceVersion of the object that was
  * read, so it takes effect on exactly that revision or never, whenever it reaches etcd: compare and swap. A patch

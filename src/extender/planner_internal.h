@@ -27,10 +27,9 @@ enum nominated {
 struct planned_pod {
     uint32_t index; /* in pods[] */
     uint64_t hash;
-    struct counted_pod *seen; /* as it was last observed */
-    int64_t queued_ms;        /* wall time: creation, or when it was last refused; with seq its place in the queue */
-    uint64_t seq;
-    uint32_t epoch; /* the list that brought it */
+    struct counted_pod *seen; /* as it was last observed; its queued_ms and arrival are its place in the queue: since
+                                 its creation, or since it was last refused */
+    uint32_t epoch;           /* the list that brought it */
     enum nominated nominated;
     bool busy;                    /* a patch is under way */
     char *node_name;              /* that it is nominated to, by whomever; NULL: to none */
@@ -72,7 +71,7 @@ struct planner {
     struct planned_pod *pods[PLANNER_PODS_MAX];
     uint32_t pod_n;
     struct hashmap by_uid;
-    uint64_t seq;
+    uint64_t arrival; /* of the next pod */
     uint32_t epoch;
     int32_t least_priority; /* once full: nobody has a lower one */
     struct planned_scheduler schedulers[PLANNER_SCHEDULERS_MAX];
@@ -100,6 +99,8 @@ void planner_seen_put(struct counted_pod *s);
 /* It came to nothing: the pod waits. */
 void planner_let_wait(struct planned_pod *w, int64_t now_ns);
 bool planner_is_outstanding(const struct planned_pod *w);
+/* kube-scheduler's order, as waiting_pod_compare(). */
+int planner_compare(const struct planned_pod *a, const struct planned_pod *b);
 void planner_note_news(struct planner *p);
 /* Planning waits, longer each time. */
 void planner_pause(struct planner *p, int64_t now_ns, int64_t at_least_ms);

@@ -96,12 +96,9 @@ void planner_remove(struct planner *p, struct planned_pod *w)
 
 /* ---- room ---- */
 
-static bool goes_after(const struct planned_pod *a, const struct planned_pod *b)
+int planner_compare(const struct planned_pod *a, const struct planned_pod *b)
 {
-    if (a->seen->pod->priority != b->seen->pod->priority) {
-        return a->seen->pod->priority < b->seen->pod->priority;
-    }
-    return a->queued_ms != b->queued_ms ? a->queued_ms > b->queued_ms : a->seq > b->seq;
+    return waiting_pod_compare(a->seen->pod, b->seen->pod);
 }
 
 /* Makes room for a pod in a full table: the last of those that nothing is under way for. False: that is this one. */
@@ -115,7 +112,7 @@ static bool make_room(struct planner *p, int32_t priority, bool ours)
     for (uint32_t i = 0; i < p->pod_n; i++) {
         struct planned_pod *w = p->pods[i];
 
-        if (!planner_is_outstanding(w) && !w->busy && (last == NULL || goes_after(w, last))) {
+        if (!planner_is_outstanding(w) && !w->busy && (last == NULL || planner_compare(w, last) > 0)) {
             last = w;
         }
     }
@@ -143,8 +140,7 @@ static struct planned_pod *add(struct planner *p, struct counted_pod *seen)
     w->seen = seen;
     w->hash = hash_of(seen->pod->uid);
     w->index = p->pod_n;
-    w->queued_ms = seen->pod->queued_ms;
-    w->seq = p->seq++;
+    seen->pod->arrival = p->arrival++;
     w->since_ns = w->asked_ns = w->binding_ns = w->not_before_ns = w->retry_ns = PLANNER_NEVER;
     p->pods[p->pod_n++] = w;
     hashmap_insert(&p->by_uid, w->hash, w->index);
@@ -225,6 +221,8 @@ static void observe_waiting(struct planner *p, struct waiting_pod *waits, int64_
 
     *seen = (struct counted_pod){waits, 1};
     if (w != NULL) {
+        waits->queued_ms = w->seen->pod->queued_ms; /* it keeps its place */
+        waits->arrival = w->seen->pod->arrival;
         planner_seen_put(w->seen);
         w->seen = seen;
     } else {
@@ -341,8 +339,8 @@ void planner_asked(struct planner *p, struct str uid, struct str scheduler_name,
         w->asked_ns = clock_mono_ns(p->options.clock);
     } else if (w != NULL) { /* it goes to the end of the scheduler's queue */
         w->asked_ns = PLANNER_NEVER;
-        w->queued_ms = clock_wall_ms(p->options.clock);
-        w->seq = p->seq++;
+        w->seen->pod->queued_ms = clock_wall_ms(p->options.clock);
+        w->seen->pod->arrival = p->arrival++;
     }
     mutex_unlock(&p->lock);
 }

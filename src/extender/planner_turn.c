@@ -133,20 +133,9 @@ static bool may_be_nominated(const struct planned_pod *w, int64_t now_ns)
     return w->nominated == NOMINATED_NOT && !w->busy && w->seen->pod->version > 0 && w->not_before_ns <= now_ns;
 }
 
-/* kube-scheduler's order: priority, then how long it has been in the queue. */
 static int by_turn(const void *a, const void *b)
 {
-    const struct planned_pod *x = *(struct planned_pod *const *)a, *y = *(struct planned_pod *const *)b;
-
-    const int32_t p = x->seen->pod->priority, q = y->seen->pod->priority;
-
-    if (p != q) {
-        return p > q ? -1 : 1;
-    }
-    if (x->queued_ms != y->queued_ms) {
-        return x->queued_ms < y->queued_ms ? -1 : 1;
-    }
-    return x->seq < y->seq ? -1 : x->seq > y->seq;
+    return planner_compare(*(struct planned_pod *const *)a, *(struct planned_pod *const *)b);
 }
 
 /* How many nominations should be outstanding: what was bound in the last PLANNER_HORIZON_MS will be bound in the next.
@@ -199,7 +188,10 @@ static int by_since(const void *a, const void *b)
 {
     const struct planned_pod *x = *(struct planned_pod *const *)a, *y = *(struct planned_pod *const *)b;
 
-    return x->since_ns != y->since_ns ? (x->since_ns < y->since_ns ? -1 : 1) : x->seq < y->seq ? -1 : x->seq > y->seq;
+    if (x->since_ns != y->since_ns) {
+        return x->since_ns < y->since_ns ? -1 : 1;
+    }
+    return x->seen->pod->arrival < y->seen->pod->arrival ? -1 : x->seen->pod->arrival > y->seen->pod->arrival;
 }
 
 /* In the order in which they were nominated; when others did that is not known: before ours. */
