@@ -43,24 +43,43 @@ progress() {
 CANNOT_RUN=77
 
 # stage NAME COMMAND...: runs it, and says how long it took, that it failed, or that this machine cannot run it. Those
-# that failed and those that were skipped are collected.
+# that failed and those that were skipped are collected, and what a failed one complained of: in thousands of lines nobody
+# finds it, and who keeps only the end of them has nothing else.
 FAILED_STAGES=()
 SKIPPED_STAGES=()
 STAGE_N=0
+COMPLAINTS=
 stage() {
-    local name=$1 start=$SECONDS result=ok rc=0
+    local name=$1 start=$SECONDS result=ok rc=0 output tee pid
     shift
     STAGE_N=$((STAGE_N + 1))
     echo "==> $name"
-    "$@" || rc=$?
+    output=$(mktemp)
+    exec {tee}> >(tee "$output")
+    pid=$!
+    "$@" >&"$tee" 2>&1 {tee}>&- || rc=$?
+    exec {tee}>&-
+    # Until all of it is written; what a command leaves running may keep its output open for ever.
+    for _ in {1..50}; do
+        kill -0 "$pid" 2>/dev/null || break
+        sleep 0.1
+    done
     if [ $rc -eq $CANNOT_RUN ]; then
         result="SKIPPED, for the reason above"
         SKIPPED_STAGES+=("$name")
     elif [ $rc -ne 0 ]; then
         result=FAILED
         FAILED_STAGES+=("$name")
+        COMPLAINTS+="failed: $name"$'\n'"$(complaints "$output")"$'\n'
     fi
+    rm -f "$output"
     echo "    $result: $name, $((SECONDS - start)) s"
+}
+
+# complaints FILE: the lines in which our tools say what failed, the first forty.
+complaints() {
+    grep -aE '_test\.go:[0-9]+: |^--- FAIL|^FAILED |^E  |\*\*\*(Failed|Timeout|Exception)|^ *not ok |: error: |Sanitizer: |violated: ' "$1" |
+        cut -c 1-400 | sed 's/^/    /' | head -n 40
 }
 
 # stages_end WHAT: "WHAT: N passed, M failed", how many were skipped if any, and which; false if one has failed.
@@ -69,9 +88,7 @@ stages_end() {
     for name in "${SKIPPED_STAGES[@]}"; do
         echo "skipped: $name"
     done
-    for name in "${FAILED_STAGES[@]}"; do
-        echo "failed: $name"
-    done
+    printf %s "$COMPLAINTS"
     [ ${#SKIPPED_STAGES[@]} -eq 0 ] || skipped=", ${#SKIPPED_STAGES[@]} skipped"
     echo "$1: $((STAGE_N - ${#FAILED_STAGES[@]} - ${#SKIPPED_STAGES[@]})) passed, ${#FAILED_STAGES[@]} failed$skipped"
     [ ${#FAILED_STAGES[@]} -eq 0 ]

@@ -233,6 +233,15 @@ func (c *cluster) useFgpu(f form) {
 	c.fgpu, c.shares = sharedFgpu, true
 }
 
+// aloneFgpu ends the one that is shared, for a test whose own must be the only one: another would take back nominations and
+// write into the run object. Whoever needs the shared one starts it again.
+func (c *cluster) aloneFgpu() {
+	c.Helper()
+	if sharedFgpu != nil && sharedFgpu.Running() {
+		c.stopped(sharedFgpu)
+	}
+}
+
 // ownFgpu runs fgpu from the shipped configuration, with the rights that the shipped RBAC gives it.
 func (c *cluster) ownFgpu(f form) {
 	c.Helper()
@@ -327,6 +336,14 @@ func (c *cluster) create(pods ...*corev1.Pod) {
 	}
 }
 
+// start of a text: a whole /state drowns everything else in the log of a run.
+func start(text string, max int) string {
+	if len(text) <= max {
+		return text
+	}
+	return fmt.Sprintf("%s... (%d bytes)", text[:max], len(text))
+}
+
 // eventually waits until check says true. What it says instead is shown every ten seconds and in the end.
 func (c *cluster) eventually(what string, check func() (bool, string)) {
 	c.Helper()
@@ -339,10 +356,10 @@ func (c *cluster) eventually(what string, check func() (bool, string)) {
 			return
 		}
 		if time.Now().After(deadline) {
-			c.Fatalf("waited %s in vain: %s; %s", patience, what, instead)
+			c.Fatalf("waited %s in vain: %s; %s", patience, what, start(instead, 4000))
 		}
 		if time.Since(shown) > 10*time.Second {
-			say("  waiting: %s; %s", what, instead)
+			say("  waiting: %s; %s", what, start(instead, 300))
 			shown = time.Now()
 		}
 		select {

@@ -53,9 +53,11 @@ func nomination(node string) string {
 	return fmt.Sprintf(`{"status":{"nominatedNodeName":%q}}`, node)
 }
 
-// planAheadInForce applies the right and the policy, and waits until the API server acts on both.
+// planAheadInForce applies the right and the policy, and waits until the API server acts on both. Another fgpu with this
+// right would take back what the test nominates.
 func (c *cluster) planAheadInForce() {
 	c.Helper()
+	c.aloneFgpu()
 	c.must(nil, plane.Apply(c.ctx, manifest("plan-ahead", "role.yaml"), manifest("plan-ahead", "policy.yaml")))
 	c.Cleanup(func() { // other tests are about what fgpu may do without it
 		c.gone(plane.Client.RbacV1().ClusterRoleBindings().Delete(c.ctx, "fgpu-plan-ahead", metav1.DeleteOptions{}))

@@ -49,9 +49,7 @@ func (c *cluster) startReason() (holdOff, reason string) {
 // preconditions of a patch, and with the rights that are shipped.
 func TestStartWithoutHoldOff(t *testing.T) {
 	c := newCluster(t, gpuNode("starts", 1, gib80))
-	if sharedFgpu != nil && sharedFgpu.Running() {
-		c.stopped(sharedFgpu) // one at a time; whoever needs it starts it again
-	}
+	c.aloneFgpu()
 	c.makeRunObject()
 
 	const holdOff = 2 * time.Second
