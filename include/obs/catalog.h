@@ -40,7 +40,8 @@ enum fgpu_metric {
     FGPU_CLOSED_NODE_PODS,
     FGPU_POOL_COMMANDS_TOTAL, /* result: ok failed */
     FGPU_POOL_COMMANDS_FAILING,
-    FGPU_CHANGE_OVERS, /* step: change_over_step_name() */
+    FGPU_CHANGE_OVERS,    /* step: change_over_step_name() */
+    FGPU_ELSEWHERE_TOTAL, /* result: searched, woken, given_up, dropped */
     FGPU_NOMINATIONS_OUTSTANDING,
     FGPU_NOMINATIONS_TOTAL,           /* result: made, withdrawn, used */
     FGPU_NOMINATION_FAILURES_TOTAL,   /* result: nomination_reply_name(), without done */

@@ -121,6 +121,9 @@ int runtime_start_requeue_trigger(struct runtime *s, struct err *reterr)
         rc = elsewhere_new(s->store, s->policies, s->options.clock, s->options.log, s->requeue_trigger, &s->elsewhere,
                            reterr);
     }
+    if (rc == 0) {
+        metrics_add_collector(s->telemetry->metrics, telemetry_elsewhere, s->elsewhere);
+    }
     return rc;
 }
 

@@ -291,6 +291,17 @@ void telemetry_planner(void *ctx, struct metrics *m)
     }
 }
 
+void telemetry_elsewhere(void *ctx, struct metrics *m)
+{
+    struct elsewhere_counts n;
+
+    elsewhere_counts(ctx, &n);
+    metric_set(METRIC(m, FGPU_ELSEWHERE_TOTAL, "searched"), (int64_t)n.searched_n);
+    metric_set(METRIC(m, FGPU_ELSEWHERE_TOTAL, "woken"), (int64_t)n.woken_n);
+    metric_set(METRIC(m, FGPU_ELSEWHERE_TOTAL, "given_up"), (int64_t)n.given_up_n);
+    metric_set(METRIC(m, FGPU_ELSEWHERE_TOTAL, "dropped"), (int64_t)n.dropped_n);
+}
+
 void telemetry_change_overs(void *ctx, struct metrics *m)
 {
     struct change_overs_counts n;

@@ -56,6 +56,8 @@ void telemetry_http(void *ctx, const struct httpd_observation *o);
 void telemetry_eviction(void *ctx, enum eviction_reply r);
 /* A collector; `ctx` is struct planner. */
 void telemetry_planner(void *ctx, struct metrics *m);
+/* A collector; `ctx` is struct elsewhere. */
+void telemetry_elsewhere(void *ctx, struct metrics *m);
 /* A collector; `ctx` is struct change_overs. */
 void telemetry_change_overs(void *ctx, struct metrics *m);
 /* A collector; `ctx` is struct pool_commands. */

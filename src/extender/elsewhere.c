@@ -1,45 +1,14 @@
 #include "extender/elsewhere.h"
 
 #include "base/bug.h"
-#include "base/hash.h"
 #include "base/sync.h"
 #include "extender/elsewhere_budget.h"
+#include "extender/elsewhere_pods.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define QUEUE_MAX 1024
-/* A pod that was heard of so recently keeps its place: kube-scheduler tries each again after five minutes at the
- * latest, and who loses its place begins with a new budget. */
-#define KEEP_NS (2 * ELSEWHERE_VAIN_PAUSE_MAX_MS * NS_PER_MS)
-
-/* A pod that was refused, on its way to the thread. Everything is its own. */
-struct question {
-    struct question *next;
-    struct view_pod pod;
-    struct demand *demand;
-    char *text;
-    uint64_t *labels;
-    uint64_t *asked;
-    size_t asked_word_n, name_n;
-    uint64_t names_version;
-};
-
-/* What is remembered of a pod. */
-struct pod_state {
-    char *uid; /* NULL: free, or that of everybody without a place */
-    struct str uid_text;
-    uint64_t hash;
-    struct demand *demand; /* that this is about; NULL: of many */
-    uint64_t rules_generation;
-    struct store_tried asked; /* what it was asked about */
-    struct store_tried tried; /* and what does not take it, or was given up */
-    unsigned stale_n;         /* attempts in a row that have named no new node, each after: */
-    int64_t due_ns;           /* when the last PATCH for it was to be sent */
-    bool shared;              /* and that one was not its own */
-    uint64_t spent_n;         /* of its own */
-    int64_t heard_ns;
-};
 
 struct elsewhere {
     struct store *store;
@@ -51,20 +20,19 @@ struct elsewhere {
 
     struct mutex lock; /* of the queue, the flags and the counts */
     struct condvar changed;
-    struct question *first, **end;
+    struct elsewhere_question *first, **end;
     size_t queued_n;
     bool busy, stopping;
     struct elsewhere_counts counts;
 
     /* The thread's own. */
-    struct pod_state pods[ELSEWHERE_PODS_MAX];
-    struct pod_state others; /* all that have no place */
+    struct elsewhere_pods pods;
     struct elsewhere_budget budget;
 };
 
 /* ---- questions ---- */
 
-static void question_free(struct question *q)
+static void question_free(struct elsewhere_question *q)
 {
     free(q->demand);
     free(q->text);
@@ -83,9 +51,9 @@ static uint64_t *copy_words(const uint64_t *words, size_t n)
     return copy;
 }
 
-static struct question *question_new(const struct filter_result *r)
+static struct elsewhere_question *question_new(const struct filter_result *r)
 {
-    struct question *q = xcalloc(1, sizeof(*q));
+    struct elsewhere_question *q = xcalloc(1, sizeof(*q));
     char *at;
 
     q->pod = r->pod;
@@ -103,7 +71,7 @@ static struct question *question_new(const struct filter_result *r)
 
 void elsewhere_refused(struct elsewhere *e, const struct filter_result *result)
 {
-    struct question *q;
+    struct elsewhere_question *q;
 
     if (e == NULL || result->result_n < ELSEWHERE_NAMES_MIN || result->asked.bits == NULL) {
         return;
@@ -125,92 +93,10 @@ void elsewhere_refused(struct elsewhere *e, const struct filter_result *result)
     }
 }
 
-/* ---- what is remembered ---- */
-
-static void forget(struct pod_state *p)
-{
-    free(p->uid);
-    free(p->demand);
-    free(p->asked.bits);
-    free(p->tried.bits);
-    *p = (struct pod_state){0};
-}
-
-static uint64_t hash_of(struct str uid)
-{
-    const struct hash_key key = {0x66677075, 0x656c7365}; /* equal hashes cost a comparison */
-
-    return hash_name(key, uid);
-}
-
-/* Its own, a free one, or that of the pod that was not heard of for the longest time; else what the rest shares. */
-static struct pod_state *find_place(struct elsewhere *e, struct str uid, int64_t now_ns)
-{
-    const uint64_t hash = hash_of(uid);
-    struct pod_state *oldest = &e->pods[0];
-
-    for (size_t i = 0; i < ELSEWHERE_PODS_MAX; i++) {
-        struct pod_state *p = &e->pods[i];
-
-        if (p->uid != NULL && p->hash == hash && str_eq(p->uid_text, uid)) {
-            return p;
-        }
-        if (oldest->uid != NULL && (p->uid == NULL || p->heard_ns < oldest->heard_ns)) {
-            oldest = p;
-        }
-    }
-    if (oldest->uid != NULL) {
-        if (now_ns - oldest->heard_ns < KEEP_NS) {
-            return &e->others;
-        }
-        forget(oldest);
-    }
-    oldest->hash = hash;
-    return oldest;
-}
-
-static struct pod_state *remembered(struct elsewhere *e, const struct question *q, uint64_t rules_generation)
-{
-    const int64_t now_ns = clock_mono_ns(e->clock);
-    struct pod_state *p = find_place(e, q->pod.uid, now_ns);
-
-    if (p->uid == NULL && p != &e->others) {
-        char *at = p->uid = xmalloc(q->pod.uid.n + 1);
-
-        p->uid_text = str_put(&at, q->pod.uid);
-    }
-    if (p->rules_generation != rules_generation ||
-        (p != &e->others && (p->demand == NULL || !demand_equal(p->demand, q->demand)))) {
-        free(p->demand);
-        p->demand = p != &e->others ? demand_copy(q->demand) : NULL;
-        p->rules_generation = rules_generation;
-        free(p->asked.bits);
-        free(p->tried.bits);
-        p->asked = p->tried = (struct store_tried){0};
-    }
-    p->heard_ns = now_ns;
-    return p;
-}
-
-/* Returns how many nodes the pod was asked about for the first time as they are now. */
-static size_t add_asked(struct store_tried *t, const struct question *q)
-{
-    size_t fresh_n = 0;
-
-    if (q->names_version != t->names_version) {
-        return 1; /* nodes have come or gone since: it was asked about other ones, whatever they were */
-    }
-    for (size_t i = 0; i < q->asked_word_n && i < t->word_n; i++) {
-        fresh_n += (size_t)__builtin_popcountll(q->asked[i] & ~t->bits[i]);
-        t->bits[i] |= q->asked[i];
-    }
-    return fresh_n;
-}
-
 /* ---- what is done ---- */
 
 /* So many samples make the cluster. */
-static size_t sample_n_of(const struct question *q)
+static size_t sample_n_of(const struct elsewhere_question *q)
 {
     return (q->asked_word_n * 64 + q->name_n - 1) / q->name_n;
 }
@@ -226,7 +112,8 @@ static int64_t stale_pause_ms(unsigned stale_n)
 }
 
 /* In how many ms it may have one more PATCH. Its own are twice what leads to any node if others take no turn. */
-static int64_t spend_ms(struct elsewhere *e, struct pod_state *p, const struct question *q, int64_t now_ns)
+static int64_t spend_ms(struct elsewhere *e, struct elsewhere_pod *p, const struct elsewhere_question *q,
+                        int64_t now_ns)
 {
     const uint64_t most = 2 * sample_n_of(q) + ELSEWHERE_SPARE;
     const int64_t delay_ms = stale_pause_ms(p->stale_n);
@@ -240,7 +127,8 @@ static int64_t spend_ms(struct elsewhere *e, struct pod_state *p, const struct q
 }
 
 /* There is a node for it. */
-static void wake(struct elsewhere *e, struct pod_state *p, const struct question *q, struct elsewhere_counts *counts)
+static void wake(struct elsewhere *e, struct elsewhere_pod *p, const struct elsewhere_question *q,
+                 struct elsewhere_counts *counts)
 {
     const int64_t now_ns = clock_mono_ns(e->clock);
     bool twice = p->stale_n % 2 == 1;
@@ -261,8 +149,8 @@ static void wake(struct elsewhere *e, struct pod_state *p, const struct question
 }
 
 /* kube-scheduler does not name the nodes that are left. */
-static int give_up(struct elsewhere *e, struct pod_state *p, const struct question *q, const struct rules *rules,
-                   struct elsewhere_counts *counts, struct err *reterr)
+static int give_up(struct elsewhere *e, struct elsewhere_pod *p, const struct elsewhere_question *q,
+                   const struct rules *rules, struct elsewhere_counts *counts, struct err *reterr)
 {
     size_t n;
 
@@ -274,7 +162,7 @@ static int give_up(struct elsewhere *e, struct pod_state *p, const struct questi
 }
 
 /* An attempt before its time, of which others were the reason, is no sign that more of them are in vain. */
-static void note_progress(struct pod_state *p, bool progress, int64_t now_ns)
+static void note_progress(struct elsewhere_pod *p, bool progress, int64_t now_ns)
 {
     if (progress) {
         p->due_ns = p->stale_n > 0 ? 0 : p->due_ns;
@@ -284,18 +172,18 @@ static void note_progress(struct pod_state *p, bool progress, int64_t now_ns)
     }
 }
 
-static int look_by(struct elsewhere *e, const struct question *q, const struct rules *rules,
+static int look_by(struct elsewhere *e, const struct elsewhere_question *q, const struct rules *rules,
                    struct elsewhere_counts *counts, struct err *reterr)
 {
-    struct pod_state *p = remembered(e, q, rules->generation);
     const int64_t now_ns = clock_mono_ns(e->clock);
+    struct elsewhere_pod *p = elsewhere_pods_of(&e->pods, q, rules->generation, now_ns);
     size_t fresh_n, fit_n = 0;
     int rc;
 
     store_tried_follow(e->store, &p->asked);
     store_tried_follow(e->store, &p->tried);
-    fresh_n = add_asked(&p->asked, q);
-    (void)add_asked(&p->tried, q);
+    fresh_n = elsewhere_add_asked(&p->asked, q);
+    (void)elsewhere_add_asked(&p->tried, q);
     if (fresh_n > 0 && p->spent_n > 0 && elsewhere_budget_progress(&e->budget, now_ns)) {
         requeue_trigger_elsewhere(e->trigger, ELSEWHERE_REFILL_MS, false, sample_n_of(q));
     }
@@ -309,7 +197,7 @@ static int look_by(struct elsewhere *e, const struct question *q, const struct r
     return rc;
 }
 
-static void look(struct elsewhere *e, const struct question *q, struct elsewhere_counts *counts)
+static void look(struct elsewhere *e, const struct elsewhere_question *q, struct elsewhere_counts *counts)
 {
     const struct rules *rules = policy_set_take(e->policies);
     struct err err;
@@ -324,9 +212,9 @@ static void look(struct elsewhere *e, const struct question *q, struct elsewhere
 
 /* ---- the thread ---- */
 
-static struct question *take_first(struct elsewhere *e)
+static struct elsewhere_question *take_first(struct elsewhere *e)
 {
-    struct question *q = e->first;
+    struct elsewhere_question *q = e->first;
 
     e->first = q->next;
     e->queued_n--;
@@ -343,7 +231,7 @@ static void *elsewhere_main(void *arg)
     mutex_lock(&e->lock);
     while (!e->stopping) {
         struct elsewhere_counts counts = e->counts;
-        struct question *q;
+        struct elsewhere_question *q;
 
         if (e->first == NULL) {
             condvar_wait(&e->changed, &e->lock);
@@ -403,10 +291,7 @@ void elsewhere_free(struct elsewhere *e)
     while (e->first != NULL) {
         question_free(take_first(e));
     }
-    for (size_t i = 0; i < ELSEWHERE_PODS_MAX; i++) {
-        forget(&e->pods[i]);
-    }
-    forget(&e->others);
+    elsewhere_pods_free(&e->pods);
     condvar_destroy(&e->changed);
     mutex_destroy(&e->lock);
     free(e);

@@ -124,6 +124,12 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
           .labels = {{"step", CLOSED("closing", "waiting", "close_commands", "open_command", "opening", "open",
                                      "closed", "conflict")}},
           .worry = "conflict above 0: the configuration has several pools of a group open."),
+    COUNTER(
+        FGPU_ELSEWHERE_TOTAL, "fgpu_elsewhere_total",
+        "Pods that were refused on a sample of the nodes. woken: another node takes them, so kube-scheduler is made "
+        "to try again.",
+        .labels = {{"result", CLOSED("searched", "woken", "given_up", "dropped")}},
+        .worry = "given_up rises: kube-scheduler itself refuses the nodes that fgpu has room on."),
     GAUGE(FGPU_NOMINATIONS_OUTSTANDING, "fgpu_nominations_outstanding",
           "Pods that fgpu has nominated to a node (planAhead) and that are not bound yet."),
     COUNTER(FGPU_NOMINATIONS_TOTAL, "fgpu_nominations_total",

@@ -81,6 +81,7 @@ def rows(a, plain, side):
         for key in ("client_cpu_ms", "server_cpu_ms"):
             row.append(f"{(middle(side, i, key) - middle(plain, i, key)) / opened:.2f}" if opened > a.rounds * 8 else "")
         row.append(f"{middle(side, i, 'hello_retries'):.0f} / {middle(side, i, 'resumed'):.0f}")
+        row.append(sum(run[i]["unanswered"] for run in side.runs))
         yield "| " + " | ".join(map(str, row)) + " |"
 
 
@@ -96,7 +97,7 @@ def main():
     a = p.parse_args()
     a.bursts = [int(x) for x in a.bursts.split(",")]
     print("| keys | version | group | binds at once | connections opened | plain p50 ms | p99 | mTLS p50 ms | p99 | p99 of runs | "
-          "CPU ms a handshake, caller | fgpu | HelloRetryRequest / resumed |\n|---|" + "---|" * 12)
+          "CPU ms a handshake, caller | fgpu | HelloRetryRequest / resumed | unanswered |\n|---|" + "---|" * 13)
     for kind in a.kind or KINDS:
         for tls12 in (False, True):
             with tempfile.TemporaryDirectory(prefix="fgpu-bench-") as d, tempfile.TemporaryDirectory(prefix="fgpu-bench-") as e:

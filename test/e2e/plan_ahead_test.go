@@ -250,7 +250,7 @@ func (c *cluster) nominatedPods() []string {
 	return names
 }
 
-func (c *cluster) plannerMetric(name string) int {
+func (c *cluster) metric(name string) int {
 	c.Helper()
 	body, err := c.fgpu.Ops(c.ctx, "/metrics")
 	c.must(nil, err)
@@ -292,7 +292,7 @@ func TestPodsAreBoundWhereTheyWereNominated(t *testing.T) {
 				there++
 			}
 		}
-		if used = c.plannerMetric(`fgpu_nominations_total{result="used"}`); used > 0 && there > 0 {
+		if used = c.metric(`fgpu_nominations_total{result="used"}`); used > 0 && there > 0 {
 			break
 		}
 	}
@@ -310,7 +310,7 @@ func TestPodsAreBoundWhereTheyWereNominated(t *testing.T) {
 		t.Errorf("somebody else's nomination is %q now", left.Status.NominatedNodeName)
 	}
 	c.must(nil, c.remove("theirs"))
-	if n := c.plannerMetric(`fgpu_nomination_failures_total{result="refused"}`) + c.plannerMetric(`fgpu_nomination_failures_total{result="forbidden"}`); n > 0 {
+	if n := c.metric(`fgpu_nomination_failures_total{result="refused"}`) + c.metric(`fgpu_nomination_failures_total{result="forbidden"}`); n > 0 {
 		t.Errorf("the policy or RBAC refused %d patches of ours", n)
 	}
 	c.sound()

@@ -89,6 +89,9 @@ func TestTheOnlyNodeWithRoomIsFoundWhereverTheSampleBegins(t *testing.T) {
 		c.gone(c.remove(name))
 	}
 	say("  %d nodes, one with room: at most %.2f s", n, longest.Seconds())
+	if c.metric(`fgpu_elsewhere_total{result="woken"}`) == 0 {
+		t.Error("no pod was woken for a node that was not asked about: this test shows nothing")
+	}
 	c.sound()
 }
 

@@ -10,6 +10,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -47,6 +48,7 @@ type result struct {
 	ServerCPUms  float64 `json:"server_cpu_ms"`
 	HelloRetries int64   `json:"hello_retries"`
 	Resumed      int64   `json:"resumed"`
+	Unanswered   int64   `json:"unanswered"` // fgpu closes a connection whose handshake and head take longer than 5 s
 	Version      string  `json:"version"`
 	Group        string  `json:"group"`
 }
@@ -134,6 +136,12 @@ func (c *caller) bind(pod int) time.Duration {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := c.client.Do(req)
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+		c.lock.Lock()
+		defer c.lock.Unlock()
+		c.r.Unanswered++
+		return time.Since(begun)
+	}
 	if err != nil {
 		fail("%v", err)
 	}
