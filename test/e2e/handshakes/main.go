@@ -14,6 +14,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"os"
@@ -48,7 +49,7 @@ type result struct {
 	ServerCPUms  float64 `json:"server_cpu_ms"`
 	HelloRetries int64   `json:"hello_retries"`
 	Resumed      int64   `json:"resumed"`
-	Unanswered   int64   `json:"unanswered"` // fgpu closes a connection whose handshake and head take longer than 5 s
+	Unanswered   int64   `json:"unanswered"` // handshake and head took longer than 5 s, so fgpu closed the connection; or all of it 10 s
 	Version      string  `json:"version"`
 	Group        string  `json:"group"`
 }
@@ -136,7 +137,7 @@ func (c *caller) bind(pod int) time.Duration {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := c.client.Do(req)
-	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+	if late, ok := err.(net.Error); errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || ok && late.Timeout() {
 		c.lock.Lock()
 		defer c.lock.Unlock()
 		c.r.Unanswered++
