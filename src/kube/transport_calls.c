@@ -10,6 +10,7 @@
  * longer than CONNECT_PATIENCE_MS.
  */
 #include "transport_call_internal.h"
+#include "transport_loop_internal.h"
 
 #include "base/bug.h"
 #include "base/clock.h"
@@ -27,14 +28,15 @@ struct slot {
 
 struct call_queue {
     const struct easy_context *context;
-    CURLM *multi;
+    struct transport_loop loop;
     struct thread thread;
     bool running; /* started and not joined; the owner's */
 
-    struct mutex lock; /* of the next three */
+    struct mutex lock; /* of the next four */
     struct call_list incoming;
     uint32_t in_flight;
     bool stopping;
+    bool asleep; /* whoever has something for the thread must wake it */
 
     struct call_list waiting; /* the thread's, from here on */
     struct slot *slots;
@@ -154,7 +156,7 @@ static bool slot_begin(struct call_queue *q, struct call *call, int64_t now_ns)
     EASY_SET(x->easy, CURLOPT_WRITEFUNCTION, on_bytes);
     EASY_SET(x->easy, CURLOPT_WRITEDATA, slot);
     EASY_SET(x->easy, CURLOPT_PRIVATE, slot);
-    BUG_ON(curl_multi_add_handle(q->multi, x->easy) != CURLM_OK);
+    BUG_ON(curl_multi_add_handle(q->loop.multi, x->easy) != CURLM_OK);
     return true;
 }
 
@@ -162,7 +164,7 @@ static void slot_end(struct call_queue *q, struct slot *slot, const struct kube_
 {
     struct call *call = slot->call;
     struct strbuf response = slot->response;
-    BUG_ON(curl_multi_remove_handle(q->multi, slot->exchange.easy) != CURLM_OK);
+    BUG_ON(curl_multi_remove_handle(q->loop.multi, slot->exchange.easy) != CURLM_OK);
     bool again = exchange_end(&slot->exchange, q->context, call->verb, call->resource, outcome);
     slot->call = NULL;
     q->used_n--;
@@ -181,7 +183,7 @@ static void take_results(struct call_queue *q)
 {
     CURLMsg *message;
     int left;
-    while ((message = curl_multi_info_read(q->multi, &left)) != NULL) {
+    while ((message = curl_multi_info_read(q->loop.multi, &left)) != NULL) {
         struct slot *slot;
         struct kube_outcome outcome;
         EASY_GET(message->easy_handle, CURLINFO_PRIVATE, (char **)&slot);
@@ -202,9 +204,20 @@ static bool take_incoming(struct call_queue *q)
 {
     mutex_lock(&q->lock);
     STAILQ_CONCAT(&q->waiting, &q->incoming);
+    q->asleep = false;
     bool stopping = q->stopping;
     mutex_unlock(&q->lock);
     return stopping;
+}
+
+/* Whether nothing came while the thread was busy; from then on who comes wakes it. */
+static bool may_sleep(struct call_queue *q)
+{
+    mutex_lock(&q->lock);
+    q->asleep = STAILQ_EMPTY(&q->incoming) && !q->stopping;
+    bool asleep = q->asleep;
+    mutex_unlock(&q->lock);
+    return asleep;
 }
 
 /* Begins what there is room for, ends what waited too long; the next deadline among the waiting. */
@@ -258,8 +271,7 @@ static void *client_main(void *ctx)
     while (!take_incoming(q)) {
         int64_t now_ns = clock_mono_ns(q->context->clock);
         int64_t next_ns = serve_waiting(q, now_ns);
-        int active;
-        BUG_ON(curl_multi_perform(q->multi, &active) != CURLM_OK);
+        transport_loop_due(&q->loop);
         take_results(q);
         if (!STAILQ_EMPTY(&q->waiting) && q->used_n < q->slot_n && !q->no_identity && may_begin(q, now_ns)) {
             continue; /* a result made room, or a connection is there */
@@ -268,7 +280,10 @@ static void *client_main(void *ctx)
         if (next_ns - now_ns > look_ms * NS_PER_MS) {
             next_ns = now_ns + look_ms * NS_PER_MS;
         }
-        BUG_ON(curl_multi_poll(q->multi, NULL, 0, (int)((next_ns - now_ns) / NS_PER_MS) + 1, NULL) != CURLM_OK);
+        if (may_sleep(q)) {
+            transport_loop_wait(&q->loop, (next_ns - now_ns) / NS_PER_MS + 1);
+            take_results(q); /* connections are free before the next calls look for one */
+        }
     }
     cancel_all(q);
     return NULL;
@@ -286,10 +301,11 @@ int call_queue_new(const struct easy_context *context, uint32_t connections_max,
     STAILQ_INIT(&q->incoming);
     STAILQ_INIT(&q->waiting);
     mutex_init(&q->lock, "call queue");
-    q->multi = curl_multi_init();
-    BUG_ON(q->multi == NULL);
-    curl_multi_setopt(q->multi, CURLMOPT_MAXCONNECTS, (long)connections_max);
-    int rc = thread_start(&q->thread, "kube-calls", client_main, q, reterr);
+    int rc = transport_loop_init(&q->loop, reterr);
+    if (rc == 0) {
+        curl_multi_setopt(q->loop.multi, CURLMOPT_MAXCONNECTS, (long)connections_max);
+        rc = thread_start(&q->thread, "kube-calls", client_main, q, reterr);
+    }
     if (rc != 0) {
         call_queue_free(q);
         return rc;
@@ -307,7 +323,7 @@ void call_queue_stop(struct call_queue *q)
     mutex_lock(&q->lock);
     q->stopping = true;
     mutex_unlock(&q->lock);
-    curl_multi_wakeup(q->multi);
+    transport_loop_wake(&q->loop);
     thread_join(&q->thread);
     q->running = false;
 }
@@ -323,7 +339,7 @@ void call_queue_free(struct call_queue *q)
             curl_easy_cleanup(q->slots[i].exchange.easy);
         }
     }
-    curl_multi_cleanup(q->multi);
+    transport_loop_fini(&q->loop);
     mutex_destroy(&q->lock);
     free(q->slots);
     free(q);
@@ -340,9 +356,13 @@ int call_queue_submit(struct call_queue *q, const struct kube_request *request, 
         STAILQ_INSERT_TAIL(&q->incoming, call, link);
         q->in_flight++;
     }
+    bool wake = q->asleep;
+    q->asleep = false; /* once is enough */
     mutex_unlock(&q->lock);
+    if (wake) {
+        transport_loop_wake(&q->loop);
+    }
     if (!stopping && !full) {
-        curl_multi_wakeup(q->multi);
         return 0;
     }
     call_free(call);
