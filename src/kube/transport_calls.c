@@ -5,7 +5,7 @@
  * deadlines running: so a burst shares a bounded number of connections instead of opening one each.
  *
  * And it opens them one after another. A handshake costs both ends about as much as ten calls on a connection that
- * exists, so while one is under way the others wait for an answer that frees a connection. A server that answers slowly
+ * exists, so calls wait CONNECT_AFTER_MS for an answer that frees one, and while one opens. A server that answers slowly
  * gets all the same its `slot_n` connections, one handshake later each; one that does not connect holds nobody up for
  * longer than CONNECT_PATIENCE_MS.
  */
@@ -18,7 +18,7 @@
 
 #include <stdlib.h>
 
-enum { CONNECT_MS = 5000, CONNECT_PATIENCE_MS = 50, IDLE_POLL_MS = 60 * 1000, IDENTITY_POLL_MS = 20 };
+enum { CONNECT_MS = 5000, CONNECT_AFTER_MS = 5, CONNECT_PATIENCE_MS = 50, IDLE_POLL_MS = 60 * 1000, IDENTITY_POLL_MS = 20 };
 
 struct slot {
     struct exchange exchange;
@@ -44,7 +44,6 @@ struct call_queue {
     uint32_t used_n;
     uint32_t idle_n;  /* connections that an answer left, as far as we know: libcurl does not say */
     bool no_identity; /* calls wait for the exec plugin */
-    bool connecting;  /* calls wait for a connection */
 };
 
 /* ---- calls ---- */
@@ -100,25 +99,22 @@ static struct slot *free_slot(struct call_queue *q)
     BUG("no free slot");
 }
 
-/* Nothing was sent yet, so there is no connection yet. */
-static bool is_connecting(const struct slot *slot, int64_t now_ns)
+/* When the first call that waits may begin: at once on a connection that is idle, else as the only one that opens one,
+ * and not before an answer had time to free one. */
+static int64_t begin_at_ns(const struct call_queue *q, const struct call *first, int64_t now_ns)
 {
-    return slot->call != NULL && slot->exchange.sent_n == 0 &&
-           now_ns - slot->exchange.begun_ns < CONNECT_PATIENCE_MS * NS_PER_MS;
-}
-
-/* Whether a call may begin: on a connection that is idle, or as the only one that opens one. */
-static bool may_begin(const struct call_queue *q, int64_t now_ns)
-{
-    if (q->idle_n > 0) {
-        return true;
+    if (q->idle_n > 0 || q->used_n == 0) {
+        return now_ns;
     }
+    int64_t at_ns = first->submitted_ns + CONNECT_AFTER_MS * NS_PER_MS;
     for (uint32_t i = 0; i < q->slot_n; i++) {
-        if (is_connecting(&q->slots[i], now_ns)) {
-            return false;
+        const struct slot *slot = &q->slots[i];
+        if (slot->call != NULL && slot->exchange.sent_n == 0) { /* nothing was sent: there is no connection yet */
+            const int64_t patient_ns = slot->exchange.begun_ns + CONNECT_PATIENCE_MS * NS_PER_MS;
+            at_ns = at_ns > patient_ns ? at_ns : patient_ns;
         }
     }
-    return true;
+    return at_ns;
 }
 
 /* False: the call has to wait for credentials. */
@@ -220,31 +216,41 @@ static bool may_sleep(struct call_queue *q)
     return asleep;
 }
 
-/* Begins what there is room for, ends what waited too long; the next deadline among the waiting. */
+/* Begins what there is room for, ends what waited too long; when to look again at those that still wait. */
 static int64_t serve_waiting(struct call_queue *q, int64_t now_ns)
 {
     struct call_list all = STAILQ_HEAD_INITIALIZER(all);
     int64_t next_ns = INT64_MAX;
+    bool full = false;
     struct call *call;
     STAILQ_CONCAT(&all, &q->waiting);
-    q->no_identity = q->connecting = false;
+    q->no_identity = false;
     while ((call = STAILQ_FIRST(&all)) != NULL) {
         STAILQ_REMOVE_HEAD(&all, link);
         if (call->deadline_ns <= now_ns) {
             call_fail(q, call, KUBE_NOT_SENT, "no free connection before the deadline");
             continue;
         }
-        if (q->used_n < q->slot_n && !q->no_identity && !q->connecting) {
-            q->connecting = !may_begin(q, now_ns);
-            if (!q->connecting && slot_begin(q, call, now_ns)) {
+        if (q->used_n < q->slot_n && !q->no_identity && !full) {
+            int64_t at_ns = begin_at_ns(q, call, now_ns);
+            full = at_ns > now_ns;
+            if (!full && slot_begin(q, call, now_ns)) {
                 continue;
             }
-            q->no_identity = !q->connecting;
+            q->no_identity = !full;
+            next_ns = full && at_ns < next_ns ? at_ns : next_ns;
         }
         next_ns = call->deadline_ns < next_ns ? call->deadline_ns : next_ns;
         STAILQ_INSERT_TAIL(&q->waiting, call, link);
     }
     return next_ns;
+}
+
+/* A result made room, or a connection is there. */
+static bool more_may_begin(const struct call_queue *q, int64_t now_ns)
+{
+    const struct call *first = STAILQ_FIRST(&q->waiting);
+    return first != NULL && q->used_n < q->slot_n && !q->no_identity && begin_at_ns(q, first, now_ns) <= now_ns;
 }
 
 static void cancel_all(struct call_queue *q)
@@ -273,10 +279,10 @@ static void *client_main(void *ctx)
         int64_t next_ns = serve_waiting(q, now_ns);
         transport_loop_due(&q->loop);
         take_results(q);
-        if (!STAILQ_EMPTY(&q->waiting) && q->used_n < q->slot_n && !q->no_identity && may_begin(q, now_ns)) {
-            continue; /* a result made room, or a connection is there */
+        if (more_may_begin(q, now_ns)) {
+            continue;
         }
-        const int64_t look_ms = q->no_identity ? IDENTITY_POLL_MS : q->connecting ? CONNECT_PATIENCE_MS : IDLE_POLL_MS;
+        const int64_t look_ms = q->no_identity ? IDENTITY_POLL_MS : IDLE_POLL_MS;
         if (next_ns - now_ns > look_ms * NS_PER_MS) {
             next_ns = now_ns + look_ms * NS_PER_MS;
         }
