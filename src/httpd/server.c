@@ -16,8 +16,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* libmicrohttpd maps what is larger than 32 KiB, and the head's proof wants zeros behind it (head_bytes.c); it clears all
- * of it after each request, and kube-scheduler opens a connection for nearly every bind. So: little more. */
+/* libmicrohttpd maps what is larger than 32 KiB, and the head's proof wants zeros behind it (head_bytes.c); it clears
+ * all of it after each request, and kube-scheduler opens a connection for nearly every bind. So: little more. */
 enum { CONNECTION_BYTES = 36 * 1024 };
 
 enum { SEND_GRACE_MS = 1000, CONNECTIONS_DEFAULT = 1024, CONNECTIONS_SLACK = 1024 };

@@ -5,9 +5,9 @@
  * deadlines running: so a burst shares a bounded number of connections instead of opening one each.
  *
  * And it opens them one after another. A handshake costs both ends about as much as ten calls on a connection that
- * exists, so calls wait CONNECT_AFTER_MS for an answer that frees one, and while one opens. A server that answers slowly
- * gets all the same its `slot_n` connections, one handshake later each; one that does not connect holds nobody up for
- * longer than CONNECT_PATIENCE_MS.
+ * exists, so calls wait CONNECT_AFTER_MS for an answer that frees one, and while one opens. A server that answers
+ * slowly gets all the same its `slot_n` connections, one handshake later each; one that does not connect holds nobody
+ * up for longer than CONNECT_PATIENCE_MS.
  */
 #include "transport_call_internal.h"
 #include "transport_loop_internal.h"
@@ -18,7 +18,13 @@
 
 #include <stdlib.h>
 
-enum { CONNECT_MS = 5000, CONNECT_AFTER_MS = 5, CONNECT_PATIENCE_MS = 50, IDLE_POLL_MS = 60 * 1000, IDENTITY_POLL_MS = 20 };
+enum {
+    CONNECT_MS = 5000,
+    CONNECT_AFTER_MS = 5,
+    CONNECT_PATIENCE_MS = 50,
+    IDLE_POLL_MS = 60 * 1000,
+    IDENTITY_POLL_MS = 20
+};
 
 struct slot {
     struct exchange exchange;

@@ -1,7 +1,7 @@
 /* bench_minimal: the least that an extender can be. fgpu's own HTTP layer and API client, and between them nothing:
  * filter gives back the first name, without reading the pod; bind posts a Binding without a record. No watch, no
- * ledger, no signature. So what it costs beside kube-scheduler is what an extender costs that is written in C with these
- * libraries, and fgpu's difference to it is what fgpu does.
+ * ledger, no signature. So what it costs beside kube-scheduler is what an extender costs that is written in C with
+ * these libraries, and fgpu's difference to it is what fgpu does.
  *
  * bench_minimal ADDRESS KUBECONFIG   runs until it is killed
  */
@@ -59,10 +59,11 @@ static enum httpd_action handle_bind(void *ctx, struct httpd_request *req, struc
     (void)snprintf(path, sizeof(path), "/api/v1/namespaces/%.*s/pods/%.*s/binding?timeout=4s", STR_ARG(namespace_),
                    STR_ARG(name));
     request.body = (struct str){
-        body, (size_t)snprintf(body, sizeof(body),
-                               "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":\"%.*s\",\"uid\":\"%.*s\"},"
-                               "\"target\":{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"%.*s\"}}",
-                               STR_ARG(name), STR_ARG(uid), STR_ARG(node))};
+        body, (size_t)snprintf(
+                  body, sizeof(body),
+                  "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":\"%.*s\",\"uid\":\"%.*s\"},"
+                  "\"target\":{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"%.*s\"}}",
+                  STR_ARG(name), STR_ARG(uid), STR_ARG(node))};
     BUG_ON(kube_client_submit(client, &request, posted, req, NULL) != 0);
     return HTTPD_SUSPENDED;
 }
