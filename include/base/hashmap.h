@@ -46,6 +46,13 @@ static inline uint32_t hashmap_probe(const struct hashmap *m, uint64_t hash, has
         }
     }
 }
+/* Begins to fetch what a probe of this hash will read. */
+static inline void hashmap_fetch(const struct hashmap *m, uint64_t hash)
+{
+    if (m->slot_n > 0) {
+        __builtin_prefetch(&m->slots[(uint32_t)hash & (m->slot_n - 1)]);
+    }
+}
 uint32_t hashmap_find(const struct hashmap *m, uint64_t hash, hashmap_eq_fn *eq, const void *owner, const void *key);
 /* The caller has made sure that the key is absent. */
 void hashmap_insert(struct hashmap *m, uint64_t hash, uint32_t value);

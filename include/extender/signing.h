@@ -56,7 +56,7 @@ void signing_count(struct signing *s, enum signing_outcome outcome);
 
 /* What this process signed lately: the proof of a record (extender/record.h), copied. The last SIGNING_REMEMBERED are
  * kept that have at most SIGNING_REMEMBERED_BYTES, until they are recognized. */
-#define SIGNING_REMEMBERED 256
+#define SIGNING_REMEMBERED 1024 /* a watch that is some seconds late in a burst */
 #define SIGNING_REMEMBERED_BYTES 1024
 void signing_remember(struct signing *s, struct str proof);
 /* Is it one of these, byte for byte? Then its signature is the one that was made here, and holds as long as its key is

@@ -263,6 +263,7 @@ bool store_must_verify(struct store *s, const struct ledger_pod_fact *f);
 /* How many there are; STORE_UNVERIFIED_COUNT_MAX stands for that many and more. */
 #define STORE_UNVERIFIED_COUNT_MAX 1024
 size_t store_unverified_n(struct store *s);
+bool store_has_unverified(struct store *s);
 
 WARN_UNUSED int store_snapshot(struct store *s, struct arena *a, struct str node_name, struct str namespace_,
                                struct snapshot *ret, struct err *reterr);
@@ -374,9 +375,9 @@ bool store_audit_next(struct store *s, store_audit_next_fn *next, uint32_t *at, 
 /* How many over-committed devices have each cause (core/ledger/excess.h; bit i counts in ret[i]). */
 void store_excess_causes(struct store *s, uint64_t ret[EXCESS_CAUSE_N]);
 
-/* Tentative placements (contract.md R19). One says: this pod was just promised this node. Copied demands come
- * from `a`; those of `except_uid` and expired ones are left out. At most STORE_TENTATIVES_MAX are kept, the
- * oldest goes first. */
+/* Tentative placements (contract.md R19). One says: this pod was just promised this node. It ends when the pod is
+ * reserved, because from then on the ledger counts it. Copied demands come from `a`; those of `except_uid` and expired
+ * ones are left out. At most STORE_TENTATIVES_MAX are kept, the oldest goes first. */
 #define STORE_TENTATIVES_MAX 256
 void store_tentative(struct store *s, struct str uid, struct str node_name, const struct demand *d,
                      int64_t tentative_ms);

@@ -136,7 +136,7 @@ struct httpd_config {
     size_t inflight_max_bytes;      /* [64 MiB] bodies of all requests together, and their arenas */
     size_t arena_max_bytes;         /* [32 MiB] per request */
     size_t reply_max_bytes;         /* [64 MiB] of the strbuf that handlers fill */
-    size_t connection_memory_bytes; /* [64 KiB] heads and transfer buffers, per connection */
+    size_t connection_memory_bytes; /* [36 KiB] heads and transfer buffers, per connection */
     unsigned idle_timeout_s;        /* [180] */
     int64_t head_deadline_ms;       /* [5000] */
     int64_t body_deadline_ms;       /* [10000] */

@@ -131,7 +131,6 @@ static void bind_end(struct bind *b, struct bind_answer_due *due)
     if (b->reserved && b->machine.resolution != BIND_SUPERSEDED) {
         (void)apply_reservation_op(b, bound ? LEDGER_CONFIRM : LEDGER_RELEASE);
     }
-    store_tentative_end(b->binder->store, b->request.pod_uid);
     if (bind_machine_take_answer(&b->machine, &error)) {
         bind_answer(b, bound ? BIND_OUTCOME_BOUND : BIND_OUTCOME_REFUSED, error, due);
     } else if (b->told_unknown) {

@@ -258,7 +258,7 @@ static int apply_fact(const struct ingest *in, struct ingest_fact *f, struct err
         plan_nodes_gone(in->plan_nodes, f->op.name);
     }
     rc = notices_apply(in->store, in->events, &f->op, reterr);
-    if (is_provisional) {
+    if (is_provisional && store_has_unverified(in->store)) { /* most that come again have their verdict */
         signing_wake(in->signing);
     }
     return rc;

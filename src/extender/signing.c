@@ -263,15 +263,19 @@ void signing_remember(struct signing *s, struct str proof)
     mutex_unlock(&s->lock);
 }
 
+/* Backwards, past those that are gone: what is still to come lies close together. */
 bool signing_recognizes(struct signing *s, struct str proof)
 {
     bool found = false;
 
     mutex_lock(&s->lock);
-    for (size_t i = 0; proof.n > 0 && s->remembered_n > 0 && i < SIGNING_REMEMBERED && !found; i++) {
-        found = str_eq(s->remembered[i], proof);
+    for (size_t back = 1, left_n = proof.n > 0 ? s->remembered_n : 0; left_n > 0 && !found; back++) {
+        struct str *place = &s->remembered[(s->remember_at + SIGNING_REMEMBERED - back) % SIGNING_REMEMBERED];
+
+        left_n -= place->p != NULL;
+        found = place->p != NULL && str_eq(*place, proof);
         if (found) {
-            forget(&s->remembered[i]);
+            forget(place);
             s->remembered_n--;
             s->stats.recognized_n++;
         }

@@ -65,6 +65,7 @@ void store_tell_reserved(struct store *s, struct str uid);
 void store_head_locked(struct store *s, struct arena *a, struct store_head *ret);
 
 void store_tentative_clear(struct tentative *h);
+void store_tentative_end_locked(struct store *s, struct str uid); /* the caller has the lock */
 
 /* ---- lines of the flight recorder (extender/store_trace.h) ---- */
 

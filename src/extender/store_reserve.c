@@ -134,6 +134,7 @@ static enum store_reserve_result reserve(struct store *s, struct arena *a, const
         return STORE_FAILED;
     }
     record_bind(s, &op, by, VERDICT_FITS, ret->assignment.container_n > 0 ? &ret->assignment : NULL);
+    store_tentative_end_locked(s, op.reserve.uid); /* what it was promised it has: others would count it twice (F115) */
     return STORE_RESERVED;
 }
 

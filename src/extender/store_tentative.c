@@ -49,20 +49,26 @@ void store_tentative(struct store *s, struct str uid, struct str node_name, cons
     store_line_fini(&line);
 }
 
+void store_tentative_end_locked(struct store *s, struct str uid)
+{
+    struct tentative *h = tentative_find(s, uid);
+    struct store_line line;
+
+    if (h == NULL) {
+        return; /* most pods that end have none */
+    }
+    line = store_line_begin(s);
+    store_line_tentative_end(&line, uid);
+    store_tentative_clear(h);
+    store_line_end(s, &line, clock_wall_ms(s->clock));
+    store_line_fini(&line);
+}
+
 void store_tentative_end(struct store *s, struct str uid)
 {
-    struct store_line line = store_line_begin(s);
-    struct tentative *h;
-
     mutex_lock(&s->lock);
-    h = tentative_find(s, uid);
-    if (h != NULL) {
-        store_line_tentative_end(&line, uid); /* seldom: most pods that end have none */
-        store_tentative_clear(h);
-        store_line_end(s, &line, clock_wall_ms(s->clock));
-    }
+    store_tentative_end_locked(s, uid);
     mutex_unlock(&s->lock);
-    store_line_fini(&line);
 }
 
 int store_tentatives(struct store *s, struct arena *a, struct str except_uid, const struct pack_tentative **ret,

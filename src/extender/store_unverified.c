@@ -43,3 +43,13 @@ size_t store_unverified_n(struct store *s)
     mutex_unlock(&s->lock);
     return n;
 }
+
+bool store_has_unverified(struct store *s)
+{
+    bool has;
+
+    mutex_lock(&s->lock);
+    has = ledger_unverified_n(s->ledger, 1) > 0;
+    mutex_unlock(&s->lock);
+    return has;
+}

@@ -5,11 +5,12 @@
  * deadlines running: so a burst shares a bounded number of connections instead of opening one each.
  *
  * And it opens them one after another. A handshake costs both ends about as much as ten calls on a connection that
- * exists, so while one is under way the others wait for an answer that frees a connection. A server that answers slowly
- * gets all the same its `slot_n` connections, one handshake later each; one that does not connect holds nobody up for
- * longer than CONNECT_PATIENCE_MS.
+ * exists, so calls wait CONNECT_AFTER_MS for an answer that frees one, and while one opens. A server that answers
+ * slowly gets all the same its `slot_n` connections, one handshake later each; one that does not connect holds nobody
+ * up for longer than CONNECT_PATIENCE_MS.
  */
 #include "transport_call_internal.h"
+#include "transport_loop_internal.h"
 
 #include "base/bug.h"
 #include "base/clock.h"
@@ -17,7 +18,13 @@
 
 #include <stdlib.h>
 
-enum { CONNECT_MS = 5000, CONNECT_PATIENCE_MS = 50, IDLE_POLL_MS = 60 * 1000, IDENTITY_POLL_MS = 20 };
+enum {
+    CONNECT_MS = 5000,
+    CONNECT_AFTER_MS = 5,
+    CONNECT_PATIENCE_MS = 50,
+    IDLE_POLL_MS = 60 * 1000,
+    IDENTITY_POLL_MS = 20
+};
 
 struct slot {
     struct exchange exchange;
@@ -27,14 +34,15 @@ struct slot {
 
 struct call_queue {
     const struct easy_context *context;
-    CURLM *multi;
+    struct transport_loop loop;
     struct thread thread;
     bool running; /* started and not joined; the owner's */
 
-    struct mutex lock; /* of the next three */
+    struct mutex lock; /* of the next four */
     struct call_list incoming;
     uint32_t in_flight;
     bool stopping;
+    bool asleep; /* whoever has something for the thread must wake it */
 
     struct call_list waiting; /* the thread's, from here on */
     struct slot *slots;
@@ -42,7 +50,6 @@ struct call_queue {
     uint32_t used_n;
     uint32_t idle_n;  /* connections that an answer left, as far as we know: libcurl does not say */
     bool no_identity; /* calls wait for the exec plugin */
-    bool connecting;  /* calls wait for a connection */
 };
 
 /* ---- calls ---- */
@@ -98,25 +105,22 @@ static struct slot *free_slot(struct call_queue *q)
     BUG("no free slot");
 }
 
-/* Nothing was sent yet, so there is no connection yet. */
-static bool is_connecting(const struct slot *slot, int64_t now_ns)
+/* When the first call that waits may begin: at once on a connection that is idle, else as the only one that opens one,
+ * and not before an answer had time to free one. */
+static int64_t begin_at_ns(const struct call_queue *q, const struct call *first, int64_t now_ns)
 {
-    return slot->call != NULL && slot->exchange.sent_n == 0 &&
-           now_ns - slot->exchange.begun_ns < CONNECT_PATIENCE_MS * NS_PER_MS;
-}
-
-/* Whether a call may begin: on a connection that is idle, or as the only one that opens one. */
-static bool may_begin(const struct call_queue *q, int64_t now_ns)
-{
-    if (q->idle_n > 0) {
-        return true;
+    if (q->idle_n > 0 || q->used_n == 0) {
+        return now_ns;
     }
+    int64_t at_ns = first->submitted_ns + CONNECT_AFTER_MS * NS_PER_MS;
     for (uint32_t i = 0; i < q->slot_n; i++) {
-        if (is_connecting(&q->slots[i], now_ns)) {
-            return false;
+        const struct slot *slot = &q->slots[i];
+        if (slot->call != NULL && slot->exchange.sent_n == 0) { /* nothing was sent: there is no connection yet */
+            const int64_t patient_ns = slot->exchange.begun_ns + CONNECT_PATIENCE_MS * NS_PER_MS;
+            at_ns = at_ns > patient_ns ? at_ns : patient_ns;
         }
     }
-    return true;
+    return at_ns;
 }
 
 /* False: the call has to wait for credentials. */
@@ -154,7 +158,7 @@ static bool slot_begin(struct call_queue *q, struct call *call, int64_t now_ns)
     EASY_SET(x->easy, CURLOPT_WRITEFUNCTION, on_bytes);
     EASY_SET(x->easy, CURLOPT_WRITEDATA, slot);
     EASY_SET(x->easy, CURLOPT_PRIVATE, slot);
-    BUG_ON(curl_multi_add_handle(q->multi, x->easy) != CURLM_OK);
+    BUG_ON(curl_multi_add_handle(q->loop.multi, x->easy) != CURLM_OK);
     return true;
 }
 
@@ -162,7 +166,7 @@ static void slot_end(struct call_queue *q, struct slot *slot, const struct kube_
 {
     struct call *call = slot->call;
     struct strbuf response = slot->response;
-    BUG_ON(curl_multi_remove_handle(q->multi, slot->exchange.easy) != CURLM_OK);
+    BUG_ON(curl_multi_remove_handle(q->loop.multi, slot->exchange.easy) != CURLM_OK);
     bool again = exchange_end(&slot->exchange, q->context, call->verb, call->resource, outcome);
     slot->call = NULL;
     q->used_n--;
@@ -181,7 +185,7 @@ static void take_results(struct call_queue *q)
 {
     CURLMsg *message;
     int left;
-    while ((message = curl_multi_info_read(q->multi, &left)) != NULL) {
+    while ((message = curl_multi_info_read(q->loop.multi, &left)) != NULL) {
         struct slot *slot;
         struct kube_outcome outcome;
         EASY_GET(message->easy_handle, CURLINFO_PRIVATE, (char **)&slot);
@@ -202,36 +206,57 @@ static bool take_incoming(struct call_queue *q)
 {
     mutex_lock(&q->lock);
     STAILQ_CONCAT(&q->waiting, &q->incoming);
+    q->asleep = false;
     bool stopping = q->stopping;
     mutex_unlock(&q->lock);
     return stopping;
 }
 
-/* Begins what there is room for, ends what waited too long; the next deadline among the waiting. */
+/* Whether nothing came while the thread was busy; from then on who comes wakes it. */
+static bool may_sleep(struct call_queue *q)
+{
+    mutex_lock(&q->lock);
+    q->asleep = STAILQ_EMPTY(&q->incoming) && !q->stopping;
+    bool asleep = q->asleep;
+    mutex_unlock(&q->lock);
+    return asleep;
+}
+
+/* Begins what there is room for, ends what waited too long; when to look again at those that still wait. */
 static int64_t serve_waiting(struct call_queue *q, int64_t now_ns)
 {
     struct call_list all = STAILQ_HEAD_INITIALIZER(all);
     int64_t next_ns = INT64_MAX;
+    bool full = false;
     struct call *call;
     STAILQ_CONCAT(&all, &q->waiting);
-    q->no_identity = q->connecting = false;
+    q->no_identity = false;
     while ((call = STAILQ_FIRST(&all)) != NULL) {
         STAILQ_REMOVE_HEAD(&all, link);
         if (call->deadline_ns <= now_ns) {
             call_fail(q, call, KUBE_NOT_SENT, "no free connection before the deadline");
             continue;
         }
-        if (q->used_n < q->slot_n && !q->no_identity && !q->connecting) {
-            q->connecting = !may_begin(q, now_ns);
-            if (!q->connecting && slot_begin(q, call, now_ns)) {
+        if (q->used_n < q->slot_n && !q->no_identity && !full) {
+            int64_t at_ns = begin_at_ns(q, call, now_ns);
+            full = at_ns > now_ns;
+            if (!full && slot_begin(q, call, now_ns)) {
                 continue;
             }
-            q->no_identity = !q->connecting;
+            q->no_identity = !full;
+            next_ns = full && at_ns < next_ns ? at_ns : next_ns;
         }
         next_ns = call->deadline_ns < next_ns ? call->deadline_ns : next_ns;
         STAILQ_INSERT_TAIL(&q->waiting, call, link);
     }
     return next_ns;
+}
+
+/* A result made room, or a connection is there. */
+static bool more_may_begin(const struct call_queue *q, int64_t now_ns)
+{
+    const struct call *first = STAILQ_FIRST(&q->waiting);
+    return first != NULL && q->used_n < q->slot_n && !q->no_identity && begin_at_ns(q, first, now_ns) <= now_ns;
 }
 
 static void cancel_all(struct call_queue *q)
@@ -258,17 +283,19 @@ static void *client_main(void *ctx)
     while (!take_incoming(q)) {
         int64_t now_ns = clock_mono_ns(q->context->clock);
         int64_t next_ns = serve_waiting(q, now_ns);
-        int active;
-        BUG_ON(curl_multi_perform(q->multi, &active) != CURLM_OK);
+        transport_loop_due(&q->loop);
         take_results(q);
-        if (!STAILQ_EMPTY(&q->waiting) && q->used_n < q->slot_n && !q->no_identity && may_begin(q, now_ns)) {
-            continue; /* a result made room, or a connection is there */
+        if (more_may_begin(q, now_ns)) {
+            continue;
         }
-        const int64_t look_ms = q->no_identity ? IDENTITY_POLL_MS : q->connecting ? CONNECT_PATIENCE_MS : IDLE_POLL_MS;
+        const int64_t look_ms = q->no_identity ? IDENTITY_POLL_MS : IDLE_POLL_MS;
         if (next_ns - now_ns > look_ms * NS_PER_MS) {
             next_ns = now_ns + look_ms * NS_PER_MS;
         }
-        BUG_ON(curl_multi_poll(q->multi, NULL, 0, (int)((next_ns - now_ns) / NS_PER_MS) + 1, NULL) != CURLM_OK);
+        if (may_sleep(q)) {
+            transport_loop_wait(&q->loop, (next_ns - now_ns) / NS_PER_MS + 1);
+            take_results(q); /* connections are free before the next calls look for one */
+        }
     }
     cancel_all(q);
     return NULL;
@@ -286,10 +313,11 @@ int call_queue_new(const struct easy_context *context, uint32_t connections_max,
     STAILQ_INIT(&q->incoming);
     STAILQ_INIT(&q->waiting);
     mutex_init(&q->lock, "call queue");
-    q->multi = curl_multi_init();
-    BUG_ON(q->multi == NULL);
-    curl_multi_setopt(q->multi, CURLMOPT_MAXCONNECTS, (long)connections_max);
-    int rc = thread_start(&q->thread, "kube-calls", client_main, q, reterr);
+    int rc = transport_loop_init(&q->loop, reterr);
+    if (rc == 0) {
+        curl_multi_setopt(q->loop.multi, CURLMOPT_MAXCONNECTS, (long)connections_max);
+        rc = thread_start(&q->thread, "kube-calls", client_main, q, reterr);
+    }
     if (rc != 0) {
         call_queue_free(q);
         return rc;
@@ -307,7 +335,7 @@ void call_queue_stop(struct call_queue *q)
     mutex_lock(&q->lock);
     q->stopping = true;
     mutex_unlock(&q->lock);
-    curl_multi_wakeup(q->multi);
+    transport_loop_wake(&q->loop);
     thread_join(&q->thread);
     q->running = false;
 }
@@ -323,7 +351,7 @@ void call_queue_free(struct call_queue *q)
             curl_easy_cleanup(q->slots[i].exchange.easy);
         }
     }
-    curl_multi_cleanup(q->multi);
+    transport_loop_fini(&q->loop);
     mutex_destroy(&q->lock);
     free(q->slots);
     free(q);
@@ -340,9 +368,13 @@ int call_queue_submit(struct call_queue *q, const struct kube_request *request, 
         STAILQ_INSERT_TAIL(&q->incoming, call, link);
         q->in_flight++;
     }
+    bool wake = q->asleep;
+    q->asleep = false; /* once is enough */
     mutex_unlock(&q->lock);
+    if (wake) {
+        transport_loop_wake(&q->loop);
+    }
     if (!stopping && !full) {
-        curl_multi_wakeup(q->multi);
         return 0;
     }
     call_free(call);

@@ -1,5 +1,5 @@
 /* kube/transport_stream.c - one long reply, on the thread of whoever wants it. */
-#include "transport_internal.h"
+#include "transport_loop_internal.h"
 
 #include "base/bug.h"
 #include "base/clock.h"
@@ -12,7 +12,7 @@ enum { CONNECT_MS = 10 * 1000, ERROR_BODY_MAX = 16 * 1024, IDENTITY_POLL_MS = 50
 
 struct kube_stream {
     const struct easy_context *context;
-    CURLM *multi;
+    struct transport_loop loop;
     struct exchange exchange;
     bool interrupted; /* atomic: any thread sets it */
 
@@ -30,13 +30,14 @@ int kube_stream_new(struct kube_client *c, struct kube_stream **ret, struct err 
 {
     struct kube_stream *s = xcalloc(1, sizeof(*s));
     s->context = &c->context;
-    s->multi = curl_multi_init();
-    s->exchange.easy = curl_easy_init();
     strbuf_init(&s->error_body, ERROR_BODY_MAX);
-    if (s->multi == NULL || s->exchange.easy == NULL) {
-        kube_stream_free(s);
-        return err_set(reterr, ERR_INTERNAL, "libcurl has no memory for a stream");
+    int rc = transport_loop_init(&s->loop, reterr);
+    if (rc != 0) {
+        free(s);
+        return rc;
     }
+    s->exchange.easy = curl_easy_init();
+    BUG_ON(s->exchange.easy == NULL);
     *ret = s;
     return 0;
 }
@@ -45,7 +46,7 @@ void kube_stream_free(struct kube_stream *s)
 {
     if (s != NULL) {
         curl_easy_cleanup(s->exchange.easy);
-        curl_multi_cleanup(s->multi);
+        transport_loop_fini(&s->loop);
         strbuf_fini(&s->error_body);
         free(s);
     }
@@ -54,12 +55,12 @@ void kube_stream_free(struct kube_stream *s)
 void kube_stream_interrupt(struct kube_stream *s)
 {
     __atomic_store_n(&s->interrupted, true, __ATOMIC_RELEASE);
-    curl_multi_wakeup(s->multi);
+    transport_loop_wake(&s->loop);
 }
 
 void kube_stream_wake(struct kube_stream *s)
 {
-    curl_multi_wakeup(s->multi);
+    transport_loop_wake(&s->loop);
 }
 
 void kube_stream_silence(struct kube_stream *s, uint32_t silence_ms)
@@ -91,10 +92,10 @@ static size_t on_bytes(char *p, size_t size, size_t n, void *ctx)
 /* Whether the transfer is over; then *ret is what libcurl says. */
 static bool is_over(struct kube_stream *s, CURLcode *ret)
 {
-    int active, left;
-    BUG_ON(curl_multi_perform(s->multi, &active) != CURLM_OK);
+    int left;
+    transport_loop_due(&s->loop);
     exchange_progress(&s->exchange, s->context);
-    const CURLMsg *message = curl_multi_info_read(s->multi, &left);
+    const CURLMsg *message = curl_multi_info_read(s->loop.multi, &left);
     if (message != NULL) {
         *ret = message->data.result;
     }
@@ -129,7 +130,7 @@ static void transfer(struct kube_stream *s, struct kube_outcome *ret)
         if (wait_ms < 0) {
             break;
         }
-        BUG_ON(curl_multi_poll(s->multi, NULL, 0, (int)wait_ms, NULL) != CURLM_OK);
+        transport_loop_wait(&s->loop, wait_ms);
     }
     exchange_outcome(&s->exchange, code, ret);
     if (s->refused) {
@@ -163,7 +164,7 @@ static bool begin_request(struct kube_stream *s, const struct kube_stream_reques
             ret->kind = interrupted ? KUBE_CANCELLED : KUBE_NOT_SENT;
             return false;
         }
-        BUG_ON(curl_multi_poll(s->multi, NULL, 0, IDENTITY_POLL_MS, NULL) != CURLM_OK);
+        transport_loop_wait(&s->loop, IDENTITY_POLL_MS);
     }
     return true;
 }
@@ -181,9 +182,9 @@ static bool run_once(struct kube_stream *s, const struct kube_stream_request *re
     EASY_SET(x->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
     EASY_SET(x->easy, CURLOPT_WRITEFUNCTION, on_bytes);
     EASY_SET(x->easy, CURLOPT_WRITEDATA, s);
-    BUG_ON(curl_multi_add_handle(s->multi, x->easy) != CURLM_OK);
+    BUG_ON(curl_multi_add_handle(s->loop.multi, x->easy) != CURLM_OK);
     transfer(s, ret);
-    BUG_ON(curl_multi_remove_handle(s->multi, x->easy) != CURLM_OK);
+    BUG_ON(curl_multi_remove_handle(s->loop.multi, x->easy) != CURLM_OK);
     return exchange_end(x, s->context, request->verb, request->resource, ret);
 }
 

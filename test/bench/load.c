@@ -245,7 +245,7 @@ int main(int argc, char **argv)
     read_options(&l, argc, argv);
     for (size_t i = 0; i < SHUFFLES; i++) {
         strbuf_init(&l.names[i], 64 << 20);
-        bench_write_names(&l.names[i], l.first_node, l.node_n, i + 1);
+        bench_write_names(&l.names[i], l.first_node, l.node_n, BENCH_PIECE, i + 1);
     }
     for (size_t s = 0; s < SERIES; s++) {
         l.took_ns[s] = calloc(l.round_n + WARM_UP, sizeof(int64_t));

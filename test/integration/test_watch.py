@@ -92,5 +92,5 @@ def test_pod_of_a_missing_node__counted_when_the_node_comes(cluster, api, fgpu):
     api.pod(milli(600), nodeName=name)
     cluster.settle()
     cluster.node(gpus=2, name=name)
+    eventually(lambda: fgpu.fits(pod_object("p", limits=milli(400)), [name]) == [name], "the node, which its pod had named before")
     assert fgpu.fits(pod_object("p", limits=milli(500)), [name]) == []
-    assert fgpu.fits(pod_object("p", limits=milli(400)), [name]) == [name]

@@ -84,8 +84,9 @@ static inline bool ledger_view_same_name(const struct str *a, const struct str *
     return a->n > 0 && memcmp(a->p, b->p, a->n) == 0;
 }
 
-/* The same, with a guess that is tried first, and a few behind it. Callers tend to name nodes in the order in which
- * they, and we, were told of them, less those that somebody has ruled out. */
+/* The same, with a guess that is tried first, and LEDGER_VIEW_NEAR behind it. Callers tend to name nodes in the order
+ * in which they, and we, were told of them, less those that somebody has ruled out. */
+#define LEDGER_VIEW_NEAR 3
 uint32_t ledger_view_index_from(const struct ledger_view *v, const struct str *node_name, uint32_t guess);
 
 /* The same, quickly when the guess is right. */
@@ -96,6 +97,11 @@ static inline uint32_t ledger_view_index_near(const struct ledger_view *v, const
     }
     return ledger_view_index_from(v, node_name, guess + 1);
 }
+
+/* For names in an order that is not ours: ret[i] is a guess where names[i] is, right unless two hashes are equal, or
+ * LEDGER_VIEW_NONE. What looking there will need is on its way from memory then. At most LEDGER_VIEW_GUESSES names. */
+#define LEDGER_VIEW_GUESSES 16
+void ledger_view_guess(const struct ledger_view *v, const struct str *names, size_t n, uint32_t *ret);
 
 /* Is some pod of the view's nominations promised this node? */
 bool ledger_view_is_nominated(const struct ledger_view *v, uint32_t node);

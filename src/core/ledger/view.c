@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-enum { TRIES = 3 }; /* behind a wrong guess */
-
 static bool is_terminating(const struct pod_entry *p, const void *ctx)
 {
     (void)ctx;
@@ -120,12 +118,41 @@ uint32_t ledger_view_index(const struct ledger_view *v, const struct str *node_n
 
 uint32_t ledger_view_index_from(const struct ledger_view *v, const struct str *node_name, uint32_t guess)
 {
-    for (uint32_t i = guess; i < v->node_n && i - guess < TRIES; i++) {
+    for (uint32_t i = guess; i < v->node_n && i - guess < LEDGER_VIEW_NEAR; i++) {
         if (ledger_view_same_name(&v->names[i], node_name)) {
             return i;
         }
     }
     return ledger_view_index(v, node_name);
+}
+
+static bool is_probably(const void *owner, uint32_t value, const void *key)
+{
+    (void)owner, (void)value, (void)key;
+    return true; /* the hash is the same */
+}
+
+/* Each step begins for all names what the next step reads. */
+void ledger_view_guess(const struct ledger_view *v, const struct str *names, size_t n, uint32_t *ret)
+{
+    const struct hashmap *index = &v->ledger->node_index;
+    uint64_t hashes[LEDGER_VIEW_GUESSES];
+
+    for (size_t i = 0; i < n; i++) {
+        hashes[i] = hash_name(v->ledger->limits.hash_key, names[i]);
+        hashmap_fetch(index, hashes[i]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        ret[i] = hashmap_probe(index, hashes[i], is_probably, NULL, NULL);
+        if (ret[i] != LEDGER_VIEW_NONE) {
+            __builtin_prefetch(&v->names[ret[i]]);
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (ret[i] != LEDGER_VIEW_NONE) {
+            __builtin_prefetch(v->names[ret[i]].p);
+        }
+    }
 }
 
 const struct node_state *ledger_view_find(const struct ledger_view *v, struct str node_name)

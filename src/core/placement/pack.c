@@ -369,10 +369,40 @@ size_t pack_range(const struct ledger_view *v, struct pack_query *q, uint32_t fi
     return i;
 }
 
+/* Names come in the order of the ledger, or in the caller's own: kube-scheduler may have read the nodes in any. Then
+ * each name would wait for memory five times, and so a block of them is guessed at once. */
+struct guesses {
+    uint32_t at[LEDGER_VIEW_GUESSES];
+    uint32_t astray_n; /* of the last block: not where the one before them let expect */
+    bool made;
+};
+
+static __attribute__((noinline)) void guess_block(struct guesses *g, const struct pass *p, const struct str *names,
+                                                  size_t n)
+{
+    g->made = g->astray_n > LEDGER_VIEW_GUESSES / 4;
+    g->astray_n = 0;
+    if (!g->made) {
+        return;
+    }
+    n = n < LEDGER_VIEW_GUESSES ? n : LEDGER_VIEW_GUESSES;
+    ledger_view_guess(p->v, names, n, g->at);
+    for (size_t i = 0; i < n; i++) {
+        if (g->at[i] != LEDGER_VIEW_NONE) {
+            __builtin_prefetch(&p->v->nodes[g->at[i]].version);
+            __builtin_prefetch(&p->v->nodes[g->at[i]].name_order);
+            if (p->known.scores != NULL) {
+                __builtin_prefetch(&p->known.scores[g->at[i]]);
+            }
+        }
+    }
+}
+
 size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct str *names, size_t name_n,
                  struct pack_result *ret)
 {
-    uint32_t node = LEDGER_VIEW_NONE;
+    uint32_t node = LEDGER_VIEW_NONE, before;
+    struct guesses guesses = {.made = false};
     struct pack_result *r = ret;
     struct pass pass;
     const struct score *scores;
@@ -381,8 +411,12 @@ size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct
     begin_pass(&pass, v, q);
     scores = pass.known.scores;
     for (i = 0; i < name_n; i++) {
-        /* Names come mostly in the order of the ledger: the guess is the next node. LEDGER_VIEW_NONE + 1 is 0. */
-        node = ledger_view_index_near(v, &names[i], node + 1);
+        if (i % LEDGER_VIEW_GUESSES == 0) {
+            guess_block(&guesses, &pass, names + i, name_n - i);
+        }
+        before = node; /* LEDGER_VIEW_NONE + 1 is 0 */
+        node = ledger_view_index_near(v, &names[i], guesses.made ? guesses.at[i % LEDGER_VIEW_GUESSES] : before + 1);
+        guesses.astray_n += node - before - 1 > LEDGER_VIEW_NEAR;
         *r = (struct pack_result){.name = names[i], .slack = SLACK_NONE, .verdict = VERDICT_NODE_UNKNOWN};
         if (node == LEDGER_VIEW_NONE) {
             q->unknown_n++;

@@ -71,10 +71,9 @@ char *bench_pending_uid(uint32_t i, char buf[BENCH_NAME_MAX])
     return buf;
 }
 
-void bench_write_names(struct strbuf *out, uint32_t first, uint32_t node_n, uint64_t seed)
+void bench_write_names(struct strbuf *out, uint32_t first, uint32_t node_n, uint32_t piece, uint64_t seed)
 {
-    enum { PIECE = 64 };
-    uint32_t piece_n = (node_n + PIECE - 1) / PIECE, written = 0;
+    uint32_t piece_n = (node_n + piece - 1) / piece, written = 0;
     uint32_t *order = xcalloc(piece_n, sizeof(*order));
     char name[BENCH_NAME_MAX];
     struct rng rng;
@@ -88,7 +87,7 @@ void bench_write_names(struct strbuf *out, uint32_t first, uint32_t node_n, uint
     }
     strbuf_add_char(out, '[');
     for (uint32_t i = 0; i < piece_n; i++) {
-        for (uint32_t k = order[i] * PIECE; k < (order[i] + 1) * PIECE && k < node_n; k++) {
+        for (uint32_t k = order[i] * piece; k < (order[i] + 1) * piece && k < node_n; k++) {
             strbuf_addf(out, "%s\"%s\"", written++ > 0 ? "," : "", bench_node_name(first + k, name));
         }
     }

@@ -34,7 +34,8 @@ char *bench_pending_uid(uint32_t i, char buf[BENCH_NAME_MAX]);
 
 /* The names of `node_n` nodes from `first` on as a JSON list, in the kind of order in which kube-scheduler sends them:
  * its workers take pieces of some dozen consecutive nodes each and finish them in any order. */
-void bench_write_names(struct strbuf *out, uint32_t first, uint32_t node_n, uint64_t seed);
+void bench_write_names(struct strbuf *out, uint32_t first, uint32_t node_n, uint32_t piece, uint64_t seed);
+#define BENCH_PIECE 64
 
 /* One object of the API, without apiVersion and kind, as in a list. */
 void bench_write_node(struct strbuf *out, const struct bench_cluster *c, uint32_t node, uint64_t version);

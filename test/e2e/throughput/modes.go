@@ -16,7 +16,7 @@ import (
 type mode struct {
 	key      string // of -modes
 	Name     string
-	extender string // "": none, "nothing" or "fgpu"
+	extender string // "": none, "nothing", "minimal" or "fgpu"
 	// percentage is percentageOfNodesToScore: "0" is kube-scheduler's own sampling, "100" all nodes, "" what is shipped.
 	percentage string
 	annotation bool     // pods ask by an annotation, not by limits
@@ -41,6 +41,9 @@ var modes = []mode{
 	{key: "none-annotation", Name: "none, default sampling, pods with an annotation", percentage: "0", annotation: true},
 	{key: "nothing", Name: "do-nothing extender, default sampling", extender: "nothing", percentage: "0"},
 	{key: "nothing-all", Name: "do-nothing extender, all nodes", extender: "nothing", percentage: "100"},
+	// The same in C, and one name is answered, as fgpu does: test/bench/minimal.c.
+	{key: "minimal", Name: "minimal extender in C, else as shipped", extender: "minimal"},
+	{key: "minimal-annotation", Name: "minimal extender in C, pods ask by annotation", extender: "minimal", annotation: true},
 	{key: "fgpu", Name: "fgpu as shipped", extender: "fgpu"},
 	{key: "fgpu-all", Name: "fgpu, all nodes", extender: "fgpu", percentage: "100", setting: candidates("100")},
 	{key: "fgpu-sampling", Name: "fgpu, default sampling", extender: "fgpu", percentage: "0", setting: candidates("100")},

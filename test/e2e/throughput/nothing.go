@@ -48,6 +48,26 @@ func (b *bench) nothing() (*harness.Process, string, error) {
 		Ready:   func(ctx context.Context) error { _, err := harness.Get(ctx, url+"/readyz", ""); return err }}, url, nil
 }
 
+// minimal is the program of test/bench/minimal.c, built with the own tree.
+func (b *bench) minimal(ctx context.Context) (*harness.Process, string, error) {
+	port, err := harness.FreePort()
+	if err != nil {
+		return nil, "", err
+	}
+	kubeconfig, err := b.plane.Kubeconfig(ctx, "fgpu-system", "fgpu")
+	if err != nil {
+		return nil, "", err
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", port)
+	return &harness.Process{Name: "minimal extender", Path: filepath.Join(b.own.root, "build", "release", "test", "bench", "bench_minimal"),
+			Args: []string{address, kubeconfig}, LogFile: filepath.Join(b.plane.Dir, "minimal.log"),
+			Ready: func(ctx context.Context) error {
+				_, err := harness.Get(ctx, "http://"+address+"/readyz", "")
+				return err
+			}},
+		"http://" + address, nil
+}
+
 // serveNothing is an extender that decides nothing: filter keeps every node, prioritize has no opinion, bind posts
 // the Binding. It is what an extender costs kube-scheduler at least if it answers with every name.
 func serveNothing(file string) error {

@@ -78,6 +78,11 @@ func (b *bench) startExtender(ctx context.Context, m mode) (extender, error) {
 		if p, e.url, err = b.nothing(); err != nil {
 			return extender{}, err
 		}
+	case "minimal":
+		var err error
+		if p, e.url, err = b.minimal(ctx); err != nil {
+			return extender{}, err
+		}
 	case "fgpu":
 		kubeconfig, err := b.plane.Kubeconfig(ctx, "fgpu-system", "fgpu")
 		if err != nil {

@@ -96,6 +96,30 @@ static void pack_rank__order_of_the_request__does_not_matter(void **state)
     }
 }
 
+/* Names far from where the one before them was are looked up in blocks. Unknown ones and repeats are among them. */
+static void pack_some__names_in_no_order__each_has_the_answer_that_it_has_alone(void **state)
+{
+    enum { ASKED = 5 * NODES };
+    struct demand d = SHARE_OF(300);
+    struct pack_result together[ASKED], alone;
+    struct str asked[ASKED];
+    struct rng r;
+
+    rng_init(&r, 5);
+    for (size_t i = 0; i < ASKED; i++) {
+        asked[i] = rng_below(&r, 9) == 0 ? STR("nowhere") : names[rng_below(&r, NODES)];
+    }
+    struct ledger_view v = view_for(&d);
+
+    fixture_pack(&v, params_of("tight-fit", "tight-fit"), NULL, 0, asked, ASKED, together);
+    for (size_t i = 0; i < ASKED; i++) {
+        fixture_pack(&v, params_of("tight-fit", "tight-fit"), NULL, 0, &asked[i], 1, &alone);
+        assert_true(str_eq(together[i].name, asked[i]));
+        assert_int_equal(together[i].verdict, alone.verdict);
+        assert_int_equal(together[i].score, alone.score);
+    }
+}
+
 /* Of two that fit, in the words of the header; -1: `x` comes first. */
 static int by_words(const void *x, const void *y)
 {
@@ -376,6 +400,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(pack_rank__limit__gives_the_head_of_the_full_order),
         T(pack_rank__order_of_the_request__does_not_matter),
+        T(pack_some__names_in_no_order__each_has_the_answer_that_it_has_alone),
         cmocka_unit_test(pack_rank__any_results__as_sorted_and_none_lost),
         cmocka_unit_test(pack_rank__many_results__as_sorted_and_none_lost),
         T(pack_some__unknown_and_full_nodes__have_their_verdicts),

@@ -474,6 +474,21 @@ static void filter__one_node_left__is_held_until_the_next_filter(void **state)
     assert_int_equal(tentative_n(), 0);
 }
 
+/* While its Binding was on the way a pod counted twice for others: as reserved, and as promised. */
+static void F115_store_reserve__ends_the_promise(void **state)
+{
+    struct test_pod p;
+    struct filter_result f;
+    struct store_reservation r;
+
+    make_pod(&p, "p", "fgpu.io/gpu-milli", "300");
+    assert_int_equal(ingest_pod(&ingest, &arena, &p.pod, NULL), 0);
+    assert_int_equal(placement_filter(&context, &arena, &p.pod, names, 1, &f, NULL), 0);
+    assert_int_equal(tentative_n(), 1);
+    assert_int_equal(reserve("p", names[0], &r), STORE_RESERVED);
+    assert_int_equal(tentative_n(), 0);
+}
+
 static void prioritize__pod_without_gpu_or_with_a_defect__all_zero(void **state)
 {
     static const char *const amounts[] = {"0", "-1"};
@@ -667,6 +682,7 @@ int main(void)
         T(filter__any_pod__the_answer_says_what_was_read_of_it),
         T(filter__nothing_fits__every_name_once_with_its_verdict),
         T(filter__one_node_left__is_held_until_the_next_filter),
+        T(F115_store_reserve__ends_the_promise),
         T(filter__asked_about_no_node__an_empty_answer),
         T(prioritize__pod_without_gpu_or_with_a_defect__all_zero),
         T(request_larger_than_its_memory__is_an_error),

@@ -11,10 +11,12 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static void call__post__sends_what_an_api_server_needs(void **state)
@@ -213,6 +215,39 @@ static void calls__200_at_once__share_8_connections(void **state)
     assert_in_range(http_server_connections(f.server), 1, 8);
 }
 
+static atomic_uint looks_n;
+
+/* libcurl's, instead of the C library's: looks at a socket without waiting are counted. */
+int poll(struct pollfd *fds, nfds_t n, int timeout_ms)
+{
+    looks_n += timeout_ms == 0;
+    return (int)syscall(SYS_poll, fds, n, timeout_ms);
+}
+
+/* For each thing that happened to one call libcurl asked the kernel about all the others that were under way. */
+static void F116_call__beside_many_in_flight__looks_at_its_own_socket_alone(void **state)
+{
+    enum { CALLS = 20, LOOKS_MAX = 8 };
+    struct kube_request r = get("/x");
+    unsigned before, looked;
+    f.options.connections_max = MANY + 1;
+    connect_client();
+    submit_many("/gate");
+    wait_until_seen(MANY);
+    expect(&r, KUBE_ANSWERED, true, 200); /* has its connection */
+    before = looks_n;
+    for (int i = 0; i < CALLS; i++) {
+        expect(&r, KUBE_ANSWERED, true, 200);
+    }
+    looked = looks_n - before;
+    release();
+    for (int i = 0; i < MANY; i++) {
+        call_result_wait(&many[i]);
+        call_result_fini(&many[i]);
+    }
+    assert_in_range(looked, 1, CALLS * LOOKS_MAX);
+}
+
 static void calls__waiting_beyond_the_deadline__were_not_sent(void **state)
 {
     struct kube_request gate = get("/gate"), waiting = post("/x");
@@ -402,6 +437,7 @@ int main(void)
         TEST(calls__200_at_once__share_8_connections),
         TEST(calls__while_a_connection_opens__wait_for_it),
         TEST(calls__at_a_slow_server__get_a_connection_each),
+        TEST(F116_call__beside_many_in_flight__looks_at_its_own_socket_alone),
         TEST(calls__waiting_beyond_the_deadline__were_not_sent),
         TEST(calls__above_the_limit__are_refused),
         TEST(calls__stop__calls_everybody_back_once),
