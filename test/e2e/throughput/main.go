@@ -130,8 +130,8 @@ func (b *bench) measure(ctx context.Context, s *size, modes []mode, o options, s
 					return fmt.Errorf("%s: %w", m.Name, err)
 				}
 				v := samples[i]
-				say("  round %d of %d, %s: %.1f pods/s; CPU ms a pod: scheduler %.2f, extender %.2f, API server %.2f; %.0f nodes; load %.1f",
-					r+1, o.rounds, m.Name, v.PodsPerS, v.SchedulerMs, v.ExtenderMs, v.APIMs, v.Nodes, v.Load)
+				say("  round %d of %d, %s: %.1f pods/s; CPU ms a pod: scheduler %.2f, extender %.2f, API server %.2f; %.0f nodes; load %.1f; planned %+v",
+					r+1, o.rounds, m.Name, v.PodsPerS, v.SchedulerMs, v.ExtenderMs, v.APIMs, v.Nodes, v.Load, v.Planned)
 			}
 			return nil
 		}); err != nil {
