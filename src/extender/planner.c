@@ -27,6 +27,7 @@ struct planner *planner_new(const struct planner_options *o)
     mutex_init(&p->lock, "planner");
     condvar_init(&p->changed, "planner changed");
     hashmap_init(&p->by_uid);
+    p->keepers = keepers_new();
     return p;
 }
 
@@ -41,6 +42,7 @@ void planner_free(struct planner *p)
         planner_remove(p, p->pods[p->pod_n - 1]);
     }
     hashmap_fini(&p->by_uid);
+    keepers_free(p->keepers);
     condvar_destroy(&p->changed);
     mutex_destroy(&p->lock);
     free(p);

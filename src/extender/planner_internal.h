@@ -6,6 +6,7 @@
 
 #include "base/hashmap.h"
 #include "base/sync.h"
+#include "core/plan/keepers.h"
 #include "extender/planner.h"
 #include "model/names.h"
 
@@ -86,6 +87,7 @@ struct planner {
     struct planned_pod *pods[PLANNER_PODS_MAX];
     uint32_t pod_n;
     struct hashmap by_uid;
+    struct keepers *keepers;
     uint64_t arrival; /* of the next pod */
     uint32_t epoch;
     int32_t least_priority; /* once full: nobody has a lower one */

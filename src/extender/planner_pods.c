@@ -260,6 +260,7 @@ void planner_observed(struct planner *p, const struct pod *pod, struct waiting_p
     }
     mutex_lock(&p->lock);
     now_ns = clock_mono_ns(p->options.clock);
+    keepers_observed(p->keepers, pod->uid, pod->namespace_, pod->scheduler_only);
     if (waits != NULL) {
         observe_waiting(p, waits, now_ns);
         planner_note_news(p);
@@ -281,6 +282,7 @@ void planner_gone(struct planner *p, struct str uid)
         return;
     }
     mutex_lock(&p->lock);
+    keepers_gone(p->keepers, uid);
     w = planner_find(p, uid);
     if (w != NULL) {
         planner_remove(p, w);
@@ -294,6 +296,7 @@ void planner_list_begin(struct planner *p)
     if (p != NULL) {
         mutex_lock(&p->lock);
         p->epoch++;
+        keepers_list_begin(p->keepers);
         mutex_unlock(&p->lock);
     }
 }
@@ -304,6 +307,7 @@ void planner_list_end(struct planner *p, bool complete)
         return;
     }
     mutex_lock(&p->lock);
+    keepers_list_end(p->keepers, true);
     for (uint32_t i = p->pod_n; i > 0; i--) { /* the last one takes the place of one that is removed */
         if (p->pods[i - 1]->epoch != p->epoch) {
             planner_remove(p, p->pods[i - 1]);

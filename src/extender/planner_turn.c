@@ -151,9 +151,11 @@ static bool is_queued(struct planner *p, const struct planned_pod *w, int64_t no
            now_ns - w->binding_ns >= PLANNER_ASKED_MS * NS_PER_MS && scheduler_asks(p, pod->scheduler_name, now_ns);
 }
 
-static bool may_be_nominated(const struct planned_pod *w, int64_t now_ns)
+/* Not where another's anti-affinity may keep it off the node. */
+static bool may_be_nominated(const struct planner *p, const struct planned_pod *w, int64_t now_ns)
 {
-    return w->nominated == NOMINATED_NOT && !w->busy && w->seen->pod->version > 0 && w->not_before_ns <= now_ns;
+    return w->nominated == NOMINATED_NOT && !w->busy && w->seen->pod->version > 0 && w->not_before_ns <= now_ns &&
+           !keepers_mean(p->keepers, w->seen->pod->namespace_);
 }
 
 static int by_turn(const void *a, const void *b)
@@ -270,7 +272,7 @@ static void take_queue(struct planner *p, struct planned_pod **queue, uint32_t r
     }
     h->q.pod_n = h->q.front_n;
     for (size_t i = lead; i < n && i < lead + reach && h->q.pod_n < PODS_OFFERED_MAX; i++) {
-        if (may_be_nominated(queue[i], now_ns)) {
+        if (may_be_nominated(p, queue[i], now_ns)) {
             h->pods[h->q.pod_n++] = take(h, queue[i]);
         }
     }
@@ -329,7 +331,7 @@ static struct planner_call *nominate(struct planner *p, int64_t now_ns)
             continue;
         }
         w->choice = NULL;
-        if (w->seen->pod->version == w->choice_version && may_be_nominated(w, now_ns) && is_queued(p, w, now_ns)) {
+        if (w->seen->pod->version == w->choice_version && may_be_nominated(p, w, now_ns) && is_queued(p, w, now_ns)) {
             *end = call_new(p, w, str_of(node_name));
             end = &(*end)->next;
             w->since_ns = now_ns;

@@ -289,6 +289,27 @@ static void turn__a_pod_that_is_asked_about_or_bound__left_alone(void **state)
     assert_sent(1, "p5@10:node-of-p5 p0@10:node-of-p0");
 }
 
+static void turn__anti_affinity_of_another__nobody_whom_it_may_mean(void **state)
+{
+    struct pod keeper = {.uid = STR("k"), .namespace_ = STR("elsewhere"), .scheduler_only = POD_KEEPS_OTHERS_OFF};
+
+    see_queue(LEAD + 1); /* in "ns" */
+    scheduler_asks();
+    keeper.node_name = STR("n");
+    planner_observed(planner, &keeper, NULL);
+    turn_after_ms(PLANNER_TICK_MS);
+    assert_sent(0, "p4@10:node-of-p4");
+    see_queue(LEAD + 2);
+    keeper.uid = STR("k2");
+    keeper.namespace_ = STR("ns");
+    planner_observed(planner, &keeper, NULL);
+    turn_after_ms(PLANNER_TICK_MS);
+    assert_int_equal(sent_n, 1);
+    planner_gone(planner, STR("k2"));
+    turn_after_ms(PLANNER_LOOK_MS);
+    assert_sent(1, "p5@10:node-of-p5");
+}
+
 static void turn__no_node__looks_again_after_a_while(void **state)
 {
     no_node = true;
@@ -923,6 +944,7 @@ int main(void)
         TEST(turn__a_scheduler_that_never_asked__nobody),
         TEST(turn__nominated_by_others_or_not_to_be_planned__never),
         TEST(turn__a_pod_that_is_asked_about_or_bound__left_alone),
+        TEST(turn__anti_affinity_of_another__nobody_whom_it_may_mean),
         TEST(turn__no_node__looks_again_after_a_while),
         TEST(turn__many_pods_without_a_node_in_front__those_behind_get_theirs),
         TEST(turn__more_than_in_flight_or_wanted__waits),
