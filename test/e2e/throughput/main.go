@@ -30,6 +30,7 @@ func say(format string, args ...any) {
 type options struct {
 	sizes, modes, out, lock, profile, other string
 	rounds, pods                            int
+	patches                                 bool
 }
 
 func readOptions() options {
@@ -46,6 +47,7 @@ func readOptions() options {
 	flag.StringVar(&o.lock, "lock", "", "hold this file (flock) during each round, for a machine on which others measure, too")
 	flag.StringVar(&o.profile, "profile", "", "write a CPU profile of kube-scheduler of each round into this folder, for go tool pprof")
 	flag.StringVar(&o.other, "other", "", "NAME=FOLDER: the modes with fgpu also with the release build and the shipped files of this checkout")
+	flag.BoolVar(&o.patches, "patches", false, "measure only what a nomination costs the API server, with and without the admission policy")
 	flag.Parse()
 	return o
 }
@@ -250,6 +252,10 @@ func run() error {
 	}
 	for _, text := range skipped {
 		say("%s", text)
+	}
+	if o.patches {
+		defer os.RemoveAll(dir)
+		return b.patches(ctx, max(o.pods, 500), o.rounds)
 	}
 	save := func() error {
 		if o.out == "" {

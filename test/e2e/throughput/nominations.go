@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -62,4 +63,51 @@ func (b *bench) nominate(ctx context.Context, client *kubernetes.Clientset, mana
 		return err
 	})
 	return (cpuMs(b.plane.API.Pid()) - before) / float64(pods), err
+}
+
+const (
+	policy      = "fgpu-plan-ahead"
+	fgpuAccount = "system:serviceaccount:fgpu-system:fgpu"
+)
+
+// patches prints what one nomination costs the API server in CPU time, when nobody watches the pods: as somebody whom the policy does not look at, as
+// fgpu with it, and as fgpu after it is gone.
+func (b *bench) patches(ctx context.Context, pods, rounds int) error {
+	fgpu, err := b.plane.Impersonate(fgpuAccount)
+	if err != nil {
+		return err
+	}
+	measure := func(what string, client *kubernetes.Clientset) error {
+		if err := b.createPods(ctx, pods, false); err != nil {
+			return err
+		}
+		ms, err := b.nominate(ctx, client, "bench", pods)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%s: %.2f ms of the API server's CPU for a nomination (%d of them; load %.1f)\n", what, ms, pods, loadAverage())
+		return b.deletePods(ctx, pods)
+	}
+	for range rounds {
+		if err := measure("by another user, whom the policy passes over", b.plane.Client); err != nil {
+			return err
+		}
+		if err := measure("by fgpu, judged by the policy", fgpu); err != nil {
+			return err
+		}
+	}
+	admission := b.plane.Client.AdmissionregistrationV1()
+	if err := admission.ValidatingAdmissionPolicyBindings().Delete(ctx, policy, metav1.DeleteOptions{}); err != nil {
+		return err
+	}
+	if err := admission.ValidatingAdmissionPolicies().Delete(ctx, policy, metav1.DeleteOptions{}); err != nil {
+		return err
+	}
+	time.Sleep(2 * time.Second) // until the API server knows
+	for range rounds {
+		if err := measure("by fgpu, without the policy", fgpu); err != nil {
+			return err
+		}
+	}
+	return nil
 }
