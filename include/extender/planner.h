@@ -104,8 +104,8 @@ struct planner_options {
     /* Without the planner's lock, by one thread at a time. Returns how many were chosen; none where nothing is promised
      * to anybody now. */
     size_t (*choose)(void *ctx, struct planner_question *q);
-    /* Without the lock, before a nomination is sent: the room is promised to the pod, so that filter sends others there
-     * only if nothing else is left. No node: not any more. */
+    /* Without the lock, when a node was chosen: its room is promised to the pod, for as long as a nomination may last,
+     * so that filter sends others there only if nothing else is left. No node: not any more. */
     void (*promise)(void *ctx, const struct waiting_pod *pod, struct str node_name);
 };
 

@@ -26,7 +26,7 @@ static void promise(void *ctx, const struct waiting_pod *pod, struct str node_na
     if (node_name.n == 0) {
         store_tentative_end(rules->placement.store, pod->uid);
     } else if (rules->placement.policy->tentative_ms > 0) {
-        store_tentative(rules->placement.store, pod->uid, node_name, pod->demand, PLANNER_KEPT_MS + 1000);
+        store_tentative(rules->placement.store, pod->uid, node_name, pod->demand, PLANNER_KEPT_MS + PLANNER_BLOCK_MS);
     }
     rules_put(rules);
 }

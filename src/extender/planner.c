@@ -205,6 +205,7 @@ void planner_sent(struct planner *p, struct planner_call *c, const struct nomina
     const int64_t now_ns = clock_mono_ns(p->options.clock);
     char trouble[PLANNER_TROUBLE_MAX];
     struct planned_pod *w;
+    uint32_t lead;
     bool say;
 
     /* Where the pod has changed, the scheduler most likely took it before, and filter has promised it a node. */
@@ -233,11 +234,12 @@ void planner_sent(struct planner *p, struct planner_call *c, const struct nomina
     memcpy(trouble, p->status.trouble, sizeof(trouble));
     planner_note_news(p);
     planner_seen_put(c->seen);
+    lead = planner_lead(p, now_ns);
     mutex_unlock(&p->lock);
     LOG_V(p->options.log, 5, c->withdraws ? "Withdrew a nomination" : "Nominated",
           LOG_STR("namespace", c->patch.namespace_), LOG_STR("pod", c->patch.pod_name),
           LOG_STR("node", c->patch.node_name), LOG_I64("ms", (now_ns - c->sent_ns) / NS_PER_MS),
-          LOG_CSTR("reply", nomination_reply_name(a->reply)), LOG_I64("lead", planner_lead(p, now_ns)));
+          LOG_CSTR("reply", nomination_reply_name(a->reply)), LOG_I64("lead", lead));
     free(c->text);
     free(c);
     if (say) {

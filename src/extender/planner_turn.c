@@ -54,7 +54,9 @@ static void send_all(struct planner *p, struct planner_call *first)
         struct planner_call *c = first;
 
         first = c->next; /* it may be answered, and freed, at once */
-        p->options.promise(p->options.ctx, c->seen->pod, c->patch.node_name);
+        if (c->withdraws) {
+            p->options.promise(p->options.ctx, c->seen->pod, STR_NULL);
+        }
         p->options.send(p->options.ctx, p, c, &c->patch);
     }
 }
@@ -381,6 +383,9 @@ static void plan(struct planner *p, int64_t now_ns)
 
         mutex_unlock(&p->lock);
         n = p->options.choose(p->options.ctx, &h.q);
+        for (size_t i = 0; i < n; i++) { /* before it is sent: others would take the room meanwhile */
+            p->options.promise(p->options.ctx, h.q.ret[i].pod, h.q.ret[i].node_name);
+        }
         mutex_lock(&p->lock);
         now_ns = clock_mono_ns(p->options.clock);
         p->status.differ_n += h.q.differ_n;
