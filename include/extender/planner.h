@@ -46,11 +46,19 @@
 #include <stdint.h>
 
 #define PLANNER_PODS_MAX 8192
-#define PLANNER_IN_FLIGHT_MAX 24   /* patches; the API client has 64 connections, which binds need, too */
-#define PLANNER_HORIZON_MS 2000    /* that many binds are planned ahead, */
-#define PLANNER_OUTSTANDING_MIN 32 /* at least this many, */
-#define PLANNER_OUTSTANDING_MAX 512
-#define PLANNER_LEAD 4        /* pods at the very front are left alone: the scheduler takes them before a patch lands */
+#define PLANNER_IN_FLIGHT_MAX 12    /* patches; more would not land more a second, but each later */
+#define PLANNER_HORIZON_MS 2000     /* that many binds are planned ahead, */
+#define PLANNER_OUTSTANDING_MIN 32  /* at least this many, */
+#define PLANNER_OUTSTANDING_MAX 192 /* each is promised its node (store_tentative), and of promises there are few */
+#define PLANNER_BLOCK_MAX 64        /* nodes that are chosen at once, and sent as answers come */
+#define PLANNER_BLOCK_MS 500        /* a choice that could not be sent for so long is forgotten */
+#define PLANNER_LEAD_MIN 4  /* pods at the very front are left alone: the scheduler takes them before a patch lands, */
+#define PLANNER_LEAD_MAX 64 /* as many as it takes in the time of a patch, as far as is observed */
+#define PLANNER_READY 8     /* so many of the next pods are to be known as nominated, or an answer waits, */
+#define PLANNER_HOLD_MAX_MS 100
+#define PLANNER_HELD_MAX 8   /* answers that wait at a time */
+#define PLANNER_SETTLE_MS 10 /* from the API server's answer until the scheduler knows, at first; then as observed, */
+#define PLANNER_SETTLE_MAX_MS 100
 #define PLANNER_TICK_MS 40    /* between two looks for pods to nominate, */
 #define PLANNER_LOOK_MS 1000  /* if something has happened; else so long */
 #define PLANNER_KEPT_MS 4000  /* from the patch to its withdrawal; with both patches 5 s */
@@ -75,12 +83,14 @@ struct planner_choice {
 struct planner_question {
     const struct waiting_pod *const *pods;
     size_t pod_n;
-    struct plan_held *held; /* pods that are nominated, by whomever, and not bound */
+    size_t front_n;         /* so many of them, in front, are with the scheduler first: counted, not chosen */
+    struct plan_held *held; /* pods that are nominated, by whomever, or promised a node by filter, and not bound */
     size_t held_n;
     size_t max;
     struct arena *arena;
     struct planner_choice *ret; /* room for `max` */
     size_t looked_n;            /* out: of the pods, from the front; who is not chosen of those has no node now */
+    size_t differ_n;            /* out: of core/plan/head.h */
 };
 
 /* Borrowed for the planner's life. */
@@ -94,6 +104,9 @@ struct planner_options {
     /* Without the planner's lock, by one thread at a time. Returns how many were chosen; none where nothing is promised
      * to anybody now. */
     size_t (*choose)(void *ctx, struct planner_question *q);
+    /* Without the lock, when a node was chosen: its room is promised to the pod, for as long as a nomination may last,
+     * so that filter sends others there only if nothing else is left. No node: not any more. */
+    void (*promise)(void *ctx, const struct waiting_pod *pod, struct str node_name);
 };
 
 struct planner *planner_new(const struct planner_options *o);
@@ -119,8 +132,22 @@ bool planner_nominated(struct planner *p, const struct pod *pod);
 /* Around a list of all pods: what a complete one did not bring is gone. */
 void planner_list_begin(struct planner *p);
 void planner_list_end(struct planner *p, bool complete);
-/* A scheduler asks about this pod: some node takes it, and bind follows within milliseconds; or none does. */
-void planner_asked(struct planner *p, struct str uid, struct str scheduler_name, bool some_fit);
+/* What filter was asked, and answers. */
+struct planner_ask {
+    struct str uid, scheduler_name;
+    size_t name_n;        /* nodes that it was asked about */
+    bool some_fit;        /* bind follows within milliseconds; else no node takes it */
+    struct str node_name; /* the only one that is answered, if it is one */
+};
+void planner_asked(struct planner *p, const struct planner_ask *ask);
+/* Should the answer of filter about this pod, of which planner_asked() was told, wait? A scheduler that overtakes the
+ * patches would look at all nodes for every pod, and keep the API server from the CPUs meanwhile. A NULL planner is
+ * fine. */
+bool planner_holds(struct planner *p, struct str uid);
+/* Asks so again, and takes the answer over. False: `go` is called once, from another thread, when nominations of the
+ * next pods are known to the scheduler, or when waiting would cost it more than looking at all nodes does
+ * (PLANNER_HOLD_MAX_MS at most). True: it may go at once. */
+bool planner_lets_go(struct planner *p, struct str uid, void (*go)(void *ctx), void *ctx);
 /* A scheduler binds it. */
 void planner_binding(struct planner *p, struct str uid);
 /* Whether to nominate; off at first. Off takes back what is outstanding. */
@@ -146,6 +173,11 @@ struct planner_status {
     uint64_t made_n, withdrawn_n, used_n;     /* used: bound where it was nominated */
     uint64_t failed_n[NOMINATION_REPLY__MAX]; /* patches by answer, without DONE */
     uint64_t left_out_n;                      /* pods for which there was no room */
+    uint64_t differ_n;                        /* pods that were skipped because of a fault of ours (core/plan/head.h) */
+    uint64_t paced_n;                         /* answers of filter that waited */
+    uint32_t lead_n;                          /* pods at the front that are left alone now */
+    int32_t patch_us;                         /* from sending a nomination to its answer, smoothed; 0: not known */
+    int32_t hits_permille;                    /* of nominations: what led to a bind there, smoothed */
     char trouble[PLANNER_TROUBLE_MAX];        /* why nothing can be nominated, with the remedy; "": it can */
 };
 void planner_read(struct planner *p, struct planner_status *ret); /* NULL: all zero */

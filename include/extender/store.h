@@ -378,7 +378,7 @@ void store_excess_causes(struct store *s, uint64_t ret[EXCESS_CAUSE_N]);
 /* Tentative placements (contract.md R19). One says: this pod was just promised this node. It ends when the pod is
  * reserved, because from then on the ledger counts it. Copied demands come from `a`; those of `except_uid` and expired
  * ones are left out. At most STORE_TENTATIVES_MAX are kept, the oldest goes first. */
-#define STORE_TENTATIVES_MAX 256
+#define STORE_TENTATIVES_MAX 512
 void store_tentative(struct store *s, struct str uid, struct str node_name, const struct demand *d,
                      int64_t tentative_ms);
 void store_tentative_end(struct store *s, struct str uid);

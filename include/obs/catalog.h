@@ -43,7 +43,7 @@ enum fgpu_metric {
     FGPU_CHANGE_OVERS,    /* step: change_over_step_name() */
     FGPU_ELSEWHERE_TOTAL, /* result: searched, woken, given_up, dropped */
     FGPU_NOMINATIONS_OUTSTANDING,
-    FGPU_NOMINATIONS_TOTAL,           /* result: made, withdrawn, used */
+    FGPU_NOMINATIONS_TOTAL,           /* result: made, withdrawn, used, skipped, paced */
     FGPU_NOMINATION_FAILURES_TOTAL,   /* result: nomination_reply_name(), without done */
     FGPU_EVICTIONS_TOTAL,             /* result: eviction_reply_name() */
     FGPU_CHANGE_OVER_LONGEST_SECONDS, /* milliseconds in */

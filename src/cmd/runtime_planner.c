@@ -18,11 +18,28 @@ static size_t choose_nodes(void *ctx, struct planner_question *q)
     return plan_nodes_choose(s->plan_nodes, s->policies, q);
 }
 
+static void promise(void *ctx, const struct waiting_pod *pod, struct str node_name)
+{
+    const struct runtime *s = ctx;
+    const struct rules *rules = policy_set_take(s->policies);
+
+    if (node_name.n == 0) {
+        store_tentative_end(rules->placement.store, pod->uid);
+    } else if (rules->placement.policy->tentative_ms > 0) {
+        store_tentative(rules->placement.store, pod->uid, node_name, pod->demand, PLANNER_KEPT_MS + PLANNER_BLOCK_MS);
+    }
+    rules_put(rules);
+}
+
 /* Also where planning is off: what an earlier process nominated is taken back. */
 int runtime_new_planner(struct runtime *s, struct err *reterr)
 {
-    const struct planner_options o = {
-        .clock = s->options.clock, .log = s->options.log, .ctx = s, .send = send_patch, .choose = choose_nodes};
+    const struct planner_options o = {.clock = s->options.clock,
+                                      .log = s->options.log,
+                                      .ctx = s,
+                                      .send = send_patch,
+                                      .choose = choose_nodes,
+                                      .promise = promise};
 
     (void)reterr;
     if (!s->options.rehearses) {

@@ -285,6 +285,8 @@ void telemetry_planner(void *ctx, struct metrics *m)
     metric_set(METRIC(m, FGPU_NOMINATIONS_TOTAL, "made"), (int64_t)n.made_n);
     metric_set(METRIC(m, FGPU_NOMINATIONS_TOTAL, "withdrawn"), (int64_t)n.withdrawn_n);
     metric_set(METRIC(m, FGPU_NOMINATIONS_TOTAL, "used"), (int64_t)n.used_n);
+    metric_set(METRIC(m, FGPU_NOMINATIONS_TOTAL, "skipped"), (int64_t)n.differ_n);
+    metric_set(METRIC(m, FGPU_NOMINATIONS_TOTAL, "paced"), (int64_t)n.paced_n);
     for (int r = NOMINATION_DONE + 1; r < NOMINATION_REPLY__MAX; r++) {
         metric_set(METRIC(m, FGPU_NOMINATION_FAILURES_TOTAL, nomination_reply_name((enum nomination_reply)r)),
                    (int64_t)n.failed_n[r]);

@@ -115,6 +115,7 @@ static size_t choose(struct plan_nodes *n, const struct pack_plans *plans, struc
                                            .held_n = q->held_n,
                                            .pods = q->pods,
                                            .pod_n = q->pod_n,
+                                           .front_n = q->front_n,
                                            .max = q->max,
                                            .work_max = PLAN_NODES_WORK_MAX};
 
@@ -128,6 +129,7 @@ static size_t choose(struct plan_nodes *n, const struct pack_plans *plans, struc
         q->ret[i] = (struct planner_choice){chosen[i].pod, arena_str(q->arena, chosen[i].node_name)};
     }
     q->looked_n = answer.looked_n;
+    q->differ_n = answer.differ_n;
     return q->arena->overflowed ? 0 : answer.chosen_n;
 }
 

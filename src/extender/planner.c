@@ -21,10 +21,13 @@ struct planner *planner_new(const struct planner_options *o)
     struct planner *p = xcalloc(1, sizeof(*p));
 
     p->options = *o;
-    p->last_bind_ns = p->not_before_ns = p->looked_ns = PLANNER_NEVER;
+    p->last_bind_ns = p->not_before_ns = p->looked_ns = p->poor_until_ns = p->asked_ns = p->answered_ns = PLANNER_NEVER;
+    p->settle_ns = PLANNER_SETTLE_MS * NS_PER_MS;
+    p->hits_permille = 1000;
     mutex_init(&p->lock, "planner");
     condvar_init(&p->changed, "planner changed");
     hashmap_init(&p->by_uid);
+    p->keepers = keepers_new();
     return p;
 }
 
@@ -39,6 +42,7 @@ void planner_free(struct planner *p)
         planner_remove(p, p->pods[p->pod_n - 1]);
     }
     hashmap_fini(&p->by_uid);
+    keepers_free(p->keepers);
     condvar_destroy(&p->changed);
     mutex_destroy(&p->lock);
     free(p);
@@ -69,6 +73,7 @@ static void *planner_main(void *arg)
         turn_and_wait(p, INT64_MAX);
     }
     end_ns = clock_mono_ns(clock_system()) + PLANNER_STOP_MS * NS_PER_MS;
+    turn_and_wait(p, 0); /* no answer waits any more */
     while (p->outstanding_n + p->in_flight_n > 0 && clock_mono_ns(clock_system()) < end_ns) {
         turn_and_wait(p, end_ns);
     }
@@ -134,6 +139,9 @@ static bool is_trouble(enum nomination_reply r)
 static void nominated(struct planner *p, struct planned_pod *w, const struct nomination_answer *a, int64_t now_ns)
 {
     p->status.made_n += a->reply == NOMINATION_DONE;
+    if (a->reply == NOMINATION_CHANGED) { /* most likely the scheduler was faster */
+        planner_note_hit(p, false, now_ns);
+    }
     if (a->reply == NOMINATION_DONE) {
         p->pause_ms = 0;
         p->not_before_ns = PLANNER_NEVER;
@@ -197,16 +205,25 @@ void planner_sent(struct planner *p, struct planner_call *c, const struct nomina
     const int64_t now_ns = clock_mono_ns(p->options.clock);
     char trouble[PLANNER_TROUBLE_MAX];
     struct planned_pod *w;
+    uint32_t lead;
     bool say;
 
+    /* Where the pod has changed, the scheduler most likely took it before, and filter has promised it a node. */
+    if (!c->withdraws && a->reply != NOMINATION_DONE && a->reply != NOMINATION_FAILED &&
+        a->reply != NOMINATION_CHANGED) {
+        p->options.promise(p->options.ctx, c->seen->pod, STR_NULL);
+    }
     mutex_lock(&p->lock);
     p->in_flight_n--;
     w = planner_find(p, c->patch.pod_uid);
     if (w != NULL) {
         w->busy = false;
+        w->landed_ns = now_ns;
     }
     if (a->reply != NOMINATION_DONE) {
         p->status.failed_n[a->reply]++;
+    } else {
+        p->patch_ns = p->patch_ns == 0 ? now_ns - c->sent_ns : p->patch_ns + (now_ns - c->sent_ns - p->patch_ns) / 8;
     }
     if (c->withdraws) {
         withdrawn(p, w, a, now_ns);
@@ -216,7 +233,13 @@ void planner_sent(struct planner *p, struct planner_call *c, const struct nomina
     say = note_trouble(p, a->reply, detail) && !p->stopping;
     memcpy(trouble, p->status.trouble, sizeof(trouble));
     planner_note_news(p);
+    planner_seen_put(c->seen);
+    lead = planner_lead(p, now_ns);
     mutex_unlock(&p->lock);
+    LOG_V(p->options.log, 5, c->withdraws ? "Withdrew a nomination" : "Nominated",
+          LOG_STR("namespace", c->patch.namespace_), LOG_STR("pod", c->patch.pod_name),
+          LOG_STR("node", c->patch.node_name), LOG_I64("ms", (now_ns - c->sent_ns) / NS_PER_MS),
+          LOG_CSTR("reply", nomination_reply_name(a->reply)), LOG_I64("lead", lead));
     free(c->text);
     free(c);
     if (say) {
@@ -237,5 +260,8 @@ void planner_read(struct planner *p, struct planner_status *ret)
     ret->enabled = p->enabled;
     ret->waiting_n = p->pod_n;
     ret->outstanding_n = p->outstanding_n;
+    ret->lead_n = planner_lead(p, clock_mono_ns(p->options.clock));
+    ret->patch_us = (int32_t)(p->patch_ns / 1000 < INT32_MAX ? p->patch_ns / 1000 : INT32_MAX);
+    ret->hits_permille = p->hits_permille;
     mutex_unlock(&p->lock);
 }

@@ -44,9 +44,18 @@ bool planner_is_outstanding(const struct planned_pod *w)
 
 void planner_set_nominated(struct planner *p, struct planned_pod *w, enum nominated to, struct str node_name)
 {
-    p->outstanding_n -= planner_is_outstanding(w);
+    const bool before = planner_is_outstanding(w);
+
     w->nominated = to;
-    p->outstanding_n += planner_is_outstanding(w);
+    if (before && !planner_is_outstanding(w)) {
+        struct planned_pod *last = p->outstanding[--p->outstanding_n];
+
+        p->outstanding[w->outstanding_at] = last;
+        last->outstanding_at = w->outstanding_at;
+    } else if (!before && planner_is_outstanding(w)) {
+        w->outstanding_at = p->outstanding_n;
+        p->outstanding[p->outstanding_n++] = w;
+    }
     if (!str_eq(str_of(w->node_name), node_name)) {
         free(w->node_name);
         w->node_name = node_name.n > 0 ? str_dup(node_name) : NULL;
@@ -82,6 +91,8 @@ void planner_remove(struct planner *p, struct planned_pod *w)
 
     planner_set_nominated(p, w, NOMINATED_NOT, STR_NULL);
     planner_set_our_node(w, STR_NULL);
+    planner_unchoose(p, w);
+    free(w->asked_node);
     hashmap_remove(&p->by_uid, w->hash, w->index);
     if (last != w) {
         hashmap_remove(&p->by_uid, last->hash, last->index);
@@ -162,8 +173,11 @@ static void note_bind(struct planner *p, const struct planned_pod *w, struct str
     }
     p->binds[part % PLANNER_RATE_PARTS]++;
     p->last_bind_ns = now_ns;
-    if (planner_is_outstanding(w) && str_eq(str_of(w->node_name), node_name)) {
-        p->status.used_n++;
+    if (planner_is_outstanding(w)) {
+        const bool hit = str_eq(str_of(w->node_name), node_name);
+
+        p->status.used_n += hit;
+        planner_note_hit(p, hit, now_ns);
     }
 }
 
@@ -246,6 +260,7 @@ void planner_observed(struct planner *p, const struct pod *pod, struct waiting_p
     }
     mutex_lock(&p->lock);
     now_ns = clock_mono_ns(p->options.clock);
+    keepers_observed(p->keepers, pod->uid, pod->namespace_, pod->scheduler_only);
     if (waits != NULL) {
         observe_waiting(p, waits, now_ns);
         planner_note_news(p);
@@ -267,6 +282,7 @@ void planner_gone(struct planner *p, struct str uid)
         return;
     }
     mutex_lock(&p->lock);
+    keepers_gone(p->keepers, uid);
     w = planner_find(p, uid);
     if (w != NULL) {
         planner_remove(p, w);
@@ -280,6 +296,7 @@ void planner_list_begin(struct planner *p)
     if (p != NULL) {
         mutex_lock(&p->lock);
         p->epoch++;
+        keepers_list_begin(p->keepers);
         mutex_unlock(&p->lock);
     }
 }
@@ -290,6 +307,7 @@ void planner_list_end(struct planner *p, bool complete)
         return;
     }
     mutex_lock(&p->lock);
+    keepers_list_end(p->keepers, true);
     for (uint32_t i = p->pod_n; i > 0; i--) { /* the last one takes the place of one that is removed */
         if (p->pods[i - 1]->epoch != p->epoch) {
             planner_remove(p, p->pods[i - 1]);
@@ -325,18 +343,25 @@ static void learn_scheduler(struct planner *p, struct str name)
     s->not_before_ns = PLANNER_NEVER;
 }
 
-void planner_asked(struct planner *p, struct str uid, struct str scheduler_name, bool some_fit)
+void planner_asked(struct planner *p, const struct planner_ask *ask)
 {
     struct planned_pod *w;
+    int64_t now_ns;
 
     if (p == NULL) {
         return;
     }
     mutex_lock(&p->lock);
-    learn_scheduler(p, scheduler_name);
-    w = planner_find(p, uid);
-    if (w != NULL && some_fit) {
-        w->asked_ns = clock_mono_ns(p->options.clock);
+    now_ns = clock_mono_ns(p->options.clock);
+    learn_scheduler(p, ask->scheduler_name);
+    w = planner_find(p, ask->uid);
+    if (w != NULL) {
+        planner_note_ask(p, w, ask, now_ns);
+        free(w->asked_node);
+        w->asked_node = ask->some_fit && ask->node_name.n > 0 ? str_dup(ask->node_name) : NULL;
+    }
+    if (w != NULL && ask->some_fit) {
+        w->asked_ns = now_ns;
     } else if (w != NULL) { /* it goes to the end of the scheduler's queue */
         w->asked_ns = PLANNER_NEVER;
         w->seen->pod->queued_ms = clock_wall_ms(p->options.clock);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ARENA_BYTES_MAX = 16 * 1024 * 1024, PODS_OFFERED_MAX = 64 };
+enum { ARENA_BYTES_MAX = 16 * 1024 * 1024, PODS_OFFERED_MAX = PLANNER_LEAD_MAX + PLANNER_BLOCK_MAX };
 
 static int64_t earlier(int64_t a, int64_t b)
 {
@@ -39,6 +39,9 @@ static struct planner_call *call_new(struct planner *p, struct planned_pod *w, s
     c->patch.node_name = str_put(&at, node_name);
     c->patch.pod_version = pod->version;
     c->withdraws = node_name.n == 0;
+    c->seen = w->seen;
+    c->seen->ref_n++;
+    c->sent_ns = clock_mono_ns(p->options.clock);
     w->busy = true;
     p->in_flight_n++;
     return c;
@@ -51,8 +54,32 @@ static void send_all(struct planner *p, struct planner_call *first)
         struct planner_call *c = first;
 
         first = c->next; /* it may be answered, and freed, at once */
+        if (c->withdraws) {
+            p->options.promise(p->options.ctx, c->seen->pod, STR_NULL);
+        }
         p->options.send(p->options.ctx, p, c, &c->patch);
     }
+}
+
+/* ---- what is chosen and not sent ---- */
+
+void planner_unchoose(struct planner *p, struct planned_pod *w)
+{
+    for (size_t i = p->block_at; w->choice != NULL && i < p->block_n; i++) {
+        p->block[i] = p->block[i] == w ? NULL : p->block[i];
+    }
+    free(w->choice);
+    w->choice = NULL;
+}
+
+void planner_drop_block(struct planner *p)
+{
+    for (; p->block_at < p->block_n; p->block_at++) {
+        if (p->block[p->block_at] != NULL) {
+            planner_unchoose(p, p->block[p->block_at]);
+        }
+    }
+    p->block_n = p->block_at = 0;
 }
 
 /* ---- withdrawals ---- */
@@ -89,14 +116,12 @@ static void note_expired(struct planner *p, const struct planned_pod *w, int64_t
 static struct planner_call *due_withdrawals(struct planner *p, int64_t now_ns, int64_t *wake_ns)
 {
     struct planner_call *first = NULL;
-    uint32_t left = p->outstanding_n;
 
-    for (uint32_t i = 0; i < p->pod_n && left > 0; i++) {
-        struct planned_pod *w = p->pods[i];
+    for (uint32_t i = 0; i < p->outstanding_n; i++) {
+        struct planned_pod *w = p->outstanding[i];
         const int64_t due_ns = withdrawal_due_ns(p, w, now_ns);
         struct planner_call *c;
 
-        left -= planner_is_outstanding(w);
         if (due_ns > now_ns) {
             *wake_ns = earlier(*wake_ns, due_ns);
         } else if (p->in_flight_n < PLANNER_IN_FLIGHT_MAX) { /* else an answer says when to go on */
@@ -128,9 +153,11 @@ static bool is_queued(struct planner *p, const struct planned_pod *w, int64_t no
            now_ns - w->binding_ns >= PLANNER_ASKED_MS * NS_PER_MS && scheduler_asks(p, pod->scheduler_name, now_ns);
 }
 
-static bool may_be_nominated(const struct planned_pod *w, int64_t now_ns)
+/* Not where another's anti-affinity may keep it off the node. */
+static bool may_be_nominated(const struct planner *p, const struct planned_pod *w, int64_t now_ns)
 {
-    return w->nominated == NOMINATED_NOT && !w->busy && w->seen->pod->version > 0 && w->not_before_ns <= now_ns;
+    return w->nominated == NOMINATED_NOT && !w->busy && w->seen->pod->version > 0 && w->not_before_ns <= now_ns &&
+           !keepers_mean(p->keepers, w->seen->pod->namespace_);
 }
 
 static int by_turn(const void *a, const void *b)
@@ -158,8 +185,8 @@ static uint32_t wanted(const struct planner *p, int64_t now_ns)
 struct head {
     struct arena arena;
     struct planner_question q;
-    const struct waiting_pod **pods;
-    struct counted_pod **counted; /* of the pods, then of what is held */
+    const struct waiting_pod **pods; /* those in front first */
+    struct counted_pod **counted;    /* of the pods, then of what is held */
     size_t counted_n;
 };
 
@@ -194,13 +221,20 @@ static int by_since(const void *a, const void *b)
     return x->seen->pod->arrival < y->seen->pod->arrival ? -1 : x->seen->pod->arrival > y->seen->pod->arrival;
 }
 
-/* In the order in which they were nominated; when others did that is not known: before ours. */
-static void take_held(struct planner *p, struct planned_pod **scratch, struct head *h)
+/* Filter has answered one node, and bind is not seen yet. */
+static bool is_promised(const struct planned_pod *w, int64_t now_ns)
+{
+    return w->asked_node != NULL && now_ns - w->asked_ns < PLANNER_ASKED_MS * NS_PER_MS;
+}
+
+/* In the order in which they were nominated; of those that others nominated or that are with the scheduler now that is
+ * not known: before ours. */
+static void take_held(struct planner *p, struct planned_pod **scratch, int64_t now_ns, struct head *h)
 {
     size_t n = 0;
 
     for (uint32_t i = 0; i < p->pod_n; i++) {
-        if (p->pods[i]->nominated != NOMINATED_NOT) {
+        if (p->pods[i]->nominated != NOMINATED_NOT || is_promised(p->pods[i], now_ns)) {
             scratch[n++] = p->pods[i];
         }
     }
@@ -208,16 +242,19 @@ static void take_held(struct planner *p, struct planned_pod **scratch, struct he
         qsort(scratch, n, sizeof(struct planned_pod *), by_since);
     }
     for (size_t i = 0; i < n; i++) {
-        h->q.held[h->q.held_n++] = (struct plan_held){.pod = take(h, scratch[i]),
-                                                      .node_name = arena_str(&h->arena, str_of(scratch[i]->node_name))};
+        const char *node_name = is_promised(scratch[i], now_ns) ? scratch[i]->asked_node : scratch[i]->node_name;
+
+        h->q.held[h->q.held_n++] =
+            (struct plan_held){.pod = take(h, scratch[i]), .node_name = arena_str(&h->arena, str_of(node_name))};
     }
 }
 
-/* From the front, without those that the scheduler takes before a patch lands; and as far back as its binds of the
- * horizon reach. Who waits for another look (no node took it, or its nomination came to nothing) is not counted: the
- * scheduler has set it aside, too. */
+/* From the front: those that the scheduler takes before a patch lands, which are only counted; then as far back as its
+ * binds of the horizon reach. Who waits for another look (no node took it, or its nomination came to nothing) is not
+ * counted: the scheduler has set it aside, too. */
 static void take_queue(struct planner *p, struct planned_pod **queue, uint32_t reach, int64_t now_ns, struct head *h)
 {
+    const size_t lead = planner_lead(p, now_ns);
     size_t n = 0;
 
     for (uint32_t i = 0; i < p->pod_n; i++) {
@@ -230,8 +267,14 @@ static void take_queue(struct planner *p, struct planned_pod **queue, uint32_t r
     if (n > 1) {
         qsort(queue, n, sizeof(struct planned_pod *), by_turn);
     }
-    for (size_t i = PLANNER_LEAD; i < n && i < (size_t)PLANNER_LEAD + reach && h->q.pod_n < PODS_OFFERED_MAX; i++) {
-        if (may_be_nominated(queue[i], now_ns)) {
+    for (size_t i = 0; i < n && i < lead; i++) {
+        if (queue[i]->nominated == NOMINATED_NOT) {
+            h->pods[h->q.front_n++] = take(h, queue[i]);
+        }
+    }
+    h->q.pod_n = h->q.front_n;
+    for (size_t i = lead; i < n && i < lead + reach && h->q.pod_n < PODS_OFFERED_MAX; i++) {
+        if (may_be_nominated(p, queue[i], now_ns)) {
             h->pods[h->q.pod_n++] = take(h, queue[i]);
         }
     }
@@ -242,40 +285,64 @@ static void gather(struct planner *p, int64_t now_ns, struct head *h)
 {
     const uint32_t target = wanted(p, now_ns);
     const uint32_t deficit = target > p->outstanding_n ? target - p->outstanding_n : 0;
-    const uint32_t free_n = PLANNER_IN_FLIGHT_MAX - p->in_flight_n;
     struct planned_pod **scratch;
 
-    if (!head_init(h, p, deficit < free_n ? deficit : free_n) || h->q.max == 0) {
+    if (!head_init(h, p, deficit < PLANNER_BLOCK_MAX ? deficit : PLANNER_BLOCK_MAX) || h->q.max == 0) {
         return;
     }
     scratch = ARENA_ARRAY(&h->arena, (size_t)p->pod_n + 1, struct planned_pod *);
     if (scratch != NULL) {
         take_queue(p, scratch, target, now_ns, h);
-        if (h->q.pod_n > 0) {
-            take_held(p, scratch, h);
+        if (h->q.pod_n > h->q.front_n) {
+            take_held(p, scratch, now_ns, h);
         }
     }
 }
 
-/* With the lock: what was chosen, if the pod is still as it was. Returns the patches. */
-static struct planner_call *nominate(struct planner *p, const struct head *h, size_t n, int64_t now_ns)
+/* With the lock: what was chosen is the block, if the pod is still as it was. */
+static void make_block(struct planner *p, const struct head *h, size_t n, int64_t now_ns)
 {
-    struct planner_call *first = NULL, **end = &first;
-
-    for (size_t i = 0; i < n && p->in_flight_n < PLANNER_IN_FLIGHT_MAX && p->enabled && !p->stopping; i++) {
+    planner_drop_block(p);
+    for (size_t i = 0; i < n; i++) {
         const struct planner_choice *c = &h->q.ret[i];
         struct planned_pod *w = planner_find(p, c->pod->uid);
 
-        if (w == NULL || w->seen->pod != c->pod || !may_be_nominated(w, now_ns) || !is_queued(p, w, now_ns)) {
+        if (w != NULL && w->seen->pod == c->pod) {
+            w->choice = str_dup(c->node_name);
+            w->choice_version = c->pod->version;
+            p->block[p->block_n++] = w;
+        }
+    }
+    p->block_ns = now_ns;
+}
+
+/* In the order of the queue, as many as may be under way. Who is with the scheduler by now, or was changed, is left. */
+static struct planner_call *nominate(struct planner *p, int64_t now_ns)
+{
+    struct planner_call *first = NULL, **end = &first;
+
+    if (!p->enabled || p->stopping || now_ns < p->not_before_ns ||
+        now_ns - p->block_ns > PLANNER_BLOCK_MS * NS_PER_MS) {
+        planner_drop_block(p);
+    }
+    while (p->block_at < p->block_n && p->in_flight_n < PLANNER_IN_FLIGHT_MAX) {
+        struct planned_pod *w = p->block[p->block_at++];
+        char *node_name = w != NULL ? w->choice : NULL;
+
+        if (w == NULL) {
             continue;
         }
-        *end = call_new(p, w, c->node_name);
-        end = &(*end)->next;
-        w->since_ns = now_ns;
-        w->sent_version = w->seen->pod->version;
-        w->unfit_n = 0;
-        planner_set_nominated(p, w, NOMINATED_SENT, c->node_name);
-        planner_set_our_node(w, c->node_name);
+        w->choice = NULL;
+        if (w->seen->pod->version == w->choice_version && may_be_nominated(p, w, now_ns) && is_queued(p, w, now_ns)) {
+            *end = call_new(p, w, str_of(node_name));
+            end = &(*end)->next;
+            w->since_ns = now_ns;
+            w->sent_version = w->seen->pod->version;
+            w->unfit_n = 0;
+            planner_set_nominated(p, w, NOMINATED_SENT, str_of(node_name));
+            planner_set_our_node(w, str_of(node_name));
+        }
+        free(node_name);
     }
     return first;
 }
@@ -285,7 +352,7 @@ static void set_aside(struct planner *p, const struct head *h, size_t chosen_n, 
 {
     size_t at = 0; /* what was chosen is in the order of the pods */
 
-    for (size_t i = 0; i < h->q.looked_n; i++) {
+    for (size_t i = h->q.front_n; i < h->q.looked_n; i++) {
         struct planned_pod *w;
 
         if (at < chosen_n && h->q.ret[at].pod == h->pods[i]) {
@@ -304,29 +371,31 @@ static void set_aside(struct planner *p, const struct head *h, size_t chosen_n, 
 }
 
 /* Gives up the lock while nodes are chosen. */
-static struct planner_call *plan(struct planner *p, int64_t now_ns)
+static void plan(struct planner *p, int64_t now_ns)
 {
-    struct planner_call *first = NULL;
     struct head h;
 
     p->news = false;
     p->looked_ns = now_ns;
     gather(p, now_ns, &h);
-    if (h.q.pod_n > 0) {
+    if (h.q.pod_n > h.q.front_n) {
         size_t n;
 
         mutex_unlock(&p->lock);
         n = p->options.choose(p->options.ctx, &h.q);
+        for (size_t i = 0; i < n; i++) { /* before it is sent: others would take the room meanwhile */
+            p->options.promise(p->options.ctx, h.q.ret[i].pod, h.q.ret[i].node_name);
+        }
         mutex_lock(&p->lock);
         now_ns = clock_mono_ns(p->options.clock);
+        p->status.differ_n += h.q.differ_n;
         set_aside(p, &h, n, now_ns);
-        first = nominate(p, &h, n, now_ns);
+        make_block(p, &h, n, now_ns);
     }
     for (size_t i = 0; i < h.counted_n; i++) {
         planner_seen_put(h.counted[i]);
     }
     arena_fini(&h.arena);
-    return first;
 }
 
 /* When to look for pods to nominate; INT64_MAX: something has to happen first, which is news. */
@@ -334,27 +403,36 @@ static int64_t look_at_ns(const struct planner *p)
 {
     const int64_t pause_ms = p->news ? PLANNER_TICK_MS : PLANNER_LOOK_MS;
     const int64_t at_ns = p->looked_ns + pause_ms * NS_PER_MS;
+    const int64_t rests_ns = p->not_before_ns > p->poor_until_ns ? p->not_before_ns : p->poor_until_ns;
 
-    if (!p->enabled || p->stopping || p->in_flight_n >= PLANNER_IN_FLIGHT_MAX ||
+    if (!p->enabled || p->stopping || p->in_flight_n >= PLANNER_IN_FLIGHT_MAX || p->block_at < p->block_n ||
         (!p->news && p->pod_n == p->outstanding_n)) {
         return INT64_MAX;
     }
-    return at_ns > p->not_before_ns ? at_ns : p->not_before_ns;
+    return at_ns > rests_ns ? at_ns : rests_ns;
 }
 
 int64_t planner_turn(struct planner *p)
 {
     struct planner_call *withdrawals, *nominations = NULL;
+    struct planner_waiter released[PLANNER_HELD_MAX];
     int64_t now_ns, wake_ns = INT64_MAX;
+    size_t released_n;
 
     mutex_lock(&p->lock);
     now_ns = clock_mono_ns(p->options.clock);
+    released_n = planner_release(p, released, now_ns, &wake_ns);
     withdrawals = due_withdrawals(p, now_ns, &wake_ns);
-    if (look_at_ns(p) <= now_ns) {
-        nominations = plan(p, now_ns);
+    nominations = nominate(p, now_ns);
+    if (nominations == NULL && look_at_ns(p) <= now_ns) {
+        plan(p, now_ns);
+        nominations = nominate(p, clock_mono_ns(p->options.clock));
     }
     wake_ns = earlier(wake_ns, look_at_ns(p));
     mutex_unlock(&p->lock);
+    for (size_t i = 0; i < released_n; i++) {
+        released[i].go(released[i].ctx);
+    }
     send_all(p, withdrawals);
     send_all(p, nominations);
     return wake_ns;

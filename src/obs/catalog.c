@@ -132,13 +132,15 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
         .worry = "given_up rises: kube-scheduler itself refuses the nodes that fgpu has room on."),
     GAUGE(FGPU_NOMINATIONS_OUTSTANDING, "fgpu_nominations_outstanding",
           "Pods that fgpu has nominated to a node (planAhead) and that are not bound yet."),
-    COUNTER(FGPU_NOMINATIONS_TOTAL, "fgpu_nominations_total",
-            "Nominations of planAhead. used: bound to that node. withdrawn: not bound in time, or left by an earlier "
-            "process.",
-            .labels = {{"result", CLOSED("made", "withdrawn", "used")}},
-            .worry =
-                "withdrawn rises as fast as made: kube-scheduler does not take the nodes that fgpu chooses, or does "
-                "not schedule."),
+    COUNTER(
+        FGPU_NOMINATIONS_TOTAL, "fgpu_nominations_total",
+        "Nominations of planAhead. used: bound to that node. withdrawn: not bound in time, or left by an earlier "
+        "process. skipped: not made, because what fgpu remembers of a node is not what the node is. paced: answers of "
+        "filter that waited for the nominations of the next pods.",
+        .labels = {{"result", CLOSED("made", "withdrawn", "used", "skipped", "paced")}},
+        .worry = "skipped is not 0: a fault of fgpu. withdrawn rises as fast as made: kube-scheduler does not take the "
+                 "nodes that fgpu chooses, or does "
+                 "not schedule."),
     COUNTER(FGPU_NOMINATION_FAILURES_TOTAL, "fgpu_nomination_failures_total",
             "Patches of nominations that the API server did not take. A few changed and gone are normal.",
             .labels = {{"result", CLOSED("changed", "gone", "forbidden", "refused", "failed")}},

@@ -249,6 +249,8 @@ static void write_plan_ahead(struct json_writer *w, struct planner *planner)
         json_write_kv_object_begin(w, "planAhead");
         json_write_kv_i64(w, "waiting", status.waiting_n);
         json_write_kv_i64(w, "outstanding", status.outstanding_n);
+        json_write_kv_i64(w, "leftToTheScheduler", status.lead_n);
+        json_write_kv_i64(w, "hitsPermille", status.hits_permille);
         json_write_kv_cstr(w, "trouble", status.trouble);
         json_write_object_end(w);
     }

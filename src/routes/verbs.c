@@ -102,7 +102,7 @@ static void offer_to_shadow(const struct verbs *v, const struct rules *rules, co
 }
 
 static int answer_filter(const struct verbs *v, struct httpd_request *req, struct httpd_response *resp,
-                         struct err *reterr)
+                         struct str *ret_paced, struct err *reterr)
 {
     struct extender_args args;
     struct filter_result result;
@@ -132,7 +132,10 @@ static int answer_filter(const struct verbs *v, struct httpd_request *req, struc
         requeue_trigger_malformed(v->requeue_trigger, v->policies, rules_generation);
     }
     if (result.outcome == FILTER_SOME_FIT || result.outcome == FILTER_NONE_FITS) {
-        planner_asked(v->planner, args.pod.uid, args.pod.scheduler_name, result.outcome == FILTER_SOME_FIT);
+        planner_asked(v->planner, &(struct planner_ask){args.pod.uid, args.pod.scheduler_name, args.name_n,
+                                                        result.outcome == FILTER_SOME_FIT,
+                                                        result.fit_n == 1 ? result.results[0].name : STR_NULL});
+        *ret_paced = result.fit_n == 1 ? args.pod.uid : STR_NULL;
     }
     if (resp->body.overflowed) {
         strbuf_reset(&resp->body);
@@ -146,16 +149,48 @@ static int answer_filter(const struct verbs *v, struct httpd_request *req, struc
     return 0;
 }
 
+/* An answer that waits for the planner. */
+struct filter_call {
+    struct httpd_request *req;
+    struct httpd_response resp;
+};
+
+static void filter_goes(void *ctx)
+{
+    struct filter_call *call = ctx;
+
+    httpd_resume(call->req, &call->resp);
+    free(call);
+}
+
+static enum httpd_action pace(const struct verbs *v, struct httpd_request *req, struct httpd_response *resp,
+                              struct str uid)
+{
+    struct filter_call *call = xcalloc(1, sizeof(*call));
+
+    call->req = req;
+    httpd_response_init(&call->resp, resp->body.n + 1);
+    strbuf_add_str(&call->resp.body, strbuf_view(&resp->body));
+    if (planner_lets_go(v->planner, uid, filter_goes, call)) {
+        httpd_response_fini(&call->resp);
+        free(call);
+        return HTTPD_REPLY;
+    }
+    return HTTPD_SUSPENDED;
+}
+
 static enum httpd_action handle_filter(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     const struct verbs *v = ctx;
+    struct str paced = STR_NULL; /* the UID, where one node alone is answered */
     struct err err;
 
-    if (answer_filter(v, req, resp, &err) != 0) {
+    if (answer_filter(v, req, resp, &paced, &err) != 0) {
         wire_write_filter_error(&resp->body, str_of(err.msg));
         observe_call(v, VERB_FILTER, outcome_of_error(&err), req);
+        return HTTPD_REPLY;
     }
-    return HTTPD_REPLY;
+    return paced.n > 0 && planner_holds(v->planner, paced) ? pace(v, req, resp, paced) : HTTPD_REPLY;
 }
 
 /* ---- prioritize ---- */

@@ -75,7 +75,9 @@ struct plan_question {
     const struct waiting_pod *const *pods; /* by waiting_pod_compare(); those that are not eligible, or in `held`, are
                                               passed over */
     size_t pod_n;
-    size_t max;        /* how many are wanted */
+    size_t front_n;    /* so many in front are left alone, and take the best node that they have: they are with
+                          kube-scheduler before anything that is decided here */
+    size_t max;        /* how many are wanted, of those behind them */
     uint64_t work_max; /* 0: no limit */
 };
 
@@ -91,6 +93,8 @@ struct plan_answer {
     size_t looked_n; /* pods looked at, from the front; less than all: enough were chosen, or the work was done */
     size_t obstacle_n[PLAN_OBSTACLE__MAX]; /* of those, by plan_obstacle; PLAN_ELIGIBLE: those that were tried */
     size_t unfit_n;                        /* tried, and no node takes them now */
+    size_t differ_n; /* tried, and skipped: what is remembered of a node is not what the node is, which is a fault of
+                        ours (0 otherwise) */
 };
 
 struct plan_head;

@@ -245,9 +245,11 @@ static void land_held(struct plan_head *h)
 
 /* ---- pods that are to be nominated ---- */
 
+enum choice { CHOICE_MADE, CHOICE_NONE, CHOICE_DIFFERS };
+
 /* A node with its GPUs, within what is left to the tenant. */
-static bool choose(struct plan_head *h, struct plan_shape *s, const struct waiting_pod *p, uint32_t *ret_node,
-                   struct placement *ret_at)
+static enum choice choose(struct plan_head *h, struct plan_shape *s, const struct waiting_pod *p, uint32_t *ret_node,
+                          struct placement *ret_at)
 {
     const struct mirror *m = h->q->mirror;
     const struct holding *left = residual_of(h, p->namespace_);
@@ -256,18 +258,20 @@ static bool choose(struct plan_head *h, struct plan_shape *s, const struct waiti
 
     while (plan_shape_best(h, s, passed, passed_n, ret_node)) {
         const struct node_state *n = &m->nodes[*ret_node];
-        bool fits = plan_shape_place(h, s, *ret_node, ret_at);
 
-        BUG_ON(!fits); /* it was judged in this state */
+        if (!plan_shape_place(h, s, *ret_node, ret_at)) { /* it was judged in this state */
+            plan_shape_leave_out(s, *ret_node);
+            return CHOICE_DIFFERS;
+        }
         if (left == NULL || holding_fits(tenancy_wanted(p->demand, ret_at, n, mirror_devices(m, *ret_node)), *left)) {
-            return true;
+            return CHOICE_MADE;
         }
         if (passed_n == PLAN_WITHOUT_MAX) {
             break;
         }
         passed[passed_n++] = *ret_node;
     }
-    return false;
+    return CHOICE_NONE;
 }
 
 static enum plan_obstacle obstacle_of(const struct plan_head *h, const struct waiting_pod *p)
@@ -276,7 +280,7 @@ static enum plan_obstacle obstacle_of(const struct plan_head *h, const struct wa
 }
 
 /* False: there are too many shapes. */
-static bool plan_one(struct plan_head *h, const struct waiting_pod *p, struct plan_answer *ret)
+static bool plan_one(struct plan_head *h, const struct waiting_pod *p, bool in_front, struct plan_answer *ret)
 {
     struct plan_shape *s = plan_shape_of(h, p);
     struct placement at;
@@ -285,11 +289,19 @@ static bool plan_one(struct plan_head *h, const struct waiting_pod *p, struct pl
     if (s == NULL) {
         return false;
     }
-    if (choose(h, s, p, &node, &at)) {
+    switch (choose(h, s, p, &node, &at)) {
+    case CHOICE_MADE:
         land(h, p, node, &at);
-        ret->chosen[ret->chosen_n++] = (struct plan_choice){p, h->q->mirror->names[node]};
-    } else {
+        if (!in_front) {
+            ret->chosen[ret->chosen_n++] = (struct plan_choice){p, h->q->mirror->names[node]};
+        }
+        break;
+    case CHOICE_NONE:
         ret->unfit_n++;
+        break;
+    case CHOICE_DIFFERS:
+        ret->differ_n++;
+        break;
     }
     return true;
 }
@@ -307,7 +319,7 @@ void plan_head(struct plan_head *h, const struct plan_question *q, struct plan_a
         enum plan_obstacle o = obstacle_of(h, p);
         bool tried = o == PLAN_ELIGIBLE && !is_held(h, p);
 
-        if (tried && !plan_one(h, p, ret)) {
+        if (tried && !plan_one(h, p, i < q->front_n, ret)) {
             break;
         }
         ret->obstacle_n[o] += o != PLAN_ELIGIBLE || tried;

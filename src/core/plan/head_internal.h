@@ -63,4 +63,7 @@ bool plan_shape_best(struct plan_head *h, struct plan_shape *s, const uint32_t *
 /* The GPUs that it would get there; false: it does not fit. */
 bool plan_shape_place(struct plan_head *h, const struct plan_shape *s, uint32_t node, struct placement *ret);
 
+/* The node takes none of this shape any more in this round. */
+void plan_shape_leave_out(struct plan_shape *s, uint32_t node);
+
 #endif

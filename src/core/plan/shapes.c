@@ -81,6 +81,11 @@ bool plan_shape_place(struct plan_head *h, const struct plan_shape *s, uint32_t 
     return pack_node(&v, &v.nodes[node], &params, NULL, ret) == VERDICT_FITS;
 }
 
+void plan_shape_leave_out(struct plan_shape *s, uint32_t node)
+{
+    s->takes[node] = false;
+}
+
 /* ---- judging nodes ---- */
 
 /* Scores are as the strategy gives them, and one decides. */

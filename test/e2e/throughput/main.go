@@ -30,6 +30,7 @@ func say(format string, args ...any) {
 type options struct {
 	sizes, modes, out, lock, profile, other string
 	rounds, pods                            int
+	patches                                 bool
 }
 
 func readOptions() options {
@@ -46,6 +47,7 @@ func readOptions() options {
 	flag.StringVar(&o.lock, "lock", "", "hold this file (flock) during each round, for a machine on which others measure, too")
 	flag.StringVar(&o.profile, "profile", "", "write a CPU profile of kube-scheduler of each round into this folder, for go tool pprof")
 	flag.StringVar(&o.other, "other", "", "NAME=FOLDER: the modes with fgpu also with the release build and the shipped files of this checkout")
+	flag.BoolVar(&o.patches, "patches", false, "measure only what a nomination costs the API server, with and without the admission policy")
 	flag.Parse()
 	return o
 }
@@ -130,8 +132,8 @@ func (b *bench) measure(ctx context.Context, s *size, modes []mode, o options, s
 					return fmt.Errorf("%s: %w", m.Name, err)
 				}
 				v := samples[i]
-				say("  round %d of %d, %s: %.1f pods/s; CPU ms a pod: scheduler %.2f, extender %.2f, API server %.2f; %.0f nodes; load %.1f",
-					r+1, o.rounds, m.Name, v.PodsPerS, v.SchedulerMs, v.ExtenderMs, v.APIMs, v.Nodes, v.Load)
+				say("  round %d of %d, %s: %.1f pods/s; CPU ms a pod: scheduler %.2f, extender %.2f, API server %.2f; %.0f nodes; load %.1f; planned %+v",
+					r+1, o.rounds, m.Name, v.PodsPerS, v.SchedulerMs, v.ExtenderMs, v.APIMs, v.Nodes, v.Load, v.Planned)
 			}
 			return nil
 		}); err != nil {
@@ -250,6 +252,10 @@ func run() error {
 	}
 	for _, text := range skipped {
 		say("%s", text)
+	}
+	if o.patches {
+		defer os.RemoveAll(dir)
+		return b.patches(ctx, max(o.pods, 500), o.rounds)
 	}
 	save := func() error {
 		if o.out == "" {

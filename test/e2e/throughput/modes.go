@@ -20,6 +20,7 @@ type mode struct {
 	// percentage is percentageOfNodesToScore: "0" is kube-scheduler's own sampling, "100" all nodes, "" what is shipped.
 	percentage string
 	annotation bool     // pods ask by an annotation, not by limits
+	nominated  bool     // all pods are nominated before kube-scheduler begins, 16 to a node; that is not measured
 	flags      []string // of kube-scheduler, besides
 	setting    *setting // of fgpu.yaml; one that fgpu does not know: the mode is skipped
 	tree       *tree    // what it takes fgpu and the shipped files from; nil: the tree of this program
@@ -55,6 +56,9 @@ var modes = []mode{
 		setting: candidates("1")},
 	{key: "plan", Name: "fgpu, default sampling, planning ahead", extender: "fgpu", percentage: "0", setting: planning()},
 	{key: "plan-all", Name: "fgpu, all nodes, planning ahead", extender: "fgpu", percentage: "100", setting: planning()},
+	// What planning ahead could come to at best, if every nomination were there in time and cost nothing.
+	{key: "none-nominated", Name: "none, all nodes, all pods nominated beforehand", percentage: "100", nominated: true},
+	{key: "nominated", Name: "fgpu, all nodes, all pods nominated beforehand", extender: "fgpu", percentage: "100", nominated: true},
 }
 
 // planning leaves packing.candidates as it is shipped, which is 1.

@@ -38,7 +38,8 @@ func (r *result) spread(of func(sample) float64) spread {
 
 func (r *result) summarize() {
 	m := func(of func(sample) float64) float64 { return r.spread(of).median }
-	r.Median = sample{m(load), m(podsPerS), m(schedulerMs), m(extenderMs), m(apiMs), m(nodes)}
+	r.Median = sample{m(load), m(podsPerS), m(schedulerMs), m(extenderMs), m(apiMs), m(nodes),
+		planned{m(made), m(used), m(withdrawn), m(changed)}}
 }
 
 func load(s sample) float64        { return s.Load }
@@ -47,6 +48,10 @@ func schedulerMs(s sample) float64 { return s.SchedulerMs }
 func extenderMs(s sample) float64  { return s.ExtenderMs }
 func apiMs(s sample) float64       { return s.APIMs }
 func nodes(s sample) float64       { return s.Nodes }
+func made(s sample) float64        { return s.Planned.Made }
+func used(s sample) float64        { return s.Planned.Used }
+func withdrawn(s sample) float64   { return s.Planned.Withdrawn }
+func changed(s sample) float64     { return s.Planned.Changed }
 
 // without the API server, which is a machine of its own in a cluster.
 func schedulingMs(s sample) float64 { return s.SchedulerMs + s.ExtenderMs }

@@ -27,6 +27,7 @@ type sample struct {
 	ExtenderMs  float64 `json:"extenderCpuMs"`
 	APIMs       float64 `json:"apiServerCpuMs"`
 	Nodes       float64 `json:"nodesOpened"` // by the first packedPods
+	Planned     planned `json:"planned"`
 }
 
 // packedPods are those whose nodes are counted.
@@ -66,6 +67,7 @@ type extender struct {
 	pid   int
 	ready func() error
 	stop  func()
+	fgpu  *harness.Fgpu // nil: another one
 }
 
 // startExtender does not wait until it is ready: fgpu holds off for some seconds, in which the pods can be made.
@@ -96,7 +98,7 @@ func (b *bench) startExtender(ctx context.Context, m mode) (extender, error) {
 		if err != nil {
 			return extender{}, err
 		}
-		p, e.url = f.Process, f.VerbsURL
+		p, e.url, e.fgpu = f.Process, f.VerbsURL, f
 	default:
 		return extender{url: "http://127.0.0.1:1", ready: func() error { return nil }, stop: func() {}}, nil
 	}
@@ -165,6 +167,11 @@ func (b *bench) round(ctx context.Context, m mode, pods int) (sample, error) {
 	if err := e.ready(); err != nil {
 		return none, err
 	}
+	if m.nominated {
+		if _, err := b.nominate(ctx, b.plane.Client, "bench", pods); err != nil {
+			return none, err
+		}
+	}
 	if err := b.lead(ctx, false); err != nil {
 		return none, err
 	}
@@ -186,6 +193,9 @@ func (b *bench) round(ctx context.Context, m mode, pods int) (sample, error) {
 		if profileErr := <-profiled; err == nil {
 			err = profileErr
 		}
+	}
+	if err == nil {
+		result.Planned, err = plannedBy(ctx, e.fgpu)
 	}
 	if err == nil && s.Restarts.Load() > 0 {
 		err = errors.New("kube-scheduler ended in the round, as it does when it cannot renew its Lease")

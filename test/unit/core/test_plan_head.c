@@ -162,9 +162,8 @@ static void follow(struct bench *b, struct plan_held *held, size_t held_n)
     plan_sight_take(&b->sight, b->t->f.l, held, held_n);
 }
 
-static void plan(struct bench *b, struct plan_held *held, size_t held_n, size_t max)
+static void ask(struct bench *b, struct plan_held *held, size_t held_n, size_t front_n, size_t max)
 {
-    follow(b, held, held_n);
     plan_head(b->head,
               &(struct plan_question){.mirror = &b->mirror,
                                       .sight = &b->sight,
@@ -175,8 +174,15 @@ static void plan(struct bench *b, struct plan_held *held, size_t held_n, size_t 
                                       .held_n = held_n,
                                       .pods = (const struct waiting_pod *const *)b->waiting,
                                       .pod_n = b->waiting_n,
+                                      .front_n = front_n,
                                       .max = max},
               &b->answer);
+}
+
+static void plan(struct bench *b, struct plan_held *held, size_t held_n, size_t max)
+{
+    follow(b, held, held_n);
+    ask(b, held, held_n, 0, max);
 }
 
 /* ---- the property ---- */
@@ -616,6 +622,55 @@ static void plan_head__work_and_number__are_bounded(void **state)
     bench_fini(&b);
 }
 
+/* ---- what should not be ---- */
+
+/* Scores are remembered by the versions of nodes. Where one is wrong, nobody may be nominated by it, and no process may
+ * end: others are planned as ever. */
+static void plan_head__what_is_remembered_is_wrong__the_pod_is_skipped_and_counted(void **state)
+{
+    static struct bench b;
+
+    bench_of_one(&b, "n", 1, HOST);
+    wait_for_share(&b, 400, (struct host_request){0, 0});
+    plan(&b, NULL, 0, 1);
+    assert_int_equal(b.answer.chosen_n, 1);
+    follow(&b, NULL, 0);
+    b.mirror.devices[b.mirror.nodes[0].first_device].milli_free = 0; /* and no version tells */
+    ask(&b, NULL, 0, 0, 1);
+    assert_int_equal(b.answer.chosen_n, 0);
+    assert_int_equal(b.answer.looked_n, 1);
+    assert_int_equal(b.answer.unfit_n, 0);
+    assert_int_equal(b.answer.differ_n, 1);
+    follow(&b, NULL, 0);
+    b.mirror.devices[b.mirror.nodes[0].first_device].milli_free = 1000;
+    plan(&b, NULL, 0, 1);
+    assert_int_equal(b.answer.chosen_n, 1);
+    assert_int_equal(b.answer.differ_n, 0);
+    bench_fini(&b);
+}
+
+/* ---- the pods at the very front ---- */
+
+static void plan_head__pods_in_front__take_their_places_and_are_not_chosen(void **state)
+{
+    static struct bench b;
+
+    bench_of_one(&b, "n", 1, HOST);
+    for (int i = 0; i < 3; i++) {
+        wait_for_share(&b, 400, (struct host_request){0, 0});
+    }
+    follow(&b, NULL, 0);
+    ask(&b, NULL, 0, 1, 3); /* of two places the first pod takes one */
+    assert_int_equal(b.answer.chosen_n, 1);
+    assert_ptr_equal(b.chosen[0].pod, b.waiting[1]);
+    assert_int_equal(b.answer.looked_n, 3);
+    assert_int_equal(b.answer.unfit_n, 1);
+    follow(&b, NULL, 0);
+    ask(&b, NULL, 0, 2, 3);
+    assert_int_equal(b.answer.chosen_n, 0);
+    bench_fini(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -626,6 +681,8 @@ int main(void)
         cmocka_unit_test(plan_head__limit_of_the_tenant__is_shared_by_the_backlog),
         cmocka_unit_test(plan_head__nodes_come_and_go_between_rounds__and_it_follows),
         cmocka_unit_test(plan_head__work_and_number__are_bounded),
+        cmocka_unit_test(plan_head__what_is_remembered_is_wrong__the_pod_is_skipped_and_counted),
+        cmocka_unit_test(plan_head__pods_in_front__take_their_places_and_are_not_chosen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CALLS_MAX = 4096, LEAD = PLANNER_LEAD };
+enum { CALLS_MAX = 4096, LEAD = PLANNER_LEAD_MIN };
 
 static struct clock_manual now;
 static struct planner *planner;
@@ -26,6 +26,7 @@ static size_t sent_n;
 static size_t choose_n;     /* how often nodes were asked for */
 static bool no_node;        /* no node takes anybody */
 static size_t held_n;       /* in the last question */
+static size_t front_n;      /* likewise */
 static atomic_bool answers; /* each is done at once */
 
 static void send(void *ctx, struct planner *p, struct planner_call *call, const struct nomination *n)
@@ -51,6 +52,7 @@ static size_t choose(void *ctx, struct planner_question *q)
 
     choose_n++;
     held_n = q->held_n;
+    front_n = q->looked_n = q->front_n;
     for (; q->looked_n < q->pod_n && n < q->max; q->looked_n++) {
         const struct waiting_pod *pod = q->pods[q->looked_n];
         char name[32];
@@ -63,15 +65,25 @@ static size_t choose(void *ctx, struct planner_question *q)
     return n;
 }
 
+static char promised[256]; /* "uid:node " for each promise, in order */
+
+static void promise(void *ctx, const struct waiting_pod *pod, struct str node_name)
+{
+    const size_t n = strlen(promised);
+
+    snprintf(promised + n, sizeof(promised) - n, "%.*s:%.*s ", STR_ARG(pod->uid), STR_ARG(node_name));
+}
+
 static int setup(void **state)
 {
     clock_manual_init(&now, 1000 * NS_PER_S, 1000000000);
     warnings_reset();
-    sent_n = choose_n = held_n = 0;
+    sent_n = choose_n = held_n = front_n = 0;
+    promised[0] = '\0';
     no_node = false;
     atomic_store(&answers, false);
-    planner = planner_new(
-        &(struct planner_options){.clock = &now.clock, .log = &warnings_log, .send = send, .choose = choose});
+    planner = planner_new(&(struct planner_options){
+        .clock = &now.clock, .log = &warnings_log, .send = send, .choose = choose, .promise = promise});
     planner_enable(planner, true);
     return 0;
 }
@@ -164,9 +176,14 @@ static void see_queue(size_t n)
     }
 }
 
+static void asked(struct str uid, struct str scheduler, size_t name_n, bool some_fit, struct str node)
+{
+    planner_asked(planner, &(struct planner_ask){uid, scheduler, name_n, some_fit, node});
+}
+
 static void scheduler_asks(void)
 {
-    planner_asked(planner, STR("somebody"), STR("s"), true);
+    asked(STR("somebody"), STR("s"), 5, true, STR_NULL);
 }
 
 static void turn_after_ms(int64_t ms)
@@ -229,7 +246,7 @@ static void turn__a_scheduler_that_never_asked__nobody(void **state)
     see_queue(LEAD + 2);
     turn_after_ms(PLANNER_TICK_MS);
     assert_int_equal(choose_n, 0);
-    planner_asked(planner, STR("x"), STR("another"), true);
+    asked(STR("x"), STR("another"), 5, true, STR_NULL);
     turn_after_ms(PLANNER_LOOK_MS);
     assert_int_equal(choose_n, 0);
     scheduler_asks();
@@ -259,17 +276,38 @@ static void turn__a_pod_that_is_asked_about_or_bound__left_alone(void **state)
 {
     see_queue(LEAD + 3);
     scheduler_asks();
-    planner_asked(planner, STR("p4"), STR("s"), true);
+    asked(STR("p4"), STR("s"), 5, true, STR_NULL);
     planner_binding(planner, STR("p5"));
     turn_after_ms(PLANNER_TICK_MS);
     assert_int_equal(sent_n, 1); /* of five that are left the fifth */
     assert_sent(0, "p6@10:node-of-p6");
-    planner_asked(planner, STR("p0"), STR("s"), false); /* refused: at the end of the queue */
+    asked(STR("p0"), STR("s"), 5, false, STR_NULL); /* refused: at the end of the queue */
     clock_manual_advance_ms(&now, PLANNER_ASKED_MS);
     answer(0, NOMINATION_GONE);
     planner_gone(planner, STR("p6"));
     turn_after_ms(0);
     assert_sent(1, "p5@10:node-of-p5 p0@10:node-of-p0");
+}
+
+static void turn__anti_affinity_of_another__nobody_whom_it_may_mean(void **state)
+{
+    struct pod keeper = {.uid = STR("k"), .namespace_ = STR("elsewhere"), .scheduler_only = POD_KEEPS_OTHERS_OFF};
+
+    see_queue(LEAD + 1); /* in "ns" */
+    scheduler_asks();
+    keeper.node_name = STR("n");
+    planner_observed(planner, &keeper, NULL);
+    turn_after_ms(PLANNER_TICK_MS);
+    assert_sent(0, "p4@10:node-of-p4");
+    see_queue(LEAD + 2);
+    keeper.uid = STR("k2");
+    keeper.namespace_ = STR("ns");
+    planner_observed(planner, &keeper, NULL);
+    turn_after_ms(PLANNER_TICK_MS);
+    assert_int_equal(sent_n, 1);
+    planner_gone(planner, STR("k2"));
+    turn_after_ms(PLANNER_LOOK_MS);
+    assert_sent(1, "p5@10:node-of-p5");
 }
 
 static void turn__no_node__looks_again_after_a_while(void **state)
@@ -324,13 +362,14 @@ static void turn__more_than_in_flight_or_wanted__waits(void **state)
     assert_int_equal(status().outstanding_n, PLANNER_OUTSTANDING_MIN);
     assert_int_equal(held_n, PLANNER_IN_FLIGHT_MAX);
     for (int i = 0; i < 100; i++) { /* so many in the horizon */
-        char uid[32];
+        char uid[32], node[48];
 
         snprintf(uid, sizeof(uid), "p%d", i);
-        bound(uid, "n");
+        snprintf(node, sizeof(node), "node-of-%s", uid);
+        bound(uid, node);
     }
     before = sent_n;
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 20; i++) {
         turn_after_ms(PLANNER_TICK_MS);
         answer_all(NOMINATION_DONE);
     }
@@ -599,7 +638,7 @@ static void refused_by_policy__told_with_the_remedy(void **state)
 static void refused_by_policy__pods_of_other_schedulers__planned_as_before(void **state)
 {
     send_to_p4();
-    planner_asked(planner, STR("somebody else"), STR("listed"), true);
+    asked(STR("somebody else"), STR("listed"), 5, true, STR_NULL);
     answer(0, NOMINATION_REFUSED);
     see(&(struct a_pod){.uid = "of-s", .version = 20, .created_ms = 5});
     for (int i = 0; i < LEAD + 1; i++) {
@@ -613,6 +652,182 @@ static void refused_by_policy__pods_of_other_schedulers__planned_as_before(void 
     answer(1, NOMINATION_DONE);
     turn_after_ms(PLANNER_LOOK_MS);
     assert_int_equal(sent_n, 2);
+}
+
+/* ---- promises ---- */
+
+static void promise__with_the_patch_and_given_back_where_the_api_server_refuses(void **state)
+{
+    see_queue(LEAD + 1);
+    scheduler_asks();
+    turn_after_ms(PLANNER_TICK_MS);
+    assert_string_equal(promised, "p4:node-of-p4 ");
+    answer(0, NOMINATION_REFUSED);
+    assert_string_equal(promised, "p4:node-of-p4 p4: ");
+}
+
+static void promise__the_scheduler_was_faster__what_filter_promised_stays(void **state)
+{
+    see_queue(LEAD + 1);
+    scheduler_asks();
+    turn_after_ms(PLANNER_TICK_MS);
+    answer(0, NOMINATION_CHANGED);
+    assert_string_equal(promised, "p4:node-of-p4 ");
+}
+
+static void held__promised_by_filter_and_not_bound__its_room_is_counted(void **state)
+{
+    see_queue(LEAD + 2);
+    scheduler_asks();
+    asked(STR("p0"), STR("s"), 5, true, STR("n"));
+    turn_after_ms(PLANNER_TICK_MS);
+    assert_int_equal(held_n, 1);
+    assert_int_equal(front_n, LEAD); /* and those who are next */
+}
+
+/* ---- as fast as the scheduler ---- */
+
+/* It asks about these pods, so often. Those among `n` that are nominated about one node. */
+static void scheduler_takes(int from, int n, int64_t every_ms, size_t name_n)
+{
+    for (int i = from; i < from + n; i++) {
+        char uid[32], node[48];
+
+        snprintf(uid, sizeof(uid), "p%d", i);
+        snprintf(node, sizeof(node), "node-of-%s", uid);
+        clock_manual_advance_ms(&now, every_ms);
+        asked(str_of(uid), STR("s"), name_n, true, str_of(node));
+    }
+}
+
+static void lead__patches_take_longer__pods_farther_back_are_nominated(void **state)
+{
+    see_queue(200);
+    scheduler_asks();
+    assert_int_equal(status().lead_n, PLANNER_LEAD_MIN);
+    scheduler_takes(0, 40, 10, 5);
+    turn_after_ms(PLANNER_TICK_MS);
+    assert_string_equal(sent[0].uid, "p44");
+    clock_manual_advance_ms(&now, 200); /* the patches' time */
+    answer_all(NOMINATION_DONE);
+    scheduler_takes(60, 40, 10, 5);
+    assert_in_range(status().lead_n, 20, 30); /* 10 ms a pod, 200 and 10 ms */
+    turn_after_ms(PLANNER_LOOK_MS);           /* it asks no more: nobody comes nearer */
+    assert_int_equal(status().lead_n, PLANNER_LEAD_MIN);
+}
+
+static void hits__seldom__planning_rests(void **state)
+{
+    size_t before;
+
+    see_queue(400);
+    scheduler_asks();
+    for (int i = 0; i < 10; i++) {
+        turn_after_ms(PLANNER_TICK_MS);
+        answer_all(NOMINATION_DONE);
+    }
+    before = sent_n;
+    assert_true(before >= PLANNER_OUTSTANDING_MIN);
+    for (size_t i = 0; i < before; i++) {
+        bound(sent[i].uid, "elsewhere");
+    }
+    assert_in_range(status().hits_permille, 1, 600);
+    turn_after_ms(PLANNER_LOOK_MS);
+    turn_after_ms(PLANNER_LOOK_MS);
+    assert_int_equal(sent_n, before);
+    turn_after_ms(PLANNER_PAUSE_MS);
+    assert_true(sent_n > before);
+}
+
+static unsigned gone_n;
+
+static void goes(void *ctx)
+{
+    (*(unsigned *)ctx)++;
+}
+
+/* A hit costs 2 ms, a pod without a node 50; p40 to p51 are nominated, and not known to have landed. */
+static void begin_to_pace(void)
+{
+    gone_n = 0;
+    see_queue(100);
+    scheduler_asks();
+    scheduler_takes(0, 20, 2, 1);
+    scheduler_takes(20, 16, 50, 5);
+    turn_after_ms(PLANNER_TICK_MS);
+    assert_int_equal(sent_n, PLANNER_IN_FLIGHT_MAX);
+    assert_string_equal(sent[0].uid, "p40");
+}
+
+static void pace__next_pods_are_on_their_way__the_answer_waits_for_them(void **state)
+{
+    begin_to_pace();
+    answer(0, NOMINATION_DONE);
+    scheduler_takes(40, 1, 2, 1);
+    assert_true(planner_holds(planner, STR("p40")));
+    assert_false(planner_lets_go(planner, STR("p40"), goes, &gone_n));
+    turn_after_ms(1);
+    assert_int_equal(gone_n, 0);
+    answer_all(NOMINATION_DONE);
+    turn_after_ms(1);
+    assert_int_equal(gone_n, 0); /* the scheduler does not know yet */
+    turn_after_ms(PLANNER_SETTLE_MS);
+    assert_int_equal(gone_n, 1);
+    scheduler_takes(41, 1, 2, 1); /* enough are known now */
+    assert_false(planner_holds(planner, STR("p41")));
+    assert_int_equal(status().paced_n, 1);
+}
+
+static void pace__they_do_not_land__no_longer_than_a_look_at_all_nodes_takes(void **state)
+{
+    begin_to_pace();
+    answer(0, NOMINATION_DONE);
+    scheduler_takes(40, 1, 2, 1);
+    assert_false(planner_lets_go(planner, STR("p40"), goes, &gone_n));
+    turn_after_ms(20);
+    assert_int_equal(gone_n, 0);
+    turn_after_ms(30); /* 50 - 2 ms, smoothed */
+    assert_int_equal(gone_n, 1);
+}
+
+static void pace__nobody_else_waits(void **state)
+{
+    begin_to_pace();
+    scheduler_takes(36, 1, 2, 5); /* not nominated */
+    assert_false(planner_holds(planner, STR("p36")));
+    assert_false(planner_holds(planner, STR("unknown")));
+    answer_all(NOMINATION_CHANGED); /* nothing is on its way */
+    scheduler_takes(40, 1, 2, 1);
+    assert_false(planner_holds(planner, STR("p40")));
+}
+
+static void pace__a_look_at_all_nodes_is_not_dearer__nobody_waits(void **state)
+{
+    see_queue(100);
+    scheduler_asks();
+    scheduler_takes(0, 20, 3, 1);
+    scheduler_takes(20, 16, 3, 5);
+    turn_after_ms(PLANNER_TICK_MS);
+    answer(0, NOMINATION_DONE);
+    scheduler_takes(40, 1, 3, 1);
+    assert_false(planner_holds(planner, STR("p40")));
+}
+
+static void pace__planning_is_switched_off_or_ends__answers_go(void **state)
+{
+    begin_to_pace();
+    answer(0, NOMINATION_DONE);
+    scheduler_takes(40, 1, 2, 1);
+    assert_false(planner_lets_go(planner, STR("p40"), goes, &gone_n));
+    planner_enable(planner, false);
+    turn_after_ms(0);
+    assert_int_equal(gone_n, 1);
+    planner_enable(planner, true);
+    assert_false(planner_lets_go(planner, STR("p40"), goes, &gone_n));
+    atomic_store(&answers, true);
+    assert_int_equal(planner_start(planner, NULL), 0);
+    planner_stop(planner);
+    assert_int_equal(gone_n, 2);
 }
 
 /* ---- nobody schedules; start and stop ---- */
@@ -729,6 +944,7 @@ int main(void)
         TEST(turn__a_scheduler_that_never_asked__nobody),
         TEST(turn__nominated_by_others_or_not_to_be_planned__never),
         TEST(turn__a_pod_that_is_asked_about_or_bound__left_alone),
+        TEST(turn__anti_affinity_of_another__nobody_whom_it_may_mean),
         TEST(turn__no_node__looks_again_after_a_while),
         TEST(turn__many_pods_without_a_node_in_front__those_behind_get_theirs),
         TEST(turn__more_than_in_flight_or_wanted__waits),
@@ -753,6 +969,16 @@ int main(void)
         TEST(forbidden__told_once_and_tried_rarely),
         TEST(refused_by_policy__told_with_the_remedy),
         TEST(refused_by_policy__pods_of_other_schedulers__planned_as_before),
+        TEST(promise__with_the_patch_and_given_back_where_the_api_server_refuses),
+        TEST(promise__the_scheduler_was_faster__what_filter_promised_stays),
+        TEST(held__promised_by_filter_and_not_bound__its_room_is_counted),
+        TEST(lead__patches_take_longer__pods_farther_back_are_nominated),
+        TEST(hits__seldom__planning_rests),
+        TEST(pace__next_pods_are_on_their_way__the_answer_waits_for_them),
+        TEST(pace__they_do_not_land__no_longer_than_a_look_at_all_nodes_takes),
+        TEST(pace__nobody_else_waits),
+        TEST(pace__a_look_at_all_nodes_is_not_dearer__nobody_waits),
+        TEST(pace__planning_is_switched_off_or_ends__answers_go),
         TEST(nobody_binds__planning_pauses_longer_and_longer),
         TEST(start__nominations_of_an_earlier_process__taken_back_at_once),
         TEST(enable__off__takes_back),

@@ -1,0 +1,101 @@
+/* Whom others' anti-affinity may keep off a node. */
+#include "core/plan/keepers.h"
+
+#include "model/pod.h"
+#include "support/cmocka.h"
+
+#include <stdio.h>
+
+static struct keepers *k;
+
+static int setup(void **state)
+{
+    k = keepers_new();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    keepers_free(k);
+    return 0;
+}
+
+static void see(const char *uid, const char *namespace_, unsigned only)
+{
+    keepers_observed(k, str_of(uid), str_of(namespace_), only);
+}
+
+static bool mean(const char *namespace_)
+{
+    return keepers_mean(k, str_of(namespace_));
+}
+
+static void keepers__of_one_namespace__mean_its_pods_until_the_last_is_gone(void **state)
+{
+    see("other", "a", POD_POD_AFFINITY);
+    assert_false(mean("a"));
+    see("one", "a", POD_POD_AFFINITY | POD_KEEPS_OTHERS_OFF);
+    see("two", "a", POD_KEEPS_OTHERS_OFF);
+    see("two", "a", POD_KEEPS_OTHERS_OFF); /* once more */
+    assert_true(mean("a"));
+    assert_false(mean("b"));
+    keepers_gone(k, STR("one"));
+    keepers_gone(k, STR("never seen"));
+    assert_true(mean("a"));
+    keepers_gone(k, STR("two"));
+    assert_false(mean("a"));
+}
+
+static void keepers__whose_terms_name_namespaces__mean_everybody(void **state)
+{
+    see("one", "a", POD_KEEPS_OTHERS_OFF | POD_KEEPS_ALL_OFF);
+    assert_true(mean("a"));
+    assert_true(mean("b"));
+    see("one", "a", 0); /* not what the API server allows, but no reason to count wrongly */
+    assert_false(mean("a"));
+    assert_false(mean("b"));
+}
+
+static void keepers__a_complete_list_without_them__forgets(void **state)
+{
+    see("one", "a", POD_KEEPS_OTHERS_OFF);
+    see("two", "b", POD_KEEPS_OTHERS_OFF);
+    keepers_list_begin(k);
+    see("two", "b", POD_KEEPS_OTHERS_OFF);
+    keepers_list_end(k, false);
+    assert_true(mean("a"));
+    keepers_list_begin(k);
+    see("two", "b", POD_KEEPS_OTHERS_OFF);
+    keepers_list_end(k, true);
+    assert_false(mean("a"));
+    assert_true(mean("b"));
+}
+
+static void keepers__more_than_are_known__nobody_is_planned_until_a_list_shows_fewer(void **state)
+{
+    char uid[32];
+
+    for (int i = 0; i <= KEEPERS_MAX; i++) {
+        snprintf(uid, sizeof(uid), "k%d", i);
+        see(uid, "a", POD_KEEPS_OTHERS_OFF);
+    }
+    assert_true(mean("b"));
+    keepers_list_begin(k);
+    see("k1", "a", POD_KEEPS_OTHERS_OFF);
+    keepers_list_end(k, true);
+    assert_false(mean("b"));
+    assert_true(mean("a"));
+}
+
+int main(void)
+{
+#define TEST(name_) cmocka_unit_test_setup_teardown(name_, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(keepers__of_one_namespace__mean_its_pods_until_the_last_is_gone),
+        TEST(keepers__whose_terms_name_namespaces__mean_everybody),
+        TEST(keepers__a_complete_list_without_them__forgets),
+        TEST(keepers__more_than_are_known__nobody_is_planned_until_a_list_shows_fewer),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
