@@ -394,6 +394,28 @@ static void drift__pod_gone(void **state)
     assert_int_equal(milli_charged(), 0);
 }
 
+/* What was promised to it tentatively ends with it, as if the watch had told; of one that stays it stays. */
+static void drift__pod_gone__its_promise_ends(void **state)
+{
+    const struct demand d = DEMAND_OF_SHARE(100);
+    const struct pack_tentative *promised;
+    struct store_promises when;
+    size_t n;
+
+    tell_node(add_node("n1"));
+    tell_pod(add_pod(NULL));
+    tell_pod(add_pod(NULL));
+    store_tentative(store, STR("p0"), STR("n1"), &d, 60000);
+    store_tentative(store, STR("p1"), STR("n1"), &d, 60000);
+    pods[0].deleting = true; /* a change that the watch did not tell of */
+    fake_lister.pod_n = 1;
+    assert_int_equal(run().drift_n, 2);
+    assert_int_equal(store_tentatives(store, &arena, STR_NULL, &promised, &n, &when, NULL), 0);
+    assert_int_equal(n, 1);
+    assert_int_equal(store_tentatives(store, &arena, STR("p0"), &promised, &n, &when, NULL), 0);
+    assert_int_equal(n, 0);
+}
+
 /* Another pod has its name, and is no drift: the watch has told of it. */
 static void drift__pod_gone__another_of_its_name_exists(void **state)
 {
@@ -1008,6 +1030,7 @@ int main(void)
         T(run__nobody_wants_to_hear__all_the_same),
         T(run__many_objects__each_is_found),
         T(drift__pod_gone),
+        T(drift__pod_gone__its_promise_ends),
         T(drift__pod_gone__another_of_its_name_exists),
         T(drift__pod_finished),
         T(drift__pod_missing__charged),
