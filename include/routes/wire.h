@@ -48,7 +48,9 @@ void wire_write_filter_error(struct strbuf *out, struct str error);
 void wire_write_priorities(struct strbuf *out, const struct prioritize_result *result);
 /* ExtenderPreemptionResult, always by uid. */
 void wire_write_preemption(struct strbuf *out, const struct preempt_node *nodes, size_t n);
-/* ExtenderBindingResult; error NULL is success. */
-void wire_write_bind(struct strbuf *out, const char *error);
+/* ExtenderBindingResult. To the caller an empty Error means bound, so whether a pod was is said by which of the two is
+ * called and never by a text: an `error` that is NULL or empty is written as "not bound, for an unknown reason". */
+void wire_write_bound(struct strbuf *out);
+void wire_write_not_bound(struct strbuf *out, const char *error);
 
 #endif

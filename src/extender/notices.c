@@ -99,8 +99,8 @@ static void health_changed(struct events *events, const struct event_object *nod
 {
     if (after->unhealthy_n > before->unhealthy_n) {
         post_notice(events, EVENT_DEVICE_UNHEALTHY, node, STR_NULL,
-                    "%u GPU%s of the node reported unhealthy; no new pod is put there", after->unhealthy_n,
-                    after->unhealthy_n == 1 ? " is" : "s are");
+                    "%u GPU%s of the node %s reported unhealthy; no new pod is put there", after->unhealthy_n,
+                    plural(after->unhealthy_n), after->unhealthy_n == 1 ? "is" : "are");
     } else if (after->unhealthy_n == 0 && before->unhealthy_n > 0) {
         post_notice(events, EVENT_DEVICE_HEALTHY, node, STR_NULL, "No GPU of the node is reported unhealthy any more");
     }

@@ -284,14 +284,19 @@ struct bind_call {
 static void bind_done(void *ctx, enum bind_outcome outcome, const char *error, const char *decision_id)
 {
     struct bind_call *call = ctx;
+    const bool bound = outcome == BIND_OUTCOME_BOUND;
     struct httpd_response resp;
 
     observe_call(call->verbs, VERB_BIND, bind_outcome_name(outcome), call->req);
-    LOG_V(call->verbs->log, 2, error == NULL ? "Bound pod" : "Did not bind pod", LOG_STR("pod", call->pod),
+    LOG_V(call->verbs->log, 2, bound ? "Bound pod" : "Did not bind pod", LOG_STR("pod", call->pod),
           LOG_STR("node", call->node), LOG_STR("caller", call->caller), LOG_CSTR("outcome", bind_outcome_name(outcome)),
           LOG_CSTR("decision", decision_id[0] != '\0' ? decision_id : NULL), LOG_CSTR("reason", error));
     httpd_response_init(&resp, 4096);
-    wire_write_bind(&resp.body, error);
+    if (bound) {
+        wire_write_bound(&resp.body);
+    } else {
+        wire_write_not_bound(&resp.body, error);
+    }
     httpd_resume(call->req, &resp);
     free(call->text);
     free(call);
@@ -335,7 +340,7 @@ static enum httpd_action handle_bind(void *ctx, struct httpd_request *req, struc
     }
     if (rc != 0) {
         (void)why_not(req, rc, &err);
-        wire_write_bind(&resp->body, err.msg);
+        wire_write_not_bound(&resp->body, err.msg);
         observe_call(v, VERB_BIND, "error", req);
         return HTTPD_REPLY;
     }
@@ -350,7 +355,7 @@ static enum httpd_action bind_stopping(void *ctx, struct httpd_request *req, str
 {
     (void)ctx;
     (void)req;
-    wire_write_bind(&resp->body, "fgpu is stopping; the outcome is read again at the next start");
+    wire_write_not_bound(&resp->body, "fgpu is stopping; the outcome is read again at the next start");
     return HTTPD_REPLY;
 }
 

@@ -179,12 +179,22 @@ void wire_write_preemption(struct strbuf *out, const struct preempt_node *nodes,
     json_write_object_end(&w);
 }
 
-void wire_write_bind(struct strbuf *out, const char *error)
+static void write_binding_result(struct strbuf *out, const char *error)
 {
     struct json_writer w;
 
     json_writer_init(&w, out);
     json_write_object_begin(&w);
-    json_write_kv_cstr(&w, "Error", error != NULL ? error : "");
+    json_write_kv_cstr(&w, "Error", error);
     json_write_object_end(&w);
+}
+
+void wire_write_bound(struct strbuf *out)
+{
+    write_binding_result(out, "");
+}
+
+void wire_write_not_bound(struct strbuf *out, const char *error)
+{
+    write_binding_result(out, error == NULL || error[0] == '\0' ? "not bound, for an unknown reason" : error);
 }

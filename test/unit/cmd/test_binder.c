@@ -1,6 +1,7 @@
 /* One bind and what the API server makes of it: every reply of contract.md 4.2 that this server can give, lost
  * replies, and pods that changed behind our back. What lands late is in test_binder_late.c, what several binds do to
- * each other in test_binder_races.c. Whatever happens, bind_fixture_end() asserts one answer to every caller. */
+ * each other in test_binder_races.c; deadlines, pauses and what comes in between on a clock of its own:
+ * test/unit/extender/test_binder.c. Whatever happens, bind_fixture_end() asserts one answer to every caller. */
 #include "cmd/support/bind_fixture.h"
 
 #include "base/compiler.h"
@@ -178,37 +179,6 @@ static void bind__no_such_pod__is_refused_without_a_post(void **state)
     assert_int_equal(bind_fixture_posts(), 0);
 }
 
-/* One bad answer to the first look at a pod costs a pause, not the bind. */
-static void bind__fetch_fails_for_a_passing_reason__is_tried_again_then_bound(void **state)
-{
-    static const struct fault_rule ways[] = {
-        {.action = FAULT_FAIL, .status = 500},
-        {.action = FAULT_FAIL, .status = 429},
-    };
-
-    bind_fixture_freeze();
-    create();
-    for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
-        bind_fixture_fault("GET", "*/pods/a", 1, ways[i]);
-    }
-    bind_fixture_expect_bound(bind());
-    assert_int_equal(bind_fixture_gets(), ARRAY_LEN(ways) + 1);
-    assert_int_equal(bind_fixture_posts(), 1);
-    bind_fixture_thaw();
-    expect_bound_once();
-}
-
-static void bind__pod_cannot_be_fetched__is_refused_without_a_post(void **state)
-{
-    bind_fixture_freeze();
-    create();
-    BIND_FIXTURE_FAULT("GET", "*/pods/a", -1, .action = FAULT_FAIL, .status = 500);
-    bind_fixture_expect_error(bind(), BIND_OUTCOME_REFUSED, "");
-    assert_in_range(bind_fixture_gets(), 2, 4); /* ever further apart */
-    assert_int_equal(bind_fixture_posts(), 0);
-    bind_fixture_await_settled();
-}
-
 static void bind__no_right_to_read_the_pod__is_refused_at_once(void **state)
 {
     bind_fixture_freeze();
@@ -384,9 +354,6 @@ struct reply {
 static const struct reply replies[] = {
     {"lost", {.action = FAULT_CLOSE_AFTER}, 1},
     {"connection closed before", {.action = FAULT_CLOSE_BEFORE}, 0},
-    {"503 with a hint", {.action = FAULT_FAIL, .status = 503, .retry_after_s = 1}, 2},
-    {"429 with a hint", {.action = FAULT_FAIL, .status = 429, .retry_after_s = 1}, 2},
-    {"503 with a hint, but done", {.action = FAULT_FAIL_AFTER, .status = 503, .retry_after_s = 1}, 1},
     {"500 without a hint", {.action = FAULT_FAIL, .status = 500}, 2},
     {"500 without a hint, but done", {.action = FAULT_FAIL_AFTER, .status = 500}, 1},
     {"401", {.action = FAULT_FAIL, .status = 401}, 2},
@@ -471,33 +438,7 @@ static void bind__asked_to_wait_past_the_deadline__error_and_released(void **sta
     bind_fixture_expect_state("u-a", LEDGER_PENDING);
 }
 
-/* ---- nothing within the deadline ---- */
-
-static void bind__no_answer_but_done_later__not_known_then_bound(void **state)
-{
-    create();
-    bind_fixture_freeze(); /* so that only the binder can find out */
-    BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_PASS, .delay_ms = 2500);
-    bind_fixture_expect_error(bind(), BIND_OUTCOME_UNKNOWN, "not known yet");
-    bind_fixture_expect_error(bind_fixture_bind("a", "u-a", "node-01"), BIND_OUTCOME_CONFLICT, "not resolved");
-    bind_fixture_expect_state("u-a", LEDGER_RESERVED);
-    bind_fixture_await_settled();
-    bind_fixture_expect_pod("a", "node-00", true);
-    bind_fixture_thaw();
-    expect_bound_once();
-}
-
-/* A second call for the pod and node joins what is not resolved, and the same Binding is sent again. */
-static void bind__again_while_not_resolved__joins_and_is_bound(void **state)
-{
-    create();
-    bind_fixture_freeze();
-    BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_CLOSE_BEFORE, .delay_ms = 2500);
-    bind_fixture_expect_error(bind(), BIND_OUTCOME_UNKNOWN, "not known yet");
-    bind_fixture_expect_bound(bind());
-    bind_fixture_thaw();
-    expect_bound_once();
-}
+/* ---- what the watch tells ---- */
 
 /* The reply is lost, and no GET is ever answered: the watch alone can tell. */
 static void bind__no_get_is_answered__the_watch_tells(void **state)
@@ -509,19 +450,6 @@ static void bind__no_get_is_answered__the_watch_tells(void **state)
     bind_fixture_expect_bound(bind());
     assert_int_equal(bind_fixture_posts(), 1);
     expect_bound_once();
-}
-
-/* While the lost exchange is still waited for, too. */
-static void bind__watch_tells_while_a_get_is_on_its_way__answered_at_once(void **state)
-{
-    create();
-    BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_CLOSE_AFTER);
-    BIND_FIXTURE_FAULT("GET", "*/pods/a", -1, .action = FAULT_FAIL, .status = 503, .delay_ms = 60000);
-    bind_fixture_expect_bound(bind());
-    bind_fixture_expect_bound(bind());
-    bind_fixture_expect_error(bind_fixture_bind("a", "u-a", "node-01"), BIND_OUTCOME_CONFLICT, "somebody else");
-    assert_int_equal(bind_fixture_posts(), 1);
-    assert_int_equal(bind_fixture_binds(), 1);
 }
 
 /* The first bind waits for its next try when the second one comes: both are answered. */
@@ -542,17 +470,6 @@ static void bind__watch_told_that_another_bound_it__both_callers_hear(void **sta
     bind_fixture_await_state("u-a", LEDGER_BOUND);
     bind_fixture_expect_error(bind(), BIND_OUTCOME_CONFLICT, "somebody else");
     bind_fixture_expect_error(first, BIND_OUTCOME_REFUSED, "somebody else");
-}
-
-/* Nothing proves that the lost one is dead as long as the pod stays as it is; so the same one goes on. */
-static void bind__no_answer_and_never_done__is_sent_again_until_it_is_bound(void **state)
-{
-    create();
-    BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_CLOSE_BEFORE, .delay_ms = 2500);
-    bind_fixture_expect_error(bind(), BIND_OUTCOME_UNKNOWN, "not known yet");
-    bind_fixture_expect_state("u-a", LEDGER_RESERVED);
-    bind_fixture_await_settled();
-    expect_bound_once();
 }
 
 #define SCENARIO(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -586,8 +503,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(bind__unknown_node__is_refused_without_a_post, setup_all_pods, teardown),
         SCENARIO(bind__annotations_at_the_limit__is_refused_and_released),
         SCENARIO(bind__no_such_pod__is_refused_without_a_post),
-        SCENARIO(bind__fetch_fails_for_a_passing_reason__is_tried_again_then_bound),
-        SHORT_SCENARIO(bind__pod_cannot_be_fetched__is_refused_without_a_post),
         SCENARIO(bind__no_right_to_read_the_pod__is_refused_at_once),
         SCENARIO(bind__bound_elsewhere_by_another__error_and_released),
         SCENARIO(bind__item5__bound_to_our_node_with_another_record__error_and_stays_charged),
@@ -606,11 +521,7 @@ int main(void)
         SHORT_SCENARIO(bind__asked_to_wait_past_the_deadline__error_and_released),
         cmocka_unit_test_setup_teardown(bind__the_ledger_has_no_room_for_the_pod__refused, setup_full, teardown),
         SCENARIO(bind__no_get_is_answered__the_watch_tells),
-        SCENARIO(bind__watch_tells_while_a_get_is_on_its_way__answered_at_once),
         SCENARIO(bind__watch_told_that_another_bound_it__both_callers_hear),
-        SHORT_SCENARIO(bind__no_answer_but_done_later__not_known_then_bound),
-        SHORT_SCENARIO(bind__again_while_not_resolved__joins_and_is_bound),
-        SHORT_SCENARIO(bind__no_answer_and_never_done__is_sent_again_until_it_is_bound),
     };
 
     cmocka_set_message_output(CM_OUTPUT_STDOUT);

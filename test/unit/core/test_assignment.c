@@ -180,6 +180,7 @@ static void assignment_signed_bytes__other_spelling__same_bytes(void **state)
 }
 
 #define DEV "{\"uuid\":\"a\",\"index\":0,\"milli\":1,\"memMib\":1}"
+#define DEV_WITH(more) "{\"uuid\":\"a\",\"index\":0,\"milli\":1,\"memMib\":1," more "}"
 #define BOX(devices) "{\"name\":\"c\",\"init\":false,\"devices\":[" devices "]}"
 #define DOC(containers) "{\"v\":1,\"id\":\"x\",\"containers\":[" containers "]}"
 #define SIGNED(sig) "{\"v\":1,\"id\":\"x\",\"containers\":[],\"sig\":{" sig "}}"
@@ -292,6 +293,13 @@ static void assignment_parse__hostile_text__is_refused_with_a_reason(void **stat
         {"memory huge", DOC(BOX("{\"uuid\":\"a\",\"index\":0,\"milli\":1,\"memMib\":2147483648}")), ERR_INVALID},
         {"device twice", DOC(BOX(DEV "," DEV)), ERR_INVALID},
         {"uuid twice", DOC(BOX(DEV ",{\"uuid\":\"a\",\"index\":1,\"milli\":1,\"memMib\":1}")), ERR_INVALID},
+        {"an instance", DOC(BOX(DEV_WITH("\"mig\":\"1g.5gb+me\""))), ERR_OK},
+        {"mig garbage", DOC(BOX(DEV_WITH("\"mig\":\"garbage\""))), ERR_INVALID},
+        {"mig empty", DOC(BOX(DEV_WITH("\"mig\":\"\""))), ERR_INVALID},
+        {"mig cut", DOC(BOX(DEV_WITH("\"mig\":\"1g.5g\""))), ERR_INVALID},
+        {"mig a number", DOC(BOX(DEV_WITH("\"mig\":1"))), ERR_INVALID},
+        {"mig null", DOC(BOX(DEV_WITH("\"mig\":null"))), ERR_INVALID},
+        {"exclusive as text", DOC(BOX(DEV_WITH("\"exclusive\":\"true\""))), ERR_INVALID},
         {"signed", SIGNED("\"key\":\"k\",\"value\":\"" SIG64 "\""), ERR_OK},
         {"signed, and more", SIGNED("\"x\":[],\"key\":\"k\",\"value\":\"" SIG64 "\""), ERR_OK},
         {"sig a string", "{\"v\":1,\"id\":\"x\",\"containers\":[],\"sig\":\"x\"}", ERR_INVALID},

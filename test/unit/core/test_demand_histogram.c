@@ -98,6 +98,29 @@ static void demand_histogram__several_containers__are_summed_on_few_devices(void
     demand_histogram_free(m);
 }
 
+/* Whole GPUs before all; else what the first container asks in. */
+static void demand_histogram__several_containers__kind_of_their_sum(void **state)
+{
+    const enum gpu_request_kind M = GPU_REQUEST_MILLI, R = GPU_REQUEST_MEMORY, B = GPU_REQUEST_BOTH,
+                                W = GPU_REQUEST_WHOLE;
+    const enum gpu_request_kind rows[][3] = {
+        {M, M, M}, {R, R, R}, {B, B, B}, {W, W, W}, {M, R, M}, {R, M, R}, {B, M, M}, {M, W, W}, {W, R, W}, {R, B, R},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct demand_histogram *m = demand_histogram_new();
+        const struct gpu_request w[2] = {
+            {.count = 1, .kind = rows[i][0], .milli = 100, .mem_mib = 1000, .phases = 1},
+            {.count = 1, .kind = rows[i][1], .milli = 100, .mem_mib = 1000, .phases = 1},
+        };
+        const struct demand d = {.gpu_request_n = 2, .gpu_requests = w};
+
+        demand_histogram_arrived(m, &d);
+        assert_int_equal(demand_histogram_shape(m, 0)->kind, rows[i][2]);
+        demand_histogram_free(m);
+    }
+}
+
 static void demand_histogram__plugin_gpus__are_whole_and_marked(void **state)
 {
     struct demand_histogram *m = demand_histogram_new();
@@ -358,6 +381,7 @@ int main(void)
         cmocka_unit_test(demand_histogram__models__are_part_of_the_shape_and_copied),
         cmocka_unit_test(demand_histogram__defective_pods__do_not_count),
         cmocka_unit_test(demand_histogram__several_containers__are_summed_on_few_devices),
+        cmocka_unit_test(demand_histogram__several_containers__kind_of_their_sum),
         cmocka_unit_test(demand_histogram__plugin_gpus__are_whole_and_marked),
         cmocka_unit_test(demand_histogram__between_settlements__readers_see_the_same),
         cmocka_unit_test(demand_histogram__more_of_the_same__is_not_settled_again),

@@ -521,6 +521,31 @@ static void place__more_twins_than_room__is_no_combination(void **state)
     assert_int_equal(feasibility_place(&node, devices, NULL, &d, strategies[0], &p), VERDICT_FITS);
 }
 
+/* 64 GPUs that are alike: of the ways to give some of them to a pod one is tried. Were they told apart, these would be
+ * more than there are steps. */
+static void place__many_gpus_that_are_alike__one_set_is_tried(void **state)
+{
+    static struct device_state devices[DEVICES_PER_NODE_MAX];
+    struct gpu_request gpu_requests[2] = {{SHARE(600), .phases = 1}, {SHARE(600), .phases = 1}};
+    struct node_state node = {.flags = NODE_DESCRIBED, .device_n = DEVICES_PER_NODE_MAX};
+    struct demand d = {.gpu_request_n = 2, .gpu_requests = gpu_requests};
+    struct placement p;
+
+    for (int i = 0; i < DEVICES_PER_NODE_MAX; i++) {
+        devices[i] = (struct device_state)EMPTY_DEVICE;
+    }
+    gpu_requests[0].count = gpu_requests[1].count = DEVICES_PER_NODE_MAX / 2;
+    assert_int_equal(feasibility_place(&node, devices, NULL, &d, strategies[0], &p), VERDICT_FITS);
+    assert_null(oracle_objection(devices, DEVICES_PER_NODE_MAX, NULL, &d, 2, &p));
+    gpu_requests[1].count++;
+    assert_int_equal(feasibility_place(&node, devices, NULL, &d, strategies[0], &p), VERDICT_NO_COMBINATION);
+    for (int i = 0; i < DEVICES_PER_NODE_MAX; i++) { /* alike in pairs, of which the second cannot have both */
+        devices[i].mem_free_mib -= i / 2;
+        gpu_requests[0].count = gpu_requests[1].count = DEVICES_PER_NODE_MAX - 1;
+    }
+    assert_int_equal(feasibility_place(&node, devices, NULL, &d, strategies[0], &p), VERDICT_NO_COMBINATION);
+}
+
 /* ---- charges ---- */
 
 static void pessimistic__all_containers_of_the_worst_phase(void **state)
@@ -590,6 +615,7 @@ int main(void)
         cmocka_unit_test(place__largest_demand__ends),
         cmocka_unit_test(place__hard_packing__gives_up_rather_than_lie),
         cmocka_unit_test(place__more_twins_than_room__is_no_combination),
+        cmocka_unit_test(place__many_gpus_that_are_alike__one_set_is_tried),
         cmocka_unit_test(pessimistic__all_containers_of_the_worst_phase),
         cmocka_unit_test(pessimistic__defect_or_whole__takes_the_device),
         cmocka_unit_test(charge__device_not_in_placement__is_nothing),

@@ -369,6 +369,12 @@ static void inventory__mig_that_cannot_be__no_devices_and_the_reason(void **stat
         {"uuid of spaces", MIG_A(IN("\\t", "1g.5gb", 0)), "annotation", "uuid must"},
         {"too much memory", MIG_A("{\"uuid\":\"a\",\"profile\":\"1g.5gb\",\"start\":0,\"memMib\":40961}"), "annotation",
          "more memory than"},
+        {"as much memory as there is", MIG_A("{\"uuid\":\"a\",\"profile\":\"1g.5gb\",\"start\":0,\"memMib\":40960}"),
+         "annotation 0:GPU-a" A40 "40960:16:-1:ok:mig 1024:a" A40 "40960:1:-1:ok:1g.5gb@0/0", NULL},
+        {"together more than there is",
+         MIG_A("{\"uuid\":\"a\",\"profile\":\"1g.5gb\",\"start\":0,\"memMib\":40959},"
+               "{\"uuid\":\"b\",\"profile\":\"1g.5gb\",\"start\":1,\"memMib\":2}"),
+         "annotation", "more memory than"},
         {"no number in allocatable", MIG_A("") " alloc:nvidia.com/mig-1g.5gb=x",
          "annotation 0:GPU-a" A40 "40960:16:-1:ok:mig", "not a whole number"},
     };

@@ -413,6 +413,40 @@ static void single__instances_as_whole_gpus__counted_like_gpus_of_a_plugin(void 
     assert_int_equal(reserve("e", &plugin, "n"), VERDICT_NOT_ALLOWED);
 }
 
+/* One instance is enough to say so. */
+static void counted__one_instance__counted(void **state)
+{
+    struct spec s = {.resources = {{STR("nvidia.com/mig-1g.5gb"), STR("1")}}};
+    struct gpu_request w;
+    struct demand instance = of_profile(&w, 1, MIG_PROFILE(1, 5));
+    struct demand share = SHARE_OF(100);
+
+    node("n", &s);
+    assert_int_equal(fixture_state(&fx, "n")->device_n, 1);
+    assert_true(fixture_state(&fx, "n")->mig_counted);
+    assert_int_equal(reserve("share", &share, "n"), VERDICT_MIG_ONLY);
+    assert_int_equal(reserve("a", &instance, "n"), 0);
+    assert_int_equal(reserve("b", &instance, "n"), VERDICT_MIG_TAKEN);
+}
+
+/* Who waits is told when a GPU of the plugin is free, and not when one is taken. */
+static void counted__pods_of_a_plugin__room_grows_when_one_leaves(void **state)
+{
+    struct spec s = {.label = {STR("nvidia.com/gpu.product"), STR("NVIDIA-A100-SXM4-40GB-MIG-1g.5gb")},
+                     .resources = {{STR("nvidia.com/gpu"), STR("7")}}};
+    const struct demand plugin = {.plugin_managed_n = 2, .dialect = "native"};
+    uint64_t room;
+
+    node("n", &s);
+    fixture_pod(&fx, "b", &plugin, NULL, NULL);
+    assert_int_equal(reserve("a", &plugin, "n"), 0);
+    room = ledger_capacity_generation(fx.l);
+    assert_int_equal(fixture_reserve(&fx, "b", "n"), 0);
+    assert_int_equal(ledger_capacity_generation(fx.l), room);
+    assert_int_equal(fixture_name_op(&fx, LEDGER_POD_GONE, "a"), 0);
+    assert_true(ledger_capacity_generation(fx.l) > room);
+}
+
 static void constraints__uuid_of_gpu_or_instance__both_are_understood(void **state)
 {
     struct spec s = {.gpus = {"3g.20gb@0 3g.20gb@4", "3g.20gb@0 3g.20gb@4"}, .gpu_n = 2};
@@ -448,6 +482,8 @@ int main(void)
         TEST(counted__init_and_app_containers__as_kubelet_counts),
         TEST(counted__whole_gpus_and_instances_of_one_plugin__do_not_disturb_each_other),
         TEST(single__instances_as_whole_gpus__counted_like_gpus_of_a_plugin),
+        TEST(counted__one_instance__counted),
+        TEST(counted__pods_of_a_plugin__room_grows_when_one_leaves),
         TEST(constraints__uuid_of_gpu_or_instance__both_are_understood),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -444,6 +444,41 @@ static void random__any_interleaving_of_binds__no_reservation_passes_a_limit(voi
     assert_true(seeds.n < SEEDS || watcher.refused_n > 300); /* the limits were near enough to matter */
 }
 
+/* Any name may come, and its tables grow with those that are there at one time alone. */
+static void namespaces__come_and_go__their_places_are_used_again(void **state)
+{
+    const struct holding none = {0}, some = {300, 1000};
+    struct tenancy t;
+    char name[16];
+
+    tenancy_init(&t, (struct hash_key){1, 2});
+    tenancy_set(
+        &t, &(struct tenant){.name = STR("all"), .namespaces = &STR("*"), .namespace_n = 1, LIMITS(NO, 5000, NO, NO)},
+        1);
+    for (int i = 0; i < 1000; i++) {
+        uint32_t at[3];
+
+        for (int k = 0; k < 3; k++) {
+            int n = snprintf(name, sizeof(name), "ns-%d-%d", i, k);
+
+            at[k] = tenancy_enter(&t, (struct str){name, (size_t)n});
+            assert_int_equal(tenancy_enter(&t, (struct str){name, (size_t)n}), at[k]);
+            tenancy_hold(&t, at[k], none, some);
+        }
+        assert_int_equal(t.tenants[0].held.milli, 900);
+        assert_int_equal(t.tenants[0].holder_n, 3);
+        for (int k = 0; k < 3; k++) {
+            tenancy_hold(&t, at[k], some, none);
+            tenancy_leave(&t, at[k]);
+            tenancy_leave(&t, at[k]);
+        }
+    }
+    assert_int_equal(t.space_n, 3);
+    assert_int_equal(t.free_space_n, 3);
+    assert_int_equal(t.tenants[0].held.milli, 0);
+    tenancy_fini(&t);
+}
+
 int main(void)
 {
 #define TEST(name_) EMPTY_LEDGER_TEST(name_)
@@ -461,6 +496,7 @@ int main(void)
         TEST(foreign_pod__counts_on_every_gpu_until_its_devices_are_known),
         TEST(room__of_a_tenant__said_when_it_grows_and_only_then),
         TEST(room__gpus_became_smaller__the_tenants_grew),
+        cmocka_unit_test(namespaces__come_and_go__their_places_are_used_again),
         cmocka_unit_test(plugin__replicas_and_units__their_part_of_a_gpu),
         cmocka_unit_test(wanted_at_most__any_placement__is_not_above_it),
         cmocka_unit_test(random__any_interleaving_of_binds__no_reservation_passes_a_limit),

@@ -224,6 +224,33 @@ static int teardown(void **state)
     return 0;
 }
 
+/* Each bound by itself: what is said of a charge by another ledger is charged as it stands. */
+static void known_charge__out_of_its_bounds__is_none(void **state)
+{
+    static const struct ledger_known_charge good[] = {
+        {.charge = {.milli = 1, .slots = 1, .mem_mib = 1}},
+        {.charge = {.milli = ASSIGNMENT_MILLI_MAX, .slots = 1, .mem_mib = 1}},
+        {.charge = {.milli = 0, .slots = ASSIGNMENT_CONTAINERS_MAX, .mem_mib = 1}},
+        {.charge = {.milli = 1, .slots = 0, .mem_mib = 0}},
+    };
+    static const struct ledger_known_charge bad[] = {
+        {.index = -1, .charge = {.milli = 1, .slots = 1, .mem_mib = 1}},
+        {.charge = {.milli = -1, .slots = 1, .mem_mib = 1}},
+        {.charge = {.milli = ASSIGNMENT_MILLI_MAX + 1, .slots = 1, .mem_mib = 1}},
+        {.charge = {.milli = 1, .slots = -1, .mem_mib = 1}},
+        {.charge = {.milli = 1, .slots = ASSIGNMENT_CONTAINERS_MAX + 1, .mem_mib = 1}},
+        {.charge = {.milli = 1, .slots = 1, .mem_mib = -1}},
+        {.charge = {.milli = 1, .slots = 1, .mem_mib = INT64_MAX}},
+    };
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        assert_null(op_check_known(&good[i]));
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_non_null(op_check_known(&bad[i]));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +258,7 @@ int main(void)
         cmocka_unit_test(any_op__comes_back_as_it_was),
         cmocka_unit_test(nothing_is_set__nothing_is_written),
         cmocka_unit_test(spoiled__refused_with_a_reason),
+        cmocka_unit_test(known_charge__out_of_its_bounds__is_none),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,5 +1,6 @@
 /* Commands of node pools: real programs, run for real. */
 #include "extender/pool_commands.h"
+#include "extender/pool_argv.h"
 
 #include "base/bug.h"
 #include "base/compiler.h"
@@ -305,9 +306,23 @@ static void pool_of_a_group__not_ordered_yet__nothing_is_run(void **state)
     assert_null(status(0, 0));
 }
 
+static void argv__same_only_if_each_word_is(void **state)
+{
+    static char mig[] = "mig", on[] = "on", off[] = "off";
+    static char *none[] = {NULL}, *a[] = {mig, on, NULL}, *b[] = {mig, off, NULL}, *longer[] = {mig, on, off, NULL};
+    char **const rows[] = {none, a, b, longer};
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        for (size_t k = 0; k < ARRAY_LEN(rows); k++) {
+            assert_int_equal(pool_argv_same(rows[i], rows[k]), i == k);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(argv__same_only_if_each_word_is),
         cmocka_unit_test_setup_teardown(pool__opens_and_closes__run_each_time_with_name_and_state, setup, teardown),
         cmocka_unit_test_setup_teardown(pool__an_entry_of_a_window_behind_the_files__its_state_with_the_files_command,
                                         setup, teardown),

@@ -273,10 +273,48 @@ static void play(struct fixture *f, const char *name, const struct step *steps)
         WAIT, NULL, 1600, 3200                                                                                         \
     }
 
+/* Versions of the longest that is kept, and of one byte more. */
+#define V100 "1234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890"
+#define V127 V100 "123456789012345678901234567"
+#define V128 V127 "8"
+
 static const struct {
     const char *name;
     struct step steps[28];
 } scripts[] = {
+    {"the longest version is kept: of a list, an event, a bookmark",
+     {{LIST, "?limit=500", 0, 0},
+      {FEED, PAGE(V127, "", ""), 0, 0},
+      {DONE, NULL, 200, 0},
+      {TOLD, "begin; complete " V127 "; synced", 0, 0},
+      {WATCH, "resourceVersion=" V127, 0, 0},
+      {FEED, EVENT("ADDED", "a", V127) BOOKMARK(V127), 0, 0},
+      {TOLD, "object a@" V127 "; bookmark " V127, 0, 0}}},
+    {"a bookmark of a longer version is none",
+     {SYNCED,
+      {FEED_FAILS, BOOKMARK(V128), ERR_PARSE, 0},
+      {BREAKS, NULL, KUBE_ABORTED, 0},
+      {TOLD, "", 0, 0},
+      FIRST_WAIT,
+      {LIST, "?limit=500", 0, 0}}},
+    {"a bookmark without a version is none",
+     {SYNCED, {FEED_FAILS, BOOKMARK(""), ERR_PARSE, 0}, {BREAKS, NULL, KUBE_ABORTED, 0}, {TOLD, "", 0, 0}}},
+    {"an object of a longer version, or of none, is no object",
+     {SYNCED,
+      {FEED_FAILS, EVENT("ADDED", "a", V128), ERR_PARSE, 0},
+      {BREAKS, NULL, KUBE_ABORTED, 0},
+      FIRST_WAIT,
+      {LIST, "?limit=500", 0, 0},
+      {FEED_FAILS, PAGE("10", "", OBJECT("a", "")), ERR_PARSE, 0},
+      {BREAKS, NULL, KUBE_ABORTED, 0},
+      {TOLD, "begin; forget ", 0, 0}}},
+    {"a list of a longer version is none",
+     {{LIST, "?limit=500", 0, 0},
+      {FEED, PAGE(V128, "", ""), 0, 0},
+      {DONE, NULL, 200, 0},
+      {TOLD, "begin; forget ", 0, 0},
+      FIRST_WAIT,
+      {LIST, "?limit=500", 0, 0}}},
     {"list in pages, watch from the first page's version",
      {{LIST, "?limit=500", 0, 0},
       {FEED, PAGE("10", "t/1", OBJECT("a", "3") "," OBJECT("b", "4")), 0, 0},
@@ -608,6 +646,24 @@ static const struct {
     const char *name;
     struct step steps[28];
 } fill_scripts[] = {
+    {"WatchList: the longest version is kept",
+     {{FILL, "", 0, 0},
+      {FEED, LIST_END(V127), 0, 0},
+      {TOLD, "begin; complete " V127 "; synced", 0, 0},
+      {DONE, NULL, 429, 0},
+      FIRST_WAIT,
+      {WATCH, "resourceVersion=" V127, 0, 0}}},
+    {"WatchList: no end is one of a longer version, or of none",
+     {{FILL, "", 0, 0},
+      {FEED_FAILS, LIST_END(V128), ERR_PARSE, 0},
+      {BREAKS, NULL, KUBE_ABORTED, 0},
+      {TOLD, "begin; forget ", 0, 0},
+      FIRST_WAIT}},
+    {"WatchList: no end is one without a version",
+     {{FILL, "", 0, 0},
+      {FEED_FAILS, LIST_END(""), ERR_PARSE, 0},
+      {BREAKS, NULL, KUBE_ABORTED, 0},
+      {TOLD, "begin; forget ", 0, 0}}},
     {"WatchList: complete with its bookmark, then the same stream is the watch",
      {{FILL, "fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed", 0, 0},
       {SILENCE, NULL, 30000, 0},

@@ -601,10 +601,24 @@ static void write_bind__outcome__golden(void **state)
     struct strbuf out;
 
     strbuf_init(&out, 4096);
-    wire_write_bind(&out, NULL);
+    wire_write_bound(&out);
     assert_reply(&out, "{\"Error\":\"\"}");
-    wire_write_bind(&out, "taken");
+    wire_write_not_bound(&out, "taken");
     assert_reply(&out, "{\"Error\":\"taken\"}");
+    strbuf_fini(&out);
+}
+
+/* Of an empty Error kube-scheduler reads that the pod is bound. */
+static void F130_write_bind__refused_without_a_text__is_no_success(void **state)
+{
+    static const char *const texts[] = {NULL, ""};
+    struct strbuf out;
+
+    strbuf_init(&out, 4096);
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        wire_write_not_bound(&out, texts[i]);
+        assert_reply(&out, "{\"Error\":\"not bound, for an unknown reason\"}");
+    }
     strbuf_fini(&out);
 }
 
@@ -632,6 +646,7 @@ int main(void)
         TEST(write_filter__hostile_names__same_names_back),
         TEST(write_priorities__ranked__golden),
         TEST(write_bind__outcome__golden),
+        TEST(F130_write_bind__refused_without_a_text__is_no_success),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,80 @@
+"""test/mutation: which changes are made of a source. Whether tests notice them, `scripts/mutants random` says, which takes long."""
+import pathlib
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "test/mutation"))
+
+import changes  # noqa: E402
+import sample  # noqa: E402
+
+SOURCE = """
+#define LIMIT 7
+static const char text[] = "a < b";
+static bool is_small(const struct x *a, int n)
+{
+    /* n < 3 */
+    BUG_ON(a == NULL || n > 9);
+    if (n < 3 && a->k) {
+        LOG_INFO(a->log, "small", n + 1);
+        return true;
+    }
+    for (int i = 0; i < n; i++) {
+        a->sum += (int64_t)-i;
+        count(a, "x");
+    }
+    return a->sum == LIMIT;
+}
+static int other(void)
+{
+    int unused = 4;
+
+    switch (unused) {
+    case 2:
+        leave();
+        break;
+    }
+    (void)unused;
+    return 0;
+}
+"""
+
+
+def made(kind):
+    return [(c.old, " ".join(c.new.split())) for c in changes.changes_of("x.c", SOURCE) if c.kind == kind]
+
+
+class Changes(unittest.TestCase):
+    def test_each_kind__is_made_where_it_means_something(self):
+        self.assertEqual(made("sign"), [("<", "<="), ("&&", "||"), ("<", "<="), ("+=", "-="), ("==", "!=")])
+        self.assertEqual(made("condition"), [("(n < 3 && a->k)", "(!(n < 3 && a->k))")])
+        self.assertEqual(made("statement"), [('a->sum += (int64_t)-i', ""), ('count(a, "x")', ""), ("leave()", "")])
+        self.assertEqual(made("result"), [("true", "false"), ("a->sum == LIMIT", "!(a->sum == LIMIT)"), ("0", "-1")])
+        self.assertEqual(made("constant"), [("3", "4"), ("3", "2"), ("0", "1"), ("4", "5"), ("4", "3"), ("2", "3"), ("2", "1"), ("0", "1")])
+
+    def test_all_sources__each_change_is_one_and_leaves_the_lines_where_they_are(self):
+        for path in ["src/core", "src/extender"]:
+            for file in sample.sources_of([path]):
+                text = (ROOT / file).read_text()
+                for c in changes.changes_of(file, text):
+                    changed = c.apply(text)
+                    self.assertNotEqual(changed, text, c)
+                    self.assertEqual(changed.count("\n"), text.count("\n"), c)
+
+    def test_what_nobody_can_notice__is_a_change_that_is_made(self):
+        texts, lines = {}, {}
+        for (file, line, old, new), why in sample.Accepted().rows.items():
+            self.assertTrue(why, file)
+            if file not in texts:
+                texts[file] = (ROOT / file).read_text()
+                lines[file] = {
+                    (sample.line_of(texts[file], c)[1], sample.one_line(c.old), sample.one_line(c.new))
+                    for c in changes.changes_of(file, texts[file])
+                }
+            self.assertIn((line, old, new), lines[file], f"{file}: no such line any more: correct test/mutation/equivalent.txt")
+
+
+if __name__ == "__main__":
+    unittest.main()
