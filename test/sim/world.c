@@ -1,0 +1,220 @@
+#include "world.h"
+
+#include "api.h"
+#include "etcd.h"
+#include "fiber.h"
+#include "oracle.h"
+#include "process.h"
+#include "scheduler.h"
+#include "trace.h"
+#include "users.h"
+
+#include "base/bug.h"
+#include "base/clock.h"
+#include "cmd/runtime_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    STORM_MS = 60000,
+    CALM_MS = 100000, /* longer than any pause between the tries of a bind */
+    READ_MS = 30000,  /* for a fresh process to read and verify everything */
+};
+
+struct world_counts world_counts;
+
+static struct {
+    struct climate climate;
+    struct weather storm;
+    struct process *fgpu, *fresh;
+    bool calm, ending, over;
+    uint64_t life; /* which one is meant by a death that was planned */
+} w;
+
+struct process *world_fgpu(void)
+{
+    return w.fgpu;
+}
+
+bool world_pod_was_bound(const char *uid)
+{
+    const struct object *o = etcd_find_uid(uid);
+
+    return o == NULL || o->node[0] != '\0';
+}
+
+/* ---- the life of fgpu ---- */
+
+static void born(void *ctx);
+
+static void dies(void *ctx)
+{
+    struct process *p = w.fgpu;
+
+    if ((uint64_t)(uintptr_t)ctx != w.life || w.calm || w.over || p->cut) {
+        return;
+    }
+    if (p->runtime != NULL && sim_chance(300)) {
+        world_counts.ended_n++;
+        w.ending = true;
+        process_end(p, 5000);
+        return;
+    }
+    world_counts.killed_n++;
+    process_kill(p);
+    sim_in_ms(sim_chance(500) ? 0 : (int64_t)sim_below(4000), born, NULL);
+}
+
+static void born(void *ctx)
+{
+    (void)ctx;
+    if (w.over) {
+        return;
+    }
+    w.ending = false;
+    w.fgpu = process_start(false);
+    w.life++;
+    if (!w.calm) {
+        sim_in_ms(1 + (int64_t)sim_below((uint64_t)w.climate.mean_life_ms * 2), dies, (void *)(uintptr_t)w.life);
+    }
+}
+
+/* ---- storm and calm ---- */
+
+static void acts(void *ctx)
+{
+    (void)ctx;
+    if (w.over) {
+        return;
+    }
+    if (!w.calm) {
+        users_act();
+        if (sim_chance(5)) {
+            api_break_a_watch(w.fgpu->ready_ns > 0 && sim_chance(300));
+        }
+        if (sim_chance(1)) {
+            scheduler_restart();
+        }
+    }
+    sim_in_ms(1 + (int64_t)sim_below(w.calm ? 1000 : 120), acts, NULL);
+}
+
+static void begin_storm(void *ctx);
+
+static void compare(void *ctx)
+{
+    (void)ctx;
+    if (w.over) {
+        return;
+    }
+    if (w.fresh->runtime != NULL && store_is_synced(w.fresh->runtime->store)) {
+        oracle_compare(w.fgpu, w.fresh);
+    } else {
+        found("fgpu %u has not read the cluster within %d ms although all is calm", w.fresh->number, READ_MS);
+    }
+    process_kill(w.fresh);
+    w.fresh = NULL;
+    begin_storm(NULL);
+}
+
+static void calm_ends(void *ctx)
+{
+    (void)ctx;
+    if (w.over) {
+        return;
+    }
+    if (!process_is_ready(w.fgpu)) {
+        found("fgpu %u is not ready although all has been calm for long", w.fgpu->number);
+    }
+    oracle_calm(w.fgpu);
+    w.fresh = process_start(true);
+    sim_in_ms(READ_MS, compare, NULL);
+}
+
+static void storm_ends(void *ctx)
+{
+    const struct weather none = {.orphan_ms = w.storm.orphan_ms};
+
+    (void)ctx;
+    if (w.over) {
+        return;
+    }
+    TRACE("---- calm");
+    w.calm = true;
+    world_counts.calm_n++;
+    api_weather(&none);
+    api_break_silent();
+    users_tidy();
+    sim_in_ms(CALM_MS, calm_ends, NULL);
+}
+
+static void begin_storm(void *ctx)
+{
+    (void)ctx;
+    TRACE("---- storm");
+    w.calm = false;
+    api_weather(&w.storm);
+    sim_in_ms(1 + (int64_t)sim_below((uint64_t)w.climate.mean_life_ms * 2), dies, (void *)(uintptr_t)w.life);
+    sim_in_ms(STORM_MS / 2 + (int64_t)sim_below(STORM_MS), storm_ends, NULL);
+}
+
+/* How bad it is, drawn once for a seed: some seeds have much of one thing. */
+static struct weather draw(const struct climate *c, int64_t lag_ms)
+{
+    struct weather s = {.late_ms = sim_chance(500) ? 3000 : 40000,
+                        .lag_ms = lag_ms,
+                        .orphan_ms = c->late_after_death ? 60000 : HOLD_OFF_MS - lag_ms - 1500};
+    uint32_t *const each[] = {&s.refuse, &s.busy, &s.late, &s.lose, &s.twice, &s.fail, &s.slow, &s.lag, &s.expire};
+
+    for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
+        *each[i] = sim_chance(300) ? 0 : sim_chance(200) ? 300 : (uint32_t)sim_below(80);
+    }
+    s.never = (uint32_t)sim_below(1000);
+    s.no_lists = sim_chance(300) ? 1000 : (uint32_t)sim_below(100);
+    return s;
+}
+
+void world_init(const struct climate *c, int64_t lag_ms)
+{
+    w.climate = *c;
+    oracle_init(lag_ms + 500);
+    api_init(c->servers);
+    etcd_write(etcd_new(RUN_OBJECT, "run"));
+    etcd_write(etcd_new(WAKE_OBJECT, "wake"));
+    users_init(c);
+    w.storm = draw(c, lag_ms);
+    scheduler_init((uint32_t)sim_below(800), (uint32_t)sim_below(300), lag_ms);
+    begin_storm(NULL);
+    born(NULL);
+    acts(NULL);
+}
+
+void world_step(void)
+{
+    (void)process_is_ready(w.fgpu);
+    if (w.ending && w.fgpu->gone) {
+        w.ending = false;
+        sim_in_ms((int64_t)sim_below(3000), born, NULL);
+    }
+    oracle_step(w.fgpu);
+}
+
+void world_end(void)
+{
+    const int64_t until_ns = sim_now_ns() + 60 * NS_PER_S;
+
+    w.over = true;
+    for (unsigned i = 1; i <= process_n(); i++) {
+        struct process *p = process_at(i);
+
+        if (!p->cut && !(w.ending && p == w.fgpu)) {
+            process_kill(p);
+        }
+    }
+    while (!process_all_gone() && sim_now_ns() < until_ns && sim_turn()) {
+    }
+    if (!process_all_gone()) {
+        found("a process does not end");
+    }
+}
