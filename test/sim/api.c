@@ -103,7 +103,7 @@ static int land_binding(const struct call *c)
         snprintf(o->node, sizeof(o->node), "%s", text_of(body, "target", "name"));
         TRACE("lands: %s (%s) on %s by fgpu %u, sent %.3f s ago", o->name, o->uid, o->node, c->of->number,
               (double)(sim_now_ns() - c->sent_ns) / 1e9);
-        oracle_granted(c->of, o, c->sent_ns, c->pods_seen);
+        oracle_granted(c->of, o);
         etcd_write(o);
     }
     cJSON_Delete(body);
@@ -266,6 +266,9 @@ static void write_arrives(struct call *c)
 {
     const int64_t in_ns = api_delay_ns();
 
+    if (strstr(c->path, "/binding") != NULL) {
+        oracle_sent(c->of, c->body);
+    }
     if (sim_chance(weather.busy)) {
         struct kube_outcome o = answered_with(429);
 

@@ -193,7 +193,6 @@ int kube_client_submit(struct kube_client *k, const struct kube_request *request
     c = xcalloc(1, sizeof(*c));
     *c = (struct call){.owner_n = 1,
                        .of = k->of,
-                       .pods_seen = k->of->pods_seen,
                        .sent_ns = sim_now_ns(),
                        .method = copy_of(request->method, strlen(request->method)),
                        .path = copy_of(request->path, strlen(request->path)),

@@ -15,7 +15,6 @@ struct process;
 struct call {
     unsigned owner_n;
     struct process *of;
-    uint64_t pods_seen; /* by its process, when it was sent */
     int64_t sent_ns;
     char *method, *path, *body;
     struct kube_client *client; /* NULL: it was cancelled, nobody hears */

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 
 #include <cjson/cJSON.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,24 +39,24 @@ struct oracle_device *oracle_find(const char *uuid)
 
 /* ---- capacity ---- */
 
-/* For a while who decided may not have known better. */
+/* Who decided may not have known it yet. */
 static void set_capacity(struct oracle_device *d, int mem_mib, uint64_t version)
 {
     if (d->mem_mib != mem_mib) {
         d->version = version;
         memmove(&d->past[1], &d->past[0], sizeof(d->past) - sizeof(d->past[0]));
-        d->past[0] = (struct oracle_past){sim_now_ns(), d->mem_mib};
+        d->past[0] = (struct oracle_past){sim_now_ns(), version, d->mem_mib};
         d->mem_mib = mem_mib;
     }
 }
 
-/* The most that it had at or after that moment. */
-static int capacity_since(const struct oracle_device *d, int64_t ns)
+/* The most that it had in any version of its node that is not older than what somebody had seen. */
+static int capacity_seen(const struct oracle_device *d, uint64_t nodes_seen)
 {
     int most = d->mem_mib;
 
     for (size_t i = 0; i < ORACLE_PAST; i++) {
-        if (d->past[i].until_ns >= ns && d->past[i].mem_mib > most) {
+        if (d->past[i].until > nodes_seen && d->past[i].mem_mib > most) {
             most = d->past[i].mem_mib;
         }
     }
@@ -124,6 +125,47 @@ void oracle_saw(const struct object *o, enum change_type type)
     }
 }
 
+/* ---- decisions ---- */
+
+#define DECISIONS_MAX 4096
+
+/* What its process had been told when it sent the Binding for the first time. */
+struct decision {
+    char id[20];
+    uint64_t pods_seen, nodes_seen;
+};
+
+static struct decision decisions[DECISIONS_MAX]; /* a ring */
+static size_t decision_at;
+
+static const struct decision *decision_of(const cJSON *id)
+{
+    for (size_t i = 0; cJSON_IsString(id) && i < DECISIONS_MAX; i++) {
+        const struct decision *d = &decisions[(decision_at + DECISIONS_MAX - 1 - i) % DECISIONS_MAX];
+
+        if (strcmp(d->id, id->valuestring) == 0) {
+            return d;
+        }
+    }
+    return NULL;
+}
+
+void oracle_sent(const struct process *of, const char *body)
+{
+    static const char key[] = "\\\"id\\\":\\\"";
+    const char *at = strstr(body, key);
+    struct decision d = {.pods_seen = of->pods_seen, .nodes_seen = of->nodes_seen};
+
+    if (at == NULL) {
+        found("a Binding without a record: %s", body);
+    }
+    at += sizeof(key) - 1;
+    snprintf(d.id, sizeof(d.id), "%.*s", (int)strcspn(at, "\\"), at);
+    if (decision_of(&(cJSON){.type = cJSON_String, .valuestring = d.id}) == NULL) {
+        decisions[decision_at++ % DECISIONS_MAX] = d;
+    }
+}
+
 /* ---- grants ---- */
 
 /* Had the hold-off of somebody between them been over when the older one's write landed? */
@@ -140,15 +182,15 @@ static bool was_late(unsigned older, int64_t landed_ns, unsigned younger)
     return false;
 }
 
-static void judge(const struct oracle_device *d, const struct oracle_holder *new, int64_t sent_ns, uint64_t pods_seen)
+static void judge(const struct oracle_device *d, const struct oracle_holder *new, const struct decision *by)
 {
-    const int cap = capacity_since(d, sent_ns - lag_ns);
+    const int cap = capacity_seen(d, by->nodes_seen);
     int milli = new->milli, mem = new->mem_mib, all_milli = milli, all_mem = mem;
     bool late = false;
 
     for (size_t i = 0; i < d->holder_n; i++) {
         const struct oracle_holder *h = &d->holders[i];
-        const bool known = h->process == new->process || h->version <= pods_seen;
+        const bool known = h->process == new->process || h->version <= by->pods_seen;
 
         milli += known ? h->milli : 0;
         mem += known ? h->mem_mib : 0;
@@ -179,8 +221,7 @@ static int number(const cJSON *o, const char *name)
     return cJSON_IsNumber(n) ? n->valueint : -1;
 }
 
-static void grant(const struct process *of, const struct object *o, const cJSON *device, int64_t sent_ns,
-                  uint64_t pods_seen)
+static void grant(const struct process *of, const struct object *o, const cJSON *device, const struct decision *by)
 {
     const cJSON *uuid = cJSON_GetObjectItemCaseSensitive(device, "uuid");
     struct oracle_device *d = oracle_find(cJSON_IsString(uuid) ? uuid->valuestring : "");
@@ -204,17 +245,21 @@ static void grant(const struct process *of, const struct object *o, const cJSON 
             found("pod %s was given GPU %s twice", o->uid, d->uuid);
         }
     }
-    judge(d, &h, sent_ns, pods_seen);
+    judge(d, &h, by);
     BUG_ON(d->holder_n == ORACLE_HOLDERS_MAX);
     d->holders[d->holder_n++] = h;
 }
 
-void oracle_granted(const struct process *of, const struct object *o, int64_t sent_ns, uint64_t pods_seen)
+void oracle_granted(const struct process *of, const struct object *o)
 {
     const char *text = object_note_of(o, "fgpu.io/assignment");
     cJSON *record = cJSON_Parse(text != NULL ? text : "");
+    const struct decision *by = decision_of(cJSON_GetObjectItemCaseSensitive(record, "id"));
     const cJSON *container = cJSON_GetObjectItemCaseSensitive(record, "containers"), *devices, *device;
 
+    if (by == NULL) {
+        found("pod %s was given a record that was never sent", o->uid);
+    }
     container = cJSON_GetArrayItem(container, 0);
     devices = cJSON_GetObjectItemCaseSensitive(container, "devices");
     if (cJSON_GetArraySize(devices) != o->ask.count) {
@@ -222,7 +267,7 @@ void oracle_granted(const struct process *of, const struct object *o, int64_t se
     }
     cJSON_ArrayForEach(device, devices)
     {
-        grant(of, o, device, sent_ns, pods_seen);
+        grant(of, o, device, by);
     }
     cJSON_Delete(record);
     oracle_counts.granted_n++;

@@ -22,8 +22,10 @@ struct process;
 /* How late news may be, at most. */
 void oracle_init(int64_t lag_ms);
 void oracle_saw(const struct object *o, enum change_type type);
+/* A Binding is sent. The first one of a decision tells what was known when it was made. */
+void oracle_sent(const struct process *of, const char *body);
 /* A Binding has been written into `o`, which is not a revision yet. */
-void oracle_granted(const struct process *of, const struct object *o, int64_t sent_ns, uint64_t pods_seen);
+void oracle_granted(const struct process *of, const struct object *o);
 /* After every step. */
 void oracle_step(struct process *live);
 /* Nothing has gone wrong for long, and nothing is on its way: every pod that fits is bound, and the ledger charges what is

@@ -18,6 +18,7 @@ struct oracle_holder {
 
 struct oracle_past {
     int64_t until_ns;
+    uint64_t until; /* the version of the node in which it is not so any more */
     int mem_mib;
 };
 
