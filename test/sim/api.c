@@ -266,9 +266,6 @@ static void write_arrives(struct call *c)
 {
     const int64_t in_ns = api_delay_ns();
 
-    if (strstr(c->path, "/binding") != NULL) {
-        oracle_sent(c->of, c->body);
-    }
     if (sim_chance(weather.busy)) {
         struct kube_outcome o = answered_with(429);
 
@@ -318,6 +315,9 @@ static void read_arrives(void *ctx)
 
 void api_call(struct call *c)
 {
+    if (strstr(c->path, "/binding") != NULL) {
+        oracle_sent(c->of, c->body);
+    }
     if (sim_chance(weather.refuse)) {
         answer_after(c, api_delay_ns(), (struct kube_outcome){.kind = KUBE_NOT_SENT}, NULL);
     } else if (strcmp(c->method, "GET") == 0) {

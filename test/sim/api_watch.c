@@ -27,6 +27,7 @@ struct watch {
     bool fills;      /* it begins with everything, as of `cursor` */
     bool lists;      /* a list, or a probe; then it ends */
     bool refused;
+    bool tells; /* the ledger; an audit reads for itself */
     size_t limit;
     uint64_t cursor; /* sent up to here */
 };
@@ -98,7 +99,9 @@ static void is_told(const struct watch *w)
     struct process *p = stream_of(w->to);
     uint64_t *seen = w->kind == PODS ? &p->pods_seen : &p->nodes_seen;
 
-    *seen = w->cursor > *seen ? w->cursor : *seen;
+    if (w->tells) {
+        *seen = w->cursor > *seen ? w->cursor : *seen;
+    }
 }
 
 static void end(struct watch *w, struct kube_outcome o)
@@ -313,6 +316,7 @@ void api_open(struct kube_stream *s, const char *path)
                         .server = (unsigned)sim_below(api.server_n),
                         .fills = strstr(path, "sendInitialEvents") != NULL,
                         .lists = strstr(path, "watch=true") == NULL,
+                        .tells = strncmp(fiber_name(), "kube-", 5) == 0,
                         .refused = strstr(path, "resourceslices") != NULL,
                         .limit = strstr(path, "limit=1&") != NULL ? 1 : SIZE_MAX,
                         .cursor = version != NULL ? strtoull(version + 16, NULL, 10) : 0};

@@ -231,6 +231,11 @@ const char *fiber_name(void)
     return sim.running != NULL ? sim.running->name : "world";
 }
 
+void fiber_rename(struct fiber *f, const char *name)
+{
+    f->name = name;
+}
+
 static void leave(struct fiber *f)
 {
     struct fiber_waiters *w = f->waits_in;

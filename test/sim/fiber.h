@@ -46,6 +46,7 @@ void fiber_join(struct fiber *f);
 void fiber_detach(struct fiber *f);
 void *fiber_owner(void); /* of the running fiber; NULL outside */
 const char *fiber_name(void);
+void fiber_rename(struct fiber *f, const char *name);
 /* Only in a fiber. False: until_ns (INT64_MAX: never) has passed. */
 bool fiber_wait(struct fiber_waiters *w, int64_t until_ns);
 void fiber_wake(struct fiber_waiters *w, bool all);

@@ -57,8 +57,7 @@ int __wrap_pthread_detach(pthread_t t)
 
 int __wrap_pthread_setname_np(pthread_t t, const char *name)
 {
-    (void)t;
-    (void)name;
+    fiber_rename((struct fiber *)(uintptr_t)t, name); // NOLINT(performance-no-int-to-ptr)
     return 0;
 }
 

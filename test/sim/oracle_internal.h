@@ -6,7 +6,7 @@
 
 #define ORACLE_DEVICES_MAX 512
 #define ORACLE_HOLDERS_MAX 64
-#define ORACLE_PAST 4
+#define ORACLE_PAST 16
 
 struct oracle_holder {
     char uid[24];
