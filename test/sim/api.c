@@ -275,7 +275,14 @@ static void write_arrives(struct call *c)
         write_late(c, in_ns);
     } else if (sim_chance(weather.twice)) {
         write_new(c, in_ns + late_ns())->mute = true;
-        write_new(c, in_ns)->again = true;
+        if (sim_chance(200)) {
+            struct kube_outcome o = answered_with(429);
+
+            o.sent_again = true;
+            answer_after(c, in_ns, o, reply_of(c, 429));
+        } else {
+            write_new(c, in_ns)->again = true;
+        }
     } else {
         (void)write_new(c, in_ns);
     }

@@ -195,13 +195,61 @@ static void edit_request(struct object *o)
     }
 }
 
+/* Another amount or GPU in the true record, under its signature. */
+static void tamper(struct object *o)
+{
+    const char *record = object_note_of(o, "fgpu.io/assignment");
+    char *copy, *at;
+
+    if (record == NULL) {
+        return;
+    }
+    copy = memcpy(xmalloc(strlen(record) + 1), record, strlen(record) + 1);
+    at = strstr(copy, sim_chance(500) ? "\"milli\":" : "\"uuid\":\"GPU-0000");
+    if (at != NULL) {
+        at = strpbrk(at, "123456789");
+    }
+    if (at != NULL) {
+        *at = *at == '1' ? '2' : '1';
+        object_note(o, "fgpu.io/assignment", copy);
+    }
+    free(copy);
+}
+
 static void edit_record(struct object *o)
 {
     if (u.climate.forgeries && o->node[0] != '\0') {
         o->odd = true;
         TRACE("forged: the record of %s (%s)", o->name, o->uid);
-        forge(o);
+        if (sim_chance(300)) {
+            forge(o);
+        } else {
+            tamper(o);
+        }
         etcd_write(o);
+    }
+}
+
+static void edit_soon(void *ctx)
+{
+    char *uid = ctx;
+    struct object *o = etcd_find_uid(uid);
+
+    if (o != NULL) {
+        edit_record(o);
+    }
+    free(uid);
+}
+
+/* Some are quick: a record is edited before anybody's watch has shown it. */
+static void changed(const struct change *c)
+{
+    const char *uid = strstr(c->json, "\"uid\":\""), *node = strstr(c->json, "\"nodeName\":");
+    char text[24];
+
+    if (u.climate.forgeries && c->kind == PODS && c->shows == MODIFIED && node != NULL && sim_chance(4)) {
+        snprintf(text, sizeof(text), "%.*s", (int)strcspn(uid + 7, "\""), uid + 7);
+        sim_at(sim_now_ns() + (int64_t)sim_below(3000000), edit_soon, memcpy(xmalloc(sizeof(text)), text, sizeof(text)));
     }
 }
 
@@ -282,6 +330,7 @@ void users_tidy(void)
 void users_init(const struct climate *c)
 {
     u.climate = *c;
+    etcd_follow(changed);
     for (unsigned i = 0; i < c->nodes; i++) {
         char name[32];
 

@@ -171,6 +171,11 @@ static struct weather draw(const struct climate *c, int64_t lag_ms)
         *each[i] = sim_chance(300) ? 0 : sim_chance(200) ? 300 : (uint32_t)sim_below(80);
     }
     s.never = (uint32_t)sim_below(1000);
+    if (c->late_after_death) {
+        s.late = 100 + (uint32_t)sim_below(300);
+        s.never = (uint32_t)sim_below(300);
+        s.late_ms = 5000 + (int64_t)sim_below(20000);
+    }
     s.no_lists = sim_chance(300) ? 1000 : (uint32_t)sim_below(100);
     return s;
 }
