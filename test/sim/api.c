@@ -92,8 +92,8 @@ static int land_binding(const struct call *c)
     const int status = body == NULL ? 400 : may_bind(o, body);
 
     if (status == 201) {
-        const cJSON *notes = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(body, "metadata"),
-                                                              "annotations");
+        const cJSON *notes =
+            cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(body, "metadata"), "annotations");
         const cJSON *note;
 
         cJSON_ArrayForEach(note, notes)
@@ -117,8 +117,8 @@ static int land_patch(const struct call *c, struct object *o)
     const char *uid = text_of(body, "metadata", "uid"), *version = text_of(body, "metadata", "resourceVersion");
     int status = o == NULL ? 404 : 200;
 
-    if (o != NULL && ((uid[0] != '\0' && strcmp(uid, o->uid) != 0) ||
-                      (version[0] != '\0' && number_of(version) != o->version))) {
+    if (o != NULL &&
+        ((uid[0] != '\0' && strcmp(uid, o->uid) != 0) || (version[0] != '\0' && number_of(version) != o->version))) {
         status = 409;
     }
     data = cJSON_GetObjectItemCaseSensitive(body, "data");
@@ -136,9 +136,9 @@ static int land_patch(const struct call *c, struct object *o)
 
 static struct object *special_of(const char *path)
 {
-    return strstr(path, "/configmaps/") != NULL              ? etcd_find(RUN_OBJECT, "run")
+    return strstr(path, "/configmaps/") != NULL             ? etcd_find(RUN_OBJECT, "run")
            : strstr(path, "/csistoragecapacities/") != NULL ? etcd_find(WAKE_OBJECT, "wake")
-                                                             : NULL;
+                                                            : NULL;
 }
 
 static int land(const struct call *c)
@@ -271,6 +271,8 @@ static void write_arrives(struct call *c)
 
         o.retry_after_ms = 1000;
         answer_after(c, in_ns, o, reply_of(c, 429));
+    } else if (sim_chance(weather.forbid)) {
+        answer_after(c, in_ns, answered_with(403), reply_of(c, 403));
     } else if (sim_chance(weather.late)) {
         write_late(c, in_ns);
     } else if (sim_chance(weather.twice)) {

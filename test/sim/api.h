@@ -20,6 +20,7 @@ struct process;
 struct weather {
     uint32_t refuse;   /* a call reaches nobody */
     uint32_t busy;     /* 429 */
+    uint32_t forbid;   /* 403, as of a server that has just started and knows no roles yet */
     uint32_t late;     /* a write is answered before it lands (if it ever does) */
     uint32_t never;    /* of those: it does not */
     uint32_t lose;     /* the answer is lost */

@@ -24,8 +24,8 @@ struct watch {
     enum kind kind;
     unsigned server;
     bool is_open, silent;
-    bool fills;      /* it begins with everything, as of `cursor` */
-    bool lists;      /* a list, or a probe; then it ends */
+    bool fills; /* it begins with everything, as of `cursor` */
+    bool lists; /* a list, or a probe; then it ends */
     bool refused;
     bool tells; /* the ledger; an audit reads for itself */
     size_t limit;

@@ -52,7 +52,7 @@ struct object {
     struct note notes[ETCD_NOTES_MAX];
     size_t note_n;
     unsigned patched; /* status patches, edits that mean nothing */
-    bool odd;         /* bound by nobody of ours, or its record was edited: what it is charged depends on who saw what */
+    bool odd; /* bound by nobody of ours, or its record was edited: what it is charged depends on who saw what */
     /* nodes */
     struct gpu gpus[ETCD_GPUS_MAX];
     size_t gpu_n;

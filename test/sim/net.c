@@ -38,10 +38,8 @@ struct kube_stream {
 
 struct kube_outcome answered_with(int http_status)
 {
-    return (struct kube_outcome){.kind = KUBE_ANSWERED,
-                                 .maybe_sent = true,
-                                 .http_status = http_status,
-                                 .retry_after_ms = KUBE_NO_RETRY_AFTER};
+    return (struct kube_outcome){
+        .kind = KUBE_ANSWERED, .maybe_sent = true, .http_status = http_status, .retry_after_ms = KUBE_NO_RETRY_AFTER};
 }
 
 static char *copy_of(const char *s, size_t n)

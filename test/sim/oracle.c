@@ -174,8 +174,7 @@ static bool was_late(unsigned older, int64_t landed_ns, unsigned younger)
     for (unsigned n = older + 1; n <= younger; n++) {
         const struct process *p = process_at(n);
 
-        if (!p->rehearses && !p->skipped_hold_off &&
-            landed_ns > p->started_ns + HOLD_OFF_MS * NS_PER_MS - lag_ns) {
+        if (!p->rehearses && !p->skipped_hold_off && landed_ns > p->started_ns + HOLD_OFF_MS * NS_PER_MS - lag_ns) {
             return true;
         }
     }
@@ -200,8 +199,8 @@ static void judge(const struct oracle_device *d, const struct oracle_holder *new
                                                              : was_late(new->process, sim_now_ns(), h->process)));
     }
     if (milli > 1000 || mem > cap) {
-        found("GPU %s of %s is given twice by fgpu %u, which knew: %d milli, %d of %d MiB with pod %s", d->uuid, d->node,
-              new->process, milli, mem, cap, new->uid);
+        found("GPU %s of %s is given twice by fgpu %u, which knew: %d milli, %d of %d MiB with pod %s", d->uuid,
+              d->node, new->process, milli, mem, cap, new->uid);
     }
     if (all_milli > 1000 || all_mem > cap) {
         oracle_counts.over_n++;

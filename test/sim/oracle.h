@@ -6,11 +6,11 @@
  *   - its record gives what the pod asked for, on GPUs of that node that were there when it was decided;
  *   - with everything that its process could know, no GPU has more than it has: what the process itself bound, and what
  *     its watch of pods had told it when it sent;
- *   - with what it could not know, neither, unless that was late: landed so long after its sender's end that the hold-off
- *     of every process in between was over (design.md 8: LAG is what a watch may lag behind).
+ *   - with what it could not know, neither, unless that was late: landed so long after its sender's end that the
+ * hold-off of every process in between was over (design.md 8: LAG is what a watch may lag behind).
  *
- * And at any time: whatever may still land of a living process is charged in its ledger (design.md 3.1.4); a GPU that has
- * more than it has is closed there as soon as its watch has told it of all who hold it, and is an incident.
+ * And at any time: whatever may still land of a living process is charged in its ledger (design.md 3.1.4); a GPU that
+ * has more than it has is closed there as soon as its watch has told it of all who hold it, and is an incident.
  */
 #ifndef SIM_ORACLE_H
 #define SIM_ORACLE_H
@@ -28,8 +28,8 @@ void oracle_sent(const struct process *of, const char *body);
 void oracle_granted(const struct process *of, const struct object *o);
 /* After every step. */
 void oracle_step(struct process *live);
-/* Nothing has gone wrong for long, and nothing is on its way: every pod that fits is bound, and the ledger charges what is
- * held and no more. */
+/* Nothing has gone wrong for long, and nothing is on its way: every pod that fits is bound, and the ledger charges what
+ * is held and no more. */
 void oracle_calm(struct process *live);
 /* A process that has just read everything says the same as one that saw it happen. */
 void oracle_compare(struct process *live, struct process *fresh);

@@ -1,4 +1,5 @@
-/* sim/oracle_internal.h - what the oracle knows of each GPU: oracle.c keeps it, oracle_ledger.c holds ledgers against it. */
+/* sim/oracle_internal.h - what the oracle knows of each GPU: oracle.c keeps it, oracle_ledger.c holds ledgers against
+ * it. */
 #ifndef SIM_ORACLE_INTERNAL_H
 #define SIM_ORACLE_INTERNAL_H
 

@@ -46,9 +46,10 @@ static void write_log(void *ctx, const struct log_record *r)
     for (size_t i = 0; i < r->field_n && n < sizeof(text) - 200; i++) {
         const struct log_field *f = &r->fields[i];
 
-        n += f->type == LOG_FIELD_STR ? (size_t)snprintf(text + n, sizeof(text) - n, " %s=%.*s", f->key,
-                                                         f->s.n < 160 ? (int)f->s.n : 160, f->s.p != NULL ? f->s.p : "")
-                                      : (size_t)snprintf(text + n, sizeof(text) - n, " %s=%lld", f->key, (long long)f->i);
+        n += f->type == LOG_FIELD_STR
+                 ? (size_t)snprintf(text + n, sizeof(text) - n, " %s=%.*s", f->key, f->s.n < 160 ? (int)f->s.n : 160,
+                                    f->s.p != NULL ? f->s.p : "")
+                 : (size_t)snprintf(text + n, sizeof(text) - n, " %s=%lld", f->key, (long long)f->i);
     }
     text[n < sizeof(text) ? n : sizeof(text) - 1] = '\0';
     trace_line("fgpu %u: %s%s", p != NULL ? p->number : 0, r->msg, n > 0 ? text : "");
@@ -57,7 +58,8 @@ static void write_log(void *ctx, const struct log_record *r)
 /* The same in every run, so that records are. PKCS#8 of Ed25519 (RFC 8410) around 32 bytes. */
 static void write_key(void)
 {
-    unsigned char der[48] = {0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20};
+    unsigned char der[48] = {0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06,
+                             0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20};
     struct strbuf text;
     FILE *f;
     int fd;

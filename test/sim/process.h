@@ -1,5 +1,6 @@
 /* sim/process.h - a process `fgpu serve`: the production runtime (cmd/runtime.h), with all of its threads as fibers,
- * its real reflectors, decoders, ingest, store, ledger, binder, verifier, audit, run keeper, requeue trigger and routes.
+ * its real reflectors, decoders, ingest, store, ledger, binder, verifier, audit, run keeper, requeue trigger and
+ * routes.
  *
  * A process is killed by cutting it off: from that moment nothing that it does reaches anybody, and no answer reaches
  * it. What is left of it in memory is then taken down in order, which nobody outside can tell from kill -9.
@@ -21,16 +22,17 @@ struct runtime;
 struct call;
 
 struct process {
-    unsigned number;      /* from 1 */
-    bool rehearses;       /* reads only: what restart equals live is compared with */
-    bool cut;             /* killed, or at its end */
-    bool gone;            /* nothing is left in memory */
+    unsigned number;         /* from 1 */
+    bool rehearses;          /* reads only: what restart equals live is compared with */
+    bool cut;                /* killed, or at its end */
+    bool gone;               /* nothing is left in memory */
     struct runtime *runtime; /* NULL: not started yet, or gone */
     struct fiber *main;
     struct httpd_server *server;
-    uint64_t pods_seen, nodes_seen; /* versions up to which its watches have told it everything */
+    uint64_t pods_seen, nodes_seen;         /* versions up to which its watches have told it everything */
     int64_t started_ns, ready_ns, ended_ns; /* 0: not yet */
     bool skipped_hold_off;
+    bool had_silence; /* one of its watches was made silent: then it missed something, and an audit may say so */
 };
 
 /* Once, before the first. */

@@ -123,8 +123,8 @@ static void bind(struct pod *p, const char *node)
 {
     char body[256];
 
-    snprintf(body, sizeof(body),
-             "{\"PodName\":\"%s\",\"PodNamespace\":\"default\",\"PodUID\":\"%s\",\"Node\":\"%s\"}", p->name, p->uid, node);
+    snprintf(body, sizeof(body), "{\"PodName\":\"%s\",\"PodNamespace\":\"default\",\"PodUID\":\"%s\",\"Node\":\"%s\"}",
+             p->name, p->uid, node);
     scheduler_counts.bind_n++;
     TRACE("asks: bind %s (%s) to %s", p->name, p->uid, node);
     web_post(world_fgpu(), "/v1/bind", body, bound, begin_call(p, BINDS));
@@ -219,7 +219,8 @@ static void turn(void *ctx)
     end_late_calls();
     for (size_t i = 0; i < PODS_MAX && !k.asks; i++) {
         struct pod *p = &k.pods[i];
-        const bool due = p->state == ACTIVE || ((p->state == BACKS_OFF || p->state == REFUSED) && p->due_ns <= sim_now_ns());
+        const bool due =
+            p->state == ACTIVE || ((p->state == BACKS_OFF || p->state == REFUSED) && p->due_ns <= sim_now_ns());
 
         if (due && (first == NULL || p->due_ns < first->due_ns)) {
             first = p;

@@ -3,8 +3,8 @@
  * One pod at a time: filter, sometimes prioritize, then bind, which is not waited for. Calls end after 10 s
  * (httpTimeout). A pod whose bind failed is tried again after 1, 2, 4, 8, 10 s; one that was refused by filter, when
  * something changes that may make room: a pod is gone, a node changes, the wake object changes; or after five minutes.
- * Its watch is ahead of fgpu's, or behind. It patches the status of pods, which gives them new versions. It may lose its
- * memory, as at its own restart.
+ * Its watch is ahead of fgpu's, or behind. It patches the status of pods, which gives them new versions. It may lose
+ * its memory, as at its own restart.
  */
 #ifndef SIM_SCHEDULER_H
 #define SIM_SCHEDULER_H

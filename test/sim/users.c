@@ -120,10 +120,11 @@ static void forge(struct object *o)
     if (node == NULL) {
         return;
     }
-    snprintf(text, sizeof(text),
-             "{\"v\":1,\"id\":\"00000000deadbeef\",\"containers\":[{\"name\":\"main\",\"init\":false,\"devices\":[{\"uuid\":"
-             "\"%s\",\"index\":0,\"milli\":1,\"memMib\":1}]}],\"sig\":{\"key\":\"0123456789abcdef\",\"value\":\"%086d==\"}}",
-             node->gpus[sim_below(node->gpu_n)].uuid, 0);
+    snprintf(
+        text, sizeof(text),
+        "{\"v\":1,\"id\":\"00000000deadbeef\",\"containers\":[{\"name\":\"main\",\"init\":false,\"devices\":[{\"uuid\":"
+        "\"%s\",\"index\":0,\"milli\":1,\"memMib\":1}]}],\"sig\":{\"key\":\"0123456789abcdef\",\"value\":\"%086d==\"}}",
+        node->gpus[sim_below(node->gpu_n)].uuid, 0);
     object_note(o, "fgpu.io/assignment", text);
     world_counts.forged_n++;
 }
@@ -249,7 +250,8 @@ static void changed(const struct change *c)
 
     if (u.climate.forgeries && c->kind == PODS && c->shows == MODIFIED && node != NULL && sim_chance(4)) {
         snprintf(text, sizeof(text), "%.*s", (int)strcspn(uid + 7, "\""), uid + 7);
-        sim_at(sim_now_ns() + (int64_t)sim_below(3000000), edit_soon, memcpy(xmalloc(sizeof(text)), text, sizeof(text)));
+        sim_at(sim_now_ns() + (int64_t)sim_below(3000000), edit_soon,
+               memcpy(xmalloc(sizeof(text)), text, sizeof(text)));
     }
 }
 

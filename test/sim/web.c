@@ -1,6 +1,6 @@
-/* The web server of a simulated process: httpd's functions, defined here. A request is a fiber that calls the handler of
- * its route; bodies and answers are the bytes that would go over the wire. What streams, TLS and the other listeners do
- * is not simulated. */
+/* The web server of a simulated process: httpd's functions, defined here. A request is a fiber that calls the handler
+ * of its route; bodies and answers are the bytes that would go over the wire. Streams, TLS (web_without.c) and other
+ * listeners are not simulated. */
 #include "process.h"
 
 #include "fiber.h"
@@ -8,7 +8,6 @@
 #include "base/bug.h"
 #include "base/clock.h"
 #include "httpd/response.h"
-#include "httpd/stream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -358,59 +357,4 @@ void httpd_server_free(struct httpd_server *s)
         s->of->server = NULL;
         free(s);
     }
-}
-
-/* ---- what is not simulated ---- */
-
-struct httpd_stream *httpd_stream_new(const struct httpd_stream_source *source)
-{
-    (void)source;
-    BUG("no stream is asked for");
-}
-
-struct httpd_stream *httpd_stream_ref(struct httpd_stream *s)
-{
-    return s;
-}
-
-void httpd_stream_unref(struct httpd_stream *s)
-{
-    (void)s;
-}
-
-void httpd_stream_wake(struct httpd_stream *s)
-{
-    (void)s;
-}
-
-int httpd_tls_new(const struct httpd_tls_config *config, struct httpd_tls **ret, struct err *reterr)
-{
-    (void)config;
-    (void)ret;
-    return err_set(reterr, ERR_INTERNAL, "no TLS here");
-}
-
-int httpd_tls_self_signed(int64_t now_ms, struct httpd_tls **ret, struct err *reterr)
-{
-    (void)now_ms;
-    (void)ret;
-    return err_set(reterr, ERR_INTERNAL, "no TLS here");
-}
-
-int httpd_tls_reload(struct httpd_tls *t, struct err *reterr)
-{
-    (void)t;
-    (void)reterr;
-    return 0;
-}
-
-void httpd_tls_free(struct httpd_tls *t)
-{
-    (void)t;
-}
-
-void httpd_tls_stats(struct httpd_tls *t, struct httpd_tls_stats *ret)
-{
-    (void)t;
-    *ret = (struct httpd_tls_stats){0};
 }

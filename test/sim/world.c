@@ -12,6 +12,7 @@
 #include "base/bug.h"
 #include "base/clock.h"
 #include "cmd/runtime_internal.h"
+#include "extender/audit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ struct world_counts world_counts;
 static struct {
     struct climate climate;
     struct weather storm;
+    uint32_t stalls; /* per mille of what users do */
     struct process *fgpu, *fresh;
     bool calm, ending, over;
     uint64_t life; /* which one is meant by a death that was planned */
@@ -82,6 +84,28 @@ static void born(void *ctx)
 
 /* ---- storm and calm ---- */
 
+/* etcd stalls: for a while every write is late, if it ever lands, and half of the reads fail. */
+static void stall_ends(void *ctx)
+{
+    (void)ctx;
+    if (!w.calm) {
+        api_weather(&w.storm);
+    }
+}
+
+static void stall(void)
+{
+    struct weather s = w.storm;
+
+    TRACE("etcd stalls");
+    s.late = 1000;
+    s.never = (uint32_t)sim_below(500);
+    s.late_ms = s.late_ms > 12000 ? s.late_ms : 12000;
+    s.fail = (uint32_t)sim_below(500);
+    api_weather(&s);
+    sim_in_ms(1000 + (int64_t)sim_below(9000), stall_ends, NULL);
+}
+
 static void acts(void *ctx)
 {
     (void)ctx;
@@ -91,7 +115,13 @@ static void acts(void *ctx)
     if (!w.calm) {
         users_act();
         if (sim_chance(5)) {
-            api_break_a_watch(w.fgpu->ready_ns > 0 && sim_chance(300));
+            const bool silent = w.fgpu->ready_ns > 0 && sim_chance(300);
+
+            w.fgpu->had_silence = w.fgpu->had_silence || silent;
+            api_break_a_watch(silent);
+        }
+        if (sim_chance(w.stalls)) {
+            stall();
         }
         if (sim_chance(1)) {
             scheduler_restart();
@@ -165,7 +195,8 @@ static struct weather draw(const struct climate *c, int64_t lag_ms)
     struct weather s = {.late_ms = sim_chance(500) ? 3000 : 40000,
                         .lag_ms = lag_ms,
                         .orphan_ms = c->late_after_death ? 60000 : HOLD_OFF_MS - lag_ms - 1500};
-    uint32_t *const each[] = {&s.refuse, &s.busy, &s.late, &s.lose, &s.twice, &s.fail, &s.slow, &s.lag, &s.expire};
+    uint32_t *const each[] = {&s.refuse, &s.busy, &s.forbid, &s.late, &s.lose,
+                              &s.twice,  &s.fail, &s.slow,   &s.lag,  &s.expire};
 
     for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
         *each[i] = sim_chance(300) ? 0 : sim_chance(200) ? 300 : (uint32_t)sim_below(80);
@@ -189,15 +220,35 @@ void world_init(const struct climate *c, int64_t lag_ms)
     etcd_write(etcd_new(WAKE_OBJECT, "wake"));
     users_init(c);
     w.storm = draw(c, lag_ms);
+    w.stalls = sim_chance(500) ? 0 : (uint32_t)sim_below(5);
     scheduler_init((uint32_t)sim_below(800), (uint32_t)sim_below(300), lag_ms);
     begin_storm(NULL);
     born(NULL);
     acts(NULL);
 }
 
+/* No event was lost, so there is nothing for an audit to repair. */
+static void look_at_audit(struct process *p)
+{
+    struct audit_report r;
+
+    if (p->runtime == NULL || p->cut || p->had_silence) {
+        return;
+    }
+    audit_last(p->runtime->audit, &r);
+    if (r.drift_n > 0 || r.result == AUDIT_BROKEN) {
+        found("an audit of fgpu %u found drift in %llu objects%s%s although its watches told it everything", p->number,
+              (unsigned long long)r.drift_n, r.invariant != NULL ? ", and: " : "",
+              r.invariant != NULL ? r.invariant : "");
+    }
+}
+
 void world_step(void)
 {
     (void)process_is_ready(w.fgpu);
+    if (sim_event_n() % 1024 == 0) {
+        look_at_audit(w.fgpu);
+    }
     if (w.ending && w.fgpu->gone) {
         w.ending = false;
         sim_in_ms((int64_t)sim_below(3000), born, NULL);

@@ -1,4 +1,5 @@
-/* sim/world.h - who else acts: users, kubelets, whoever starts and kills fgpu, and the changes between storm and calm. */
+/* sim/world.h - who else acts: users, kubelets, whoever starts and kills fgpu, and the changes between storm and calm.
+ */
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
 
@@ -11,7 +12,7 @@ struct process;
 struct climate {
     unsigned servers;
     unsigned nodes, gpus;
-    unsigned pods; /* as many as users like to have at a time */
+    unsigned pods;         /* as many as users like to have at a time */
     bool late_after_death; /* what a process leaves behind may land after the hold-off */
     bool forgeries, node_changes;
     int64_t mean_life_ms; /* of a process */
