@@ -1,5 +1,5 @@
 """Known defects, to be put back by scripts/bug-bank. Each has the defect's row (src/spec/defects.md; P: of peers), what is
-wrong, and changes: file, function or table, its text, and what that becomes."""
+wrong, and changes: file, function or table, its text, and what that becomes. ELSEWHERE: those that it does not see."""
 
 BINDING, MACHINE = "src/kube/binding.c", "src/extender/bind_machine.c"
 STEPS, EXCHANGE = "src/extender/bind_steps.c", "src/extender/binder_exchange.c"
@@ -50,22 +50,26 @@ BUGS = [
      "changes": [("src/extender/ingest.c", "ingest_node", "if (rc == 0 && in->policy->plan_ahead) {",
                   "if (rc == 0 && store_has_node(in->store, node->name)) {\n        return 0;\n    }\n"
                   "    if (rc == 0 && in->policy->plan_ahead) {")]},
-    {"name": "other-record-releases", "of": "H5", "what": "bound to the same node with another record: released",
-     "changes": [(STEPS, "seen_by_watch", ".kind = BIND_SEEN_OTHER_RECORD", ".kind = BIND_SEEN_ELSEWHERE"),
-                 (EXCHANGE, "read_reply", "BIND_SEEN_OURS : BIND_SEEN_OTHER_RECORD",
-                  "BIND_SEEN_OURS : BIND_SEEN_ELSEWHERE")]},
     {"name": "wraps", "of": "B1, P1", "what": "what is below 0 is almost infinite",
      "changes": [("src/core/fit/device_state.c", "device_take",
                   "d->mem_free_mib = (int32_t)clamp(mem_left, INT32_MIN);",
                   "d->mem_free_mib = (int32_t)clamp(mem_left < 0 ? INT32_MAX : mem_left, INT32_MIN);")]},
-    {"name": "chooses-unverified", "of": "F3", "what": "devices are chosen while a record waits to be verified",
-     "changes": [("src/extender/store_reserve.c", "store_reserve",
-                  "if (r == STORE_RESERVED && ledger_is_unverified(s->ledger, node_name)) {",
-                  "if (r == STORE_RESERVED && ledger_is_unverified(s->ledger, node_name) && uid.n == 0) {"),
-                 (STEPS, "reserve_on_verified", "i < TRIES && verify_records(in, q->node_name)",
-                  "i < TRIES && in != NULL")]},
     {"name": "sent-twice-is-once", "of": "contract 4.4", "what": "what was sent again by the connection counts as sent once",
      "changes": [(BINDING, "bind_classify",
                   "answer.maybe_bound = answer.maybe_bound || (outcome->sent_again && answer.reply != BIND_BOUND);",
                   "")]},
+]
+
+# What the world does not see, why, and the test that does.
+ELSEWHERE = [
+    ("H5", "bound to the same node with another record: released",
+     "with signatures such a pod counts on every GPU, so nothing is given twice",
+     "bind__item5__bound_to_our_node_with_another_record__error_and_stays_charged"),
+    ("F3", "devices are chosen while a record waits to be verified",
+     "verifying takes no time here, and the oracle holds nothing of pods that fgpu has not bound",
+     "reserve__record_that_came_since_the_node_was_verified__waits_for_its_verdict"),
+    ("F81", "a record is edited before the watch shows it, without signatures", "signing is on here",
+     "rule1__bound_as_reserved_with_an_edited_record__reserved_device_stays_charged"),
+    ("B6, P6", "check and charge are apart", "one section of the store does both; there is no place to part them by a line",
+     "test_B6_24_concurrent_callers__no_gpu_over_committed"),
 ]

@@ -168,8 +168,7 @@ void oracle_sent(const struct process *of, const char *body)
 
 /* ---- grants ---- */
 
-/* Had the hold-off of somebody between them been over when the older one's write landed? */
-static bool was_late(unsigned older, int64_t landed_ns, unsigned younger)
+bool oracle_was_late(unsigned older, int64_t landed_ns, unsigned younger)
 {
     for (unsigned n = older + 1; n <= younger; n++) {
         const struct process *p = process_at(n);
@@ -195,8 +194,9 @@ static void judge(const struct oracle_device *d, const struct oracle_holder *new
         mem += known ? h->mem_mib : 0;
         all_milli += h->milli;
         all_mem += h->mem_mib;
-        late = late || (!known && (h->process < new->process ? was_late(h->process, h->landed_ns, new->process)
-                                                             : was_late(new->process, sim_now_ns(), h->process)));
+        late =
+            late || (!known && (h->process < new->process ? oracle_was_late(h->process, h->landed_ns, new->process)
+                                                          : oracle_was_late(new->process, sim_now_ns(), h->process)));
     }
     if (milli > 1000 || mem > cap) {
         found("GPU %s of %s is given twice by fgpu %u, which knew: %d milli, %d of %d MiB with pod %s", d->uuid,

@@ -26,6 +26,8 @@ void oracle_saw(const struct object *o, enum change_type type);
 void oracle_sent(const struct process *of, const char *body);
 /* A Binding has been written into `o`, which is not a revision yet. */
 void oracle_granted(const struct process *of, const struct object *o);
+/* It is ready now: if it left the hold-off out, nothing of anybody before it may land any more. */
+void oracle_ready(struct process *p);
 /* After every step. */
 void oracle_step(struct process *live);
 /* Nothing has gone wrong for long, and nothing is on its way: every pod that fits is bound, and the ledger charges what
@@ -35,7 +37,7 @@ void oracle_calm(struct process *live);
 void oracle_compare(struct process *live, struct process *fresh);
 
 struct oracle_counts {
-    uint64_t granted_n, late_n, over_n, pending_checked_n, calm_n, compared_n;
+    uint64_t granted_n, late_n, over_n, pending_checked_n, calm_n, compared_n, skipped_n;
 };
 extern struct oracle_counts oracle_counts;
 

@@ -34,6 +34,8 @@ struct oracle_device {
 
 extern struct oracle_device oracle_devices[ORACLE_DEVICES_MAX];
 extern size_t oracle_device_n;
+/* Had the hold-off of somebody between them been over when the older one's write landed? */
+bool oracle_was_late(unsigned older, int64_t landed_ns, unsigned younger);
 struct oracle_device *oracle_find(const char *uuid);
 
 #endif

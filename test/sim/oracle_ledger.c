@@ -45,6 +45,23 @@ static void is_charged(struct process *of, const char *uid, const char *node)
     }
 }
 
+static void cannot_land(struct process *of, const char *uid, const char *node)
+{
+    if (of->number < judged->number && !oracle_was_late(of->number, sim_now_ns(), judged->number)) {
+        found("fgpu %u is ready without a hold-off, and a Binding of pod %s to %s by fgpu %u may still land",
+              judged->number, uid, node, of->number);
+    }
+}
+
+void oracle_ready(struct process *p)
+{
+    judged = p;
+    if (p->skipped_hold_off) {
+        oracle_counts.skipped_n++;
+        api_each_pending(cannot_land);
+    }
+}
+
 /* ---- what is given twice ---- */
 
 static bool is_over(const struct oracle_device *d, uint64_t *ret_newest)

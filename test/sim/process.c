@@ -2,6 +2,7 @@
 
 #include "api.h"
 #include "fiber.h"
+#include "oracle.h"
 #include "trace.h"
 
 #include "base/base64.h"
@@ -203,6 +204,7 @@ bool process_is_ready(struct process *p)
         p->ready_ns = sim_now_ns();
         p->skipped_hold_off = p->ready_ns < p->started_ns + HOLD_OFF_MS * NS_PER_MS;
         TRACE("fgpu %u is ready%s", p->number, p->skipped_hold_off ? " without a hold-off" : "");
+        oracle_ready(p);
     }
     return ready;
 }

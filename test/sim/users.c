@@ -302,7 +302,7 @@ void users_act(void)
         edit_request(o);
         break;
     case 9:
-        if (sim_chance(200)) {
+        if (sim_chance(500)) {
             edit_record(o);
         }
         break;
