@@ -65,7 +65,7 @@ enum policy_set_progress {
 /* A complete list of this resource was read by these rules. */
 enum policy_set_progress policy_set_listed(struct policy_set *b, enum kube_resource resource, const struct rules *by);
 
-/* ingest_pod() by the newest rules for an object that no list brought. No announcement comes
+/* ingest_pod_read() by the newest rules for an object that no list brought. No announcement comes
  * between choosing the rules and applying the fact, so the relist that follows one has the last
  * word. */
 WARN_UNUSED int policy_set_observe(struct policy_set *b, struct arena *a, const struct pod *pod, struct err *reterr);

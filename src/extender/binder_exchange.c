@@ -222,11 +222,17 @@ static bool overwrites_leftovers(const struct bind *b, const struct got_pod *got
 static struct bind_sight sight_of(struct bind *b, const struct got_pod *got, bool taken_in, struct arena *a)
 {
     struct bind_sight sight = {.kind = got->kind};
+    uint64_t watched = 0;
 
     if (!taken_in && got->kind == BIND_SEEN_OTHER_RECORD) {
         sight.kind = BIND_SEEN_NOTHING;
     } else if (got->kind == BIND_SEEN_UNBOUND) {
         sight.version = pod_version(&got->pod);
+        if (store_binding_seen(b->binder->store, b->request.pod_uid, b->request.node_name, str_of(b->decision_id),
+                               &watched) == STORE_SEEN_UNBOUND &&
+            watched > sight.version) {
+            sight.version = watched; /* the watch was faster */
+        }
         sight.versions_hold = binder_versions_hold(b->binder);
         sight.as_decided =
             taken_in && !got->pod.deleting && overwrites_leftovers(b, got, a) && bind_holds(b, sight.version);

@@ -282,7 +282,7 @@ static void tell_planner(const struct ingest *in, const struct pod *pod, const s
     planner_observed(in->planner, pod, waits);
 }
 
-int ingest_pod(const struct ingest *in, struct arena *a, const struct pod *pod, struct err *reterr)
+static int take_pod(const struct ingest *in, struct arena *a, const struct pod *pod, bool if_newer, struct err *reterr)
 {
     const struct pod j = judged(in, pod);
     struct ingest_fact f;
@@ -294,7 +294,18 @@ int ingest_pod(const struct ingest *in, struct arena *a, const struct pod *pod, 
     if (rc == 0 && f.op.kind == LEDGER_POD_OBSERVED) {
         tell_planner(in, &j, &f.op.pod);
     }
+    f.op.if_newer = if_newer;
     return rc == 0 ? apply_fact(in, &f, reterr) : rc;
+}
+
+int ingest_pod(const struct ingest *in, struct arena *a, const struct pod *pod, struct err *reterr)
+{
+    return take_pod(in, a, pod, false, reterr);
+}
+
+int ingest_pod_read(const struct ingest *in, struct arena *a, const struct pod *pod, struct err *reterr)
+{
+    return take_pod(in, a, pod, true, reterr);
 }
 
 int ingest_node(const struct ingest *in, struct arena *a, const struct node *node, struct err *reterr)

@@ -179,7 +179,7 @@ int policy_set_observe(struct policy_set *b, struct arena *a, const struct pod *
 
     mutex_lock(&b->observing);
     r = policy_set_take_newest(b);
-    rc = ingest_pod(&r->ingest, a, pod, reterr);
+    rc = ingest_pod_read(&r->ingest, a, pod, reterr);
     mutex_unlock(&b->observing);
     rules_put(r);
     return rc;

@@ -63,6 +63,16 @@ void store_stamp(struct store *s, struct ledger_op *op)
     op->deciding = ledger_is_synced(s->ledger) && clock_mono_ns(s->clock) >= s->not_before_ns;
 }
 
+/* A read was asked for at a time that nobody knows beside the events of the watch: only its version tells whether it is
+ * news. */
+static bool is_old(const struct store *s, const struct ledger_op *op)
+{
+    struct ledger_pod pod;
+
+    return op->if_newer && op->kind == LEDGER_POD_OBSERVED && op->pod.version != 0 &&
+           ledger_find_pod(s->ledger, op->pod.uid, &pod) && pod.version >= op->pod.version;
+}
+
 int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_status *ret_before,
                        struct ledger_status *ret_after, struct err *reterr)
 {
@@ -79,8 +89,11 @@ int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_stat
         ledger_status(s->ledger, op, ret_before);
     }
     capacity_before = ledger_capacity_generation(s->ledger);
-    rc = ledger_apply(s->ledger, op, reterr);
-    store_line_end(s, &line, op->at_ms);
+    rc = 0;
+    if (!is_old(s, op)) {
+        rc = ledger_apply(s->ledger, op, reterr);
+        store_line_end(s, &line, op->at_ms);
+    }
     if (ret_after != NULL) {
         ledger_status(s->ledger, op, ret_after);
     }

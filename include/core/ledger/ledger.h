@@ -189,6 +189,7 @@ struct ledger_op {
     enum ledger_op_kind kind;
     int64_t at_ms; /* wall time, shown as "since"; decides nothing */
     bool deciding; /* this process has begun to decide: what others decide now is an incident (ledger/incidents.h) */
+    bool if_newer; /* of LEDGER_POD_OBSERVED, asked by extender/store.h: not if this version or a later one was seen */
     union {
         struct ledger_node_fact node;
         struct ledger_pod_fact pod;

@@ -68,6 +68,30 @@ static void pod__through_its_life__pending_bound_terminal(void **state)
     assert_int_equal(warnings(), 0);
 }
 
+/* defects.md F125: found by the simulated world, seed 35. */
+static void pod_read__older_than_what_the_watch_has_shown__changes_nothing(void **state)
+{
+    struct kv limit;
+    struct container c;
+    struct pod p = pod(&limit, &c), before;
+    struct snapshot s;
+
+    p.resource_version = STR("7");
+    before = p;
+    p.resource_version = STR("8");
+    p.deleting = true;
+    assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
+    assert_int_equal(ingest_pod_read(&ingest, &arena, &before, NULL), 0);
+    assert_int_equal(store_snapshot(store, &arena, STR_NULL, STR_NULL, &s, NULL), 0);
+    assert_int_equal(s.pod_n, 1);
+    assert_true(s.pods[0].deleting);
+    p.resource_version = STR("9");
+    p.deleting = false;
+    assert_int_equal(ingest_pod_read(&ingest, &arena, &p, NULL), 0); /* this is news */
+    assert_int_equal(store_snapshot(store, &arena, STR_NULL, STR_NULL, &s, NULL), 0);
+    assert_false(s.pods[0].deleting);
+}
+
 static void pod__phase__only_terminal_ones_free(void **state)
 {
     static const struct {
@@ -406,6 +430,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(pod__through_its_life__pending_bound_terminal),
+        T(pod_read__older_than_what_the_watch_has_shown__changes_nothing),
         T(pod__phase__only_terminal_ones_free),
         T(pod__record_while_it_is_not_bound__is_somebodys_text),
         T(B4__unreadable_record__counts_on_every_device_and_is_reported),

@@ -1,0 +1,379 @@
+/* Short calls: reads, Bindings and patches. */
+#include "api_internal.h"
+
+#include "fiber.h"
+#include "net.h"
+#include "oracle.h"
+#include "process.h"
+#include "trace.h"
+
+#include "base/bug.h"
+#include "base/clock.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct weather weather;
+
+/* A write on its way. */
+struct write {
+    struct call *call;
+    bool mute;       /* it was answered before it landed */
+    bool again;      /* the second of two */
+    bool dropped;    /* it never lands */
+    int64_t land_ns; /* of a mute one */
+    struct write *next, *prev;
+};
+
+static struct write *writes; /* that may still land */
+static unsigned write_n;
+
+void api_init(unsigned server_n)
+{
+    watch_init(server_n);
+}
+
+void api_weather(const struct weather *w)
+{
+    weather = *w;
+}
+
+int64_t api_delay_ns(void)
+{
+    const uint64_t us = sim_chance(weather.slow) ? 1000 + sim_below(999000) : 200 + sim_below(4000);
+
+    return (int64_t)us * 1000;
+}
+
+/* ---- what a write does ---- */
+
+static const char *text_of(const cJSON *o, const char *a, const char *b)
+{
+    const cJSON *at = cJSON_GetObjectItemCaseSensitive(o, a);
+
+    at = b != NULL ? cJSON_GetObjectItemCaseSensitive(at, b) : at;
+    return cJSON_IsString(at) ? at->valuestring : "";
+}
+
+static uint64_t number_of(const char *text)
+{
+    return strtoull(text, NULL, 10);
+}
+
+static const char *pod_of(const char *path, char name[64])
+{
+    const char *at = strstr(path, "/pods/");
+
+    snprintf(name, 64, "%.*s", at == NULL ? 0 : (int)strcspn(at + 6, "/?"), at == NULL ? "" : at + 6);
+    return name;
+}
+
+/* Preconditions as pod/rest.BindingREST and its storage check them: uid and resourceVersion, then the state. */
+static int may_bind(const struct object *o, const cJSON *body)
+{
+    const char *uid = text_of(body, "metadata", "uid"), *version = text_of(body, "metadata", "resourceVersion");
+
+    if (o == NULL) {
+        return 404;
+    }
+    if ((uid[0] != '\0' && strcmp(uid, o->uid) != 0) || (version[0] != '\0' && number_of(version) != o->version)) {
+        return 409;
+    }
+    return o->deleting || o->node[0] != '\0' || o->phase != PENDING ? 409 : 201;
+}
+
+static int land_binding(const struct call *c)
+{
+    cJSON *body = cJSON_Parse(c->body);
+    char name[64];
+    struct object *o = etcd_find(PODS, pod_of(c->path, name));
+    const int status = body == NULL ? 400 : may_bind(o, body);
+
+    if (status == 201) {
+        const cJSON *notes =
+            cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(body, "metadata"), "annotations");
+        const cJSON *note;
+
+        cJSON_ArrayForEach(note, notes)
+        {
+            object_note(o, note->string, note->valuestring);
+        }
+        snprintf(o->node, sizeof(o->node), "%s", text_of(body, "target", "name"));
+        TRACE("lands: %s (%s) on %s by fgpu %u, sent %.3f s ago", o->name, o->uid, o->node, c->of->number,
+              (double)(sim_now_ns() - c->sent_ns) / 1e9);
+        oracle_granted(c->of, o);
+        etcd_write(o);
+    }
+    cJSON_Delete(body);
+    return status;
+}
+
+/* PATCH of the run object or the wake object. */
+static int land_patch(const struct call *c, struct object *o)
+{
+    cJSON *body = cJSON_Parse(c->body), *data;
+    const char *uid = text_of(body, "metadata", "uid"), *version = text_of(body, "metadata", "resourceVersion");
+    int status = o == NULL ? 404 : 200;
+
+    if (o != NULL &&
+        ((uid[0] != '\0' && strcmp(uid, o->uid) != 0) || (version[0] != '\0' && number_of(version) != o->version))) {
+        status = 409;
+    }
+    data = cJSON_GetObjectItemCaseSensitive(body, "data");
+    if (status == 200 && data != NULL) {
+        free(o->data);
+        o->data = cJSON_PrintUnformatted(data);
+    }
+    if (status == 200) {
+        TRACE("lands: patch of %s by fgpu %u", o->name, c->of->number);
+        etcd_write(o);
+    }
+    cJSON_Delete(body);
+    return status;
+}
+
+static struct object *special_of(const char *path)
+{
+    return strstr(path, "/configmaps/") != NULL             ? etcd_find(RUN_OBJECT, "run")
+           : strstr(path, "/csistoragecapacities/") != NULL ? etcd_find(WAKE_OBJECT, "wake")
+                                                            : NULL;
+}
+
+static int land(const struct call *c)
+{
+    if (strstr(c->path, "/binding") != NULL) {
+        return land_binding(c);
+    }
+    if (strcmp(c->method, "PATCH") == 0) {
+        return land_patch(c, special_of(c->path));
+    }
+    return 201; /* Events, which nobody reads here */
+}
+
+static const char *reply_of(const struct call *c, int status)
+{
+    const struct object *o = status == 200 ? special_of(c->path) : NULL;
+
+    return o != NULL       ? o->json
+           : status == 201 ? "{\"kind\":\"Status\",\"status\":\"Success\",\"code\":201}"
+                           : "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"message\":"
+                             "\"Operation cannot be fulfilled\",\"reason\":\"Conflict\",\"code\":409}";
+}
+
+/* ---- when ---- */
+
+static void write_end(struct write *w)
+{
+    *(w->prev != NULL ? &w->prev->next : &writes) = w->next;
+    if (w->next != NULL) {
+        w->next->prev = w->prev;
+    }
+    write_n--;
+    call_drop(w->call);
+    free(w);
+}
+
+/* An answer on its way back. */
+struct answer {
+    struct call *call;
+    struct kube_outcome outcome;
+    char *body;
+};
+
+static void answer_arrives(void *ctx)
+{
+    struct answer *a = ctx;
+
+    call_answer(a->call, a->outcome, a->body);
+    call_drop(a->call);
+    free(a->body);
+    free(a);
+}
+
+static void answer_after(struct call *c, int64_t ns, struct kube_outcome o, const char *body)
+{
+    struct answer *a = xmalloc(sizeof(*a));
+
+    *a = (struct answer){call_keep(c), o, NULL};
+    if (body != NULL) {
+        a->body = memcpy(xmalloc(strlen(body) + 1), body, strlen(body) + 1);
+    }
+    sim_at(sim_now_ns() + ns, answer_arrives, a);
+}
+
+static void write_lands(void *ctx)
+{
+    struct write *w = ctx;
+
+    if (!w->dropped) {
+        const int status = land(w->call);
+        struct kube_outcome o = answered_with(status);
+
+        o.sent_again = w->again;
+        if (!w->mute && sim_chance(weather.lose)) {
+            TRACE("loses: the answer %d to fgpu %u", status, w->call->of->number);
+            answer_after(w->call, api_delay_ns(), (struct kube_outcome){.kind = KUBE_LOST, .maybe_sent = true}, NULL);
+        } else if (!w->mute) {
+            answer_after(w->call, api_delay_ns(), o, reply_of(w->call, status));
+        }
+    }
+    write_end(w);
+}
+
+static struct write *write_new(struct call *c, int64_t in_ns)
+{
+    struct write *w = xcalloc(1, sizeof(*w));
+
+    *w = (struct write){.call = call_keep(c), .land_ns = sim_now_ns() + in_ns, .next = writes};
+    if (writes != NULL) {
+        writes->prev = w;
+    }
+    writes = w;
+    write_n++;
+    sim_at(w->land_ns, write_lands, w);
+    return w;
+}
+
+static int64_t late_ns(void)
+{
+    const int64_t most_ms = sim_chance(600) ? 1000 : weather.late_ms;
+
+    return (int64_t)sim_below((uint64_t)most_ms + 1) * NS_PER_MS;
+}
+
+/* Answered with what tells nothing, or not at all; perhaps it lands. */
+static void write_late(struct call *c, int64_t in_ns)
+{
+    static const int statuses[] = {409, 500, 503, 504};
+    struct kube_outcome o = answered_with(statuses[sim_below(4)]);
+
+    if (sim_chance(weather.never)) {
+        TRACE("never lands: %s of fgpu %u", c->path, c->of->number);
+    } else {
+        write_new(c, in_ns + late_ns())->mute = true;
+    }
+    if (sim_chance(300)) {
+        o = (struct kube_outcome){.kind = KUBE_LOST, .maybe_sent = true};
+    }
+    if (!sim_chance(200)) { /* else its sender runs out of time */
+        answer_after(c, in_ns, o, reply_of(c, o.http_status));
+    }
+}
+
+static void write_arrives(struct call *c)
+{
+    const int64_t in_ns = api_delay_ns();
+
+    if (sim_chance(weather.busy)) {
+        struct kube_outcome o = answered_with(429);
+
+        o.retry_after_ms = 1000;
+        answer_after(c, in_ns, o, reply_of(c, 429));
+    } else if (sim_chance(weather.forbid)) {
+        answer_after(c, in_ns, answered_with(403), reply_of(c, 403));
+    } else if (sim_chance(weather.late)) {
+        write_late(c, in_ns);
+    } else if (sim_chance(weather.twice)) {
+        write_new(c, in_ns + late_ns())->mute = true;
+        if (sim_chance(200)) {
+            struct kube_outcome o = answered_with(429);
+
+            o.sent_again = true;
+            answer_after(c, in_ns, o, reply_of(c, 429));
+        } else {
+            write_new(c, in_ns)->again = true;
+        }
+    } else {
+        (void)write_new(c, in_ns);
+    }
+}
+
+static void read_arrives(void *ctx)
+{
+    struct call *c = ctx;
+    char name[64];
+    const struct object *o = special_of(c->path);
+    char *list = NULL;
+    const char *body = NULL;
+
+    if (sim_chance(weather.fail)) {
+        static const int statuses[] = {429, 500, 503, 504};
+        struct kube_outcome bad = answered_with(statuses[sim_below(4)]);
+
+        if (sim_chance(300)) {
+            bad = (struct kube_outcome){.kind = KUBE_LOST, .maybe_sent = true};
+        }
+        answer_after(c, api_delay_ns(), bad, reply_of(c, 500));
+        call_drop(c);
+        return;
+    }
+    if (strcmp(c->path, "/version") == 0) {
+        body = "{\"major\":\"1\",\"minor\":\"36\"}";
+    } else if (strstr(c->path, "limit=1") != NULL) {
+        body = list = api_list(strstr(c->path, "/nodes") != NULL ? NODES : PODS, 1);
+    } else if (strstr(c->path, "/pods/") != NULL) {
+        o = etcd_find(PODS, pod_of(c->path, name));
+        c->of->reads_n += o != NULL;
+    }
+    body = o != NULL ? o->json : body;
+    answer_after(c, api_delay_ns(), answered_with(body != NULL ? 200 : 404), body != NULL ? body : reply_of(c, 404));
+    free(list);
+    call_drop(c);
+}
+
+void api_call(struct call *c)
+{
+    if (strstr(c->path, "/binding") != NULL) {
+        oracle_sent(c->of, c->body);
+    }
+    if (sim_chance(weather.refuse)) {
+        answer_after(c, api_delay_ns(), (struct kube_outcome){.kind = KUBE_NOT_SENT}, NULL);
+    } else if (strcmp(c->method, "GET") == 0) {
+        sim_at(sim_now_ns() + api_delay_ns(), read_arrives, call_keep(c));
+    } else {
+        write_arrives(c);
+    }
+}
+
+/* ---- the end of a process ---- */
+
+void api_cut(struct process *p)
+{
+    const int64_t last_ns = sim_now_ns() + weather.orphan_ms * NS_PER_MS;
+
+    watch_cut(p);
+    for (struct write *w = writes; w != NULL; w = w->next) {
+        if (w->call->of == p && w->land_ns > last_ns) {
+            w->dropped = true;
+        }
+    }
+}
+
+/* ---- for the oracle ---- */
+
+static bool is_binding(const struct write *w)
+{
+    return !w->dropped && strstr(w->call->path, "/binding") != NULL;
+}
+
+unsigned api_pending_n(void)
+{
+    return write_n;
+}
+
+void api_each_pending(void (*fn)(struct process *of, const char *uid, const char *node))
+{
+    for (const struct write *w = writes; w != NULL; w = w->next) {
+        if (is_binding(w)) {
+            cJSON *body = cJSON_Parse(w->call->body);
+            char name[64];
+
+            if (may_bind(etcd_find(PODS, pod_of(w->call->path, name)), body) == 201) {
+                fn(w->call->of, text_of(body, "metadata", "uid"), text_of(body, "target", "name"));
+            }
+            cJSON_Delete(body);
+        }
+    }
+}

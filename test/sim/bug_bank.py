@@ -1,0 +1,75 @@
+"""Known defects, to be put back by scripts/bug-bank. Each has the defect's row (src/spec/defects.md; P: of peers), what is
+wrong, and changes: file, function or table, its text, and what that becomes. ELSEWHERE: those that it does not see."""
+
+BINDING, MACHINE = "src/kube/binding.c", "src/extender/bind_machine.c"
+STEPS, EXCHANGE = "src/extender/bind_steps.c", "src/extender/binder_exchange.c"
+
+BUGS = [
+    {"name": "unbound-at-deadline", "of": "H1", "what": "a GET that shows the pod unbound at the deadline releases",
+     "changes": [(MACHINE, "seen_unbound", "if (m->unknown && !proves_all_dead(m, s)) {",
+                  "if (m->unknown && now_ns < m->deadline_ns && !proves_all_dead(m, s)) {")]},
+    {"name": "conflict-refuses", "of": "H1", "what": "a 409 counts as a refusal",
+     "changes": [(BINDING, "status_rows", "{409, {BIND_CONFLICT, true,", "{409, {BIND_REFUSED, false,")]},
+    {"name": "unavailable-refuses", "of": "H1", "what": "a 503 says that nothing was bound",
+     "changes": [(BINDING, "status_rows", "{503, {BIND_RETRY_AFTER, true,", "{503, {BIND_RETRY_AFTER, false,")]},
+    {"name": "equal-version-proves", "of": "H1", "what": "a version that was sent proves that the send is dead",
+     "changes": [(MACHINE, "proves_all_dead", "s->version > m->sent_version", "s->version >= m->sent_version")]},
+    {"name": "no-version", "of": "H1", "what": "a Binding carries no resourceVersion, and versions still prove",
+     "changes": [(BINDING, "write_body", "if (b->pod_version != 0) {", "if (b->pod_version == 1) {")]},
+    {"name": "expires", "of": "K10, P20", "what": "a reservation ends with its caller's patience",
+     "changes": [(MACHINE, "bind_machine_expire", "m->answered = true;",
+                  "m->answered = true;\n    m->resolution = BIND_RELEASED;\n    m->next = BIND_END;")]},
+    {"name": "busy-forgets-unknown", "of": "H1", "what": "a 429 after an unknown send is taken for an answer to it",
+     "changes": [(MACHINE, "try_again", "if (m->unknown) {", "m->unknown = false;\n    if (m->unknown) {")]},
+    {"name": "refusal-forgets-unknown", "of": "H1", "what": "a refusal after an unknown send settles both",
+     "changes": [(MACHINE, "refused", "if (m->unknown) {", "if (m->unknown && now_ns < 0) {")]},
+    {"name": "edited-request", "of": "3.1.4", "what": "a new version of the pod is bound by the old decision",
+     "changes": [(STEPS, "bind_holds",
+                  "!store_reservation_holds(b->binder->store, b->request.pod_uid, version, &kept_bytes) ||",
+                  "(!store_reservation_holds(b->binder->store, b->request.pod_uid, version, &kept_bytes) && "
+                  "(kept_bytes = 0) != 0) ||")]},
+    {"name": "no-hold-off", "of": "H2", "what": "nobody waits for the Bindings of a predecessor",
+     "changes": [("src/cmd/runtime_run.c", "move_hold_off", "r->settled ? until_ns : INT64_MAX",
+                  "until_ns == 0 ? INT64_MAX : INT64_MIN")]},
+    {"name": "ends-with-binds", "of": "F105", "what": "`ended` is written while Bindings may still land",
+     "changes": [("src/cmd/runtime_run.c", "has_ended", "return binder_close(s->binder, RESOLVE_MS) && proven;",
+                  "(void)binder_close(s->binder, RESOLVE_MS);\n    return proven;")]},
+    {"name": "believes-records", "of": "H3, P15", "what": "a signature is not verified",
+     "changes": [("src/extender/record.c", "record_proof_holds", "return key != NULL &&",
+                  "return key != NULL ||")]},
+    {"name": "freed-when-deleted", "of": "K2, P3, P12", "what": "a pod that is being deleted holds nothing",
+     "changes": [("src/extender/ingest.c", "pod_op", "if (pod_is_terminal(pod)) {",
+                  "if (pod_is_terminal(pod) || pod->deleting) {")]},
+    {"name": "lists-do-not-replace", "of": "K5, P13", "what": "what a list does not show any more stays",
+     "changes": [("src/core/ledger/ledger.c", "pods_end", "if (!p->used || p->epoch == l->pod_epoch) {",
+                  "if (!p->used || p->state != LEDGER_RESERVED || p->epoch == l->pod_epoch) {")]},
+    {"name": "nobody-wakes", "of": "H6, F12", "what": "room that appears wakes nobody",
+     "changes": [("src/extender/store_tell.c", "store_unlock_and_tell", "if (capacity_grew) {",
+                  "if (capacity_grew && n > 100) {")]},
+    {"name": "inventory-once", "of": "B2, K3, P4", "what": "the devices of a node are read once",
+     "changes": [("src/extender/ingest.c", "ingest_node", "if (rc == 0 && in->policy->plan_ahead) {",
+                  "if (rc == 0 && store_has_node(in->store, node->name)) {\n        return 0;\n    }\n"
+                  "    if (rc == 0 && in->policy->plan_ahead) {")]},
+    {"name": "wraps", "of": "B1, P1", "what": "what is below 0 is almost infinite",
+     "changes": [("src/core/fit/device_state.c", "device_take",
+                  "d->mem_free_mib = (int32_t)clamp(mem_left, INT32_MIN);",
+                  "d->mem_free_mib = (int32_t)clamp(mem_left < 0 ? INT32_MAX : mem_left, INT32_MIN);")]},
+    {"name": "sent-twice-is-once", "of": "contract 4.4", "what": "what was sent again by the connection counts as sent once",
+     "changes": [(BINDING, "bind_classify",
+                  "answer.maybe_bound = answer.maybe_bound || (outcome->sent_again && answer.reply != BIND_BOUND);",
+                  "")]},
+]
+
+# What the world does not see, why, and the test that does.
+ELSEWHERE = [
+    ("H5", "bound to the same node with another record: released",
+     "with signatures such a pod counts on every GPU, so nothing is given twice",
+     "bind__item5__bound_to_our_node_with_another_record__error_and_stays_charged"),
+    ("F3", "devices are chosen while a record waits to be verified",
+     "verifying takes no time here, and the oracle holds nothing of pods that fgpu has not bound",
+     "reserve__record_that_came_since_the_node_was_verified__waits_for_its_verdict"),
+    ("F81", "a record is edited before the watch shows it, without signatures", "signing is on here",
+     "rule1__bound_as_reserved_with_an_edited_record__reserved_device_stays_charged"),
+    ("B6, P6", "check and charge are apart", "one section of the store does both; there is no place to part them by a line",
+     "test_B6_24_concurrent_callers__no_gpu_over_committed"),
+]

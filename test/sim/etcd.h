@@ -1,0 +1,91 @@
+/* sim/etcd.h - what is stored: pods, nodes and the two objects that fgpu writes, their revisions and their history.
+ *
+ * One counter numbers all changes, as etcd does; an object carries that of its last one as resourceVersion. A change is
+ * kept as the JSON that a watch would send. Whoever asks for older ones than the last ETCD_HISTORY is told 410.
+ * The oracle (oracle.h) hears of every change here, before anybody else.
+ */
+#ifndef SIM_ETCD_H
+#define SIM_ETCD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ETCD_HISTORY 4096
+#define ETCD_GPUS_MAX 8
+#define ETCD_NOTES_MAX 24
+
+enum kind { PODS, NODES, RUN_OBJECT, WAKE_OBJECT, KIND__MAX };
+enum life { PENDING, RUNNING, SUCCEEDED }; /* of a pod */
+
+/* What a pod asks for, as its user wrote it. */
+struct ask {
+    bool by_annotation; /* of milli and memory; else limits of its container */
+    int milli;          /* 0: whole GPUs */
+    int mem_mib;
+    int count;
+};
+
+struct gpu {
+    char uuid[24];
+    int mem_mib;
+    bool gone; /* not published */
+};
+
+struct note { /* an annotation that somebody else than the user wrote */
+    char *key, *value;
+};
+
+struct object {
+    struct object *next;
+    enum kind kind;
+    char name[32];
+    char uid[24];
+    uint64_t version;
+    char *json; /* of this version */
+    /* pods */
+    char node[32]; /* "": not bound */
+    enum life phase;
+    bool deleting;
+    int64_t created_ns;
+    struct ask ask;
+    struct note notes[ETCD_NOTES_MAX];
+    size_t note_n;
+    unsigned patched; /* status patches, edits that mean nothing */
+    bool odd; /* bound by nobody of ours, or its record was edited: what it is charged depends on who saw what */
+    /* nodes */
+    struct gpu gpus[ETCD_GPUS_MAX];
+    size_t gpu_n;
+    /* RUN_OBJECT: JSON of data; WAKE_OBJECT: of annotations; NULL: none */
+    char *data;
+};
+
+enum change_type { ADDED, MODIFIED, DELETED };
+struct change {
+    uint64_t version;
+    enum kind kind;
+    enum change_type type;
+    bool shown;             /* to watches, whose selector leaves terminal pods out: */
+    enum change_type shows; /* as what */
+    char *json;
+};
+
+uint64_t etcd_version(void);
+struct object *etcd_first(enum kind k); /* in no particular order */
+struct object *etcd_find(enum kind k, const char *name);
+struct object *etcd_find_uid(const char *uid);
+size_t etcd_count(enum kind k);
+/* A new object, not written yet: fill it in, then etcd_write(). */
+struct object *etcd_new(enum kind k, const char *name);
+/* What was changed in the object becomes a revision; the change is told to whoever follows. */
+void etcd_write(struct object *o);
+void etcd_delete(struct object *o); /* frees it */
+void object_note(struct object *o, const char *key, const char *value);
+const char *object_note_of(const struct object *o, const char *key); /* NULL: none */
+/* The change after that version, of this kind; NULL: none. *ret_gone: the history does not reach back so far. */
+const struct change *etcd_next(enum kind k, uint64_t after, bool *ret_gone);
+/* Called after every change; at most ETCD_FOLLOWERS_MAX follow. */
+#define ETCD_FOLLOWERS_MAX 4
+void etcd_follow(void (*fn)(const struct change *c));
+
+#endif

@@ -1,0 +1,178 @@
+/* fgpu-world: the production code in a simulated cluster that is meaner than reality (decision 0098).
+ *
+ *     fgpu_world [--seed N] [--seeds N] [--steps N] [--until STEP] [--trace] [--log]
+ *
+ * A step is one event of the world: something lands, a watch tells, an answer arrives, somebody acts. The same seed
+ * gives the same run. Each seed is a process of its own, because nothing of one may be left for the next. Exit 1:
+ * something was found; it says what, with the seed and the step. */
+#include "api.h"
+#include "fiber.h"
+#include "oracle.h"
+#include "process.h"
+#include "scheduler.h"
+#include "trace.h"
+#include "world.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct {
+    uint64_t seed, seeds, steps, until;
+    bool trace, log;
+    uint64_t digest; /* of all lines that a trace has, or would have */
+} run = {.seed = 1, .seeds = 1, .steps = 100000};
+
+bool trace_on = true;
+int __real_clock_gettime(clockid_t id, struct timespec *ret);
+
+void trace_line(const char *format, ...)
+{
+    char line[2048];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    for (const char *p = line; *p != '\0'; p++) {
+        run.digest = (run.digest ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
+    }
+    if (run.trace) {
+        printf("%8llu %12.6f %s\n", (unsigned long long)sim_event_n(), (double)sim_now_ns() / 1e9, line);
+    }
+}
+
+void found(const char *format, ...)
+{
+    va_list args;
+
+    printf("FOUND with --seed %llu at step %llu (%.3f s): ", (unsigned long long)run.seed,
+           (unsigned long long)sim_event_n(), (double)sim_now_ns() / 1e9);
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    printf("\n    again: --seed %llu --steps %llu --trace\n", (unsigned long long)run.seed,
+           (unsigned long long)sim_event_n() + 1);
+    fflush(stdout);
+    _exit(1);
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+
+    (void)__real_clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void run_seed(void)
+{
+    const int64_t lag_ms = 1500;
+    const double began = seconds();
+    struct climate c;
+    double took;
+
+    sim_init(run.seed, 0);
+    c = (struct climate){.servers = 1 + (unsigned)sim_below(3),
+                         .nodes = 1 + (unsigned)sim_below(3),
+                         .gpus = 1 + (unsigned)sim_below(4),
+                         .pods = 6 + (unsigned)sim_below(24),
+                         .late_after_death = sim_chance(250),
+                         .forgeries = sim_chance(500),
+                         .node_changes = sim_chance(500),
+                         .mean_life_ms = 2000 + (int64_t)sim_below(40000)};
+    sim_init(run.seed ^ UINT64_C(0x5eed), sim_chance(300) ? 0 : 2 + (uint32_t)sim_below(60));
+    process_init(run.log);
+    world_init(&c, lag_ms);
+    while (sim_event_n() < run.steps && sim_turn()) {
+        run.trace = run.trace || (run.until > 0 && sim_event_n() + 500 >= run.until);
+        world_step();
+    }
+    world_end();
+    took = seconds() - began;
+    printf(
+        "seed %llu: %llu steps, %.0f s of the world in %.1f s (%.0f steps/s): %llu pods, %llu granted, %llu refused, "
+        "%llu kills, %llu ends, %llu skips, %llu calms, %llu late, %llu over, %llu pending checked, digest %016llx\n",
+        (unsigned long long)run.seed, (unsigned long long)sim_event_n(), (double)sim_now_ns() / 1e9, took,
+        (double)sim_event_n() / took, (unsigned long long)world_counts.created_n,
+        (unsigned long long)oracle_counts.granted_n, (unsigned long long)scheduler_counts.refused_n,
+        (unsigned long long)world_counts.killed_n, (unsigned long long)world_counts.ended_n,
+        (unsigned long long)oracle_counts.skipped_n, (unsigned long long)oracle_counts.compared_n,
+        (unsigned long long)oracle_counts.late_n, (unsigned long long)oracle_counts.over_n,
+        (unsigned long long)oracle_counts.pending_checked_n, (unsigned long long)run.digest);
+    fflush(stdout);
+}
+
+static uint64_t number(const char *text)
+{
+    char *end;
+    const uint64_t n = strtoull(text != NULL ? text : "", &end, 10);
+
+    if (text == NULL || *text == '\0' || *end != '\0') {
+        fprintf(stderr, "fgpu_world: \"%s\" is not a number\n", text != NULL ? text : "");
+        exit(2);
+    }
+    return n;
+}
+
+static void read_options(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *next = i + 1 < argc ? argv[i + 1] : NULL;
+
+        if (strcmp(argv[i], "--trace") == 0) {
+            run.trace = true;
+        } else if (strcmp(argv[i], "--log") == 0) {
+            run.log = true;
+        } else if (strcmp(argv[i], "--seed") == 0) {
+            run.seed = number(next);
+            i++;
+        } else if (strcmp(argv[i], "--seeds") == 0) {
+            run.seeds = number(next);
+            i++;
+        } else if (strcmp(argv[i], "--steps") == 0) {
+            run.steps = number(next);
+            i++;
+        } else if (strcmp(argv[i], "--until") == 0) {
+            run.until = number(next);
+            run.steps = run.until + 1;
+            i++;
+        } else {
+            fprintf(stderr, "fgpu_world [--seed N] [--seeds N] [--steps N] [--until STEP] [--trace] [--log]\n");
+            exit(2);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int failed = 0;
+
+    read_options(argc, argv);
+    trace_on = true;
+    if (run.seeds == 1) {
+        run_seed();
+        return 0;
+    }
+    for (uint64_t i = 0; i < run.seeds; i++, run.seed++) {
+        int status = 1;
+        pid_t child;
+
+        fflush(stdout);
+        child = fork();
+        if (child == 0) {
+            run_seed();
+            exit(0);
+        }
+        if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {
+            failed++;
+            printf("seed %llu: failed\n", (unsigned long long)run.seed);
+        }
+    }
+    printf("%llu seeds, %d failed\n", (unsigned long long)run.seeds, failed);
+    return failed == 0 ? 0 : 1;
+}

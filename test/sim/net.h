@@ -1,0 +1,42 @@
+/* sim/net.h - the simulated network under kube/transport.h: its functions are defined here, and nothing of libcurl is
+ * linked. A call goes to api_call(), a stream to api_open(); what they do with it, and when, is theirs (api.h).
+ *
+ * The callbacks of calls run on a fiber of the client, as they do on the client's thread in production.
+ */
+#ifndef SIM_NET_H
+#define SIM_NET_H
+
+#include "kube/transport.h"
+
+struct process;
+
+/* A short call. Lives until everybody has let go of it: the client until it was answered, the world while it may still
+ * land. */
+struct call {
+    unsigned owner_n;
+    struct process *of;
+    int64_t sent_ns;
+    char *method, *path, *body;
+    struct kube_client *client; /* NULL: it was cancelled, nobody hears */
+    bool answered;
+    struct kube_outcome outcome;
+    char *reply;
+    kube_done_fn *done;
+    void *ctx;
+    struct call *next, *prev; /* of the client */
+};
+
+struct call *call_keep(struct call *c);
+void call_drop(struct call *c);
+/* Now, unless it was answered before or nobody hears any more. `body` may be NULL. */
+void call_answer(struct call *c, struct kube_outcome o, const char *body);
+
+/* Of the stream that runs: */
+struct process *stream_of(struct kube_stream *s);
+void stream_status(struct kube_stream *s, int http_status);
+void stream_bytes(struct kube_stream *s, const char *bytes, size_t n);
+void stream_end(struct kube_stream *s, struct kube_outcome o);
+
+struct kube_outcome answered_with(int http_status);
+
+#endif

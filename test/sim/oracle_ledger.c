@@ -1,0 +1,253 @@
+/* The ledgers of processes, held against what the oracle knows. */
+#include "api.h"
+#include "fiber.h"
+#include "oracle_internal.h"
+#include "process.h"
+#include "trace.h"
+
+#include "base/bug.h"
+#include "cmd/runtime_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SNAPSHOT_BYTES (64U * 1024 * 1024)
+
+static void take(const struct process *p, struct arena *a, const char *node, struct snapshot *ret)
+{
+    arena_init(a, SNAPSHOT_BYTES);
+    BUG_ON(store_snapshot(p->runtime->store, a, str_of(node), STR_NULL, ret, NULL) != 0);
+}
+
+/* ---- what may still land ---- */
+
+static const struct process *judged;
+
+static void is_charged(struct process *of, const char *uid, const char *node)
+{
+    struct snapshot s;
+    struct arena a;
+    bool charged = false;
+
+    if (of != judged || of->runtime == NULL) {
+        return;
+    }
+    take(of, &a, node, &s);
+    for (size_t i = 0; i < s.pod_n; i++) {
+        charged = charged || (str_eq(s.pods[i].uid, str_of(uid)) && str_eq(s.pods[i].node_name, str_of(node)));
+    }
+    arena_fini(&a);
+    oracle_counts.pending_checked_n++;
+    if (!charged) {
+        found("a Binding of pod %s to %s may still land, and fgpu %u has given up its reservation", uid, node,
+              of->number);
+    }
+}
+
+static void cannot_land(struct process *of, const char *uid, const char *node)
+{
+    if (of->number < judged->number && !oracle_was_late(of->number, sim_now_ns(), judged->number)) {
+        found("fgpu %u is ready without a hold-off, and a Binding of pod %s to %s by fgpu %u may still land",
+              judged->number, uid, node, of->number);
+    }
+}
+
+void oracle_ready(struct process *p)
+{
+    judged = p;
+    if (p->skipped_hold_off) {
+        oracle_counts.skipped_n++;
+        api_each_pending(cannot_land);
+    }
+}
+
+/* ---- what is given twice ---- */
+
+static bool is_over(const struct oracle_device *d, uint64_t *ret_newest)
+{
+    int milli = 0, mem = 0;
+
+    *ret_newest = 0;
+    for (size_t i = 0; i < d->holder_n; i++) {
+        milli += d->holders[i].milli;
+        mem += d->holders[i].mem_mib;
+        *ret_newest = d->holders[i].version > *ret_newest ? d->holders[i].version : *ret_newest;
+    }
+    return d->mem_mib > 0 && (milli > 1000 || mem > d->mem_mib);
+}
+
+static void must_be_closed(const struct process *p, const struct oracle_device *d)
+{
+    struct snapshot s;
+    struct arena a;
+    bool closed = false;
+
+    take(p, &a, d->node, &s);
+    for (size_t i = 0; i < s.node_n; i++) {
+        for (size_t j = 0; j < s.nodes[i].device_n; j++) {
+            const struct snapshot_device *e = &s.nodes[i].devices[j];
+
+            closed = closed || (str_eq(e->uuid, str_of(d->uuid)) && (e->overcommitted || e->milli_charged >= 1000));
+        }
+    }
+    arena_fini(&a);
+    if (!closed) {
+        found("GPU %s of %s has more than it has, fgpu %u was told, and it is open", d->uuid, d->node, p->number);
+    }
+}
+
+void oracle_step(struct process *live)
+{
+    uint64_t newest;
+
+    if (live == NULL || live->runtime == NULL || live->cut) {
+        return;
+    }
+    if (api_pending_n() > 0 && sim_event_n() % 4 == 0) {
+        judged = live;
+        api_each_pending(is_charged);
+    }
+    for (size_t i = 0; i < oracle_device_n && live->ready_ns > 0; i++) {
+        const struct oracle_device *d = &oracle_devices[i];
+
+        if (d->holder_n > 0 && is_over(d, &newest) && live->pods_seen >= newest && live->nodes_seen >= d->version) {
+            must_be_closed(live, d);
+        }
+    }
+}
+
+/* ---- when all is calm ---- */
+
+static bool has_odd(const char *node)
+{
+    for (const struct object *o = etcd_first(PODS); o != NULL; o = o->next) {
+        if (o->odd && o->phase != SUCCEEDED && strcmp(o->node, node) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_room(const struct oracle_device *d, const struct ask *ask)
+{
+    int milli = ask->milli == 0 ? 1000 : ask->milli, mem = ask->mem_mib;
+
+    for (size_t i = 0; i < d->holder_n; i++) {
+        milli += d->holders[i].milli;
+        mem += d->holders[i].mem_mib;
+    }
+    return d->mem_mib > 0 && milli <= 1000 && mem <= d->mem_mib && (ask->milli != 0 || d->holder_n == 0);
+}
+
+static const char *node_that_fits(const struct ask *ask)
+{
+    for (const struct object *n = etcd_first(NODES); n != NULL; n = n->next) {
+        int fitting = 0;
+
+        for (size_t i = 0; i < oracle_device_n; i++) {
+            fitting += strcmp(oracle_devices[i].node, n->name) == 0 && has_room(&oracle_devices[i], ask);
+        }
+        if (fitting >= ask->count && !has_odd(n->name)) {
+            return n->name;
+        }
+    }
+    return NULL;
+}
+
+void oracle_calm(struct process *live)
+{
+    struct snapshot s;
+    struct arena a;
+
+    oracle_counts.calm_n++;
+    for (const struct object *o = etcd_first(PODS); o != NULL; o = o->next) {
+        const char *node = o->node[0] == '\0' && !o->deleting && !o->odd ? node_that_fits(&o->ask) : NULL;
+
+        if (node != NULL) {
+            found("pod %s (%s) fits on %s and is not bound although all has been calm for long", o->name, o->uid, node);
+        }
+    }
+    take(live, &a, "", &s);
+    for (size_t i = 0; i < s.node_n; i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "%.*s", STR_ARG(s.nodes[i].name));
+        for (size_t j = 0; j < s.nodes[i].device_n && !has_odd(name); j++) {
+            const struct snapshot_device *e = &s.nodes[i].devices[j];
+            char uuid[24];
+            const struct oracle_device *d;
+            int milli = 0;
+
+            snprintf(uuid, sizeof(uuid), "%.*s", STR_ARG(e->uuid));
+            d = oracle_find(uuid);
+            for (size_t k = 0; d != NULL && k < d->holder_n; k++) {
+                milli += d->holders[k].milli;
+            }
+            if (e->milli_charged != milli) {
+                found("fgpu %u charges %d milli on GPU %s of %.*s, and pods hold %d", live->number, e->milli_charged,
+                      uuid, STR_ARG(s.nodes[i].name), milli);
+            }
+        }
+    }
+    arena_fini(&a);
+}
+
+/* ---- restart equals live ---- */
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+enum { LINES_MAX = 4096, LINE_BYTES = 160 };
+
+/* A line for each charge, sorted. */
+static size_t lines_of(const struct process *p, char (*lines)[LINE_BYTES])
+{
+    struct snapshot s;
+    struct arena a;
+    size_t n = 0;
+
+    take(p, &a, "", &s);
+    for (size_t i = 0; i < s.node_n; i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "%.*s", STR_ARG(s.nodes[i].name));
+        for (size_t j = 0; j < s.nodes[i].device_n && !has_odd(name); j++) {
+            const struct snapshot_device *d = &s.nodes[i].devices[j];
+
+            if (d->lost) { /* what it had is not known after a restart */
+                continue;
+            }
+            snprintf(lines[n++], LINE_BYTES, "%s %.*s has %d of %d milli, %lld of %lld MiB%s%s", name, STR_ARG(d->uuid),
+                     d->milli_charged, d->milli_cap, (long long)d->mem_charged_mib, (long long)d->mem_cap_mib,
+                     d->overcommitted ? ", closed" : "", d->lost ? ", lost" : "");
+            for (size_t k = 0; k < d->allocation_n && n < LINES_MAX; k++) {
+                const struct snapshot_pod *q = &s.pods[d->allocations[k].pod];
+
+                snprintf(lines[n++], LINE_BYTES, "%s %.*s is held by %.*s: %d milli, %lld MiB, %d", name,
+                         STR_ARG(d->uuid), STR_ARG(q->uid), d->allocations[k].milli,
+                         (long long)d->allocations[k].mem_mib, (int)q->granted);
+            }
+        }
+    }
+    arena_fini(&a);
+    qsort(lines, n, LINE_BYTES, by_text);
+    return n;
+}
+
+void oracle_compare(struct process *live, struct process *fresh)
+{
+    static char ours[LINES_MAX][LINE_BYTES], theirs[LINES_MAX][LINE_BYTES];
+    const size_t n = lines_of(live, ours), m = lines_of(fresh, theirs);
+
+    oracle_counts.compared_n++;
+    for (size_t i = 0; i < n || i < m; i++) {
+        const char *a = i < n ? ours[i] : "(nothing)", *b = i < m ? theirs[i] : "(nothing)";
+
+        if (strcmp(a, b) != 0) {
+            found("restart differs: live says \"%s\", after a restart \"%s\"", a, b);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+/* sim/process.h - a process `fgpu serve`: the production runtime (cmd/runtime.h), with all of its threads as fibers,
+ * its real reflectors, decoders, ingest, store, ledger, binder, verifier, audit, run keeper, requeue trigger and
+ * routes.
+ *
+ * A process is killed by cutting it off: from that moment nothing that it does reaches anybody, and no answer reaches
+ * it. What is left of it in memory is then taken down in order, which nobody outside can tell from kill -9.
+ * Its struct stays, because the oracle asks who sent what; so a run has at most PROCESSES_MAX.
+ */
+#ifndef SIM_PROCESS_H
+#define SIM_PROCESS_H
+
+#include "httpd/server.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROCESSES_MAX 8192
+#define HOLD_OFF_MS 6000
+
+struct runtime;
+struct call;
+
+struct process {
+    unsigned number;         /* from 1 */
+    bool rehearses;          /* reads only: what restart equals live is compared with */
+    bool cut;                /* killed, or at its end */
+    bool gone;               /* nothing is left in memory */
+    struct runtime *runtime; /* NULL: not started yet, or gone */
+    struct fiber *main;
+    struct httpd_server *server;
+    uint64_t pods_seen, nodes_seen;         /* versions up to which its watches have told it everything */
+    int64_t started_ns, ready_ns, ended_ns; /* 0: not yet */
+    bool skipped_hold_off;
+    uint64_t reads_n; /* pods that it was shown by an answer to a GET */
+    bool had_silence; /* one of its watches was made silent: then it missed something, and an audit may say so */
+};
+
+/* Once, before the first. */
+void process_init(bool trace_log);
+struct process *process_start(bool rehearses);
+void process_kill(struct process *p);
+/* SIGTERM: it ends in order, within `drain_ms` of grace. */
+void process_end(struct process *p, int64_t drain_ms);
+/* Looks whether it has become ready, and notes when. */
+bool process_is_ready(struct process *p);
+struct process *process_at(unsigned number);
+unsigned process_n(void);
+/* Wait until nothing is left of any of them; for the end of a run. */
+bool process_all_gone(void);
+
+/* ---- its web server (httpd/server.h is defined in web.c) ---- */
+
+/* POSTs to the listener of the verbs. `done` is called once, outside of fibers, with the body of the answer; NULL: the
+ * connection broke. The body is the caller's until then. */
+typedef void web_done_fn(void *ctx, const char *body);
+void web_post(struct process *p, const char *path, const char *body, web_done_fn *done, void *ctx);
+/* The connections of a process break. */
+void web_cut(struct process *p);
+
+#endif

@@ -1,0 +1,324 @@
+#include "scheduler.h"
+
+#include "etcd.h"
+#include "fiber.h"
+#include "process.h"
+#include "trace.h"
+#include "world.h"
+
+#include "base/bug.h"
+#include "base/clock.h"
+#include "base/strbuf.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TURN_MS = 3,
+    CALL_MS = 10000, /* httpTimeout */
+    FLUSH_MS = 5 * 60 * 1000,
+    PODS_MAX = 512,
+};
+
+enum state { NOBODY, ACTIVE, BACKS_OFF, REFUSED, ASKS, BINDS, ASSUMED };
+
+struct pod {
+    char uid[24], name[32];
+    enum state state;
+    int64_t due_ns;   /* of ACTIVE: since when; BACKS_OFF, REFUSED: when it is tried at the latest */
+    int64_t began_ns; /* of the call */
+    uint64_t call;    /* an answer to an earlier one is not waited for any more */
+    unsigned failed_n;
+    bool moved; /* something changed while it was being asked about */
+};
+
+struct scheduler_counts scheduler_counts;
+
+static struct {
+    struct pod pods[PODS_MAX];
+    uint64_t call;
+    bool asks; /* one cycle at a time */
+    uint32_t patches, lag;
+    int64_t lag_ms;
+} k;
+
+static struct pod *find(const char *uid)
+{
+    for (size_t i = 0; i < PODS_MAX; i++) {
+        if (k.pods[i].state != NOBODY && strcmp(k.pods[i].uid, uid) == 0) {
+            return &k.pods[i];
+        }
+    }
+    return NULL;
+}
+
+static void back_off(struct pod *p)
+{
+    const int64_t ms = p->failed_n < 4 ? INT64_C(1000) << p->failed_n : 10000;
+
+    p->failed_n++;
+    p->state = BACKS_OFF;
+    p->due_ns = sim_now_ns() + ms * NS_PER_MS;
+}
+
+/* ---- calls ---- */
+
+struct call_ctx {
+    char uid[24];
+    uint64_t call;
+};
+
+static struct call_ctx *begin_call(struct pod *p, enum state state)
+{
+    struct call_ctx *c = xmalloc(sizeof(*c));
+
+    p->state = state;
+    p->began_ns = sim_now_ns();
+    p->call = ++k.call;
+    memcpy(c->uid, p->uid, sizeof(c->uid));
+    c->call = p->call;
+    return c;
+}
+
+/* The pod that still waits for this answer, or NULL. */
+static struct pod *end_call(void *ctx)
+{
+    struct call_ctx *c = ctx;
+    struct pod *p = find(c->uid);
+
+    p = p != NULL && p->call == c->call ? p : NULL;
+    free(c);
+    return p;
+}
+
+static const char *error_of(const cJSON *o)
+{
+    const cJSON *e = cJSON_GetObjectItemCaseSensitive(o, "Error");
+
+    return o == NULL ? "broken" : cJSON_IsString(e) ? e->valuestring : "";
+}
+
+static void bound(void *ctx, const char *body)
+{
+    struct pod *p = end_call(ctx);
+    cJSON *o = cJSON_Parse(body != NULL ? body : "");
+
+    if (p != NULL && error_of(o)[0] == '\0') {
+        scheduler_counts.bound_n++;
+        p->state = ASSUMED; /* until its watch shows it; it is told "bound" only if it is */
+        if (!world_pod_was_bound(p->uid)) {
+            found("bind of pod %s was answered with success, and it is not bound", p->uid);
+        }
+    } else if (p != NULL) {
+        TRACE("bind of %s: %s", p->uid, error_of(o));
+        scheduler_counts.failed_n++;
+        back_off(p);
+    }
+    cJSON_Delete(o);
+}
+
+static void bind(struct pod *p, const char *node)
+{
+    char body[256];
+
+    snprintf(body, sizeof(body), "{\"PodName\":\"%s\",\"PodNamespace\":\"default\",\"PodUID\":\"%s\",\"Node\":\"%s\"}",
+             p->name, p->uid, node);
+    scheduler_counts.bind_n++;
+    TRACE("asks: bind %s (%s) to %s", p->name, p->uid, node);
+    web_post(world_fgpu(), "/v1/bind", body, bound, begin_call(p, BINDS));
+}
+
+static void patch_status(const char *uid)
+{
+    struct object *o = etcd_find_uid(uid);
+
+    if (o != NULL && o->node[0] == '\0') {
+        o->patched++;
+        etcd_write(o);
+    }
+}
+
+static void filtered(void *ctx, const char *body)
+{
+    struct pod *p = end_call(ctx);
+    cJSON *o = cJSON_Parse(body != NULL ? body : ""), *names = cJSON_GetObjectItemCaseSensitive(o, "NodeNames");
+    const int n = cJSON_GetArraySize(names);
+
+    if (p != NULL) {
+        k.asks = false;
+    }
+    if (p != NULL && error_of(o)[0] != '\0') {
+        scheduler_counts.error_n++;
+        back_off(p);
+    } else if (p != NULL && n > 0) {
+        bind(p, cJSON_GetArrayItem(names, (int)sim_below(sim_chance(700) ? 1 : (uint64_t)n))->valuestring);
+    } else if (p != NULL) {
+        scheduler_counts.refused_n++;
+        TRACE("refused: %s", p->uid);
+        p->state = p->moved ? ACTIVE : REFUSED;
+        p->due_ns = sim_now_ns() + (p->moved ? 0 : FLUSH_MS * NS_PER_MS);
+        if (p->moved) {
+            back_off(p);
+        }
+        if (sim_chance(k.patches)) {
+            patch_status(p->uid);
+        }
+    }
+    cJSON_Delete(o);
+}
+
+static void filter(struct pod *p)
+{
+    const struct object *o = etcd_find_uid(p->uid);
+    const char *comma = "";
+    struct strbuf b;
+
+    if (o == NULL || o->node[0] != '\0' || o->deleting) {
+        p->state = NOBODY; /* it comes again if that changes */
+        return;
+    }
+    strbuf_init(&b, 1024 * 1024);
+    strbuf_addf(&b, "{\"Pod\":");
+    strbuf_add_cstr(&b, o->json);
+    strbuf_add_cstr(&b, ",\"Nodes\":null,\"NodeNames\":[");
+    for (const struct object *n = etcd_first(NODES); n != NULL; n = n->next) {
+        strbuf_addf(&b, "%s\"%s\"", comma, n->name);
+        comma = ",";
+    }
+    strbuf_add_cstr(&b, "]}");
+    scheduler_counts.filter_n++;
+    k.asks = true;
+    p->moved = false;
+    web_post(world_fgpu(), "/v1/filter", b.p, filtered, begin_call(p, ASKS));
+    strbuf_fini(&b);
+}
+
+/* ---- turns ---- */
+
+static void end_late_calls(void)
+{
+    for (size_t i = 0; i < PODS_MAX; i++) {
+        struct pod *p = &k.pods[i];
+
+        if ((p->state == ASKS || p->state == BINDS) && sim_now_ns() > p->began_ns + CALL_MS * NS_PER_MS) {
+            k.asks = k.asks && p->state != ASKS;
+            p->call = 0;
+            scheduler_counts.failed_n++;
+            back_off(p);
+        }
+    }
+}
+
+static void turn(void *ctx)
+{
+    struct pod *first = NULL;
+
+    (void)ctx;
+    end_late_calls();
+    for (size_t i = 0; i < PODS_MAX && !k.asks; i++) {
+        struct pod *p = &k.pods[i];
+        const bool due =
+            p->state == ACTIVE || ((p->state == BACKS_OFF || p->state == REFUSED) && p->due_ns <= sim_now_ns());
+
+        if (due && (first == NULL || p->due_ns < first->due_ns)) {
+            first = p;
+        }
+    }
+    if (first != NULL) {
+        filter(first);
+    }
+    sim_in_ms(first != NULL ? 1 + (int64_t)sim_below(TURN_MS) : 20, turn, NULL);
+}
+
+/* ---- what its watch shows ---- */
+
+static void take_in(const char *uid)
+{
+    const struct object *o = etcd_find_uid(uid);
+    struct pod *p = find(uid);
+
+    if (o == NULL || o->node[0] != '\0' || o->deleting) {
+        if (p != NULL && p->state != ASKS && p->state != BINDS) {
+            p->state = NOBODY;
+        }
+        return;
+    }
+    if (p != NULL) {
+        return;
+    }
+    for (p = k.pods; p < &k.pods[PODS_MAX] && p->state != NOBODY; p++) {
+    }
+    if (p < &k.pods[PODS_MAX]) {
+        *p = (struct pod){.state = ACTIVE, .due_ns = sim_now_ns()};
+        memcpy(p->uid, o->uid, sizeof(p->uid));
+        memcpy(p->name, o->name, sizeof(p->name));
+    }
+}
+
+static void move_refused(void)
+{
+    for (size_t i = 0; i < PODS_MAX; i++) {
+        if (k.pods[i].state == REFUSED) {
+            back_off(&k.pods[i]);
+            k.pods[i].failed_n = 1;
+        }
+        k.pods[i].moved = k.pods[i].moved || k.pods[i].state == ASKS;
+    }
+}
+
+struct news {
+    enum kind kind;
+    bool makes_room;
+    char uid[24];
+};
+
+static void news_arrive(void *ctx)
+{
+    struct news *n = ctx;
+
+    if (n->kind == PODS) {
+        take_in(n->uid);
+    }
+    if (n->makes_room) {
+        move_refused();
+    }
+    free(n);
+}
+
+static void changed(const struct change *c)
+{
+    const char *uid = strstr(c->json, "\"uid\":\"");
+    const int64_t lag_ms = sim_chance(k.lag) ? (int64_t)sim_below((uint64_t)k.lag_ms + 1) : (int64_t)sim_below(10);
+    struct news *n;
+
+    if (c->kind == RUN_OBJECT) {
+        return;
+    }
+    n = xcalloc(1, sizeof(*n));
+    n->kind = c->kind;
+    n->makes_room = c->kind != PODS || (c->shown && c->shows == DELETED);
+    BUG_ON(uid == NULL);
+    snprintf(n->uid, sizeof(n->uid), "%.*s", (int)strcspn(uid + 7, "\""), uid + 7);
+    sim_in_ms(lag_ms, news_arrive, n);
+}
+
+void scheduler_init(uint32_t patches, uint32_t lag, int64_t lag_ms)
+{
+    k.patches = patches;
+    k.lag = lag;
+    k.lag_ms = lag_ms;
+    etcd_follow(changed);
+    turn(NULL);
+}
+
+void scheduler_restart(void)
+{
+    TRACE("kube-scheduler restarts");
+    memset(k.pods, 0, sizeof(k.pods));
+    k.asks = false;
+    for (const struct object *o = etcd_first(PODS); o != NULL; o = o->next) {
+        take_in(o->uid);
+    }
+}

@@ -1,0 +1,342 @@
+#include "users.h"
+
+#include "etcd.h"
+#include "fiber.h"
+#include "trace.h"
+
+#include "base/bug.h"
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GPU_MIB = 81920 };
+
+static struct {
+    struct climate climate;
+    unsigned pod_n, uuid_n;
+} u;
+
+static struct object *any(enum kind k)
+{
+    const size_t n = etcd_count(k);
+    struct object *o = etcd_first(k);
+
+    for (uint64_t i = n > 0 ? sim_below(n) : 0; i > 0; i--) {
+        o = o->next;
+    }
+    return o;
+}
+
+/* ---- nodes ---- */
+
+static void new_uuid(struct gpu *g)
+{
+    snprintf(g->uuid, sizeof(g->uuid), "GPU-%05u", ++u.uuid_n);
+}
+
+static void create_node(const char *name)
+{
+    struct object *o = etcd_new(NODES, name);
+
+    o->gpu_n = u.climate.gpus;
+    for (size_t i = 0; i < o->gpu_n; i++) {
+        new_uuid(&o->gpus[i]);
+        o->gpus[i].mem_mib = GPU_MIB;
+    }
+    etcd_write(o);
+}
+
+static void change_node(void)
+{
+    struct object *o = any(NODES);
+    char name[32];
+    struct gpu *g;
+
+    if (o == NULL || etcd_count(NODES) < u.climate.nodes) {
+        for (unsigned i = 0; i < u.climate.nodes; i++) {
+            snprintf(name, sizeof(name), "node-%u", i);
+            if (etcd_find(NODES, name) == NULL) {
+                create_node(name);
+                return;
+            }
+        }
+    }
+    g = &o->gpus[sim_below(o->gpu_n)];
+    world_counts.node_n++;
+    switch (sim_below(8)) {
+    case 0:
+        g->mem_mib = GPU_MIB / 2;
+        break;
+    case 1:
+        g->gone = true;
+        break;
+    case 2:
+        new_uuid(g);
+        break;
+    case 3:
+        TRACE("node %s is deleted", o->name);
+        etcd_delete(o);
+        return;
+    default: /* as it was */
+        g->mem_mib = GPU_MIB;
+        g->gone = false;
+        break;
+    }
+    TRACE("node %s changes: GPU %s has %d MiB%s", o->name, g->uuid, g->mem_mib, g->gone ? " and is gone" : "");
+    etcd_write(o);
+}
+
+/* ---- pods ---- */
+
+static struct ask any_ask(void)
+{
+    struct ask a = {.milli = 100 * (1 + (int)sim_below(9)), .mem_mib = 4096 * (1 + (int)sim_below(18)), .count = 1};
+
+    switch (sim_below(6)) {
+    case 0:
+        a = (struct ask){.count = 1 + (int)sim_below(2)};
+        break;
+    case 1:
+        a.count = 2;
+        break;
+    case 2:
+    case 3:
+        a.by_annotation = true;
+        break;
+    default:
+        break;
+    }
+    return a;
+}
+
+/* With a signature that looks like one. */
+static void forge(struct object *o)
+{
+    const struct object *node = any(NODES);
+    char text[512];
+
+    if (node == NULL) {
+        return;
+    }
+    snprintf(
+        text, sizeof(text),
+        "{\"v\":1,\"id\":\"00000000deadbeef\",\"containers\":[{\"name\":\"main\",\"init\":false,\"devices\":[{\"uuid\":"
+        "\"%s\",\"index\":0,\"milli\":1,\"memMib\":1}]}],\"sig\":{\"key\":\"0123456789abcdef\",\"value\":\"%086d==\"}}",
+        node->gpus[sim_below(node->gpu_n)].uuid, 0);
+    object_note(o, "fgpu.io/assignment", text);
+    world_counts.forged_n++;
+}
+
+static void create_pod(const char *name)
+{
+    struct object *o = etcd_new(PODS, name);
+    const struct object *node = any(NODES);
+
+    o->ask = any_ask();
+    if (u.climate.forgeries && sim_chance(30)) {
+        forge(o);
+    }
+    if (u.climate.forgeries && node != NULL && sim_chance(15)) {
+        o->odd = true;
+        memcpy(o->node, node->name, sizeof(o->node));
+    }
+    world_counts.created_n++;
+    TRACE("created: %s (%s) asks for %d x %d milli, %d MiB%s", o->name, o->uid, o->ask.count, o->ask.milli,
+          o->ask.mem_mib, o->odd ? ", bound by nobody of ours" : "");
+    etcd_write(o);
+}
+
+static void create_another(void)
+{
+    char name[32];
+
+    if (etcd_count(PODS) < u.climate.pods) {
+        snprintf(name, sizeof(name), "pod-%u", u.pod_n++);
+        create_pod(name);
+    }
+}
+
+static void is_over(void *ctx)
+{
+    char *uid = ctx;
+    struct object *o = etcd_find_uid(uid);
+
+    if (o != NULL) {
+        TRACE("gone: %s (%s)", o->name, o->uid);
+        etcd_delete(o);
+    }
+    free(uid);
+}
+
+/* At once if no kubelet has it; else it has its time. */
+static void delete_pod(struct object *o)
+{
+    world_counts.deleted_n++;
+    if (o->node[0] == '\0' || sim_chance(200)) {
+        TRACE("deleted: %s (%s)", o->name, o->uid);
+        etcd_delete(o);
+    } else if (!o->deleting) {
+        TRACE("terminates: %s (%s)", o->name, o->uid);
+        o->deleting = true;
+        sim_in_ms(100 + (int64_t)sim_below(4000), is_over, memcpy(xmalloc(sizeof(o->uid)), o->uid, sizeof(o->uid)));
+        etcd_write(o);
+    }
+}
+
+static void edit_request(struct object *o)
+{
+    if (o->node[0] == '\0' && o->ask.by_annotation) {
+        o->ask.milli = 100 * (1 + (int)sim_below(9));
+        o->ask.mem_mib = 4096 * (1 + (int)sim_below(18));
+        TRACE("edited: %s (%s) asks for %d milli, %d MiB", o->name, o->uid, o->ask.milli, o->ask.mem_mib);
+        world_counts.edited_n++;
+        etcd_write(o);
+    }
+}
+
+/* Another amount or GPU in the true record, under its signature. */
+static void tamper(struct object *o)
+{
+    const char *record = object_note_of(o, "fgpu.io/assignment");
+    char *copy, *at;
+
+    if (record == NULL) {
+        return;
+    }
+    copy = memcpy(xmalloc(strlen(record) + 1), record, strlen(record) + 1);
+    at = strstr(copy, sim_chance(500) ? "\"milli\":" : "\"uuid\":\"GPU-0000");
+    if (at != NULL) {
+        at = strpbrk(at, "123456789");
+    }
+    if (at != NULL) {
+        *at = *at == '1' ? '2' : '1';
+        object_note(o, "fgpu.io/assignment", copy);
+    }
+    free(copy);
+}
+
+static void edit_record(struct object *o)
+{
+    if (u.climate.forgeries && o->node[0] != '\0') {
+        o->odd = true;
+        TRACE("forged: the record of %s (%s)", o->name, o->uid);
+        if (sim_chance(300)) {
+            forge(o);
+        } else {
+            tamper(o);
+        }
+        etcd_write(o);
+    }
+}
+
+static void edit_soon(void *ctx)
+{
+    char *uid = ctx;
+    struct object *o = etcd_find_uid(uid);
+
+    if (o != NULL) {
+        edit_record(o);
+    }
+    free(uid);
+}
+
+/* Some are quick: a record is edited before anybody's watch has shown it. */
+static void changed(const struct change *c)
+{
+    const char *uid = strstr(c->json, "\"uid\":\""), *node = strstr(c->json, "\"nodeName\":");
+    char text[24];
+
+    if (u.climate.forgeries && c->kind == PODS && c->shows == MODIFIED && node != NULL && sim_chance(4)) {
+        snprintf(text, sizeof(text), "%.*s", (int)strcspn(uid + 7, "\""), uid + 7);
+        sim_at(sim_now_ns() + (int64_t)sim_below(3000000), edit_soon,
+               memcpy(xmalloc(sizeof(text)), text, sizeof(text)));
+    }
+}
+
+static void go_on(struct object *o)
+{
+    if (o->node[0] == '\0' || o->deleting) {
+        return;
+    }
+    if (o->phase == PENDING) {
+        o->phase = RUNNING;
+        etcd_write(o);
+    } else if (o->phase == RUNNING && sim_chance(300)) {
+        o->phase = SUCCEEDED;
+        TRACE("succeeded: %s (%s)", o->name, o->uid);
+        etcd_write(o);
+    }
+}
+
+void users_act(void)
+{
+    struct object *o = any(PODS);
+    char name[32];
+
+    if (o == NULL || sim_chance(400)) {
+        create_another();
+        return;
+    }
+    switch (sim_below(20)) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+        delete_pod(o);
+        break;
+    case 4: /* another one of its name, at once */
+        memcpy(name, o->name, sizeof(name));
+        TRACE("replaced: %s (%s)", o->name, o->uid);
+        etcd_delete(o);
+        create_pod(name);
+        break;
+    case 5:
+    case 6:
+        o->patched++;
+        etcd_write(o);
+        break;
+    case 7:
+    case 8:
+        edit_request(o);
+        break;
+    case 9:
+        if (sim_chance(500)) {
+            edit_record(o);
+        }
+        break;
+    case 10:
+        if (u.climate.node_changes && sim_chance(300)) {
+            change_node();
+        }
+        break;
+    default:
+        go_on(o);
+        break;
+    }
+}
+
+void users_tidy(void)
+{
+    struct object *next;
+
+    for (struct object *o = etcd_first(PODS); o != NULL; o = next) {
+        next = o->next;
+        if (o->odd || o->deleting || o->phase == SUCCEEDED) {
+            etcd_delete(o);
+        }
+    }
+}
+
+void users_init(const struct climate *c)
+{
+    u.climate = *c;
+    etcd_follow(changed);
+    for (unsigned i = 0; i < c->nodes; i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "node-%u", i);
+        create_node(name);
+    }
+}

@@ -1,0 +1,35 @@
+/* sim/world.h - who else acts: users, kubelets, whoever starts and kills fgpu, and the changes between storm and calm.
+ */
+#ifndef SIM_WORLD_H
+#define SIM_WORLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct process;
+
+/* What kind of world a seed makes. */
+struct climate {
+    unsigned servers;
+    unsigned nodes, gpus;
+    unsigned pods;         /* as many as users like to have at a time */
+    bool late_after_death; /* what a process leaves behind may land after the hold-off */
+    bool forgeries, node_changes;
+    int64_t mean_life_ms; /* of a process */
+};
+
+void world_init(const struct climate *c, int64_t lag_ms);
+struct process *world_fgpu(void); /* the last one that was started; it may be dead */
+/* Has the pod been bound, whatever became of it since? */
+bool world_pod_was_bound(const char *uid);
+/* Looks at everything that must hold after each step. */
+void world_step(void);
+/* Kills and takes down whatever lives. True: nothing is left. */
+void world_end(void);
+
+struct world_counts {
+    uint64_t created_n, deleted_n, edited_n, forged_n, node_n, killed_n, ended_n, calm_n;
+};
+extern struct world_counts world_counts;
+
+#endif
