@@ -268,7 +268,7 @@ static void *client_main(void *ctx)
         if (next_ns - now_ns > look_ms * NS_PER_MS) {
             next_ns = now_ns + look_ms * NS_PER_MS;
         }
-        BUG_ON(curl_multi_poll(q->multi, NULL, 0, (int)((next_ns - now_ns) / NS_PER_MS) + 1, NULL) != CURLM_OK);
+        multi_wait(q->multi, (int)((next_ns - now_ns) / NS_PER_MS) + 1);
     }
     cancel_all(q);
     return NULL;

@@ -9,6 +9,7 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <sys/socket.h>
 
 enum {
@@ -246,6 +247,17 @@ void exchange_progress(struct exchange *x, const struct easy_context *c)
     if (status >= 200) {
         x->told = true;
         identity_answered(c->identity, x->proof, x->begun_ns, (int)status);
+    }
+}
+
+void multi_wait(CURLM *multi, int ms)
+{
+    const struct timespec pause = {.tv_nsec = 20 * NS_PER_MS};
+    const CURLMcode code = curl_multi_poll(multi, NULL, 0, ms, NULL);
+
+    BUG_ON(code == CURLM_BAD_HANDLE || code == CURLM_RECURSIVE_API_CALL || code == CURLM_BAD_FUNCTION_ARGUMENT);
+    if (code != CURLM_OK) {
+        (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
     }
 }
 

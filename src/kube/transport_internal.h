@@ -70,6 +70,10 @@ void exchange_outcome(const struct exchange *x, CURLcode code, struct kube_outco
 /* For replies that take long: tells the identity of the status as soon as there is one. */
 void exchange_progress(struct exchange *x, const struct easy_context *c);
 
+/* Until something happens on a connection of `multi`, or somebody wakes it, or `ms` have passed. When the kernel cannot
+ * wait (no memory for it now), only a short while: the caller looks again. */
+void multi_wait(CURLM *multi, int ms);
+
 /* What it means that the exchange could not begin: KUBE_NOT_SENT, and status 401 when it is because
  * the server rejects our credentials. */
 struct kube_outcome exchange_refused(const struct err *why);

@@ -129,7 +129,7 @@ static void transfer(struct kube_stream *s, struct kube_outcome *ret)
         if (wait_ms < 0) {
             break;
         }
-        BUG_ON(curl_multi_poll(s->multi, NULL, 0, (int)wait_ms, NULL) != CURLM_OK);
+        multi_wait(s->multi, (int)wait_ms);
     }
     exchange_outcome(&s->exchange, code, ret);
     if (s->refused) {
@@ -163,7 +163,7 @@ static bool begin_request(struct kube_stream *s, const struct kube_stream_reques
             ret->kind = interrupted ? KUBE_CANCELLED : KUBE_NOT_SENT;
             return false;
         }
-        BUG_ON(curl_multi_poll(s->multi, NULL, 0, IDENTITY_POLL_MS, NULL) != CURLM_OK);
+        multi_wait(s->multi, IDENTITY_POLL_MS);
     }
     return true;
 }
