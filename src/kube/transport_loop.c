@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { EVENTS_AT_ONCE = 32 };
@@ -114,7 +115,11 @@ void transport_loop_wait(struct transport_loop *l, int64_t wait_ms)
 {
     struct epoll_event events[EVENTS_AT_ONCE];
     const int n = epoll_wait(l->epoll_fd, events, EVENTS_AT_ONCE, patience_ms(l, wait_ms));
-    BUG_ON(n < 0 && errno != EINTR);
+    BUG_ON(n < 0 && (errno == EBADF || errno == EINVAL || errno == EFAULT));
+    if (n < 0 && errno != EINTR) { /* the kernel has no memory for it now: the caller looks again */
+        const struct timespec pause = {.tv_nsec = 20 * NS_PER_MS};
+        (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+    }
     for (int i = 0; i < n; i++) {
         if (events[i].data.fd == l->wake_fd) {
             eventfd_t ignored;
