@@ -83,7 +83,7 @@ int64_t metric_value(const struct metric *s);
 
 /* `collect` runs at the beginning of every rendering and sets gauges. At most
  * METRICS_COLLECTORS_MAX. It must not render. */
-#define METRICS_COLLECTORS_MAX 16
+#define METRICS_COLLECTORS_MAX 24
 typedef void metrics_collect_fn(void *ctx, struct metrics *m);
 void metrics_add_collector(struct metrics *m, metrics_collect_fn *collect, void *ctx);
 
