@@ -234,14 +234,14 @@ void elector_decline(struct elector *e)
     mutex_unlock(&e->lock);
 }
 
-void elector_stop(struct elector *e, bool gives_back, int64_t wait_ms)
+void elector_stop(struct elector *e, bool give_back, int64_t wait_ms)
 {
     if (e == NULL || !e->started) {
         return;
     }
     mutex_lock(&e->lock);
     e->stopping = true;
-    e->gives_back = gives_back;
+    e->gives_back = give_back;
     e->give_up_ns = elector_boot_ns() + wait_ms * NS_PER_MS;
     condvar_broadcast(&e->changed);
     mutex_unlock(&e->lock);
