@@ -111,6 +111,8 @@ int runtime_start_pool_commands(struct runtime *s, struct err *reterr)
         .clock = s->options.clock,
         .log = s->options.log,
         .rehearses = s->options.rehearses,
+        .may_run = s->election != NULL ? runtime_may_write : NULL,
+        .may_run_ctx = s,
         .observe = telemetry_pool_command,
         .ctx = s->telemetry,
     };

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
@@ -24,8 +25,12 @@ type replicas struct {
 	pods  int
 }
 
-// newReplicas starts both with the rights of manifests/mtls-replicas and the shipped times of the Lease.
-func newReplicas(c *cluster) *replicas {
+// patientLease is for machines on which etcd may take seconds: a replica that loses its Lease by itself would fail the test. With
+// FGPU_ELECTION_ROUNDS the shipped times hold.
+const patientLease = "\nlease: {leaseDuration: 10s, renewDeadline: 8s}\nclientConnection: {holdOff: 2s}\n"
+
+// newReplicas starts both with the rights of manifests/mtls-replicas and these times of the Lease; "" are the shipped ones.
+func newReplicas(c *cluster, times string) *replicas {
 	c.Helper()
 	if sharedFgpu != nil && sharedFgpu.Running() {
 		c.stopped(sharedFgpu) // whoever needs it starts it again
@@ -33,9 +38,13 @@ func newReplicas(c *cluster) *replicas {
 	c.must(nil, plane.Apply(c.ctx, manifest("dedicated", "rbac.yaml"), manifest("mtls-replicas", "lease.yaml")))
 	kubeconfig, err := plane.Kubeconfig(c.ctx, "fgpu-system", "fgpu")
 	c.must(kubeconfig, err)
+	shipped, err := os.ReadFile(manifest("dedicated", "fgpu.yaml"))
+	c.must(shipped, err)
+	config := filepath.Join(plane.Dir, c.name+".config.yaml")
+	c.must(nil, os.WriteFile(config, append(shipped, []byte(times)...), 0o600))
 	r := &replicas{cluster: c}
 	for i := range r.both {
-		f, err := plane.NewFgpu(binary, fmt.Sprintf("%s-%d", c.name, i), manifest("dedicated", "fgpu.yaml"), kubeconfig)
+		f, err := plane.NewFgpu(binary, fmt.Sprintf("%s-%d", c.name, i), config, kubeconfig)
 		c.must(f, err)
 		f.Args = append(f.Args, "--election=lease")
 		c.must(nil, f.Launch())
@@ -153,15 +162,16 @@ func (r *replicas) ends(f *harness.Fgpu, code int) {
 // each time with Bindings under way. No pod is bound twice, and no GPU is given away twice (the recorder judges each event).
 // The times are reported and not asserted. FGPU_ELECTION_ROUNDS: how often; `scripts/election-rounds` does many.
 func TestTwoReplicasSurviveKillStopAndHandOver(t *testing.T) {
-	rounds := 1
+	rounds, times := 1, patientLease
 	if text := os.Getenv("FGPU_ELECTION_ROUNDS"); text != "" {
 		var err error
 		if rounds, err = strconv.Atoi(text); err != nil {
 			t.Fatal(err)
 		}
+		times = ""
 	}
 	c := newCluster(t, gpuNode("replicas-a", 4, gib80), gpuNode("replicas-b", 4, gib80))
-	r := newReplicas(c)
+	r := newReplicas(c, times)
 	r.settled()
 	r.load(24)
 	r.binds()
