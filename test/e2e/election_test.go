@@ -27,7 +27,7 @@ type replicas struct {
 
 // patientLease is for machines on which etcd may take seconds: a replica that loses its Lease by itself would fail the test. With
 // FGPU_ELECTION_ROUNDS the shipped times hold.
-const patientLease = "\nlease: {leaseDuration: 10s, renewDeadline: 8s}\nclientConnection: {holdOff: 2s}\n"
+const patientLease = "\nlease: {leaseDuration: 8s, renewDeadline: 6s}\nclientConnection: {holdOff: 2s}\n"
 
 // newReplicas starts both with the rights of manifests/mtls-replicas and these times of the Lease; "" are the shipped ones.
 func newReplicas(c *cluster, times string) *replicas {
