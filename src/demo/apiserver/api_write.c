@@ -63,7 +63,7 @@ static void fill_created(struct api *api, cJSON *doc, const struct api_target *t
     }
 }
 
-static cJSON *parse_body(const struct api_request *q, const struct api_target *t, struct api_reply *r)
+static cJSON *parse_object(const struct api_request *q, struct api_reply *r)
 {
     cJSON *doc = doc_parse(q->body);
     if (!cJSON_IsObject(doc)) {
@@ -71,9 +71,17 @@ static cJSON *parse_body(const struct api_request *q, const struct api_target *t
         api_fail(r, 400, NULL, "couldn't get version/kind; json parse error");
         return NULL;
     }
-    const char *why = t && t->strict                     ? validate_event_form(doc)
-                      : t && t->kind == APISERVER_LEASES ? validate_lease_form(doc)
-                                                         : NULL;
+    return doc;
+}
+
+/* One of the target, as its type is decoded. */
+static cJSON *parse_body(const struct api_request *q, const struct api_target *t, struct api_reply *r)
+{
+    cJSON *doc = parse_object(q, r);
+    const char *why = !doc                          ? NULL
+                      : t->strict                   ? validate_event_form(doc)
+                      : t->kind == APISERVER_LEASES ? validate_lease_form(doc)
+                                                    : NULL;
     if (why) {
         cJSON_Delete(doc);
         api_fail(r, 400, NULL, "%s in version \"v1\" cannot be handled as a %s: %s", api_kind_name(t->kind),
@@ -367,7 +375,7 @@ static void remove_if_same(struct api *api, const struct api_request *q, const s
 void api_delete(struct api *api, const struct api_request *q, const struct api_target *t, struct api_reply *r)
 {
     cJSON *options = NULL;
-    if (q->body.n && !(options = parse_body(q, NULL, r))) {
+    if (q->body.n && !(options = parse_object(q, r))) {
         return;
     }
     remove_if_same(api, q, t, options, r);
@@ -377,7 +385,7 @@ void api_delete(struct api *api, const struct api_request *q, const struct api_t
 /* POST .../pods/NAME/eviction, as a deletion; there are no PodDisruptionBudgets here (a fault may answer 429). */
 void api_evict(struct api *api, const struct api_request *q, const struct api_target *t, struct api_reply *r)
 {
-    cJSON *eviction = parse_body(q, NULL, r);
+    cJSON *eviction = parse_object(q, r);
     if (!eviction) {
         return;
     }
