@@ -31,7 +31,8 @@
 #define CONFIG_HASH_LEN 16
 
 enum election_mode {
-    ELECTION_NONE, /* a single replica; the reader says of other modes that they are not built */
+    ELECTION_NONE,  /* a single replica */
+    ELECTION_LEASE, /* by a Lease of our own (extender/elector.h) */
 };
 
 /* Who has to show a token on the ops listener; loopback addresses stay open in the first mode. */
@@ -70,6 +71,12 @@ struct config_client {
     int32_t stale_after_ms;      /* without contact (kube/reflector.h) for longer: not ready */
     struct str run_object;       /* NAMESPACE/NAME of the object of extender/run_keeper.h; empty: none */
     struct str wake_object;      /* NAMESPACE/NAME of the object of extender/requeue_trigger.h; empty: none */
+};
+
+/* Of election: lease. */
+struct config_lease {
+    struct str object;                                /* NAMESPACE/NAME */
+    int32_t duration_ms, renew_deadline_ms, retry_ms; /* of struct lease_options */
 };
 
 struct config_events {
@@ -137,6 +144,7 @@ struct config {
     struct policy policy;
     struct config_serving serving;
     enum election_mode election;
+    struct config_lease lease;
     struct config_client client;
     struct config_events events;
     struct config_audit audit;

@@ -26,6 +26,8 @@ struct feed {
     struct arena arena;
     /* The first complete list was applied; may be NULL. */
     void (*synced)(void *ctx, enum kube_resource resource);
+    /* A list begins; may be NULL. */
+    void (*begun)(void *ctx, enum kube_resource resource);
     /* Any complete list was applied, read by these rules; may be NULL. */
     void (*listed)(void *ctx, enum kube_resource resource, const struct rules *by);
     void *ctx;

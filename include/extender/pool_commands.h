@@ -53,6 +53,9 @@ struct pool_commands_options {
     const struct log *log;
     int64_t retry_min_ms; /* 0: POOL_RETRY_MIN_MS */
     bool rehearses;       /* nothing is run: every pool stays POOL_COMMAND_WAITING */
+    /* Asked right before each run; false: it fails, and is tried again. From any thread; NULL: always. */
+    bool (*may_run)(void *ctx);
+    void *may_run_ctx;
     /* A run has ended; may be NULL. */
     void (*observe)(void *ctx, enum pool_command_result r);
     void *ctx;

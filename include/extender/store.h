@@ -66,6 +66,12 @@ struct store_turned_away {
 void store_turned_away(struct store *s, struct store_turned_away *ret);
 /* Not ready until that is over, too: `why` is static text, NULL that it is over. */
 void store_await(struct store *s, const char *why);
+/* Asked whether this replica leads at this very moment; before anybody asks. While it does not, it is neither ready nor
+ * open, and what others decide is no incident. It takes no lock. */
+void store_follow_election(struct store *s, bool (*leads)(void *ctx), void *ctx);
+/* Another replica decides: neither ready nor open, for pods without GPUs neither. `why` is static text, NULL that it is
+ * over. */
+void store_stand_by(struct store *s, const char *why);
 /* Why the store is not ready, text that outlives the store's users; NULL when it is. */
 const char *store_not_ready(struct store *s);
 /* The same for pods that ask for no GPU: neither hold-off nor lost contact stops them (design.md 4). */

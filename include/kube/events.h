@@ -34,7 +34,7 @@ enum event_outcome {
     EVENT_REPEATED,   /* one more of a known series: no call of its own */
     EVENT_LIMITED,    /* dropped: its object or namespace has too many */
     EVENT_QUEUE_FULL, /* dropped: the queue is full */
-    EVENT_SILENCED,   /* dropped: the API server forbade events, or fgpu is stopping */
+    EVENT_SILENCED,   /* dropped: the API server forbade events, fgpu is stopping, or follows */
     EVENT_FORBIDDEN,  /* lost: 403 */
     EVENT_REJECTED,   /* lost: the API server calls it invalid, or its namespace is gone */
     EVENT_GAVE_UP,    /* lost: no answer, tried often enough */
@@ -59,6 +59,10 @@ WARN_UNUSED int events_new(struct kube_client *client, const struct clock *clock
 
 /* `e` may be NULL: nothing happens. Regarding EVENT_OBJECT_SELF means options.self. */
 void events_record(struct events *e, const struct event *event);
+
+/* While silenced, nothing is recorded (EVENT_SILENCED): a replica that follows leaves telling to the one that leads.
+ * NULL is fine. */
+void events_silence(struct events *e, bool silent);
 
 /* Posts what is queued, for `deadline_ms` at most, then ends the thread. Later records are dropped.
  * NULL is fine. */

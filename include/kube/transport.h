@@ -46,6 +46,11 @@ struct kube_client_options {
     void *observe_ctx;
     const struct log *log; /* NULL: silent; what happens to the credentials */
     bool read_only;        /* refuses every call that would change something in the cluster */
+    /* Asked about each call that would change something, when it is submitted and again right before it leaves, each
+     * time that it does; false: it is not sent (KUBE_NOT_SENT, unless an earlier copy was). From any thread, with any
+     * lock held. NULL: always. */
+    bool (*may_write)(void *ctx);
+    void *may_write_ctx;
 };
 
 /* Borrows `creds` (and clock). Starts the thread that makes short calls.
@@ -89,7 +94,7 @@ typedef void kube_done_fn(void *ctx, const struct kube_response *response);
 
 /* From any thread. Copies the request. When it returns 0, `done` is called exactly once, also when
  * the client stops; otherwise never.
- *   ERR_UNAVAILABLE  KUBE_IN_FLIGHT_MAX calls are in flight
+ *   ERR_UNAVAILABLE  KUBE_IN_FLIGHT_MAX calls are in flight; a write, and may_write says no
  *   ERR_CANCELLED    the client is stopping
  *   ERR_INVALID      a path or header that could break out of its line; a write, and the client is read-only */
 WARN_UNUSED int kube_client_submit(struct kube_client *c, const struct kube_request *request, kube_done_fn *done,

@@ -42,8 +42,12 @@ void kube_watcher_stop(struct kube_watcher *w);
 /* Of one that is held: its first list may begin. From any thread. */
 void kube_watcher_release(struct kube_watcher *w);
 
-/* Lists afresh as soon as possible (an audit), then watches on; ends a pause after a refusal. From any thread. */
-void kube_watcher_relist(struct kube_watcher *w);
+/* Lists afresh as soon as possible (an audit), then watches on; ends a pause after a refusal. From any thread. Returns
+ * the number of the order, counted from 1. */
+uint64_t kube_watcher_relist(struct kube_watcher *w);
+/* The number of the last such order that the next list to begin follows. In a handler's list_begin: of the one that
+ * begins. */
+uint64_t kube_watcher_relists_taken(struct kube_watcher *w);
 
 /* As of the last exchange or chunk of bytes. From any thread. */
 void kube_watcher_stats(struct kube_watcher *w, struct reflector_stats *ret);

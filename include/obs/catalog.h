@@ -25,6 +25,7 @@ enum fgpu_metric {
     FGPU_WATCH_RESTARTS_TOTAL,       /* resource */
     FGPU_WATCH_LAST_CONTACT_SECONDS, /* resource */
 
+    FGPU_LEADER,
     FGPU_LEDGER_GENERATION,
     FGPU_LEDGER_NODES,
     FGPU_LEDGER_DEVICES,

@@ -13,6 +13,7 @@
  * "config slot"). */
 static const char *const ORDER[] = {
     "config apply",         /* gives a new configuration to everybody */
+    "election",             /* what the pools were told last */
     "policy set observing", /* what is observed becomes an op of the store */
     "store reserved",       /* tells the binder */
     "binder",               /* reserves in the store, sends, signs */

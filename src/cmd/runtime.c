@@ -28,9 +28,11 @@ static const struct part {
     {runtime_start_ledger, NULL, runtime_free_ledger},
     {NULL, NULL, runtime_free_rules}, /* everybody below asks them */
     {NULL, NULL, runtime_free_feeds},
-    {runtime_new_planner, NULL, runtime_free_planner}, /* its patches are answered by then */
+    {runtime_new_election, NULL, runtime_free_election}, /* each write asks it */
+    {runtime_new_planner, NULL, runtime_free_planner},   /* its patches are answered by then */
     {runtime_start_client, runtime_stop_client, runtime_free_client},
-    {NULL, NULL, runtime_free_http}, /* a bind that is settled when the binder is freed is answered there */
+    {NULL, runtime_stop_election, NULL}, /* the Lease is given back when nobody is left who writes */
+    {NULL, NULL, runtime_free_http},     /* a bind that is settled when the binder is freed is answered there */
     {runtime_start_events, runtime_stop_events, runtime_free_events},
     {runtime_start_rules, NULL, NULL},
     {runtime_start_binder, runtime_stop_binder, runtime_free_binder},
@@ -46,6 +48,7 @@ static const struct part {
     {NULL, runtime_stop_requeue_trigger, NULL},    /* nobody is woken for a service that does not answer */
     {runtime_start_http, runtime_stop_http, NULL}, /* everybody whom the routes ask is there */
     {runtime_start_time, runtime_stop_time, NULL}, /* what it changes reaches everybody else */
+    {runtime_start_election, runtime_decline_election, NULL}, /* starts the rest of some parts */
 };
 
 int runtime_start(const struct runtime_options *o, struct runtime **ret, struct err *reterr)

@@ -32,7 +32,10 @@ struct runtime_options {
     struct signing *signing;  /* the keys that records are signed with and judged by; NULL: signing is off */
     struct logsink *sink;     /* takes the verbosity of a new configuration; may be NULL */
     bool rehearses;           /* writes nothing to the API server, binds nothing, runs no command of a pool */
-    int64_t holdoff_ms;       /* how long bindings of a predecessor may still land (design.md 8) */
+    /* The Lease is lost, so that another replica decides: end the process. From any thread; NULL: nobody is told. */
+    void (*lost)(void *ctx);
+    void *lost_ctx;
+    int64_t holdoff_ms; /* how long bindings of a predecessor may still land (design.md 8) */
 };
 
 /* The last one only with serving.metricsAddress. */
@@ -53,6 +56,10 @@ void runtime_reload_keys(struct runtime *s);
 bool runtime_is_ready(struct runtime *s);
 /* Both resources listed at least once? */
 bool runtime_is_listed(struct runtime *s);
+/* Is this the replica that decides? Always true where there is no election. */
+bool runtime_is_active(struct runtime *s);
+/* Was it, and is not any more? */
+bool runtime_has_lost(struct runtime *s);
 /* NULL, or the first broken invariant of the ledger. Counts it in the metrics. */
 const char *runtime_check(struct runtime *s);
 

@@ -21,6 +21,8 @@ int runtime_start_client(struct runtime *s, struct err *reterr)
         .observe_ctx = s->telemetry,
         .log = s->options.log,
         .read_only = s->options.rehearses,
+        .may_write = s->election != NULL ? runtime_may_write : NULL,
+        .may_write_ctx = s,
     };
     int rc = kube_client_new(credentials, &client, &s->client, reterr);
 
@@ -56,11 +58,16 @@ int runtime_start_events(struct runtime *s, struct err *reterr)
                                      .self = s->options.self,
                                      .observe = telemetry_event,
                                      .observe_ctx = s->telemetry};
+    int rc;
 
     if (s->options.rehearses) { /* nobody is told; the log tells what happens */
         return 0;
     }
-    return events_new(s->client, s->options.clock, s->options.log, &o, &s->events, reterr);
+    rc = events_new(s->client, s->options.clock, s->options.log, &o, &s->events, reterr);
+    if (rc == 0) {
+        events_silence(s->events, s->election != NULL);
+    }
+    return rc;
 }
 
 void runtime_stop_events(struct runtime *s)

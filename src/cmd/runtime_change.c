@@ -111,6 +111,8 @@ int runtime_start_pool_commands(struct runtime *s, struct err *reterr)
         .clock = s->options.clock,
         .log = s->options.log,
         .rehearses = s->options.rehearses,
+        .may_run = s->election != NULL ? runtime_may_write : NULL,
+        .may_run_ctx = s,
         .observe = telemetry_pool_command,
         .ctx = s->telemetry,
     };
@@ -118,7 +120,7 @@ int runtime_start_pool_commands(struct runtime *s, struct err *reterr)
 
     if (rc == 0) {
         start_change_overs(s);
-        pool_commands_set(s->pool_commands, &s->options.config->policy);
+        runtime_set_pool_commands(s, s->options.config);
         metrics_add_collector(s->telemetry->metrics, telemetry_pool_commands, s->pool_commands);
     }
     return rc;
@@ -154,9 +156,11 @@ static void each_second(void *ctx)
 
     reopener_tick(s->reopener);
     history_keeper_tick(s->history);
-    look_at_change_overs(s, now);
-    (void)explain_events_tick(&rules->placement, s->events, now->events.pod_waits_after_ms,
-                              clock_wall_ms(s->options.clock));
+    if (runtime_is_active(s)) {
+        look_at_change_overs(s, now);
+        (void)explain_events_tick(&rules->placement, s->events, now->events.pod_waits_after_ms,
+                                  clock_wall_ms(s->options.clock));
+    }
     config_free(now);
     rules_put(rules);
 }

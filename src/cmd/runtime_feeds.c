@@ -49,6 +49,13 @@ static void name_unmeasured(const struct runtime *s)
     arena_fini(&a);
 }
 
+static void begun(void *ctx, enum kube_resource resource)
+{
+    if (resource == KUBE_PODS) {
+        runtime_run_begun(ctx);
+    }
+}
+
 static void listed(void *ctx, enum kube_resource resource, const struct rules *by)
 {
     struct runtime *s = ctx;
@@ -96,13 +103,14 @@ int runtime_start_feeds(struct runtime *s, struct err *reterr)
         s->feeds[i].unreadable = s->unreadable;
         s->feeds[i].clock = s->options.clock;
         s->feeds[i].synced = synced;
+        s->feeds[i].begun = begun;
         s->feeds[i].listed = listed;
         s->feeds[i].ctx = s;
         handler = feed_handler(&s->feeds[i]);
         if (resource == KUBE_PODS || resource == KUBE_NODES) { /* what the ledger is made of */
             contact_follow(s->contact, resource);
         }
-        options.held = resource == KUBE_PODS && runtime_run_is_asked(s);
+        options.held = resource == KUBE_PODS && runtime_run_is_asked(s) && s->election == NULL;
         rc = kube_watcher_start(s->client, resource, &handler, &options, &s->watchers[i], reterr);
     }
     return rc;

@@ -2,6 +2,7 @@
  * parts: who is started when, and stopped and freed in which order. Each other file wires one kind:
  *   runtime_ledger.c   what is charged, and what the ledger tells
  *   runtime_api.c      who talks to the API server: client, Events, binder, requeue trigger, access
+ *   runtime_election.c which of several replicas is active, and what it begins then
  *   runtime_planner.c  who plans ahead
  *   runtime_run.c      what the run object says of those before us, and of us
  *   runtime_rules.c    what is decided by: policy sets, configurations, and how another one takes effect
@@ -44,6 +45,8 @@ struct runtime {
     struct elsewhere *elsewhere;             /* NULL: likewise */
     struct requeue_trigger_patch *requeue_trigger_patch;
     struct access *access; /* NULL: the ops listener is open to all that reach it */
+    /* runtime_election.c */
+    struct runtime_election *election; /* NULL: there is one replica */
     /* runtime_run.c */
     struct run_start *run_start;
     /* runtime_feeds.c */
@@ -86,10 +89,19 @@ runtime_end_fn runtime_stop_planner, runtime_free_planner;
 /* The binder, the planner and the requeue trigger go by another configuration. */
 void runtime_api_follow(struct runtime *s, const struct config *c);
 
+runtime_start_fn runtime_new_election, runtime_start_election;
+runtime_end_fn runtime_decline_election, runtime_stop_election, runtime_free_election;
+bool runtime_may_write(void *ctx); /* ctx: the runtime, with an election */
+/* The policy in effect, for the commands of the pools: run by the active replica alone. */
+void runtime_set_pool_commands(struct runtime *s, const struct config *c);
+
 runtime_start_fn runtime_prepare_run, runtime_start_run;
 runtime_end_fn runtime_stop_run, runtime_free_run;
 /* Does the first list of pods wait for what the run object says? */
 bool runtime_run_is_asked(const struct runtime *s);
+/* This replica is the active one, and no other one has sent anything since then (monotonic). */
+WARN_UNUSED int runtime_run_elected(struct runtime *s, int64_t others_until_ns, struct err *reterr);
+void runtime_run_begun(struct runtime *s); /* a list of pods begins */
 /* A list of pods is complete, with so many traces of others (extender/feed.h). */
 void runtime_run_listed(struct runtime *s, uint64_t traces);
 struct state_start;

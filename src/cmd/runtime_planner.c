@@ -56,7 +56,7 @@ int runtime_start_planner(struct runtime *s, struct err *reterr)
     }
     planner_enable(s->planner, s->options.config->policy.plan_ahead);
     metrics_add_collector(s->telemetry->metrics, telemetry_planner, s->planner);
-    return planner_start(s->planner, reterr);
+    return s->election == NULL ? planner_start(s->planner, reterr) : 0;
 }
 
 void runtime_stop_planner(struct runtime *s)

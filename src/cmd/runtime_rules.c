@@ -19,7 +19,7 @@ static void apply_change(void *ctx, const struct config *c)
     if (s->options.sink != NULL) {
         logsink_set_verbosity(s->options.sink, c->logging.verbosity);
     }
-    pool_commands_set(s->pool_commands, &c->policy);
+    runtime_set_pool_commands(s, c);
     runtime_api_follow(s, c);
 }
 

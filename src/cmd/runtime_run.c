@@ -22,6 +22,10 @@ struct run_start {
     int64_t hold_off_ends_ns;  /* if there is one */
 
     struct mutex lock; /* of the rest */
+    bool elected;      /* or there is no election */
+    /* The list of pods that shows what others have done: it begins after the order of that number (0: any). And which
+     * order the list that began last, and the one that was complete last, came after. */
+    uint64_t list_order, begun_after, listed_after;
     bool decided, settled;
     bool skips;          /* no hold-off */
     bool awaits_list;    /* ... unless the first list of pods shows traces */
@@ -29,12 +33,24 @@ struct run_start {
     enum run_reason reason;
 };
 
+/* With the lock. Has what others did before us been read? */
+static bool is_listed(const struct run_start *r)
+{
+    return r->elected && r->listed_after >= r->list_order;
+}
+
+/* With the lock: one that is on its way may have begun too early. */
+static void order_list(struct run_start *r)
+{
+    r->list_order = kube_watcher_relist(r->of->watchers[KUBE_PODS]);
+}
+
 /* With the lock, so that what was said last holds. */
 static void move_hold_off(struct run_start *r)
 {
     int64_t until_ns = r->skips && !r->awaits_list ? INT64_MIN : r->hold_off_ends_ns;
 
-    store_hold_off(r->of->store, r->settled ? until_ns : INT64_MAX);
+    store_hold_off(r->of->store, r->settled && is_listed(r) ? until_ns : INT64_MAX);
 }
 
 static void say(const struct run_start *r, bool skips, enum run_reason reason)
@@ -70,6 +86,9 @@ static void told(void *ctx, const struct run_news *news)
         r->hold_off_ms = news->hold_off_ms;
         r->reason = news->reason;
     }
+    if (first && r->of->election != NULL) {
+        order_list(r);
+    }
     r->settled = news->settled;
     says = first && !r->awaits_list;
     move_hold_off(r);
@@ -77,12 +96,29 @@ static void told(void *ctx, const struct run_news *news)
     if (says) {
         say(r, news->skips, news->reason);
     }
-    if (first) {
+    if (first && r->of->election == NULL) {
         kube_watcher_release(r->of->watchers[KUBE_PODS]);
     }
     if (news->settled && !first) {
         LOG_INFO(r->of->options.log, "Bindings may be sent as soon as the hold-off is over",
                  LOG_CSTR("runObject", run_reason_name(news->reason)));
+    }
+}
+
+void runtime_run_begun(struct runtime *s)
+{
+    struct run_start *r = s->run_start;
+    bool elected;
+
+    mutex_lock(&r->lock);
+    elected = r->elected && s->election != NULL;
+    mutex_unlock(&r->lock);
+    if (elected) { /* before that nothing is ordered, and the watcher may not be there yet */
+        const uint64_t after = kube_watcher_relists_taken(s->watchers[KUBE_PODS]);
+
+        mutex_lock(&r->lock);
+        r->begun_after = after;
+        mutex_unlock(&r->lock);
     }
 }
 
@@ -92,13 +128,14 @@ void runtime_run_listed(struct runtime *s, uint64_t traces)
     bool says;
 
     mutex_lock(&r->lock);
-    says = r->awaits_list;
-    r->awaits_list = false;
+    r->listed_after = r->begun_after;
+    says = r->awaits_list && is_listed(r);
+    r->awaits_list = r->awaits_list && !says;
     if (says && traces > 0) {
         r->skips = false;
         r->reason = RUN_TRACES;
     }
-    if (says) {
+    if (says || r->list_order > 0) {
         move_hold_off(r);
     }
     mutex_unlock(&r->lock);
@@ -133,16 +170,16 @@ int runtime_prepare_run(struct runtime *s, struct err *reterr)
     (void)reterr;
     r->of = s;
     r->hold_off_ends_ns = clock_mono_ns(s->options.clock) + s->options.holdoff_ms * NS_PER_MS;
-    r->decided = r->settled = !runtime_run_is_asked(s);
-    r->reason = r->decided ? RUN_OFF : RUN_NOT_KNOWN;
+    r->elected = s->election == NULL;
+    r->decided = r->settled = !runtime_run_is_asked(s) && r->elected;
+    r->reason = runtime_run_is_asked(s) ? RUN_NOT_KNOWN : RUN_OFF;
     mutex_init(&r->lock, "run start");
     s->run_start = r;
     move_hold_off(r);
     return 0;
 }
 
-/* After the feeds: it lets the first list of pods begin. */
-int runtime_start_run(struct runtime *s, struct err *reterr)
+static int start_keeper(struct runtime *s, struct err *reterr)
 {
     const struct run_keeper_options o = {
         .client = s->client,
@@ -159,6 +196,30 @@ int runtime_start_run(struct runtime *s, struct err *reterr)
     return runtime_run_is_asked(s) ? run_keeper_start(&o, &s->run_start->keeper, reterr) : 0;
 }
 
+/* After the feeds: it lets the first list of pods begin. */
+int runtime_start_run(struct runtime *s, struct err *reterr)
+{
+    return s->election == NULL ? start_keeper(s, reterr) : 0;
+}
+
+/* What counts is not when this process began, but until when another one may have sent a Binding. */
+int runtime_run_elected(struct runtime *s, int64_t others_until_ns, struct err *reterr)
+{
+    struct run_start *r = s->run_start;
+
+    mutex_lock(&r->lock);
+    r->elected = true;
+    r->hold_off_ends_ns = others_until_ns + s->options.holdoff_ms * NS_PER_MS;
+    r->list_order = UINT64_MAX; /* until it is ordered */
+    if (!runtime_run_is_asked(s)) {
+        r->decided = r->settled = true;
+        order_list(r);
+    }
+    move_hold_off(r);
+    mutex_unlock(&r->lock);
+    return start_keeper(s, reterr);
+}
+
 /* Is it true that nothing of ours, and nothing of those before us, can land any more? The hold-off answers for those
  * before us: which one, is told. */
 static bool has_ended(struct runtime *s, int64_t *ret_hold_off_ms)
@@ -167,7 +228,8 @@ static bool has_ended(struct runtime *s, int64_t *ret_hold_off_ms)
     bool proven;
 
     mutex_lock(&r->lock);
-    proven = r->settled && !r->awaits_list && (r->skips || clock_mono_ns(s->options.clock) >= r->hold_off_ends_ns);
+    proven = r->settled && is_listed(r) && !r->awaits_list &&
+             (r->skips || clock_mono_ns(s->options.clock) >= r->hold_off_ends_ns);
     *ret_hold_off_ms = r->skips ? r->hold_off_ms : s->options.holdoff_ms;
     mutex_unlock(&r->lock);
     return binder_close(s->binder, RESOLVE_MS) && proven;

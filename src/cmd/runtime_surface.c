@@ -65,6 +65,11 @@ static const char *probe_credentials(void *ctx)
     return stats.trouble;
 }
 
+static const char *probe_leader(void *ctx)
+{
+    return runtime_is_active(ctx) ? NULL : "another replica decides";
+}
+
 static const char *probe_shutdown(void *ctx)
 {
     struct runtime *s = ctx;
@@ -80,6 +85,7 @@ static void set_up_health(struct runtime *s)
         {"cache-synced", probe_ready, s, HEALTH_READYZ},
         {"api-contact", probe_contact, s, HEALTH_READYZ},
         {"credentials", probe_credentials, s, HEALTH_READYZ},
+        {"leader", probe_leader, s, HEALTH_READYZ},
         {"shutdown", probe_shutdown, s, HEALTH_READYZ},
     };
 
@@ -100,6 +106,11 @@ static void cursors(void *ctx, struct state_cursors *ret)
     memcpy(ret->pods, stats.resource_version, sizeof(ret->pods));
     kube_watcher_stats(s->watchers[KUBE_NODES], &stats);
     memcpy(ret->nodes, stats.resource_version, sizeof(ret->nodes));
+}
+
+static bool is_leader(void *ctx)
+{
+    return runtime_is_active(ctx);
 }
 
 static bool is_ready(void *ctx)
@@ -169,6 +180,7 @@ static void set_up_routes(struct runtime *s)
         .slices = s->slices,
         .cursors = cursors,
         .is_ready = is_ready,
+        .is_leader = is_leader,
         .start = runtime_run_status,
         .ctx = s,
         .config = s->slot,

@@ -82,6 +82,10 @@ static int watch_over(struct runtime *runtime, struct reload *reload, const stru
             LOG_INFO(log, "Stopping", LOG_CSTR("signal", sig == SIGTERM ? "SIGTERM" : "SIGINT"));
             return EXIT_OK;
         }
+        if (runtime_has_lost(runtime)) {
+            LOG_ERROR(log, "Another replica may decide now; stopping, so that the next start follows it");
+            return EXIT_RUNTIME;
+        }
         if (sig == SIGHUP) {
             runtime_reload_tls(runtime);
             runtime_reload_keys(runtime);
@@ -108,6 +112,13 @@ static int watch_over(struct runtime *runtime, struct reload *reload, const stru
     }
 }
 
+/* Wakes watch_over(). */
+static void lost_lease(void *ctx)
+{
+    (void)ctx;
+    (void)kill(getpid(), SIGUSR1);
+}
+
 /* Before any thread: all of them inherit the mask, so that only this one hears signals. */
 static void block_signals(sigset_t *ret)
 {
@@ -115,6 +126,7 @@ static void block_signals(sigset_t *ret)
     sigaddset(ret, SIGTERM);
     sigaddset(ret, SIGINT);
     sigaddset(ret, SIGHUP);
+    sigaddset(ret, SIGUSR1);
     sigaddset(ret, SIGUSR2);
     pthread_sigmask(SIG_BLOCK, ret, NULL);
 }
@@ -185,6 +197,7 @@ static int serve(const struct serve_options *o, const struct config *config, con
                                                             .sink = sink,
                                                             .instance = instance_name(host, sizeof(host)),
                                                             .self = own_pod(),
+                                                            .lost = lost_lease,
                                                             .rehearses = serve_options_rehearse(o),
                                                             .holdoff_ms = now->client.hold_off_ms},
                                   &signals);

@@ -23,6 +23,8 @@ static const struct page_option options[] = {
      .text = "/livez /readyz /healthz, default 127.0.0.1:9441"},
     {"metrics-address", .value = "HOST:PORT", .id = TEXT(addresses[RUNTIME_METRICS]),
      .text = "/metrics alone, default none; not on loopback: TLS, callers need a token"},
+    {"election", .value = "none|lease", .id = TEXT(election),
+     .text = "which of several replicas answers, default none; see lease in the configuration"},
     {"tls-cert-file", .value = "FILE", .id = TEXT(cert),
      .text = "PEM, as the next two; read again when they change and on SIGHUP"},
     {"tls-private-key-file", .value = "FILE", .text = "its private key", .id = TEXT(key)},
@@ -173,6 +175,18 @@ static int override_value(const struct flag *f, const struct serve_options *o, s
     return EXIT_OK;
 }
 
+static int override_election(const char *given, struct config *c)
+{
+    const bool lease = strcmp(given, "lease") == 0;
+
+    if (!lease && strcmp(given, "none") != 0) {
+        return cmd_usage_error("serve", "--election takes none or lease");
+    }
+    c->election = lease ? ELECTION_LEASE : ELECTION_NONE;
+    config_set_by_flag(c, "election", "--election");
+    return EXIT_OK;
+}
+
 static void override_signing(const char *given, struct config *c)
 {
     const bool off = strcmp(given, "off") == 0;
@@ -203,6 +217,9 @@ int serve_options_override(const struct serve_options *o, struct config *c)
         if (override_value(&flags[i], o, c) != EXIT_OK) {
             return EXIT_USAGE;
         }
+    }
+    if (o->election != NULL && override_election(o->election, c) != EXIT_OK) {
+        return EXIT_USAGE;
     }
     if (o->signing_key != NULL) {
         override_signing(o->signing_key, c);

@@ -12,6 +12,7 @@ struct serve_options {
     const char *config, *kubeconfig, *context, *write_config_to;
     const char *addresses[RUNTIME_LISTENER__MAX];
     const char *cert, *key, *client_ca;
+    const char *election;
     const char *signing_key;
     const char *format;
     const char *wall_clock;

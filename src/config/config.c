@@ -28,6 +28,8 @@ struct config *config_defaults(void)
                 .allowed_name_n = ARRAY_LEN(allowed_names)},
     };
     c->election = ELECTION_NONE;
+    c->lease = (struct config_lease){
+        .object = STR("fgpu-system/fgpu-leader"), .duration_ms = 5000, .renew_deadline_ms = 3000, .retry_ms = 1000};
     c->client = (struct config_client){
         .bind_deadline_ms = 5000,
         .hold_off_ms = 6000,

@@ -122,6 +122,16 @@ static const struct schema_field serving_rows[] = {
     SECTION("tls", tls_rows),
 };
 
+static const struct schema_field lease_rows[] = {
+    KEY("object", SCHEMA_OBJECT, AT(lease.object), HELP("Lease by which replicas elect one of them; the same for all")),
+    KEY("leaseDuration", SCHEMA_DURATION, AT(lease.duration_ms), RANGE(1000, 3600000),
+        HELP("time after which a Lease that nobody renews is taken over, in whole seconds")),
+    KEY("renewDeadline", SCHEMA_DURATION, AT(lease.renew_deadline_ms), RANGE(100, 3600000),
+        HELP("time after its last renewal in which a replica stops, less than leaseDuration")),
+    KEY("retryPeriod", SCHEMA_DURATION, AT(lease.retry_ms), RANGE(10, 3600000),
+        HELP("time between two renewals, or two attempts to get the Lease")),
+};
+
 static const struct schema_field client_rows[] = {
     KEY("bindDeadline", SCHEMA_DURATION, AT(client.bind_deadline_ms), RANGE(1000, 9000), NOW,
         HELP("time for one bind, including retries")),
@@ -221,8 +231,11 @@ static const struct schema_field root_rows[] = {
     KEY("timeWindowNotice", SCHEMA_DURATION, AT(window_notice_ms), RANGE(0, 86400000), NOW,
         HELP("how long before a change by time windows fgpu announces it, 0 for no announcement")),
     SECTION("serving", serving_rows, .check = schema_check_serving),
-    KEY("election", SCHEMA_WORD, AT(election), WORDS([ELECTION_NONE] = "none"), LATER("follow-scheduler", "lease"),
-        HELP("which of several replicas answers; none means that there is one replica")),
+    KEY("election", SCHEMA_WORD, AT(election), WORDS([ELECTION_NONE] = "none", [ELECTION_LEASE] = "lease"),
+        LATER("follow-scheduler"),
+        HELP("which of several replicas answers: none means that there is one replica, lease that they elect one by a "
+             "Lease")),
+    SECTION("lease", lease_rows, .check = schema_check_lease),
     SECTION("clientConnection", client_rows),
     SECTION("events", events_rows),
     SECTION("audit", audit_rows),

@@ -338,6 +338,30 @@ void schema_check_serving(struct decode *c, const struct yaml_doc_node *n, const
     }
 }
 
+/* As client-go demands it. */
+void schema_check_lease(struct decode *c, const struct yaml_doc_node *n, const void *base)
+{
+    const struct config_lease *l = &((const struct config *)base)->lease;
+    const struct yaml_doc_node *at;
+
+    if (l->duration_ms % 1000 != 0) {
+        at = yaml_doc_find(n, STR("leaseDuration"));
+        config_decode_error(c, at != NULL ? at : n, "leaseDuration must be whole seconds, because a Lease says it so");
+    }
+    if (l->duration_ms <= l->renew_deadline_ms) {
+        at = yaml_doc_find(n, STR("renewDeadline"));
+        config_decode_error(c, at != NULL ? at : n, "renewDeadline must be less than leaseDuration");
+    }
+    if ((int64_t)l->renew_deadline_ms * 10 <= (int64_t)l->retry_ms * 12) {
+        at = yaml_doc_find(n, STR("retryPeriod"));
+        config_decode_error(c, at != NULL ? at : n, "renewDeadline must be more than 1.2 times retryPeriod");
+    }
+    if (l->object.n == 0) {
+        at = yaml_doc_find(n, STR("object"));
+        config_decode_error(c, at != NULL ? at : n, "object must name a Lease, as NAMESPACE/NAME");
+    }
+}
+
 void schema_check_limits(struct decode *c, const struct yaml_doc_node *n, const void *base)
 {
     const struct config_limits *l = &((const struct config *)base)->limits;

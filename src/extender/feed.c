@@ -39,6 +39,9 @@ static void list_begin(void *ctx)
     struct feed *f = ctx;
     const struct rules *before = f->rules;
 
+    if (f->begun != NULL) {
+        f->begun(f->ctx, f->resource);
+    }
     f->rules = policy_set_take_newest(f->policies);
     f->rereads = f->rereads || f->rules != before; /* until a list is complete */
     rules_put(before);

@@ -219,7 +219,12 @@ static int run_command(struct pool_commands *c, char **argv, int32_t timeout_ms,
 {
     const struct child child = {.argv = argv, .output_max = POOL_OUTPUT_MAX, .drops_excess = true};
     struct child_end end;
-    int rc = child_run(&child, timeout_ms, &c->stopping, &end, reterr);
+    int rc;
+
+    if (c->o.may_run != NULL && !c->o.may_run(c->o.may_run_ctx)) {
+        return err_set(reterr, ERR_UNAVAILABLE, "this replica does not decide");
+    }
+    rc = child_run(&child, timeout_ms, &c->stopping, &end, reterr);
 
     if (rc == 0) {
         if (end.dropped > 0) {

@@ -55,12 +55,23 @@ void store_free(struct store *s)
 
 /* ---- the ledger ---- */
 
-/* Once it has begun, this process decides until its end: what it is closed for later does not make the decisions of
- * others less of a surprise. */
+void store_follow_election(struct store *s, bool (*leads)(void *ctx), void *ctx)
+{
+    s->leads = leads;
+    s->leads_ctx = ctx;
+}
+
+static bool store_leads(const struct store *s)
+{
+    return s->leads == NULL || s->leads(s->leads_ctx);
+}
+
+/* Once it has begun, this process decides until its end, or until its Lease runs out: what it is closed for later does
+ * not make the decisions of others less of a surprise. */
 void store_stamp(struct store *s, struct ledger_op *op)
 {
     op->at_ms = clock_wall_ms(s->clock);
-    op->deciding = ledger_is_synced(s->ledger) && clock_mono_ns(s->clock) >= s->not_before_ns;
+    op->deciding = ledger_is_synced(s->ledger) && clock_mono_ns(s->clock) >= s->not_before_ns && store_leads(s);
 }
 
 /* A read was asked for at a time that nobody knows beside the events of the watch: only its version tells whether it is
@@ -218,11 +229,21 @@ void store_follow_contact(struct store *s, struct contact *c)
     s->contact = c;
 }
 
+void store_stand_by(struct store *s, const char *why)
+{
+    mutex_lock(&s->lock);
+    s->stands_by = why;
+    mutex_unlock(&s->lock);
+}
+
 /* With the lock. */
 static const char *not_open(const struct store *s)
 {
-    if (s->closed != NULL) {
-        return s->closed;
+    if (s->closed != NULL || s->stands_by != NULL) {
+        return s->closed != NULL ? s->closed : s->stands_by;
+    }
+    if (!store_leads(s)) {
+        return "fgpu is not ready: its Lease has run out";
     }
     return ledger_is_synced(s->ledger) ? NULL
                                        : "fgpu is not ready: it is still reading nodes and pods from the API server";

@@ -32,9 +32,12 @@ struct store {
     struct tentative tentatives[STORE_TENTATIVES_MAX];
     uint32_t tentative_next; /* the oldest, overwritten next */
     int64_t not_before_ns;
-    const char *closed;         /* NULL: open */
-    struct contact *contact;    /* NULL: taken for granted */
-    const char *awaited;        /* store_await() */
+    const char *closed;       /* NULL: open */
+    struct contact *contact;  /* NULL: taken for granted */
+    const char *awaited;      /* store_await() */
+    const char *stands_by;    /* store_stand_by() */
+    bool (*leads)(void *ctx); /* store_follow_election(); NULL: always */
+    void *leads_ctx;
     struct mutex capacity_lock; /* held during a call of capacity_fn; taken after `lock` was given back */
     store_capacity_fn *capacity_fn;
     void *capacity_ctx;

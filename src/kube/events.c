@@ -25,6 +25,7 @@ struct events {
     struct condvar wake;
     struct thread thread;
     bool stopping;
+    bool silent;
     bool joined;
     int64_t deadline_ns;
     struct event_machine *machine;
@@ -62,7 +63,7 @@ void events_record(struct events *e, const struct event *event)
         own.regarding = e->options.self;
     }
     mutex_lock(&e->lock);
-    if (e->stopping) {
+    if (e->stopping || e->silent) {
         lost = EVENT_SILENCED;
     } else if (own.regarding.kind == EVENT_OBJECT_NONE) {
         lost = EVENT_NOWHERE;
@@ -73,6 +74,15 @@ void events_record(struct events *e, const struct event *event)
     mutex_unlock(&e->lock);
     if (lost != EVENT_OUTCOME__MAX && e->options.observe != NULL) {
         e->options.observe(e->options.observe_ctx, own.reason, lost);
+    }
+}
+
+void events_silence(struct events *e, bool silent)
+{
+    if (e != NULL) {
+        mutex_lock(&e->lock);
+        e->silent = silent;
+        mutex_unlock(&e->lock);
     }
 }
 

@@ -24,6 +24,8 @@ static int context_init(struct easy_context *c, const struct credentials *creds,
     c->clock = options->clock != NULL ? options->clock : clock_system();
     c->observe = options->observe;
     c->observe_ctx = options->observe_ctx;
+    c->may_write = options->may_write;
+    c->may_write_ctx = options->may_write_ctx;
     c->user_agent = str_dup(str_of(options->user_agent != NULL ? options->user_agent : "fgpu/" FGPU_VERSION));
     int rc = endpoint_init(&c->endpoint, creds, reterr);
     return rc == 0 ? identity_new(creds, &identity, &c->identity, reterr) : rc;
@@ -90,10 +92,19 @@ static bool breaks_line(const char *text, bool blanks_too)
     return false;
 }
 
+bool kube_request_writes(const struct kube_request *r)
+{
+    return !r->asks && strcmp(r->method, "GET") != 0;
+}
+
 static int check_request(const struct kube_client *c, const struct kube_request *request, struct err *reterr)
 {
-    if (c->read_only && !request->asks && strcmp(request->method, "GET") != 0) {
+    if (c->read_only && kube_request_writes(request)) {
         return err_set(reterr, ERR_INVALID, "nothing is written to the API server in a rehearsal");
+    }
+    if (c->context.may_write != NULL && kube_request_writes(request) &&
+        !c->context.may_write(c->context.may_write_ctx)) {
+        return err_set(reterr, ERR_UNAVAILABLE, "this replica does not lead, so it writes nothing");
     }
     if (request->path[0] != '/' || breaks_line(request->path, true)) {
         return err_set(reterr, ERR_INVALID, "not a path: \"%s\"", request->path);

@@ -134,6 +134,7 @@ static bool slot_begin(struct call_queue *q, struct call *call, int64_t now_ns)
         .body = {call->body, call->body_n},
         .content_type = call->content_type,
         .headers = (const char *const *)call->headers,
+        .writes = call->writes,
     };
     struct err err;
     if (x->easy == NULL) {

@@ -44,7 +44,8 @@ static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
     return CURL_SOCKOPT_OK;
 }
 
-/* Before every sending, that of a request whose connection broke included. */
+/* Before every sending, that of a request whose connection broke included: however long it has waited for a connection,
+ * this is the moment at which a write must still be allowed. */
 static int on_sending(void *ctx, char *peer, char *own, int peer_port, int own_port)
 {
     struct exchange *x = ctx;
@@ -52,6 +53,10 @@ static int on_sending(void *ctx, char *peer, char *own, int peer_port, int own_p
     (void)own;
     (void)peer_port;
     (void)own_port;
+    if (x->asks_to_write != NULL && !x->asks_to_write->may_write(x->asks_to_write->may_write_ctx)) {
+        x->sent_n += x->sent_n > 0; /* what was sent before may have arrived */
+        return CURL_PREREQFUNC_ABORT;
+    }
     x->sent_n++;
     return CURL_PREREQFUNC_OK;
 }
@@ -151,6 +156,7 @@ int exchange_begin(struct exchange *x, const struct easy_context *c, const struc
     x->proof = NULL;
     x->told = false;
     x->sent_n = 0;
+    x->asks_to_write = request->writes && c->may_write != NULL ? c : NULL;
     x->begun_ns = clock_mono_ns(c->clock);
     curl_easy_reset(x->easy); /* connections stay */
     set_manners(x->easy, c);

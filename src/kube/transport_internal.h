@@ -36,6 +36,8 @@ struct easy_context {
     struct identity *identity;
     kube_observe_fn *observe;
     void *observe_ctx;
+    bool (*may_write)(void *ctx); /* NULL: always */
+    void *may_write_ctx;
 };
 
 /* One exchange on one handle. `easy` belongs to whoever made it. */
@@ -43,9 +45,10 @@ struct exchange {
     CURL *easy;
     struct curl_slist *headers;
     char error[CURL_ERROR_SIZE];
-    const struct proof *proof; /* one reference while it runs; or NULL */
-    bool told;                 /* the identity knows the status */
-    unsigned sent_n;           /* how often libcurl was about to send the request */
+    const struct proof *proof;                /* one reference while it runs; or NULL */
+    bool told;                                /* the identity knows the status */
+    unsigned sent_n;                          /* how often libcurl was about to send the request */
+    const struct easy_context *asks_to_write; /* by its may_write; NULL: nobody has to be asked */
     int64_t begun_ns;
 };
 
@@ -55,7 +58,8 @@ struct exchange_request {
     struct str body;
     const char *content_type;
     const char *const *headers;
-    bool gzip; /* offered; libcurl decodes while the bytes come */
+    bool gzip;   /* offered; libcurl decodes while the bytes come */
+    bool writes; /* it would change something */
 };
 
 /* Sets `x->easy` up from nothing. The body is borrowed until the exchange ends. Time limits and the
@@ -84,6 +88,8 @@ void exchange_abandon(struct exchange *x);
 /* Puts what an error reply says (Status.message) into o->detail, if it is a JSON object that says
  * so. */
 void outcome_describe(struct kube_outcome *o, struct str body);
+
+bool kube_request_writes(const struct kube_request *r); /* it would change something */
 
 struct call_queue; /* transport_calls.c: the thread of the short calls */
 

@@ -10,22 +10,60 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EVENTS_AT_ONCE = 32 };
+enum { EVENTS_AT_ONCE = 32, RETRY_MS = 20 };
 
-/* libcurl's word for the sockets that it wants to hear of. The mark on a socket says that the set has it already. */
+/* The mark on a socket says that the set has it. False: the kernel has no memory for it now. */
+static bool hear_of(struct transport_loop *l, const struct unheard *u)
+{
+    struct epoll_event e = {.events = u->events, .data.fd = u->fd};
+    if (epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, u->fd, &e) != 0) {
+        BUG_ON(errno != ENOMEM && errno != ENOSPC);
+        return false;
+    }
+    BUG_ON(curl_multi_assign(l->multi, u->fd, l) != CURLM_OK);
+    return true;
+}
+
+static void try_unheard(struct transport_loop *l)
+{
+    uint32_t kept_n = 0;
+    for (uint32_t i = 0; i < l->unheard_n; i++) {
+        if (!hear_of(l, &l->unheard[i])) {
+            l->unheard[kept_n++] = l->unheard[i];
+        }
+    }
+    l->unheard_n = kept_n;
+}
+
+static void forget_unheard(struct transport_loop *l, int fd)
+{
+    for (uint32_t i = 0; i < l->unheard_n; i++) {
+        if (l->unheard[i].fd == fd) {
+            l->unheard[i--] = l->unheard[--l->unheard_n];
+        }
+    }
+}
+
+/* libcurl's word for the sockets that it wants to hear of. */
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *mark)
 {
     struct transport_loop *l = ctx;
     struct epoll_event e = {.data.fd = fd};
     (void)easy;
+    forget_unheard(l, fd);
     if (what == CURL_POLL_REMOVE) {
         BUG_ON(epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, fd, NULL) != 0 && errno != ENOENT && errno != EBADF);
         return 0;
     }
     e.events = (what != CURL_POLL_OUT ? (unsigned)EPOLLIN : 0U) | (what != CURL_POLL_IN ? (unsigned)EPOLLOUT : 0U);
-    BUG_ON(epoll_ctl(l->epoll_fd, mark != NULL ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &e) != 0);
-    if (mark == NULL) {
-        BUG_ON(curl_multi_assign(l->multi, fd, l) != CURLM_OK);
+    if (mark != NULL) {
+        BUG_ON(epoll_ctl(l->epoll_fd, EPOLL_CTL_MOD, fd, &e) != 0);
+        return 0;
+    }
+    const struct unheard u = {fd, e.events};
+    if (!hear_of(l, &u)) {
+        BUG_ON(l->unheard_n == TRANSPORT_UNHEARD_MAX);
+        l->unheard[l->unheard_n++] = u;
     }
     return 0;
 }
@@ -97,10 +135,10 @@ void transport_loop_due(struct transport_loop *l)
 /* In ms, rounded up: neither early nor, as poll() would, for ever. */
 static int patience_ms(const struct transport_loop *l, int64_t wait_ms)
 {
-    int64_t left_ms = wait_ms;
+    int64_t left_ms = l->unheard_n > 0 && wait_ms > RETRY_MS ? RETRY_MS : wait_ms;
     if (l->due_ns != INT64_MAX) {
-        left_ms = (l->due_ns - clock_mono_ns(clock_system()) + NS_PER_MS - 1) / NS_PER_MS;
-        left_ms = left_ms < wait_ms ? left_ms : wait_ms;
+        const int64_t due_ms = (l->due_ns - clock_mono_ns(clock_system()) + NS_PER_MS - 1) / NS_PER_MS;
+        left_ms = due_ms < left_ms ? due_ms : left_ms;
     }
     return left_ms < 0 ? 0 : left_ms > INT32_MAX ? INT32_MAX : (int)left_ms;
 }
@@ -114,10 +152,11 @@ static int bits_of(uint32_t events)
 void transport_loop_wait(struct transport_loop *l, int64_t wait_ms)
 {
     struct epoll_event events[EVENTS_AT_ONCE];
+    try_unheard(l);
     const int n = epoll_wait(l->epoll_fd, events, EVENTS_AT_ONCE, patience_ms(l, wait_ms));
     BUG_ON(n < 0 && (errno == EBADF || errno == EINVAL || errno == EFAULT));
-    if (n < 0 && errno != EINTR) { /* the kernel has no memory for it now: the caller looks again */
-        const struct timespec pause = {.tv_nsec = 20 * NS_PER_MS};
+    if (n < 0 && errno != EINTR) { /* no memory for that either: the caller looks again */
+        const struct timespec pause = {.tv_nsec = RETRY_MS * NS_PER_MS};
         (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
     }
     for (int i = 0; i < n; i++) {

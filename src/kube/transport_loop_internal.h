@@ -9,11 +9,21 @@
 
 #include "transport_internal.h"
 
+#include <stdint.h>
+
+#define TRANSPORT_UNHEARD_MAX 256
+
 struct transport_loop {
     CURLM *multi;   /* transfers are added and removed with libcurl's own functions */
     int epoll_fd;   /* the sockets that libcurl told us of, and wake_fd */
     int wake_fd;    /* eventfd */
     int64_t due_ns; /* when libcurl wants to be called; INT64_MAX: no time limit. The system's clock, as libcurl's */
+    /* Sockets for which the kernel had no memory in the set; tried again some milliseconds later (defects.md, F133). */
+    struct unheard {
+        int fd;
+        uint32_t events;
+    } unheard[TRANSPORT_UNHEARD_MAX];
+    uint32_t unheard_n;
 };
 
 /* After a failure there is nothing to free. */

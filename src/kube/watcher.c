@@ -23,6 +23,7 @@ struct kube_watcher {
     struct condvar changed;
     bool stopping;
     bool relist;
+    uint64_t relist_n, relist_taken_n; /* ordered; passed on */
     bool held;
     struct reflector_stats stats;
 };
@@ -138,6 +139,7 @@ static bool take_orders(struct kube_watcher *w)
     bool stopping = w->stopping;
     if (w->relist) {
         w->relist = false;
+        w->relist_taken_n = w->relist_n;
         reflector_relist(w->reflector);
     }
     mutex_unlock(&w->lock);
@@ -256,9 +258,25 @@ void kube_watcher_release(struct kube_watcher *w)
     mutex_unlock(&w->lock);
 }
 
-void kube_watcher_relist(struct kube_watcher *w)
+uint64_t kube_watcher_relist(struct kube_watcher *w)
 {
+    uint64_t n;
+
+    mutex_lock(&w->lock);
+    n = ++w->relist_n;
+    mutex_unlock(&w->lock);
     order(w, &w->relist);
+    return n;
+}
+
+uint64_t kube_watcher_relists_taken(struct kube_watcher *w)
+{
+    uint64_t n;
+
+    mutex_lock(&w->lock);
+    n = w->relist_taken_n;
+    mutex_unlock(&w->lock);
+    return n;
 }
 
 void kube_watcher_stats(struct kube_watcher *w, struct reflector_stats *ret)

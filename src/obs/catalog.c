@@ -80,6 +80,9 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
           .unit = METRIC_UNIT_MS, .labels = {{"resource", NULL, "of Kubernetes"}}, .series_max = 8,
           .worry = "above half of clientConnection.staleAfter (10 s by default)."),
 
+    GAUGE(FGPU_LEADER, "fgpu_leader",
+          "1 if this replica decides, 0 if it follows another one. Always 1 with election: none.",
+          .worry = "the sum over all replicas is not 1 for longer than a minute: read the log of those that are 0."),
     GAUGE(FGPU_LEDGER_GENERATION, "fgpu_ledger_generation", "Operations applied to the ledger since the start."),
     GAUGE(FGPU_LEDGER_NODES, "fgpu_ledger_nodes", "Nodes with GPUs in the ledger.",
           .worry = "0, or fewer than there are GPU nodes: fgpu does not know their GPUs; `fgpu state` says why."),

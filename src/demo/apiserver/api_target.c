@@ -16,6 +16,7 @@ static const struct {
     [APISERVER_EVENTS] = {"events", "Event", "events.k8s.io/v1"},
     [APISERVER_SLICES] = {"resourceslices", "ResourceSlice", "resource.k8s.io/v1"},
     [APISERVER_CONFIGMAPS] = {"configmaps", "ConfigMap", "v1"},
+    [APISERVER_LEASES] = {"leases", "Lease", "coordination.k8s.io/v1"},
     [APISERVER_STORAGE_CAPACITIES] = {"csistoragecapacities", "CSIStorageCapacity", "storage.k8s.io/v1"},
 };
 
@@ -27,6 +28,7 @@ static const struct {
     {STR("/api/v1/"), APISERVER_KIND__MAX},
     {STR("/apis/events.k8s.io/v1/"), APISERVER_EVENTS},
     {STR("/apis/storage.k8s.io/v1/"), APISERVER_STORAGE_CAPACITIES},
+    {STR("/apis/coordination.k8s.io/v1/"), APISERVER_LEASES},
     {STR("/apis/resource.k8s.io/v1/"), APISERVER_SLICES},
     {STR("/apis/resource.k8s.io/v1beta2/"), APISERVER_SLICES},
     {STR("/apis/resource.k8s.io/v1beta1/"), APISERVER_SLICES},
@@ -110,7 +112,8 @@ bool api_target_parse(struct str path, struct api_target *ret)
         }
     }
     if (t.kind == APISERVER_KIND__MAX || (!core && t.kind != groups[group].kind) ||
-        (core && (t.kind == APISERVER_SLICES || t.kind == APISERVER_STORAGE_CAPACITIES)) ||
+        (core &&
+         (t.kind == APISERVER_SLICES || t.kind == APISERVER_STORAGE_CAPACITIES || t.kind == APISERVER_LEASES)) ||
         (!api_is_namespaced(t.kind) && t.namespace_[0])) {
         return false;
     }

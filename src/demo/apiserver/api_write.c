@@ -63,7 +63,7 @@ static void fill_created(struct api *api, cJSON *doc, const struct api_target *t
     }
 }
 
-static cJSON *parse_body(const struct api_request *q, bool event, struct api_reply *r)
+static cJSON *parse_object(const struct api_request *q, struct api_reply *r)
 {
     cJSON *doc = doc_parse(q->body);
     if (!cJSON_IsObject(doc)) {
@@ -71,10 +71,21 @@ static cJSON *parse_body(const struct api_request *q, bool event, struct api_rep
         api_fail(r, 400, NULL, "couldn't get version/kind; json parse error");
         return NULL;
     }
-    const char *why = event ? validate_event_form(doc) : NULL;
+    return doc;
+}
+
+/* One of the target, as its type is decoded. */
+static cJSON *parse_body(const struct api_request *q, const struct api_target *t, struct api_reply *r)
+{
+    cJSON *doc = parse_object(q, r);
+    const char *why = !doc                          ? NULL
+                      : t->strict                   ? validate_event_form(doc)
+                      : t->kind == APISERVER_LEASES ? validate_lease_form(doc)
+                                                    : NULL;
     if (why) {
         cJSON_Delete(doc);
-        api_fail(r, 400, NULL, "Event in version \"v1\" cannot be handled as a Event: %s", why);
+        api_fail(r, 400, NULL, "%s in version \"v1\" cannot be handled as a %s: %s", api_kind_name(t->kind),
+                 api_kind_name(t->kind), why);
         return NULL;
     }
     return doc;
@@ -116,7 +127,7 @@ void api_create(struct api *api, const struct api_request *q, const struct api_t
                 struct api_reply *r)
 {
     struct api_target target = *t;
-    cJSON *doc = parse_body(q, t->strict, r);
+    cJSON *doc = parse_body(q, t, r);
     if (!doc) {
         return;
     }
@@ -143,6 +154,12 @@ static cJSON *updated(const struct api_target *t, const cJSON *before, const cJS
         doc_merge(doc, body);
     }
     const char *rv = doc_text(body, "metadata.resourceVersion");
+    if (!patch && t->kind == APISERVER_LEASES && !rv[0]) {
+        api_fail(r, 422, NULL,
+                 "Lease \"%s\" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update",
+                 t->name);
+        goto refuse;
+    }
     if (rv[0] && strcmp(rv, doc_text(before, "metadata.resourceVersion")) != 0) {
         api_conflict(r, api_resource_name(t->kind), t->name,
                      "the object has been modified; please apply your changes to the latest version and "
@@ -279,7 +296,7 @@ void api_update(struct api *api, const struct api_request *q, const struct api_t
                  "application/strategic-merge-patch+json");
         return;
     }
-    cJSON *body = parse_body(q, t->strict, r);
+    cJSON *body = parse_body(q, t, r);
     if (!body) {
         return;
     }
@@ -358,7 +375,7 @@ static void remove_if_same(struct api *api, const struct api_request *q, const s
 void api_delete(struct api *api, const struct api_request *q, const struct api_target *t, struct api_reply *r)
 {
     cJSON *options = NULL;
-    if (q->body.n && !(options = parse_body(q, false, r))) {
+    if (q->body.n && !(options = parse_object(q, r))) {
         return;
     }
     remove_if_same(api, q, t, options, r);
@@ -368,7 +385,7 @@ void api_delete(struct api *api, const struct api_request *q, const struct api_t
 /* POST .../pods/NAME/eviction, as a deletion; there are no PodDisruptionBudgets here (a fault may answer 429). */
 void api_evict(struct api *api, const struct api_request *q, const struct api_target *t, struct api_reply *r)
 {
-    cJSON *eviction = parse_body(q, false, r);
+    cJSON *eviction = parse_object(q, r);
     if (!eviction) {
         return;
     }

@@ -17,6 +17,7 @@ static bool field_known(enum apiserver_kind kind, const char *key)
         [APISERVER_EVENTS] = {"metadata.name", "metadata.namespace", "reason", "type"},
         [APISERVER_SLICES] = {"metadata.name", "spec.nodeName", "spec.driver"},
         [APISERVER_CONFIGMAPS] = {"metadata.name", "metadata.namespace"},
+        [APISERVER_LEASES] = {"metadata.name", "metadata.namespace"},
         [APISERVER_STORAGE_CAPACITIES] = {"metadata.name", "metadata.namespace"},
     };
     for (size_t i = 0; i < 12 && fields[kind][i]; i++) {

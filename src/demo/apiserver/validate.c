@@ -1,5 +1,6 @@
 #include "demo/apiserver/validate_internal.h"
 
+#include "base/clock.h"
 #include "demo/doc_internal.h"
 #include "model/binding.h"
 
@@ -82,6 +83,31 @@ static const char *check_containers(const cJSON *doc, char *buf, size_t size)
     return NULL;
 }
 
+/* As metav1.MicroTime is read: absent, or with exactly six digits. */
+static bool is_micro_time(const char *s)
+{
+    const char *dot = strchr(s, '.');
+    int64_t ms;
+
+    return s[0] == '\0' || (dot != NULL && strspn(dot + 1, "0123456789") == 6 && clock_rfc3339_parse(str_of(s), &ms));
+}
+
+const char *validate_lease_form(const cJSON *doc)
+{
+    return is_micro_time(doc_text(doc, "spec.acquireTime")) && is_micro_time(doc_text(doc, "spec.renewTime"))
+               ? NULL
+               : "parsing time: cannot parse as \"2006-01-02T15:04:05.000000Z07:00\"";
+}
+
+static const char *check_lease(const cJSON *doc)
+{
+    const cJSON *duration = doc_at(doc, "spec.leaseDurationSeconds");
+
+    return cJSON_IsNumber(duration) && duration->valuedouble <= 0
+               ? "spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"
+               : NULL;
+}
+
 const char *validate_object(enum apiserver_kind kind, const cJSON *doc, char *buf, size_t size)
 {
     if (!is_name(doc_text(doc, "metadata.name"))) {
@@ -92,5 +118,8 @@ const char *validate_object(enum apiserver_kind kind, const cJSON *doc, char *bu
         return buf;
     }
     const char *why = check_annotations(doc_at(doc, "metadata.annotations"), buf, size);
+    if (!why && kind == APISERVER_LEASES) {
+        why = check_lease(doc);
+    }
     return !why && kind == APISERVER_PODS ? check_containers(doc, buf, size) : why;
 }

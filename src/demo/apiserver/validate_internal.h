@@ -15,7 +15,8 @@
 #include <stddef.h>
 
 /* NULL when acceptable, else what a 422 says after "is invalid: ", in `buf`. */
-WARN_UNUSED const char *validate_object(enum apiserver_kind kind, const cJSON *doc, char *buf, size_t size);
+WARN_UNUSED const char *validate_lease_form(const cJSON *doc);
+const char *validate_object(enum apiserver_kind kind, const cJSON *doc, char *buf, size_t size);
 
 /* prefix/name: the name 1..63 of [A-Za-z0-9-_.], alphanumeric at both ends. */
 bool validate_is_qualified_key(const char *key);

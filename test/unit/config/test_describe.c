@@ -57,6 +57,8 @@ static void describe__defaults__exact(void **state)
         "\"\",\"keyFile\":"
         "\"\",\"clientCAFile\":\"\","
         "\"allowedNames\":[\"system:kube-scheduler\"],\"onLoopback\":\"plain\"}},\"election\":\"none\","
+        "\"lease\":{\"object\":\"fgpu-system/fgpu-leader\",\"leaseDuration\":\"5s\",\"renewDeadline\":\"3s\","
+        "\"retryPeriod\":\"1s\"},"
         "\"clientConnection\":{\"bindDeadline\":\"5s\",\"holdOff\":\"6s\",\"maxInFlightBinds\":1000,"
         "\"staleAfter\":\"20s\","
         "\"runObject\":\"fgpu-system/fgpu-run\",\"wakeObject\":\"fgpu-system/fgpu-wake\"},"

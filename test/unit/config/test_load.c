@@ -58,7 +58,8 @@ static void parse__every_key__stored(void **state)
                     "hold: 2s30ms}\n"
                     "serving: {verbsAddress: '[::1]:1', opsAddress: localhost:2, "
                     "healthAddress: 0.0.0.0:3, opsAuthorization: always}\n"
-                    "election: none\n"
+                    "election: lease\n"
+                    "lease: {object: e/f, leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 2s}\n"
                     "clientConnection: {bindDeadline: 4500ms, holdOff: 1m30s, maxInFlightBinds: 7, wakeObject: a/b, "
                     "runObject: c/d}\n"
                     "events: {podWaitsAfter: 500ms}\n"
@@ -114,6 +115,11 @@ static void parse__every_key__stored(void **state)
     assert_string_equal(address_text(&c->serving.health, text), "0.0.0.0:3");
     assert_int_equal(c->serving.ops_authorization, OPS_AUTHORIZATION_ALWAYS);
     assert_int_equal(c->client.bind_deadline_ms, 4500);
+    assert_int_equal(c->election, ELECTION_LEASE);
+    expect_text(c->lease.object, "e/f", NULL);
+    assert_int_equal(c->lease.duration_ms, 15000);
+    assert_int_equal(c->lease.renew_deadline_ms, 10000);
+    assert_int_equal(c->lease.retry_ms, 2000);
     assert_int_equal(c->client.hold_off_ms, 90000);
     assert_int_equal(c->client.binds_in_flight_max, 7);
     expect_text(c->client.wake_object, "a/b", NULL);
@@ -303,9 +309,21 @@ static void parse__one_mistake__exact_report(void **state)
         {"unknown word", "devices: {memoryOnly: compute}\n",
          "f.yaml:3:23: devices.memoryOnly: 'compute' is not one of: share, free\n"
          "  devices: {memoryOnly: compute}\n                        ^\n"},
-        {"election not built", "election: lease\n",
-         "f.yaml:3:11: election: 'lease' is not supported yet; use 'none'\n  election: lease\n         "
-         "   ^\n"},
+        {"election not built", "election: follow-scheduler\n",
+         "f.yaml:3:11: election: 'follow-scheduler' is not supported yet; use 'none'\n"
+         "  election: follow-scheduler\n            ^\n"},
+        {"lease of half a second more", "lease: {leaseDuration: 5500ms}\n",
+         "f.yaml:3:24: lease: leaseDuration must be whole seconds, because a Lease says it so\n"
+         "  lease: {leaseDuration: 5500ms}\n                         ^\n"},
+        {"lease that ends before its renewal is given up", "lease: {renewDeadline: 5s}\n",
+         "f.yaml:3:24: lease: renewDeadline must be less than leaseDuration\n"
+         "  lease: {renewDeadline: 5s}\n                         ^\n"},
+        {"lease that is renewed too rarely", "lease: {retryPeriod: 2500ms}\n",
+         "f.yaml:3:22: lease: renewDeadline must be more than 1.2 times retryPeriod\n"
+         "  lease: {retryPeriod: 2500ms}\n                       ^\n"},
+        {"lease without a name", "lease: {object: ''}\n",
+         "f.yaml:3:17: lease: object must name a Lease, as NAMESPACE/NAME\n"
+         "  lease: {object: ''}\n                  ^\n"},
         {"strategy misspelt", "packing: {nodeStrategy: tightfit}\n",
          "f.yaml:3:25: packing.nodeStrategy: 'tightfit' is not one of: binpack, spread, tight-fit, rsp; "
          "did you mean 'tight-fit'?\n  packing: {nodeStrategy: tightfit}\n                          "

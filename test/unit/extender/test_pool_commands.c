@@ -19,10 +19,19 @@ static struct temp_dir directory;
 static struct pool_commands *commands;
 static struct arena arena;
 
+static bool allowed;
+
+static bool may_run(void *ctx)
+{
+    return __atomic_load_n((bool *)ctx, __ATOMIC_SEQ_CST);
+}
+
 static int setup(void **state)
 {
-    const struct pool_commands_options o = {.clock = clock_system(), .retry_min_ms = 20};
+    const struct pool_commands_options o = {
+        .clock = clock_system(), .retry_min_ms = 20, .may_run = may_run, .may_run_ctx = &allowed};
 
+    __atomic_store_n(&allowed, true, __ATOMIC_SEQ_CST);
     temp_dir_init(&directory);
     arena_init(&arena, 1 << 20);
     return pool_commands_new(&o, &commands, NULL);
@@ -319,6 +328,20 @@ static void argv__same_only_if_each_word_is(void **state)
     }
 }
 
+/* A replica that does not decide (any more) runs nothing, whatever is due. */
+static void command__not_allowed__is_run_when_it_is(void **state)
+{
+    const struct node_pool p = scripted(NODE_POOL_OPEN, "echo \"$1 $2;\" >> $d/told");
+
+    __atomic_store_n(&allowed, false, __ATOMIC_SEQ_CST);
+    set(&p, 1);
+    assert_string_equal(await(0, 1, POOL_COMMAND_FAILED, 2)->error, "this replica does not decide");
+    assert_string_equal(told(), "");
+    __atomic_store_n(&allowed, true, __ATOMIC_SEQ_CST);
+    (void)await(0, 1, POOL_COMMAND_OK, 3);
+    assert_string_not_equal(told(), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +359,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(command__prints_more_than_is_kept__its_exit_code_decides, setup, teardown),
         cmocka_unit_test_setup_teardown(pool_of_a_group__ordered__run_then_and_for_that_state_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(pool_of_a_group__not_ordered_yet__nothing_is_run, setup, teardown),
+        cmocka_unit_test_setup_teardown(command__not_allowed__is_run_when_it_is, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

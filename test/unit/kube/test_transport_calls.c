@@ -139,6 +139,63 @@ static void call__lost_on_a_reused_connection_then_answered__says_so(void **stat
     assert_true(result.outcome.sent_again);
 }
 
+/* Says yes so many times. From the client's thread, too. */
+static bool may_write(void *ctx)
+{
+    return __atomic_fetch_sub((int *)ctx, 1, __ATOMIC_SEQ_CST) > 0;
+}
+
+static void connect_asking(int *yes_n)
+{
+    f.options.may_write = may_write;
+    f.options.may_write_ctx = yes_n;
+    connect_client();
+}
+
+static void ignore(void *ctx, const struct kube_response *response)
+{
+}
+
+static void call__that_writes_and_may_not__is_refused(void **state)
+{
+    struct kube_request write = post("/x"), read = get("/x"), review = post("/x");
+    struct err err;
+    int yes_n = 0;
+    connect_asking(&yes_n);
+    assert_int_equal(kube_client_submit(f.client, &write, ignore, NULL, &err), -ERR_UNAVAILABLE);
+    review.asks = true;
+    expect(&read, KUBE_ANSWERED, true, 200);
+    expect(&review, KUBE_ANSWERED, true, 200);
+    assert_int_equal(yes_n, -1); /* those were not asked about */
+}
+
+/* It was allowed when it was submitted; when its turn came the time was over. */
+static void call__that_may_not_write_any_more_when_it_leaves__was_not_sent(void **state)
+{
+    struct kube_request r = post("/x");
+    int yes_n = 1;
+    connect_asking(&yes_n);
+    expect(&r, KUBE_NOT_SENT, false, 0);
+    assert_int_equal(f.seen_n, 0);
+    yes_n = 2;
+    expect(&r, KUBE_ANSWERED, true, 200);
+}
+
+/* libcurl would send it again, and may not: the first sending must not be forgotten. */
+static void call__lost_and_not_allowed_a_second_time__is_lost(void **state)
+{
+    struct kube_request r = post("/second-drops");
+    struct call_result result;
+    int yes_n = 4;
+    connect_asking(&yes_n);
+    expect(&r, KUBE_ANSWERED, true, 200);
+    call_now(f.client, &r, &result);
+    assert_int_equal(f.seen_n, 2);
+    assert_true(result.outcome.maybe_sent);
+    assert_int_equal(result.outcome.kind, KUBE_LOST);
+    assert_int_equal(yes_n, -1);
+}
+
 static void call__reply_cut_off__is_lost(void **state)
 {
     struct kube_request r = post("/half");
@@ -429,6 +486,9 @@ int main(void)
         TEST(call__connection_dropped_behind_the_request__is_lost),
         TEST(call__lost_on_a_reused_connection_then_refused__is_lost),
         TEST(call__lost_on_a_reused_connection_then_answered__says_so),
+        TEST(call__that_writes_and_may_not__is_refused),
+        TEST(call__that_may_not_write_any_more_when_it_leaves__was_not_sent),
+        TEST(call__lost_and_not_allowed_a_second_time__is_lost),
         TEST(call__reply_cut_off__is_lost),
         TEST(call__garbage_reply__is_lost),
         TEST(call__no_answer_before_the_deadline__is_timed_out),
