@@ -29,7 +29,7 @@ import programs
 ROOT = programs.ROOT
 KEPT = ROOT / "build/mutants"
 LEFT_OUT = ("src/core/forecast/", "src/core/placement/strategies/")
-JUDGED_MIN = 5  # of a sample with a limit of time and a least rate
+JUDGED_MIN = 10  # however slow the machine is
 SLOW_S = 4  # unit tests that take longer come last, where their name says nothing of the file
 
 
@@ -167,14 +167,14 @@ def table(rows):
         say(f"{folder:34} {c['noticed']:7} {c['survived']:8} {c['same'] + c['equivalent']:10} {c['broken']:16} "
             f"{'' if judged == 0 else format(100 * c['noticed'] / judged, '16.0f')}")
     judged = by["all"]["noticed"] + by["all"]["survived"]
-    return 100 * by["all"]["noticed"] / judged if judged else 100, judged
+    return 100 * by["all"]["noticed"] / judged if judged else 0
 
 
 def main(argv):
     parser = argparse.ArgumentParser(prog="scripts/mutants random", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=100, help="how many; 0: all there are")
-    parser.add_argument("--seconds", type=int, default=0, help="begin none after so long; 0: no end")
+    parser.add_argument("--seconds", type=int, default=0, help=f"begin none after so long, but {JUDGED_MIN} in any case; 0: no end")
     parser.add_argument("--least", type=float, default=0, metavar="PERCENT")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--tests", type=float, default=20, metavar="SECONDS")
@@ -204,7 +204,7 @@ def main(argv):
         key = Kept.key(c, texts[c.file])
         result = kept.known.get(key)
         if result is None or (o.again and result[0] == "survived"):
-            if o.seconds and time.monotonic() - began_changing > o.seconds:
+            if o.seconds and time.monotonic() - began_changing > o.seconds and len(done) >= JUDGED_MIN:
                 return
             with lock:
                 folder = folders.pop()
@@ -232,11 +232,8 @@ def main(argv):
             number, line = line_of(texts[c.file], c)
             say(f"survived: {c.file}:{number}: {one_line(c.old)} -> {one_line(c.new) or 'nothing'}\n    {line}")
     say("")
-    rate, judged = table(done)
+    rate = table(done)
     say(f"{len(done)} changes, seed {o.seed}, {time.monotonic() - began:.0f} s: {rate:.0f} of 100 noticed")
-    if o.least and judged < JUDGED_MIN:
-        say(f"mutants: only {judged} could be judged in {o.seconds} s, which says nothing: give it more time")
-        return 1
     return 1 if rate < o.least else 0
 
 
