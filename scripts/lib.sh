@@ -76,9 +76,9 @@ stage() {
     echo "    $result: $name, $((SECONDS - start)) s"
 }
 
-# complaints FILE: the lines in which our tools say what failed, the first forty.
+# complaints FILE: the lines in which our tools say what failed, the first forty; the last ones where none of them says so.
 complaints() {
-    grep -aE '_test\.go:[0-9]+: |^--- FAIL|^FAILED |^E  |\*\*\*(Failed|Timeout|Exception)|^ *not ok |: error: |Sanitizer: |violated: ' "$1" |
+    { grep -aE '_test\.go:[0-9]+: |^--- FAIL|^FAILED |^E  |\*\*\*(Failed|Timeout|Exception)|^ *not ok |: error: |Sanitizer: |violated: ' "$1" || tail -n 5 "$1"; } |
         cut -c 1-400 | sed 's/^/    /' | head -n 40
 }
 

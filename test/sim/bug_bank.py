@@ -29,8 +29,8 @@ BUGS = [
                   "(!store_reservation_holds(b->binder->store, b->request.pod_uid, version, &kept_bytes) && "
                   "(kept_bytes = 0) != 0) ||")]},
     {"name": "no-hold-off", "of": "H2", "what": "nobody waits for the Bindings of a predecessor",
-     "changes": [("src/cmd/runtime_run.c", "move_hold_off", "r->settled ? until_ns : INT64_MAX",
-                  "until_ns == 0 ? INT64_MAX : INT64_MIN")]},
+     "changes": [("src/cmd/runtime_run.c", "move_hold_off", "r->settled && is_listed(r) ? until_ns : INT64_MAX",
+                  "is_listed(r) || until_ns == 0 ? INT64_MIN : INT64_MAX")]},
     {"name": "ends-with-binds", "of": "F105", "what": "`ended` is written while Bindings may still land",
      "changes": [("src/cmd/runtime_run.c", "has_ended", "return binder_close(s->binder, RESOLVE_MS) && proven;",
                   "(void)binder_close(s->binder, RESOLVE_MS);\n    return proven;")]},
