@@ -21,8 +21,14 @@ struct run_start {
     struct run_keeper *keeper; /* NULL: there is no run object */
     int64_t hold_off_ends_ns;  /* if there is one */
 
+    struct thread thread; /* ends with the hold-off */
+    bool started;         /* the owner's */
+
     struct mutex lock; /* of the rest */
-    bool elected;      /* or there is no election */
+    struct condvar changed;
+    bool stopping;
+    bool elected;     /* or there is no election */
+    bool lists_again; /* when the hold-off is over, see begin_hold_off() */
     /* The list of pods that shows what others have done: it begins after the order of that number (0: any). And which
      * order the list that began last, and the one that was complete last, came after. */
     uint64_t list_order, begun_after, listed_after;
@@ -36,13 +42,21 @@ struct run_start {
 /* With the lock. Has what others did before us been read? */
 static bool is_listed(const struct run_start *r)
 {
-    return r->elected && r->listed_after >= r->list_order;
+    return r->elected && !r->lists_again && r->listed_after >= r->list_order;
 }
 
 /* With the lock: one that is on its way may have begun too early. */
 static void order_list(struct run_start *r)
 {
     r->list_order = kube_watcher_relist(r->of->watchers[KUBE_PODS]);
+}
+
+/* With the lock. What lands while it lasts must be known when it is over, and nothing says that the watch has shown it
+ * by then: an API server may be behind etcd for longer than that. So the pods are listed again at its end (F121). */
+static void begin_hold_off(struct run_start *r)
+{
+    r->lists_again = r->of->options.holdoff_ms > 0;
+    condvar_signal(&r->changed);
 }
 
 /* With the lock, so that what was said last holds. */
@@ -89,6 +103,9 @@ static void told(void *ctx, const struct run_news *news)
     if (first && r->of->election != NULL) {
         order_list(r);
     }
+    if (first && !news->skips) {
+        begin_hold_off(r);
+    }
     r->settled = news->settled;
     says = first && !r->awaits_list;
     move_hold_off(r);
@@ -108,12 +125,12 @@ static void told(void *ctx, const struct run_news *news)
 void runtime_run_begun(struct runtime *s)
 {
     struct run_start *r = s->run_start;
-    bool elected;
+    bool ordered;
 
     mutex_lock(&r->lock);
-    elected = r->elected && s->election != NULL;
+    ordered = r->list_order > 0;
     mutex_unlock(&r->lock);
-    if (elected) { /* before that nothing is ordered, and the watcher may not be there yet */
+    if (ordered) { /* before that the watcher may not be there yet */
         const uint64_t after = kube_watcher_relists_taken(s->watchers[KUBE_PODS]);
 
         mutex_lock(&r->lock);
@@ -134,6 +151,7 @@ void runtime_run_listed(struct runtime *s, uint64_t traces)
     if (says && traces > 0) {
         r->skips = false;
         r->reason = RUN_TRACES;
+        begin_hold_off(r);
     }
     if (says || r->list_order > 0) {
         move_hold_off(r);
@@ -174,9 +192,53 @@ int runtime_prepare_run(struct runtime *s, struct err *reterr)
     r->decided = r->settled = !runtime_run_is_asked(s) && r->elected;
     r->reason = runtime_run_is_asked(s) ? RUN_NOT_KNOWN : RUN_OFF;
     mutex_init(&r->lock, "run start");
+    condvar_init(&r->changed, "run start changed");
     s->run_start = r;
+    if (r->decided) {
+        begin_hold_off(r);
+    }
     move_hold_off(r);
     return 0;
+}
+
+/* With the lock. How long the hold-off that there is will last. */
+static int64_t left_ns(const struct run_start *r)
+{
+    return r->lists_again && r->elected ? r->hold_off_ends_ns - clock_mono_ns(r->of->options.clock) : INT64_MAX;
+}
+
+static void *hold_off_main(void *ctx)
+{
+    struct run_start *r = ctx;
+
+    mutex_lock(&r->lock);
+    while (!r->stopping) {
+        const int64_t ns = left_ns(r);
+
+        if (ns <= 0) {
+            r->lists_again = false;
+            order_list(r);
+            move_hold_off(r);
+        } else if (ns == INT64_MAX) {
+            condvar_wait(&r->changed, &r->lock);
+        } else {
+            (void)condvar_wait_until(&r->changed, &r->lock, sync_in_ns(ns));
+        }
+    }
+    mutex_unlock(&r->lock);
+    return NULL;
+}
+
+static void stop_hold_off(struct run_start *r)
+{
+    mutex_lock(&r->lock);
+    r->stopping = true;
+    condvar_signal(&r->changed);
+    mutex_unlock(&r->lock);
+    if (r->started) {
+        thread_join(&r->thread);
+    }
+    r->started = false;
 }
 
 static int start_keeper(struct runtime *s, struct err *reterr)
@@ -199,7 +261,11 @@ static int start_keeper(struct runtime *s, struct err *reterr)
 /* After the feeds: it lets the first list of pods begin. */
 int runtime_start_run(struct runtime *s, struct err *reterr)
 {
-    return s->election == NULL ? start_keeper(s, reterr) : 0;
+    struct run_start *r = s->run_start;
+    const int rc = thread_start(&r->thread, "hold-off", hold_off_main, r, reterr);
+
+    r->started = rc == 0;
+    return rc == 0 && s->election == NULL ? start_keeper(s, reterr) : rc;
 }
 
 /* What counts is not when this process began, but until when another one may have sent a Binding. */
@@ -214,6 +280,7 @@ int runtime_run_elected(struct runtime *s, int64_t others_until_ns, struct err *
     if (!runtime_run_is_asked(s)) {
         r->decided = r->settled = true;
         order_list(r);
+        begin_hold_off(r);
     }
     move_hold_off(r);
     mutex_unlock(&r->lock);
@@ -241,7 +308,11 @@ void runtime_stop_run(struct runtime *s)
     struct run_start *r = s->run_start;
     int64_t hold_off_ms;
 
-    if (r == NULL || r->keeper == NULL) {
+    if (r == NULL) {
+        return;
+    }
+    stop_hold_off(r); /* it orders lists of the feeds */
+    if (r->keeper == NULL) {
         return;
     }
     run_keeper_stop(r->keeper);
@@ -254,6 +325,7 @@ void runtime_free_run(struct runtime *s)
 {
     if (s->run_start != NULL) {
         run_keeper_free(s->run_start->keeper);
+        condvar_destroy(&s->run_start->changed);
         mutex_destroy(&s->run_start->lock);
         free(s->run_start);
     }

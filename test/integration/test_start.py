@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from judge import check_no_overcommit
-from objects import milli, node_name, pod_object
+from objects import milli, node_name, pod_object, whole
 from processes import PATIENCE_S, RUN_OBJECT as RUN, WAKE_OBJECT as WAKE, ApiServer, Fgpu, eventually, request
 
 LONG = "clientConnection: {holdOff: 10m, bindDeadline: 2s}\n"
@@ -114,6 +114,24 @@ def test_kill_9__hold_off(site):
     site.start()
     site.held("running")
     site.says("running")
+
+
+@pytest.mark.parametrize("run_object", ["fgpu-system/fgpu-run", "''"])
+def test_F121_hold_off__the_watch_stands_still__what_landed_meanwhile_is_seen(site, run_object):
+    """A Binding of the one before lands in time, but the API server does not tell it before the hold-off is over."""
+    node = site.api.node(gpus=1)
+    late, waiting = (site.api.pod({**whole(1), "cpu": "1"}) for _ in range(2))
+    site.start().check()
+    site.fgpu.kill()
+    site.api.faults({"method": "GET", "path": "/api/v1/pods", "query": "*watch=true*", "times": -1, "afterBytes": 1, "then": "stall"},
+                    watchList="refused")
+    site.start(f"clientConnection: {{holdOff: 5s, bindDeadline: 2s, runObject: {run_object}}}\n")
+    eventually(lambda: site.fgpu.state("?fields=summary")["metadata"]["podsResourceVersion"], "the list of pods")
+    site.api.bind_behind_our_back(late, node)
+    site.fgpu.ready()
+    assert not site.fgpu.fits(waiting, [node]), site.fgpu.log()
+    assert site.fgpu.bind(waiting, node)
+    assert not node_name(site.api.get_pod(waiting))
 
 
 def test_end_while_the_hold_off_lasts__says_nothing(site):

@@ -52,7 +52,7 @@
 #define ENDED_IN_HOLD_OFF 11        /* [1] `ended` is written by one whose own hold-off is not over */
 #define ENDED_WITHOUT_REVISION 12   /* [1] `ended` is no compare and swap: it lands on the claim of a successor */
 #define SKIP_WITHOUT_CLAIM 13       /* [1] an `ended` counts that was read and not replaced by a claim */
-#define WATCH_IS_BEHIND 14          /* [1] at the end of the hold-off the watch has not shown what landed in it: an assumption */
+#define WATCH_IS_BEHIND 14          /* [1] the pods are listed when the hold-off begins, and not again at its end */
 #define LIST_FROM_CACHE 15          /* [1] the first list is answered by a watch cache */
 #define LANDS_AFTER_HOLD_OFF 16     /* [1] a Binding lands later than the hold-off: an assumption */
 #define NO_RESEND 17                /* [1] an unknown Binding is not sent again; found as pods that wait for ever */
@@ -471,9 +471,8 @@ inline claim_seen(r) {
 /* Somebody else was faster: it reads again. */
 #define MUST_ASK_AGAIN(r) (phase[r] == CLAIMS && saw_rev[r] != 0 && saw_rev[r] != run_rev + 1)
 
-/* The list of pods, a quorum read, begun after the claim; the watch goes on from there. The code begins it at once, also
- * under a hold-off. Here it is read when the hold-off is over, which says: by then the watch has shown all that landed
- * meanwhile. That is an assumption (WATCH_IS_BEHIND). @code src/cmd/runtime_run.c kube_watcher_release */
+/* The list of pods, a quorum read, begun after the claim and when the hold-off is over; the watch goes on from there. (The
+ * code lists when the hold-off begins as well, which proves nothing.) @code src/cmd/runtime_run.c begin_hold_off */
 #define CAN_LIST(r) (phase[r] == LISTS && (hold[r] == 0 || skips[r] || OFF(WATCH_IS_BEHIND)))
 inline list(r) {
     i = 0;
