@@ -29,7 +29,7 @@ func say(format string, args ...any) {
 
 type options struct {
 	sizes, modes, out, lock, profile, other string
-	rounds, pods                            int
+	rounds, pods, unplanned                 int
 	patches                                 bool
 }
 
@@ -43,6 +43,7 @@ func readOptions() options {
 	flag.StringVar(&o.modes, "modes", "", "only these, with what the others are compared with first: "+strings.Join(keys, ", "))
 	flag.IntVar(&o.rounds, "rounds", 5, "rounds of each mode")
 	flag.IntVar(&o.pods, "pods", 0, "pods a round (default: 1000, with 5,000 nodes or more 400)")
+	flag.IntVar(&o.unplanned, "unplanned", 0, "of so many pods one is such that planning ahead leaves it alone (a port of the host); 0: none")
 	flag.StringVar(&o.out, "json", "", "write every number to this file, after each round")
 	flag.StringVar(&o.lock, "lock", "", "hold this file (flock) during each round, for a machine on which others measure, too")
 	flag.StringVar(&o.profile, "profile", "", "write a CPU profile of kube-scheduler of each round into this folder, for go tool pprof")
@@ -242,7 +243,7 @@ func run() error {
 	if o.profile != "" {
 		plane.SchedulerFlags = []string{"--profiling=true", "--authorization-always-allow-paths=/debug/pprof/*"}
 	}
-	b := &bench{plane: plane, own: own, profile: o.profile}
+	b := &bench{plane: plane, own: own, profile: o.profile, unplanned: o.unplanned}
 	if err := b.prepare(ctx); err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func (b *bench) nominate(ctx context.Context, client *kubernetes.Clientset, mana
 	before := cpuMs(b.plane.API.Pid())
 	err := each(pods, func(i int) error {
 		patch := fmt.Sprintf(`{"status":{"nominatedNodeName":%q}}`, gpuNode(i/16).Name)
-		_, err := client.CoreV1().Pods(namespace).Patch(ctx, waitingPod(i, false).Name, types.MergePatchType, []byte(patch),
+		_, err := client.CoreV1().Pods(namespace).Patch(ctx, waitingPod(i, false, 0).Name, types.MergePatchType, []byte(patch),
 			metav1.PatchOptions{FieldManager: manager}, "status")
 		return err
 	})

@@ -38,7 +38,7 @@ func (r *result) spread(of func(sample) float64) spread {
 
 func (r *result) summarize() {
 	m := func(of func(sample) float64) float64 { return r.spread(of).median }
-	r.Median = sample{m(load), m(podsPerS), m(schedulerMs), m(extenderMs), m(apiMs), m(nodes),
+	r.Median = sample{m(load), m(podsPerS), m(schedulerMs), m(extenderMs), m(apiMs), m(nodes), m(unplanned),
 		planned{m(made), m(used), m(withdrawn), m(changed)}}
 }
 
@@ -48,6 +48,7 @@ func schedulerMs(s sample) float64 { return s.SchedulerMs }
 func extenderMs(s sample) float64  { return s.ExtenderMs }
 func apiMs(s sample) float64       { return s.APIMs }
 func nodes(s sample) float64       { return s.Nodes }
+func unplanned(s sample) float64   { return s.UnplannedS }
 func made(s sample) float64        { return s.Planned.Made }
 func used(s sample) float64        { return s.Planned.Used }
 func withdrawn(s sample) float64   { return s.Planned.Withdrawn }
@@ -86,6 +87,16 @@ func table(sizes []*size) string {
 			fmt.Fprintf(&t, "| %d | %d | %s | %s | %s | %.2f | %.2f | %.0f | %.2f | %s | %.1f to %.1f |\n", s.Nodes, s.Pods, r.Mode,
 				r.spread(podsPerS).text("%.0f"), r.against(first, podsPerS).text("%.0f"), r.Median.SchedulerMs, r.Median.ExtenderMs,
 				r.against(first, schedulingMs).median, r.Median.APIMs, packed, r.spread(load).least, r.spread(load).most)
+		}
+	}
+	for _, s := range sizes {
+		if s.Results[0].Median.UnplannedS == 0 {
+			continue
+		}
+		fmt.Fprintf(&t, "\nMean wait in s of the pods that are never planned, %d nodes, and %% of the first row in the same round:\n", s.Nodes)
+		for i := range s.Results {
+			r := &s.Results[i]
+			fmt.Fprintf(&t, "- %s: %s; %s\n", r.Mode, r.spread(unplanned).text("%.2f"), r.against(&s.Results[0], unplanned).text("%.0f"))
 		}
 	}
 	return t.String()

@@ -28,9 +28,20 @@ func TestModesAreComparedInTheSameRound(t *testing.T) {
 
 func TestNodesAreCountedForTheFirstPods(t *testing.T) {
 	at := time.Now()
-	bound := []binding{{at, "a"}, {at, "a"}, {at, "b"}, {at, "c"}}
+	bound := []binding{{at, "pod-00000", "a"}, {at, "pod-00001", "a"}, {at, "pod-00002", "b"}, {at, "pod-00003", "c"}}
 	if opened(bound, 3) != 2 || opened(bound, 250) != 3 {
 		t.Errorf("%d and %d", opened(bound, 3), opened(bound, 250))
+	}
+}
+
+func TestTheWaitIsThatOfThePodsThatAreNeverPlanned(t *testing.T) {
+	began := time.Now()
+	bound := []binding{{began.Add(9 * time.Second), "pod-00000", "a"}, {began.Add(time.Second), "pod-00001", "a"}, {began.Add(4 * time.Second), "pod-00003", "b"}}
+	if got := unplannedS(bound, began, 2); got != 2.5 {
+		t.Errorf("%v", got)
+	}
+	if got := unplannedS(bound, began, 0); got != 0 {
+		t.Errorf("without -unplanned: %v", got)
 	}
 }
 

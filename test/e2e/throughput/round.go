@@ -26,7 +26,8 @@ type sample struct {
 	SchedulerMs float64 `json:"schedulerCpuMs"`
 	ExtenderMs  float64 `json:"extenderCpuMs"`
 	APIMs       float64 `json:"apiServerCpuMs"`
-	Nodes       float64 `json:"nodesOpened"` // by the first packedPods
+	Nodes       float64 `json:"nodesOpened"`      // by the first packedPods
+	UnplannedS  float64 `json:"unplannedSeconds"` // -unplanned: mean wait of those pods, all of the round counted
 	Planned     planned `json:"planned"`
 }
 
@@ -38,6 +39,8 @@ type bench struct {
 	own     *tree
 	serial  int
 	profile string // folder, or none
+	// One of so many pods is such that it is never planned ahead; 0: none.
+	unplanned int
 }
 
 func loadAverage() float64 {
@@ -175,6 +178,7 @@ func (b *bench) round(ctx context.Context, m mode, pods int) (sample, error) {
 	if err := b.lead(ctx, false); err != nil {
 		return none, err
 	}
+	start := time.Now()
 	var profiled <-chan error
 	pids := [3]int{s.Pid(), e.pid, b.plane.API.Pid()}
 	var cpu [2][3]float64
@@ -213,6 +217,7 @@ func (b *bench) round(ctx context.Context, m mode, pods int) (sample, error) {
 	result.SchedulerMs, result.ExtenderMs, result.APIMs = (cpu[1][0]-cpu[0][0])/n, (cpu[1][1]-cpu[0][1])/n, (cpu[1][2]-cpu[0][2])/n
 	result.PodsPerS = n / bound[pods-1].at.Sub(bound[first].at).Seconds()
 	result.Nodes = float64(opened(bound, packedPods))
+	result.UnplannedS = unplannedS(bound, start, b.unplanned)
 	return result, nil
 }
 
