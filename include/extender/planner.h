@@ -27,8 +27,8 @@
  * PLANNER_PODS_MAX pods are kept. Of more, those that would be nominated last are not: they are scheduled as without
  * planning, until another event of theirs, or the next list, finds room.
  *
- * One thread; the lock is a leaf and is held for a pass over the pods; nodes are chosen without it. Everything may
- * be called from any thread.
+ * One thread, and one for answers that wait; the lock is a leaf and is held for a pass over the pods; nodes are chosen
+ * without it. Everything may be called from any thread.
  */
 #ifndef EXTENDER_PLANNER_H
 #define EXTENDER_PLANNER_H

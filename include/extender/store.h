@@ -247,6 +247,8 @@ enum store_seen store_binding_seen(struct store *s, struct str uid, struct str n
  * being deleted? A later observation makes it false. */
 bool store_reservation_holds(struct store *s, struct str uid, uint64_t version, size_t *ret_annotation_bytes);
 bool store_knows_pod(struct store *s, struct str uid);
+/* Would `op` change nothing, because it is a read (if_newer) of a version that is not newer than what was seen? */
+bool store_is_old(struct store *s, const struct ledger_op *op);
 /* `fn` is called after every observation of a pod whose Binding is under way, with its UID, on the thread that
  * applied it and without the lock. One at a time; NULL ends it, and when that returns no call is under way. */
 typedef void store_reserved_fn(void *ctx, struct str uid);

@@ -287,14 +287,16 @@ static int take_pod(const struct ingest *in, struct arena *a, const struct pod *
     const struct pod j = judged(in, pod);
     struct ingest_fact f;
     int rc = read_pod(in, a, &j, &f, reterr);
+    bool news;
 
-    if (rc == 0 && f.op.kind == LEDGER_POD_OBSERVED && !demand_is_empty(f.op.pod.demand)) {
+    f.op.if_newer = if_newer;
+    news = rc == 0 && f.op.kind == LEDGER_POD_OBSERVED && !store_is_old(in->store, &f.op);
+    if (news && !demand_is_empty(f.op.pod.demand)) {
         waiting_observed(store_waiting(in->store), pod);
     }
-    if (rc == 0 && f.op.kind == LEDGER_POD_OBSERVED) {
+    if (news) {
         tell_planner(in, &j, &f.op.pod);
     }
-    f.op.if_newer = if_newer;
     return rc == 0 ? apply_fact(in, &f, reterr) : rc;
 }
 

@@ -26,6 +26,7 @@ struct planner *planner_new(const struct planner_options *o)
     p->hits_permille = 1000;
     mutex_init(&p->lock, "planner");
     condvar_init(&p->changed, "planner changed");
+    condvar_init(&p->held_changed, "planner held changed");
     hashmap_init(&p->by_uid);
     p->keepers = keepers_new();
     return p;
@@ -44,6 +45,7 @@ void planner_free(struct planner *p)
     hashmap_fini(&p->by_uid);
     keepers_free(p->keepers);
     condvar_destroy(&p->changed);
+    condvar_destroy(&p->held_changed);
     mutex_destroy(&p->lock);
     free(p);
 }
@@ -73,7 +75,7 @@ static void *planner_main(void *arg)
         turn_and_wait(p, INT64_MAX);
     }
     end_ns = clock_mono_ns(clock_system()) + PLANNER_STOP_MS * NS_PER_MS;
-    turn_and_wait(p, 0); /* no answer waits any more */
+    turn_and_wait(p, 0);
     while (p->outstanding_n + p->in_flight_n > 0 && clock_mono_ns(clock_system()) < end_ns) {
         turn_and_wait(p, end_ns);
     }
@@ -83,9 +85,13 @@ static void *planner_main(void *arg)
 
 int planner_start(struct planner *p, struct err *reterr)
 {
-    const int rc = thread_start(&p->thread, "planner", planner_main, p, reterr);
+    int rc = thread_start(&p->pace, "planner-pace", planner_pace_main, p, reterr);
 
-    p->started = rc == 0;
+    p->paces = rc == 0;
+    if (rc == 0) {
+        rc = thread_start(&p->thread, "planner", planner_main, p, reterr);
+        p->started = rc == 0;
+    }
     return rc;
 }
 
@@ -97,7 +103,12 @@ void planner_stop(struct planner *p)
     mutex_lock(&p->lock);
     p->stopping = true;
     planner_note_news(p);
+    condvar_signal(&p->held_changed);
     mutex_unlock(&p->lock);
+    if (p->paces) {
+        p->paces = false;
+        thread_join(&p->pace);
+    }
     if (p->started) {
         p->started = false;
         thread_join(&p->thread);

@@ -78,9 +78,9 @@ struct planner_waiter {
 struct planner {
     struct planner_options options;
     struct mutex lock; /* of everything below */
-    struct condvar changed;
-    struct thread thread;
-    bool started, stopping;
+    struct condvar changed, held_changed;
+    struct thread thread, pace;
+    bool started, paces, stopping;
     bool news;       /* something happened that may let somebody be nominated */
     uint64_t news_n; /* how often, so that the thread does not miss it */
     bool enabled;
@@ -137,9 +137,6 @@ void planner_drop_block(struct planner *p);
 void planner_note_hit(struct planner *p, bool hit, int64_t now_ns);
 /* How the scheduler comes nearer, and whether it knew of the nomination. */
 void planner_note_ask(struct planner *p, struct planned_pod *w, const struct planner_ask *ask, int64_t now_ns);
-/* Moves answers that may go to `ret`; the time to look again at those that stay. */
-size_t planner_release(struct planner *p, struct planner_waiter ret[PLANNER_HELD_MAX], int64_t now_ns,
-                       int64_t *wake_ns);
 /* How many pods the scheduler takes before a patch that is sent now lands. */
 uint32_t planner_lead(const struct planner *p, int64_t now_ns);
 /* kube-scheduler's order, as waiting_pod_compare(). */
@@ -147,5 +144,10 @@ int planner_compare(const struct planned_pod *a, const struct planned_pod *b);
 void planner_note_news(struct planner *p);
 /* Planning waits, longer each time. */
 void planner_pause(struct planner *p, int64_t now_ns, int64_t at_least_ms);
+
+/* Without the lock. Sends the answers that may go. */
+void planner_release(struct planner *p);
+/* The thread that does so, apart from the planner's own, which may be choosing nodes (defects.md, F134). */
+void *planner_pace_main(void *planner);
 
 #endif

@@ -147,14 +147,14 @@ bool planner_lets_go(struct planner *p, struct str uid, void (*go)(void *ctx), v
     if (wait) {
         p->held[p->held_n++] = (struct planner_waiter){go, ctx, clock_mono_ns(p->options.clock) + hold_ns(p)};
         p->status.paced_n++;
-        p->news_n++;
-        condvar_signal(&p->changed);
+        condvar_signal(&p->held_changed);
     }
     mutex_unlock(&p->lock);
     return !wait;
 }
 
-size_t planner_release(struct planner *p, struct planner_waiter ret[PLANNER_HELD_MAX], int64_t now_ns, int64_t *wake_ns)
+/* Moves those that may go to `ret`. */
+static size_t take_ready(struct planner *p, struct planner_waiter ret[PLANNER_HELD_MAX], int64_t now_ns)
 {
     const bool all = p->held_n > 0 && (!p->enabled || p->stopping || !is_near(p, now_ns));
     size_t n = 0, kept = 0;
@@ -168,8 +168,37 @@ size_t planner_release(struct planner *p, struct planner_waiter ret[PLANNER_HELD
     }
     p->held_n = kept;
     p->answered_ns = n > 0 ? now_ns : p->answered_ns;
-    if (kept > 0 && now_ns + STEP_MS * NS_PER_MS < *wake_ns) {
-        *wake_ns = now_ns + STEP_MS * NS_PER_MS;
-    }
     return n;
+}
+
+void planner_release(struct planner *p)
+{
+    struct planner_waiter ready[PLANNER_HELD_MAX];
+    size_t n;
+
+    mutex_lock(&p->lock);
+    n = take_ready(p, ready, clock_mono_ns(p->options.clock));
+    mutex_unlock(&p->lock);
+    for (size_t i = 0; i < n; i++) {
+        ready[i].go(ready[i].ctx);
+    }
+}
+
+void *planner_pace_main(void *arg)
+{
+    struct planner *p = arg;
+
+    mutex_lock(&p->lock);
+    while (!p->stopping) {
+        mutex_unlock(&p->lock);
+        planner_release(p);
+        mutex_lock(&p->lock);
+        if (!p->stopping) {
+            (void)condvar_wait_until(&p->held_changed, &p->lock,
+                                     p->held_n > 0 ? sync_in_ns(STEP_MS * NS_PER_MS) : INT64_MAX);
+        }
+    }
+    mutex_unlock(&p->lock);
+    planner_release(p); /* no answer waits any more */
+    return NULL;
 }

@@ -415,13 +415,11 @@ static int64_t look_at_ns(const struct planner *p)
 int64_t planner_turn(struct planner *p)
 {
     struct planner_call *withdrawals, *nominations = NULL;
-    struct planner_waiter released[PLANNER_HELD_MAX];
     int64_t now_ns, wake_ns = INT64_MAX;
-    size_t released_n;
 
+    planner_release(p);
     mutex_lock(&p->lock);
     now_ns = clock_mono_ns(p->options.clock);
-    released_n = planner_release(p, released, now_ns, &wake_ns);
     withdrawals = due_withdrawals(p, now_ns, &wake_ns);
     nominations = nominate(p, now_ns);
     if (nominations == NULL && look_at_ns(p) <= now_ns) {
@@ -430,9 +428,6 @@ int64_t planner_turn(struct planner *p)
     }
     wake_ns = earlier(wake_ns, look_at_ns(p));
     mutex_unlock(&p->lock);
-    for (size_t i = 0; i < released_n; i++) {
-        released[i].go(released[i].ctx);
-    }
     send_all(p, withdrawals);
     send_all(p, nominations);
     return wake_ns;

@@ -84,6 +84,19 @@ static bool is_old(const struct store *s, const struct ledger_op *op)
            ledger_find_pod(s->ledger, op->pod.uid, &pod) && pod.version >= op->pod.version;
 }
 
+bool store_is_old(struct store *s, const struct ledger_op *op)
+{
+    bool old;
+
+    if (!op->if_newer) {
+        return false;
+    }
+    mutex_lock(&s->lock);
+    old = is_old(s, op);
+    mutex_unlock(&s->lock);
+    return old;
+}
+
 int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_status *ret_before,
                        struct ledger_status *ret_after, struct err *reterr)
 {

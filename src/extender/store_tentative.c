@@ -24,6 +24,14 @@ static struct tentative *tentative_find(struct store *s, struct str uid)
     return NULL;
 }
 
+/* The ledger counts it already. */
+static bool has_devices(const struct store *s, struct str uid)
+{
+    struct ledger_pod pod;
+
+    return ledger_find_pod(s->ledger, uid, &pod) && pod.state != LEDGER_PENDING;
+}
+
 void store_tentative(struct store *s, struct str uid, struct str node_name, const struct demand *d,
                      int64_t tentative_ms)
 {
@@ -37,14 +45,18 @@ void store_tentative(struct store *s, struct str uid, struct str node_name, cons
     fresh.node_name = str_put(&at, node_name);
     store_line_tentative(&line, uid, node_name, d, fresh.until_ns);
     mutex_lock(&s->lock);
-    h = tentative_find(s, uid);
-    if (h == NULL) {
-        h = &s->tentatives[s->tentative_next];
-        s->tentative_next = (s->tentative_next + 1) % STORE_TENTATIVES_MAX;
+    if (has_devices(s, uid)) { /* bound while the planner chose: others would count it twice (F115) */
+        store_tentative_clear(&fresh);
+    } else {
+        h = tentative_find(s, uid);
+        if (h == NULL) {
+            h = &s->tentatives[s->tentative_next];
+            s->tentative_next = (s->tentative_next + 1) % STORE_TENTATIVES_MAX;
+        }
+        store_tentative_clear(h);
+        *h = fresh;
+        store_line_end(s, &line, clock_wall_ms(s->clock));
     }
-    store_tentative_clear(h);
-    *h = fresh;
-    store_line_end(s, &line, clock_wall_ms(s->clock));
     mutex_unlock(&s->lock);
     store_line_fini(&line);
 }

@@ -254,11 +254,12 @@ static int64_t serve_waiting(struct call_queue *q, int64_t now_ns)
     return next_ns;
 }
 
-/* A result made room, or a connection is there. */
-static bool more_may_begin(const struct call_queue *q, int64_t now_ns)
+/* When the first that waits may begin, after a result made room, or what was begun has been sent and holds nobody up
+ * any more (defects.md, F137). INT64_MAX: something has to happen first. */
+static int64_t next_begin_ns(const struct call_queue *q, int64_t now_ns)
 {
     const struct call *first = STAILQ_FIRST(&q->waiting);
-    return first != NULL && q->used_n < q->slot_n && !q->no_identity && begin_at_ns(q, first, now_ns) <= now_ns;
+    return first != NULL && q->used_n < q->slot_n && !q->no_identity ? begin_at_ns(q, first, now_ns) : INT64_MAX;
 }
 
 static void cancel_all(struct call_queue *q)
@@ -287,9 +288,11 @@ static void *client_main(void *ctx)
         int64_t next_ns = serve_waiting(q, now_ns);
         transport_loop_due(&q->loop);
         take_results(q);
-        if (more_may_begin(q, now_ns)) {
+        const int64_t begin_ns = next_begin_ns(q, now_ns);
+        if (begin_ns <= now_ns) {
             continue;
         }
+        next_ns = begin_ns < next_ns ? begin_ns : next_ns;
         const int64_t look_ms = q->no_identity ? IDENTITY_POLL_MS : IDLE_POLL_MS;
         if (next_ns - now_ns > look_ms * NS_PER_MS) {
             next_ns = now_ns + look_ms * NS_PER_MS;

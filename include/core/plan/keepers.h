@@ -6,8 +6,8 @@
  * (POD_KEEPS_OTHERS_OFF and POD_KEEPS_ALL_OFF, model/pod.h). Pods that wait count as those that run do, because they
  * may run by the time the plan comes true.
  *
- * KEEPERS_MAX pods are known; of more, nobody is planned at all until a list shows fewer. About 100 bytes each. O(1).
- * No lock.
+ * KEEPERS_MAX pods are known; of more, nobody whom those may mean is planned until a list shows fewer. About 100 bytes
+ * each. O(1). No lock.
  */
 #ifndef CORE_PLAN_KEEPERS_H
 #define CORE_PLAN_KEEPERS_H

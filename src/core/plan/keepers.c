@@ -15,10 +15,12 @@ struct keeper {
     uint32_t epoch;
 };
 
-/* A namespace with keepers that mean only their own; with none any more it keeps its place. */
+/* A namespace with keepers that mean only their own. */
 struct kept_namespace {
     char *name;
     uint32_t n;
+    bool more; /* has some that found no place, until a list that began later shows none */
+    uint32_t more_epoch;
 };
 
 struct keepers {
@@ -90,10 +92,30 @@ static struct kept_namespace *namespace_of(struct keepers *k, struct str name)
             k->namespaces = xreallocarray(k->namespaces, k->namespace_cap, sizeof(*k->namespaces));
         }
         at = k->namespace_n++;
-        k->namespaces[at] = (struct kept_namespace){str_dup(name), 0};
+        k->namespaces[at] = (struct kept_namespace){.name = str_dup(name)};
         hashmap_insert(&k->by_name, hash_name(key, name), at);
     }
     return &k->namespaces[at];
+}
+
+/* One that means nobody any more goes: names come and go for ever (defects.md, F136). */
+static void tidy(struct keepers *k, struct kept_namespace *of)
+{
+    const uint32_t at = (uint32_t)(of - k->namespaces), last = k->namespace_n - 1;
+
+    if (of->n > 0 || of->more) {
+        return;
+    }
+    hashmap_remove(&k->by_name, hash_name(key, str_of(of->name)), at);
+    free(of->name);
+    if (at != last) {
+        const uint64_t hash = hash_name(key, str_of(k->namespaces[last].name));
+
+        hashmap_remove(&k->by_name, hash, last);
+        k->namespaces[at] = k->namespaces[last];
+        hashmap_insert(&k->by_name, hash, at);
+    }
+    k->namespace_n--;
 }
 
 static void forget(struct keepers *k, uint32_t at)
@@ -104,7 +126,10 @@ static void forget(struct keepers *k, uint32_t at)
     if (gone.all) {
         k->all_n--;
     } else {
-        namespace_of(k, gone.namespace_)->n--;
+        struct kept_namespace *of = namespace_of(k, gone.namespace_);
+
+        of->n--;
+        tidy(k, of);
     }
     hashmap_remove(&k->by_uid, hash_name(key, gone.uid), at);
     if (at != last) {
@@ -115,13 +140,26 @@ static void forget(struct keepers *k, uint32_t at)
     free(gone.text);
 }
 
+/* Whoever has filled the table: the namespace of the one that finds no place is closed, not those of others. */
+static void leave_out(struct keepers *k, struct str namespace_, bool all)
+{
+    if (all || (k->namespace_n >= KEEPERS_MAX && find_namespace(k, namespace_) == HASHMAP_NONE)) {
+        k->too_many = true;
+    } else {
+        struct kept_namespace *of = namespace_of(k, namespace_);
+
+        of->more = true;
+        of->more_epoch = k->epoch;
+    }
+}
+
 static void add(struct keepers *k, struct str uid, struct str namespace_, bool all)
 {
     struct keeper *fresh;
     char *at;
 
     if (k->n == KEEPERS_MAX) {
-        k->too_many = true;
+        leave_out(k, namespace_, all);
         return;
     }
     if (k->n == k->cap) {
@@ -183,6 +221,12 @@ void keepers_list_end(struct keepers *k, bool complete)
             forget(k, i - 1);
         }
     }
+    for (uint32_t i = k->namespace_n; i > 0; i--) { /* likewise */
+        struct kept_namespace *of = &k->namespaces[i - 1];
+
+        of->more = of->more && of->more_epoch == k->epoch;
+        tidy(k, of);
+    }
     if (k->n < KEEPERS_MAX / 2) { /* else some that were left out may still be there; the next list tells */
         k->too_many = false;
     }
@@ -192,5 +236,5 @@ bool keepers_mean(const struct keepers *k, struct str namespace_)
 {
     const uint32_t at = find_namespace(k, namespace_);
 
-    return k->too_many || k->all_n > 0 || (at != HASHMAP_NONE && k->namespaces[at].n > 0);
+    return k->too_many || k->all_n > 0 || at != HASHMAP_NONE;
 }

@@ -4,6 +4,7 @@
 #include "model/pod.h"
 #include "support/cmocka.h"
 
+#include <malloc.h>
 #include <stdio.h>
 
 static struct keepers *k;
@@ -71,20 +72,64 @@ static void keepers__a_complete_list_without_them__forgets(void **state)
     assert_true(mean("b"));
 }
 
-static void keepers__more_than_are_known__nobody_is_planned_until_a_list_shows_fewer(void **state)
+static void fill(const char *namespace_, unsigned only)
 {
     char uid[32];
 
-    for (int i = 0; i <= KEEPERS_MAX; i++) {
+    for (int i = 0; i < KEEPERS_MAX; i++) {
         snprintf(uid, sizeof(uid), "k%d", i);
-        see(uid, "a", POD_KEEPS_OTHERS_OFF);
+        see(uid, namespace_, only);
     }
+}
+
+static void keepers__more_than_are_known__nobody_is_planned_until_a_list_shows_fewer(void **state)
+{
+    fill("a", POD_KEEPS_OTHERS_OFF);
+    assert_false(mean("b"));
+    see("one more", "a", POD_KEEPS_ALL_OFF);
     assert_true(mean("b"));
     keepers_list_begin(k);
     see("k1", "a", POD_KEEPS_OTHERS_OFF);
     keepers_list_end(k, true);
     assert_false(mean("b"));
     assert_true(mean("a"));
+}
+
+/* One who may make many pods closes planning for himself. */
+static void F136_keepers__one_namespace_has_more_than_are_known__others_are_planned(void **state)
+{
+    fill("a", POD_KEEPS_OTHERS_OFF);
+    see("one more", "a", POD_KEEPS_OTHERS_OFF);
+    see("of another", "c", POD_KEEPS_OTHERS_OFF);
+    assert_true(mean("a"));
+    assert_false(mean("b"));
+    assert_true(mean("c"));
+    keepers_list_begin(k);
+    see("k1", "a", POD_KEEPS_OTHERS_OFF);
+    keepers_list_end(k, true);
+    assert_false(mean("c"));
+    assert_true(mean("a"));
+    keepers_gone(k, STR("k1"));
+    assert_false(mean("a"));
+}
+
+static void F136_keepers__namespaces_come_and_go__no_memory_is_kept(void **state)
+{
+    size_t before;
+
+    see("first", "first", POD_KEEPS_OTHERS_OFF);
+    before = mallinfo2().uordblks;
+    for (int i = 0; i < 50000; i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "build-%d", i);
+        see("one", name, POD_KEEPS_OTHERS_OFF);
+        assert_true(mean(name));
+        keepers_gone(k, STR("one"));
+        assert_false(mean(name));
+    }
+    assert_true(mallinfo2().uordblks < before + 65536);
+    assert_true(mean("first"));
 }
 
 int main(void)
@@ -95,6 +140,8 @@ int main(void)
         TEST(keepers__whose_terms_name_namespaces__mean_everybody),
         TEST(keepers__a_complete_list_without_them__forgets),
         TEST(keepers__more_than_are_known__nobody_is_planned_until_a_list_shows_fewer),
+        TEST(F136_keepers__one_namespace_has_more_than_are_known__others_are_planned),
+        TEST(F136_keepers__namespaces_come_and_go__no_memory_is_kept),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

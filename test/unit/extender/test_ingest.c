@@ -236,6 +236,30 @@ static void planner__pods_that_wait__only_where_it_is_on_or_the_nomination_is_it
 }
 
 /* Whoever may patch the pod may take our name out of managedFields: the room is not the pod's by that. */
+static void F135_pod_read__older_than_what_the_watch_has_shown__is_not_planned(void **state)
+{
+    struct policy on = *policy_defaults();
+    struct kv limit;
+    struct container c;
+    struct pod p = pod(&limit, &c), before;
+
+    ingest_two_gpus(&ingest, STR("n1"));
+    ingest.planner = planner_new(&(struct planner_options){.clock = clock_system(), .log = &warnings_log});
+    on.plan_ahead = true;
+    ingest.policy = &on;
+    p.resource_version = STR("7");
+    before = p;
+    assert_int_equal(ingest_pod_read(&ingest, &arena, &p, NULL), 0); /* nobody has seen it: news */
+    assert_int_equal(planned_n(), 1);
+    p.resource_version = STR("8");
+    p.node_name = STR("n1");
+    assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
+    assert_int_equal(planned_n(), 0);
+    assert_int_equal(ingest_pod_read(&ingest, &arena, &before, NULL), 0);
+    assert_int_equal(planned_n(), 0);
+    planner_free(ingest.planner);
+}
+
 static void planner__a_nomination_once_seen_as_ours__keeps_no_room(void **state)
 {
     struct kv limit;
@@ -438,6 +462,7 @@ int main(void)
         T(pod__without_gpu__is_not_kept),
         T(pod__nominated__counts_unless_the_planner_did_it),
         T(planner__pods_that_wait__only_where_it_is_on_or_the_nomination_is_its_own),
+        T(F135_pod_read__older_than_what_the_watch_has_shown__is_not_planned),
         T(planner__a_nomination_once_seen_as_ours__keeps_no_room),
         T(pod_gone__ends_its_hold),
         T(pod_unusable__bound__counts_as_whole_devices_until_it_can_be_read),

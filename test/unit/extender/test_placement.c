@@ -489,6 +489,22 @@ static void F115_store_reserve__ends_the_promise(void **state)
     assert_int_equal(tentative_n(), 0);
 }
 
+/* The planner chooses nodes while pods are bound. */
+static void F115_promise__to_a_pod_that_is_reserved_meanwhile__is_none(void **state)
+{
+    struct test_pod p;
+    struct store_reservation r;
+    const struct demand demand = {.dialect = "fgpu"};
+
+    make_pod(&p, "p", "fgpu.io/gpu-milli", "300");
+    assert_int_equal(ingest_pod(&ingest, &arena, &p.pod, NULL), 0);
+    store_tentative(store, STR("p"), names[0], &demand, 3000);
+    assert_int_equal(tentative_n(), 1);
+    assert_int_equal(reserve("p", names[0], &r), STORE_RESERVED);
+    store_tentative(store, STR("p"), names[1], &demand, 3000);
+    assert_int_equal(tentative_n(), 0);
+}
+
 static void prioritize__pod_without_gpu_or_with_a_defect__all_zero(void **state)
 {
     static const char *const amounts[] = {"0", "-1"};
@@ -683,6 +699,7 @@ int main(void)
         T(filter__nothing_fits__every_name_once_with_its_verdict),
         T(filter__one_node_left__is_held_until_the_next_filter),
         T(F115_store_reserve__ends_the_promise),
+        T(F115_promise__to_a_pod_that_is_reserved_meanwhile__is_none),
         T(filter__asked_about_no_node__an_empty_answer),
         T(prioritize__pod_without_gpu_or_with_a_defect__all_zero),
         T(request_larger_than_its_memory__is_an_error),

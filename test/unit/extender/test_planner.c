@@ -46,11 +46,16 @@ static void send(void *ctx, struct planner *p, struct planner_call *call, const 
     sent_n++;
 }
 
+static void (*while_choosing)(void);
+
 static size_t choose(void *ctx, struct planner_question *q)
 {
     size_t n = 0;
 
     choose_n++;
+    if (while_choosing != NULL) {
+        while_choosing();
+    }
     held_n = q->held_n;
     front_n = q->looked_n = q->front_n;
     for (; q->looked_n < q->pod_n && n < q->max; q->looked_n++) {
@@ -81,6 +86,7 @@ static int setup(void **state)
     sent_n = choose_n = held_n = front_n = 0;
     promised[0] = '\0';
     no_node = false;
+    while_choosing = NULL;
     atomic_store(&answers, false);
     planner = planner_new(&(struct planner_options){
         .clock = &now.clock, .log = &warnings_log, .send = send, .choose = choose, .promise = promise});
@@ -739,11 +745,11 @@ static void hits__seldom__planning_rests(void **state)
     assert_true(sent_n > before);
 }
 
-static unsigned gone_n;
+static atomic_uint gone_n;
 
 static void goes(void *ctx)
 {
-    (*(unsigned *)ctx)++;
+    (*(atomic_uint *)ctx)++;
 }
 
 /* A hit costs 2 ms, a pod without a node 50; p40 to p51 are nominated, and not known to have landed. */
@@ -828,6 +834,67 @@ static void pace__planning_is_switched_off_or_ends__answers_go(void **state)
     assert_int_equal(planner_start(planner, NULL), 0);
     planner_stop(planner);
     assert_int_equal(gone_n, 2);
+}
+
+static unsigned gone_when_choosing;
+
+/* p64 to p71 are on their way, those before them are bound: nodes are to be chosen anew. */
+static void pace_until_the_choice_is_used_up(void)
+{
+    begin_to_pace();
+    for (int i = 0; i < 2; i++) {
+        answer_all(NOMINATION_DONE);
+        turn_after_ms(0);
+    }
+    assert_int_equal(sent_n, PLANNER_OUTSTANDING_MIN);
+    assert_string_equal(sent[24].uid, "p64");
+    for (size_t i = 0; i < 24; i++) {
+        bound(sent[i].uid, sent[i].node);
+    }
+    gone_when_choosing = 0;
+}
+
+static void look_who_has_gone(void)
+{
+    gone_when_choosing = gone_n;
+}
+
+static void F134_pace__its_time_is_up__goes_before_nodes_are_chosen(void **state)
+{
+    pace_until_the_choice_is_used_up();
+    scheduler_takes(64, 1, 2, 1);
+    assert_false(planner_lets_go(planner, STR("p64"), goes, &gone_n));
+    while_choosing = look_who_has_gone;
+    turn_after_ms(PLANNER_HOLD_MAX_MS);
+    assert_int_equal(choose_n, 2);
+    assert_int_equal(gone_when_choosing, 1);
+}
+
+static void hold_one_and_take_long(void)
+{
+    while_choosing = NULL;
+    scheduler_takes(64, 1, 2, 1);
+    assert_false(planner_lets_go(planner, STR("p64"), goes, &gone_n));
+    clock_manual_advance_ms(&now, PLANNER_HOLD_MAX_MS);
+    for (int i = 0; i < 2000 && gone_n == 0; i++) {
+        usleep(1000);
+    }
+    gone_when_choosing = gone_n;
+}
+
+static void F134_pace__comes_while_nodes_are_being_chosen__waits_no_longer(void **state)
+{
+    pace_until_the_choice_is_used_up();
+    while_choosing = hold_one_and_take_long;
+    atomic_store(&answers, true); /* of what is sent from here on */
+    clock_manual_advance_ms(&now, PLANNER_TICK_MS);
+    assert_int_equal(planner_start(planner, NULL), 0);
+    for (int i = 0; i < 4000 && gone_n == 0; i++) {
+        usleep(1000);
+    }
+    answer_all(NOMINATION_DONE);
+    planner_stop(planner);
+    assert_int_equal(gone_when_choosing, 1);
 }
 
 /* ---- nobody schedules; start and stop ---- */
@@ -979,6 +1046,8 @@ int main(void)
         TEST(pace__nobody_else_waits),
         TEST(pace__a_look_at_all_nodes_is_not_dearer__nobody_waits),
         TEST(pace__planning_is_switched_off_or_ends__answers_go),
+        TEST(F134_pace__its_time_is_up__goes_before_nodes_are_chosen),
+        TEST(F134_pace__comes_while_nodes_are_being_chosen__waits_no_longer),
         TEST(nobody_binds__planning_pauses_longer_and_longer),
         TEST(start__nominations_of_an_earlier_process__taken_back_at_once),
         TEST(enable__off__takes_back),
