@@ -44,8 +44,8 @@ static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
     return CURL_SOCKOPT_OK;
 }
 
-/* The kernel goes on sending what nobody has acknowledged, even when the connection is closed and the process is gone: a
- * Binding came out of a network that was down for longer than the hold-off of the next one (F122). So what a call has
+/* The kernel goes on sending what nobody has acknowledged, even when the connection is closed and the process is gone:
+ * a Binding came out of a network that was down for longer than the hold-off of the next one (F122). So what a call has
  * not got rid of is thrown away when its connection is closed, by whomever, and after EXCHANGE_CALL_UNACKED_MS
  * at the latest. */
 int exchange_call_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
