@@ -17,11 +17,13 @@
 #include "base/sync.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     CONNECT_MS = 5000,
     CONNECT_AFTER_MS = 5,
     CONNECT_PATIENCE_MS = 50,
+    IDLE_MAX_MS = 110 * 1000, /* libcurl uses no connection that was idle for 118 s (CURLOPT_MAXAGE_CONN) */
     IDLE_POLL_MS = 60 * 1000,
     IDENTITY_POLL_MS = 20
 };
@@ -48,7 +50,8 @@ struct call_queue {
     struct slot *slots;
     uint32_t slot_n;
     uint32_t used_n;
-    uint32_t idle_n;  /* connections that an answer left, as far as we know: libcurl does not say */
+    int64_t *idle_ns; /* since when: connections that an answer left, as far as we know: libcurl does not say */
+    uint32_t idle_n;
     bool no_identity; /* calls wait for the exec plugin */
 };
 
@@ -103,6 +106,26 @@ static struct slot *free_slot(struct call_queue *q)
         }
     }
     BUG("no free slot");
+}
+
+/* After a long silence a burst must not open one for each of them (defects.md, F109). */
+static void forget_old_idle(struct call_queue *q, int64_t now_ns)
+{
+    uint32_t old_n = 0;
+    while (old_n < q->idle_n && now_ns - q->idle_ns[old_n] >= IDLE_MAX_MS * NS_PER_MS) {
+        old_n++;
+    }
+    q->idle_n -= old_n;
+    memmove(q->idle_ns, q->idle_ns + old_n, q->idle_n * sizeof(*q->idle_ns));
+}
+
+static void note_idle(struct call_queue *q, bool answered)
+{
+    if (!answered || q->idle_n == q->slot_n) {
+        q->idle_n = answered ? q->idle_n : 0;
+        return;
+    }
+    q->idle_ns[q->idle_n++] = clock_mono_ns(q->context->clock);
 }
 
 /* When the first call that waits may begin: at once on a connection that is idle, else as the only one that opens one,
@@ -172,7 +195,7 @@ static void slot_end(struct call_queue *q, struct slot *slot, const struct kube_
     bool again = exchange_end(&slot->exchange, q->context, call->verb, call->resource, outcome);
     slot->call = NULL;
     q->used_n--;
-    q->idle_n = outcome->kind == KUBE_ANSWERED ? q->idle_n + 1 : 0;
+    note_idle(q, outcome->kind == KUBE_ANSWERED);
     /* A 401 has changed nothing, whatever the method; unless it answers a second copy only. */
     if (again && !call->sent_again && !outcome->sent_again) {
         call->sent_again = true;
@@ -232,6 +255,7 @@ static int64_t serve_waiting(struct call_queue *q, int64_t now_ns)
     bool full = false;
     struct call *call;
     STAILQ_CONCAT(&all, &q->waiting);
+    forget_old_idle(q, now_ns);
     q->no_identity = false;
     while ((call = STAILQ_FIRST(&all)) != NULL) {
         STAILQ_REMOVE_HEAD(&all, link);
@@ -314,6 +338,7 @@ int call_queue_new(const struct easy_context *context, uint32_t connections_max,
     struct call_queue *q = xcalloc(1, sizeof(*q));
     q->context = context;
     q->slots = xcalloc(connections_max, sizeof(*q->slots));
+    q->idle_ns = xcalloc(connections_max, sizeof(*q->idle_ns));
     q->slot_n = connections_max;
     STAILQ_INIT(&q->incoming);
     STAILQ_INIT(&q->waiting);
@@ -359,6 +384,7 @@ void call_queue_free(struct call_queue *q)
     transport_loop_fini(&q->loop);
     mutex_destroy(&q->lock);
     free(q->slots);
+    free(q->idle_ns);
     free(q);
 }
 

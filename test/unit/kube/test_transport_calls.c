@@ -485,6 +485,73 @@ static void F122_call__given_up__what_the_kernel_has_left_of_it_is_not_sent(void
     close(listener);
 }
 
+enum { GATES = 4 };
+
+static void submit_gates(void)
+{
+    struct kube_request r = get("/gate");
+    for (int i = 0; i < GATES; i++) {
+        call_result_init(&many[i]);
+        assert_int_equal(kube_client_submit(f.client, &r, call_result_done, &many[i], NULL), 0);
+    }
+}
+
+static void hold_back(void)
+{
+    pthread_mutex_lock(&f.lock);
+    f.release = false;
+    pthread_mutex_unlock(&f.lock);
+}
+
+static unsigned seen(void)
+{
+    unsigned n;
+    pthread_mutex_lock(&f.lock);
+    n = f.seen_n;
+    pthread_mutex_unlock(&f.lock);
+    return n;
+}
+
+/* The clock goes on until the server has seen so many, and all are answered. */
+static void let_through(struct clock_manual *clock, unsigned seen_n)
+{
+    while (seen() < seen_n) {
+        clock_manual_advance_ms(clock, 1);
+        usleep(2000);
+    }
+    release();
+    for (int i = 0; i < GATES; i++) {
+        call_result_wait(&many[i]);
+        assert_int_equal(many[i].outcome.kind, KUBE_ANSWERED);
+        call_result_fini(&many[i]);
+    }
+}
+
+/* libcurl uses none that was idle for two minutes: a burst after that would open one for each. */
+static void F109_calls__after_connections_were_idle_for_long__open_one_at_a_time_again(void **state)
+{
+    struct clock_manual clock;
+    unsigned begun_n;
+    clock_manual_init(&clock, NS_PER_S, 0);
+    f.options.clock = &clock.clock;
+    connect_client();
+    submit_gates();
+    let_through(&clock, GATES);
+    hold_back();
+    submit_gates(); /* each on one that is idle */
+    wait_until_seen(2 * GATES);
+    let_through(&clock, 2 * GATES);
+    hold_back();
+    clock_manual_advance_ms(&clock, 120 * 1000);
+    submit_gates();
+    wait_until_seen(2 * GATES + 1);
+    usleep(100000);
+    begun_n = seen() - 2 * GATES;
+    let_through(&clock, 3 * GATES);
+    kube_client_stop(f.client);
+    assert_int_equal(begun_n, 1);
+}
+
 /* Calls that wait for a connection are begun when there is one, without an answer to any. */
 static void calls__at_a_slow_server__get_a_connection_each(void **state)
 {
@@ -553,6 +620,7 @@ int main(void)
         TEST(calls__200_at_once__share_8_connections),
         TEST(calls__while_a_connection_opens__wait_for_it),
         TEST(F122_call__given_up__what_the_kernel_has_left_of_it_is_not_sent),
+        TEST(F109_calls__after_connections_were_idle_for_long__open_one_at_a_time_again),
         TEST(calls__at_a_slow_server__get_a_connection_each),
         TEST(F116_call__beside_many_in_flight__looks_at_its_own_socket_alone),
         TEST(calls__waiting_beyond_the_deadline__were_not_sent),
