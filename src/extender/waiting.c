@@ -46,6 +46,9 @@ static void put_behind(struct entry *e, struct entry *older)
 
 static void move_behind(struct entry *e, struct entry *older)
 {
+    if (e == older) { /* it is there already (F138) */
+        return;
+    }
     e->older->newer = e->newer;
     e->newer->older = e->older;
     put_behind(e, older);

@@ -425,7 +425,7 @@ func TestAWrongNominationKeepsRoomForSecondsOnly(t *testing.T) {
 	p, err := plane.Client.CoreV1().Pods(c.namespace).Get(c.ctx, "impossible", metav1.GetOptions{})
 	c.must(p, err)
 	// Too few pods wait for this process to have nominated any, so it had nothing of its own to take back.
-	if n := c.plannerMetric(`fgpu_nominations_total{result="withdrawn"}`); p.Status.NominatedNodeName != "narrow" || n > 0 {
+	if n := c.metric(`fgpu_nominations_total{result="withdrawn"}`); p.Status.NominatedNodeName != "narrow" || n > 0 {
 		t.Errorf("somebody else's nomination became %q, and fgpu has withdrawn %d; %s", p.Status.NominatedNodeName, n, condition(p))
 	}
 }

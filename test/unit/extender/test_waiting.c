@@ -107,6 +107,25 @@ static void waiting__more_than_there_is_room_for__the_oldest_go(void **state)
     assert_true(note_of(uid).known);
 }
 
+static void F138_waiting__the_same_pod_twice_in_a_row__all_places_stay_in_use(void **state)
+{
+    enum { PODS = 3 * WAITING_MAX };
+    char uid[16];
+
+    (void)state;
+    for (int i = 0; i < 2 * PODS; i++) {
+        struct pod p;
+
+        snprintf(uid, sizeof(uid), "p%d", i / 2);
+        p = pod_of(uid);
+        waiting_observed(waiting, &p);
+    }
+    for (int i = 0; i < PODS; i++) {
+        snprintf(uid, sizeof(uid), "p%d", i);
+        assert_int_equal(note_of(uid).known, i >= PODS - WAITING_MAX);
+    }
+}
+
 static void waiting__refused_for_long__taken_once_in_a_while(void **state)
 {
     struct pod p = pod_of("a"), q = pod_of("b");
@@ -180,9 +199,13 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(waiting__message_and_calls__kept_until_bound),        T(waiting__long_message__cut_between_characters),
-        T(waiting__more_than_there_is_room_for__the_oldest_go), T(waiting__refused_for_long__taken_once_in_a_while),
-        T(waiting__more_are_due_than_looks__each_in_its_turn),  T(refusals__of_pods_that_no_node_took_last__by_uid),
+        T(waiting__message_and_calls__kept_until_bound),
+        T(waiting__long_message__cut_between_characters),
+        T(waiting__more_than_there_is_room_for__the_oldest_go),
+        T(waiting__refused_for_long__taken_once_in_a_while),
+        T(waiting__more_are_due_than_looks__each_in_its_turn),
+        T(refusals__of_pods_that_no_node_took_last__by_uid),
+        T(F138_waiting__the_same_pod_twice_in_a_row__all_places_stay_in_use),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
