@@ -156,6 +156,7 @@ static bool slot_begin(struct call_queue *q, struct call *call, int64_t now_ns)
     q->idle_n -= q->idle_n > 0;
     EASY_SET(x->easy, CURLOPT_TIMEOUT_MS, left_ms);
     EASY_SET(x->easy, CURLOPT_CONNECTTIMEOUT_MS, left_ms < CONNECT_MS ? left_ms : CONNECT_MS);
+    EASY_SET(x->easy, CURLOPT_SOCKOPTFUNCTION, exchange_call_socket);
     EASY_SET(x->easy, CURLOPT_WRITEFUNCTION, on_bytes);
     EASY_SET(x->easy, CURLOPT_WRITEDATA, slot);
     EASY_SET(x->easy, CURLOPT_PRIVATE, slot);

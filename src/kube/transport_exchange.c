@@ -44,6 +44,22 @@ static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
     return CURL_SOCKOPT_OK;
 }
 
+/* The kernel goes on sending what nobody has acknowledged, even when the connection is closed and the process is gone:
+ * a Binding came out of a network that was down for longer than the hold-off of the next one (F122). So what a call has
+ * not got rid of is thrown away when its connection is closed, by whomever, and after EXCHANGE_CALL_UNACKED_MS
+ * at the latest. */
+int exchange_call_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
+{
+    static const struct linger throw_away = {.l_onoff = 1};
+    static const int timeout_ms = EXCHANGE_CALL_UNACKED_MS;
+    const int rc = on_socket(ctx, fd, purpose);
+    if (rc != CURL_SOCKOPT_OK || setsockopt(fd, SOL_SOCKET, SO_LINGER, &throw_away, sizeof(throw_away)) != 0 ||
+        setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof(timeout_ms)) != 0) {
+        return CURL_SOCKOPT_ERROR;
+    }
+    return CURL_SOCKOPT_OK;
+}
+
 /* Before every sending, that of a request whose connection broke included: however long it has waited for a connection,
  * this is the moment at which a write must still be allowed. */
 static int on_sending(void *ctx, char *peer, char *own, int peer_port, int own_port)

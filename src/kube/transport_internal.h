@@ -52,6 +52,8 @@ struct exchange {
     int64_t begun_ns;
 };
 
+#define EXCHANGE_CALL_UNACKED_MS 5000 /* less than the hold-off that is shipped */
+
 struct exchange_request {
     const char *method;
     const char *path;
@@ -67,6 +69,9 @@ struct exchange_request {
  * Failures of identity_get are passed on: ERR_UNAVAILABLE means to try again in a moment. */
 int exchange_begin(struct exchange *x, const struct easy_context *c, const struct exchange_request *request,
                    struct err *reterr);
+
+/* CURLOPT_SOCKOPTFUNCTION of the short calls: nothing of them is sent when they are over. */
+int exchange_call_socket(void *ctx, curl_socket_t fd, curlsocktype purpose);
 
 /* What libcurl's verdict means. Reads the handle only. */
 void exchange_outcome(const struct exchange *x, CURLcode code, struct kube_outcome *ret);

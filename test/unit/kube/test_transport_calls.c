@@ -9,6 +9,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -429,6 +430,62 @@ static void calls__while_a_connection_opens__wait_for_it(void **state)
     close(listener);
 }
 
+/* ---- a server that takes nothing ---- */
+
+static int socket_to(struct sockaddr_in server)
+{
+    for (int fd = 3; fd < 256; fd++) {
+        struct sockaddr_in peer;
+        socklen_t n = sizeof(peer);
+        if (getpeername(fd, (struct sockaddr *)(void *)&peer, &n) == 0 && peer.sin_family == AF_INET &&
+            peer.sin_port == server.sin_port) {
+            return fd;
+        }
+    }
+    return -1;
+}
+
+/* Else a Binding comes out of the kernel of a process that has ended, when the network is there again. */
+static void F122_call__given_up__what_the_kernel_has_left_of_it_is_not_sent(void **state)
+{
+    enum { BODY = 64 * 1024 };
+    static char body[BODY];
+    const int small = 1024;
+    struct kube_request r = post("/x");
+    struct call_result result;
+    struct sockaddr_in address;
+    socklen_t n = sizeof(address), timeout_n = sizeof(int);
+    char url[64], taken[4096];
+    int listener = listen_on_loopback(url), fd, timeout_ms = 0;
+    ssize_t got;
+    size_t all = 0;
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &n), 0);
+    assert_int_equal(setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)), 0);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u", ntohs(address.sin_port));
+    f.creds.server = url;
+    connect_client();
+    memset(body, 'x', BODY);
+    r.body = (struct str){body, BODY};
+    r.deadline_ms = 600000;
+    call_result_init(&result);
+    assert_int_equal(kube_client_submit(f.client, &r, call_result_done, &result, NULL), 0);
+    fd = accept(listener, NULL, NULL);
+    assert_int_equal(recv(fd, taken, 1, MSG_PEEK), 1);
+    assert_int_equal(getsockopt(socket_to(address), IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, &timeout_n), 0);
+    assert_true(timeout_ms > 0 && timeout_ms < 6000);
+    kube_client_stop(f.client);
+    call_result_wait(&result);
+    assert_int_equal(result.outcome.kind, KUBE_CANCELLED);
+    while ((got = recv(fd, taken, sizeof(taken), 0)) > 0) {
+        all += (size_t)got;
+    }
+    assert_int_equal(got, -1); /* reset */
+    assert_true(all < BODY);
+    call_result_fini(&result);
+    close(fd);
+    close(listener);
+}
+
 /* Calls that wait for a connection are begun when there is one, without an answer to any. */
 static void calls__at_a_slow_server__get_a_connection_each(void **state)
 {
@@ -496,6 +553,7 @@ int main(void)
         TEST(call__line_breaks__are_refused),
         TEST(calls__200_at_once__share_8_connections),
         TEST(calls__while_a_connection_opens__wait_for_it),
+        TEST(F122_call__given_up__what_the_kernel_has_left_of_it_is_not_sent),
         TEST(calls__at_a_slow_server__get_a_connection_each),
         TEST(F116_call__beside_many_in_flight__looks_at_its_own_socket_alone),
         TEST(calls__waiting_beyond_the_deadline__were_not_sent),
