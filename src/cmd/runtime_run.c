@@ -59,10 +59,11 @@ static void begin_hold_off(struct run_start *r)
     condvar_signal(&r->changed);
 }
 
-/* With the lock, so that what was said last holds. */
+/* With the lock, so that what was said last holds. The ledger has the last pod of the list a moment before it is known
+ * whether there are traces (F124). */
 static void move_hold_off(struct run_start *r)
 {
-    int64_t until_ns = r->skips && !r->awaits_list ? INT64_MIN : r->hold_off_ends_ns;
+    int64_t until_ns = r->awaits_list ? INT64_MAX : r->skips ? INT64_MIN : r->hold_off_ends_ns;
 
     store_hold_off(r->of->store, r->settled && is_listed(r) ? until_ns : INT64_MAX);
 }

@@ -54,6 +54,12 @@ static uint32_t call_ms(const struct elector *e)
     return (uint32_t)(half_ms > CALL_MS_MIN ? half_ms : CALL_MS_MIN);
 }
 
+/* With the lock. A call may take far longer than somebody waits who stops. */
+static bool has_given_up(const struct elector *e)
+{
+    return e->stopping && (!e->gives_back || elector_boot_ns() >= e->give_up_ns);
+}
+
 bool elector_exchange(struct elector *e, enum lease_step step)
 {
     struct kube_request request = {.method = step == LEASE_GET      ? "GET"
@@ -94,8 +100,9 @@ bool elector_exchange(struct elector *e, enum lease_step step)
     strbuf_fini(&path);
     strbuf_fini(&body);
     mutex_lock(&e->lock);
-    while (e->under_way && !(e->stopping && !e->gives_back)) {
-        condvar_wait(&e->changed, &e->lock);
+    while (e->under_way && !has_given_up(e)) {
+        (void)condvar_wait_until(&e->changed, &e->lock,
+                                 e->stopping ? sync_in_ns(e->give_up_ns - elector_boot_ns()) : INT64_MAX);
     }
     complete = !e->under_way;
     mutex_unlock(&e->lock);

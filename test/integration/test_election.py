@@ -249,6 +249,19 @@ def test_no_right_to_the_lease__follows_and_names_the_remedy(site):
     taken_over(f)
 
 
+def test_F123_sigterm_while_a_renewal_hangs__ends_all_the_same(site):
+    """A call for the Lease may take half of renewDeadline, but nobody waits for it that long who ends."""
+    f = site.start(CONFIG.replace("8s", "1000s").replace("6s", "900s"))
+    eventually(lambda: request(site.api.address, "GET", LEASE).status == 200, "the Lease")
+    site.api.faults({"method": "PUT", "path": LEASE, "times": -1, "delayMs": 60000})
+    eventually(lambda: site.api.call("GET", "/_faults").json["delayed"] == 1, "a renewal that hangs")
+    site.api.process.send_signal(signal.SIGSTOP)
+    try:
+        f.stop()
+    finally:
+        site.api.process.send_signal(signal.SIGCONT)
+
+
 def test_third_replica__one_after_the_other(site):
     node = site.api.node(gpus=2)
     a, b = site.pair()
