@@ -135,7 +135,9 @@ def test_help_and_a_saved_state__need_no_cluster(plugin, fgpu, tmp_path):
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_page__prints_its_address_and_stays__and_the_forward_ends_with_it(plugin, fgpu, end):
-    p = subprocess.Popen(plugin.command("page"), stdout=subprocess.PIPE, text=True, env=plugin.env)
+    # Who runs the tests in the background has SIGINT ignored, and so would the command.
+    p = subprocess.Popen(plugin.command("page"), stdout=subprocess.PIPE, text=True, env=plugin.env,
+                         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     assert f"http://127.0.0.1:{fgpu.ops[1]}/" in p.stdout.readline()
     eventually(lambda: (plugin.folder / "pid").exists() and (plugin.folder / "pid").read_text(), "the child")
     assert p.poll() is None
