@@ -167,7 +167,12 @@ byte i, k; /* 0 between steps */
 #if REPLICAS == 1
 #define HAS_LEASE(r) true
 #else
-/* design.md 8. The code has no election yet, so these rules name no place in it: active only while its own monotonic clock says that the lease has not run out */
+/* design.md 8: active only while its own clock says that the lease has not run out, also right before each send.
+ * @code src/extender/elector.c elector_may_write
+ * @code src/kube/transport_exchange.c on_sending
+ * It counts from before the sending of a renewal, and who follows counts from the change that it saw.
+ * @code src/extender/lease_machine.c can_be_acquired
+ * @code src/extender/lease_machine.c written */
 #define HAS_LEASE(r) (lease_left[r] > 0 || OFF(LEASE_NOT_ASKED))
 #endif
 /* @code src/cmd/runtime_run.c move_hold_off */
