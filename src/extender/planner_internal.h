@@ -148,6 +148,6 @@ void planner_pause(struct planner *p, int64_t now_ns, int64_t at_least_ms);
 /* Without the lock. Sends the answers that may go. */
 void planner_release(struct planner *p);
 /* The thread that does so, apart from the planner's own, which may be choosing nodes (defects.md, F134). */
-void *planner_pace_main(void *planner);
+void *planner_pace_main(void *arg); /* struct planner */
 
 #endif

@@ -46,9 +46,6 @@ static void put_behind(struct entry *e, struct entry *older)
 
 static void move_behind(struct entry *e, struct entry *older)
 {
-    if (e == older) { /* it is there already (F138) */
-        return;
-    }
     e->older->newer = e->newer;
     e->newer->older = e->older;
     put_behind(e, older);
@@ -120,7 +117,9 @@ static void clear(struct waiting *w, struct entry *e)
 
 static void heard_of(struct waiting *w, struct entry *e)
 {
-    move_behind(e, w->ends.older);
+    if (e != w->ends.older) { /* it is there already: behind itself it would leave the list (F138) */
+        move_behind(e, w->ends.older);
+    }
 }
 
 /* Whole characters only. */
