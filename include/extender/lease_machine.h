@@ -13,10 +13,10 @@
  *   - who leads, leads until `renew_deadline_ms` after it *sent* its last write that was answered with success, not
  *     after the answer. A read renews nothing;
  *   - how another one may have led is bounded by what was seen: who wrote the record that we saw at T had sent it by
- *     then, so it leads until T + its renewDeadline at most (lease_others_until). Who takes a Lease over that did not
- * run out (it was missing, an administrator has emptied or edited it) waits for that. Only one that was released counts
- *     at once: an empty holder with leaseDurationSeconds 1, which is written when nothing will be sent any more, and
- *     never before we know that nobody before us leads either;
+ *     then, so it leads until T + its renewDeadline at most (others_until_ns). Who takes a Lease over that did not
+ *     run out (it was missing, an administrator has emptied or edited it) waits for that. Only one that was released
+ *     counts at once: an empty holder with leaseDurationSeconds 1, which is written when nothing will be sent any more,
+ *     and never before we know that nobody before us leads either;
  *   - who leads and finds that anything has become of the Lease that it did not write itself (another holder, another
  *     uid, other times, gone) has lost it. It never takes it back: its process ends.
  *

@@ -390,6 +390,25 @@ class Fgpu(Process):
                    if k.startswith("fgpu_api_requests_total") and "csistoragecapacities" in k and 'verb="patch"' in k)
 
 
+class Site:
+    """An API server with the objects of fgpu, and every fgpu that a test starts there: one after the other, or several
+    at a time."""
+
+    def __init__(self, directory):
+        self.api, self.directory, self.all = ApiServer(directory), directory, []
+        self.api.make_objects_of_fgpu()
+
+    def launch(self, directory, config):
+        self.all.append(Fgpu(self.api.url, directory, config))
+        return self.all[-1]
+
+    def end(self):
+        for f in self.all:
+            if f.alive():
+                f.kill()
+        self.api.stop()
+
+
 class Connection:
     """Calls of the verbs on one connection that stays open, as kube-scheduler makes them."""
 

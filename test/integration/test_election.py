@@ -11,7 +11,7 @@ import pytest
 
 from judge import check_no_overcommit
 from objects import milli, node_name, pod_object
-from processes import HEAD, RUN_OBJECT, ApiServer, Fgpu, eventually, request, run
+from processes import HEAD, RUN_OBJECT, Site, eventually, request, run
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/fgpu-system/leases/fgpu-leader"
 CONFIG = ("election: lease\nlease: {leaseDuration: 8s, renewDeadline: 6s, retryPeriod: 200ms}\n"
@@ -20,16 +20,11 @@ LONG = CONFIG.replace("holdOff: 1s", "holdOff: 10m")
 FOLLOWS = "fgpu is not ready: it follows, another replica decides"
 
 
-class Replicas:
-    def __init__(self, directory):
-        self.api, self.directory, self.all = ApiServer(directory), directory, []
-        self.api.make_objects_of_fgpu()
-
+class Replicas(Site):
     def start(self, config=CONFIG):
         directory = self.directory / f"replica-{len(self.all)}"
         directory.mkdir()
-        self.all.append(Fgpu(self.api.url, directory, config))
-        return self.all[-1]
+        return self.launch(directory, config)
 
     def pair(self, config=CONFIG):
         """(active, follower), both with the cluster read."""
@@ -48,12 +43,6 @@ class Replicas:
     def run_says(self, state):
         eventually(lambda: self.api.call("GET", RUN_OBJECT).json.get("data", {}).get("state") == state,
                    f"the run object to say {state}")
-
-    def end(self):
-        for f in self.all:
-            if f.alive():
-                f.kill()
-        self.api.stop()
 
 
 @pytest.fixture

@@ -9,23 +9,18 @@ import pytest
 
 from judge import check_no_overcommit
 from objects import milli, node_name, pod_object, whole
-from processes import PATIENCE_S, RUN_OBJECT as RUN, WAKE_OBJECT as WAKE, ApiServer, Fgpu, eventually, request
+from processes import PATIENCE_S, RUN_OBJECT as RUN, WAKE_OBJECT as WAKE, Fgpu, Site, eventually, request
 
 LONG = "clientConnection: {holdOff: 10m, bindDeadline: 2s}\n"
 NONE = "clientConnection: {holdOff: 0s, bindDeadline: 2s}\n"
 SHORT = "clientConnection: {holdOff: 1s, bindDeadline: 2s}\n"
 
 
-class Site:
-    """An API server with both objects, and one fgpu after the other."""
-
-    def __init__(self, directory):
-        self.api, self.directory, self.all = ApiServer(directory), directory, []
-        self.api.make_objects_of_fgpu()
+class Starts(Site):
+    """One fgpu after the other."""
 
     def start(self, config=LONG):
-        self.fgpu = Fgpu(self.api.url, self.directory, config)
-        self.all.append(self.fgpu)
+        self.fgpu = self.launch(self.directory, config)
         return self.fgpu
 
     def data(self):
@@ -66,16 +61,10 @@ class Site:
         """The first wake of the fgpu that runs has been answered, and no other will come."""
         eventually(lambda: self.fgpu.wakes() == 1, "the wake after the start")
 
-    def end(self):
-        for f in self.all:
-            if f.alive():
-                f.kill()
-        self.api.stop()
-
 
 @pytest.fixture
 def site(tmp_path):
-    s = Site(tmp_path)
+    s = Starts(tmp_path)
     yield s
     s.end()
 
