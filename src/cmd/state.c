@@ -3,6 +3,8 @@
 #include "base/json_members.h"
 #include "cmd/change_over_table.h"
 #include "cmd/commands.h"
+#include "cmd/conflicts_table.h"
+#include "cmd/decisions_table.h"
 #include "cmd/inquiry.h"
 #include "cmd/sizes_table.h"
 #include "cmd/terminal.h"
@@ -248,66 +250,12 @@ static void read_summary(struct listing *s, struct json_reader *r, struct str *r
                                  {"fragmentation", .object = JSON_MEMBERS({"moreFit", .raw = ret_more})}));
 }
 
-/* ---- decisions ---- */
-
-/* Says that there is none, and since when: a restart forgets them. */
-static void print_no_decision(struct str configuration, struct str started)
-{
-    printf("No decision%s came to a bind since this fgpu started",
-           configuration.n > 0 ? "" : " about the nodes or pods of this document");
-    printf(started.n > 0 ? " at %.*s; a restart forgets them.\n" : "%.*s; a restart forgets them.\n", STR_ARG(started));
-}
-
-static int show_decisions(struct listing *s, struct str document, struct err *reterr)
-{
-    struct json_reader *r = open_text(s, LEVEL_DOCUMENT, document);
-    struct str decisions = STR_NULL, configuration = STR_NULL, started = STR_NULL;
-    bool any = false;
-    int code;
-
-    json_members(r, JSON_MEMBERS({"decisions", .raw = &decisions}, {"configuration", .raw = &configuration},
-                                 {"metadata", .object = JSON_MEMBERS({"startedAt", .shown = &started})}));
-    code = json_read_end(r, reterr);
-    if (code != 0) {
-        return code;
-    }
-    if (decisions.n == 0) {
-        return err_set(reterr, ERR_NOT_FOUND,
-                       "no key \"decisions\": an older fgpu that keeps none wrote this, or it is not a whole /state");
-    }
-    r = open_list(s, LEVEL_POD, decisions);
-    json_array_begin(r);
-    while (json_array_next(r)) {
-        struct str at = STR_NULL, namespace_ = STR_NULL, pod = STR_NULL, node = STR_NULL, text = STR_NULL;
-        int width;
-
-        json_members(r, JSON_MEMBERS({"at", .shown = &at}, {"namespace", .shown = &namespace_}, {"pod", .shown = &pod},
-                                     {"node", .shown = &node}, {"text", .shown = &text}));
-        if (json_failed(r)) {
-            break;
-        }
-        if (!any) {
-            printf("%-24s  %-30s  %-20s  %s\n", "TIME", "POD", "NODE", "WHY");
-        }
-        any = true;
-        width = 29 - (int)(namespace_.n < 29 ? namespace_.n : 29);
-        printf("%-24.*s  %.*s/%-*.*s  %-20.*s  %.*s\n", STR_ARG(at), STR_ARG(namespace_), width, STR_ARG(pod),
-               STR_ARG(node), STR_ARG(text));
-    }
-    close_text(s, LEVEL_POD, "decisions");
-    if (s->code == 0 && !any) {
-        print_no_decision(configuration, started);
-    }
-    *reterr = s->why;
-    return s->code;
-}
-
 /* ---- the command ---- */
 
 static int show(struct listing *s, struct str document, struct err *reterr)
 {
     struct json_reader *r = open_text(s, LEVEL_DOCUMENT, document);
-    struct str key, more = STR_NULL, pending = STR_NULL;
+    struct str key, more = STR_NULL, pending = STR_NULL, conflicts = STR_NULL;
     struct node_text node;
     int code;
 
@@ -327,6 +275,8 @@ static int show(struct listing *s, struct str document, struct err *reterr)
             read_summary(s, r, &more);
         } else if (str_eq_cstr(key, "pending")) {
             json_raw(r, &pending);
+        } else if (str_eq_cstr(key, "conflicts")) {
+            json_raw(r, &conflicts);
         } else {
             json_skip(r);
         }
@@ -342,6 +292,9 @@ static int show(struct listing *s, struct str document, struct err *reterr)
                s->double_booked_n, s->foreign_n);
     }
     print_unmeasured(s);
+    if (conflicts.n > 0 && s->code == 0) {
+        s->code = conflicts_table_print(&s->readers[LEVEL_NODE], conflicts, &s->arena, &s->why);
+    }
     if (s->change_overs.n > 0 && s->code == 0) {
         s->code = change_over_table_print(&s->readers[LEVEL_NODE], s->change_overs, &s->arena, &s->why);
     }
@@ -391,7 +344,7 @@ static int run_state(const struct state_options *o)
     } else if (rc == 0) {
         rc = check_version(&s, strbuf_view(&document), &err);
         if (rc == 0) {
-            rc = o->decisions ? show_decisions(&s, strbuf_view(&document), &err)
+            rc = o->decisions ? decisions_table_print(readers, strbuf_view(&document), &s.arena, &err)
                               : show(&s, strbuf_view(&document), &err);
         }
         rc = rc != 0 ? err_wrap(&err, rc, "%s", inquiry_source(q)) : 0;

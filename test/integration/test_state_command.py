@@ -243,3 +243,22 @@ def test_state__ca_file__is_what_the_server_is_verified_by(tmp_path):
     finally:
         server.shutdown()
         server.server_close()
+
+
+def test_state__conflicts__each_with_its_place_and_what_is_wrong(emptied, tmp_path):
+    """A node is closed by them, and the table said nothing."""
+    api, fgpu = emptied.api, emptied.fgpu
+    node = emptied.node(gpus=2)
+    pod = api.pod(milli(300), nodeName=node)
+    eventually(lambda: fgpu.state()["conflicts"], "the pod without a record")
+    document = json.loads(state(fgpu, "-o", "json").stdout)
+    (conflict,) = document["conflicts"]
+    assert f"\nConflicts: pod default/{pod['metadata']['name']} on {node}: {conflict['text']}\n" in state(fgpu).stdout
+    document["conflicts"] = [{"kind": "gpu", "node": "n-1", "uuid": "GPU-1", "index": 3, "text": "lost\u001b[2J"},
+                             *[{"kind": "node", "node": f"n-{i}", "text": "two groups"} for i in range(21)]]
+    saved = tmp_path / "state.json"
+    saved.write_text(json.dumps(document))
+    lines = state(fgpu, "--state", str(saved)).stdout.split("\n")
+    at = lines.index("Conflicts: GPU 3 of n-1: lost?[2J")
+    assert lines[at + 1:at + 20] == [f"           node n-{i}: two groups" for i in range(19)]
+    assert lines[at + 20] == '           and 2 more: `fgpu state -o json` has them all under "conflicts"'
