@@ -60,6 +60,9 @@ text is taken as it is; else it is read, changed and written.
 {{- if and (not .Values.metrics.enabled) (ne .Values.form "mtls") -}}
 {{- $changes = mustMergeOverwrite $changes (dict "serving" (dict "metricsAddress" "none")) -}}
 {{- end -}}
+{{- if .Values.planAhead.enabled -}}
+{{- $changes = mustMergeOverwrite $changes (dict "planAhead" (dict "enabled" true)) -}}
+{{- end -}}
 {{- if include "fgpu.tls" . -}}
 {{- $tls := dict "certFile" "/etc/fgpu-tls/tls.crt" "keyFile" "/etc/fgpu-tls/tls.key" "clientCAFile" "/etc/fgpu-tls/ca.crt" -}}
 {{- $changes = mustMergeOverwrite $changes (dict "serving" (dict "tls" $tls)) -}}
