@@ -98,7 +98,7 @@ void wire_write_filter_error(struct strbuf *out, struct str error)
 
 /* ---- the other verbs ---- */
 
-static char *put(char *to, struct str s)
+static inline char *put(char *to, struct str s)
 {
     if (s.n > 0) {
         memcpy(to, s.p, s.n);
@@ -106,7 +106,19 @@ static char *put(char *to, struct str s)
     return to + s.n;
 }
 
-/* The same bytes as the writer's, for thousands of nodes in one piece. False: some name or number is not so simple. */
+/* As long as most names are: two moves of eight bytes, which may overlap, in place of a call. */
+static inline char *put_name(char *to, struct str s)
+{
+    if (s.n < 8 || s.n > 16) {
+        return put(to, s);
+    }
+    memcpy(to, s.p, 8);
+    memcpy(to + s.n - 8, s.p + s.n - 8, 8);
+    return to + s.n;
+}
+
+/* The same bytes as the writer's, for thousands of nodes in one piece. False: some name or number is not so simple, and
+ * nothing was written. Each name is looked at where it is copied, while it is at hand. */
 static bool write_plain_priorities(struct strbuf *out, const struct prioritize_result *result)
 {
     const struct str begin = STR("{\"Host\":\""), middle = STR("\",\"Score\":"), end = STR("},");
@@ -114,9 +126,6 @@ static bool write_plain_priorities(struct strbuf *out, const struct prioritize_r
     char *first, *to;
 
     for (size_t i = 0; i < result->n; i++) {
-        if (result->points[i] < 0 || result->points[i] > 10 || !json_is_plain(result->ranked[i].name)) {
-            return false;
-        }
         bytes += result->ranked[i].name.n + each;
     }
     first = to = strbuf_reserve(out, bytes);
@@ -125,10 +134,19 @@ static bool write_plain_priorities(struct strbuf *out, const struct prioritize_r
     }
     *to++ = '[';
     for (size_t i = 0; i < result->n; i++) {
+        const struct str name = result->ranked[i].name;
+        const int32_t points = result->points[i];
+
+        if (points < 0 || points > 10 || !json_is_plain(name)) {
+            return false;
+        }
         to = put(to, begin);
-        to = put(to, result->ranked[i].name);
+        to = put_name(to, name);
         to = put(to, middle);
-        to = put(to, result->points[i] == 10 ? STR("10") : (struct str){&"0123456789"[result->points[i]], 1});
+        if (points == 10) {
+            *to++ = '1';
+        }
+        *to++ = "0123456789"[points % 10];
         to = put(to, end);
     }
     to -= result->n > 0; /* the last comma */

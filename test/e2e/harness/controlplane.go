@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,7 +29,8 @@ type ControlPlane struct {
 	SchedulerPath string
 	// SchedulerFlags are given to every kube-scheduler besides.
 	SchedulerFlags []string
-	Dir            string // everything they write
+	APIFlags       []string // of kube-apiserver, besides
+	Dir            string   // everything they write
 	Etcd           *Process
 	API            *Process
 	EtcdAddress    string // host:port
@@ -126,14 +128,14 @@ func (cp *ControlPlane) apiServer(name, etcd string, port int) *Process {
 	}
 	return &Process{
 		Name: name, Path: filepath.Join(cp.Bin, "kube-apiserver"), LogFile: filepath.Join(cp.Dir, name+".log"),
-		Args: append(args, "--etcd-servers", etcd, "--secure-port", strconv.Itoa(port),
+		Args: slices.Concat(args, []string{"--etcd-servers", etcd, "--secure-port", strconv.Itoa(port),
 			"--advertise-address", cp.address, "--endpoint-reconciler-type", "none", "--cert-dir", certs,
 			"--service-cluster-ip-range", "10.0.0.0/24",
 			"--service-account-issuer", "https://kubernetes.default.svc.cluster.local",
 			"--service-account-key-file", filepath.Join(certs, "sa.pub"),
 			"--service-account-signing-key-file", filepath.Join(certs, "sa.key"),
 			"--token-auth-file", filepath.Join(certs, "tokens.csv"), "--authorization-mode", "RBAC",
-			"--kubelet-preferred-address-types", "InternalIP", "--event-ttl", "30m", "--allow-privileged", "--profiling=false", "--v", "1"),
+			"--kubelet-preferred-address-types", "InternalIP", "--event-ttl", "30m", "--allow-privileged", "--profiling=false", "--v", "1"}, cp.APIFlags),
 		Ready: func(ctx context.Context) error { _, err := Get(ctx, url+"/readyz", cp.token); return err },
 	}
 }
@@ -163,6 +165,11 @@ func (cp *ControlPlane) KubeconfigAt(ctx context.Context, namespace, serviceAcco
 	}
 	_, port, _ := strings.Cut(strings.TrimPrefix(url, "http://"), ":")
 	return cp.writeKubeconfigAt(serviceAccount+"-at-"+port, token, url)
+}
+
+// ProfileAPI is the API server's CPU profile over some seconds. APIFlags must have --profiling=true.
+func (cp *ControlPlane) ProfileAPI(ctx context.Context, seconds int) ([]byte, error) {
+	return Get(ctx, fmt.Sprintf("%s/debug/pprof/profile?seconds=%d", cp.URL, seconds), cp.token)
 }
 
 // Stop ends both, the API server first. It has nothing left to save, so it is not asked twice.

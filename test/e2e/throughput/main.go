@@ -30,7 +30,7 @@ func say(format string, args ...any) {
 type options struct {
 	sizes, modes, out, lock, profile, other string
 	rounds, pods, unplanned                 int
-	patches                                 bool
+	patches, bindings                       bool
 }
 
 func readOptions() options {
@@ -46,9 +46,10 @@ func readOptions() options {
 	flag.IntVar(&o.unplanned, "unplanned", 0, "of so many pods one is such that planning ahead leaves it alone (a port of the host); 0: none")
 	flag.StringVar(&o.out, "json", "", "write every number to this file, after each round")
 	flag.StringVar(&o.lock, "lock", "", "hold this file (flock) during each round, for a machine on which others measure, too")
-	flag.StringVar(&o.profile, "profile", "", "write a CPU profile of kube-scheduler of each round into this folder, for go tool pprof")
+	flag.StringVar(&o.profile, "profile", "", "write CPU profiles of kube-scheduler and kube-apiserver of each round into this folder, for go tool pprof")
 	flag.StringVar(&o.other, "other", "", "NAME=FOLDER: the modes with fgpu also with the release build and the shipped files of this checkout")
 	flag.BoolVar(&o.patches, "patches", false, "measure only what a nomination costs the API server, with and without the admission policy")
+	flag.BoolVar(&o.bindings, "bindings", false, "measure only what a Binding costs the API server, in each form in which it can be sent")
 	flag.Parse()
 	return o
 }
@@ -235,14 +236,16 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	plane, err := harness.StartControlPlane(ctx, os.Getenv("FGPU_CONTROL_PLANE"), dir)
+	plane, err := harness.StartControlPlane(ctx, os.Getenv("FGPU_CONTROL_PLANE"), dir, func(cp *harness.ControlPlane) {
+		if o.profile != "" {
+			cp.APIFlags = []string{"--profiling=true"}
+			cp.SchedulerFlags = []string{"--profiling=true", "--authorization-always-allow-paths=/debug/pprof/*"}
+		}
+	})
 	if err != nil {
 		return err
 	}
 	defer plane.Stop()
-	if o.profile != "" {
-		plane.SchedulerFlags = []string{"--profiling=true", "--authorization-always-allow-paths=/debug/pprof/*"}
-	}
 	b := &bench{plane: plane, own: own, profile: o.profile, unplanned: o.unplanned}
 	if err := b.prepare(ctx); err != nil {
 		return err
@@ -257,6 +260,10 @@ func run() error {
 	if o.patches {
 		defer os.RemoveAll(dir)
 		return b.patches(ctx, max(o.pods, 500), o.rounds)
+	}
+	if o.bindings {
+		defer os.RemoveAll(dir)
+		return b.bindings(ctx, max(o.pods, 50), o.rounds, o.lock)
 	}
 	save := func() error {
 		if o.out == "" {

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -121,5 +122,24 @@ func TestEveryRoundHasEachModeOnceAndAnotherOrder(t *testing.T) {
 	}
 	if len(orders) != n {
 		t.Errorf("%v", orders)
+	}
+}
+
+// A collection of memory in one round is in the mean, and not in the middle of the differences.
+func TestPricesAreComparedInTheSameRound(t *testing.T) {
+	prices := make([][]float64, len(forms))
+	record := slices.IndexFunc(forms, func(f form) bool { return f.name == "the record" })
+	for i := range prices {
+		prices[i] = []float64{700, 900, 800}
+	}
+	prices[record] = []float64{800, 1000, 3000}
+	got := priceTable(prices)
+	if want := "\n| the record | 1000 (800 to 3000) | 1600 | JSON | 100 |\n"; !strings.Contains(got, want) {
+		t.Errorf("%s is not in %s", want, got)
+	}
+	for _, f := range forms {
+		if f.against != "" && !slices.ContainsFunc(forms, func(o form) bool { return o.name == f.against }) {
+			t.Errorf("%s is compared with %q, which is none", f.name, f.against)
+		}
 	}
 }

@@ -221,19 +221,29 @@ func (b *bench) round(ctx context.Context, m mode, pods int) (sample, error) {
 	return result, nil
 }
 
-// profileOf takes three seconds of kube-scheduler's CPU profile, if that is wanted; the channel says when it is there.
+// profileOf takes ten seconds of the CPU profiles of kube-scheduler and of the API server, if that is wanted; the channel says when they are there.
 func (b *bench) profileOf(ctx context.Context, m mode, s *harness.Scheduler) <-chan error {
 	done := make(chan error, 1)
 	if b.profile == "" {
 		close(done)
 		return done
 	}
+	const seconds = 10
+	take := [...]struct {
+		name string
+		of   func() ([]byte, error)
+	}{
+		{"", func() ([]byte, error) { return s.Profile(ctx, seconds) }},
+		{"-api", func() ([]byte, error) { return b.plane.ProfileAPI(ctx, seconds) }},
+	}
 	go func() {
-		text, err := s.Profile(ctx, 3)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(b.profile, m.key+"-"+strconv.Itoa(b.serial)+".pprof"), text, 0o644)
-		}
-		done <- err
+		done <- each(len(take), func(i int) error {
+			text, err := take[i].of()
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(b.profile, m.key+"-"+strconv.Itoa(b.serial)+take[i].name+".pprof"), text, 0o644)
+		})
 	}()
 	return done
 }

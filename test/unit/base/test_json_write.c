@@ -140,6 +140,30 @@ static void json_write_str__every_byte_at_every_place__read_back(void **state)
     arena_fini(&arena);
 }
 
+/* Lengths on both sides of what is looked at in one piece. */
+static void json_is_plain__every_byte_at_every_place__as_the_writer_does(void **state)
+{
+    enum { LONGEST = 40 };
+    char text[LONGEST];
+
+    for (size_t n = 0; n <= LONGEST; n++) {
+        memset(text, 'a', sizeof(text));
+        assert_true(json_is_plain((struct str){text, n}));
+        for (size_t at = 0; at < n; at++) {
+            for (unsigned c = 0; c < 256; c++) {
+                text[at] = (char)c;
+                start();
+                json_write_str(&w, (struct str){text, n});
+                bool same = out.n == n + 2 && memcmp(out.p + 1, text, n) == 0;
+                if (json_is_plain((struct str){text, n}) != same) {
+                    fail_msg("byte %u at %zu of %zu", c, at, n);
+                }
+            }
+            text[at] = 'a';
+        }
+    }
+}
+
 static void json_write__buffer_too_small__overflow_once_at_the_end(void **state)
 {
     for (size_t max = 0; max <= 22; max++) {
@@ -268,6 +292,7 @@ int main(void)
         cmocka_unit_test(json_write__document__commas_and_nesting),
         cmocka_unit_test(json_write_str__table__escaped_as_go_does),
         cmocka_unit_test(json_write_str__every_byte_at_every_place__read_back),
+        cmocka_unit_test(json_is_plain__every_byte_at_every_place__as_the_writer_does),
         cmocka_unit_test(json_write__buffer_too_small__overflow_once_at_the_end),
         cmocka_unit_test(json_write__depth__up_to_the_limit),
         cmocka_unit_test(json_write__misuse__aborts),

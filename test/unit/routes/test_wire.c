@@ -590,6 +590,16 @@ static void write_priorities__ranked__golden(void **state)
     wire_write_priorities(&out, &r);
     assert_reply(&out, "[{\"Host\":\"n2\",\"Score\":10},{\"Host\":\"a\\\"b\",\"Score\":7},{\"Host\":"
                        "\"n3\",\"Score\":0}]");
+    ranked[1].name = STR("node-of-16-bytes");
+    ranked[2].name = STR("node-of-17-bytes-"); /* and others around what is copied in one piece */
+    wire_write_priorities(&out, &r);
+    assert_reply(&out, "[{\"Host\":\"n2\",\"Score\":10},{\"Host\":\"node-of-16-bytes\",\"Score\":7},{\"Host\":"
+                       "\"node-of-17-bytes-\",\"Score\":0}]");
+    ranked[1].name = STR("eight-by");
+    ranked[2].name = STR("seven-b");
+    wire_write_priorities(&out, &r);
+    assert_reply(&out, "[{\"Host\":\"n2\",\"Score\":10},{\"Host\":\"eight-by\",\"Score\":7},{\"Host\":"
+                       "\"seven-b\",\"Score\":0}]");
     r.n = 0;
     wire_write_priorities(&out, &r);
     assert_reply(&out, "[]");
