@@ -24,13 +24,13 @@ class Failed(Exception):
     pass
 
 
-def run(argv, cpu_s, wall_s, cwd=BUILD):
+def run(argv, cpu_s, wall_s, cwd=BUILD, more=None):
     """Did it end well? Everything it started ends with it."""
     def limits():
         resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s) + 1, int(cpu_s) + 2))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     p = subprocess.Popen(argv, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                         start_new_session=True, preexec_fn=limits, env={**os.environ, **ENVIRONMENT})
+                         start_new_session=True, preexec_fn=limits, env={**os.environ, **ENVIRONMENT, **(more or {})})
     try:
         rc = p.wait(wall_s)
     except subprocess.TimeoutExpired:

@@ -1,9 +1,12 @@
-"""scripts/mutants random [--seed N] [--count N] [--seconds S] [--least PERCENT] [--again] [--tests SECONDS] [--jobs N] [PATH...]
+"""scripts/mutants random [--seed N] [--count N] [--seconds S] [--least PERCENT] [--again] [--reach] [--tests SECONDS] [--jobs N] [PATH...]
 
 Makes random changes of src/core (without strategies and forecast, which have a table of their own) and src/extender, or of PATH..., one at a
 time: another sign or constant, a condition the other way round, a statement or a result left out. Each is compiled, and linked into the
-unit tests of the dev build that have the file, which run until one fails: the nearest first, and --tests seconds of them (20; 0: all). Says
-of each what noticed it, and in the end how many were noticed.
+unit tests of the dev build that have the file, which run until one fails: the nearest first, and --tests seconds of them (0: all). Says
+of each what noticed it, and in the end how many were noticed. A PATH may have a line: src/core/ledger/grant.c:124.
+
+--reach runs each unit test once with gcov's counters, which takes about ten minutes of CPU and is kept. From then on a change is judged by all
+tests that reach its line, and by no other; --unreached lists the lines that none reaches. Without that --tests is 20.
 
 A change whose object code is that of the original is none. A change that no test can notice for another reason is a line of
 test/mutation/equivalent.txt. What was found out is kept in build/mutants: the same command goes on where it ended. --again looks
@@ -25,6 +28,7 @@ import time
 
 import changes
 import programs
+import reach
 
 ROOT = programs.ROOT
 KEPT = ROOT / "build/mutants"
@@ -40,10 +44,20 @@ def say(text):
 def sources_of(paths):
     found = set()
     for path in paths:
-        at = (ROOT / path).resolve()
+        at = (ROOT / path.split(":")[0]).resolve()
         found.update(at.rglob("*.c") if at.is_dir() else [at])
     names = sorted(str(f.relative_to(ROOT)) for f in found)
     return [n for n in names if not n.startswith(LEFT_OUT)] if len(names) > 1 else names
+
+
+def lines_asked(paths):
+    """{source: lines that changes are asked of}"""
+    asked = {}
+    for path in paths:
+        name, colon, line = path.partition(":")
+        if colon:
+            asked.setdefault(name, set()).add(int(line))
+    return asked
 
 
 def one_line(text):
@@ -72,7 +86,7 @@ class Accepted:
 
 class Judge:
     def __init__(self, jobs, tests_s):
-        self.tests_s = tests_s
+        self.tests_s, self.reach = tests_s, reach.Reach(KEPT)
         self.programs, self.commands = programs.load(KEPT, jobs, say)
         self.lock = threading.Lock()
         self.originals = {}  # object code, by file
@@ -88,16 +102,26 @@ class Judge:
                            capture_output=True)
         return out if r.returncode == 0 else None
 
-    def in_order(self, file):
+    def candidates(self, change, text):
+        """The programs that may notice it, and for how many seconds they may run."""
+        of_file = [p for p in self.programs if change.file in p.sources and p.is_sound is not False]
+        if not self.reach.is_of(change.file):
+            return of_file, 20 if self.tests_s is None else self.tests_s
+        first, last = (text.count("\n", 0, at) + 1 for at in (change.at, change.at + len(change.old)))
+        return [p for p in of_file if self.reach.reaches(p.name, change.file, first, last)], self.tests_s
+
+    def in_order(self, change, text):
         """First those that are named like it, then who noticed most beside it, then the quick ones."""
+        file = change.file
         words = set(re.split(r"[_/.]", file.removeprefix("src/").removesuffix(".c")))
         folder = str(pathlib.Path(file).parent)
 
         def key(p):
             common = len(words & set(p.name.split("_")))
             return (p.seconds > SLOW_S and common == 0, -common * 3 - self.kills[file, p.name] * 2 - min(self.kills[folder, p.name], 5) + p.seconds, p.name)
-        left = self.tests_s or math.inf
-        for i, p in enumerate(sorted((p for p in self.programs if file in p.sources and p.is_sound is not False), key=key)):
+        found, seconds = self.candidates(change, text)
+        left = seconds or math.inf
+        for i, p in enumerate(sorted(found, key=key)):
             left -= p.seconds
             if left >= 0 or i == 0:
                 yield p
@@ -126,7 +150,7 @@ class Judge:
         if changed.read_bytes() == known:
             return "same", ""
         changed = self.compile(change.file, change.apply(text), folder, "-O1", *programs.SANITIZE)
-        for p in self.in_order(change.file):
+        for p in self.in_order(change, text):
             if not p.passes([str(changed)], folder / "changed") and self.is_sound(p, change.file, text, folder):
                 with self.lock:
                     self.kills[change.file, p.name] += 1
@@ -177,7 +201,9 @@ def main(argv):
     parser.add_argument("--seconds", type=int, default=0, help=f"begin none after so long, but {JUDGED_MIN} in any case; 0: no end")
     parser.add_argument("--least", type=float, default=0, metavar="PERCENT")
     parser.add_argument("--again", action="store_true")
-    parser.add_argument("--tests", type=float, default=20, metavar="SECONDS")
+    parser.add_argument("--reach", action="store_true")
+    parser.add_argument("--unreached", action="store_true")
+    parser.add_argument("--tests", type=float, metavar="SECONDS")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("paths", nargs="*", default=["src/core", "src/extender"], metavar="PATH")
     o = parser.parse_args(argv)
@@ -191,7 +217,15 @@ def main(argv):
     accepted, kept = Accepted(), Kept()
     began_changing = time.monotonic()
     texts = {file: (ROOT / file).read_text() for file in sources_of(o.paths)}
-    all_ = [c for file, text in texts.items() for c in changes.changes_of(file, text)]
+    if o.reach:
+        every = sources_of(["src/core", "src/extender"])
+        judge.reach.make(judge.programs, judge.commands, every, o.jobs, say)
+    if o.unreached:
+        for source, line in judge.reach.nobody(texts):
+            say(f"{source}:{line}: {one_line(texts[source].splitlines()[line - 1])}")
+        return 0
+    asked = lines_asked(o.paths)
+    all_ = [c for file, text in texts.items() for c in changes.changes_of(file, text) if file not in asked or line_of(text, c)[0] in asked[file]]
     count = min(o.count or len(all_), len(all_))
     sample = random.Random(o.seed).sample(all_, count)
     say(f"{count} of {len(all_)} changes, seed {o.seed}")
