@@ -13,7 +13,7 @@ import signal
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = ROOT / "build/dev"
+BUILD = pathlib.Path(os.environ.get("MUTANTS_BUILD", ROOT / "build/dev"))  # a copy stays as it is while others build
 # What is changed, and it alone, is compiled with these: reading past an end and forgetting memory is noticed, as in the asan build.
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 ENVIRONMENT = {"ASAN_OPTIONS": "handle_segv=2:hard_rss_limit_mb=6000", "UBSAN_OPTIONS": "print_stacktrace=0"}

@@ -1,5 +1,5 @@
-/* When a command of a node pool that fails is run again, by a clock that the test moves. The commands are real and end at once; what
- * else is told of them: test_pool_commands.c. */
+/* When a command of a node pool that fails is run again, by a clock that the test moves. The commands are real and end
+ * at once; what else is told of them: test_pool_commands.c. */
 #include "extender/pool_commands.h"
 
 #include "extender/support/fake_time.h"

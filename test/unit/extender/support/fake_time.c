@@ -5,6 +5,7 @@
 #include "base/sync.h"
 #include "support/cmocka.h"
 
+#include <time.h>
 #include <unistd.h>
 #include <stdbool.h>
 
@@ -22,6 +23,8 @@ static pthread_mutex_t lock =
 /* As the linker names them. */
 int64_t __wrap_sync_in_ns(int64_t ns);
 bool __wrap_condvar_wait_until(struct condvar *c, struct mutex *m, int64_t until_ns);
+int __wrap_clock_gettime(clockid_t id, struct timespec *ret);
+int __real_clock_gettime(clockid_t id, struct timespec *ret);
 
 static void take(void)
 {
@@ -55,6 +58,17 @@ int64_t __wrap_sync_in_ns(int64_t ns)
     int64_t sum;
 
     return __builtin_add_overflow(fake_time_ns(), ns > 0 ? ns : 0, &sum) ? INT64_MAX : sum;
+}
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *ret)
+{
+    const int64_t ns = fake_time_ns();
+
+    if (id != CLOCK_BOOTTIME) {
+        return __real_clock_gettime(id, ret);
+    }
+    *ret = (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+    return 0;
 }
 
 bool __wrap_condvar_wait_until(struct condvar *c, struct mutex *m, int64_t until_ns)

@@ -1,7 +1,7 @@
-/* extender/support/fake_time.h - sync_in_ns() and condvar_wait_until() by a clock that moves only when the test says
- * so.
+/* extender/support/fake_time.h - sync_in_ns(), condvar_wait_until() and CLOCK_BOOTTIME by a clock that moves only when
+ * the test says so.
  *
- * A program that uses this is linked with --wrap for both (test/unit/CMakeLists.txt); nothing of it is of use to
+ * A program that uses this is linked with --wrap for them (test/unit/CMakeLists.txt); nothing of it is of use to
  * others. Who waits for a moment waits until the test has let it come, or is woken by its own condition as ever.
  */
 #ifndef EXTENDER_SUPPORT_FAKE_TIME_H
