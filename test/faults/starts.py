@@ -5,6 +5,7 @@ A process may end by any of these, if it says why; then the next start, or the o
 afterwards is the same in all cases: somebody is ready and binds, never two, and no GPU is given twice.
 """
 import http.client
+import os
 import pathlib
 import re
 import signal
@@ -41,6 +42,7 @@ class Starts(Site):
     def __init__(self, directory, library):
         super().__init__(directory)
         self.order = Order(directory, library)
+        os.environ["FAIL_CALLS_SPARE_LOG"] = "1"  # of sweep.py's cluster the log may fail
         signing_key()  # it is made by a process of its own, which must not fail
         self.node, self.failures, self.deaths = self.api.node(gpus=1), 0, 0
         self.config, self.decides = ALONE, None
