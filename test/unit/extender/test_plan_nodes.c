@@ -127,6 +127,28 @@ static void choose__what_is_not_known_of_a_node__not_there(void **state)
     assert_string_equal(chosen(), "n1");
 }
 
+/* Whoever reads nodes tells it, where planning is on. */
+static void ingest__reads_nodes__known_while_planning_is_on(void **state)
+{
+    const struct kv annotation = {STR("fgpu.io/gpus"), STR(TWO_GPUS)};
+    const struct kv allocatable[] = {{STR("pods"), STR("110")}, {STR("cpu"), STR("4")}, {STR("memory"), STR("8Gi")}};
+    const struct node n = {
+        .name = STR("n1"), .uid = STR("n1"), .allocatable = {allocatable, 3}, .annotations = {&annotation, 1}};
+    struct policy on = policy;
+    struct ingest by = {.store = store, .policy = &policy, .plan_nodes = nodes};
+
+    use("binpack");
+    on.plan_ahead = true;
+    assert_int_equal(ingest_node(&by, &arena, &n, NULL), 0);
+    assert_string_equal(chosen(), "");
+    by.policy = &on;
+    assert_int_equal(ingest_node(&by, &arena, &n, NULL), 0);
+    assert_string_equal(chosen(), "n1");
+    assert_int_equal(ingest_gone(&by, &(struct kube_object){.node = &n}, NULL), 0);
+    assert_int_equal(ingest_node(&(struct ingest){.store = store, .policy = &on}, &arena, &n, NULL), 0);
+    assert_string_equal(chosen(), ""); /* the ledger knows it, and nobody what kube-scheduler asks of it */
+}
+
 static void choose__store_is_not_ready__nobody(void **state)
 {
     use("binpack");
@@ -173,6 +195,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(choose__nodes_come__all_are_looked_at),
         TEST(choose__what_is_not_known_of_a_node__not_there),
+        TEST(ingest__reads_nodes__known_while_planning_is_on),
         TEST(choose__store_is_not_ready__nobody),
         TEST(choose__a_strategy_of_a_rule_looks_ahead__as_filter_would_decide),
         cmocka_unit_test(nothing_is_planned__facts_are_dropped),
