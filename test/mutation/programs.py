@@ -3,6 +3,7 @@
 Nothing of the build is changed: a changed source is compiled beside it, and its object stands before the archives, so that the linker has no
 reason to take the archive's own. That object alone has the checks of the sanitizers."""
 import concurrent.futures
+import hashlib
 import json
 import os
 import pathlib
@@ -52,6 +53,14 @@ class Program:
     @property
     def path(self):
         return BUILD / "test/unit" / self.name
+
+    def own_hash(self):
+        """Of what is the test's own, not fgpu's."""
+        h = hashlib.sha256()
+        for a in self.link:
+            if a.endswith(".o") or "libunit_support" in a:
+                h.update((BUILD / a).read_bytes())
+        return h.hexdigest()[:16]
 
     def link_with(self, objects, to, *flags):
         at = next(i for i, a in enumerate(self.link) if a.endswith(".o"))

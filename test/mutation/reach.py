@@ -87,7 +87,7 @@ class Reach:
         hashes = {s: hash_of(s) for s in sources}
         changed = {s for s in sources if self.known["hash"].get(s) != hashes[s]}
         due = [p for p in all_programs if changed & set(p.sources)
-               or self.known["programs"].get(p.name, {}).get("stamp") != p.path.stat().st_mtime_ns]
+               or self.known["programs"].get(p.name, {}).get("own") != p.own_hash()]
         for p in due:
             self.known["programs"].pop(p.name, None)
         self.known["hash"] = hashes
@@ -111,7 +111,7 @@ class Reach:
             for p, passed, reached, code in pool.map(look, due):
                 if not passed:
                     say(f"{p.name} fails with counters; what it reached counts all the same")
-                self.known["programs"][p.name] = {"stamp": p.path.stat().st_mtime_ns,
+                self.known["programs"][p.name] = {"own": p.own_hash(),
                                                   "lines": {s: sorted(n) for s, n in reached.items() if n}}
                 self.known["code"].update({s: sorted(n) for s, n in code.items()})
                 self.at.write_text(json.dumps(self.known))

@@ -33,6 +33,7 @@ import reach
 ROOT = programs.ROOT
 KEPT = ROOT / "build/mutants"
 LEFT_OUT = ("src/core/forecast/", "src/core/placement/strategies/")
+ARENA = "src/base/arena.c"
 JUDGED_MIN = 10  # however slow the machine is
 SLOW_S = 4  # unit tests that take longer come last, where their name says nothing of the file
 
@@ -77,11 +78,11 @@ class Accepted:
         self.rows = {}
         for line in (ROOT / "test/mutation/equivalent.txt").read_text().splitlines():
             if line and not line.startswith("#"):
-                file, where, old, new, why = (part.strip() for part in line.split(" ## "))
-                self.rows[file, where, old, new] = why
+                file, function, where, old, new, why = (part.strip() for part in line.split(" ## "))
+                self.rows[file, function, where, old, new] = why
 
-    def why(self, change, line):
-        return self.rows.get((change.file, line, one_line(change.old), one_line(change.new)))
+    def why(self, change, text, line):
+        return self.rows.get((change.file, changes.function_at(text, change.at), line, one_line(change.old), one_line(change.new)))
 
 
 class Judge:
@@ -91,6 +92,8 @@ class Judge:
         self.lock = threading.Lock()
         self.originals = {}  # object code, by file
         self.kills = collections.Counter()  # (folder, program)
+        # With the sanitizer an arena gives each object memory of its own, so that reading behind one is noticed.
+        self.arena = self.compile(ARENA, (ROOT / ARENA).read_text(), KEPT, "-O1", *programs.SANITIZE, name="arena.o")
 
     def compile(self, file, text, folder, *flags, name="changed.o"):
         """The object, with the same names in it whatever the text; None."""
@@ -130,7 +133,7 @@ class Judge:
         """Does the program pass without any change, in the same way?"""
         if p.is_sound is None:
             as_it_is = self.compile(file, text, folder, "-O1", *programs.SANITIZE, name="as_it_is.o")
-            p.is_sound = p.passes([str(as_it_is)], folder / "changed")
+            p.is_sound = p.passes([str(as_it_is), str(self.arena)], folder / "changed")
             if not p.is_sound:
                 say(f"{p.name} fails without any change: left out")
         return p.is_sound
@@ -150,8 +153,9 @@ class Judge:
         if changed.read_bytes() == known:
             return "same", ""
         changed = self.compile(change.file, change.apply(text), folder, "-O1", *programs.SANITIZE)
+        objects = [str(changed), str(self.arena)]
         for p in self.in_order(change, text):
-            if not p.passes([str(changed)], folder / "changed") and self.is_sound(p, change.file, text, folder):
+            if not p.passes(objects, folder / "changed") and self.is_sound(p, change.file, text, folder):
                 with self.lock:
                     self.kills[change.file, p.name] += 1
                     self.kills[str(pathlib.Path(change.file).parent), p.name] += 1
@@ -250,7 +254,7 @@ def main(argv):
             with lock:
                 kept.add(key, result)
         number, line = line_of(texts[c.file], c)
-        kind = "equivalent" if result[0] == "survived" and accepted.why(c, line) else result[0]
+        kind = "equivalent" if result[0] == "survived" and accepted.why(c, texts[c.file], line) else result[0]
         with lock:
             done.append((c, kind))
             what = one_line(c.new) or "nothing"

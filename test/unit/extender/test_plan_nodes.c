@@ -178,6 +178,41 @@ static void choose__a_strategy_of_a_rule_looks_ahead__as_filter_would_decide(voi
     assert_string_equal(chosen(), "n1");
 }
 
+/* Two pods that differ by nothing but their namespace, for which there are two rules: each goes by its own. */
+static void choose__pods_of_two_rules__each_by_its_own(void **state)
+{
+    static const struct str first[] = {STR("d")}, second[] = {STR("e")};
+    const struct packing_rule rules[] = {
+        {.namespaces = first, .namespace_n = 1, .node_strategy = STR("binpack"), .device_strategy = STR("binpack")},
+        {.namespaces = second, .namespace_n = 1, .node_strategy = STR("spread"), .device_strategy = STR("spread")}};
+    const struct container c = {.name = STR("c")};
+    struct pod pod = {.containers = &c, .container_n = 1};
+    struct waiting_pod *pods[2];
+    struct planner_choice ret[2] = {{.pod = NULL}};
+    struct planner_question q = {.pod_n = 2, .max = 2, .arena = &arena, .ret = ret};
+
+    policy.rules = rules;
+    policy.rule_n = 2;
+    use("binpack");
+    add_node("n0");
+    add_node("n1");
+    apply_pod("a", "n1", &third);
+    for (size_t i = 0; i < 2; i++) {
+        pod.uid = pod.name = i == 0 ? STR("x") : STR("y");
+        pod.namespace_ = i == 0 ? first[0] : second[0];
+        apply((struct ledger_op){
+            .kind = LEDGER_POD_OBSERVED,
+            .pod = {.uid = pod.uid, .namespace_ = pod.namespace_, .name = pod.name, .demand = &third}});
+        pods[i] = waiting_pod_new(&policy, &pod, &third, NULL, 0);
+    }
+    q.pods = (const struct waiting_pod *const *)pods;
+    assert_int_equal(plan_nodes_choose(nodes, policies, &q), 2);
+    assert_true(str_eq_cstr(ret[0].node_name, "n1")); /* the fuller one */
+    assert_true(str_eq_cstr(ret[1].node_name, "n0"));
+    waiting_pod_free(pods[0]);
+    waiting_pod_free(pods[1]);
+}
+
 static void nothing_is_planned__facts_are_dropped(void **state)
 {
     const struct node n = {.name = STR("n1")};
@@ -198,6 +233,7 @@ int main(void)
         TEST(ingest__reads_nodes__known_while_planning_is_on),
         TEST(choose__store_is_not_ready__nobody),
         TEST(choose__a_strategy_of_a_rule_looks_ahead__as_filter_would_decide),
+        TEST(choose__pods_of_two_rules__each_by_its_own),
         cmocka_unit_test(nothing_is_planned__facts_are_dropped),
     };
 
