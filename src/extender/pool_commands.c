@@ -57,7 +57,7 @@ const char *pool_command_result_name(enum pool_command_result r)
 /* Intervals are real, whatever the clock of the options shows: conditions wait by it. */
 static int64_t now_ns(void)
 {
-    return clock_mono_ns(clock_system());
+    return sync_in_ns(0);
 }
 
 /* ---- pools ---- */

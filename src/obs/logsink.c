@@ -1,5 +1,5 @@
 /* obs/logsink.c - sends records, and loses them rather than wait. */
-#define _GNU_SOURCE /* gettid */
+#define _GNU_SOURCE /* gettid, strerrordesc_np */
 #include "obs/logsink.h"
 
 #include "base/bug.h"
@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 struct logsink {
@@ -23,21 +24,26 @@ struct logsink {
     struct mutex lock; /* one writer, so that poll's promise holds for the write behind it */
     bool stuck;        /* the last record was dropped: do not wait again */
     uint64_t reported; /* of `dropped` */
+    int error;         /* errno of the last write that failed; 0: none since the last report */
 };
 
 static bool is_writable(const struct logsink *s, int patience_ms)
 {
     struct pollfd p = {.fd = s->fd, .events = POLLOUT};
-    const int rc = poll(&p, 1, patience_ms);
+    int rc;
+    do { /* the patience begins anew: who was stopped is not late */
+        rc = poll(&p, 1, patience_ms);
+    } while (rc < 0 && errno == EINTR);
     return rc > 0 && (p.revents & POLLOUT) != 0;
 }
 
-static bool send_record(const struct logsink *s, struct str text)
+static bool send_record(struct logsink *s, struct str text)
 {
     ssize_t n;
     do {
         n = write(s->fd, text.p, text.n);
     } while (n < 0 && errno == EINTR);
+    s->error = n < 0 ? errno : s->error;
     return n == (ssize_t)text.n; /* a part of a record is a lost record */
 }
 
@@ -48,18 +54,22 @@ static void report_losses(struct logsink *s)
     if (dropped == s->reported) {
         return;
     }
-    const struct log_field fields[] = {LOG_I64("count", (int64_t)(dropped - s->reported))};
+    const char *error = s->error != 0 ? strerrordesc_np(s->error) : NULL;
+    const struct log_field fields[] = {LOG_I64("count", (int64_t)(dropped - s->reported)),
+                                       LOG_CSTR("err", error != NULL ? error : "")};
     const struct log_record rec = {.level = LOG_LEVEL_WARNING,
                                    .file = __FILE__,
                                    .line = __LINE__,
-                                   .msg = "Log records lost because their reader was too slow",
+                                   .msg = error != NULL ? "Log records lost because they could not be written"
+                                                        : "Log records lost because their reader was too slow",
                                    .fields = fields,
-                                   .field_n = 1};
+                                   .field_n = error != NULL ? 2 : 1};
     struct strbuf text;
     strbuf_init(&text, LOGSINK_RECORD_MAX);
     log_format(&text, s->format, &rec, (struct log_stamp){.wall_ms = clock_wall_ms(s->clock), .thread_id = gettid()});
     if (send_record(s, strbuf_view(&text))) {
         s->reported = dropped;
+        s->error = 0;
     }
     strbuf_fini(&text);
 }

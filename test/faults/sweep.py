@@ -1,33 +1,25 @@
 """scripts/fault-sweep: one call of the C library fails in `fgpu serve`, the Nth of its kind, for every N, while a pod is
-bound, while pods and nodes are listed again, and while the configuration is read again.
+bound, while pods and nodes are listed again, and while the configuration is read again. Starts and fail-overs: starts.py.
 
 After each failure: fgpu lives, or it has said why it does not (out of memory alone may end it, src/base/bug.c); no GPU
 was given twice; fgpu is ready again, and binds; and no reservation is left when the pods are gone.
 """
 import argparse
-import errno
 import http.client
-import mmap
 import os
 import pathlib
 import re
 import signal
-import struct
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
+from orders import ERRORS, Order, tell  # noqa: E402
 from judge import check_no_overcommit  # noqa: E402
 from objects import node_name, whole  # noqa: E402
 from processes import HEAD, Cluster, eventually, request  # noqa: E402
+import starts  # noqa: E402
 
-CALLS = {name: i + 1 for i, name in enumerate(
-    "socket connect send recv read write open epoll_ctl epoll_wait poll accept malloc fsync".split())}
-# What each may really answer.
-ERRORS = [("socket", "EMFILE"), ("connect", "ECONNREFUSED"), ("connect", "EINTR"), ("send", "ECONNRESET"), ("send", "EINTR"),
-          ("recv", "ECONNRESET"), ("recv", "EINTR"), ("read", "EINTR"), ("read", "EIO"), ("write", "ENOSPC"), ("write", "EINTR"),
-          ("open", "EMFILE"), ("epoll_ctl", "ENOMEM"), ("epoll_wait", "EINTR"), ("epoll_wait", "ENOMEM"), ("poll", "EINTR"),
-          ("accept", "EMFILE"), ("accept", "ECONNABORTED"), ("fsync", "EIO"), ("malloc", "ENOMEM")]
 # Without --long: a watch that breaks makes the pause before the next one longer, so there are few of these. Memory that
 # runs out is for --long: which allocation is the Nth differs from run to run, and each ends fgpu.
 SHORT = {"bind": [e for e in ERRORS if e[0] != "malloc"],
@@ -42,30 +34,9 @@ def counts_of(deed, call, error, long):
     return range(1, 9) if (deed, call, error) in (("bind", "epoll_wait", "ENOMEM"), ("bind", "epoll_ctl", "ENOMEM")) else (1, 3) if deed == "bind" else (1,)  # F133
 
 
-class Order:
-    """struct order of fail_calls.c"""
-
-    def __init__(self, directory):
-        self.path = directory / "order"
-        self.path.write_bytes(bytes(20))
-        with open(self.path, "r+b") as f:
-            self.memory = mmap.mmap(f.fileno(), 20)
-
-    def give(self, call, nth, error):
-        self.memory[:] = struct.pack("5i", 0, nth, getattr(errno, error), 0, 0)
-        self.memory[0:4] = struct.pack("i", CALLS[call])
-
-    def take_back(self):
-        """True: the call has failed."""
-        self.memory[0:4] = struct.pack("i", 0)
-        return struct.unpack("5i", self.memory[:])[4] == 1
-
-
 class Sweep:
     def __init__(self, directory, library):
-        self.directory, self.order = directory, Order(directory)
-        os.environ.update(FAIL_CALLS=str(self.order.path))
-        self.library = library
+        self.directory, self.order = directory, Order(directory, library)
         self.cluster = Cluster(directory, CONFIG)  # the API server must not fail, so fgpu is started again
         self.cluster.fgpu.kill()
         self.start()
@@ -73,11 +44,8 @@ class Sweep:
         self.failures = self.deaths = 0
 
     def start(self):
-        os.environ["LD_PRELOAD"] = self.library
-        try:
+        with self.order.reaches():
             self.cluster.restarted()
-        finally:
-            del os.environ["LD_PRELOAD"]
         self.cluster.fgpu.ready()
 
     def try_bind(self, pod):
@@ -129,6 +97,10 @@ class Sweep:
         eventually(one_is_bound, f"{what}: a pod that fits to be bound")
         eventually(lambda: c.fgpu.charged(self.node) == [1000], f"{what}: its GPU to be charged once")
         check_no_overcommit(c.api)
+        self.clean(what)
+
+    def clean(self, what):
+        c = self.cluster
         for p in c.api.list("pods"):
             c.api.delete_pod(p)
         eventually(lambda: c.fgpu.charged(self.node) == [0], f"{what}: no reservation to be left")
@@ -140,27 +112,37 @@ class Sweep:
             self.order.give(call, nth, error)
             getattr(self, deed)()
             failed = self.order.take_back()
-            if os.environ.get("FAULT_SWEEP_TELL"):
-                print(what, "" if failed else "(there are not so many)", flush=True)
-            self.look(what)
+            tell(what, failed)
             self.failures += failed
             if not failed:
+                self.clean(what)
                 return  # there are not so many
+            self.look(what)
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("--library", required=True, help="fail_calls.so")
     p.add_argument("--long", action="store_true", help="every N of every kind, instead of a few, and memory")
+    p.add_argument("deeds", nargs="*", metavar="DEED", help=f"only these: {' '.join([*SHORT, *starts.SHORT])}")
     a = p.parse_args()
+    if not a.deeds or set(a.deeds) & set(SHORT):
+        run(a)
+    if not a.deeds or set(a.deeds) & set(starts.SHORT):
+        starts.main(a.library, a.long, a.deeds)
+
+
+def run(a):
     with tempfile.TemporaryDirectory(prefix="fgpu-faults-") as d:
         s = Sweep(pathlib.Path(d), a.library)
         try:
             for deed, few in SHORT.items():
+                if a.deeds and deed not in a.deeds:
+                    continue
                 for call, error in ERRORS if a.long else few:
                     s.sweep(deed, call, error, counts_of(deed, call, error, a.long))
                 print(f"{deed}: {s.failures} failures so far, {s.deaths} of them ended fgpu with a message", flush=True)
-            assert s.failures >= 15, "hardly any call has failed: the sweep does not reach fgpu"
+            assert a.deeds or s.failures >= 15, "hardly any call has failed: the sweep does not reach fgpu"
             s.cluster.stop()
         except BaseException:
             print(s.cluster.fgpu.log()[-4000:], file=sys.stderr)

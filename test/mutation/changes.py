@@ -3,6 +3,7 @@
 Only bodies of functions are changed, a token or a statement at a time, and never the lines' numbers. Left alone is what no test is meant to
 see: the arguments of BUG, BUG_ON and LOG_*, and what stands in preprocessor lines."""
 import dataclasses
+import functools
 import re
 
 TOKEN = re.compile(r"""
@@ -72,6 +73,17 @@ def bodies_of(tokens):
         if t.text in ";" and depth == 0:
             begin = i + 1
         i += 1
+
+
+@functools.lru_cache
+def functions_of(text):
+    """(offset of the first token of its body, of the last, name) of each function."""
+    tokens = tokens_of(text)
+    return [(tokens[first].at, tokens[last].at, tokens[tokens[first - 2].match - 1].text) for first, last, _ in bodies_of(tokens)]
+
+
+def function_at(text, at):
+    return next((name for begin, end, name in functions_of(text) if begin <= at <= end), "")
 
 
 def silent_in(tokens, first, last):

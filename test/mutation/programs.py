@@ -3,6 +3,7 @@
 Nothing of the build is changed: a changed source is compiled beside it, and its object stands before the archives, so that the linker has no
 reason to take the archive's own. That object alone has the checks of the sanitizers."""
 import concurrent.futures
+import hashlib
 import json
 import os
 import pathlib
@@ -13,7 +14,7 @@ import signal
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = ROOT / "build/dev"
+BUILD = pathlib.Path(os.environ.get("MUTANTS_BUILD", ROOT / "build/dev"))  # a copy stays as it is while others build
 # What is changed, and it alone, is compiled with these: reading past an end and forgetting memory is noticed, as in the asan build.
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 ENVIRONMENT = {"ASAN_OPTIONS": "handle_segv=2:hard_rss_limit_mb=6000", "UBSAN_OPTIONS": "print_stacktrace=0"}
@@ -24,13 +25,13 @@ class Failed(Exception):
     pass
 
 
-def run(argv, cpu_s, wall_s, cwd=BUILD):
+def run(argv, cpu_s, wall_s, cwd=BUILD, more=None):
     """Did it end well? Everything it started ends with it."""
     def limits():
         resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s) + 1, int(cpu_s) + 2))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     p = subprocess.Popen(argv, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                         start_new_session=True, preexec_fn=limits, env={**os.environ, **ENVIRONMENT})
+                         start_new_session=True, preexec_fn=limits, env={**os.environ, **ENVIRONMENT, **(more or {})})
     try:
         rc = p.wait(wall_s)
     except subprocess.TimeoutExpired:
@@ -52,6 +53,14 @@ class Program:
     @property
     def path(self):
         return BUILD / "test/unit" / self.name
+
+    def own_hash(self):
+        """Of what is the test's own, not fgpu's."""
+        h = hashlib.sha256()
+        for a in self.link:
+            if a.endswith(".o") or "libunit_support" in a:
+                h.update((BUILD / a).read_bytes())
+        return h.hexdigest()[:16]
 
     def link_with(self, objects, to, *flags):
         at = next(i for i, a in enumerate(self.link) if a.endswith(".o"))

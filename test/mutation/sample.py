@@ -1,9 +1,12 @@
-"""scripts/mutants random [--seed N] [--count N] [--seconds S] [--least PERCENT] [--again] [--tests SECONDS] [--jobs N] [PATH...]
+"""scripts/mutants random [--seed N] [--count N] [--seconds S] [--least PERCENT] [--again] [--reach] [--tests SECONDS] [--jobs N] [PATH...]
 
 Makes random changes of src/core (without strategies and forecast, which have a table of their own) and src/extender, or of PATH..., one at a
 time: another sign or constant, a condition the other way round, a statement or a result left out. Each is compiled, and linked into the
-unit tests of the dev build that have the file, which run until one fails: the nearest first, and --tests seconds of them (20; 0: all). Says
-of each what noticed it, and in the end how many were noticed.
+unit tests of the dev build that have the file, which run until one fails: the nearest first, and --tests seconds of them (0: all). Says
+of each what noticed it, and in the end how many were noticed. A PATH may have a line: src/core/ledger/grant.c:124.
+
+--reach runs each unit test once with gcov's counters, which takes about ten minutes of CPU and is kept. From then on a change is judged by all
+tests that reach its line, and by no other; --unreached lists the lines that none reaches. Without that --tests is 20.
 
 A change whose object code is that of the original is none. A change that no test can notice for another reason is a line of
 test/mutation/equivalent.txt. What was found out is kept in build/mutants: the same command goes on where it ended. --again looks
@@ -25,10 +28,12 @@ import time
 
 import changes
 import programs
+import reach
 
 ROOT = programs.ROOT
 KEPT = ROOT / "build/mutants"
 LEFT_OUT = ("src/core/forecast/", "src/core/placement/strategies/")
+ARENA = "src/base/arena.c"
 JUDGED_MIN = 10  # however slow the machine is
 SLOW_S = 4  # unit tests that take longer come last, where their name says nothing of the file
 
@@ -40,10 +45,20 @@ def say(text):
 def sources_of(paths):
     found = set()
     for path in paths:
-        at = (ROOT / path).resolve()
+        at = (ROOT / path.split(":")[0]).resolve()
         found.update(at.rglob("*.c") if at.is_dir() else [at])
     names = sorted(str(f.relative_to(ROOT)) for f in found)
     return [n for n in names if not n.startswith(LEFT_OUT)] if len(names) > 1 else names
+
+
+def lines_asked(paths):
+    """{source: lines that changes are asked of}"""
+    asked = {}
+    for path in paths:
+        name, colon, line = path.partition(":")
+        if colon:
+            asked.setdefault(name, set()).add(int(line))
+    return asked
 
 
 def one_line(text):
@@ -63,20 +78,22 @@ class Accepted:
         self.rows = {}
         for line in (ROOT / "test/mutation/equivalent.txt").read_text().splitlines():
             if line and not line.startswith("#"):
-                file, where, old, new, why = (part.strip() for part in line.split(" ## "))
-                self.rows[file, where, old, new] = why
+                file, function, where, old, new, why = (part.strip() for part in line.split(" ## "))
+                self.rows[file, function, where, old, new] = why
 
-    def why(self, change, line):
-        return self.rows.get((change.file, line, one_line(change.old), one_line(change.new)))
+    def why(self, change, text, line):
+        return self.rows.get((change.file, changes.function_at(text, change.at), line, one_line(change.old), one_line(change.new)))
 
 
 class Judge:
     def __init__(self, jobs, tests_s):
-        self.tests_s = tests_s
+        self.tests_s, self.reach = tests_s, reach.Reach(KEPT)
         self.programs, self.commands = programs.load(KEPT, jobs, say)
         self.lock = threading.Lock()
         self.originals = {}  # object code, by file
         self.kills = collections.Counter()  # (folder, program)
+        # With the sanitizer an arena gives each object memory of its own, so that reading behind one is noticed.
+        self.arena = self.compile(ARENA, (ROOT / ARENA).read_text(), KEPT, "-O1", *programs.SANITIZE, name="arena.o")
 
     def compile(self, file, text, folder, *flags, name="changed.o"):
         """The object, with the same names in it whatever the text; None."""
@@ -88,16 +105,26 @@ class Judge:
                            capture_output=True)
         return out if r.returncode == 0 else None
 
-    def in_order(self, file):
+    def candidates(self, change, text):
+        """The programs that may notice it, and for how many seconds they may run."""
+        of_file = [p for p in self.programs if change.file in p.sources and p.is_sound is not False]
+        if not self.reach.is_of(change.file):
+            return of_file, 20 if self.tests_s is None else self.tests_s
+        first, last = (text.count("\n", 0, at) + 1 for at in (change.at, change.at + len(change.old)))
+        return [p for p in of_file if self.reach.reaches(p.name, change.file, first, last)], self.tests_s
+
+    def in_order(self, change, text):
         """First those that are named like it, then who noticed most beside it, then the quick ones."""
+        file = change.file
         words = set(re.split(r"[_/.]", file.removeprefix("src/").removesuffix(".c")))
         folder = str(pathlib.Path(file).parent)
 
         def key(p):
             common = len(words & set(p.name.split("_")))
             return (p.seconds > SLOW_S and common == 0, -common * 3 - self.kills[file, p.name] * 2 - min(self.kills[folder, p.name], 5) + p.seconds, p.name)
-        left = self.tests_s or math.inf
-        for i, p in enumerate(sorted((p for p in self.programs if file in p.sources and p.is_sound is not False), key=key)):
+        found, seconds = self.candidates(change, text)
+        left = seconds or math.inf
+        for i, p in enumerate(sorted(found, key=key)):
             left -= p.seconds
             if left >= 0 or i == 0:
                 yield p
@@ -106,7 +133,7 @@ class Judge:
         """Does the program pass without any change, in the same way?"""
         if p.is_sound is None:
             as_it_is = self.compile(file, text, folder, "-O1", *programs.SANITIZE, name="as_it_is.o")
-            p.is_sound = p.passes([str(as_it_is)], folder / "changed")
+            p.is_sound = p.passes([str(as_it_is), str(self.arena)], folder / "changed")
             if not p.is_sound:
                 say(f"{p.name} fails without any change: left out")
         return p.is_sound
@@ -126,8 +153,9 @@ class Judge:
         if changed.read_bytes() == known:
             return "same", ""
         changed = self.compile(change.file, change.apply(text), folder, "-O1", *programs.SANITIZE)
-        for p in self.in_order(change.file):
-            if not p.passes([str(changed)], folder / "changed") and self.is_sound(p, change.file, text, folder):
+        objects = [str(changed), str(self.arena)]
+        for p in self.in_order(change, text):
+            if not p.passes(objects, folder / "changed") and self.is_sound(p, change.file, text, folder):
                 with self.lock:
                     self.kills[change.file, p.name] += 1
                     self.kills[str(pathlib.Path(change.file).parent), p.name] += 1
@@ -177,7 +205,9 @@ def main(argv):
     parser.add_argument("--seconds", type=int, default=0, help=f"begin none after so long, but {JUDGED_MIN} in any case; 0: no end")
     parser.add_argument("--least", type=float, default=0, metavar="PERCENT")
     parser.add_argument("--again", action="store_true")
-    parser.add_argument("--tests", type=float, default=20, metavar="SECONDS")
+    parser.add_argument("--reach", action="store_true")
+    parser.add_argument("--unreached", action="store_true")
+    parser.add_argument("--tests", type=float, metavar="SECONDS")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("paths", nargs="*", default=["src/core", "src/extender"], metavar="PATH")
     o = parser.parse_args(argv)
@@ -191,7 +221,15 @@ def main(argv):
     accepted, kept = Accepted(), Kept()
     began_changing = time.monotonic()
     texts = {file: (ROOT / file).read_text() for file in sources_of(o.paths)}
-    all_ = [c for file, text in texts.items() for c in changes.changes_of(file, text)]
+    if o.reach:
+        every = sources_of(["src/core", "src/extender"])
+        judge.reach.make(judge.programs, judge.commands, every, o.jobs, say)
+    if o.unreached:
+        for source, line in judge.reach.nobody(texts):
+            say(f"{source}:{line}: {one_line(texts[source].splitlines()[line - 1])}")
+        return 0
+    asked = lines_asked(o.paths)
+    all_ = [c for file, text in texts.items() for c in changes.changes_of(file, text) if file not in asked or line_of(text, c)[0] in asked[file]]
     count = min(o.count or len(all_), len(all_))
     sample = random.Random(o.seed).sample(all_, count)
     say(f"{count} of {len(all_)} changes, seed {o.seed}")
@@ -216,7 +254,7 @@ def main(argv):
             with lock:
                 kept.add(key, result)
         number, line = line_of(texts[c.file], c)
-        kind = "equivalent" if result[0] == "survived" and accepted.why(c, line) else result[0]
+        kind = "equivalent" if result[0] == "survived" and accepted.why(c, texts[c.file], line) else result[0]
         with lock:
             done.append((c, kind))
             what = one_line(c.new) or "nothing"

@@ -298,6 +298,25 @@ static void demand_histogram__1024_shapes__are_kept_and_one_more_leaves_half(voi
     demand_histogram_free(m);
 }
 
+/* The half that goes are all of the rare, and then some of those that are as frequent as the middle one. */
+static void demand_histogram__fewer_than_half_are_rare__others_make_up_for_it(void **state)
+{
+    struct demand_histogram *m = demand_histogram_new();
+    unsigned rare_n = 0;
+
+    for (int i = 0; i < 1024; i++) {
+        arrive(m, 1000 + i, 1, 300, i % 5 < 2 ? 1 : 3);
+    }
+    arrive(m, 1, 1, 300, 1);
+    demand_histogram_settle(m);
+    assert_int_equal(demand_histogram_shape_n(m), 513);
+    for (int i = 0; i < 1024; i++) {
+        rare_n += weight(m, 1000 + i, 1, 300) == DEMAND_HISTOGRAM_POD;
+    }
+    assert_int_equal(rare_n, 0);
+    demand_histogram_free(m);
+}
+
 static void demand_histogram__32768_pods__are_halved(void **state)
 {
     struct demand_histogram *m = demand_histogram_new();
@@ -393,6 +412,7 @@ int main(void)
         cmocka_unit_test(demand_histogram__so_many_are_others__is_settled),
         cmocka_unit_test(demand_histogram__four_times_as_many__is_settled),
         cmocka_unit_test(demand_histogram__1024_shapes__are_kept_and_one_more_leaves_half),
+        cmocka_unit_test(demand_histogram__fewer_than_half_are_rare__others_make_up_for_it),
         cmocka_unit_test(demand_histogram__32768_pods__are_halved),
         cmocka_unit_test(demand_histogram__halved_for_the_fifth_time__a_single_pod_is_forgotten),
         cmocka_unit_test(churn__pods_leave__moves_over_1024_events),

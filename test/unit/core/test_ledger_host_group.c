@@ -430,6 +430,20 @@ static void any_order__of_pods_on_two_hosts__no_card_is_given_twice(void **state
     }
 }
 
+/* Neither the nodes nor their devices say how large the card is: whoever has a part of it may have all. */
+static void memory__said_by_nobody__one_device_at_a_time(void **state)
+{
+    const struct demand whole = WHOLE_GPUS(1);
+
+    describe(&(struct machine){"day", "host", 1, 0, 0, 0, true, NULL});
+    describe(&(struct machine){"night", "host", 1, 0, 0, 0, true, NULL});
+    assert_true(bind("a", "day", &whole));
+    assert_int_equal(verdict_on("night", &whole), VERDICT_HOST_GROUP);
+    gone("a");
+    assert_true(bind("b", "night", &whole));
+    assert_int_equal(verdict_on("day", &whole), VERDICT_HOST_GROUP);
+}
+
 static void labels__of_a_node__group_and_memory(void **state)
 {
     const struct kv labels[] = {{STR("fgpu.io/host-group"), STR("host-1")},
@@ -464,6 +478,7 @@ int main(void)
         TEST(node__has_gone_with_pods_on_it__any_gpu_may_be_held),
         TEST(group__has_too_many_nodes__none_takes_anything_until_one_has_gone),
         TEST(any_order__of_pods_on_two_hosts__no_card_is_given_twice),
+        TEST(memory__said_by_nobody__one_device_at_a_time),
         TEST(labels__of_a_node__group_and_memory),
     };
 

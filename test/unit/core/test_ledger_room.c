@@ -687,6 +687,30 @@ static void facts_said_again__nobody_is_woken(void **state)
     ledger_free(r.l);
 }
 
+/* Labels wake whoever keeps away from them, and nobody else: not where there were none, nor those of a pod that waits.
+ */
+static void labels_that_nobody_kept_away_from__changed__nobody_is_woken(void **state)
+{
+    const uint64_t labels[] = {1, 2};
+    struct ledger_op op = fixture_observation("w", &r.pods[0].demand, NULL, NULL);
+    uint64_t capacity;
+
+    begin();
+    r.pods[0].labels[0] = 0;
+    tell_pod(0, "labels");
+    op.pod.label_hashes = &labels[0];
+    op.pod.label_n = 1;
+    assert_int_equal(ledger_apply(r.l, &op, NULL), 0);
+    capacity = ledger_capacity_generation(r.l);
+    op.pod.label_hashes = &labels[1];
+    assert_int_equal(ledger_apply(r.l, &op, NULL), 0); /* it is on no node */
+    assert_int_equal(ledger_capacity_generation(r.l), capacity);
+    r.pods[0].labels[0] = 1;
+    tell_pod(0, "labels"); /* it had none */
+    assert_int_equal(ledger_capacity_generation(r.l), capacity);
+    ledger_free(r.l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -695,6 +719,7 @@ int main(void)
         cmocka_unit_test(model_of_a_device__changed__a_wake_follows),
         cmocka_unit_test(uuid_of_a_device__replaced__a_wake_follows),
         cmocka_unit_test(facts_said_again__nobody_is_woken),
+        cmocka_unit_test(labels_that_nobody_kept_away_from__changed__nobody_is_woken),
         cmocka_unit_test(random__room_for_a_refused_pod_from_any_cause__a_wake_follows),
     };
 

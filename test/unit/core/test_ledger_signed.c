@@ -818,6 +818,55 @@ static void item14__forged_provisional_record_beside_text__charges_nothing_once_
     assert_int_equal(fixture_milli_free(&fx, "n1", 1), 1000);
 }
 
+/* ---- how a grant is shown ---- */
+
+static void granted__the_request_says_nothing_today__shown_in_words_of_our_own(void **state)
+{
+    struct demand d = SHARE_OF(300);
+    const struct snapshot_pod *p;
+    struct assignment record;
+    struct arena a;
+
+    d.dialect = "kai";
+    arena_init(&a, 1 << 20);
+    record = bind_pod("a", &d, "n1", &a);
+    restart();
+    observe("a", &nothing, "n1", &record, RECORD_VERIFIED, "");
+    fixture_node(&fx, "n1", 2, 80 * GIB);
+    listed();
+    p = shown("a", "n1");
+    assert_non_null(p);
+    assert_string_equal(p->dialect, "native");
+    assert_int_equal(p->source, DEMAND_FROM_ANNOTATIONS);
+    arena_fini(&a);
+}
+
+/* Today's request is another, so the kind is that of what was given. */
+static void granted__the_request_is_another_today__kind_of_what_was_given(void **state)
+{
+    static const struct {
+        int32_t milli;
+        int64_t mem_mib;
+        enum gpu_request_kind kind;
+    } rows[] = {{300, 10 * GIB, GPU_REQUEST_BOTH}, {0, 10 * GIB, GPU_REQUEST_MEMORY}, {300, 0, GPU_REQUEST_MILLI}};
+    const struct demand today = SHARE_OF(700);
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct assignment record = RECORD_OF("a", "GPU-n1-0", 0, rows[i].milli, rows[i].mem_mib);
+        const struct snapshot_device *device;
+
+        observe("a", &today, "n1", &record, RECORD_VERIFIED, "");
+        device = &fixture_state(&fx, "n1")->devices[0];
+        assert_int_equal(device->allocation_n, 1);
+        assert_int_equal(device->allocations[0].kind, rows[i].kind);
+        assert_int_equal(device->allocations[0].milli, rows[i].milli);
+        assert_int_equal(device->allocations[0].mem_mib, rows[i].mem_mib);
+        assert_int_equal(device->allocations[0].asked_milli, 0);
+        assert_int_equal(device->allocations[0].asked_mem_mib, 0);
+        fixture_name_op(&fx, LEDGER_POD_GONE, "a");
+    }
+}
+
 #define TEST(f) TWO_GPUS_TEST(f)
 
 int main(void)
@@ -848,6 +897,8 @@ int main(void)
         TEST(item14__annotation_seen_while_unbound_or_in_the_first_list__counts_and_edits_do_not),
         TEST(item14__another_configuration_reads_the_list__annotations_count_as_in_the_first),
         TEST(item14__forged_provisional_record_beside_text__charges_nothing_once_it_is_judged),
+        TEST(granted__the_request_says_nothing_today__shown_in_words_of_our_own),
+        TEST(granted__the_request_is_another_today__kind_of_what_was_given),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,8 @@
 /* Which pods may be planned, in which order kube-scheduler takes them, and what is kept of them. */
 #include "core/plan/waiting_pod.h"
 
+#include "core/plan/constraints.h"
+
 #include "base/compiler.h"
 #include "core/support/ledger_fixture.h"
 #include "support/cmocka.h"
@@ -162,9 +164,73 @@ static void waiting_pod_compare__priority_then_time_then_arrival__as_the_queue(v
     }
 }
 
+/* Pods of one workload have the same constraints; whatever differs makes another. */
+static void constraints__equal_only_if_every_word_is(void **state)
+{
+    static const struct str one[] = {STR("a")}, other[] = {STR("b")}, both[] = {STR("a"), STR("b")};
+    static const struct node_requirement in_a = {STR("zone"), REQUIREMENT_IN, one, 1},
+                                         in_b = {STR("zone"), REQUIREMENT_IN, other, 1},
+                                         in_both = {STR("zone"), REQUIREMENT_IN, both, 2},
+                                         not_in_a = {STR("zone"), REQUIREMENT_NOT_IN, one, 1},
+                                         arch_a = {STR("arch"), REQUIREMENT_IN, one, 1};
+    static const struct node_requirement two[] = {{STR("zone"), REQUIREMENT_IN, one, 1},
+                                                  {STR("arch"), REQUIREMENT_IN, one, 1}};
+    static const struct node_term terms[] = {{.expressions = &in_a, .expression_n = 1},
+                                             {.expressions = &in_b, .expression_n = 1},
+                                             {.expressions = &in_both, .expression_n = 1},
+                                             {.expressions = &not_in_a, .expression_n = 1},
+                                             {.expressions = &arch_a, .expression_n = 1},
+                                             {.fields = &in_a, .field_n = 1},
+                                             {.expressions = two, .expression_n = 2},
+                                             {.expressions = two, .expression_n = 1, .fields = two, .field_n = 1},
+                                             {.expressions = &in_a, .expression_n = 1, .fields = &in_b, .field_n = 1}};
+    static const struct kv labels[] = {{STR("a"), STR("b")}, {STR("a"), STR("c")}, {STR("d"), STR("b")}};
+    struct pod p = plain_pod();
+    const struct demand d = SHARE_OF(500);
+    struct waiting_pod *all[2 * (ARRAY_LEN(terms) + ARRAY_LEN(labels)) + 4];
+    size_t n = 0;
+
+    for (int again = 0; again < 2; again++) {
+        for (size_t i = 0; i < ARRAY_LEN(terms); i++) {
+            p = plain_pod();
+            p.requires_nodes = true;
+            p.node_terms = &terms[i];
+            p.node_term_n = 1;
+            all[n++] = waiting_pod_new(policy_defaults(), &p, &d, NULL, 0);
+        }
+        p.node_terms = terms;
+        p.node_term_n = 2;
+        all[n++] = waiting_pod_new(policy_defaults(), &p, &d, NULL, 0);
+        p = plain_pod();
+        all[n++] = waiting_pod_new(policy_defaults(), &p, &d, NULL, 0);
+        for (size_t i = 0; i < ARRAY_LEN(labels); i++) {
+            p.node_selector = (struct kv_list){&labels[i], 1};
+            all[n++] = waiting_pod_new(policy_defaults(), &p, &d, NULL, 0);
+        }
+    }
+    assert_int_equal(n, ARRAY_LEN(all));
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < n; k++) {
+            assert_int_equal(constraints_equal(all[i], all[k]), i % (n / 2) == k % (n / 2));
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        all[i]->constraints = 0; /* where the hashes are equal by chance the words decide */
+    }
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < n; k++) {
+            assert_int_equal(constraints_equal(all[i], all[k]), i % (n / 2) == k % (n / 2));
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        waiting_pod_free(all[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(constraints__equal_only_if_every_word_is),
         cmocka_unit_test(plan_eligible__each_obstacle__is_named),
         cmocka_unit_test(plan_eligible__other_resources__wherever_they_stand),
         cmocka_unit_test(waiting_pod__made_of_a_pod__keeps_copies_of_all),

@@ -4,6 +4,7 @@
 #include "extender/decision_words.h"
 #include "extender/placement.h"
 #include "extender/support/tested_store.h"
+#include "base/compiler.h"
 #include "support/cmocka.h"
 
 #include <stdio.h>
@@ -390,6 +391,49 @@ static void kept__more_than_there_is_room__the_oldest_go(void **state)
     }
 }
 
+/* For who follows: what came since, at most so many of the newest. */
+static void kept_after__a_count__those_that_came_since(void **state)
+{
+    static const struct {
+        uint64_t kept_n, after;
+        size_t max, n; /* the newest n */
+    } rows[] = {{0, 0, 10, 0},
+                {5, 0, 10, 5},
+                {5, 3, 10, 2},
+                {5, 5, 10, 0},
+                {5, 0, 5, 5},
+                {5, 0, 4, 4},
+                {5, 1, 4, 4},
+                {5, 9, 10, 5}, /* of an earlier life of the process */
+                {5, 9, 2, 2},
+                {DECISIONS_KEPT + 7, 0, DECISIONS_KEPT + 100, DECISIONS_KEPT},
+                {DECISIONS_KEPT + 7, 7, DECISIONS_KEPT, DECISIONS_KEPT},
+                {DECISIONS_KEPT + 7, DECISIONS_KEPT + 6, 3, 1}};
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct decisions *all = decisions_new();
+        struct decision_note *got[DECISIONS_KEPT];
+        uint64_t count = 0;
+        size_t n;
+
+        for (uint64_t k = 0; k < rows[i].kept_n; k++) {
+            const struct decision_note d = {.uid = STR("u"), .namespace_ = STR("ns")};
+
+            decisions_consider(all, decision_new(&d, NULL, 0));
+            choose(all, &d, STR("n"), STR("id"), (int64_t)k);
+        }
+        assert_int_equal(decisions_kept_count(all), rows[i].kept_n);
+        n = decisions_kept_after(all, rows[i].after, rows[i].max, got, &count);
+        assert_int_equal(n, rows[i].n);
+        assert_int_equal(count, rows[i].kept_n);
+        for (size_t k = 0; k < n; k++) {
+            assert_int_equal(got[k]->at_ms, rows[i].kept_n - n + k); /* the oldest first */
+            decision_put(got[k]);
+        }
+        decisions_free(all);
+    }
+}
+
 static void considered__again_and_bound_twice__only_the_last_attempt_counts(void **state)
 {
     struct decisions *all = decisions_new();
@@ -598,6 +642,7 @@ int main(void)
         STORE_TEST(decision__by_weights__the_points_of_each_add_up),
         STORE_TEST(decision__by_a_packing_rule__says_which),
         cmocka_unit_test(kept__more_than_there_is_room__the_oldest_go),
+        cmocka_unit_test(kept_after__a_count__those_that_came_since),
         cmocka_unit_test(considered__again_and_bound_twice__only_the_last_attempt_counts),
         cmocka_unit_test(considered__many_are_bound_meanwhile__who_waits_is_not_forgotten),
         cmocka_unit_test(considered__more_than_there_is_room__the_loss_is_said_in_its_place),

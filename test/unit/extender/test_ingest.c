@@ -224,6 +224,10 @@ static void planner__pods_that_wait__only_where_it_is_on_or_the_nomination_is_it
     ingest.policy = &on;
     assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
     assert_int_equal(planned_n(), 1);
+    assert_int_equal(ingest_gone(&ingest, &(struct kube_object){.pod = &p}, NULL), 0);
+    assert_int_equal(planned_n(), 0);
+    assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
+    assert_int_equal(planned_n(), 1);
     p.scheduler_only = POD_GATED;
     assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
     assert_int_equal(planned_n(), 0);

@@ -2,6 +2,7 @@
  * what would be is kept here. */
 #include "extender/notices.h"
 
+#include "base/bug.h"
 #include "base/compiler.h"
 #include "base/strbuf.h"
 #include "extender/binder.h"
@@ -9,6 +10,7 @@
 #include "support/cmocka.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static char somebody;
@@ -236,6 +238,29 @@ static void others__say_of_what_they_are(void **state)
     expect("GPUDriftRepaired node n1: ", "(node_gone)");
 }
 
+/* Of a double booking everybody hears who is the younger one; who was told before hears nothing. */
+static void incident__told_to_those_who_joined_it(void **state)
+{
+    struct incident *in = xcalloc(1, sizeof(*in) + 2 * sizeof(struct incident_pod));
+
+    in->node_name = STR("n1");
+    in->uuid = STR("GPU-0");
+    in->pod_n = 2;
+    in->pods[0] = (struct incident_pod){.namespace_ = STR("d"), .name = STR("old"), .uid = STR("1")};
+    in->pods[1] = (struct incident_pod){.namespace_ = STR("d"), .name = STR("young"), .uid = STR("2"), .joined = true};
+    in->kind = INCIDENT_DOUBLE_BOOKING;
+    notice_incident(people, in);
+    expect("GPUDoubleBooked pod young: A GPU is given out twice", "Delete the younger pod, d/young, so that");
+    in->kind = INCIDENT_FOREIGN_DECISION;
+    notice_incident(people, in);
+    expect("GPUAssignmentForeign pod young: Bound by a decision that this fgpu did not make",
+           "/state shows its charge");
+    in->pods[1].joined = false;
+    notice_incident(people, in);
+    expect(NULL, NULL);
+    free(in);
+}
+
 static void note__longer_than_an_event_holds__cut(void **state)
 {
     char why[2 * EVENT_NOTE_MAX];
@@ -270,6 +295,7 @@ int main(void)
         T(pod__bound_without_a_record__told),
         T(pod__bound_by_a_decision_of_others__told_once_we_are_ready),
         T(others__say_of_what_they_are),
+        T(incident__told_to_those_who_joined_it),
         T(note__longer_than_an_event_holds__cut),
         T(nobody_listens__applied_all_the_same),
     };

@@ -676,11 +676,72 @@ static void filter__nodes_come_and_go_meanwhile__each_name_once(void **state)
     pthread_join(thread, NULL);
 }
 
+/* ---- preemption ---- */
+
+static void observe_bound(struct test_pod *p, const char *uid, const char *milli, const char *node, int32_t priority)
+{
+    make_pod(p, uid, "fgpu.io/gpu-milli", milli)->node_name = str_of(node);
+    p->pod.priority = priority;
+    assert_int_equal(ingest_pod(&ingest, &arena, &p->pod, NULL), 0);
+}
+
+/* Without a record they count on both GPUs of their node. */
+static void preempt__only_who_is_less_important_makes_room(void **state)
+{
+    struct preempt_node nodes[NODES] = {
+        {.name = names[0], .pdb_violations = 7}, {.name = names[1]}, {.name = names[2]}};
+    struct test_pod low, high, asking;
+    enum verdict why = VERDICT__MAX;
+    size_t n = 9;
+
+    observe_bound(&low, "low", "800", "n0", 1);
+    observe_bound(&high, "high", "800", "n2", 20);
+    make_pod(&asking, "asking", "fgpu.io/gpu-milli", "500")->priority = 10;
+    assert_int_equal(placement_preempt(&context, &arena, &asking.pod, nodes, NODES, &n, &why, NULL), 0);
+    assert_int_equal(n, 2);
+    assert_int_equal(why, VERDICT_FITS);
+    assert_true(str_eq(nodes[0].name, names[0]));
+    assert_int_equal(nodes[0].victim_n, 1);
+    assert_true(str_eq_cstr(nodes[0].victims[0], "low"));
+    assert_int_equal(nodes[0].pdb_violations, 7);
+    assert_true(str_eq(nodes[1].name, names[1]));
+    assert_int_equal(nodes[1].victim_n, 0);
+    nodes[0] = (struct preempt_node){.name = names[2]};
+    nodes[1] = (struct preempt_node){.name = STR("stranger")};
+    nodes[2] = (struct preempt_node){.name = names[2]};
+    assert_int_equal(placement_preempt(&context, &arena, &asking.pod, nodes, NODES, &n, &why, NULL), 0);
+    assert_int_equal(n, 0);
+    assert_int_equal(why, VERDICT_NO_COMPUTE); /* twice, and once not known */
+}
+
+static void preempt__none_of_ours_or_malformed__kept_or_dropped(void **state)
+{
+    const struct str victims[] = {STR("x"), STR("y")};
+    struct preempt_node nodes[2] = {{.name = names[0], .victims = victims, .victim_n = 2}, {.name = STR("stranger")}};
+    struct test_pod p;
+    enum verdict why;
+    size_t n;
+
+    make_pod(&p, "a", "cpu", "1");
+    assert_int_equal(placement_preempt(&context, &arena, &p.pod, nodes, 2, &n, &why, NULL), 0);
+    assert_int_equal(n, 2);
+    assert_int_equal(nodes[0].victim_n, 2);
+    assert_ptr_equal(nodes[0].victims, victims);
+    make_pod(&p, "a", "fgpu.io/gpu-milli", "many");
+    assert_int_equal(placement_preempt(&context, &arena, &p.pod, nodes, 2, &n, &why, NULL), 0);
+    assert_int_equal(n, 0);
+    assert_int_equal(why, VERDICT_FITS);
+    store_close(store, "the end");
+    assert_int_equal(placement_preempt(&context, &arena, &p.pod, nodes, 2, &n, &why, NULL), -ERR_UNAVAILABLE);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup_synced, store_teardown)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(B5__not_synced__every_verb_is_an_error, setup, store_teardown),
+        T(preempt__only_who_is_less_important_makes_room),
+        T(preempt__none_of_ours_or_malformed__kept_or_dropped),
         T(explain_events__refused_for_long__told_once_for_each_kind),
         T(filter__names_sent_again__are_answered_once),
         T(filter__nodes_come_and_go_meanwhile__each_name_once),

@@ -1,6 +1,7 @@
 /* What a store records is made again by a replay, whatever happened; and what does not fit is found. */
 #include "extender/replay.h"
 
+#include "base/compiler.h"
 #include "base/rng.h"
 #include "base/strbuf.h"
 #include "extender/placement.h"
@@ -266,6 +267,145 @@ static void no_known_node_is_asked_about__as_it_was(void **state)
     end();
 }
 
+/* ---- what differs, in words ---- */
+
+/* Three pods on two nodes: p0 is reserved, p1 fills n0, p2 is refused there. */
+static void three_decisions(struct strbuf *document)
+{
+    static const unsigned milli[] = {250, 900, 900};
+    static const char *const to[] = {"n1", "n0", "n0"};
+    const struct ingest by = {store, &policy, NULL, NULL};
+
+    for (size_t i = 0; i < NODES; i++) {
+        snprintf(node_names[i], sizeof(node_names[i]), "n%zu", i);
+    }
+    apply_node("n0", 1, 40000, true);
+    apply_node("n1", 2, 40000, true);
+    for (size_t i = 0; i < 3; i++) {
+        struct container c;
+        struct kv limit;
+        char amount[16];
+        const struct pod pod = pod_of(i, &c, &limit, amount, milli[i]);
+
+        assert_int_equal(ingest_pod(&by, &arena, &pod, NULL), 0);
+        ask(&pod);
+        bind(i, to[i]);
+    }
+    strbuf_init(document, 4 << 20);
+    trace_text(document);
+}
+
+/* In the n-th line of a type, the first text between `from` and the next `end` becomes `to`. */
+static void altered(const struct strbuf *from, const char *type, unsigned n, const char *key, const char *to,
+                    struct strbuf *ret)
+{
+    char word[64];
+    const char *line = from->p, *at, *end;
+
+    snprintf(word, sizeof(word), "\"type\":\"%s\"", type);
+    for (unsigned i = 0; i <= n; i++) {
+        line = strstr(line + 1, word);
+        assert_non_null(line);
+    }
+    at = strstr(line, key);
+    assert_non_null(at);
+    assert_null(memchr(line, '\n', (size_t)(at - line)));
+    at += strlen(key);
+    end = *at == '[' ? strchr(at, ']') + 1 : *at == '"' ? strchr(at + 1, '"') + 1 : at + strcspn(at, ",}");
+    strbuf_init(ret, 4 << 20);
+    strbuf_add(ret, from->p, (size_t)(at - from->p));
+    strbuf_add_cstr(ret, to);
+    strbuf_add_cstr(ret, end);
+}
+
+static void decision_is_another__said_in_words(void **state)
+{
+    static const struct {
+        const char *type;
+        unsigned n;
+        const char *key, *to, *text; /* `text`: how what is said begins */
+    } rows[] = {
+        {"filter", 0, "\"fit\":", "1",
+         "line 9, filter: 1 of 2 nodes fit; n0 is the best (score 5000), then n1 (2500); now 2 of 2 nodes fit; "
+         "n0 is the best (score 5000), then n1 (2500)"},
+        {"filter", 0, "\"nodes\":", "3",
+         "line 9, filter: 2 of 3 nodes fit; n0 is the best (score 5000), then n1 (2500); now 2 of 2 nodes fit; "
+         "n0 is the best (score 5000), then n1 (2500)"},
+        {"filter", 0, "\"digest\":", "7",
+         "line 9, filter: 2 of 2 nodes fit; n0 is the best (score 5000), then n1 (2500); now 2 of 2 nodes fit; "
+         "n0 is the best (score 5000), then n1 (2500); another node is judged otherwise (digest "},
+        {"filter", 0, "\"best\":{\"node\":", "\"n9\"",
+         "line 9, filter: 2 of 2 nodes fit; n9 is the best (score 5000), then n1 (2500); now 2 of 2 nodes fit; "
+         "n0 is the best (score 5000), then n1 (2500)"},
+        {"filter", 0, "\"next\":{\"node\":", "\"n9\"",
+         "line 9, filter: 2 of 2 nodes fit; n0 is the best (score 5000), then n9 (2500); now 2 of 2 nodes fit; "
+         "n0 is the best (score 5000), then n1 (2500)"},
+        {"filter", 2, "\"fit\":", "0",
+         "line 15, filter: 0 of 2 nodes fit; n1 is the best (score 11500); now 1 of 2 nodes fit; n1 is the best "
+         "(score 11500)"},
+        {"filter", 0, "\"config\":", "9", "line number 9: it has no configuration of generation 9"},
+        {"filter", 0, "\"asked\":", "\"0-7\"", "line number 9: these are no places of nodes in the ledger: 0-7"},
+        {"filter", 0, "\"asked\":", "\"1-0\"", "line number 9: these are no places of nodes in the ledger: 1-0"},
+        {"filter", 0, "\"asked\":", "\"x\"", "line number 9: these are no places of nodes in the ledger: x"},
+        {"filter", 0, "\"asked\":", "\"1\"",
+         "line 9, filter: 2 of 2 nodes fit; n0 is the best (score 5000), then n1 (2500); now 1 of 1 nodes fit; "
+         "n1 is the best (score 2500)"},
+        {"bind", 0, "\"devices\":", "[3]",
+         "line 10, bind: reserved on n1: devices 0, 1; now reserved on n1: devices 0"},
+        {"bind", 0, "\"devices\":", "[]",
+         "line 10, bind: reserved on n1: GPUs that kubelet picks; now reserved on n1: devices 0"},
+        {"bind", 0, "\"devices\":", "[2,1]",
+         "line 10, bind: reserved on n1: devices 1; devices 0; now reserved on n1: devices 0"},
+        {"bind", 0, "\"verdict\":", "2",
+         "line 10, bind: refused on n1: the node pool takes no new pods now; now reserved on n1: devices 0"},
+        {"bind", 2, "\"verdict\":", "0",
+         "line 17, bind: reserved on n0: GPUs that kubelet picks; now refused on n0: too few GPUs with enough free "
+         "compute"},
+        {"bind", 2, "\"verdict\":", "1",
+         "line 17, bind: refused on n0: node not known to fgpu yet; now refused on n0: too few GPUs with enough free "
+         "compute"},
+        {"bind", 2, "\"verdict\":", "9999", "line number 17: JSON at byte 154: a number out of its range"},
+        {"bind", 0, "\"config\":", "9", "line number 10: it has no configuration of generation 9"},
+        {"bind", 0, "\"uid\":", "\"nobody\"", "line number 10: bind of a pod that no line before it has shown"},
+        {"bind", 0, "\"decision\":", "\"0123456789abcdef\"",
+         "line 10, bind: "
+         "{\"decision\":\"0000000000000000\",\"containers\":[{\"name\":\"main\",\"devices\":[{\"milli\":250,\"memMib\":"
+         "10000}]}],\"dialect\":\"native\"}; now "
+         "{\"decision\":\"0123456789abcdef\",\"containers\":[{\"name\":\"main\",\"devices\":[{\"milli\":250,\"memMib\":"
+         "10000}]}],\"dialect\":\"native\"}"},
+        {"bind", 0, "\"memMib\":", "1",
+         "line 10, bind: "
+         "{\"decision\":\"0000000000000000\",\"containers\":[{\"name\":\"main\",\"devices\":[{\"milli\":250,\"memMib\":"
+         "1}]}],\"dialect\":\"native\"}; now "
+         "{\"decision\":\"0000000000000000\",\"containers\":[{\"name\":\"main\",\"devices\":[{\"milli\":250,\"memMib\":"
+         "10000}]}],\"dialect\":\"native\"}"},
+    };
+    struct strbuf document;
+
+    struct policy p = *policy_defaults();
+
+    p.node_strategy = p.device_strategy = STR("binpack");
+    begin(&p);
+    three_decisions(&document);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct replay_report report;
+        struct strbuf other;
+        struct err err = {.msg = ""};
+        const char *said;
+
+        altered(&document, rows[i].type, rows[i].n, rows[i].key, rows[i].to, &other);
+        (void)replay(&other, &report, &err);
+        strbuf_fini(&other);
+        said = found.n > 0 ? found.text : err.msg;
+        if (strncmp(said, rows[i].text, strlen(rows[i].text)) != 0) {
+            fail_msg("%s %u, %s%s: \"%s\" instead of \"%s\"", rows[i].type, rows[i].n, rows[i].key, rows[i].to, said,
+                     rows[i].text);
+        }
+    }
+    strbuf_fini(&document);
+    end();
+}
+
 /* One character of one line is another one: either that is found, or it does not matter to any decision. What never
  * happens is a crash, or a difference in an earlier line. */
 static void spoiled_at_random__no_crash_and_no_earlier_difference(void **state)
@@ -320,6 +460,7 @@ int main(void)
         cmocka_unit_test(random_lives__every_decision_again),
         cmocka_unit_test(audit_repairs__as_it_was),
         cmocka_unit_test(no_known_node_is_asked_about__as_it_was),
+        cmocka_unit_test(decision_is_another__said_in_words),
         cmocka_unit_test(spoiled_at_random__no_crash_and_no_earlier_difference),
     };
 

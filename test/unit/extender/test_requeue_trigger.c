@@ -1,6 +1,7 @@
 /* When kube-scheduler is woken, and when not. No duration is asserted. */
 #include "extender/requeue_trigger.h"
 #include "extender/support/tested_store.h"
+#include "extender/support/warnings.h"
 
 #include "extender/policy_set.h"
 #include "support/cmocka.h"
@@ -94,7 +95,8 @@ static int setup(void **state)
     sent_n = answered_n = 0;
     next_result = WAKE_DONE;
     node(1);
-    return requeue_trigger_new(store, &now.clock, NULL, send, NULL, &requeue_trigger, NULL);
+    warnings_reset();
+    return requeue_trigger_new(store, &now.clock, &warnings_log, send, NULL, &requeue_trigger, NULL);
 }
 
 static int teardown(void **state)
@@ -214,6 +216,7 @@ static void wake__failed__is_repeated_with_growing_pauses(void **state)
     wait_sent(3);
     clock_manual_advance_ms(&now, REQUEUE_TRIGGER_FAILED_PAUSE_MAX_MS);
     assert_stays(3);
+    assert_int_equal(warnings(), 1); /* until it works again */
 }
 
 static void wake__impossible__is_tried_once_a_minute(void **state)

@@ -64,7 +64,66 @@ static void closed__never_ready_again_and_the_first_reason_stays(void **state)
     assert_false(store_is_ready(store));
 }
 
+static bool leads_now;
+
+static bool leads(void *ctx)
+{
+    assert_ptr_equal(ctx, &leads_now);
+    return leads_now;
+}
+
+/* Several replicas: one that follows, or whose Lease has run out, decides nothing; what it was told first it says. */
+static void election__not_the_one_who_decides__not_ready(void **state)
+{
+    apply_empty_lists();
+    store_stand_by(store, "it follows");
+    assert_string_equal(store_not_ready(store), "it follows");
+    assert_string_equal(store_not_open(store), "it follows");
+    store_stand_by(store, NULL);
+    assert_null(store_not_ready(store));
+    store_follow_election(store, leads, &leads_now);
+    leads_now = false;
+    assert_non_null(strstr(store_not_ready(store), "its Lease has run out"));
+    leads_now = true;
+    assert_null(store_not_ready(store));
+    store_stand_by(store, "it follows");
+    store_close(store, "the end");
+    assert_string_equal(store_not_ready(store), "the end");
+}
+
 /* ---- the ledger behind it ---- */
+
+static void tenants_and_unmeasured_nodes__copied(void **state)
+{
+    static const struct str ours[] = {STR("d")};
+    char name[] = "team";
+    const struct tenant t = {.name = str_of(name), .namespaces = ours, .namespace_n = 1, .milli = 1300};
+    const struct inventory unmeasured = {.source = INVENTORY_RESOURCES, .unmeasured = true};
+    struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED, .node = {.schedulable = true, .inventory = &unmeasured}};
+    struct ledger_tenant tenants[TENANTS_MAX];
+    struct str nodes[4];
+    struct arena small;
+
+    assert_int_equal(store_tenants(store, &arena, tenants), 0);
+    apply((struct ledger_op){.kind = LEDGER_TENANTS, .tenants = {&t, 1}});
+    assert_int_equal(store_tenants(store, &arena, tenants), 1);
+    assert_true(str_eq_cstr(tenants[0].name, "team"));
+    assert_int_equal(tenants[0].limit.milli, 1300);
+    apply_node("measured", 1, 1000, true);
+    for (int i = 0; i < 3; i++) {
+        static const struct str three[] = {STR("a"), STR("b"), STR("c")};
+
+        op.node.name = three[i];
+        apply(op);
+    }
+    assert_int_equal(store_unmeasured(store, &arena, nodes, 4), 3);
+    assert_true(str_eq_cstr(nodes[0], "a") && str_eq_cstr(nodes[2], "c"));
+    assert_int_equal(store_unmeasured(store, &arena, nodes, 2), 2);
+    arena_init(&small, 1);
+    assert_int_equal(store_unmeasured(store, &small, nodes, 4), 0);
+    assert_int_equal(store_tenants(store, &small, tenants), 0);
+    arena_fini(&small);
+}
 
 static void apply__stamps_the_wall_time(void **state)
 {
@@ -245,6 +304,8 @@ int main(void)
         T(ready__only_when_both_lists_are_complete),
         T(ready__holding_off__until_the_time_has_come),
         T(closed__never_ready_again_and_the_first_reason_stays),
+        T(election__not_the_one_who_decides__not_ready),
+        T(tenants_and_unmeasured_nodes__copied),
         T(apply__stamps_the_wall_time),
         T(apply__refused_op__is_an_error_and_no_new_generation),
         T(node__mentioned_by_a_pod_only__is_not_had),

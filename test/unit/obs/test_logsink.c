@@ -4,7 +4,9 @@
 #include "obs/logsink.h"
 #include "support/cmocka.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -208,15 +210,57 @@ static void logsink__reader_that_does_not_keep_up__records_are_lost_and_counted(
     stop(&f);
 }
 
-static void logsink__write_fails__is_a_loss(void **state)
+/* A full disk is no slow reader. */
+static void F153_logsink__write_fails__is_a_loss_that_names_the_error(void **state)
 {
+    struct sink_fixture f;
     int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
     assert_true(fd >= 0);
-    struct logsink *s = logsink_new(fd, LOGSINK_TEXT, 0, clock_system());
-    LOG_INFO(logsink_log(s), "No room");
-    assert_int_equal(logsink_dropped(s), 1);
-    logsink_free(s);
+    start(&f, LOGSINK_TEXT, 0);
+    const struct log *log = logsink_log(f.sink);
+    int pipe_end = dup(f.fds[1]);
+    assert_true(pipe_end >= 0);
+    assert_int_equal(dup2(fd, f.fds[1]), f.fds[1]);
+    LOG_INFO(log, "No room");
+    assert_int_equal(logsink_dropped(f.sink), 1);
+    assert_int_equal(dup2(pipe_end, f.fds[1]), f.fds[1]);
+    LOG_INFO(log, "Room again");
+    assert_int_equal(logsink_dropped(f.sink), 1);
+    assert_non_null(strstr(written(&f), "\"Log records lost because they could not be written\" count=1 "
+                                        "err=\"No space left on device\"\n"));
+    assert_non_null(strstr(written(&f), "\"Room again\""));
     close(fd);
+    close(pipe_end);
+    stop(&f);
+}
+
+static int interrupted_n; /* so many calls of poll() are, from now on */
+
+/* The linker gives it to the sink in the place of poll() (test/unit/CMakeLists.txt). */
+int __wrap_poll(struct pollfd *fds, nfds_t n, int ms);
+int __real_poll(struct pollfd *fds, nfds_t n, int ms);
+int __wrap_poll(struct pollfd *fds, nfds_t n, int ms)
+{
+    if (interrupted_n > 0) {
+        interrupted_n--;
+        errno = EINTR;
+        return -1;
+    }
+    return __real_poll(fds, n, ms);
+}
+
+/* A process that was stopped and goes on finds its call interrupted. */
+static void F154_logsink__poll_is_interrupted__nothing_is_lost(void **state)
+{
+    struct sink_fixture f;
+    start(&f, LOGSINK_TEXT, 0);
+    for (int n = 1; n < 4; n++) {
+        interrupted_n = n;
+        LOG_INFO(logsink_log(f.sink), "Listening");
+    }
+    assert_int_equal(interrupted_n, 0);
+    assert_int_equal(logsink_dropped(f.sink), 0);
+    stop(&f);
 }
 
 enum { THREADS = 4, RECORDS = 50 };
@@ -260,7 +304,8 @@ int main(void)
         cmocka_unit_test(logsink__verbosity__changes_at_run_time),
         cmocka_unit_test(logsink__records_that_are_too_long__cut_but_well_formed),
         cmocka_unit_test(logsink__reader_that_does_not_keep_up__records_are_lost_and_counted),
-        cmocka_unit_test(logsink__write_fails__is_a_loss),
+        cmocka_unit_test(F153_logsink__write_fails__is_a_loss_that_names_the_error),
+        cmocka_unit_test(F154_logsink__poll_is_interrupted__nothing_is_lost),
         cmocka_unit_test(logsink__several_threads__whole_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,15 +65,15 @@ class Changes(unittest.TestCase):
 
     def test_what_nobody_can_notice__is_a_change_that_is_made(self):
         texts, lines = {}, {}
-        for (file, line, old, new), why in sample.Accepted().rows.items():
+        for (file, function, line, old, new), why in sample.Accepted().rows.items():
             self.assertTrue(why, file)
             if file not in texts:
                 texts[file] = (ROOT / file).read_text()
                 lines[file] = {
-                    (sample.line_of(texts[file], c)[1], sample.one_line(c.old), sample.one_line(c.new))
+                    (changes.function_at(texts[file], c.at), sample.line_of(texts[file], c)[1], sample.one_line(c.old), sample.one_line(c.new))
                     for c in changes.changes_of(file, texts[file])
                 }
-            self.assertIn((line, old, new), lines[file], f"{file}: no such line any more: correct test/mutation/equivalent.txt")
+            self.assertIn((function, line, old, new), lines[file], f"{file}, {function}(): no such line any more: correct test/mutation/equivalent.txt")
 
 
 if __name__ == "__main__":
