@@ -41,7 +41,7 @@ class Schedulers:
         """A new process there takes it over."""
         with self.lock:
             self.n += 1
-            spec = {"holderIdentity": f"{host}_{uuid.uuid4()}", "leaseDurationSeconds": 8, "leaseTransitions": self.n,
+            spec = {"holderIdentity": f"{host}_{uuid.uuid4()}", "leaseDurationSeconds": 5, "leaseTransitions": self.n,
                     "acquireTime": "2026-11-27T07:00:00.%06dZ" % self.n, "renewTime": "2026-11-27T07:00:00.%06dZ" % self.n}
             if self.n == 0:
                 self.api.call("POST", LEASES, {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
@@ -73,8 +73,8 @@ class Pods(Replicas):
 
     def beside(self, host, hold_off="1s"):
         return self.start("election: follow-scheduler\n"
-                          f"lease: {{object: fgpu-system/fgpu-scheduler, schedulerHost: {host}, leaseDuration: 8s, "
-                          "renewDeadline: 6s, retryPeriod: 200ms}\n"
+                          f"lease: {{object: fgpu-system/fgpu-scheduler, schedulerHost: {host}, leaseDuration: 5s, "
+                          "renewDeadline: 3s, retryPeriod: 200ms}\n"
                           f"clientConnection: {{holdOff: {hold_off}, bindDeadline: 2s}}\n")
 
     def both(self, hold_off="1s"):
