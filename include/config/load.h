@@ -31,8 +31,9 @@
 #define CONFIG_HASH_LEN 16
 
 enum election_mode {
-    ELECTION_NONE,  /* a single replica */
-    ELECTION_LEASE, /* by a Lease of our own (extender/elector.h) */
+    ELECTION_NONE,             /* a single replica */
+    ELECTION_LEASE,            /* by a Lease of our own (extender/elector.h) */
+    ELECTION_FOLLOW_SCHEDULER, /* whose kube-scheduler holds its Lease (extender/follow_machine.h) */
 };
 
 /* Who has to show a token on the ops listener; loopback addresses stay open in the first mode. */
@@ -73,9 +74,10 @@ struct config_client {
     struct str wake_object;      /* NAMESPACE/NAME of the object of extender/requeue_trigger.h; empty: none */
 };
 
-/* Of election: lease. */
+/* Of an election. Of ELECTION_FOLLOW_SCHEDULER they are what the file of the scheduler says. */
 struct config_lease {
     struct str object;                                /* NAMESPACE/NAME */
+    struct str scheduler_host;                        /* empty: of this machine */
     int32_t duration_ms, renew_deadline_ms, retry_ms; /* of struct lease_options */
 };
 
@@ -186,6 +188,10 @@ struct config *config_at(const struct config *c, uint32_t open);
 void config_set_by_flag(struct config *c, const char *key, const char *flag);
 /* Appends "default", "FILE:LINE:COLUMN" or "flag --NAME". */
 void config_origin_text(const struct config *c, struct str key, struct strbuf *out);
+
+/* NULL, or why this election cannot work: text that is static. Part of reading a file; who changes something afterwards
+ * asks again. */
+const char *config_election_problem(const struct config *c);
 
 /* Is `a`, one of verbs, ops and metrics, served with TLS? */
 bool config_serving_is_tls(const struct config_serving *s, const struct address *a);

@@ -132,7 +132,7 @@ struct doctor_facts {
 
     /* DOCTOR_STATE */
     struct config *config; /* in effect; the caller frees it. NULL without the source */
-    bool is_ready, signs;
+    bool is_ready, is_leader, signs;
     struct str start_reason; /* why there was a hold-off, or none; empty: not said */
     int64_t as_of_ms, started_ms;
     int64_t double_booked_n, foreign_decision_n, refuted_n;

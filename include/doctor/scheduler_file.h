@@ -48,6 +48,10 @@ struct scheduler_file {
     size_t extender_n;
     const struct scheduler_profile *profiles; /* one at least: the default one */
     size_t profile_n;
+    /* leaderElection, with the defaults of kube-scheduler where it does not say */
+    bool elects;
+    struct str lease_namespace, lease_name;
+    int64_t lease_ms, renew_deadline_ms, retry_ms;
     int64_t sampled_percent; /* percentageOfNodesToScore; SCHEDULER_NUMBER_MISSING: kube-scheduler chooses */
 };
 

@@ -74,6 +74,8 @@ void store_follow_election(struct store *s, bool (*leads)(void *ctx), void *ctx)
 void store_stand_by(struct store *s, const char *why);
 /* Why the store is not ready, text that outlives the store's users; NULL when it is. */
 const char *store_not_ready(struct store *s);
+/* ... but for an election: NULL says that it could take over. */
+const char *store_not_warm(struct store *s);
 /* The same for pods that ask for no GPU: neither hold-off nor lost contact stops them (design.md 4). */
 const char *store_not_open(struct store *s);
 bool store_has_node(struct store *s, struct str node_name);

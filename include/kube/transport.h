@@ -80,6 +80,7 @@ struct kube_request {
     size_t response_bytes_max;   /* 0: KUBE_RESPONSE_BYTES_MAX */
     const char *verb, *resource; /* for the observer; must outlive the client (constants) */
     bool asks;                   /* changes nothing although it is no GET: a review */
+    bool unelected;              /* right also by one that does not lead: may_write is not asked */
 };
 
 struct kube_response {

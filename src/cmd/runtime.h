@@ -60,6 +60,8 @@ bool runtime_is_listed(struct runtime *s);
 bool runtime_is_active(struct runtime *s);
 /* Was it, and is not any more? */
 bool runtime_has_lost(struct runtime *s);
+/* ... and may it still say that it has ended in order? */
+bool runtime_may_end_in_order(const struct runtime *s);
 /* NULL, or the first broken invariant of the ledger. Counts it in the metrics. */
 const char *runtime_check(struct runtime *s);
 

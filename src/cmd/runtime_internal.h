@@ -91,6 +91,11 @@ void runtime_api_follow(struct runtime *s, const struct config *c);
 
 runtime_start_fn runtime_new_election, runtime_start_election;
 runtime_end_fn runtime_decline_election, runtime_stop_election, runtime_free_election;
+bool runtime_follows_scheduler(const struct runtime *s);
+/* NULL: readyz may say yes. A warm replica that follows a scheduler is ready to take over, and that is what its pod's
+ * readiness is about (decision 0102). */
+const char *runtime_not_ready(struct runtime *s);
+const char *runtime_not_leader(struct runtime *s);
 bool runtime_may_write(void *ctx); /* ctx: the runtime, with an election */
 /* The policy in effect, for the commands of the pools: run by the active replica alone. */
 void runtime_set_pool_commands(struct runtime *s, const struct config *c);

@@ -44,9 +44,7 @@ static const char *probe_inventories(void *ctx)
 
 static const char *probe_ready(void *ctx)
 {
-    const struct runtime *s = ctx;
-
-    return store_not_ready(s->store);
+    return runtime_not_ready(ctx);
 }
 
 static const char *probe_contact(void *ctx)
@@ -67,7 +65,7 @@ static const char *probe_credentials(void *ctx)
 
 static const char *probe_leader(void *ctx)
 {
-    return runtime_is_active(ctx) ? NULL : "another replica decides";
+    return runtime_not_leader(ctx);
 }
 
 static const char *probe_shutdown(void *ctx)

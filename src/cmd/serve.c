@@ -137,6 +137,7 @@ static int serve_until_signal(const struct serve_options *o, const struct runtim
     struct reload *reload;
     struct err err;
     int rc = runtime_start(so, &runtime, &err), code;
+    bool in_order;
 
     if (rc == 0) {
         rc = start_reload(o, so->config, runtime, &reload, &err);
@@ -150,7 +151,8 @@ static int serve_until_signal(const struct serve_options *o, const struct runtim
     }
     code = watch_over(runtime, reload, o, so->clock, so->log, signals);
     reload_stop(reload);
-    runtime_stop(runtime, code == EXIT_OK ? DRAIN_MS : 0);
+    in_order = code == EXIT_OK || (runtime_has_lost(runtime) && runtime_may_end_in_order(runtime));
+    runtime_stop(runtime, in_order ? DRAIN_MS : 0);
     LOG_INFO(so->log, "Stopped");
     return code;
 }

@@ -23,7 +23,7 @@ static const struct page_option options[] = {
      .text = "/livez /readyz /healthz, default 127.0.0.1:9441"},
     {"metrics-address", .value = "HOST:PORT", .id = TEXT(addresses[RUNTIME_METRICS]),
      .text = "/metrics alone, default none; not on loopback: TLS, callers need a token"},
-    {"election", .value = "none|lease", .id = TEXT(election),
+    {"election", .value = "none|lease|follow-scheduler", .id = TEXT(election),
      .text = "which of several replicas answers, default none; see lease in the configuration"},
     {"tls-cert-file", .value = "FILE", .id = TEXT(cert),
      .text = "PEM, as the next two; read again when they change and on SIGHUP"},
@@ -177,14 +177,19 @@ static int override_value(const struct flag *f, const struct serve_options *o, s
 
 static int override_election(const char *given, struct config *c)
 {
-    const bool lease = strcmp(given, "lease") == 0;
+    static const char *const words[] = {
+        [ELECTION_NONE] = "none", [ELECTION_LEASE] = "lease", [ELECTION_FOLLOW_SCHEDULER] = "follow-scheduler"};
+    size_t i = 0;
 
-    if (!lease && strcmp(given, "none") != 0) {
-        return cmd_usage_error("serve", "--election takes none or lease");
+    while (i < ARRAY_LEN(words) && strcmp(given, words[i]) != 0) {
+        i++;
     }
-    c->election = lease ? ELECTION_LEASE : ELECTION_NONE;
+    if (i == ARRAY_LEN(words)) {
+        return cmd_usage_error("serve", "--election takes none, lease or follow-scheduler");
+    }
+    c->election = (enum election_mode)i;
     config_set_by_flag(c, "election", "--election");
-    return EXIT_OK;
+    return config_election_problem(c) == NULL ? EXIT_OK : cmd_usage_error("serve", "%s", config_election_problem(c));
 }
 
 static void override_signing(const char *given, struct config *c)

@@ -84,8 +84,6 @@ void word_decode(struct decode *c, const struct schema_field *f, const struct ya
 
     if (f->words[value] != NULL) {
         scalar_store(f, base, &value);
-    } else if (f->later != NULL && f->later[word_index(f->later, n->text)] != NULL) {
-        config_decode_error(c, n, "'%.*s' is not supported yet; use '%s'", STR_ARG(n->text), f->words[0]);
     } else {
         for (; f->words[words_n] != NULL; words_n++) {
             BUG_ON(words_n == WORDS_MAX);

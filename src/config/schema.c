@@ -123,7 +123,11 @@ static const struct schema_field serving_rows[] = {
 };
 
 static const struct schema_field lease_rows[] = {
-    KEY("object", SCHEMA_OBJECT, AT(lease.object), HELP("Lease by which replicas elect one of them; the same for all")),
+    KEY("object", SCHEMA_OBJECT, AT(lease.object),
+        HELP("Lease by which replicas elect one of them; the same for all. With follow-scheduler that of the "
+             "schedulers")),
+    KEY("schedulerHost", SCHEMA_TEXT, AT(lease.scheduler_host), RANGE(0, 253),
+        HELP("with follow-scheduler: the host name of the kube-scheduler beside; empty: that of this machine or pod")),
     KEY("leaseDuration", SCHEMA_DURATION, AT(lease.duration_ms), RANGE(1000, 3600000),
         HELP("time after which a Lease that nobody renews is taken over, in whole seconds")),
     KEY("renewDeadline", SCHEMA_DURATION, AT(lease.renew_deadline_ms), RANGE(100, 3600000),
@@ -231,10 +235,10 @@ static const struct schema_field root_rows[] = {
     KEY("timeWindowNotice", SCHEMA_DURATION, AT(window_notice_ms), RANGE(0, 86400000), NOW,
         HELP("how long before a change by time windows fgpu announces it, 0 for no announcement")),
     SECTION("serving", serving_rows, .check = schema_check_serving),
-    KEY("election", SCHEMA_WORD, AT(election), WORDS([ELECTION_NONE] = "none", [ELECTION_LEASE] = "lease"),
-        LATER("follow-scheduler"),
+    KEY("election", SCHEMA_WORD, AT(election),
+        WORDS([ELECTION_NONE] = "none", [ELECTION_LEASE] = "lease", [ELECTION_FOLLOW_SCHEDULER] = "follow-scheduler"),
         HELP("which of several replicas answers: none means that there is one replica, lease that they elect one by a "
-             "Lease")),
+             "Lease, follow-scheduler that the one beside the active kube-scheduler does")),
     SECTION("lease", lease_rows, .check = schema_check_lease),
     SECTION("clientConnection", client_rows),
     SECTION("events", events_rows),
@@ -245,7 +249,14 @@ static const struct schema_field root_rows[] = {
     SECTION("limits", limits_rows, .check = schema_check_limits),
 };
 
-const struct schema_field schema_root = {SCALAR(SCHEMA_SECTION), ROWS(root_rows), .check = schema_check_change_overs};
+/* What sections say together. */
+static void check_root(struct decode *c, const struct yaml_doc_node *n, const void *base)
+{
+    schema_check_change_overs(c, n, base);
+    schema_check_election(c, n, base);
+}
+
+const struct schema_field schema_root = {SCALAR(SCHEMA_SECTION), ROWS(root_rows), .check = check_root};
 
 static void each_key(const struct schema_field *section, const char *path, schema_visit_fn *visit, void *ctx)
 {

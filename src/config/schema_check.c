@@ -362,6 +362,16 @@ void schema_check_lease(struct decode *c, const struct yaml_doc_node *n, const v
     }
 }
 
+void schema_check_election(struct decode *c, const struct yaml_doc_node *n, const void *base)
+{
+    const struct yaml_doc_node *at = yaml_doc_find(n, STR("election"));
+    const char *why = config_election_problem(base);
+
+    if (why != NULL) {
+        config_decode_error(c, at != NULL ? at : n, "%s", why);
+    }
+}
+
 void schema_check_limits(struct decode *c, const struct yaml_doc_node *n, const void *base)
 {
     const struct config_limits *l = &((const struct config *)base)->limits;

@@ -76,7 +76,6 @@ struct schema_field {
     size_t offset2;
     int64_t min, max;         /* of numbers, in stored units; also of elements */
     const char *const *words; /* NULL-terminated */
-    const char *const *later; /* words that will be accepted one day */
     const struct schema_field *sub;
     size_t sub_n;
     const struct schema_field *key;
@@ -167,6 +166,7 @@ void schema_check_pool(struct decode *c, const struct yaml_doc_node *n, const vo
 void schema_check_window(struct decode *c, const struct yaml_doc_node *n, const void *base);
 /* Of the whole file. */
 void schema_check_change_overs(struct decode *c, const struct yaml_doc_node *n, const void *base);
+void schema_check_election(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_lease(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_limits(struct decode *c, const struct yaml_doc_node *n, const void *base);
 

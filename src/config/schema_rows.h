@@ -37,11 +37,6 @@
     {                                                                                                                  \
         __VA_ARGS__, NULL                                                                                              \
     }
-#define LATER(...)                                                                                                     \
-    .later = (const char *const[])                                                                                     \
-    {                                                                                                                  \
-        __VA_ARGS__, NULL                                                                                              \
-    }
 
 /* Without NOW or RELIST a change needs a restart. */
 #define RESTART .reload = CONFIG_RELOAD_RESTART

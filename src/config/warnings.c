@@ -6,7 +6,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#define ONE 1000 /* a factor of 1 */
+#define ONE 1000             /* a factor of 1 */
+#define HOLD_OFF_MS_MIN 5000 /* TCP_USER_TIMEOUT of the API client (F122) */
 #define DAY_MIN 1440
 #define WEEK_MIN (7 * DAY_MIN)
 
@@ -228,11 +229,24 @@ static void check_pair(struct warnings *w, size_t first, size_t second)
     config_free(both);
 }
 
+/* ---- API server ---- */
+
+static void check_hold_off(struct warnings *w, const struct config_client *c)
+{
+    if (c->hold_off_ms < HOLD_OFF_MS_MIN) {
+        warn(w, "clientConnection.holdOff",
+             "less than 5s: the system may send what an earlier fgpu has written for 5 s after its end, so a Binding "
+             "may "
+             "land after the hold-off; use 6s");
+    }
+}
+
 size_t config_warnings(const struct config *c, struct strbuf *out)
 {
     struct warnings w = {.file = c, .out = out};
 
     check_overcommit(&w, &c->policy, NULL);
+    check_hold_off(&w, &c->client);
     check_candidate(&w, &c->policy);
     check_pools(&w, &c->policy, 0, 0, c->policy.node_pool_n);
     check_groups(&w, &c->policy, NULL);

@@ -12,7 +12,7 @@ void doctor_check_ledger(struct doctor_report *r)
 {
     const struct doctor_facts *f = r->facts;
 
-    if (!f->is_ready) {
+    if (f->is_leader && !f->is_ready) {
         doctor_tell(r, DOCTOR_FAULT, STR_NULL, STR("fgpu is not ready, so it takes no pods with GPUs"),
                     "curl .../readyz?verbose of the ops listener says why");
     }

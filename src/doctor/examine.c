@@ -5,6 +5,9 @@
 
 const struct doctor_check doctor_checks[] = {
     {"ledger", "fgpu is ready, decides alone, and has given no GPU twice", NEEDS(DOCTOR_STATE), doctor_check_ledger},
+    {"election", "this is the replica that decides", NEEDS(DOCTOR_STATE), doctor_check_election},
+    {"lease", "fgpu follows the Lease of the schedulers", NEEDS(DOCTOR_STATE) | NEEDS(DOCTOR_SCHEDULER),
+     doctor_check_lease},
     {"asked", "kube-scheduler asks fgpu about pods that wait", NEEDS(DOCTOR_STATE) | NEEDS(DOCTOR_METRICS),
      doctor_check_asked},
     {"extender", "kube-scheduler has an extender that leads to fgpu, with all verbs",

@@ -23,7 +23,7 @@ const char *doctor_source_name(enum doctor_source s)
 
 void doctor_facts_init(struct doctor_facts *f, struct arena *a)
 {
-    *f = (struct doctor_facts){.arena = a};
+    *f = (struct doctor_facts){.arena = a, .is_leader = true};
     for (int s = 0; s < DOCTOR_SOURCE__MAX; s++) {
         f->why_not[s] = "nobody has read it";
     }
@@ -102,6 +102,7 @@ void doctor_needed_rights(struct doctor_facts *f)
     const struct config_serving *s = f->config != NULL ? &f->config->serving : NULL;
     struct str wake = f->config != NULL ? f->config->client.wake_object : STR_NULL, namespace_;
     struct str run = f->config != NULL ? f->config->client.run_object : STR_NULL;
+    struct str lease = f->config != NULL && f->config->election != ELECTION_NONE ? f->config->lease.object : STR_NULL;
 
     f->right_n = 0;
     need_reading(f, "", "pods", "it does not get ready");
@@ -126,6 +127,10 @@ void doctor_needed_rights(struct doctor_facts *f)
     if (run.n > 0 && str_split(&run, '/', &namespace_)) {
         need(f, (struct doctor_right){"get", "", "configmaps", "", namespace_, run, TEXT_START, false});
         need(f, (struct doctor_right){"patch", "", "configmaps", "", namespace_, run, TEXT_START, false});
+    }
+    if (lease.n > 0 && str_split(&lease, '/', &namespace_)) {
+        need(f, (struct doctor_right){"get", "coordination.k8s.io", "leases", "", namespace_, lease, "it never decides",
+                                      false});
     }
     if (s != NULL && (config_serving_needs_token(s, &s->ops) || config_serving_needs_token(s, &s->metrics))) {
         need(f, (struct doctor_right){"create", "authentication.k8s.io", "tokenreviews", "", STR_NULL, STR_NULL,

@@ -174,9 +174,13 @@ static void read_members(struct state_reader *s)
                                           {"refuted", .i64 = &f->refuted_n},
                                           {.key = NULL}};
     const struct json_member start[] = {{"reason", .text = &f->start_reason}, {.key = NULL}};
-    const struct json_member metadata[] = {{"asOf", .text = &as_of},        {"startedAt", .text = &started},
-                                           {"ready", .flag = &f->is_ready}, {"start", .object = start},
-                                           {"signing", .object = signing},  {.key = NULL}};
+    const struct json_member metadata[] = {{"asOf", .text = &as_of},
+                                           {"startedAt", .text = &started},
+                                           {"ready", .flag = &f->is_ready},
+                                           {"leader", .flag = &f->is_leader},
+                                           {"start", .object = start},
+                                           {"signing", .object = signing},
+                                           {.key = NULL}};
     const struct json_member summary[] = {{"doubleBookedGpus", .i64 = &f->double_booked_n},
                                           {"foreignDecisions", .i64 = &f->foreign_decision_n},
                                           {.key = NULL}};

@@ -193,6 +193,26 @@ static size_t count_of(const struct yaml_doc_node *list, bool at_least_one)
     return n == 0 && at_least_one ? 1 : n;
 }
 
+static int64_t or_else(int64_t ms, int64_t otherwise)
+{
+    return ms == SCHEDULER_NUMBER_MISSING ? otherwise : ms;
+}
+
+static void read_election(struct reading *rd, const struct yaml_doc_node *root, struct scheduler_file *ret)
+{
+    const struct yaml_doc_node *e = yaml_doc_find(root, STR("leaderElection"));
+    const struct yaml_doc_node *elects = e != NULL ? yaml_doc_find(e, STR("leaderElect")) : NULL;
+
+    ret->elects = elects == NULL || elects->type != YAML_DOC_TEXT || !str_eq(elects->text, STR("false"));
+    ret->lease_namespace = e != NULL ? text_of(e, "resourceNamespace") : STR_NULL;
+    ret->lease_namespace = ret->lease_namespace.n > 0 ? ret->lease_namespace : STR("kube-system");
+    ret->lease_name = e != NULL ? text_of(e, "resourceName") : STR_NULL;
+    ret->lease_name = ret->lease_name.n > 0 ? ret->lease_name : STR("kube-scheduler");
+    ret->lease_ms = or_else(e != NULL ? duration_of(rd, e, "leaseDuration") : SCHEDULER_NUMBER_MISSING, 15000);
+    ret->renew_deadline_ms = or_else(e != NULL ? duration_of(rd, e, "renewDeadline") : SCHEDULER_NUMBER_MISSING, 10000);
+    ret->retry_ms = or_else(e != NULL ? duration_of(rd, e, "retryPeriod") : SCHEDULER_NUMBER_MISSING, 2000);
+}
+
 static bool read_lists(struct reading *rd, const struct yaml_doc_node *root, struct scheduler_file *ret)
 {
     const struct yaml_doc_node *extenders = yaml_doc_find(root, STR("extenders"));
@@ -220,6 +240,7 @@ static bool read_lists(struct reading *rd, const struct yaml_doc_node *root, str
         .profile_n = profile_n,
         .sampled_percent = number_of(rd, root, "percentageOfNodesToScore"),
     };
+    read_election(rd, root, ret);
     return true;
 }
 

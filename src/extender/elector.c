@@ -20,29 +20,52 @@ int64_t elector_boot_ns(void)
 bool elector_may_write(void *elector)
 {
     struct elector *e = elector;
-    const int64_t from_ns = atomic_load(&e->from_ns), until_ns = atomic_load(&e->until_ns);
-    const int64_t now_ns = elector_boot_ns(); /* last: the process may be stopped between any two steps */
+    const int64_t until_ns = atomic_load(&e->until_ns);
+    const int64_t from_ns = atomic_load(&e->from_ns); /* after it: of a new span both are new */
+    const int64_t now_ns = elector_boot_ns();         /* last: the process may be stopped between any two steps */
 
     return now_ns >= from_ns && now_ns < until_ns;
 }
 
 /* ---- what follows from it ---- */
 
-static void publish(struct elector *e)
+/* The span in which Bindings may be sent, by what is known now. */
+static void span_of(const struct elector *e, int64_t *ret_from_ns, int64_t *ret_until_ns)
 {
     const struct lease_machine *m = &e->machine;
-    const char *holder = m->exists ? m->seen.holder : "";
 
-    if (m->phase != LEASE_LEADS) {
-        atomic_store(&e->until_ns, INT64_MIN);
-    } else { /* the span is empty before both are there: m->others_until_ns does not change while it leads */
-        atomic_store(&e->from_ns, m->others_until_ns);
-        atomic_store(&e->until_ns, m->leads_until_ns);
+    if (e->o.follows) {
+        follow_machine_span(&e->follow, ret_from_ns, ret_until_ns);
+    } else {
+        *ret_from_ns = m->others_until_ns;
+        *ret_until_ns = m->phase == LEASE_LEADS ? m->leads_until_ns : INT64_MIN;
     }
+}
+
+static const char *holder_of(const struct elector *e)
+{
+    if (e->o.follows) {
+        return e->follow.exists ? e->follow.seen.holder : "";
+    }
+    return e->machine.exists ? e->machine.seen.holder : "";
+}
+
+static void publish(struct elector *e)
+{
+    const char *holder = holder_of(e);
+    int64_t from_ns, until_ns;
+
+    span_of(e, &from_ns, &until_ns);
+    if (from_ns != atomic_load(&e->from_ns)) {
+        /* Whoever asks between these lines finds an empty span; he reads the end first. */
+        atomic_store(&e->until_ns, INT64_MIN);
+        atomic_store(&e->from_ns, from_ns);
+    }
+    atomic_store(&e->until_ns, until_ns);
     if (strcmp(e->holder, holder) != 0) {
         snprintf(e->holder, sizeof(e->holder), "%s", holder);
         LOG_INFO(e->o.log, "The Lease has another holder", LOG_STR("lease", e->o.lease), LOG_CSTR("holder", holder),
-                 LOG_CSTR("own", e->identity));
+                 LOG_CSTR("own", e->o.follows ? e->o.host : e->identity));
     }
 }
 
@@ -66,10 +89,20 @@ static void end_telling(struct elector *e)
     mutex_unlock(&e->lock);
 }
 
+static bool is_open(const struct elector *e)
+{
+    const int64_t now_ns = elector_boot_ns();
+    int64_t from_ns, until_ns;
+
+    span_of(e, &from_ns, &until_ns);
+    return now_ns >= from_ns && now_ns < until_ns;
+}
+
 static void tell(struct elector *e)
 {
-    if (!e->told && lease_machine_leads(&e->machine, elector_boot_ns()) && begin_telling(e)) {
-        const int64_t ago_ns = elector_boot_ns() - e->machine.others_until_ns;
+    if (!e->told && is_open(e) && begin_telling(e)) {
+        const int64_t silent_ns = e->o.follows ? e->follow.silent_since_ns : e->machine.others_until_ns;
+        const int64_t ago_ns = elector_boot_ns() - silent_ns;
 
         e->told = true;
         e->o.listener.elected(e->o.listener.ctx, clock_mono_ns(clock_system()) - ago_ns);
@@ -79,10 +112,12 @@ static void tell(struct elector *e)
 
 static void tell_lost(struct elector *e)
 {
+    const char *why = e->o.follows ? e->follow.why : e->machine.why;
+
     LOG_ERROR(e->o.log, "Lost the Lease: nothing is bound any more by this process", LOG_STR("lease", e->o.lease),
-              LOG_CSTR("why", e->machine.why));
+              LOG_CSTR("why", why));
     if (begin_telling(e)) {
-        e->o.listener.lost(e->o.listener.ctx, e->machine.why);
+        e->o.listener.lost(e->o.listener.ctx, why);
         end_telling(e);
     }
 }
@@ -90,14 +125,15 @@ static void tell_lost(struct elector *e)
 /* Until the next thing is due. */
 static void wait_for_it(struct elector *e)
 {
-    const struct lease_machine *m = &e->machine;
-    int64_t until_ns = m->wake_ns, now_ns = elector_boot_ns();
+    int64_t until_ns = e->o.follows ? e->follow.wake_ns : e->machine.wake_ns, now_ns = elector_boot_ns();
+    int64_t opens_ns, closes_ns;
     bool in_time = true;
 
-    if (m->phase == LEASE_LEADS) {
-        until_ns = until_ns < m->leads_until_ns ? until_ns : m->leads_until_ns;
-        until_ns =
-            !e->told && now_ns < m->others_until_ns && m->others_until_ns < until_ns ? m->others_until_ns : until_ns;
+    span_of(e, &opens_ns, &closes_ns);
+    if (opens_ns < closes_ns) {
+        /* Who follows asks again when it was told to; who leads has lost the Lease when its time is over. */
+        until_ns = !e->o.follows && closes_ns < until_ns ? closes_ns : until_ns;
+        until_ns = !e->told && now_ns < opens_ns && opens_ns < until_ns ? opens_ns : until_ns;
     }
     until_ns = sync_in_ns(until_ns - now_ns);
     mutex_lock(&e->lock);
@@ -119,7 +155,11 @@ static bool is_stopping(struct elector *e)
 
 static enum lease_step next_step(struct elector *e)
 {
-    return lease_machine_next(&e->machine, elector_boot_ns(), clock_wall_ms(e->o.clock) * 1000);
+    const int64_t now_ns = elector_boot_ns();
+
+    e->step = e->o.follows ? follow_machine_next(&e->follow, now_ns)
+                           : lease_machine_next(&e->machine, now_ns, clock_wall_ms(e->o.clock) * 1000);
+    return e->step;
 }
 
 /* While somebody waits for it. */
@@ -176,7 +216,7 @@ static void *elector_main(void *ctx)
             elector_take_answer(e);
         }
     }
-    if (!lost) {
+    if (!lost && !e->o.follows) {
         give_back(e);
     }
     return NULL;
@@ -203,6 +243,10 @@ int elector_new(const struct elector_options *o, struct elector **ret, struct er
                                                             .duration_ms = o->duration_ms,
                                                             .renew_deadline_ms = o->renew_deadline_ms,
                                                             .retry_ms = o->retry_ms});
+    follow_machine_init(&e->follow, &(struct follow_options){.host = o->host,
+                                                             .duration_ms = o->duration_ms,
+                                                             .renew_deadline_ms = o->renew_deadline_ms,
+                                                             .retry_ms = o->retry_ms});
     atomic_init(&e->from_ns, INT64_MAX);
     atomic_init(&e->until_ns, INT64_MIN);
     lease_kept_init(&e->kept);

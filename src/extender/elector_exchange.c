@@ -34,7 +34,7 @@ static void answered(void *ctx, const struct kube_response *response)
     enum lease_answer answer;
 
     lease_kept_init(&kept);
-    answer = classify(response, e->machine.step != LEASE_GET, &object, &kept);
+    answer = classify(response, e->step != LEASE_GET, &object, &kept);
     mutex_lock(&e->lock);
     lease_kept_fini(&e->object_kept);
     e->object_kept = kept;
@@ -51,6 +51,9 @@ static uint32_t call_ms(const struct elector *e)
 {
     const int64_t half_ms = e->o.renew_deadline_ms / 2;
 
+    if (e->o.follows) {
+        return FOLLOW_CALL_MS;
+    }
     return (uint32_t)(half_ms > CALL_MS_MIN ? half_ms : CALL_MS_MIN);
 }
 
@@ -113,7 +116,13 @@ static void warn_of(struct elector *e, enum lease_answer answer, int http_status
 {
     const bool refused = http_status == 401 || http_status == 403;
 
-    if (answer == LEASE_ANSWER_LOST && !e->warned && refused) {
+    if (answer == LEASE_ANSWER_LOST && !e->warned && refused && e->o.follows) {
+        LOG_WARNING(
+            e->o.log,
+            "The API server refuses to show the Lease of the scheduler, so this replica never decides. Apply the "
+            "Role fgpu-follow from manifests/dedicated, with this name",
+            LOG_STR("lease", e->o.lease), LOG_I64("status", http_status));
+    } else if (answer == LEASE_ANSWER_LOST && !e->warned && refused) {
         LOG_WARNING(
             e->o.log,
             "The API server refuses the Lease, so this replica is never elected. Apply the Role fgpu-lease from "
@@ -146,5 +155,9 @@ void elector_take_answer(struct elector *e)
     }
     mutex_unlock(&e->lock);
     warn_of(e, answer, status);
+    if (e->o.follows) {
+        follow_machine_answered(&e->follow, answer, &object, at_ns);
+        return;
+    }
     lease_machine_answered(&e->machine, answer, &object, at_ns, (uint32_t)rng_below(&e->rng, 1U << 20));
 }

@@ -18,7 +18,9 @@ struct elector {
     /* The span in which this process may write, of boot_ns(); an empty one at first. */
     atomic_int_least64_t from_ns, until_ns;
 
-    struct lease_machine machine;    /* of the thread */
+    struct lease_machine machine;    /* of the thread, unless it follows */
+    struct follow_machine follow;    /* ... then this */
+    enum lease_step step;            /* told last */
     char holder[LEASE_HOLDER_BYTES]; /* that was logged last */
     struct lease_kept kept;          /* of the revision in machine.seen; in `answered` until it is taken */
     bool told;                       /* elected was called */

@@ -72,9 +72,10 @@ static void submit_get(struct run_keeper *k, struct exchange *x, void (*path_of)
 }
 
 static void submit_patch(struct run_keeper *k, struct exchange *x, const char *resource, const struct strbuf *path,
-                         const struct strbuf *body, uint32_t deadline_ms)
+                         const struct strbuf *body, bool unelected, uint32_t deadline_ms)
 {
     const struct kube_request request = {.method = "PATCH",
+                                         .unelected = unelected,
                                          .path = path->p,
                                          .content_type = "application/merge-patch+json",
                                          .body = strbuf_view(body),
@@ -98,7 +99,8 @@ void run_keeper_write(struct run_keeper *k, enum run_state state, int64_t hold_o
     strbuf_init(&body, BODY_BYTES_MAX);
     run_object_path(k->o.run_object, &path);
     run_object_patch(&k->claim.seen, &e, clock_wall_ms(k->o.clock), &body);
-    submit_patch(k, &k->run, "configmaps", &path, &body, deadline_ms);
+    /* That it has ended is as true when another one leads already; and it never overwrites that one's claim. */
+    submit_patch(k, &k->run, "configmaps", &path, &body, state == RUN_ENDED, deadline_ms);
     strbuf_fini(&path);
     strbuf_fini(&body);
 }
@@ -111,7 +113,7 @@ void run_keeper_wake(struct run_keeper *k, uint32_t deadline_ms)
     strbuf_init(&body, WAKE_PATCH_MAX);
     wake_object_path(k->o.wake_object, &path);
     wake_object_patch(clock_wall_ms(k->o.clock), &body);
-    submit_patch(k, &k->wake_read, "csistoragecapacities", &path, &body, deadline_ms);
+    submit_patch(k, &k->wake_read, "csistoragecapacities", &path, &body, false, deadline_ms);
     strbuf_fini(&path);
     strbuf_fini(&body);
 }

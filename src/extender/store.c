@@ -250,16 +250,22 @@ void store_stand_by(struct store *s, const char *why)
 }
 
 /* With the lock. */
+static const char *not_synced(const struct store *s)
+{
+    return ledger_is_synced(s->ledger) ? NULL
+                                       : "fgpu is not ready: it is still reading nodes and pods from the API server";
+}
+
+/* With the lock. */
 static const char *not_open(const struct store *s)
 {
     if (s->closed != NULL || s->stands_by != NULL) {
         return s->closed != NULL ? s->closed : s->stands_by;
     }
     if (!store_leads(s)) {
-        return "fgpu is not ready: its Lease has run out";
+        return "fgpu is not ready: its Lease has run out, or the API server does not show it";
     }
-    return ledger_is_synced(s->ledger) ? NULL
-                                       : "fgpu is not ready: it is still reading nodes and pods from the API server";
+    return not_synced(s);
 }
 
 const char *store_not_open(struct store *s)
@@ -284,6 +290,16 @@ const char *store_not_ready(struct store *s)
     } else if (why == NULL && now < s->not_before_ns) {
         why = "fgpu is not ready: it has just started and waits for earlier bindings to finish";
     }
+    mutex_unlock(&s->lock);
+    return why != NULL ? why : contact_lost(s->contact);
+}
+
+const char *store_not_warm(struct store *s)
+{
+    const char *why;
+
+    mutex_lock(&s->lock);
+    why = s->closed != NULL ? s->closed : not_synced(s);
     mutex_unlock(&s->lock);
     return why != NULL ? why : contact_lost(s->contact);
 }

@@ -102,7 +102,7 @@ static int check_request(const struct kube_client *c, const struct kube_request 
     if (c->read_only && kube_request_writes(request)) {
         return err_set(reterr, ERR_INVALID, "nothing is written to the API server in a rehearsal");
     }
-    if (c->context.may_write != NULL && kube_request_writes(request) &&
+    if (c->context.may_write != NULL && kube_request_writes(request) && !request->unelected &&
         !c->context.may_write(c->context.may_write_ctx)) {
         return err_set(reterr, ERR_UNAVAILABLE, "this replica does not lead, so it writes nothing");
     }

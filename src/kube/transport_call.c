@@ -36,7 +36,7 @@ struct call *call_new(const struct kube_request *r, int64_t now_ns, kube_done_fn
     call->body_n = r->body.n;
     call->verb = r->verb;
     call->resource = r->resource;
-    call->writes = kube_request_writes(r);
+    call->writes = kube_request_writes(r) && !r->unelected;
     call->response_max = r->response_bytes_max != 0 ? r->response_bytes_max : KUBE_RESPONSE_BYTES_MAX;
     call->submitted_ns = now_ns;
     call->deadline_ns = now_ns + r->deadline_ms * NS_PER_MS;

@@ -15,7 +15,7 @@ struct call {
     const char *verb, *resource;
     size_t response_max;
     int64_t submitted_ns, deadline_ns;
-    bool writes;     /* it would change something */
+    bool writes;     /* it would change something, so may_write is asked */
     bool sent_again; /* after a 401, with other credentials */
     kube_done_fn *done;
     void *ctx;

@@ -61,7 +61,7 @@ struct exchange_request {
     const char *content_type;
     const char *const *headers;
     bool gzip;   /* offered; libcurl decodes while the bytes come */
-    bool writes; /* it would change something */
+    bool writes; /* it would change something, so may_write is asked */
 };
 
 /* Sets `x->easy` up from nothing. The body is borrowed until the exchange ends. Time limits and the

@@ -17,17 +17,22 @@ import (
 	"fgpu.io/fgpu/test/e2e/harness"
 )
 
-// replicas are two fgpu with election: lease, behind something like a Service.
+// replicas are two fgpu with election: lease behind something like a Service, or with election: follow-scheduler and a
+// kube-scheduler beside each.
 type replicas struct {
 	*cluster
-	both  [2]*harness.Fgpu
-	front *harness.Front
-	pods  int
+	both   [2]*harness.Fgpu
+	beside [2]*harness.Scheduler // nil with election: lease
+	front  *harness.Front        // nil with the other
+	pods   int
 }
 
 // patientLease is for machines on which etcd may take seconds: a replica that loses its Lease by itself would fail the test. With
 // FGPU_ELECTION_ROUNDS the shipped times hold.
 const patientLease = "\nlease: {leaseDuration: 8s, renewDeadline: 6s}\nclientConnection: {holdOff: 2s}\n"
+
+// shippedLease is a line of manifests/dedicated/fgpu.yaml.
+const shippedLease = "lease: {object: fgpu-system/fgpu-scheduler, leaseDuration: 5s, renewDeadline: 3s, retryPeriod: 1s}"
 
 // newReplicas starts both with the rights of manifests/mtls-replicas and these times of the Lease; "" are the shipped ones.
 func newReplicas(c *cluster, times string) *replicas {
@@ -38,10 +43,8 @@ func newReplicas(c *cluster, times string) *replicas {
 	c.must(nil, plane.Apply(c.ctx, manifest("dedicated", "rbac.yaml"), manifest("mtls-replicas", "lease.yaml")))
 	kubeconfig, err := plane.Kubeconfig(c.ctx, "fgpu-system", "fgpu")
 	c.must(kubeconfig, err)
-	shipped, err := os.ReadFile(manifest("dedicated", "fgpu.yaml"))
-	c.must(shipped, err)
 	config := filepath.Join(plane.Dir, c.name+".config.yaml")
-	c.must(nil, os.WriteFile(config, append(shipped, []byte(times)...), 0o600))
+	c.must(nil, harness.Adapt(manifest("dedicated", "fgpu.yaml"), config, harness.Replacement{Old: shippedLease, New: times}))
 	r := &replicas{cluster: c}
 	for i := range r.both {
 		f, err := plane.NewFgpu(binary, fmt.Sprintf("%s-%d", c.name, i), config, kubeconfig)
@@ -70,19 +73,73 @@ func newReplicas(c *cluster, times string) *replicas {
 	return r
 }
 
-// leads says what /state says; false if there is no answer.
-func (r *replicas) leads(f *harness.Fgpu) (leads, warm bool) {
+// newPairs starts two pods, so to say: each has a host name, on which fgpu and kube-scheduler run with the shipped files and rights.
+func newPairs(c *cluster, patient bool) *replicas {
+	c.Helper()
+	c.aloneFgpu()
+	c.must(nil, plane.Apply(c.ctx, manifest("dedicated", "rbac.yaml")))
+	kubeconfig, err := plane.Kubeconfig(c.ctx, "fgpu-system", "fgpu")
+	c.must(kubeconfig, err)
+	ofScheduler, err := plane.Kubeconfig(c.ctx, "fgpu-system", "fgpu-scheduler")
+	c.must(ofScheduler, err)
+	config := filepath.Join(plane.Dir, c.name+".config.yaml")
+	times := shippedLease
+	flags := []string{"--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=1s"}
+	if patient {
+		times = "lease: {object: fgpu-system/fgpu-scheduler, leaseDuration: 8s, renewDeadline: 6s}\nclientConnection: {holdOff: 2s}"
+		flags = []string{"--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=6s", "--leader-elect-retry-period=1s"}
+	}
+	c.must(nil, harness.Adapt(manifest("dedicated", "fgpu.yaml"), config, harness.Replacement{Old: shippedLease, New: times}))
+	r := &replicas{cluster: c}
+	for i := range r.both {
+		name, host := fmt.Sprintf("%s-%d", c.name, i), fmt.Sprintf("pod-%d", i)
+		f, err := plane.NewFgpu(binary, name, config, kubeconfig)
+		c.must(f, err)
+		f.Host = host
+		f.Args = append(f.Args, "--election=follow-scheduler")
+		c.must(nil, f.Launch())
+		r.both[i] = f
+		file := filepath.Join(plane.Dir, name+".scheduler.yaml")
+		c.must(nil, harness.Adapt(manifest("dedicated", "scheduler.yaml"), file,
+			harness.Replacement{Old: `kubeconfig: ""`, New: fmt.Sprintf("kubeconfig: %q", ofScheduler)},
+			harness.Replacement{Old: "http://127.0.0.1:9443", New: f.VerbsURL}))
+		r.beside[i], err = plane.StartSchedulerOn(c.ctx, host, name, file, flags...)
+		c.must(nil, err)
+	}
+	c.Cleanup(func() {
+		for i, f := range r.both {
+			if err := r.beside[i].Stop(); err != nil {
+				c.Error(err)
+			}
+			if f.Running() {
+				c.stopped(f)
+			}
+		}
+	})
+	return r
+}
+
+// schedulerOf is the one beside.
+func (r *replicas) schedulerOf(f *harness.Fgpu) *harness.Scheduler {
+	if f == r.both[0] {
+		return r.beside[0]
+	}
+	return r.beside[1]
+}
+
+// says is what /state says; nothing if there is no answer.
+func (r *replicas) says(f *harness.Fgpu) (leads, decides, warm bool) {
 	var s struct {
 		Metadata struct {
-			Leader              bool
+			Leader, Ready       bool
 			PodsResourceVersion string
 		}
 	}
 	body, err := f.Ops(r.ctx, "/state?fields=summary")
 	if err != nil || json.Unmarshal(body, &s) != nil {
-		return false, false
+		return false, false, false
 	}
-	return s.Metadata.Leader, s.Metadata.PodsResourceVersion != ""
+	return s.Metadata.Leader, s.Metadata.Leader && s.Metadata.Ready, s.Metadata.PodsResourceVersion != ""
 }
 
 // settled waits until one leads and the other one follows with a warm ledger.
@@ -91,7 +148,7 @@ func (r *replicas) settled() (active, follower *harness.Fgpu) {
 	r.eventually("one replica leads and the other one has read the cluster", func() (bool, string) {
 		var leads, warm [2]bool
 		for i, f := range r.both {
-			leads[i], warm[i] = r.leads(f)
+			leads[i], _, warm[i] = r.says(f)
 		}
 		active, follower = r.both[0], r.both[1]
 		if leads[1] {
@@ -137,15 +194,23 @@ func (r *replicas) binds() {
 func (r *replicas) taken(follower *harness.Fgpu, begin time.Time) string {
 	r.Helper()
 	r.eventually("the other replica leads", func() (bool, string) {
-		leads, _ := r.leads(follower)
+		leads, _, _ := r.says(follower)
 		return leads, "it does not"
 	})
 	elected := time.Since(begin)
-	r.must(nil, follower.AwaitReady(r.ctx))
+	r.decides(follower)
 	ready := time.Since(begin)
 	r.binds()
 	return fmt.Sprintf("elected after %s, ready after %s, a Binding after %s", elected.Round(10*time.Millisecond),
 		ready.Round(10*time.Millisecond), time.Since(begin).Round(10*time.Millisecond))
+}
+
+func (r *replicas) decides(f *harness.Fgpu) {
+	r.Helper()
+	r.eventually("the replica answers", func() (bool, string) {
+		leads, decides, _ := r.says(f)
+		return decides, fmt.Sprintf("leads: %v", leads)
+	})
 }
 
 func (r *replicas) ends(f *harness.Fgpu, code int) {
@@ -162,20 +227,17 @@ func (r *replicas) ends(f *harness.Fgpu, code int) {
 // each time with Bindings under way. No pod is bound twice, and no GPU is given away twice (the recorder judges each event).
 // The times are reported and not asserted. FGPU_ELECTION_ROUNDS: how often; `scripts/election-rounds` does many.
 func TestTwoReplicasSurviveKillStopAndHandOver(t *testing.T) {
-	rounds, times := 1, patientLease
-	if text := os.Getenv("FGPU_ELECTION_ROUNDS"); text != "" {
-		var err error
-		if rounds, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-		times = ""
+	n, patient := rounds(t)
+	times := ""
+	if patient {
+		times = patientLease
 	}
 	c := newCluster(t, gpuNode("replicas-a", 4, gib80), gpuNode("replicas-b", 4, gib80))
 	r := newReplicas(c, times)
 	r.settled()
 	r.load(24)
 	r.binds()
-	for i := 0; i < rounds; i++ {
+	for i := 0; i < n; i++ {
 		active, follower := r.settled()
 		r.load(12)
 		begin := time.Now()
@@ -201,9 +263,136 @@ func TestTwoReplicasSurviveKillStopAndHandOver(t *testing.T) {
 		r.ends(active, 1)
 		c.must(nil, active.Launch())
 	}
+	r.isSound()
+}
+
+func (r *replicas) isSound() {
+	r.Helper()
 	active, _ := r.settled()
-	c.must(nil, active.AwaitReady(c.ctx))
-	c.fgpu = active
-	c.sound()
-	c.fgpu = nil
+	r.decides(active)
+	r.fgpu = active
+	r.sound()
+	r.fgpu = nil
+}
+
+// rounds is how often, and whether the times are patient ones.
+func rounds(t *testing.T) (n int, patient bool) {
+	text := os.Getenv("FGPU_ELECTION_ROUNDS")
+	if text == "" {
+		return 1, true
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n, false
+}
+
+// Two pairs of kube-scheduler and fgpu under load, as manifests/dedicated installs them: the active pair is asked to end, stopped
+// and killed; with FGPU_ELECTION_ROUNDS each half of it, too. What is promised is as above. A scheduler that ends is started again in place, as kubelet
+// does it.
+func TestTwoPairsSurviveKillStopAndHandOver(t *testing.T) {
+	n, patient := rounds(t)
+	c := newCluster(t, gpuNode("pairs-a", 4, gib80), gpuNode("pairs-b", 4, gib80))
+	r := newPairs(c, patient)
+	r.settled()
+	r.load(24)
+	r.binds()
+	for i := 0; i < n; i++ {
+		r.pairEnds()
+		r.pairIsStopped()
+		if !patient {
+			r.pairIsKilled()
+			r.schedulerIsKilled()
+			r.schedulerIsStopped()
+			r.fgpuIsKilled()
+		}
+	}
+	r.isSound()
+}
+
+func (r *replicas) loaded() (active, follower *harness.Fgpu, scheduler *harness.Scheduler) {
+	r.Helper()
+	active, follower = r.settled()
+	r.load(12)
+	return active, follower, r.schedulerOf(active)
+}
+
+func (r *replicas) pairEnds() {
+	r.Helper()
+	active, follower, scheduler := r.loaded()
+	begin := time.Now()
+	r.must(nil, syscall.Kill(active.Pid(), syscall.SIGTERM))
+	r.must(nil, scheduler.Stop())
+	r.ends(active, 0)
+	say("  pair, SIGTERM: ended after %s, the other one %s", time.Since(begin).Round(10*time.Millisecond), r.taken(follower, begin))
+	r.must(nil, active.Launch())
+	r.must(nil, scheduler.Again())
+}
+
+func (r *replicas) pairIsKilled() {
+	r.Helper()
+	active, follower, scheduler := r.loaded()
+	begin := time.Now()
+	scheduler.KillForGood()
+	active.Kill()
+	say("  pair, kill -9: the other one %s", r.taken(follower, begin))
+	r.must(nil, active.Launch())
+	r.must(nil, scheduler.Again())
+}
+
+func (r *replicas) pairIsStopped() {
+	r.Helper()
+	active, follower, scheduler := r.loaded()
+	begin := time.Now()
+	r.must(nil, syscall.Kill(scheduler.Pid(), syscall.SIGSTOP))
+	r.must(nil, syscall.Kill(active.Pid(), syscall.SIGSTOP))
+	say("  pair, SIGSTOP: the other one %s", r.taken(follower, begin))
+	r.load(12) // what the one that was stopped believes to be free is given away
+	r.must(nil, syscall.Kill(scheduler.Pid(), syscall.SIGCONT))
+	r.must(nil, syscall.Kill(active.Pid(), syscall.SIGCONT))
+	r.ends(active, 1)
+	r.must(nil, active.Launch())
+}
+
+func (r *replicas) schedulerIsStopped() {
+	r.Helper()
+	active, follower, scheduler := r.loaded()
+	begin := time.Now()
+	r.must(nil, syscall.Kill(scheduler.Pid(), syscall.SIGSTOP))
+	say("  scheduler alone, SIGSTOP: the other one %s", r.taken(follower, begin))
+	r.must(nil, syscall.Kill(scheduler.Pid(), syscall.SIGCONT))
+	r.ends(active, 1)
+	r.must(nil, active.Launch())
+}
+
+// It comes back in place with another identity; which of the two is elected then is theirs. fgpu goes on, or ends.
+func (r *replicas) schedulerIsKilled() {
+	r.Helper()
+	active, _, scheduler := r.loaded()
+	begin := time.Now()
+	scheduler.Process.Kill()
+	r.binds()
+	in := time.Since(begin).Round(10 * time.Millisecond)
+	r.eventually("one of the two to decide", func() (bool, string) {
+		_, first, _ := r.says(r.both[0])
+		_, second, _ := r.says(r.both[1])
+		return first != second, fmt.Sprintf("%v, %v", first, second)
+	})
+	who := "the same fgpu"
+	if leads, _, _ := r.says(active); !leads {
+		who = "the other fgpu"
+		r.ends(active, 1)
+		r.must(nil, active.Launch())
+	}
+	say("  scheduler alone, kill -9: a Binding by %s after %s", who, in)
+}
+
+func (r *replicas) fgpuIsKilled() {
+	r.Helper()
+	active, _, _ := r.loaded()
+	begin := time.Now()
+	active.Kill()
+	r.must(nil, active.Launch())
+	say("  fgpu alone, kill -9: it is %s", r.taken(active, begin))
 }

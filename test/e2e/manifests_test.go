@@ -36,9 +36,11 @@ func TestTheDeploymentAndItsPodsAreAdmittedUnderTheRestrictedStandard(t *testing
 	if _, err := plane.Client.AppsV1().Deployments(d.Namespace).Create(context.Background(), d, dryRun); err != nil {
 		t.Error(err)
 	}
-	if *d.Spec.Replicas != 1 || d.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
-		t.Errorf("%d replicas, strategy %s: two ledgers could bind at the same time", *d.Spec.Replicas, d.Spec.Strategy.Type)
+	// Two ledgers must not bind at the same time: the flag, and the Lease that both files and the Role name.
+	if args := d.Spec.Template.Spec.Containers[0].Args; !slices.Contains(args, "--election=follow-scheduler") {
+		t.Errorf("%d replicas without an election: %v", *d.Spec.Replicas, args)
 	}
+	theLeaseIsTheSame(t)
 	// The namespace enforces the standard "restricted"; it judges pods, not deployments.
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "from-template", Labels: d.Spec.Template.Labels}, Spec: d.Spec.Template.Spec}
 	if _, err := plane.Client.CoreV1().Pods(d.Namespace).Create(context.Background(), p, dryRun); err != nil {
@@ -49,6 +51,43 @@ func TestTheDeploymentAndItsPodsAreAdmittedUnderTheRestrictedStandard(t *testing
 	if _, err := plane.Client.CoreV1().Pods(d.Namespace).Create(context.Background(), bad, dryRun); err == nil {
 		t.Errorf("the namespace admits a pod with hostNetwork: the standard is not enforced")
 	}
+}
+
+// theLeaseIsTheSame compares what the two configurations, both of the scheduler's, and the Role of fgpu say.
+func theLeaseIsTheSame(t *testing.T) {
+	t.Helper()
+	var ours struct {
+		Lease struct{ Object, LeaseDuration, RenewDeadline, RetryPeriod string }
+	}
+	read(t, &ours, "dedicated", "fgpu.yaml")
+	for _, file := range []string{"scheduler.yaml", "scheduler-advertised.yaml"} {
+		var theirs struct {
+			LeaderElection struct {
+				LeaderElect                                                                bool
+				ResourceNamespace, ResourceName, LeaseDuration, RenewDeadline, RetryPeriod string
+			}
+		}
+		read(t, &theirs, "dedicated", file)
+		e, l := theirs.LeaderElection, ours.Lease
+		if !e.LeaderElect || e.ResourceNamespace+"/"+e.ResourceName != l.Object || e.LeaseDuration != l.LeaseDuration ||
+			e.RenewDeadline != l.RenewDeadline || e.RetryPeriod != l.RetryPeriod {
+			t.Errorf("%s says %+v, fgpu.yaml %+v", file, e, l)
+		}
+	}
+	objects, err := harness.Objects(manifest("dedicated", "rbac.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		if r, ok := o.(*rbacv1.Role); ok && r.Name == "fgpu-follow" {
+			if len(r.Rules) != 1 || !slices.Equal(r.Rules[0].Verbs, []string{"get"}) ||
+				r.Namespace+"/"+strings.Join(r.Rules[0].ResourceNames, ",") != ours.Lease.Object {
+				t.Errorf("fgpu-follow has %+v", r.Rules)
+			}
+			return
+		}
+	}
+	t.Error("there is no Role fgpu-follow")
 }
 
 // The agent needs a namespace of its own: fgpu-system would not admit it.

@@ -19,7 +19,7 @@ func TestAWrongValueIsRefusedWithItsPlace(t *testing.T) {
 		values values
 		said   []string
 	}{
-		{"more replicas", values{"scheduler": values{"replicas": 2}}, []string{"/scheduler/replicas", "maximum"}},
+		{"more replicas", values{"scheduler": values{"replicas": 4}}, []string{"/scheduler/replicas", "maximum"}},
 		{"a key that is none", values{"scheduler": values{"replica": 1}}, []string{"/scheduler", "replica"}},
 		{"a section that is none", values{"schedulr": values{}}, []string{"schedulr"}},
 		{"form", values{"form": "light"}, []string{"/form", "dedicated", "advertised"}},

@@ -28,6 +28,8 @@ type Process struct {
 	Path    string
 	Args    []string
 	LogFile string
+	// Host is a host name that it sees in place of the machine's; "" for none. As in a pod: a UTS namespace of its own.
+	Host string
 	// Ready says whether the program serves yet; nil error means ready.
 	Ready func(context.Context) error
 
@@ -45,6 +47,18 @@ func (p *Process) Start(ctx context.Context) error {
 	return p.AwaitReady(ctx)
 }
 
+// command is the program itself, by exec where it has a host name of its own.
+func (p *Process) command() *exec.Cmd {
+	if p.Host == "" {
+		return exec.Command(p.Path, p.Args...)
+	}
+	args := []string{"--uts", "sh", "-c", `hostname "$0" && exec "$@"`, p.Host, p.Path}
+	if os.Geteuid() != 0 {
+		args = append([]string{"--user", "--map-root-user"}, args...)
+	}
+	return exec.Command("unshare", append(args, p.Args...)...)
+}
+
 func (p *Process) launch() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,7 +74,7 @@ func (p *Process) launch() error {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command(p.Path, p.Args...)
+	cmd := p.command()
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Dir = filepath.Dir(p.LogFile)
 	// No proxy: everything is on the loopback.

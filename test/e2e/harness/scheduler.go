@@ -23,17 +23,25 @@ type Scheduler struct {
 
 // StartScheduler runs kube-scheduler with a configuration file, if there is one; `name` tells its files apart.
 func (cp *ControlPlane) StartScheduler(ctx context.Context, name, config string) (*Scheduler, error) {
+	return cp.StartSchedulerOn(ctx, "", name, config)
+}
+
+// StartSchedulerOn is the same on a host of that name (Process.Host), with further flags.
+func (cp *ControlPlane) StartSchedulerOn(ctx context.Context, host, name, config string, flags ...string) (*Scheduler, error) {
 	port, err := FreePort()
 	if err != nil {
 		return nil, err
 	}
 	s := &Scheduler{port: port, done: make(chan struct{})}
 	s.Process = &Process{
-		Name: "kube-scheduler", Path: cp.SchedulerPath,
+		Name: "kube-scheduler", Path: cp.SchedulerPath, Host: host,
 		LogFile: filepath.Join(cp.Dir, name+".kube-scheduler.log"),
 		Args: append([]string{"--bind-address", "127.0.0.1", "--secure-port", strconv.Itoa(port),
 			"--cert-dir", filepath.Join(cp.Dir, "certs"),
-			"--authorization-always-allow-paths", "/healthz,/readyz,/livez,/metrics", "--v", "2"}, cp.SchedulerFlags...),
+			"--authorization-always-allow-paths", "/healthz,/readyz,/livez,/metrics", "--v", "2",
+			// Patient: on machines where etcd may take seconds it must not lose its Lease by itself.
+			"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=2s"},
+			cp.SchedulerFlags...),
 		// 1.30 has no /readyz.
 		Ready: func(ctx context.Context) error {
 			_, err := Get(ctx, loopback("https", port)+"/healthz", "")
@@ -43,23 +51,44 @@ func (cp *ControlPlane) StartScheduler(ctx context.Context, name, config string)
 	if config != "" {
 		s.Args = append(s.Args, "--config", config)
 	}
+	s.Args = append(s.Args, flags...)
 	if err := s.Process.Start(ctx); err != nil {
 		return nil, err
 	}
-	go func() {
-		defer close(s.done)
-		for {
-			<-s.Exited()
-			if s.stopping.Load() {
-				return
-			}
-			s.Restarts.Add(1)
-			if s.launch() != nil {
-				return
-			}
-		}
-	}()
+	go s.watchOver()
 	return s, nil
+}
+
+func (s *Scheduler) watchOver() {
+	defer close(s.done)
+	for {
+		<-s.Exited()
+		if s.stopping.Load() {
+			return
+		}
+		s.Restarts.Add(1)
+		if s.launch() != nil {
+			return
+		}
+	}
+}
+
+// KillForGood ends it as kill -9 does; nobody starts it again but Again.
+func (s *Scheduler) KillForGood() {
+	s.stopping.Store(true)
+	s.Process.Kill()
+	<-s.done
+}
+
+// Again starts it after Stop or KillForGood, without waiting.
+func (s *Scheduler) Again() error {
+	s.stopping.Store(false)
+	s.done = make(chan struct{})
+	if err := s.launch(); err != nil {
+		return err
+	}
+	go s.watchOver()
+	return nil
 }
 
 // AwaitSynced waits until its informers have delivered what there is, which it waits for before it tries to lead.

@@ -100,6 +100,7 @@ static void schema__what_needs_a_restart__says_so(void **state)
         "serving.metricsAddress",
         "clientConnection.runObject",
         "lease.object",
+        "lease.schedulerHost",
         "lease.leaseDuration",
     };
     static const char *const relist[] = {"resources.compute",

@@ -309,8 +309,10 @@ static void parse__one_mistake__exact_report(void **state)
         {"unknown word", "devices: {memoryOnly: compute}\n",
          "f.yaml:3:23: devices.memoryOnly: 'compute' is not one of: share, free\n"
          "  devices: {memoryOnly: compute}\n                        ^\n"},
-        {"election not built", "election: follow-scheduler\n",
-         "f.yaml:3:11: election: 'follow-scheduler' is not supported yet; use 'none'\n"
+        {"election that follows no Lease of a scheduler", "election: follow-scheduler\n",
+         "f.yaml:3:11: election: follow-scheduler needs lease.object, the Lease of the schedulers: "
+         "leaderElection.resourceNamespace/resourceName of their configuration (kube-system/kube-scheduler if it has "
+         "none)\n"
          "  election: follow-scheduler\n            ^\n"},
         {"lease of half a second more", "lease: {leaseDuration: 5500ms}\n",
          "f.yaml:3:24: lease: leaseDuration must be whole seconds, because a Lease says it so\n"
