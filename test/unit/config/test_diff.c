@@ -101,6 +101,8 @@ static void schema__what_needs_a_restart__says_so(void **state)
         "clientConnection.runObject",
         "lease.object",
         "lease.leaseDuration",
+        "consistency",
+        "clientConnection.intentObjects",
     };
     static const char *const relist[] = {"resources.compute",
                                          "resources.memory",
