@@ -36,6 +36,9 @@ enum election_mode {
     ELECTION_FOLLOW_SCHEDULER, /* whose kube-scheduler holds its Lease (extender/follow_machine.h) */
 };
 
+/* What a Binding needs before it is sent (extender/intents.h). */
+enum consistency { CONSISTENCY_DEFAULT, CONSISTENCY_STRICT };
+
 /* Who has to show a token on the ops listener; loopback addresses stay open in the first mode. */
 enum ops_authorization { OPS_AUTHORIZATION_REMOTE, OPS_AUTHORIZATION_ALWAYS };
 
@@ -71,6 +74,7 @@ struct config_client {
     int32_t binds_in_flight_max; /* more wait */
     int32_t stale_after_ms;      /* without contact (kube/reflector.h) for longer: not ready */
     struct str run_object;       /* NAMESPACE/NAME of the object of extender/run_keeper.h; empty: none */
+    struct str intent_objects;   /* NAMESPACE/PREFIX of those of kube/intent_object.h */
     struct str wake_object;      /* NAMESPACE/NAME of the object of extender/requeue_trigger.h; empty: none */
 };
 
@@ -147,6 +151,7 @@ struct config {
     struct config_serving serving;
     enum election_mode election;
     struct config_lease lease;
+    enum consistency consistency;
     struct config_client client;
     struct config_events events;
     struct config_audit audit;

@@ -64,6 +64,9 @@ struct binder_options {
     uint32_t max_in_flight;
     bool binds_all_pods; /* false: a pod that names nothing of ours is refused */
     bool rehearses;      /* every bind is refused before anything is reserved */
+    /* "NAMESPACE/PREFIX" of the objects of `consistency: strict` (extender/intents.h): no Binding of a pod with GPUs is
+     * sent before its intent is written. Empty: consistency is not strict. Read at the start alone. */
+    struct str intent_objects;
 };
 
 /* Borrows everything for its life. */

@@ -27,6 +27,7 @@
 #include "core/ledger/snapshot_iterator.h"
 #include "core/report/demand_histogram.h"
 #include "extender/decisions.h"
+#include "extender/intents.h"
 #include "extender/waiting.h"
 
 #include <stdbool.h>
@@ -245,6 +246,10 @@ enum store_seen {
 };
 enum store_seen store_binding_seen(struct store *s, struct str uid, struct str node_name, struct str decision_id,
                                    uint64_t *ret_version);
+/* Where the pod is, as far as the ledger says: of `node_name`, if anywhere. *ret_version of POD_PLACE_UNBOUND. */
+enum pod_place store_pod_place(struct store *s, struct str uid, struct str node_name, uint64_t *ret_version);
+/* Does the node share physical GPUs with others (core/inventory/host_group.h)? */
+bool store_is_in_host_group(struct store *s, struct str node_name);
 /* Is what was reserved still right for the pod as it was observed at `version`: the same request and labels, not
  * being deleted? A later observation makes it false. */
 bool store_reservation_holds(struct store *s, struct str uid, uint64_t version, size_t *ret_annotation_bytes);

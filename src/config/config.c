@@ -34,12 +34,14 @@ struct config *config_defaults(void)
                                      .duration_ms = 5000,
                                      .renew_deadline_ms = 3000,
                                      .retry_ms = 1000};
+    c->consistency = CONSISTENCY_DEFAULT;
     c->client = (struct config_client){
         .bind_deadline_ms = 5000,
         .hold_off_ms = 6000,
         .binds_in_flight_max = 1000,
         .stale_after_ms = 20000,
         .run_object = STR("fgpu-system/fgpu-run"),
+        .intent_objects = STR("fgpu-system/fgpu-intents"),
         .wake_object = STR("fgpu-system/fgpu-wake"),
     };
     c->events = (struct config_events){.pod_waits_after_ms = 30000};

@@ -10,6 +10,7 @@ _Static_assert(sizeof(enum memory_only_mode) == sizeof(unsigned int) &&
                    sizeof(enum dialect_mode) == sizeof(unsigned int) && sizeof(enum qos) == sizeof(unsigned int) &&
                    sizeof(enum lending) == sizeof(unsigned int) && sizeof(enum hand_off) == sizeof(unsigned int) &&
                    sizeof(enum election_mode) == sizeof(unsigned int) &&
+                   sizeof(enum consistency) == sizeof(unsigned int) &&
                    sizeof(enum drain_mode) == sizeof(unsigned int) && sizeof(enum log_format) == sizeof(unsigned int) &&
                    sizeof(enum signing_mode) == sizeof(unsigned int) &&
                    sizeof(enum ops_authorization) == sizeof(unsigned int) &&
@@ -148,6 +149,8 @@ static const struct schema_field client_rows[] = {
     KEY("runObject", SCHEMA_OBJECT, AT(client.run_object),
         HELP("ConfigMap in which fgpu says that it runs or has ended in order, so that the next start needs no "
              "holdOff")),
+    KEY("intentObjects", SCHEMA_OBJECT, AT(client.intent_objects),
+        HELP("namespace, and first part of the name, of the Leases of consistency: strict, one for each node")),
     KEY("wakeObject", SCHEMA_OBJECT, AT(client.wake_object),
         HELP("CSIStorageCapacity that fgpu changes when room becomes free, so that refused pods are tried again")),
 };
@@ -240,7 +243,12 @@ static const struct schema_field root_rows[] = {
         HELP("which of several replicas answers: none means that there is one replica, lease that they elect one by a "
              "Lease, follow-scheduler that the one beside the active kube-scheduler does")),
     SECTION("lease", lease_rows, .check = schema_check_lease),
-    SECTION("clientConnection", client_rows),
+    KEY("consistency", SCHEMA_WORD, AT(consistency),
+        WORDS([CONSISTENCY_DEFAULT] = "default", [CONSISTENCY_STRICT] = "strict"),
+        HELP(
+            "what a binding needs before it is sent: strict means that it is first written into an object of its node, "
+            "so that no other fgpu can give out the same GPU")),
+    SECTION("clientConnection", client_rows, .check = schema_check_client),
     SECTION("events", events_rows),
     SECTION("audit", audit_rows),
     SECTION("flightRecorder", recorder_rows),

@@ -339,6 +339,20 @@ void schema_check_serving(struct decode *c, const struct yaml_doc_node *n, const
 }
 
 /* As client-go demands it. */
+void schema_check_client(struct decode *c, const struct yaml_doc_node *n, const void *base)
+{
+    enum { PREFIX_N_MAX = 63 }; /* the names of nodes follow */
+    struct str name = ((const struct config *)base)->client.intent_objects, namespace_ = STR_NULL;
+    const struct yaml_doc_node *at = yaml_doc_find(n, STR("intentObjects"));
+
+    (void)str_split(&name, '/', &namespace_);
+    if (name.n == 0 || name.n > PREFIX_N_MAX) {
+        config_decode_error(c, at != NULL ? at : n,
+                            "intentObjects must be NAMESPACE/PREFIX, with a prefix of at most %d characters",
+                            PREFIX_N_MAX);
+    }
+}
+
 void schema_check_lease(struct decode *c, const struct yaml_doc_node *n, const void *base)
 {
     const struct config_lease *l = &((const struct config *)base)->lease;

@@ -167,6 +167,7 @@ void schema_check_window(struct decode *c, const struct yaml_doc_node *n, const 
 /* Of the whole file. */
 void schema_check_change_overs(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_election(struct decode *c, const struct yaml_doc_node *n, const void *base);
+void schema_check_client(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_lease(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_limits(struct decode *c, const struct yaml_doc_node *n, const void *base);
 

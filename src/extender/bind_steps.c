@@ -26,6 +26,11 @@ static const char TEXT_NOT_OURS[] =
     "the pod asks for no GPU; set serving.bindsAllPods if managedResources of the scheduler is empty";
 static const char TEXT_DELETING[] = "the pod is being deleted";
 
+static void new_decision_id(struct bind *b)
+{
+    snprintf(b->decision_id, sizeof(b->decision_id), "%016" PRIx64, rng_u64(&b->binder->rng));
+}
+
 struct bind *bind_new(struct binder *binder, const struct bind_request *r)
 {
     struct bind *b = xcalloc(1, sizeof(*b));
@@ -39,7 +44,7 @@ struct bind *bind_new(struct binder *binder, const struct bind_request *r)
     b->request.pod_namespace = str_put(&at, r->pod_namespace);
     b->request.pod_uid = str_put(&at, r->pod_uid);
     b->request.node_name = str_put(&at, r->node_name);
-    snprintf(b->decision_id, sizeof(b->decision_id), "%016" PRIx64, rng_u64(&binder->rng));
+    new_decision_id(b);
     strbuf_init(&b->path, BIND_PATH_BYTES_MAX);
     strbuf_init(&b->body, BINDING_BODY_MAX);
     strbuf_init(&b->get_path, BIND_PATH_BYTES_MAX);
@@ -192,10 +197,13 @@ void bind_advance(struct bind *b, struct bind_answer_due *due)
         b->told_unknown = true;
         bind_answer(b, BIND_OUTCOME_UNKNOWN, error, due);
     }
-    while (!b->busy) {
+    while (!b->busy && b->intent == BIND_INTENT_NONE) {
         switch (bind_machine_next(&b->machine, now_ns)) {
         case BIND_POST:
-            if (!bind_send_post(b)) {
+            error = bind_intent_obstacle(b);
+            if (error != NULL) {
+                bind_machine_posted(&b->machine, &(struct bind_answer){.reply = BIND_REFUSED, .reason = error}, now_ns);
+            } else if (bind_has_intent(b) && !bind_send_post(b)) {
                 bind_machine_posted(&b->machine, &(struct bind_answer){.reply = BIND_NOT_SENT}, now_ns);
             }
             break;
@@ -324,6 +332,9 @@ void bind_begin(struct bind *b, struct bind_answer_due *due)
     bool fetched = b->fetching;
 
     b->fetching = false;
+    if (!bind_node_is_ready(b)) {
+        return;
+    }
     switch (reserve_on_verified(b, &r, &why)) {
     case STORE_RESERVED:
         begin_reserved(b, &r, due);
@@ -367,6 +378,24 @@ void bind_begin(struct bind *b, struct bind_answer_due *due)
     }
 }
 
+void bind_decide_again(struct bind *b, struct bind_answer_due *due)
+{
+    const int64_t deadline_ns = b->machine.deadline_ns;
+
+    (void)apply_reservation_op(b, LEDGER_RELEASE);
+    if (b->waiters == NULL) {
+        bind_free(b);
+        return;
+    }
+    b->reserved = false;
+    arena_reset(&b->record);
+    strbuf_reset(&b->path);
+    strbuf_reset(&b->body);
+    new_decision_id(b);
+    bind_machine_init(&b->machine, 0, deadline_ns);
+    bind_begin(b, due);
+}
+
 bool bind_holds(struct bind *b, uint64_t version)
 {
     size_t kept_bytes;
@@ -393,6 +422,9 @@ void bind_resolve_by_watch(struct bind *b, struct bind_answer_due *due)
         return;
     }
     bind_machine_seen(&b->machine, &sight, clock_mono_ns(b->binder->clock));
+    if (b->machine.resolution != BIND_OPEN) {
+        b->intent = BIND_INTENT_NONE; /* whether it is written or not: it stands for nothing any more */
+    }
     if (!b->busy) {
         bind_advance(b, due);
     } else if (bind_machine_take_answer(&b->machine, &error)) {

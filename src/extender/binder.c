@@ -3,6 +3,8 @@
 #include "base/bug.h"
 #include "base/clock.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static const char TEXT_FETCH[] = "the API server did not answer in time: nothing was bound";
@@ -120,8 +122,14 @@ static int64_t due_at_ns(const struct bind *b)
     if (b->news) {
         return INT64_MIN;
     }
+    if (b->turn) {
+        return INT64_MIN;
+    }
     if (b->busy) {
         return INT64_MAX;
+    }
+    if (b->intent != BIND_INTENT_NONE) {
+        return bind_node_due_ns(b);
     }
     return b->fetching ? b->fetch_at_ns : b->machine.wake_ns;
 }
@@ -161,7 +169,10 @@ static bool advance_one(struct binder *b)
             fetch_turn(i, expired, &due);
         } else if (i->news) {
             bind_resolve_by_watch(i, &due);
+        } else if (i->intent != BIND_INTENT_NONE) {
+            bind_intent_turn(i, expired, &due);
         } else {
+            i->turn = false;
             bind_advance(i, &due);
         }
         mutex_unlock(&b->lock);
@@ -212,6 +223,11 @@ int binder_new(struct policy_set *policies, struct kube_client *client, const st
     b->wake_ns = INT64_MAX;
     b->server.ask_at_ns = INT64_MIN;
     rng_init(&b->rng, seed);
+    if (options->intent_objects.n > 0) {
+        b->intent_objects = str_dup(options->intent_objects);
+        b->nodes = xcalloc(BIND_NODE_BUCKETS, sizeof(*b->nodes));
+        snprintf(b->process, sizeof(b->process), "%016" PRIx64, rng_u64(&b->rng));
+    }
     mutex_init(&b->lock, "binder");
     condvar_init(&b->wake, "binder wake");
     condvar_init(&b->idle, "binder idle");
@@ -220,6 +236,7 @@ int binder_new(struct policy_set *policies, struct kube_client *client, const st
         condvar_destroy(&b->wake);
         condvar_destroy(&b->idle);
         mutex_destroy(&b->lock);
+        binder_free_nodes(b);
         free(b);
         return rc;
     }
@@ -272,6 +289,7 @@ void binder_free(struct binder *b)
         bind_settle(b->binds, BIND_OUTCOME_UNKNOWN, TEXT_STOPPING, &due);
         bind_deliver(&due);
     }
+    binder_free_nodes(b);
     condvar_destroy(&b->wake);
     condvar_destroy(&b->idle);
     mutex_destroy(&b->lock);

@@ -1,6 +1,7 @@
 /* extender/binder_internal.h - one Binding on its way. binder.c has all of them, their callers and the time;
  * bind_steps.c takes one from its first step to its end; binder_exchange.c sends what is due; binder_server.c
- * asks what the API server is. */
+ * asks what the API server is; bind_intent.c and
+ * binder_intents.c are `consistency: strict` (bind_node.h). */
 #ifndef EXTENDER_BINDER_INTERNAL_H
 #define EXTENDER_BINDER_INTERNAL_H
 
@@ -10,7 +11,9 @@
 #include "base/sync.h"
 #include "extender/bind_machine.h"
 #include "extender/binder.h"
+#include "extender/intents.h"
 #include "kube/binding.h"
+#include "kube/intent_object.h"
 #include "kube/transport.h"
 
 #define BIND_DECISION_ID_BYTES 17 /* 16 digits */
@@ -19,6 +22,15 @@ struct bind_waiter {
     bind_done_fn *done;
     void *ctx;
     struct bind_waiter *next;
+};
+
+/* What a bind waits for, of `consistency: strict`. */
+enum bind_intent {
+    BIND_INTENT_NONE,
+    BIND_INTENT_AWAITS_NODE, /* before devices are chosen: that every intent of the node is known and proven */
+    BIND_INTENT_WANTED,      /* its intent goes into the next write */
+    BIND_INTENT_WRITING,
+    BIND_INTENT_FAILED, /* not written, or nobody knows: devices are to be chosen again */
 };
 
 struct bind {
@@ -43,6 +55,13 @@ struct bind {
     size_t kept_bytes; /* binding_request() */
     struct strbuf path, body, get_path;
     struct bind_waiter *waiters;
+
+    struct bind_node *node; /* of `consistency: strict`, with the next; NULL: not looked at yet */
+    enum bind_intent intent;
+    bool turn;               /* what it waited for has happened */
+    uint64_t node_reading;   /* of the node, when devices were chosen */
+    uint64_t intent_version; /* of the pod, of the intent that is known to be written; 0: none is */
+    uint32_t again_n;        /* how often devices were chosen again */
 };
 
 /* What is known of the API server. Only one that looks at the preconditions of a Binding lets a new version of a
@@ -53,6 +72,28 @@ struct binder_server {
     uint32_t failed_n;
     int64_t ask_at_ns; /* next time; INT64_MAX: never again */
 };
+
+/* So often devices are chosen again, because another process wrote first or nobody knows. */
+#define BIND_AGAIN_MAX 8
+
+/* The object of one node, as it was read or written last. */
+struct bind_node {
+    struct bind_node *next;
+    struct binder *binder;
+    char *name;
+    bool busy;        /* an exchange is in flight */
+    bool read;        /* `object` and `held` are of the newest revision, as far as is known */
+    uint64_t reading; /* counts how often it was read: what others wrote may be in it */
+    struct intent_object object;
+    struct intents held, sent; /* sent: of the write in flight */
+    struct strbuf text, sent_text;
+    int64_t again_ns; /* not asked before */
+    uint32_t failed_n;
+    char *asked_uid;   /* of the intent whose pod is being asked for */
+    const char *error; /* static: why nothing can be decided here now */
+};
+
+#define BIND_NODE_BUCKETS 1024
 
 struct binder {
     struct policy_set *policies;
@@ -72,6 +113,9 @@ struct binder {
     int64_t wake_ns; /* when the thread must look again; INT64_MAX: when told */
     struct binder_server server;
     struct rng rng;
+    char *intent_objects; /* "NAMESPACE/PREFIX"; NULL: consistency is not strict */
+    char process[INTENT_DECIDER_BYTES];
+    struct bind_node **nodes; /* by hash of the name */
 };
 
 /* An answer that is due; delivered without the lock. */
@@ -106,6 +150,25 @@ void bind_resolve_by_watch(struct bind *b, struct bind_answer_due *due);
 bool bind_holds(struct bind *b, uint64_t version);
 /* Ends the bind with an answer, without touching the ledger. */
 void bind_settle(struct bind *b, enum bind_outcome outcome, const char *error, struct bind_answer_due *due);
+
+/* Gives the devices back, and chooses again if somebody waits. Nothing that was sent for it can land. */
+void bind_decide_again(struct bind *b, struct bind_answer_due *due);
+
+/* ---- consistency: strict (binder_intents.c; the rules are in extender/intents.h) ---- */
+
+/* Before devices are chosen: is every intent of the node known and proven? False: the bind waits for that
+ * (BIND_INTENT_AWAITS_NODE), and gets a turn. */
+bool bind_node_is_ready(struct bind *b);
+/* Before a Binding is sent: is its intent known to be written? False: it waits for that. */
+bool bind_has_intent(struct bind *b);
+/* NULL, or why no Binding of this bind may be sent at all; static. */
+const char *bind_intent_obstacle(const struct bind *b);
+/* It waits, and it is its turn, or time is up (bind_intent.c). */
+void bind_intent_turn(struct bind *b, bool expired, struct bind_answer_due *due);
+/* When the thread has something to do for the node of a bind that waits; INT64_MAX: when told. */
+int64_t bind_node_due_ns(const struct bind *b);
+void bind_node_advance(struct bind_node *n);
+void binder_free_nodes(struct binder *b);
 
 /* Sends what is due (binder_exchange.c). False: could not be submitted. */
 bool bind_send_post(struct bind *b);

@@ -211,6 +211,32 @@ enum store_seen store_binding_seen(struct store *s, struct str uid, struct str n
     return seen;
 }
 
+enum pod_place store_pod_place(struct store *s, struct str uid, struct str node_name, uint64_t *ret_version)
+{
+    enum pod_place place = POD_PLACE_UNKNOWN;
+    struct ledger_pod pod;
+
+    mutex_lock(&s->lock);
+    if (ledger_find_pod(s->ledger, uid, &pod)) {
+        *ret_version = pod.version;
+        place = pod.state == LEDGER_PENDING || pod.state == LEDGER_RESERVED ? POD_PLACE_UNBOUND
+                : str_eq(pod.node_name, node_name)                          ? POD_PLACE_HERE
+                                                                            : POD_PLACE_ELSEWHERE;
+    }
+    mutex_unlock(&s->lock);
+    return place;
+}
+
+bool store_is_in_host_group(struct store *s, struct str node_name)
+{
+    bool is;
+
+    mutex_lock(&s->lock);
+    is = ledger_is_in_host_group(s->ledger, node_name);
+    mutex_unlock(&s->lock);
+    return is;
+}
+
 bool store_reservation_holds(struct store *s, struct str uid, uint64_t version, size_t *ret_annotation_bytes)
 {
     struct ledger_pod pod;

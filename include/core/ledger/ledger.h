@@ -291,6 +291,7 @@ bool ledger_pod_names(const struct ledger *l, uint32_t *at, uint32_t max, ledger
 
 /* Has the node's object been seen? */
 bool ledger_has_node(const struct ledger *l, struct str node_name);
+bool ledger_is_in_host_group(const struct ledger *l, struct str node_name); /* core/inventory/host_group.h */
 
 /* The bits of struct ledger_node_fact.rules; 0 for a node that was not seen. */
 uint64_t ledger_node_rules(const struct ledger *l, struct str node_name);

@@ -103,6 +103,13 @@ bool ledger_has_node(const struct ledger *l, struct str node_name)
     return i != LEDGER_NONE && l->nodes[i].described;
 }
 
+bool ledger_is_in_host_group(const struct ledger *l, struct str node_name)
+{
+    uint32_t i = ledger_node_find(l, node_name);
+
+    return i != LEDGER_NONE && l->nodes[i].host_group.n > 0;
+}
+
 uint64_t ledger_node_rules(const struct ledger *l, struct str node_name)
 {
     uint32_t i = ledger_node_find(l, node_name);

@@ -102,6 +102,8 @@ static void schema__what_needs_a_restart__says_so(void **state)
         "lease.object",
         "lease.schedulerHost",
         "lease.leaseDuration",
+        "consistency",
+        "clientConnection.intentObjects",
     };
     static const char *const relist[] = {"resources.compute",
                                          "resources.memory",

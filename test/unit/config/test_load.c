@@ -17,6 +17,7 @@ static void defaults__built_in__the_documented_values(void **state)
     assert_string_equal(address_text(&c->serving.health, text), "127.0.0.1:9441");
     assert_int_equal(c->serving.ops_authorization, OPS_AUTHORIZATION_REMOTE);
     assert_int_equal(c->election, ELECTION_NONE);
+    assert_int_equal(c->consistency, CONSISTENCY_DEFAULT);
     assert_int_equal(c->client.bind_deadline_ms, 5000);
     assert_int_equal(c->client.hold_off_ms, 6000);
     assert_int_equal(c->client.binds_in_flight_max, 1000);
@@ -59,9 +60,10 @@ static void parse__every_key__stored(void **state)
                     "serving: {verbsAddress: '[::1]:1', opsAddress: localhost:2, "
                     "healthAddress: 0.0.0.0:3, opsAuthorization: always}\n"
                     "election: lease\n"
+                    "consistency: strict\n"
                     "lease: {object: e/f, leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 2s}\n"
                     "clientConnection: {bindDeadline: 4500ms, holdOff: 1m30s, maxInFlightBinds: 7, wakeObject: a/b, "
-                    "runObject: c/d}\n"
+                    "runObject: c/d, intentObjects: g/h}\n"
                     "events: {podWaitsAfter: 500ms}\n"
                     "audit: {interval: 0, settle: 300ms}\n"
                     "signing: {mode: off, privateKey: /k, publicKeys: [/a, /b], acceptUnsignedBefore: "
@@ -116,6 +118,8 @@ static void parse__every_key__stored(void **state)
     assert_int_equal(c->serving.ops_authorization, OPS_AUTHORIZATION_ALWAYS);
     assert_int_equal(c->client.bind_deadline_ms, 4500);
     assert_int_equal(c->election, ELECTION_LEASE);
+    assert_int_equal(c->consistency, CONSISTENCY_STRICT);
+    expect_text(c->client.intent_objects, "g/h", NULL);
     expect_text(c->lease.object, "e/f", NULL);
     assert_int_equal(c->lease.duration_ms, 15000);
     assert_int_equal(c->lease.renew_deadline_ms, 10000);
@@ -326,6 +330,10 @@ static void parse__one_mistake__exact_report(void **state)
         {"lease without a name", "lease: {object: ''}\n",
          "f.yaml:3:17: lease: object must name a Lease, as NAMESPACE/NAME\n"
          "  lease: {object: ''}\n                  ^\n"},
+        {"no objects for intents", "clientConnection: {intentObjects: ''}\n",
+         "f.yaml:3:35: clientConnection: intentObjects must be NAMESPACE/PREFIX, with a prefix of at most 63 "
+         "characters\n"
+         "  clientConnection: {intentObjects: ''}\n                                    ^\n"},
         {"strategy misspelt", "packing: {nodeStrategy: tightfit}\n",
          "f.yaml:3:25: packing.nodeStrategy: 'tightfit' is not one of: binpack, spread, tight-fit, rsp; "
          "did you mean 'tight-fit'?\n  packing: {nodeStrategy: tightfit}\n                          "

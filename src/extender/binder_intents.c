@@ -1,0 +1,177 @@
+/* The objects of `consistency: strict`: what is due of each node, one exchange at a time (extender/intents.h). What the
+ * binds of the node do next is bind_intent.c. */
+#include "extender/bind_node.h"
+
+#include "base/bug.h"
+#include "base/clock.h"
+#include "base/hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- nodes ---- */
+
+static struct bind_node *node_of(struct binder *b, struct str name)
+{
+    const struct hash_key key = {0, 0};
+    struct bind_node **at = &b->nodes[hash_str(key, name) % BIND_NODE_BUCKETS];
+    struct bind_node *n;
+
+    for (n = *at; n != NULL; n = n->next) {
+        if (str_eq(str_of(n->name), name)) {
+            return n;
+        }
+    }
+    n = xcalloc(1, sizeof(*n));
+    n->binder = b;
+    n->name = str_dup(name);
+    n->again_ns = INT64_MIN;
+    strbuf_init(&n->text, INTENT_OBJECT_BYTES_MAX);
+    strbuf_init(&n->sent_text, INTENTS_BYTES_MAX);
+    n->next = *at;
+    *at = n;
+    return n;
+}
+
+static void free_node(struct bind_node *n)
+{
+    BUG_ON(n->busy);
+    strbuf_fini(&n->text);
+    strbuf_fini(&n->sent_text);
+    intents_fini(&n->held);
+    intents_fini(&n->sent);
+    free(n->asked_uid);
+    free(n->name);
+    free(n);
+}
+
+void binder_free_nodes(struct binder *b)
+{
+    for (size_t i = 0; b->nodes != NULL && i < BIND_NODE_BUCKETS; i++) {
+        while (b->nodes[i] != NULL) {
+            struct bind_node *n = b->nodes[i];
+
+            b->nodes[i] = n->next;
+            free_node(n);
+        }
+    }
+    free(b->nodes);
+    free(b->intent_objects);
+}
+
+/* ---- what is known ---- */
+
+/* The bind whose Binding this intent is of. */
+static bool is_open(const struct bind_node *n, const struct intent *i)
+{
+    for (const struct bind *b = n->binder->binds; b != NULL; b = b->next) {
+        if (b->node == n && b->reserved && b->machine.resolution == BIND_OPEN && b->intent_version == i->version &&
+            str_eq(b->request.pod_uid, i->uid)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum intent_sight bind_node_sight(void *ctx, const struct intent *i)
+{
+    const struct bind_node *n = ctx;
+    const bool is_ours = str_eq(i->decider, str_of(n->binder->process));
+    uint64_t version = 0;
+    const enum pod_place place = store_pod_place(n->binder->store, i->uid, str_of(n->name), &version);
+
+    return intent_judge(i, is_ours, is_ours && is_open(n, i), place, version);
+}
+
+bool bind_node_has(const struct bind_node *n, enum bind_intent intent)
+{
+    for (const struct bind *b = n->binder->binds; b != NULL; b = b->next) {
+        if (b->node == n && b->intent == intent) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* All binds that wait so go on from there. */
+void bind_node_give_turn(struct bind_node *n, enum bind_intent from, enum bind_intent to)
+{
+    for (struct bind *b = n->binder->binds; b != NULL; b = b->next) {
+        if (b->node == n && b->intent == from) {
+            b->intent = to;
+            b->turn = true;
+            bind_wake_at(n->binder, clock_mono_ns(n->binder->clock));
+        }
+    }
+}
+
+void bind_node_pause(struct bind_node *n, const char *why)
+{
+    n->error = why;
+    n->again_ns = clock_mono_ns(n->binder->clock) + bind_pause_ns(n->failed_n++);
+    bind_wake_at(n->binder, n->again_ns);
+}
+
+void bind_node_go_on(struct bind_node *n)
+{
+    n->error = NULL;
+    n->again_ns = INT64_MIN;
+    n->failed_n = 0;
+}
+
+/* ---- one after the other ---- */
+
+void bind_node_advance(struct bind_node *n)
+{
+    struct intent *open;
+
+    if (n->busy || n->binder->stopping) {
+        return;
+    }
+    if (clock_mono_ns(n->binder->clock) < n->again_ns) {
+        bind_wake_at(n->binder, n->again_ns);
+        return;
+    }
+    if (!n->read) {
+        bind_node_give_turn(n, BIND_INTENT_WANTED, BIND_INTENT_FAILED);
+        if (bind_node_has(n, BIND_INTENT_AWAITS_NODE)) {
+            bind_node_read(n);
+        }
+        return;
+    }
+    if (bind_node_has(n, BIND_INTENT_WANTED)) {
+        bind_node_write(n);
+    }
+    if (!n->busy && n->read && bind_node_has(n, BIND_INTENT_AWAITS_NODE)) {
+        open = intents_unproven(&n->held, bind_node_sight, n);
+        if (open != NULL) {
+            bind_node_read_pod(n, open);
+        } else {
+            bind_node_give_turn(n, BIND_INTENT_AWAITS_NODE, BIND_INTENT_AWAITS_NODE);
+        }
+    }
+}
+
+bool bind_node_is_ready(struct bind *b)
+{
+    struct binder *binder = b->binder;
+
+    if (binder->intent_objects == NULL || !store_has_node(binder->store, b->request.node_name) ||
+        !store_knows_pod(binder->store, b->request.pod_uid)) {
+        return true;
+    }
+    b->node = node_of(binder, b->request.node_name);
+    if (b->node->read && intents_unproven(&b->node->held, bind_node_sight, b->node) == NULL) {
+        b->node_reading = b->node->reading;
+        return true;
+    }
+    b->intent = BIND_INTENT_AWAITS_NODE;
+    bind_node_advance(b->node);
+    bind_wake_at(binder, b->machine.deadline_ns);
+    return false;
+}
+
+int64_t bind_node_due_ns(const struct bind *b)
+{
+    return b->node->busy ? INT64_MAX : b->node->again_ns == INT64_MIN ? INT64_MAX : b->node->again_ns;
+}

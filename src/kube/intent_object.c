@@ -1,0 +1,208 @@
+#include "kube/intent_object.h"
+
+#include "objects_internal.h"
+
+#include "base/arena.h"
+#include "base/bug.h"
+#include "base/json_write.h"
+#include "kube/names.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARENA_BYTES (4U * 1024 * 1024)
+
+/* DNS subdomains. The rest of a name that is too long is a hash; the annotation tells two of the same one apart. */
+#define NAME_MAX_N 253
+#define HASH_N 17 /* "-" and 16 digits */
+
+static const char LEASES[] = "/leases";
+static const char NODE_KEY[] = "fgpu.io/node", INTENTS_KEY[] = "fgpu.io/intents";
+
+struct fields {
+    struct str revision, uid;
+    struct kv_list annotations;
+};
+
+static const struct kube_field metadata_fields[] = {
+    {STR("resourceVersion"), kube_decode_text, offsetof(struct fields, revision)},
+    {STR("uid"), kube_decode_text, offsetof(struct fields, uid)},
+    {STR("annotations"), kube_decode_kv_list, offsetof(struct fields, annotations)},
+    {STR_NULL},
+};
+
+static const struct kube_field object_fields[] = {
+    {STR("metadata"), .inner = metadata_fields},
+    {STR_NULL},
+};
+
+static bool copy(struct str s, char *buf, size_t size)
+{
+    const bool fits = s.n < size && (s.n == 0 || memchr(s.p, '\0', s.n) == NULL);
+
+    buf[0] = '\0';
+    if (fits && s.n > 0) {
+        memcpy(buf, s.p, s.n);
+        buf[s.n] = '\0';
+    }
+    return fits;
+}
+
+int intent_object_read(struct str body, struct str node, struct strbuf *text, struct intent_object *ret,
+                       struct err *reterr)
+{
+    struct json_reader *r = xmalloc(sizeof(*r));
+    struct fields f = {.revision = STR_NULL};
+    const struct str *of_node = NULL, *intents = NULL;
+    struct arena arena;
+    int rc;
+
+    memset(ret, 0, sizeof(*ret));
+    strbuf_reset(text);
+    arena_init(&arena, ARENA_BYTES);
+    json_reader_init(r, body, &arena);
+    r->as_stored = true;
+    (void)kube_decode_object(r, object_fields, &f);
+    rc = json_read_end(r, reterr);
+    if (rc == 0) {
+        of_node = kv_find(f.annotations, str_of(NODE_KEY));
+        intents = kv_find(f.annotations, str_of(INTENTS_KEY));
+    }
+    if (rc == 0 && (f.revision.n == 0 || !copy(f.revision, ret->revision, sizeof(ret->revision)) ||
+                    !copy(f.uid, ret->uid, sizeof(ret->uid)))) {
+        rc = err_set(reterr, ERR_INVALID, "the Lease has no resourceVersion");
+    } else if (rc == 0 && (of_node == NULL || !str_eq(*of_node, node) || intents == NULL)) {
+        rc =
+            err_set(reterr, ERR_INVALID, "the annotations %s and %s are not those of this node", NODE_KEY, INTENTS_KEY);
+    }
+    if (rc == 0) {
+        strbuf_add_str(text, *intents);
+        ret->node = node;
+        ret->intents = strbuf_view(text);
+    } else {
+        memset(ret, 0, sizeof(*ret));
+    }
+    arena_fini(&arena);
+    free(r);
+    return rc;
+}
+
+static struct str prefix_of(struct str objects, struct str *ret_namespace)
+{
+    *ret_namespace = STR_NULL;
+    (void)str_split(&objects, '/', ret_namespace);
+    return objects;
+}
+
+/* FNV-1a, which is the same on all machines. */
+static uint64_t hash_of(struct str s)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+    for (size_t i = 0; i < s.n; i++) {
+        h = (h ^ (unsigned char)s.p[i]) * UINT64_C(0x100000001b3);
+    }
+    return h;
+}
+
+static void add_name(struct str prefix, struct str node, struct strbuf *out)
+{
+    const size_t room = NAME_MAX_N - prefix.n - 1;
+
+    BUG_ON(prefix.n > NAME_MAX_N / 2);
+    strbuf_add_str(out, prefix);
+    strbuf_add_char(out, '.');
+    if (node.n <= room) {
+        strbuf_add_str(out, node);
+        return;
+    }
+    node.n = room - HASH_N;
+    while (node.p[node.n - 1] == '.' || node.p[node.n - 1] == '-') {
+        node.n--; /* no label may end so */
+    }
+    strbuf_add_str(out, node);
+}
+
+void intent_object_create_path(struct str objects, struct strbuf *path)
+{
+    struct str namespace_;
+
+    (void)prefix_of(objects, &namespace_);
+    strbuf_add_cstr(path, "/apis/coordination.k8s.io/v1/namespaces/");
+    kube_url_escape(path, namespace_);
+    strbuf_add_cstr(path, LEASES);
+}
+
+static void name_of(struct str objects, struct str node, struct strbuf *out)
+{
+    struct str namespace_;
+    const struct str prefix = prefix_of(objects, &namespace_);
+
+    add_name(prefix, node, out);
+    if (prefix.n + 1 + node.n > NAME_MAX_N) {
+        strbuf_addf(out, "-%016" PRIx64, hash_of(node));
+    }
+}
+
+void intent_object_path(struct str objects, struct str node, struct strbuf *path)
+{
+    struct strbuf name;
+
+    strbuf_init(&name, INTENT_PATH_MAX);
+    name_of(objects, node, &name);
+    intent_object_create_path(objects, path);
+    strbuf_add_char(path, '/');
+    kube_url_escape(path, strbuf_view(&name));
+    strbuf_fini(&name);
+}
+
+static void write_metadata(struct json_writer *w, struct str objects, struct str node, const struct intent_object *seen)
+{
+    struct str namespace_;
+    struct strbuf name;
+
+    if (seen->revision[0] != '\0') {
+        json_write_kv_cstr(w, "uid", seen->uid);
+        json_write_kv_cstr(w, "resourceVersion", seen->revision);
+        return;
+    }
+    (void)prefix_of(objects, &namespace_);
+    strbuf_init(&name, INTENT_PATH_MAX);
+    name_of(objects, node, &name);
+    json_write_kv_str(w, "namespace", namespace_);
+    json_write_kv_str(w, "name", strbuf_view(&name));
+    json_write_kv_object_begin(w, "labels");
+    json_write_kv_cstr(w, INTENT_FINALIZER, "");
+    json_write_object_end(w);
+    strbuf_fini(&name);
+}
+
+void intent_object_body(struct str objects, struct str node, const struct intent_object *seen, struct str intents,
+                        struct str process, struct strbuf *body)
+{
+    struct json_writer w;
+
+    json_writer_init(&w, body);
+    json_write_object_begin(&w);
+    json_write_kv_cstr(&w, "apiVersion", "coordination.k8s.io/v1");
+    json_write_kv_cstr(&w, "kind", "Lease");
+    json_write_kv_object_begin(&w, "metadata");
+    write_metadata(&w, objects, node, seen);
+    json_write_kv_object_begin(&w, "annotations");
+    json_write_kv_str(&w, NODE_KEY, node);
+    json_write_kv_str(&w, INTENTS_KEY, intents);
+    json_write_object_end(&w);
+    json_write_kv_array_begin(&w, "finalizers");
+    if (intents.n > 0) {
+        json_write_cstr(&w, INTENT_FINALIZER);
+    }
+    json_write_array_end(&w);
+    json_write_object_end(&w);
+    json_write_kv_object_begin(&w, "spec");
+    json_write_kv_str(&w, "holderIdentity", process);
+    json_write_object_end(&w);
+    json_write_object_end(&w);
+}

@@ -1,0 +1,218 @@
+"""consistency: strict (decision 0103): no GPU gets more than its capacity, however late something lands and however many
+fgpu are active. Every fgpu here decides at once (no hold-off, no election), and where it matters nobody hears of anything:
+the watches stand still after the first list.
+"""
+import random
+import re
+import threading
+
+import pytest
+
+from judge import check_no_overcommit
+from objects import milli, node_name, pod_path, uid, unique, whole
+from processes import PATIENCE_S, Site, eventually, in_threads
+
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/fgpu-system/leases"
+REST = "clientConnection: {holdOff: 0s, bindDeadline: %s, runObject: ''}\n"
+STRICT = "consistency: strict\n" + REST % "3s"
+PATIENT = "consistency: strict\n" + REST % "9s"
+DEFAULT = REST % "3s"
+DEAF = {"method": "GET", "query": "*watch=true*", "times": -1, "afterBytes": 1, "then": "stall"}
+MAY_LAND = "earlier decision for this node may still take effect"
+
+
+class Strict(Site):
+    def start(self, config=STRICT):
+        directory = self.directory / f"fgpu-{len(self.all)}"
+        directory.mkdir()
+        return self.launch(directory, config).ready()
+
+    def path(self, node):
+        return f"{LEASES}/fgpu-intents.{node}"
+
+    def intents(self, node):
+        """[(uid, version)] of the object of the node."""
+        m = self.api.call("GET", self.path(node)).json["metadata"]
+        lines = [line.split(" ") for line in m["annotations"]["fgpu.io/intents"].splitlines()]
+        assert m.get("finalizers", []) == (["fgpu.io/intents"] if lines else [])
+        assert m["annotations"]["fgpu.io/node"] == node
+        return [(line[0], line[2]) for line in lines]
+
+    def deaf(self):
+        """Whoever starts from now on hears nothing after its first list."""
+        self.api.faults(DEAF, watchList="refused")
+
+    def hold(self, pod):
+        """Its Binding is with etcd, which the API server cannot reach."""
+        self.api.faults({"method": "POST", "path": pod_path(pod) + "/binding", "times": -1, "action": "commit-late", "status": 504})
+
+    def bound(self, *pods):
+        return [node_name(self.api.get_pod(p)) for p in pods]
+
+    def patch(self, pod):
+        """As kube-scheduler notes a failure."""
+        self.api.patch_pod(pod, {"status": {"conditions": [{"type": "PodScheduled", "status": "False",
+                                                            "message": unique("m")}]}}, "/status")
+
+
+@pytest.fixture
+def site(tmp_path):
+    s = Strict(tmp_path)
+    yield s
+    s.end()
+
+
+def version(pod):
+    return pod["metadata"]["resourceVersion"]
+
+
+def test_bind__intent_is_written_before__stays_until_the_pod_is_gone(site):
+    fgpu, node = site.start(), site.api.node(gpus=2)
+    first, second, third = (site.api.pod(whole(1)) for _ in range(3))
+    assert fgpu.bind(first, node) == ""
+    assert site.intents(node) == [(uid(first), version(first))]
+    assert fgpu.bind(second, node) == ""
+    assert sorted(site.intents(node)) == sorted((uid(p), version(p)) for p in (first, second))
+    site.api.delete_pod(first)
+    eventually(lambda: fgpu.fits(third, [node]) == [node], "the end of the first pod")
+    assert fgpu.bind(third, node) == ""
+    assert sorted(site.intents(node)) == sorted((uid(p), version(p)) for p in (second, third))
+
+
+@pytest.mark.parametrize("config", [STRICT, DEFAULT], ids=["strict", "default"])
+def test_two_are_active_and_deaf__gpu_given_once(site, config):
+    """With the default both give it away: the test sees what it is for."""
+    node = site.api.node(gpus=1)
+    pods = [site.api.pod(whole(1)) for _ in range(2)]
+    site.deaf()
+    both = [site.start(config).expect_incidents() for _ in range(2)]
+    answers = [f.bind(p, node) for f, p in zip(both, pods)]
+    if config is DEFAULT:
+        assert answers == ["", ""] and site.bound(*pods) == [node, node]
+        return
+    assert answers[0] == "" and answers[1] != "" and site.bound(*pods) == [node, None]
+    assert both[1].charged(node) == [1000]  # the second has asked for the pod
+    check_no_overcommit(site.api)
+
+
+@pytest.mark.parametrize("config", [STRICT, DEFAULT], ids=["strict", "default"])
+def test_binding_of_a_dead_one_lands_whenever__gpu_given_once(site, config):
+    node, late, rival = site.api.node(gpus=1), *(site.api.pod(whole(1)) for _ in range(2))
+    first = site.start(config)
+    site.hold(late)
+    assert first.bind(late, node) != ""
+    first.kill()
+    second = site.start(config).expect_incidents()
+    answer = second.bind(rival, node)
+    assert site.api.faults(commit=True)["landed"] > 0
+    if config is DEFAULT:
+        assert answer == "" and site.bound(late, rival) == [node, node]
+        return
+    assert MAY_LAND in answer
+    assert site.bound(late, rival) == [node, None]
+    assert second.bind(rival, node) not in ("", answer)
+    check_no_overcommit(site.api)
+
+
+def test_intent_of_a_dead_one__pod_patched_or_gone__proven_dead(site):
+    node, patched, gone, rival = site.api.node(gpus=2), *(site.api.pod(whole(1)) for _ in range(3))
+    first = site.start()
+    for pod in (patched, gone):
+        site.hold(pod)
+    answers = in_threads(2, lambda i: first.bind((patched, gone)[i], node))
+    assert "" not in answers
+    first.kill()
+    second = site.start()
+    assert MAY_LAND in second.bind(rival, node)
+    site.api.delete_pod(gone)
+    site.patch(patched)
+    assert second.bind(rival, node) == ""
+    assert site.api.faults(commit=True)["landed"] == 0
+    assert site.intents(node) == [(uid(rival), version(rival))]
+    check_no_overcommit(site.api)
+
+
+def test_intents_of_a_dead_one_land_late__no_harm(site):
+    node, other, pod, rival = site.api.node(gpus=2), *(site.api.pod(whole(1)) for _ in range(3))
+    first = site.start()
+    assert first.bind(other, node) == ""
+    site.api.delete_pod(other)
+    eventually(lambda: len(first.fits(pod, [node])) and first.charged(node) == [0, 0], "the end of the first pod")
+    site.api.faults({"method": "PATCH", "path": site.path(node), "times": -1, "action": "commit-late", "status": 504})
+    assert first.bind(pod, node) != ""
+    assert site.bound(pod) == [None]
+    first.kill()
+    second = site.start()
+    assert site.api.faults(clear=True, commit=True)["landed"] == 1  # each was sent over the same revision
+    assert site.intents(node) == [(uid(pod), version(pod))]
+    assert MAY_LAND in second.bind(rival, node)  # nothing will land, but only the dead one knew
+    site.patch(pod)
+    assert second.bind(rival, node) == ""
+    assert site.intents(node) == [(uid(rival), version(rival))]
+
+
+@pytest.mark.parametrize("action", ["close-after", "close-before", "fail-after"])
+def test_answer_to_the_intents_is_lost__read_and_bound_in_the_same_call(site, action):
+    node, pods = site.api.node(gpus=2), [site.api.pod(whole(1)) for _ in range(2)]
+    fgpu = site.start(PATIENT)
+    for method, path, pod in (("POST", LEASES, pods[0]), ("PATCH", site.path(node), pods[1])):
+        rule = {"method": method, "path": path, "action": action, **({"status": 504} if action == "fail-after" else {})}
+        site.api.faults({**rule, "times": 2}, clear=True)  # the transport sends a second time
+        assert fgpu.bind(pod, node) == "", fgpu.log()
+    assert site.bound(*pods) == [node, node]
+    assert sorted(site.intents(node)) == sorted((uid(p), version(p)) for p in pods)
+
+
+def test_intents_cannot_be_written_or_read__nothing_is_bound_and_it_is_said(site):
+    node, pod = site.api.node(gpus=1), site.api.pod(whole(1))
+    fgpu = site.start()
+    site.api.faults({"method": "POST", "path": LEASES, "times": -1, "action": "fail", "status": 403})
+    assert "may not read or write the intents" in fgpu.bind(pod, node)
+    site.api.faults(clear=True)
+    site.api.call("POST", LEASES, {"metadata": {"name": f"fgpu-intents.{node}", "annotations": {
+        "fgpu.io/node": node, "fgpu.io/intents": "nonsense\n"}}, "spec": {}}, status=201)
+    assert "illegible" in fgpu.bind(pod, node)
+    assert site.bound(pod) == [None]
+    assert len(re.findall("intents of a node are illegible", fgpu.log())) == 1
+    site.api.call("DELETE", site.path(node))
+    eventually(lambda: fgpu.bind(pod, node) == "", "the bind without the broken object")
+
+
+def test_three_active_at_once_and_one_dies__capacity_holds_and_all_that_fits_is_bound(site):
+    """A scheduler that asks any of them for any pod, and notes failures as kube-scheduler does."""
+    rng = random.Random(103)
+    nodes = [site.api.node(gpus=2) for _ in range(2)]
+    pods = [site.api.pod(milli(500)) for _ in range(8)]
+    active = [site.start(PATIENT).expect_incidents() for _ in range(3)]
+    lock, waiting, failed = threading.Lock(), list(pods), []
+
+    def take():
+        with lock:
+            return (waiting.pop(rng.randrange(len(waiting))), rng.choice(active), rng.choice(nodes)) if waiting else None
+
+    def ask(_):
+        while (job := take()) is not None:
+            pod, fgpu, node = job
+            try:
+                error = fgpu.bind(pod, node)
+            except (ConnectionError, OSError) as e:
+                error = str(e)
+            if error and site.bound(pod) == [None]:
+                site.patch(pod)
+                with lock:
+                    waiting.append(pod)
+                    failed.append(error)
+            if len(failed) == 3 and len(active) == 3:
+                with lock:
+                    dead = active.pop() if len(active) == 3 else None
+                if dead:
+                    dead.kill()
+            assert len(failed) < 400, failed[-5:]
+
+    in_threads(4, ask)
+    assert None not in site.bound(*pods), failed[-5:]
+    check_no_overcommit(site.api)
+    assert not any("double_booking" in f.log() for f in site.all)
+    for node in nodes:
+        here = {uid(p) for p in pods if site.bound(p) == [node]}
+        assert here <= {u for u, _ in site.intents(node)}
