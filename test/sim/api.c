@@ -315,7 +315,6 @@ static void read_arrives(void *ctx)
         body = list = api_list(strstr(c->path, "/nodes") != NULL ? NODES : PODS, 1);
     } else if (strstr(c->path, "/pods/") != NULL) {
         o = etcd_find(PODS, pod_of(c->path, name));
-        c->of->reads_n += o != NULL;
     }
     body = o != NULL ? o->json : body;
     answer_after(c, api_delay_ns(), answered_with(body != NULL ? 200 : 404), body != NULL ? body : reply_of(c, 404));

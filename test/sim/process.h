@@ -32,7 +32,6 @@ struct process {
     uint64_t pods_seen, nodes_seen;         /* versions up to which its watches have told it everything */
     int64_t started_ns, ready_ns, ended_ns; /* 0: not yet */
     bool skipped_hold_off;
-    uint64_t reads_n; /* pods that it was shown by an answer to a GET */
     bool had_silence; /* one of its watches was made silent: then it missed something, and an audit may say so */
 };
 

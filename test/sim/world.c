@@ -227,24 +227,18 @@ void world_init(const struct climate *c, int64_t lag_ms)
     acts(NULL);
 }
 
-/* No event was lost, so there is nothing for an audit to repair; but for pods that a GET has shown, whose end the
- * ledger may miss: decision 0098, what is not mended yet. */
+/* No event was lost, so there is nothing for an audit to repair. */
 static void look_at_audit(struct process *p)
 {
     struct audit_report r;
-    uint64_t drift_n;
 
     if (p->runtime == NULL || p->cut || p->had_silence) {
         return;
     }
     audit_last(p->runtime->audit, &r);
-    drift_n = r.drift_n;
-    if (r.drift[DRIFT_POD_GONE] <= p->reads_n) {
-        drift_n -= r.drift[DRIFT_POD_GONE];
-    }
-    if (drift_n > 0 || r.result == AUDIT_BROKEN) {
+    if (r.drift_n > 0 || r.result == AUDIT_BROKEN) {
         found("an audit of fgpu %u found drift in %llu objects%s%s although its watches told it everything", p->number,
-              (unsigned long long)drift_n, r.invariant != NULL ? ", and: " : "",
+              (unsigned long long)r.drift_n, r.invariant != NULL ? ", and: " : "",
               r.invariant != NULL ? r.invariant : "");
     }
 }
