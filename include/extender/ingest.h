@@ -51,8 +51,8 @@ WARN_UNUSED int ingest_read(const struct ingest *in, struct arena *a, const stru
 
 /* `a` is scratch, reset by the caller between objects. A terminal pod counts as gone. */
 WARN_UNUSED int ingest_pod(const struct ingest *in, struct arena *a, const struct pod *pod, struct err *reterr);
-/* The same of a pod that was read by itself. The answer may be older than what the watch has shown meanwhile: then it
- * changes nothing. */
+/* The same of a pod that was read by itself. The answer may be older than what lists and the watch have told meanwhile
+ * (store_was_told): then it changes nothing, and a pod that they have told the end of does not come back. */
 WARN_UNUSED int ingest_pod_read(const struct ingest *in, struct arena *a, const struct pod *pod, struct err *reterr);
 WARN_UNUSED int ingest_node(const struct ingest *in, struct arena *a, const struct node *node, struct err *reterr);
 /* One of the two. */

@@ -254,7 +254,10 @@ bool store_is_in_host_group(struct store *s, struct str node_name);
  * being deleted? A later observation makes it false. */
 bool store_reservation_holds(struct store *s, struct str uid, uint64_t version, size_t *ret_annotation_bytes);
 bool store_knows_pod(struct store *s, struct str uid);
-/* Would `op` change nothing, because it is a read (if_newer) of a version that is not newer than what was seen? */
+/* Have lists and the watch told everything of pods up to this resourceVersion, so that one which the store does not
+ * know has gone, or asks for nothing? */
+bool store_was_told(struct store *s, uint64_t version);
+/* Would `op` change nothing, because it is a read of a pod at a version that is not newer than what was told? */
 bool store_is_old(struct store *s, const struct ledger_op *op);
 /* `fn` is called after every observation of a pod whose Binding is under way, with its UID, on the thread that
  * applied it and without the lock. One at a time; NULL ends it, and when that returns no call is under way. */

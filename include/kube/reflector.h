@@ -84,6 +84,7 @@ struct kube_object {
     struct str raw;     /* the object as JSON; of one that is too large, an excerpt */
     uint64_t cut_bytes; /* > 0: it is too large to be kept; what fgpu reads was taken from these many bytes as they
                            passed (kube/excerpt.h) */
+    bool in_order;      /* an event of a watch behind its list: with it, everything up to its version has been told */
 };
 
 /* Called from within reflector_feed and reflector_done. NULL entries are skipped, except

@@ -131,16 +131,18 @@ struct pod {
     unsigned scheduler_only; /* enum scheduler_only; ports stand in the containers */
 };
 
-/* metadata.resourceVersion as the number it is (a revision of etcd, contract.md 5.1); 0: not one, as a decimal
- * would be written. */
-static inline uint64_t pod_version(const struct pod *p)
+/* A resourceVersion as the number it is (a revision of etcd, contract.md 5.1); 0: not one, as a decimal would be
+ * written. */
+static inline uint64_t resource_version_number(struct str text)
 {
     uint64_t version;
 
-    return p->resource_version.n > 0 && p->resource_version.p[0] != '0' &&
-                   str_to_u64(p->resource_version, UINT64_MAX, &version)
-               ? version
-               : 0;
+    return text.n > 0 && text.p[0] != '0' && str_to_u64(text, UINT64_MAX, &version) ? version : 0;
+}
+
+static inline uint64_t pod_version(const struct pod *p)
+{
+    return resource_version_number(p->resource_version);
 }
 
 /* Its containers in the order in which they start: init_container_n, then container_n. */

@@ -22,6 +22,7 @@ static const char TEXT_UNREACHABLE[] = "the API server could not be reached: not
 static const char TEXT_DELETING[] = "the pod is being deleted";
 static const char TEXT_NO_ROOM[] = "fgpu has no room for another pod that uses GPUs; delete pods that are not needed, "
                                    "or that name nodes which do not exist";
+static const char TEXT_TOLD_GONE[] = "the watch has told that the pod is gone, or asks for no GPU: nothing was bound";
 static const char TEXT_UNREADABLE[] = "the pod cannot be read from the API server; see the log";
 
 static uint32_t ms_left(const struct bind *b, int64_t max_ms)
@@ -167,7 +168,10 @@ static const char *take_in(struct bind *b, struct arena *a, const struct got_pod
                     LOG_STR("pod", b->request.pod_name), LOG_CSTR("err", why.msg));
         return TEXT_UNREADABLE;
     }
-    return was_turned_away(b, a, &got->pod) ? TEXT_NO_ROOM : NULL;
+    if (was_turned_away(b, a, &got->pod)) {
+        return store_was_told(b->binder->store, pod_version(&got->pod)) ? TEXT_TOLD_GONE : TEXT_NO_ROOM;
+    }
+    return NULL;
 }
 
 static void fetch_again(struct bind *b, const struct got_pod *got, struct bind_answer_due *due)

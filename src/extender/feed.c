@@ -25,9 +25,10 @@ void feed_fini(struct feed *f)
     arena_fini(&f->arena);
 }
 
-static void apply_list_op(struct feed *f, enum ledger_op_kind kind)
+static void apply_list_op(struct feed *f, enum ledger_op_kind kind, uint64_t version)
 {
-    struct ledger_op op = {.kind = kind, .list = {.reread = kind == LEDGER_PODS_BEGIN && f->rereads}};
+    struct ledger_op op = {.kind = kind,
+                           .list = {.reread = kind == LEDGER_PODS_BEGIN && f->rereads, .version = version}};
 
     if (store_apply(f->rules->ingest.store, &op, NULL) != 0) {
         store_close(f->rules->ingest.store, TEXT_CLOSED);
@@ -48,7 +49,7 @@ static void list_begin(void *ctx)
     f->traces = 0;
     f->lists = true;
     unreadable_list_begin(f->unreadable, f->resource);
-    apply_list_op(f, f->resource == KUBE_PODS ? LEDGER_PODS_BEGIN : LEDGER_NODES_BEGIN);
+    apply_list_op(f, f->resource == KUBE_PODS ? LEDGER_PODS_BEGIN : LEDGER_NODES_BEGIN, 0);
     if (f->resource == KUBE_PODS) {
         planner_list_begin(f->rules->ingest.planner);
     } else {
@@ -67,7 +68,8 @@ static void list_end(void *ctx, bool complete, struct str resource_version)
     }
     if (complete) { /* an incomplete bracket is simply begun again */
         unreadable_list_end(f->unreadable, f->resource);
-        apply_list_op(f, f->resource == KUBE_PODS ? LEDGER_PODS_END : LEDGER_NODES_END);
+        apply_list_op(f, f->resource == KUBE_PODS ? LEDGER_PODS_END : LEDGER_NODES_END,
+                      resource_version_number(resource_version));
         LOG_V(f->rules->ingest.log, 2, "Listed", LOG_CSTR("resource", kube_resource_name(f->resource)),
               LOG_STR("resourceVersion", resource_version));
         if (f->listed != NULL) {

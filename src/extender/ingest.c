@@ -282,14 +282,18 @@ static void tell_planner(const struct ingest *in, const struct pod *pod, const s
     planner_observed(in->planner, pod, waits);
 }
 
-static int take_pod(const struct ingest *in, struct arena *a, const struct pod *pod, bool if_newer, struct err *reterr)
+enum pod_source { POD_LISTED, POD_WATCHED, POD_READ };
+
+static int take_pod(const struct ingest *in, struct arena *a, const struct pod *pod, enum pod_source by,
+                    struct err *reterr)
 {
     const struct pod j = judged(in, pod);
     struct ingest_fact f;
     int rc = read_pod(in, a, &j, &f, reterr);
     bool news;
 
-    f.op.if_newer = if_newer;
+    f.op.pod.read = f.op.kind == LEDGER_POD_OBSERVED && by == POD_READ;
+    f.op.told = by == POD_WATCHED ? pod_version(pod) : 0;
     news = rc == 0 && f.op.kind == LEDGER_POD_OBSERVED && !store_is_old(in->store, &f.op);
     if (news && !demand_is_empty(f.op.pod.demand)) {
         waiting_observed(store_waiting(in->store), pod);
@@ -302,12 +306,12 @@ static int take_pod(const struct ingest *in, struct arena *a, const struct pod *
 
 int ingest_pod(const struct ingest *in, struct arena *a, const struct pod *pod, struct err *reterr)
 {
-    return take_pod(in, a, pod, false, reterr);
+    return take_pod(in, a, pod, POD_LISTED, reterr);
 }
 
 int ingest_pod_read(const struct ingest *in, struct arena *a, const struct pod *pod, struct err *reterr)
 {
-    return take_pod(in, a, pod, true, reterr);
+    return take_pod(in, a, pod, POD_READ, reterr);
 }
 
 int ingest_node(const struct ingest *in, struct arena *a, const struct node *node, struct err *reterr)
@@ -323,7 +327,13 @@ int ingest_node(const struct ingest *in, struct arena *a, const struct node *nod
 
 int ingest_object(const struct ingest *in, struct arena *a, const struct kube_object *o, struct err *reterr)
 {
-    return o->pod != NULL ? ingest_pod(in, a, o->pod, reterr) : ingest_node(in, a, o->node, reterr);
+    return o->pod != NULL ? take_pod(in, a, o->pod, o->in_order ? POD_WATCHED : POD_LISTED, reterr)
+                          : ingest_node(in, a, o->node, reterr);
+}
+
+static uint64_t told_by(const struct kube_object *o)
+{
+    return o->pod != NULL && o->in_order ? pod_version(o->pod) : 0;
 }
 
 int ingest_unusable(const struct ingest *in, const struct kube_object *o, struct err *reterr)
@@ -335,6 +345,7 @@ int ingest_unusable(const struct ingest *in, const struct kube_object *o, struct
         plan_nodes_gone(in->plan_nodes, o->node->name);
     } else if (rc == 0) {
         planner_gone(in->planner, o->pod->uid);
+        f.op.told = told_by(o);
     }
 
     return rc == 0 ? apply_fact(in, &f, reterr) : rc;
@@ -345,5 +356,6 @@ int ingest_gone(const struct ingest *in, const struct kube_object *o, struct err
     struct ingest_fact f = {.op = o->pod != NULL ? (struct ledger_op){.kind = LEDGER_POD_GONE, .name = o->pod->uid}
                                                  : (struct ledger_op){.kind = LEDGER_NODE_GONE, .name = o->node->name}};
 
+    f.op.told = told_by(o);
     return apply_fact(in, &f, reterr);
 }

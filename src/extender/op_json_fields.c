@@ -186,6 +186,7 @@ static const struct op_field pod_fields[] = {
     POD("nominatedNode", nominated_node),
     POD("version", version),
     POD("deleting", deleting),
+    POD("read", read),
     POD("createdMs", created_ms),
     POD("claimsRecord", claims_record),
     POD("priority", priority),
@@ -214,6 +215,7 @@ static const struct op_shape judged_shape = OP_SHAPE(struct ledger_judged, judge
 /* The next four lie in the op itself. */
 static const struct op_field list_fields[] = {
     OP_FIELD("reread", struct ledger_op, list.reread),
+    OP_FIELD("version", struct ledger_op, list.version),
 };
 static const struct op_shape list_shape = OP_SHAPE(struct ledger_op, list_fields);
 

@@ -74,21 +74,57 @@ void store_stamp(struct store *s, struct ledger_op *op)
     op->deciding = ledger_is_synced(s->ledger) && clock_mono_ns(s->clock) >= s->not_before_ns && store_leads(s);
 }
 
-/* A read was asked for at a time that nobody knows beside the events of the watch: only its version tells whether it is
- * news. */
+/* What lists and the watch have told reaches up to `pods_told`. If that covers a pod that the ledger does not know, it
+ * has gone, or asks for nothing; unless pods were ever turned away: then it may be one of those. */
+static bool was_told(const struct store *s, uint64_t version)
+{
+    struct ledger_turned_away away;
+
+    if (version == 0 || version > s->pods_told) {
+        return false;
+    }
+    ledger_turned_away(s->ledger, &away);
+    return away.total_n == 0;
+}
+
+/* A read was asked for at a time that nobody knows beside lists and the watch: only its version tells whether it is
+ * news. Versions compare as numbers (design.md 3.1.4 (c)); one that is none is news. */
 static bool is_old(const struct store *s, const struct ledger_op *op)
 {
     struct ledger_pod pod;
 
-    return op->if_newer && op->kind == LEDGER_POD_OBSERVED && op->pod.version != 0 &&
-           ledger_find_pod(s->ledger, op->pod.uid, &pod) && pod.version >= op->pod.version;
+    if (op->kind != LEDGER_POD_OBSERVED || !op->pod.read || op->pod.version == 0) {
+        return false;
+    }
+    return was_told(s, op->pod.version) ||
+           (ledger_find_pod(s->ledger, op->pod.uid, &pod) && pod.version >= op->pod.version);
+}
+
+/* Under the lock, with the op itself: whoever reads a pod in between knows either nothing of it or all. */
+static void note_told(struct store *s, const struct ledger_op *op)
+{
+    if (op->told != 0) {
+        s->pods_told = op->told;
+    } else if (op->kind == LEDGER_PODS_END) {
+        s->pods_told = op->list.version;
+    }
+}
+
+bool store_was_told(struct store *s, uint64_t version)
+{
+    bool told;
+
+    mutex_lock(&s->lock);
+    told = was_told(s, version);
+    mutex_unlock(&s->lock);
+    return told;
 }
 
 bool store_is_old(struct store *s, const struct ledger_op *op)
 {
     bool old;
 
-    if (!op->if_newer) {
+    if (op->kind != LEDGER_POD_OBSERVED || !op->pod.read) {
         return false;
     }
     mutex_lock(&s->lock);
@@ -117,6 +153,7 @@ int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_stat
     if (!is_old(s, op)) {
         rc = ledger_apply(s->ledger, op, reterr);
         store_line_end(s, &line, op->at_ms);
+        note_told(s, op);
     }
     if (ret_after != NULL) {
         ledger_status(s->ledger, op, ret_after);

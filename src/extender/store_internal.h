@@ -32,7 +32,8 @@ struct store {
     struct tentative tentatives[STORE_TENTATIVES_MAX];
     uint32_t tentative_next; /* the oldest, overwritten next */
     int64_t not_before_ns;
-    const char *closed;       /* NULL: open */
+    uint64_t pods_told; /* resourceVersion up to which lists and the watch have told everything of pods; 0: not known */
+    const char *closed; /* NULL: open */
     struct contact *contact;  /* NULL: taken for granted */
     const char *awaited;      /* store_await() */
     const char *stands_by;    /* store_stand_by() */

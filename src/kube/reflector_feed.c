@@ -22,6 +22,7 @@ static struct kube_object object_of(const struct reflector *r, struct str raw)
         .slice = r->resource >= KUBE_SLICES_V1 ? &r->slice : NULL,
         .raw = raw,
         .cut_bytes = (r->busy == BUSY_LISTING ? list_decoder_item(r->list) : &r->watch.line)->note.bytes,
+        .in_order = r->busy == BUSY_WATCHING,
     };
 }
 

@@ -24,6 +24,7 @@ struct write {
     bool again;      /* the second of two */
     bool dropped;    /* it never lands */
     int64_t land_ns; /* of a mute one */
+    int64_t left_ns;
     struct write *next, *prev;
 };
 
@@ -45,6 +46,11 @@ int64_t api_delay_ns(void)
     const uint64_t us = sim_chance(weather.slow) ? 1000 + sim_below(999000) : 200 + sim_below(4000);
 
     return (int64_t)us * 1000;
+}
+
+static bool is_unreachable(const struct process *p)
+{
+    return p->unreachable_until_ns > sim_now_ns();
 }
 
 /* ---- what a write does ---- */
@@ -84,7 +90,7 @@ static int may_bind(const struct object *o, const cJSON *body)
     return o->deleting || o->node[0] != '\0' || o->phase != PENDING ? 409 : 201;
 }
 
-static int land_binding(const struct call *c)
+static int land_binding(const struct call *c, int64_t left_ns)
 {
     cJSON *body = cJSON_Parse(c->body);
     char name[64];
@@ -102,8 +108,8 @@ static int land_binding(const struct call *c)
         }
         snprintf(o->node, sizeof(o->node), "%s", text_of(body, "target", "name"));
         TRACE("lands: %s (%s) on %s by fgpu %u, sent %.3f s ago", o->name, o->uid, o->node, c->of->number,
-              (double)(sim_now_ns() - c->sent_ns) / 1e9);
-        oracle_granted(c->of, o);
+              (double)(sim_now_ns() - left_ns) / 1e9);
+        oracle_granted(c->of, o, left_ns);
         etcd_write(o);
     }
     cJSON_Delete(body);
@@ -134,17 +140,48 @@ static int land_patch(const struct call *c, struct object *o)
     return status;
 }
 
+/* PUT or POST of the Lease. What changes nothing makes no revision. */
+static int land_lease(const struct call *c)
+{
+    const bool creates = strcmp(c->method, "POST") == 0;
+    struct object *o = etcd_find(LEASE, "lease");
+    cJSON *body = cJSON_Parse(c->body);
+    const char *uid = text_of(body, "metadata", "uid"), *version = text_of(body, "metadata", "resourceVersion");
+    char *spec = cJSON_PrintUnformatted(cJSON_GetObjectItemCaseSensitive(body, "spec"));
+    int status = creates ? 201 : 200;
+
+    if (creates != (o == NULL)) {
+        status = creates ? 409 : 404;
+    } else if (o != NULL && (strcmp(uid, o->uid) != 0 || number_of(version) != o->version)) {
+        status = 409;
+    } else if (o == NULL || strcmp(o->data, spec) != 0) {
+        o = o == NULL ? etcd_new(LEASE, "lease") : o;
+        free(o->data);
+        o->data = spec;
+        spec = NULL;
+        TRACE("lands: the Lease by fgpu %u: %s", c->of->number, o->data);
+        etcd_write(o);
+    }
+    free(spec);
+    cJSON_Delete(body);
+    return status;
+}
+
 static struct object *special_of(const char *path)
 {
-    return strstr(path, "/configmaps/") != NULL             ? etcd_find(RUN_OBJECT, "run")
+    return strstr(path, "/leases") != NULL                  ? etcd_find(LEASE, "lease")
+           : strstr(path, "/configmaps/") != NULL           ? etcd_find(RUN_OBJECT, "run")
            : strstr(path, "/csistoragecapacities/") != NULL ? etcd_find(WAKE_OBJECT, "wake")
                                                             : NULL;
 }
 
-static int land(const struct call *c)
+static int land(const struct call *c, int64_t left_ns)
 {
     if (strstr(c->path, "/binding") != NULL) {
-        return land_binding(c);
+        return land_binding(c, left_ns);
+    }
+    if (strstr(c->path, "/leases") != NULL) {
+        return land_lease(c);
     }
     if (strcmp(c->method, "PATCH") == 0) {
         return land_patch(c, special_of(c->path));
@@ -154,7 +191,7 @@ static int land(const struct call *c)
 
 static const char *reply_of(const struct call *c, int status)
 {
-    const struct object *o = status == 200 ? special_of(c->path) : NULL;
+    const struct object *o = status == 200 || status == 201 ? special_of(c->path) : NULL;
 
     return o != NULL       ? o->json
            : status == 201 ? "{\"kind\":\"Status\",\"status\":\"Success\",\"code\":201}"
@@ -186,7 +223,10 @@ static void answer_arrives(void *ctx)
 {
     struct answer *a = ctx;
 
-    call_answer(a->call, a->outcome, a->body);
+    if (a->outcome.kind != KUBE_ANSWERED || !is_unreachable(a->call->of)) {
+        oracle_answered(a->call, a->outcome.kind == KUBE_ANSWERED ? a->outcome.http_status : 0);
+        call_answer(a->call, a->outcome, a->body);
+    }
     call_drop(a->call);
     free(a->body);
     free(a);
@@ -208,7 +248,7 @@ static void write_lands(void *ctx)
     struct write *w = ctx;
 
     if (!w->dropped) {
-        const int status = land(w->call);
+        const int status = land(w->call, w->left_ns);
         struct kube_outcome o = answered_with(status);
 
         o.sent_again = w->again;
@@ -226,7 +266,7 @@ static struct write *write_new(struct call *c, int64_t in_ns)
 {
     struct write *w = xcalloc(1, sizeof(*w));
 
-    *w = (struct write){.call = call_keep(c), .land_ns = sim_now_ns() + in_ns, .next = writes};
+    *w = (struct write){.call = call_keep(c), .land_ns = sim_now_ns() + in_ns, .left_ns = c->leaves_ns, .next = writes};
     if (writes != NULL) {
         writes->prev = w;
     }
@@ -262,6 +302,31 @@ static void write_late(struct call *c, int64_t in_ns)
     }
 }
 
+/* The connection broke, and the request is sent on another one. */
+static void leaves_again(void *ctx)
+{
+    struct call *c = ctx;
+    const int64_t in_ns = api_delay_ns();
+
+    if (fiber_is_paused(c->of)) {
+        sim_in_ms(20, leaves_again, c);
+        return;
+    }
+    if (c->of->cut || c->answered || c->client == NULL || !call_may_leave(c)) {
+        answer_after(c, 0, (struct kube_outcome){.kind = KUBE_LOST, .maybe_sent = true, .sent_again = true}, NULL);
+    } else if (sim_chance(200)) {
+        struct kube_outcome o = answered_with(429);
+
+        o.sent_again = true;
+        answer_after(c, in_ns, o, reply_of(c, 429));
+    } else {
+        c->leaves_ns = sim_now_ns();
+        oracle_leaves(c);
+        write_new(c, in_ns)->again = true;
+    }
+    call_drop(c);
+}
+
 static void write_arrives(struct call *c)
 {
     const int64_t in_ns = api_delay_ns();
@@ -277,14 +342,7 @@ static void write_arrives(struct call *c)
         write_late(c, in_ns);
     } else if (sim_chance(weather.twice)) {
         write_new(c, in_ns + late_ns())->mute = true;
-        if (sim_chance(200)) {
-            struct kube_outcome o = answered_with(429);
-
-            o.sent_again = true;
-            answer_after(c, in_ns, o, reply_of(c, 429));
-        } else {
-            write_new(c, in_ns)->again = true;
-        }
+        sim_in_ms(sim_chance(800) ? 0 : (int64_t)sim_below(2000), leaves_again, call_keep(c));
     } else {
         (void)write_new(c, in_ns);
     }
@@ -315,7 +373,6 @@ static void read_arrives(void *ctx)
         body = list = api_list(strstr(c->path, "/nodes") != NULL ? NODES : PODS, 1);
     } else if (strstr(c->path, "/pods/") != NULL) {
         o = etcd_find(PODS, pod_of(c->path, name));
-        c->of->reads_n += o != NULL;
     }
     body = o != NULL ? o->json : body;
     answer_after(c, api_delay_ns(), answered_with(body != NULL ? 200 : 404), body != NULL ? body : reply_of(c, 404));
@@ -325,10 +382,11 @@ static void read_arrives(void *ctx)
 
 void api_call(struct call *c)
 {
-    if (strstr(c->path, "/binding") != NULL) {
-        oracle_sent(c->of, c->body);
-    }
-    if (sim_chance(weather.refuse)) {
+    if (is_unreachable(c->of)) {
+        if (sim_chance(500)) { /* else it hears nothing */
+            answer_after(c, api_delay_ns(), (struct kube_outcome){.kind = KUBE_NOT_SENT}, NULL);
+        }
+    } else if (sim_chance(weather.refuse)) {
         answer_after(c, api_delay_ns(), (struct kube_outcome){.kind = KUBE_NOT_SENT}, NULL);
     } else if (strcmp(c->method, "GET") == 0) {
         sim_at(sim_now_ns() + api_delay_ns(), read_arrives, call_keep(c));
@@ -351,6 +409,13 @@ void api_cut(struct process *p)
     }
 }
 
+void api_unreachable(struct process *p, int64_t ms)
+{
+    TRACE("fgpu %u reaches no API server for %lld ms", p->number, (long long)ms);
+    p->unreachable_until_ns = sim_now_ns() + ms * NS_PER_MS;
+    watch_cut(p);
+}
+
 /* ---- for the oracle ---- */
 
 static bool is_binding(const struct write *w)
@@ -363,7 +428,7 @@ unsigned api_pending_n(void)
     return write_n;
 }
 
-void api_each_pending(void (*fn)(struct process *of, const char *uid, const char *node))
+void api_each_pending(void (*fn)(struct process *of, const char *uid, const char *node, int64_t left_ns))
 {
     for (const struct write *w = writes; w != NULL; w = w->next) {
         if (is_binding(w)) {
@@ -371,7 +436,7 @@ void api_each_pending(void (*fn)(struct process *of, const char *uid, const char
             char name[64];
 
             if (may_bind(etcd_find(PODS, pod_of(w->call->path, name)), body) == 201) {
-                fn(w->call->of, text_of(body, "metadata", "uid"), text_of(body, "target", "name"));
+                fn(w->call->of, text_of(body, "metadata", "uid"), text_of(body, "target", "name"), w->left_ns);
             }
             cJSON_Delete(body);
         }

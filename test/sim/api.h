@@ -48,11 +48,13 @@ void api_close(struct kube_stream *s);
 /* Breaks one open watch, or makes it silent. */
 void api_break_a_watch(bool silent);
 void api_break_silent(void);
+/* The process reaches nobody for so long: its watches break, answers do not come, what it sends does not arrive. */
+void api_unreachable(struct process *p, int64_t ms);
 /* All connections of the process break; of what it sent, what is too late never lands. */
 void api_cut(struct process *p);
 /* Bindings that may still land. */
 unsigned api_pending_n(void);
 /* Of these, each that would land if it did so now. */
-void api_each_pending(void (*fn)(struct process *of, const char *uid, const char *node));
+void api_each_pending(void (*fn)(struct process *of, const char *uid, const char *node, int64_t left_ns));
 
 #endif

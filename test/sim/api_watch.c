@@ -97,9 +97,13 @@ static void send_bookmark(const struct watch *w, bool ends_fill)
 static void is_told(const struct watch *w)
 {
     struct process *p = stream_of(w->to);
-    uint64_t *seen = w->kind == PODS ? &p->pods_seen : &p->nodes_seen;
+    uint64_t *seen = w->kind == PODS ? &p->pods_sent : &p->nodes_sent;
 
     if (w->tells) {
+        *seen = w->cursor > *seen ? w->cursor : *seen;
+    }
+    seen = w->kind == PODS ? &p->pods_seen : &p->nodes_seen;
+    if (w->tells && !fiber_is_paused(p)) {
         *seen = w->cursor > *seen ? w->cursor : *seen;
     }
 }
@@ -320,7 +324,7 @@ void api_open(struct kube_stream *s, const char *path)
                         .refused = strstr(path, "resourceslices") != NULL,
                         .limit = strstr(path, "limit=1&") != NULL ? 1 : SIZE_MAX,
                         .cursor = version != NULL ? strtoull(version + 16, NULL, 10) : 0};
-    if (stream_of(s)->cut || sim_chance(weather.refuse)) {
+    if (stream_of(s)->cut || stream_of(s)->unreachable_until_ns > sim_now_ns() || sim_chance(weather.refuse)) {
         end(w, (struct kube_outcome){.kind = KUBE_NOT_SENT});
         return;
     }
@@ -344,10 +348,12 @@ void api_break_a_watch(bool silent)
     if (w->to == NULL || !w->is_open || w->silent) {
         return;
     }
+    silent = silent && stream_of(w->to)->ready_ns > 0; /* it has listed everything */
     TRACE("%s: the watch of %s of fgpu %u", silent ? "silent" : "breaks", w->kind == PODS ? "pods" : "nodes",
           stream_of(w->to)->number);
     if (silent) {
         w->silent = true;
+        stream_of(w->to)->had_silence = true;
     } else {
         end(w, (struct kube_outcome){.kind = KUBE_LOST, .maybe_sent = true});
     }

@@ -236,7 +236,7 @@ static void add_pod(struct text *t, const struct object *o)
 
 static char *json_of(const struct object *o)
 {
-    static const char *const kinds[] = {"Pod", "Node", "ConfigMap", "CSIStorageCapacity"};
+    static const char *const kinds[] = {"Pod", "Node", "ConfigMap", "CSIStorageCapacity", "Lease"};
     struct text t = {xmalloc(1024), 0, 1024};
     char buf[CLOCK_RFC3339_MAX];
 
@@ -251,7 +251,7 @@ static char *json_of(const struct object *o)
         add_inventory(&t, o);
         add(&t, "}},\"spec\":{},\"status\":{\"allocatable\":{\"cpu\":\"64\",\"memory\":\"512Gi\"}}}");
     } else {
-        add(&t, "}},\"data\":%s}", o->data != NULL ? o->data : "{}");
+        add(&t, "}},\"%s\":%s}", o->kind == LEASE ? "spec" : "data", o->data != NULL ? o->data : "{}");
     }
     return t.p;
 }

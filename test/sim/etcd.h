@@ -1,4 +1,4 @@
-/* sim/etcd.h - what is stored: pods, nodes and the two objects that fgpu writes, their revisions and their history.
+/* sim/etcd.h - what is stored: pods, nodes and the three objects that fgpu writes, their revisions and their history.
  *
  * One counter numbers all changes, as etcd does; an object carries that of its last one as resourceVersion. A change is
  * kept as the JSON that a watch would send. Whoever asks for older ones than the last ETCD_HISTORY is told 410.
@@ -15,7 +15,7 @@
 #define ETCD_GPUS_MAX 8
 #define ETCD_NOTES_MAX 24
 
-enum kind { PODS, NODES, RUN_OBJECT, WAKE_OBJECT, KIND__MAX };
+enum kind { PODS, NODES, RUN_OBJECT, WAKE_OBJECT, LEASE, KIND__MAX };
 enum life { PENDING, RUNNING, SUCCEEDED }; /* of a pod */
 
 /* What a pod asks for, as its user wrote it. */
@@ -56,7 +56,7 @@ struct object {
     /* nodes */
     struct gpu gpus[ETCD_GPUS_MAX];
     size_t gpu_n;
-    /* RUN_OBJECT: JSON of data; WAKE_OBJECT: of annotations; NULL: none */
+    /* RUN_OBJECT: JSON of data; WAKE_OBJECT: of annotations; LEASE: of spec; NULL: none */
     char *data;
 };
 

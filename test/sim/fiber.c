@@ -10,6 +10,7 @@
 #include <ucontext.h>
 
 #define STACK_BYTES (512U * 1024)
+#define PAUSED_MAX 16
 
 struct fiber {
     ucontext_t context;
@@ -17,7 +18,7 @@ struct fiber {
     const char *name;
     void *(*run)(void *);
     void *ctx, *owner;
-    struct fiber *next; /* of the waiters, or of those that are free */
+    struct fiber *next; /* of the waiters, of those that are free, or of those that are paused */
     struct fiber_waiters *waits_in;
     struct fiber_waiters joiners;
     uint64_t wait_n; /* tells a timer whether the wait is still its own */
@@ -43,6 +44,10 @@ static struct {
     struct fiber **ready;
     size_t ready_n, ready_room;
     struct fiber *running, *free;
+    void *paused[PAUSED_MAX]; /* owners */
+    size_t paused_n;
+    void *pauses_at_lock;
+    struct fiber *parked; /* ready, but paused */
     ucontext_t outside;
 } sim;
 
@@ -131,13 +136,77 @@ void sim_in_ms(int64_t ms, sim_event_fn *fn, void *ctx)
 
 /* ---- fibers ---- */
 
+bool fiber_is_paused(const void *owner)
+{
+    for (size_t i = 0; i < sim.paused_n; i++) {
+        if (sim.paused[i] == owner) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void make_ready(struct fiber *f)
 {
+    if (fiber_is_paused(f->owner)) {
+        f->next = sim.parked;
+        sim.parked = f;
+        return;
+    }
     if (sim.ready_n == sim.ready_room) {
         sim.ready_room = sim.ready_room * 2 + 64;
         sim.ready = xreallocarray(sim.ready, sim.ready_room, sizeof(struct fiber *));
     }
     sim.ready[sim.ready_n++] = f;
+}
+
+void fiber_pause(void *owner)
+{
+    size_t kept_n = 0;
+
+    if (fiber_is_paused(owner)) {
+        return;
+    }
+    BUG_ON(sim.paused_n == PAUSED_MAX);
+    sim.paused[sim.paused_n++] = owner;
+    for (size_t i = 0; i < sim.ready_n; i++) {
+        struct fiber *f = sim.ready[i];
+
+        if (f->owner == owner) {
+            make_ready(f); /* is parked */
+        } else {
+            sim.ready[kept_n++] = f;
+        }
+    }
+    sim.ready_n = kept_n;
+}
+
+void fiber_pause_at_lock(void *owner)
+{
+    sim.pauses_at_lock = owner;
+}
+
+void fiber_resume(void *owner)
+{
+    struct fiber **at = &sim.parked;
+
+    sim.pauses_at_lock = sim.pauses_at_lock == owner ? NULL : sim.pauses_at_lock;
+    for (size_t i = 0; i < sim.paused_n; i++) {
+        if (sim.paused[i] == owner) {
+            sim.paused[i] = sim.paused[--sim.paused_n];
+        }
+    }
+    while (*at != NULL) {
+        struct fiber *f = *at;
+
+        if (f->owner == owner) {
+            *at = f->next;
+            f->next = NULL;
+            make_ready(f);
+        } else {
+            at = &f->next;
+        }
+    }
 }
 
 static void switch_out(void)
@@ -292,7 +361,12 @@ void fiber_locks(void)
     if (f == NULL) {
         return;
     }
-    if (f->held == 0 && sim.switches > 0 && sim.ready_n > 0 && rng_below(&sim.rng, sim.switches) == 0) {
+    if (f->held == 0 && f->owner == sim.pauses_at_lock && f->owner != NULL) {
+        sim.pauses_at_lock = NULL;
+        fiber_pause(f->owner);
+        make_ready(f);
+        switch_out();
+    } else if (f->held == 0 && sim.switches > 0 && sim.ready_n > 0 && rng_below(&sim.rng, sim.switches) == 0) {
         make_ready(f);
         switch_out();
     }

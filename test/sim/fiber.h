@@ -9,7 +9,8 @@
  * switched where a real thread waits and, at random, before it takes a lock while it holds none: so threads meet in all
  * orders of their critical sections. What lies between two locks runs in one piece.
  *
- * A fiber belongs to an owner (a simulated process), which its children inherit.
+ * A fiber belongs to an owner (a simulated process), which its children inherit. An owner may be paused, as by SIGSTOP:
+ * none of its fibers runs, while time goes on.
  */
 #ifndef SIM_FIBER_H
 #define SIM_FIBER_H
@@ -47,6 +48,12 @@ void fiber_detach(struct fiber *f);
 void *fiber_owner(void); /* of the running fiber; NULL outside */
 const char *fiber_name(void);
 void fiber_rename(struct fiber *f, const char *name);
+/* From now on, or from the moment at which a fiber of it next takes its first lock (if that does not come, it has no
+ * effect). What its fibers waited for may come meanwhile; they find it when they go on. */
+void fiber_pause(void *owner);
+void fiber_pause_at_lock(void *owner);
+void fiber_resume(void *owner);
+bool fiber_is_paused(const void *owner);
 /* Only in a fiber. False: until_ns (INT64_MAX: never) has passed. */
 bool fiber_wait(struct fiber_waiters *w, int64_t until_ns);
 void fiber_wake(struct fiber_waiters *w, bool all);

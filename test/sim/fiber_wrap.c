@@ -28,6 +28,7 @@ int __wrap_pthread_cond_broadcast(pthread_cond_t *c);
 int __wrap_pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m);
 int __wrap_pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until);
 int __wrap_clock_gettime(clockid_t id, struct timespec *ret);
+int __wrap_nanosleep(const struct timespec *how_long, struct timespec *left);
 ssize_t __wrap_getrandom(void *p, size_t n, unsigned flags);
 void __wrap_lock_order_take(const struct mutex *m);
 void __wrap_lock_order_release(const struct mutex *m);
@@ -148,6 +149,15 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *ret)
 
     ret->tv_sec = now_ns / NS_PER_S + (id == CLOCK_REALTIME ? WALL_BEGIN_S : MONO_BEGIN_S);
     ret->tv_nsec = now_ns % NS_PER_S;
+    return 0;
+}
+
+int __wrap_nanosleep(const struct timespec *how_long, struct timespec *left)
+{
+    struct fiber_waiters nobody = {0};
+
+    (void)left;
+    (void)fiber_wait(&nobody, sim_now_ns() + how_long->tv_sec * NS_PER_S + how_long->tv_nsec);
     return 0;
 }
 

@@ -2,6 +2,7 @@
 
 #include "api.h"
 #include "fiber.h"
+#include "oracle.h"
 #include "process.h"
 
 #include "base/bug.h"
@@ -14,6 +15,8 @@
 struct kube_client {
     struct process *of;
     bool read_only, stopping, stopped;
+    bool (*may_write)(void *ctx); /* NULL: always */
+    void *may_write_ctx;
     struct fiber *thread;
     struct fiber_waiters work;
     struct call *calls; /* not answered yet, or not called back */
@@ -105,26 +108,61 @@ static void call_back(struct call *c)
     call_drop(c);
 }
 
+bool call_may_leave(const struct call *c)
+{
+    const struct kube_client *k = c->client;
+
+    return k == NULL || !c->writes || k->may_write == NULL || k->may_write(k->may_write_ctx);
+}
+
+static void leave(struct call *c)
+{
+    c->left = true;
+    c->leaves_ns = sim_now_ns();
+    if (c->of->cut || !call_may_leave(c)) {
+        call_answer(c, (struct kube_outcome){.kind = KUBE_NOT_SENT}, NULL);
+        return;
+    }
+    oracle_leaves(c);
+    api_call(c);
+}
+
+/* Calls that are due leave; returns one that was answered, or NULL and when the next is due. */
+static struct call *look_at_calls(struct kube_client *k, int64_t *ret_due_ns)
+{
+    struct call *answered = NULL;
+
+    *ret_due_ns = INT64_MAX;
+    for (struct call *c = k->calls; c != NULL; c = c->next) {
+        if (!c->left && !c->answered && !k->stopping && c->leaves_ns <= sim_now_ns()) {
+            leave(c);
+        }
+        if (!c->left && c->leaves_ns < *ret_due_ns) {
+            *ret_due_ns = c->leaves_ns;
+        }
+        answered = answered == NULL && (c->answered || k->stopping) ? c : answered;
+    }
+    return answered;
+}
+
 static void *client_main(void *ctx)
 {
     struct kube_client *k = ctx;
 
     for (;;) {
-        struct call *c = k->calls;
+        int64_t due_ns;
+        struct call *c = look_at_calls(k, &due_ns);
 
-        while (c != NULL && !c->answered && !k->stopping) {
-            c = c->next;
-        }
         if (c != NULL) {
             if (!c->answered) {
-                c->outcome = (struct kube_outcome){.kind = KUBE_CANCELLED, .maybe_sent = true};
+                c->outcome = (struct kube_outcome){.kind = KUBE_CANCELLED, .maybe_sent = c->left};
             }
             call_back(c);
         } else if (k->stopping) {
             k->stopped = true;
             return NULL;
         } else {
-            (void)fiber_wait(&k->work, INT64_MAX);
+            (void)fiber_wait(&k->work, due_ns);
         }
     }
 }
@@ -138,6 +176,8 @@ int kube_client_new(const struct credentials *creds, const struct kube_client_op
     (void)reterr;
     k->of = fiber_owner();
     k->read_only = options->read_only;
+    k->may_write = options->may_write;
+    k->may_write_ctx = options->may_write_ctx;
     k->thread = fiber_spawn("api", client_main, k, NULL);
     *ret = k;
     return 0;
@@ -170,13 +210,24 @@ static void out_of_time(void *ctx)
 {
     struct call *c = ctx;
 
-    call_answer(c, (struct kube_outcome){.kind = KUBE_TIMED_OUT, .maybe_sent = true}, NULL);
+    call_answer(c, (struct kube_outcome){.kind = c->left ? KUBE_TIMED_OUT : KUBE_NOT_SENT, .maybe_sent = c->left},
+                NULL);
     call_drop(c);
+}
+
+/* For a connection. Where nobody has to be asked it makes no difference. */
+static int64_t waits_ns(const struct kube_client *k, bool writes)
+{
+    if (!writes || k->may_write == NULL || !sim_chance(100)) {
+        return 0;
+    }
+    return (int64_t)sim_below(sim_chance(300) ? 3000 : 30) * NS_PER_MS;
 }
 
 int kube_client_submit(struct kube_client *k, const struct kube_request *request, kube_done_fn *done, void *ctx,
                        struct err *reterr)
 {
+    const bool writes = strcmp(request->method, "GET") != 0 && !request->asks;
     struct call *c;
 
     if (k->stopping) {
@@ -185,13 +236,18 @@ int kube_client_submit(struct kube_client *k, const struct kube_request *request
     if (k->call_n >= KUBE_IN_FLIGHT_MAX) {
         return err_set(reterr, ERR_UNAVAILABLE, "too many calls are in flight");
     }
-    if (k->read_only && strcmp(request->method, "GET") != 0 && !request->asks) {
+    if (k->read_only && writes) {
         return err_set(reterr, ERR_INVALID, "the client is read-only");
+    }
+    if (writes && k->may_write != NULL && !k->may_write(k->may_write_ctx)) {
+        return err_set(reterr, ERR_UNAVAILABLE, "this replica does not lead");
     }
     c = xcalloc(1, sizeof(*c));
     *c = (struct call){.owner_n = 1,
                        .of = k->of,
                        .sent_ns = sim_now_ns(),
+                       .leaves_ns = sim_now_ns() + waits_ns(k, writes),
+                       .writes = writes,
                        .method = copy_of(request->method, strlen(request->method)),
                        .path = copy_of(request->path, strlen(request->path)),
                        .body = copy_of(request->body.p, request->body.n),
@@ -205,10 +261,11 @@ int kube_client_submit(struct kube_client *k, const struct kube_request *request
     k->calls = c;
     k->call_n++;
     sim_in_ms(request->deadline_ms, out_of_time, call_keep(c));
-    if (k->of->cut) {
-        call_answer(c, (struct kube_outcome){.kind = KUBE_NOT_SENT}, NULL);
+    oracle_submitted(c);
+    if (k->may_write == NULL) {
+        leave(c);
     } else {
-        api_call(c);
+        fiber_wake(&k->work, true);
     }
     return 0;
 }

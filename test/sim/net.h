@@ -1,7 +1,9 @@
 /* sim/net.h - the simulated network under kube/transport.h: its functions are defined here, and nothing of libcurl is
  * linked. A call goes to api_call(), a stream to api_open(); what they do with it, and when, is theirs (api.h).
  *
- * The callbacks of calls run on a fiber of the client, as they do on the client's thread in production.
+ * The callbacks of calls run on a fiber of the client, as they do on the client's thread in production. A write is let
+ * through by the client's `may_write` when it is submitted and, on that fiber, when it leaves: at once, or after it has
+ * waited for a connection; and once more where it leaves a second time (call_may_leave).
  */
 #ifndef SIM_NET_H
 #define SIM_NET_H
@@ -15,7 +17,9 @@ struct process;
 struct call {
     unsigned owner_n;
     struct process *of;
-    int64_t sent_ns;
+    int64_t sent_ns;   /* submitted */
+    int64_t leaves_ns; /* not before that; when it did, once it has left */
+    bool writes, left;
     char *method, *path, *body;
     struct kube_client *client; /* NULL: it was cancelled, nobody hears */
     bool answered;
@@ -30,6 +34,9 @@ struct call *call_keep(struct call *c);
 void call_drop(struct call *c);
 /* Now, unless it was answered before or nobody hears any more. `body` may be NULL. */
 void call_answer(struct call *c, struct kube_outcome o, const char *body);
+
+/* May it be sent at this moment? */
+bool call_may_leave(const struct call *c);
 
 /* Of the stream that runs: */
 struct process *stream_of(struct kube_stream *s);

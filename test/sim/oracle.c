@@ -2,6 +2,7 @@
 
 #include "api.h"
 #include "fiber.h"
+#include "net.h"
 #include "oracle_internal.h"
 #include "process.h"
 #include "trace.h"
@@ -20,10 +21,12 @@ struct oracle_counts oracle_counts;
 struct oracle_device oracle_devices[ORACLE_DEVICES_MAX];
 size_t oracle_device_n;
 
+enum fleet oracle_fleet;
 static int64_t lag_ns;
 
-void oracle_init(int64_t lag_ms)
+void oracle_init(enum fleet fleet, int64_t lag_ms)
 {
+    oracle_fleet = fleet;
     lag_ns = lag_ms * NS_PER_MS;
 }
 
@@ -150,12 +153,17 @@ static const struct decision *decision_of(const cJSON *id)
     return NULL;
 }
 
-void oracle_sent(const struct process *of, const char *body)
+void oracle_submitted(const struct call *c)
 {
+    const struct process *of = c->of;
+    const char *body = c->body;
     static const char key[] = "\\\"id\\\":\\\"";
     const char *at = strstr(body, key);
     struct decision d = {.pods_seen = of->pods_seen, .nodes_seen = of->nodes_seen};
 
+    if (strstr(c->path, "/binding") == NULL) {
+        return;
+    }
     if (at == NULL) {
         found("a Binding without a record: %s", body);
     }
@@ -168,12 +176,33 @@ void oracle_sent(const struct process *of, const char *body)
 
 /* ---- grants ---- */
 
-bool oracle_was_late(unsigned older, int64_t landed_ns, unsigned younger)
+/* Whoever comes next waits so long for it, and lists the pods then (F121). */
+static bool took_long(struct oracle_write w)
 {
-    for (unsigned n = older + 1; n <= younger; n++) {
+    return w.landed_ns - w.left_ns >= HOLD_OFF_MS * NS_PER_MS;
+}
+
+static bool lived_at_once(const struct process *older, const struct process *younger)
+{
+    return oracle_fleet == FLEET_MISTAKE && (!older->gone || older->ended_ns > younger->started_ns);
+}
+
+bool oracle_was_late(struct oracle_write a, struct oracle_write b)
+{
+    const struct oracle_write older = a.process < b.process ? a : b;
+    const unsigned younger = a.process < b.process ? b.process : a.process;
+
+    if (oracle_fleet == FLEET_LEASE) {
+        return took_long(a) || took_long(b);
+    }
+    if (lived_at_once(process_at(older.process), process_at(younger))) {
+        return true;
+    }
+    for (unsigned n = older.process + 1; n <= younger; n++) {
         const struct process *p = process_at(n);
 
-        if (!p->rehearses && !p->skipped_hold_off && landed_ns > p->started_ns + HOLD_OFF_MS * NS_PER_MS - lag_ns) {
+        if (!p->rehearses && !p->skipped_hold_off && !lived_at_once(process_at(older.process), p) &&
+            older.landed_ns > p->started_ns + HOLD_OFF_MS * NS_PER_MS - lag_ns) {
             return true;
         }
     }
@@ -194,9 +223,8 @@ static void judge(const struct oracle_device *d, const struct oracle_holder *new
         mem += known ? h->mem_mib : 0;
         all_milli += h->milli;
         all_mem += h->mem_mib;
-        late =
-            late || (!known && (h->process < new->process ? oracle_was_late(h->process, h->landed_ns, new->process)
-                                                          : oracle_was_late(new->process, sim_now_ns(), h->process)));
+        late = late || (!known && oracle_was_late((struct oracle_write){h->process, h->left_ns, h->landed_ns},
+                                                  (struct oracle_write){new->process, new->left_ns, sim_now_ns()}));
     }
     if (milli > 1000 || mem > cap) {
         found("GPU %s of %s is given twice by fgpu %u, which knew: %d milli, %d of %d MiB with pod %s", d->uuid,
@@ -220,12 +248,15 @@ static int number(const cJSON *o, const char *name)
     return cJSON_IsNumber(n) ? n->valueint : -1;
 }
 
-static void grant(const struct process *of, const struct object *o, const cJSON *device, const struct decision *by)
+static void grant(const struct process *of, const struct object *o, const cJSON *device, const struct decision *by,
+                  int64_t left_ns)
 {
     const cJSON *uuid = cJSON_GetObjectItemCaseSensitive(device, "uuid");
     struct oracle_device *d = oracle_find(cJSON_IsString(uuid) ? uuid->valuestring : "");
     struct oracle_holder h = {.process = of->number,
                               .version = etcd_version() + 1,
+                              .nodes_seen = by->nodes_seen,
+                              .left_ns = left_ns,
                               .landed_ns = sim_now_ns(),
                               .milli = number(device, "milli"),
                               .mem_mib = number(device, "memMib")};
@@ -249,7 +280,7 @@ static void grant(const struct process *of, const struct object *o, const cJSON 
     d->holders[d->holder_n++] = h;
 }
 
-void oracle_granted(const struct process *of, const struct object *o)
+void oracle_granted(const struct process *of, const struct object *o, int64_t left_ns)
 {
     const char *text = object_note_of(o, "fgpu.io/assignment");
     cJSON *record = cJSON_Parse(text != NULL ? text : "");
@@ -266,7 +297,7 @@ void oracle_granted(const struct process *of, const struct object *o)
     }
     cJSON_ArrayForEach(device, devices)
     {
-        grant(of, o, device, by);
+        grant(of, o, device, by, left_ns);
     }
     cJSON_Delete(record);
     oracle_counts.granted_n++;

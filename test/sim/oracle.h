@@ -9,35 +9,49 @@
  *   - with what it could not know, neither, unless that was late: landed so long after its sender's end that the
  * hold-off of every process in between was over (design.md 8: LAG is what a watch may lag behind).
  *
+ * Of processes that elect one by a Lease the same is demanded with another measure of late: so long after it left that
+ * a hold-off is over, where nothing leaves but while the process may bind: less than renewDeadline after it sent its
+ * last renewal that it knows to have landed, and never after another one has begun (oracle_lead.c). Of two that
+ * somebody runs by mistake at once, that what they give twice is noticed.
+ *
  * And at any time: whatever may still land of a living process is charged in its ledger (design.md 3.1.4); a GPU that
- * has more than it has is closed there as soon as its watch has told it of all who hold it, and is an incident.
+ * has more than it has is closed there as soon as its watch has told it of all who hold it, and if pods were given it
+ * so, that is an incident there.
  */
 #ifndef SIM_ORACLE_H
 #define SIM_ORACLE_H
 
 #include "etcd.h"
 
+struct call;
 struct process;
 
+/* Which processes there are at a time: one; several that elect one by a Lease; or two by mistake. */
+enum fleet { FLEET_ONE, FLEET_LEASE, FLEET_MISTAKE };
+
 /* How late news may be, at most. */
-void oracle_init(int64_t lag_ms);
+void oracle_init(enum fleet fleet, int64_t lag_ms);
 void oracle_saw(const struct object *o, enum change_type type);
-/* A Binding is sent. The first one of a decision tells what was known when it was made. */
-void oracle_sent(const struct process *of, const char *body);
+/* A call is submitted; the first Binding of a decision tells what was known when it was made. It leaves, and again. It
+ * is answered (0: not by an API server). */
+void oracle_submitted(const struct call *c);
+void oracle_leaves(const struct call *c);
+void oracle_answered(const struct call *c, int http_status);
 /* A Binding has been written into `o`, which is not a revision yet. */
-void oracle_granted(const struct process *of, const struct object *o);
+void oracle_granted(const struct process *of, const struct object *o, int64_t left_ns);
 /* It is ready now: if it left the hold-off out, nothing of anybody before it may land any more. */
 void oracle_ready(struct process *p);
-/* After every step. */
+/* After every step, of each that lives. */
 void oracle_step(struct process *live);
 /* Nothing has gone wrong for long, and nothing is on its way: every pod that fits is bound, and the ledger charges what
  * is held and no more. */
+void oracle_calm_pods(void);
 void oracle_calm(struct process *live);
 /* A process that has just read everything says the same as one that saw it happen. */
 void oracle_compare(struct process *live, struct process *fresh);
 
 struct oracle_counts {
-    uint64_t granted_n, late_n, over_n, pending_checked_n, calm_n, compared_n, skipped_n;
+    uint64_t granted_n, late_n, over_n, pending_checked_n, calm_n, compared_n, skipped_n, incident_n, successor_n;
 };
 extern struct oracle_counts oracle_counts;
 

@@ -13,7 +13,8 @@ struct oracle_holder {
     char uid[24];
     unsigned process;
     uint64_t version;
-    int64_t landed_ns;
+    uint64_t nodes_seen; /* of who gave it, then */
+    int64_t left_ns, landed_ns;
     int milli, mem_mib;
 };
 
@@ -34,8 +35,14 @@ struct oracle_device {
 
 extern struct oracle_device oracle_devices[ORACLE_DEVICES_MAX];
 extern size_t oracle_device_n;
-/* Had the hold-off of somebody between them been over when the older one's write landed? */
-bool oracle_was_late(unsigned older, int64_t landed_ns, unsigned younger);
+extern enum fleet oracle_fleet;
+/* Was a write of one of them so late that the other could not know of it? Of processes without an election: had the
+ * hold-off of somebody between them been over when the older one's landed? */
+struct oracle_write {
+    unsigned process;
+    int64_t left_ns, landed_ns;
+};
+bool oracle_was_late(struct oracle_write a, struct oracle_write b);
 struct oracle_device *oracle_find(const char *uuid);
 
 #endif

@@ -24,12 +24,13 @@ static void take(const struct process *p, struct arena *a, const char *node, str
 
 static const struct process *judged;
 
-static void is_charged(struct process *of, const char *uid, const char *node)
+static void is_charged(struct process *of, const char *uid, const char *node, int64_t left_ns)
 {
     struct snapshot s;
     struct arena a;
     bool charged = false;
 
+    (void)left_ns;
     if (of != judged || of->runtime == NULL) {
         return;
     }
@@ -45,9 +46,11 @@ static void is_charged(struct process *of, const char *uid, const char *node)
     }
 }
 
-static void cannot_land(struct process *of, const char *uid, const char *node)
+static void cannot_land(struct process *of, const char *uid, const char *node, int64_t left_ns)
 {
-    if (of->number < judged->number && !oracle_was_late(of->number, sim_now_ns(), judged->number)) {
+    const struct oracle_write theirs = {of->number, left_ns, sim_now_ns()}, ours = {judged->number, 0, 0};
+
+    if (of->number < judged->number && !oracle_was_late(theirs, ours)) {
         found("fgpu %u is ready without a hold-off, and a Binding of pod %s to %s by fgpu %u may still land",
               judged->number, uid, node, of->number);
     }
@@ -59,6 +62,11 @@ void oracle_ready(struct process *p)
     if (p->skipped_hold_off) {
         oracle_counts.skipped_n++;
         api_each_pending(cannot_land);
+    }
+    for (struct process *o = process_next(NULL); o != NULL && p->skipped_hold_off; o = process_next(o)) {
+        if (o != p && !o->cut && !o->ends && o->ready_ns > 0) {
+            found("fgpu %u is ready without a hold-off while fgpu %u decides", p->number, o->number);
+        }
     }
 }
 
@@ -97,22 +105,55 @@ static void must_be_closed(const struct process *p, const struct oracle_device *
     }
 }
 
+/* Was it given twice, or has only become less? Pods whose record somebody has edited are not judged. */
+static bool was_given_twice(const struct oracle_device *d)
+{
+    for (size_t i = 0; i < d->holder_n; i++) {
+        const struct object *o = etcd_find_uid(d->holders[i].uid);
+
+        if (o == NULL || o->odd || d->holders[i].nodes_seen < d->version) {
+            return false;
+        }
+    }
+    return d->holder_n > 1;
+}
+
+static void must_be_incident(const struct process *p, const struct oracle_device *d)
+{
+    uint64_t n;
+    struct incident *all = store_incidents(p->runtime->store, SIZE_MAX, &n);
+    bool told = false;
+
+    for (const struct incident *in = all; in != NULL; in = in->next) {
+        told = told || (in->kind == INCIDENT_DOUBLE_BOOKING && str_eq(in->uuid, str_of(d->uuid)));
+    }
+    incidents_free(all);
+    oracle_counts.incident_n++;
+    if (!told) {
+        found("GPU %s of %s was given twice, fgpu %u was told, and says of no incident", d->uuid, d->node, p->number);
+    }
+}
+
 void oracle_step(struct process *live)
 {
     uint64_t newest;
 
-    if (live == NULL || live->runtime == NULL || live->cut) {
+    if (live->runtime == NULL || live->cut || process_is_paused(live)) {
         return;
     }
     if (api_pending_n() > 0 && sim_event_n() % 4 == 0) {
         judged = live;
         api_each_pending(is_charged);
     }
-    for (size_t i = 0; i < oracle_device_n && live->ready_ns > 0; i++) {
+    for (size_t i = 0; i < oracle_device_n; i++) {
         const struct oracle_device *d = &oracle_devices[i];
 
-        if (d->holder_n > 0 && is_over(d, &newest) && live->pods_seen >= newest && live->nodes_seen >= d->version) {
+        if (d->holder_n > 0 && is_over(d, &newest) && live->pods_seen >= newest && live->nodes_seen >= d->version &&
+            (live->ready_ns > 0 || store_is_synced(live->runtime->store))) {
             must_be_closed(live, d);
+            if (was_given_twice(d)) {
+                must_be_incident(live, d);
+            }
         }
     }
 }
@@ -155,11 +196,8 @@ static const char *node_that_fits(const struct ask *ask)
     return NULL;
 }
 
-void oracle_calm(struct process *live)
+void oracle_calm_pods(void)
 {
-    struct snapshot s;
-    struct arena a;
-
     oracle_counts.calm_n++;
     for (const struct object *o = etcd_first(PODS); o != NULL; o = o->next) {
         const char *node = o->node[0] == '\0' && !o->deleting && !o->odd ? node_that_fits(&o->ask) : NULL;
@@ -168,6 +206,13 @@ void oracle_calm(struct process *live)
             found("pod %s (%s) fits on %s and is not bound although all has been calm for long", o->name, o->uid, node);
         }
     }
+}
+
+void oracle_calm(struct process *live)
+{
+    struct snapshot s;
+    struct arena a;
+
     take(live, &a, "", &s);
     for (size_t i = 0; i < s.node_n; i++) {
         char name[32];

@@ -21,6 +21,7 @@
 static struct {
     struct process *all[PROCESSES_MAX];
     unsigned n, alive_n;
+    struct process *first;
     struct config *config;
     char key_path[64];
     struct log log;
@@ -36,6 +37,10 @@ static const char CONFIGURATION[] = "apiVersion: fgpu.io/v1alpha1\n"
                                     "serving: {bindsAllPods: true}\n"
                                     "flightRecorder: {memory: 0}\n"
                                     "audit: {interval: 60s}\n";
+
+static const char ELECTION[] =
+    "election: lease\n"
+    "lease: {object: default/lease, leaseDuration: 5s, renewDeadline: 3s, retryPeriod: 1s}\n";
 
 static void write_log(void *ctx, const struct log_record *r)
 {
@@ -85,7 +90,7 @@ static void forget_key(void)
     (void)unlink(world.key_path);
 }
 
-void process_init(bool trace_log)
+static void configure(struct str text)
 {
     struct config_names names;
     struct strbuf report;
@@ -93,11 +98,25 @@ void process_init(bool trace_log)
 
     strbuf_init(&report, 65536);
     cmd_config_names(&names);
-    if (config_parse(STR("sim"), STR(CONFIGURATION), &names, &world.config, &report, &err) != 0) {
+    if (config_parse(STR("sim"), text, &names, &world.config, &report, &err) != 0) {
         fprintf(stderr, "%.*s\n", (int)report.n, report.p);
         exit(2);
     }
     strbuf_fini(&report);
+}
+
+void process_elect(void)
+{
+    char text[sizeof(CONFIGURATION) + sizeof(ELECTION)];
+
+    config_free(world.config);
+    snprintf(text, sizeof(text), "%s%s", CONFIGURATION, ELECTION);
+    configure(str_of(text));
+}
+
+void process_init(bool trace_log)
+{
+    configure(STR(CONFIGURATION));
     write_key();
     (void)atexit(forget_key);
     world.log = (struct log){write_log, NULL, 4};
@@ -107,6 +126,15 @@ void process_init(bool trace_log)
 }
 
 /* ---- one ---- */
+
+/* Its main thread ends it then: the fleet's matter. */
+static void loses(void *ctx)
+{
+    struct process *p = ctx;
+
+    TRACE("fgpu %u has lost its Lease", p->number);
+    p->lost = true;
+}
 
 static void *main_start(void *ctx)
 {
@@ -127,12 +155,25 @@ static void *main_start(void *ctx)
                                       .instance = "sim",
                                       .signing = signing,
                                       .rehearses = p->rehearses,
-                                      .holdoff_ms = HOLD_OFF_MS};
+                                      .holdoff_ms = HOLD_OFF_MS,
+                                      .lost = loses,
+                                      .lost_ctx = p};
     if (runtime_start(&o, &r, &err) != 0) {
         found("fgpu %u does not start: %s", p->number, err.msg);
     }
     p->runtime = r;
     return NULL;
+}
+
+static void forget(struct process *p)
+{
+    struct process **at = &world.first;
+
+    while (*at != p) {
+        at = &(*at)->next;
+    }
+    *at = p->next;
+    world.alive_n--;
 }
 
 struct ending {
@@ -156,7 +197,7 @@ static void *main_end(void *ctx)
     p->cut = true;
     p->ended_ns = p->ended_ns != 0 ? p->ended_ns : sim_now_ns();
     p->gone = true;
-    world.alive_n--;
+    forget(p);
     free(e);
     TRACE("fgpu %u is gone", p->number);
     return NULL;
@@ -170,6 +211,8 @@ struct process *process_start(bool rehearses)
     world.all[world.n++] = p;
     world.alive_n++;
     p->number = world.n;
+    p->next = world.first;
+    world.first = p;
     p->rehearses = rehearses;
     p->started_ns = sim_now_ns();
     TRACE("fgpu %u starts", p->number);
@@ -183,12 +226,14 @@ void process_end(struct process *p, int64_t drain_ms)
 
     *e = (struct ending){p, drain_ms};
     TRACE("fgpu %u ends", p->number);
+    p->ends = true;
     fiber_detach(fiber_spawn("end", main_end, e, p));
 }
 
 void process_kill(struct process *p)
 {
     TRACE("fgpu %u is killed", p->number);
+    process_resume(p); /* nobody can tell */
     p->cut = true;
     p->ended_ns = sim_now_ns();
     api_cut(p);
@@ -198,15 +243,52 @@ void process_kill(struct process *p)
 
 bool process_is_ready(struct process *p)
 {
-    const bool ready = !p->cut && p->runtime != NULL && store_is_ready(p->runtime->store);
+    const bool ready = !p->cut && p->runtime != NULL && !fiber_is_paused(p) && store_is_ready(p->runtime->store);
 
     if (ready && p->ready_ns == 0) {
         p->ready_ns = sim_now_ns();
-        p->skipped_hold_off = p->ready_ns < p->started_ns + HOLD_OFF_MS * NS_PER_MS;
+        p->skipped_hold_off =
+            world.config->election == ELECTION_NONE && p->ready_ns < p->started_ns + HOLD_OFF_MS * NS_PER_MS;
         TRACE("fgpu %u is ready%s", p->number, p->skipped_hold_off ? " without a hold-off" : "");
         oracle_ready(p);
     }
     return ready;
+}
+
+void process_pause(struct process *p, bool at_lock)
+{
+    TRACE("fgpu %u is paused%s", p->number, at_lock ? " where it next takes a lock" : "");
+    if (at_lock) {
+        fiber_pause_at_lock(p);
+    } else {
+        fiber_pause(p);
+    }
+}
+
+void process_resume(struct process *p)
+{
+    if (fiber_is_paused(p)) {
+        TRACE("fgpu %u goes on", p->number);
+    }
+    fiber_resume(p);
+}
+
+bool process_is_paused(const struct process *p)
+{
+    return fiber_is_paused(p);
+}
+
+void process_catch_up(struct process *p)
+{
+    if (!fiber_is_paused(p)) {
+        p->pods_seen = p->pods_sent;
+        p->nodes_seen = p->nodes_sent;
+    }
+}
+
+struct process *process_next(const struct process *p)
+{
+    return p == NULL ? world.first : p->next;
 }
 
 struct process *process_at(unsigned number)

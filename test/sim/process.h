@@ -25,25 +25,43 @@ struct process {
     unsigned number;         /* from 1 */
     bool rehearses;          /* reads only: what restart equals live is compared with */
     bool cut;                /* killed, or at its end */
+    bool ends;               /* it was told to, or has lost its Lease */
     bool gone;               /* nothing is left in memory */
+    bool lost;               /* it has said so: it must end */
     struct runtime *runtime; /* NULL: not started yet, or gone */
     struct fiber *main;
+    struct process *next; /* of which something is left */
     struct httpd_server *server;
-    uint64_t pods_seen, nodes_seen;         /* versions up to which its watches have told it everything */
+    uint64_t pods_seen, nodes_seen; /* versions up to which its watches have told it everything */
+    uint64_t pods_sent, nodes_sent; /* ... and what waits for it while it is paused */
+    int64_t unreachable_until_ns;   /* till then it reaches no API server */
+    int64_t renewed_ns; /* when it sent its last renewal of the Lease that it knows to have landed; 0: none */
+    bool succeeded;     /* another one has begun to decide */
     int64_t started_ns, ready_ns, ended_ns; /* 0: not yet */
     bool skipped_hold_off;
-    uint64_t reads_n; /* pods that it was shown by an answer to a GET */
     bool had_silence; /* one of its watches was made silent: then it missed something, and an audit may say so */
 };
 
 /* Once, before the first. */
 void process_init(bool trace_log);
+/* Before the first, too: they elect one by a Lease. */
+#define LEASE_DURATION_MS 5000
+#define RENEW_DEADLINE_MS 3000
+void process_elect(void);
 struct process *process_start(bool rehearses);
 void process_kill(struct process *p);
 /* SIGTERM: it ends in order, within `drain_ms` of grace. */
 void process_end(struct process *p, int64_t drain_ms);
 /* Looks whether it has become ready, and notes when. */
 bool process_is_ready(struct process *p);
+/* SIGSTOP: at once, or at the next lock that one of its threads takes; and SIGCONT. */
+void process_pause(struct process *p, bool at_lock);
+void process_resume(struct process *p);
+bool process_is_paused(const struct process *p);
+/* After each event: what it was told while it was paused, it knows. */
+void process_catch_up(struct process *p);
+/* Those of which something is left; NULL: the first. */
+struct process *process_next(const struct process *p);
 struct process *process_at(unsigned number);
 unsigned process_n(void);
 /* Wait until nothing is left of any of them; for the end of a run. */

@@ -2,6 +2,7 @@
 
 #include "etcd.h"
 #include "fiber.h"
+#include "fleet.h"
 #include "process.h"
 #include "trace.h"
 #include "world.h"
@@ -127,7 +128,7 @@ static void bind(struct pod *p, const char *node)
              p->name, p->uid, node);
     scheduler_counts.bind_n++;
     TRACE("asks: bind %s (%s) to %s", p->name, p->uid, node);
-    web_post(world_fgpu(), "/v1/bind", body, bound, begin_call(p, BINDS));
+    web_post(fleet_target(), "/v1/bind", body, bound, begin_call(p, BINDS));
 }
 
 static void patch_status(const char *uid)
@@ -191,7 +192,7 @@ static void filter(struct pod *p)
     scheduler_counts.filter_n++;
     k.asks = true;
     p->moved = false;
-    web_post(world_fgpu(), "/v1/filter", b.p, filtered, begin_call(p, ASKS));
+    web_post(fleet_target(), "/v1/filter", b.p, filtered, begin_call(p, ASKS));
     strbuf_fini(&b);
 }
 
@@ -293,7 +294,7 @@ static void changed(const struct change *c)
     const int64_t lag_ms = sim_chance(k.lag) ? (int64_t)sim_below((uint64_t)k.lag_ms + 1) : (int64_t)sim_below(10);
     struct news *n;
 
-    if (c->kind == RUN_OBJECT) {
+    if (c->kind == RUN_OBJECT || c->kind == LEASE) {
         return;
     }
     n = xcalloc(1, sizeof(*n));

@@ -1,12 +1,11 @@
-/* sim/world.h - who else acts: users, kubelets, whoever starts and kills fgpu, and the changes between storm and calm.
+/* sim/world.h - who else acts: users, kubelets, whoever starts and kills fgpu (fleet.h), and the changes between storm
+ * and calm.
  */
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
 
 #include <stdbool.h>
 #include <stdint.h>
-
-struct process;
 
 /* What kind of world a seed makes. */
 struct climate {
@@ -19,7 +18,6 @@ struct climate {
 };
 
 void world_init(const struct climate *c, int64_t lag_ms);
-struct process *world_fgpu(void); /* the last one that was started; it may be dead */
 /* Has the pod been bound, whatever became of it since? */
 bool world_pod_was_bound(const char *uid);
 /* Looks at everything that must hold after each step. */
@@ -29,6 +27,7 @@ void world_end(void);
 
 struct world_counts {
     uint64_t created_n, deleted_n, edited_n, forged_n, node_n, killed_n, ended_n, calm_n;
+    uint64_t rolled_n, paused_n, lost_n;
 };
 extern struct world_counts world_counts;
 

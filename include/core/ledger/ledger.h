@@ -148,6 +148,7 @@ struct ledger_pod_fact {
     struct str nominated_node; /* of a pod that is not bound: status.nominatedNodeName; empty: none */
     uint64_t version;          /* resourceVersion of the object; 0: not known */
     bool deleting;
+    bool read; /* by itself, at a time that nobody knows beside what lists and watches say: no list has shown it */
     int64_t created_ms; /* creationTimestamp; 0: not known */
     bool claims_record; /* carries an assignment annotation although it is not bound: shown, nothing else */
     int32_t priority;
@@ -189,7 +190,8 @@ struct ledger_op {
     enum ledger_op_kind kind;
     int64_t at_ms; /* wall time, shown as "since"; decides nothing */
     bool deciding; /* this process has begun to decide: what others decide now is an incident (ledger/incidents.h) */
-    bool if_newer; /* of LEDGER_POD_OBSERVED, asked by extender/store.h: not if this version or a later one was seen */
+    uint64_t told; /* of an event of the watch of pods, asked by extender/store.h: the resourceVersion up to which
+                    * everything has been said with this op; 0: says nothing of that */
     union {
         struct ledger_node_fact node;
         struct ledger_pod_fact pod;
@@ -197,6 +199,7 @@ struct ledger_op {
         struct ledger_judged judged;
         struct {
             bool reread; /* the first list that another configuration reads: annotations count as in the first of all */
+            uint64_t version; /* of LEDGER_PODS_END: resourceVersion of the list; 0: not known */
         } list;
         struct {
             const struct tenant *items; /* in order, at most TENANTS_MAX */

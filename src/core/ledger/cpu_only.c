@@ -153,12 +153,15 @@ static void resize(struct ledger *l, struct cpu_only_pod *p, struct host_request
 void ledger_cpu_only_observed(struct ledger *l, const struct ledger_pod_fact *f, bool counted)
 {
     struct cpu_only_pods *t = &l->cpu_only;
-    struct cpu_only_pod fresh = {.id = id_of(f->uid), .epoch = l->pod_epoch & EPOCH_MASK, .counted = counted};
+    /* One that was read by itself is no list's: the end of the next one takes it out, and if it is newer than that, the
+     * watch says so. */
+    struct cpu_only_pod fresh = {
+        .id = id_of(f->uid), .epoch = (l->pod_epoch - f->read) & EPOCH_MASK, .counted = counted};
     struct cpu_only_pod *p = find_pod(t, fresh.id);
     uint32_t node;
 
     if (p != NULL && str_eq(l->names[p->node], f->node_name)) {
-        p->epoch = fresh.epoch;
+        p->epoch = f->read ? p->epoch : fresh.epoch;
         resize(l, p, f->demand->host);
         return;
     }

@@ -86,12 +86,20 @@ void ledger_free(struct ledger *l)
     free(l);
 }
 
-static void pods_end(struct ledger *l)
+/* Does it exist, as of a list of this version that has just ended? A pod that was only read by itself meanwhile, at a
+ * version that the list should have shown, has gone since; a newer one is charged until the watch says more of it. */
+static bool is_listed(const struct ledger *l, const struct pod_entry *p, uint64_t version)
+{
+    return p->epoch == l->pod_epoch ||
+           (p->read_epoch == l->pod_epoch && (version == 0 || p->version == 0 || p->version > version));
+}
+
+static void pods_end(struct ledger *l, uint64_t version)
 {
     for (uint32_t i = 0; i < l->pod_n; i++) {
         struct pod_entry *p = &l->pods[i];
 
-        if (!p->used || p->epoch == l->pod_epoch) {
+        if (!p->used || is_listed(l, p, version)) {
             continue;
         }
         /* The Binding of a reservation decides, not this sweep; but when it does, the pod is gone. */
@@ -159,7 +167,7 @@ static int apply_op(struct ledger *l, const struct ledger_op *op, struct err *re
         l->texts_count = l->texts_count || op->list.reread;
         return 0;
     case LEDGER_PODS_END:
-        pods_end(l);
+        pods_end(l, op->list.version);
         return 0;
     case LEDGER_NODES_BEGIN:
         l->node_epoch++;

@@ -182,7 +182,7 @@ void ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int6
         return;
     }
     ledger_pod_set_host(l, &l->pods[pod], f->demand->host);
-    l->pods[pod].epoch = l->pod_epoch;
+    *(f->read ? &l->pods[pod].read_epoch : &l->pods[pod].epoch) = l->pod_epoch;
     l->pods[pod].touched = l->generation + 1;
     l->pods[pod].missed = false;
     if (l->nominated_n > 0 && (l->pods[pod].deleting != f->deleting || l->pods[pod].priority != f->priority)) {

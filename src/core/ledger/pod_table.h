@@ -50,7 +50,8 @@ struct pod_entry {
     uint32_t node_slot;  /* position in the node's pods */
     uint32_t space;      /* its namespace in the tenancy */
     struct holding held; /* counted there */
-    uint32_t epoch;      /* pod_epoch when it was last observed */
+    uint32_t epoch;      /* pod_epoch when a list or the watch last showed it */
+    uint32_t read_epoch; /* pod_epoch when it was last read by itself */
     char *text;          /* uid, namespace and name in one block */
     struct str uid, namespace_, name;
     char *decision_id;

@@ -92,6 +92,73 @@ static void pod_read__older_than_what_the_watch_has_shown__changes_nothing(void 
     assert_false(s.pods[0].deleting);
 }
 
+static void list(enum ledger_op_kind kind, uint64_t version)
+{
+    struct ledger_op op = {.kind = kind, .list = {.version = version}};
+
+    assert_int_equal(store_apply(store, &op, NULL), 0);
+}
+
+/* defects.md F145: found by the simulated world, seed 5006. */
+static void F145_pod_read__after_its_end_was_told__stays_gone(void **state)
+{
+    struct kv limit;
+    struct container c;
+    struct pod p = pod(&limit, &c);
+    const struct kube_object o = {.pod = &p, .in_order = true};
+
+    p.resource_version = STR("7");
+    assert_int_equal(ingest_object(&ingest, &arena, &o, NULL), 0);
+    p.resource_version = STR("12");
+    assert_int_equal(ingest_gone(&ingest, &o, NULL), 0);
+    p.resource_version = STR("8");
+    assert_int_equal(ingest_pod_read(&ingest, &arena, &p, NULL), 0);
+    assert_int_equal(state_of("a"), LEDGER_POD_STATE__MAX);
+    assert_true(store_was_told(store, 12));
+    assert_false(store_was_told(store, 13));
+    list(LEDGER_PODS_BEGIN, 0);
+    list(LEDGER_PODS_END, 20); /* nor by a list that does not show it */
+    p.resource_version = STR("20");
+    assert_int_equal(ingest_pod_read(&ingest, &arena, &p, NULL), 0);
+    assert_int_equal(state_of("a"), LEDGER_POD_STATE__MAX);
+    p.resource_version = STR("21");
+    assert_int_equal(ingest_pod_read(&ingest, &arena, &p, NULL), 0); /* the watch is behind: news */
+    assert_int_equal(state_of("a"), LEDGER_PENDING);
+}
+
+/* The same, seed 5032: what is read while a list comes is not listed by that. */
+static void F145_pod_read__while_a_list_comes__stays_only_if_it_is_newer_than_that(void **state)
+{
+    static const struct {
+        const char *version;
+        enum ledger_pod_state after;
+    } rows[] = {{"15", LEDGER_POD_STATE__MAX}, {"20", LEDGER_POD_STATE__MAX}, {"21", LEDGER_FOREIGN}};
+    struct kv limit;
+    struct container c;
+    struct pod p = pod(&limit, &c);
+
+    ingest_two_gpus(&ingest, STR("n1"));
+    p.node_name = STR("n1");
+    for (size_t i = 0; i < 3; i++) {
+        p.resource_version = str_of(rows[i].version);
+        list(LEDGER_PODS_BEGIN, 0);
+        assert_int_equal(ingest_pod_read(&ingest, &arena, &p, NULL), 0);
+        assert_int_equal(state_of("a"), LEDGER_FOREIGN);
+        list(LEDGER_PODS_END, 20);
+        assert_int_equal(state_of("a"), rows[i].after);
+        list(LEDGER_PODS_BEGIN, 0);
+        list(LEDGER_PODS_END, 10); /* of a cluster that was restored: only a read during the list itself counts */
+        assert_int_equal(state_of("a"), LEDGER_POD_STATE__MAX);
+    }
+    p.resource_version = STR("9");
+    assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
+    list(LEDGER_PODS_BEGIN, 0);
+    p.resource_version = STR("11");
+    assert_int_equal(ingest_pod_read(&ingest, &arena, &p, NULL), 0); /* known before, and shown by no list */
+    list(LEDGER_PODS_END, 12);
+    assert_int_equal(state_of("a"), LEDGER_POD_STATE__MAX);
+}
+
 static void pod__phase__only_terminal_ones_free(void **state)
 {
     static const struct {
@@ -459,6 +526,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(pod__through_its_life__pending_bound_terminal),
         T(pod_read__older_than_what_the_watch_has_shown__changes_nothing),
+        T(F145_pod_read__after_its_end_was_told__stays_gone),
+        T(F145_pod_read__while_a_list_comes__stays_only_if_it_is_newer_than_that),
         T(pod__phase__only_terminal_ones_free),
         T(pod__record_while_it_is_not_bound__is_somebodys_text),
         T(B4__unreadable_record__counts_on_every_device_and_is_reported),
