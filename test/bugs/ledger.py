@@ -78,7 +78,7 @@ BUGS = [
      "changes": [(L + "adopt.c", "take_request", "if (d == &recorded || withdrawn) {",
                   "if (d == &recorded) {")]},
     {"name": "floor-of-several", "of": "F16", "what": "a floor counts on every device that its index or UUID could mean",
-     "test": "random__any_prefix_of_the_facts_twice__changes_nothing",
+     "test": "floor_of_an_index__with_a_lost_gpu_of_that_index__counts_once",
      "changes": [(L + "recompute.c", "apply_floors",
                   "        if (c != NULL) {\n            raise_charge(c, &p->floors[j].charge, &states[ordinal]);\n        }\n",
                   "        for (size_t i = 0; (c != NULL || ordinal == LEDGER_NONE) && i < p->charge_n; i++) {\n"

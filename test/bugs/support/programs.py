@@ -3,6 +3,7 @@ take the library's own. The tree and the build stay as they are; all of it is ma
 import os
 import pathlib
 import re
+import resource
 import shlex
 import signal
 import subprocess
@@ -95,7 +96,9 @@ class Builder:
 
 def run(argv, seconds=SECONDS_MAX, **env):
     """(exit status, what it said); status None: it does not end. Everything it started ends with it."""
-    p = subprocess.Popen(argv, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    def no_core():
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    p = subprocess.Popen(argv, cwd=ROOT, preexec_fn=no_core, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                          start_new_session=True, env={**os.environ, **ENVIRONMENT, **env}, text=True, errors="replace")
     try:
         said, _ = p.communicate(timeout=seconds)
