@@ -14,17 +14,12 @@ LISTED = [
     ("F124", "a moment of microseconds; seen with a pause of two seconds in the code, not by a test"),
     ("F133", "the kernel has to be out of memory for one poll: the stage \"calls that fail\" (scripts/fault-sweep) makes it so, and is no test of one function"),
     ("F137", "calls that come while one thread is busy, in 6 of 35 tries; measured by hand"),
-    # ---- beside a real control plane, node or browser ----
+    # ---- beside a real node, on a fresh cluster, or pages ----
     ("F41", "the order of the agent's start beside a container runtime: TestABrokenDriverHidesGPUsAllTheSame (scripts/nri)"),
-    ("F55", "manifests: which pods kube-scheduler asks about; TestTheDedicatedFormServesEveryWayOfAsking on a real control plane"),
-    ("F56", "manifests and the scheduler's file beside them; TestAllSchedulerConfigurationsAgree, TestUnitsThatPluginsPublishAreCountedAndLeftToKubelet on a real control plane"),
     ("F57", "manifests: the name of a ConfigMap; TestInstallAndOneLine on a fresh cluster"),
     ("F58", "manifests: files for kube-scheduler 1.22; TestKubeScheduler122ReadsThePolicyFileAlone (scripts/test-minors 1.22)"),
     ("F72", "the image lacked libraries: TestInstallAndOneLine on a fresh cluster, scripts/check-image"),
     ("F73", "manifests: the tag and host of an image; TestInstallAndOneLine on a fresh cluster"),
-    ("F80", "manifests: labels in Prometheus; TestTheLabelsOfTheAgentsAreKept (scripts/monitoring)"),
-    ("F83", "manifests: an admission policy; TestAKubeletDoesNotChangeTheHostGroupOfItsNode on a real API server"),
-    ("F87", "manifests: an admission policy; TestARequestByAnnotationAtASchedulerThatDoesNotAskIsRefusedOnCreate on a real API server"),
     ("F97", "two functions of one name in two libraries: no patch of a function, and found by scripts/check-unused-symbols, which has tests of its own "
             "(test/unit/scripts)"),
     ("P23", "manifests: fgpu's own pod asks for no GPU, so that no scheduler asks fgpu about it; TestInstallAndOneLine on a fresh cluster"),

@@ -5,6 +5,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+GO = ["e2e", "e2e/chart"]  # modules below test
 OF_PEERS = [f"P{n}" for n in range(1, 26)]  # as the peers' defects are numbered in the bank
 
 
@@ -56,7 +57,7 @@ def changed(bug):
             raise Wrong(f"{bug['name']}: {e} in {file}") from None
         body = text[begin:end]
         if body.count(before) != 1:
-            raise Wrong(f"{bug['name']}: the patch of {function} in {file} does not apply any more "
+            raise Wrong(f"{bug['name']}: the patch of {function or 'the text'} in {file} does not apply any more "
                         f"({body.count(before)} places)")
         texts[file] = text[:begin] + body.replace(before, after) + text[end:]
     return texts
@@ -64,7 +65,10 @@ def changed(bug):
 
 def place_of(test):
     """The file of the test of that name."""
-    if test.startswith("test_"):
+    if test.startswith("Test"):
+        folder, wanted = ROOT / "test", rf"^func {test}\("
+        files = [f for module in GO for f in sorted((folder / module).glob("*_test.go"))]
+    elif test.startswith("test_"):
         folder, wanted = ROOT / "test/integration", rf"^def {test}\("
         files = sorted(folder.glob("test_*.py"))
     else:

@@ -5,6 +5,7 @@ import pathlib
 import re
 import resource
 import shlex
+import shutil
 import signal
 import subprocess
 import time
@@ -94,11 +95,11 @@ class Builder:
         return to
 
 
-def run(argv, seconds=SECONDS_MAX, **env):
+def run(argv, seconds=SECONDS_MAX, cwd=ROOT, **env):
     """(exit status, what it said); status None: it does not end. Everything it started ends with it."""
     def no_core():
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    p = subprocess.Popen(argv, cwd=ROOT, preexec_fn=no_core, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    p = subprocess.Popen(argv, cwd=cwd, preexec_fn=no_core, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                          start_new_session=True, env={**os.environ, **ENVIRONMENT, **env}, text=True, errors="replace")
     try:
         said, _ = p.communicate(timeout=seconds)
@@ -133,6 +134,40 @@ def integration(fgpu, place, test, seconds):
     return "does not end" if status is None else "passes" if status == 0 else "fails"
 
 
+def copy_tree(name, texts):
+    """A copy of all tracked files, with these changed: tests in Go read manifests where they lie."""
+    to = OUT / name
+    shutil.rmtree(to, ignore_errors=True)
+    files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, text=True, capture_output=True).stdout
+    for file in filter(None, files.split("\0")):
+        (to / file).parent.mkdir(parents=True, exist_ok=True)
+        if file in texts:
+            (to / file).write_text(texts[file])
+            (to / file).chmod((ROOT / file).stat().st_mode)
+        elif (ROOT / file).exists():
+            os.link(ROOT / file, to / file, follow_symlinks=False)
+    return to
+
+
+GO = """. scripts/lib.sh && use_go && cd "$1" && exec go test -trimpath -count=1 -timeout 10m -v -run "^$2\\$" ."""
+
+
+def cached(*what):
+    """Where the binaries of the real control plane are."""
+    return subprocess.run([ROOT / "scripts/control-plane", *what], check=True, text=True, capture_output=True).stdout.split()[-1]
+
+
+def go(tree, module, test, seconds):
+    status, said = run(["bash", "-c", GO, "go", str(module), test], seconds, tree, FGPU_BIN=str(ROOT / "build/dev/fgpu"),
+                       FGPU_CONTROL_PLANE=cached(), FGPU_CONTROLLERS=cached("--controllers"))
+    for line, how in (("PASS", "passes"), ("FAIL", "fails")):
+        if f"--- {line}: {test} " in said:
+            return how
+    if status is None:
+        return "does not end"
+    raise Wrong(f"{test} is not run: {said[-1000:]}")
+
+
 class Tests:
     """Does the named test of a bug fail with it, and pass without?"""
 
@@ -143,12 +178,16 @@ class Tests:
     def programs(self, bug):
         """(target, how its one test ends with a given program, within so many seconds)"""
         place = place_of(bug["test"])
+        if place.suffix == ".go":
+            return "tree", lambda tree, s: go(tree, place.parent.relative_to(ROOT), bug["test"], s)
         if place.suffix == ".py":
             return "fgpu", lambda program, s: integration(program, place.relative_to(ROOT), bug["test"], s)
         target = f"test/unit/test_{place.parent.name}_{place.stem.removeprefix('test_')}"
         return target, lambda program, s: unit(program, bug["test"], s)
 
     def with_bug(self, bug, target):
+        if target == "tree":
+            return copy_tree(bug["name"], changed(bug))
         if "program" in bug:  # the test starts another program, which has the bug
             other = self.builder.program(bug["program"], bug["name"], bug)
             source = str(place_of(bug["test"]).relative_to(ROOT))
@@ -164,7 +203,7 @@ class Tests:
         """(caught?, what happened)"""
         target, ends = self.programs(bug)
         if target not in self.unchanged:
-            self.unchanged[target] = (self.builder.build / target if target == "fgpu"
+            self.unchanged[target] = (self.builder.build / target if target == "fgpu" else ROOT if target == "tree"
                                       else self.builder.program(target, f"unchanged-{pathlib.Path(target).name}"))
         began = time.monotonic()
         without = ends(self.unchanged[target], SECONDS_MAX)
@@ -173,5 +212,8 @@ class Tests:
             return False, f"{bug['test']} {without} without it"
         with_it = self.with_bug(bug, target)
         how = ends(with_it, max(SECONDS_MIN, TIMES_AS_LONG * took))
-        with_it.unlink()
+        if target == "tree":
+            shutil.rmtree(with_it)
+        else:
+            with_it.unlink()
         return how != "passes", f"{bug['test']} {how}" + (" with it" if how == "passes" else "")
