@@ -90,12 +90,13 @@ def text_of(path):
 
 
 def rows():
-    return re.findall(r"^\| ([BKHF]\d+) \|", (ROOT / "src/spec/defects.md").read_text(), re.M)
+    """{number: its row}"""
+    return {row[1]: row[0] for row in re.finditer(r"^\| ([BKHF]\d+) \|.*$", (ROOT / "src/spec/defects.md").read_text(), re.M)}
 
 
 def check(bugs, listed):
     """What is wrong with the bank, a line each."""
-    wrong = []
+    wrong, row = [], rows()
     for bug in bugs:
         try:
             changed(bug)
@@ -103,13 +104,16 @@ def check(bugs, listed):
                 place_of(bug["test"])
         except Wrong as e:
             wrong.append(str(e))
+        of = [row[n] for n in numbers(bug) if n in row]
+        if "test" in bug and of and not any(f"`{bug['test']}`" in text for text in of):
+            wrong.append(f"{bug['name']}: the row of {bug['of']} in src/spec/defects.md does not name {bug['test']}")
     names = [bug["name"] for bug in bugs]
     wrong += [f"two bugs are called {name}" for name in sorted(set(names)) if names.count(name) > 1]
     put_back = {n for bug in bugs for n in numbers(bug)}
     without = [n for n, _ in listed]
-    known = {*rows(), *OF_PEERS}
+    known = {*row, *OF_PEERS}
     wrong += [f"{n} of src/spec/defects.md is neither put back nor listed with a reason (test/bugs)"
-              for n in [*rows(), *OF_PEERS] if n not in put_back and n not in without]
+              for n in [*row, *OF_PEERS] if n not in put_back and n not in without]
     wrong += [f"{n} is listed as not put back, but a bug is of it" for n in without if n in put_back]
     wrong += [f"{n} is listed and no row of src/spec/defects.md" for n in without if n not in known]
     return wrong
