@@ -15,7 +15,6 @@ LISTED = [
     ("F133", "the kernel has to be out of memory for one poll: the stage \"calls that fail\" (scripts/fault-sweep) makes it so, and is no test of one function"),
     ("F137", "calls that come while one thread is busy, in 6 of 35 tries; measured by hand"),
     # ---- beside a real node, on a fresh cluster, or pages ----
-    ("F41", "the order of the agent's start beside a container runtime: TestABrokenDriverHidesGPUsAllTheSame (scripts/nri)"),
     ("F57", "manifests: the name of a ConfigMap; TestInstallAndOneLine on a fresh cluster"),
     ("F58", "manifests: files for kube-scheduler 1.22; TestKubeScheduler122ReadsThePolicyFileAlone (scripts/test-minors 1.22)"),
     ("F72", "the image lacked libraries: TestInstallAndOneLine on a fresh cluster, scripts/check-image"),

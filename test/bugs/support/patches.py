@@ -5,7 +5,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-GO = ["e2e", "e2e/chart"]  # modules below test
+GO = ["e2e", "e2e/chart", "nri"]  # modules below test
 OF_PEERS = [f"P{n}" for n in range(1, 26)]  # as the peers' defects are numbered in the bank
 
 

@@ -77,7 +77,12 @@ class Builder:
             place.write_text(text)
             if file not in compiled:
                 raise Wrong(f"{name}: {file} is not part of {target}")
-            objects.append(self.compile(compiled[file], place, f"-I{(ROOT / file).parent}", *sanitize))
+            made = self.compile(compiled[file], place, f"-I{(ROOT / file).parent}", *sanitize)
+            own = re.search(r" -o (\S+)", compiled[file])[1]
+            if f" {own} " in link:  # of the program itself, and not of a library
+                link = link.replace(f" {own} ", f" {made} ")
+            else:
+                objects.append(made)
         if target.startswith("test/unit/"):
             place = folder / "one_test.c"
             place.write_text(FILTER)
@@ -149,7 +154,8 @@ def copy_tree(name, texts):
     return to
 
 
-GO = """. scripts/lib.sh && use_go && cd "$1" && exec go test -trimpath -count=1 -timeout 10m -v -run "^$2\\$" ."""
+GO = 'exec go test -trimpath -count=1 -timeout 10m -v -run "^$1\\$"'
+NRI = "v0.12.3"
 
 
 def cached(*what):
@@ -157,15 +163,27 @@ def cached(*what):
     return subprocess.run([ROOT / "scripts/control-plane", *what], check=True, text=True, capture_output=True).stdout.split()[-1]
 
 
-def go(tree, module, test, seconds):
-    status, said = run(["bash", "-c", GO, "go", str(module), test], seconds, tree, FGPU_BIN=str(ROOT / "build/dev/fgpu"),
-                       FGPU_CONTROL_PLANE=cached(), FGPU_CONTROLLERS=cached("--controllers"))
+def go_test(command, where, test, seconds, **env):
+    status, said = run(["bash", "-c", ". scripts/lib.sh && use_go && " + command, "go", test], seconds, where, **env)
     for line, how in (("PASS", "passes"), ("FAIL", "fails")):
         if f"--- {line}: {test} " in said:
             return how
     if status is None:
         return "does not end"
     raise Wrong(f"{test} is not run: {said[-1000:]}")
+
+
+def go(tree, module, test, seconds):
+    """A test that reads what is shipped, in a copy of the tree."""
+    return go_test(f"cd {module} && {GO}", tree, test, seconds, FGPU_BIN=str(ROOT / "build/dev/fgpu"),
+                   FGPU_CONTROL_PLANE=cached(), FGPU_CONTROLLERS=cached("--controllers"))
+
+
+def nri(agent, test, seconds):
+    """fgpu-node beside the newest NRI that needs no tags (test/nri/versions)."""
+    build = ROOT / "build/dev/test"
+    return go_test(f"cd test/nri && {GO} -modfile=versions/{NRI}.mod -tags nri_no_wasm", ROOT, test, seconds, FGPU_NRI_VERSION=NRI,
+                   FGPU_NODE=str(agent), FGPU_FAKE_NVML=str(build / "nvml/libfake_nvml.so"), FGPU_NRI_PROBE=str(build / "nri/probe/nri_probe"))
 
 
 class Tests:
@@ -178,6 +196,8 @@ class Tests:
     def programs(self, bug):
         """(target, how its one test ends with a given program, within so many seconds)"""
         place = place_of(bug["test"])
+        if place.parent == ROOT / "test/nri":
+            return "fgpu-node", lambda program, s: nri(program, bug["test"], s)
         if place.suffix == ".go":
             return "tree", lambda tree, s: go(tree, place.parent.relative_to(ROOT), bug["test"], s)
         if place.suffix == ".py":
@@ -203,7 +223,7 @@ class Tests:
         """(caught?, what happened)"""
         target, ends = self.programs(bug)
         if target not in self.unchanged:
-            self.unchanged[target] = (self.builder.build / target if target == "fgpu" else ROOT if target == "tree"
+            self.unchanged[target] = (ROOT if target == "tree" else self.builder.build / target if "/" not in target
                                       else self.builder.program(target, f"unchanged-{pathlib.Path(target).name}"))
         began = time.monotonic()
         without = ends(self.unchanged[target], SECONDS_MAX)
