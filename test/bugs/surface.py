@@ -7,7 +7,7 @@ BUGS = [
      "test": "item18__printable__table",
      "changes": [("src/base/printable.c", "printable_disturbs", "is_within(code, 0x80, 0x9f) ||", "")]},
     {"name": "loopback-by-name", "of": "H18", "what": "credentials are sent to what a resolver calls localhost",
-     "test": "item18__loopback_by_address__credentials_may_be_sent",
+     "test": "client__bad_credentials__are_refused",
      "changes": [("src/kube/transport_endpoint.c", "is_loopback", "strcmp(host, \"localhost\") != 0 &&", "")]},
     {"name": "arena-outside-of-the-budget", "of": "H18", "what": "the memory of requests is not of the budget",
      "test": "item18__arena_with_a_lender__all_above_the_free_bytes_is_asked_for_and_given_back",
