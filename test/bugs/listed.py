@@ -12,7 +12,6 @@ LISTED = [
     ("F21", "the two residuals that were taken for one changed decisions of whole replays, compared once by hand (decision 0023); no test has them"),
     ("F24", "a race inside libmicrohttpd: with MHD_quiesce_daemon() in its place again, three runs of stop__while_clients_come_and_go__orderly did not meet it"),
     ("F124", "a moment of microseconds; seen with a pause of two seconds in the code, not by a test"),
-    ("F133", "the kernel has to be out of memory for one poll: the stage \"calls that fail\" (scripts/fault-sweep) makes it so, and is no test of one function"),
     ("F137", "calls that come while one thread is busy, in 6 of 35 tries; measured by hand"),
     # ---- beside a real node, on a fresh cluster, or pages ----
     ("F57", "manifests: the name of a ConfigMap; TestInstallAndOneLine on a fresh cluster"),

@@ -82,8 +82,8 @@ static void reservation_on_a_lost_device__stays_there_whatever_records_say_of_it
     assert_int_equal(fixture_state(&fx, "n")->device_n, 1);
 }
 
-/* F16. What the pod was charged while the GPUs had no UUIDs is remembered by their index. That is a floor on the GPU that
- * has the index, not on a lost one besides, which a record says to have had it. */
+/* F16. What the pod was charged while the GPUs had no UUIDs is remembered by their index. That is a floor on the GPU
+ * that has the index, not on a lost one besides, which a record says to have had it. */
 static void floor_of_an_index__with_a_lost_gpu_of_that_index__counts_once(void **state)
 {
     const struct demand d = ANNOTATED_SHARE_OF(500);
