@@ -55,6 +55,11 @@ BUGS = [
     {"name": "any-signature", "of": "K7, P15", "what": "a record that was copied or edited is honoured",
      "test": "record__copied_or_edited__proof_does_not_hold",
      "changes": [(E + "record.c", "record_proof_holds", "return key != NULL &&", "return key != NULL ||")]},
+    # ---- the store ----
+    {"name": "changed-without-the-lock", "of": "P7", "what": "a table is changed without its lock", "profile": "tsan",
+     "test": "threads__every_call_at_once__invariants_hold",
+     "changes": [(E + "store_tentative.c", "store_tentative_end", "mutex_lock(&s->lock);", ""),
+                 (E + "store_tentative.c", "store_tentative_end", "mutex_unlock(&s->lock);", "")]},
     # ---- news of pods ----
     {"name": "old-get-is-news", "of": "F125", "what": "the answer to a GET undoes what the watch has shown since",
      "test": "pod_read__older_than_what_the_watch_has_shown__changes_nothing",

@@ -4,8 +4,6 @@ LISTED = [
     # ---- their cause is not in fgpu: there is nothing to put it back into ----
     ("B8", "fgpu writes no lock anywhere, so none can outlive its holder; that a foreign one is not heeded: test_B8_second_bind_on_a_node__not_blocked_by_anything"),
     ("P6", "there is no lock of a node; no lock at all is held over a call of the API server: the binder's exchanges are answered by callbacks"),
-    ("P7", "every table has one lock, taken in each function of store.h; leaving one out is a data race, which the ThreadSanitizer builds of all unit "
-           "and integration tests look for, and no test without it shows for certain"),
     ("P17", "as B8: there is no lock that could be left behind"),
     ("P21", "nothing is written before the Binding (K4 puts back a Binding without its record); test_R30_node_and_devices_in_one_write_and_no_other"),
     # ---- races and amounts that no test shows for certain ----

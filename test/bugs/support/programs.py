@@ -224,7 +224,7 @@ class Tests:
         target, ends = self.programs(bug)
         if target not in self.unchanged:
             self.unchanged[target] = (ROOT if target == "tree" else self.builder.build / target if "/" not in target
-                                      else self.builder.program(target, f"unchanged-{pathlib.Path(target).name}"))
+                                      else self.builder.program(target, f"unchanged-{self.builder.build.name}-{pathlib.Path(target).name}"))
         began = time.monotonic()
         without = ends(self.unchanged[target], SECONDS_MAX)
         took = time.monotonic() - began
