@@ -62,8 +62,10 @@ def test_bind__answer_that_asks_for_a_retry__retried_and_bound(api, fgpu, one_gp
 
 @pytest.mark.parametrize("action", ["close-after", "fail-after"], ids=["connection lost", "504 after the write"])
 def test_bind__reply_lost_after_the_write__found_out_and_success(api, fgpu, one_gpu, action):
+    """The bind itself finds out: the watch does not tell."""
     node, pod = one_gpu
-    api.faults(binding(pod, action, status=504))
+    unseen = {"action": "swallow", "event": "MODIFIED", "path": f"*/{pod['metadata']['name']}", "times": -1}
+    api.faults(binding(pod, action, status=504), unseen)
     assert fgpu.bind(pod, node) == ""
     assert len(devices_of(api.get_pod(pod))) == 1
     eventually(lambda: fgpu.states_of(pod) == {"bound"})

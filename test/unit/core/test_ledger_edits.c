@@ -346,7 +346,9 @@ static void tamper__foreign_pod_gets_a_record_and_loses_its_request__a_conflict_
     struct assignment as = RECORD_OF("x", "GPU-n1-1", 1, 300, 8 * GIB);
     const char *conflict;
 
+    fixture_pod(&fx, "a", &d, NULL, NULL); /* seen while it was unbound, so that the request counts */
     fixture_pod(&fx, "a", &d, "n1", NULL);
+    assert_int_equal(fixture_pod_state(&fx, "a"), LEDGER_FOREIGN);
     fixture_pod(&fx, "a", &nothing, "n1", &as);
     assert_int_equal(fixture_pod_state(&fx, "a"), LEDGER_BOUND);
     (void)fixture_state(&fx, "n1");

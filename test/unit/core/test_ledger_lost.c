@@ -82,6 +82,24 @@ static void reservation_on_a_lost_device__stays_there_whatever_records_say_of_it
     assert_int_equal(fixture_state(&fx, "n")->device_n, 1);
 }
 
+/* F16. What the pod was charged while the GPUs had no UUIDs is remembered by their index. That is a floor on the GPU
+ * that has the index, not on a lost one besides, which a record says to have had it. */
+static void floor_of_an_index__with_a_lost_gpu_of_that_index__counts_once(void **state)
+{
+    const struct demand d = ANNOTATED_SHARE_OF(500);
+
+    fixture_node_indexes(&fx, "n", 2, 80 * GIB);
+    assert_int_equal(fixture_pod(&fx, "a", &d, NULL, NULL), 0);
+    assert_int_equal(fixture_pod(&fx, "a", &d, "n", NULL), 0);
+    assert_int_equal(fixture_mem_free(&fx, "n", 1), 40 * GIB);
+    fixture_node(&fx, "n", 2, 40 * GIB);
+    assert_int_equal(fixture_mem_free(&fx, "n", 1), 0);
+    signed_on("c", "GPU-gone", 1); /* of 24 GiB, for this record is all that is known of it */
+    assert_int_equal(fixture_state(&fx, "n")->device_n, 3);
+    assert_int_equal(fixture_state(&fx, "n")->devices[2].mem_charged_mib, 24 * GIB + 12 * GIB);
+    assert_int_equal(fixture_mem_free(&fx, "n", 1), 0);
+}
+
 /* One GPU is there. */
 static void describe(const char *uuid, int32_t index, int64_t mem_mib)
 {
@@ -152,6 +170,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(same_gpu_lost_under_another_index__what_is_held_by_index_stays_held),
+        TEST(floor_of_an_index__with_a_lost_gpu_of_that_index__counts_once),
         TEST(two_records_of_one_gpu_under_two_indexes__order_makes_no_difference),
         TEST(reservation_on_a_lost_device__stays_there_whatever_records_say_of_its_gpu),
         TEST(reservation_whose_gpu_nobody_finds__counts_on_what_is_there_whatever_records_say_of_its_gpu),

@@ -8,6 +8,7 @@
 #include "support/cmocka.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -304,6 +306,37 @@ static void F116_call__beside_many_in_flight__looks_at_its_own_socket_alone(void
         call_result_fini(&many[i]);
     }
     assert_in_range(looked, 1, CALLS * LOOKS_MAX);
+}
+
+static atomic_int waits_to_fail, adds_to_fail; /* so many more */
+
+static bool has_no_memory(atomic_int *left)
+{
+    const bool fails = atomic_load(left) > 0 && atomic_fetch_sub(left, 1) > 0;
+    errno = fails ? ENOMEM : errno;
+    return fails;
+}
+
+/* These two, too, are the kernel's, unless it is to have no memory. */
+int epoll_wait(int fd, struct epoll_event *events, int max, int timeout_ms)
+{
+    return has_no_memory(&waits_to_fail) ? -1
+                                         : (int)syscall(SYS_epoll_pwait, fd, events, max, timeout_ms, NULL, (size_t)8);
+}
+
+int epoll_ctl(int fd, int op, int of, struct epoll_event *event)
+{
+    return op == EPOLL_CTL_ADD && has_no_memory(&adds_to_fail) ? -1 : (int)syscall(SYS_epoll_ctl, fd, op, of, event);
+}
+
+static void F133_call__kernel_has_no_memory_to_wait_with__waits_and_goes_on(void **state)
+{
+    struct kube_request r = get("/x");
+    connect_client();
+    adds_to_fail = waits_to_fail = 3;
+    expect(&r, KUBE_ANSWERED, true, 200);
+    assert_int_equal(adds_to_fail, 0);
+    assert_int_equal(waits_to_fail, 0);
 }
 
 static void calls__waiting_beyond_the_deadline__were_not_sent(void **state)
@@ -624,6 +657,7 @@ int main(void)
         TEST(F109_calls__after_connections_were_idle_for_long__open_one_at_a_time_again),
         TEST(calls__at_a_slow_server__get_a_connection_each),
         TEST(F116_call__beside_many_in_flight__looks_at_its_own_socket_alone),
+        TEST(F133_call__kernel_has_no_memory_to_wait_with__waits_and_goes_on),
         TEST(calls__waiting_beyond_the_deadline__were_not_sent),
         TEST(calls__above_the_limit__are_refused),
         TEST(calls__stop__calls_everybody_back_once),
