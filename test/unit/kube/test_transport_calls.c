@@ -287,7 +287,9 @@ int poll(struct pollfd *fds, nfds_t n, int timeout_ms)
 /* For each thing that happened to one call libcurl asked the kernel about all the others that were under way. */
 static void F116_call__beside_many_in_flight__looks_at_its_own_socket_alone(void **state)
 {
-    enum { CALLS = 20, LOOKS_MAX = 8 };
+    /* With the defect each call looks at all of them several times. What they themselves still have to do when the
+     * server has seen them, on a busy machine, is a look or two each. */
+    enum { CALLS = 20, LOOKS_MAX = CALLS * MANY / 4 };
     struct kube_request r = get("/x");
     unsigned before, looked;
     f.options.connections_max = MANY + 1;
@@ -305,7 +307,7 @@ static void F116_call__beside_many_in_flight__looks_at_its_own_socket_alone(void
         call_result_wait(&many[i]);
         call_result_fini(&many[i]);
     }
-    assert_in_range(looked, 1, CALLS * LOOKS_MAX);
+    assert_in_range(looked, 1, LOOKS_MAX);
 }
 
 static atomic_int waits_to_fail, adds_to_fail; /* so many more */
