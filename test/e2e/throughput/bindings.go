@@ -31,7 +31,8 @@ type form struct {
 	http2    bool
 	protobuf bool
 	query    string
-	record   bool // with the annotations that fgpu writes
+	record   bool // with the record, as fgpu writes it
+	handOff  bool // with the other annotations that fgpu writes
 	version  bool // with the pod's resourceVersion as a precondition; the uid is one in every form
 	watches  int  // of all pods in JSON, as fgpu's
 	fresh    int  // of so many Bindings, each is sent over a new connection; 0: 16 are kept
@@ -46,10 +47,11 @@ var forms = []form{
 	{name: "a timeout", against: "JSON", query: "?timeout=4s"},
 	{name: "the pod's version", against: "JSON", version: true},
 	{name: "the record", against: "JSON", record: true},
+	{name: "the record and three keys for the hand-off", against: "the record", record: true, handOff: true},
 	{name: "every 16th over a new connection", against: "JSON", fresh: 16},
 	{name: "a watch", against: "JSON", watches: 1},
 	{name: "a second watch", against: "a watch", watches: 2},
-	{name: "record and watch", against: "JSON", record: true, watches: 1},
+	{name: "all annotations, the version, two watches", against: "JSON", record: true, handOff: true, version: true, watches: 2},
 }
 
 // binder sends Bindings of one form.
@@ -119,8 +121,13 @@ func (x *binder) annotations(p *corev1.Pod, node string) (map[string]string, err
 	uuid := "GPU-4a1c7a5e-8f0e-4a39-9f5b-6a1d2c3b4e5f"
 	record, err := x.b.plane.SignedRecord(string(p.UID), node, "0f3c9a7e5b1d2c4f",
 		harness.RecordDevice{UUID: uuid, Index: 3, Milli: 500, MemMiB: 40960})
-	return map[string]string{"fgpu.io/assignment": record, "fgpu.io/visible-devices.c0": uuid,
-		"fgpu.io/mps-active-thread-percentage.c0": "50", "fgpu.io/mps-pinned-device-mem-limit.c0": "0=40960M"}, err
+	out := map[string]string{"fgpu.io/assignment": record}
+	if x.form.handOff {
+		out["fgpu.io/visible-devices.c0"] = uuid
+		out["fgpu.io/mps-active-thread-percentage.c0"] = "50"
+		out["fgpu.io/mps-pinned-device-mem-limit.c0"] = "0=40960M"
+	}
+	return out, err
 }
 
 func (x *binder) bind(ctx context.Context, i int, p *corev1.Pod) error {
