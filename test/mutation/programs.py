@@ -49,6 +49,7 @@ class Program:
         self.name, self.link = name, link  # link: argv without "-o PATH"
         self.sources, self.seconds = [], 1.0
         self.is_sound = None  # does it pass with a source that is only compiled otherwise? None: not tried
+        self.with_arena = True  # of the sanitizer's; False: it is too slow by that
 
     @property
     def path(self):

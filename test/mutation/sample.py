@@ -129,14 +129,26 @@ class Judge:
             if left >= 0 or i == 0:
                 yield p
 
+    def passes(self, p, changed, folder):
+        return p.passes([str(changed), *([str(self.arena)] if p.with_arena else [])], folder / "changed")
+
     def is_sound(self, p, file, text, folder):
-        """Does the program pass without any change, in the same way?"""
+        """Does the program pass without any change, in the same way? It may have to be another way then, see with_arena."""
         if p.is_sound is None:
             as_it_is = self.compile(file, text, folder, "-O1", *programs.SANITIZE, name="as_it_is.o")
-            p.is_sound = p.passes([str(as_it_is), str(self.arena)], folder / "changed")
+            p.is_sound = self.passes(p, as_it_is, folder)
+            if not p.is_sound:
+                p.with_arena = False
+                p.is_sound = self.passes(p, as_it_is, folder)
             if not p.is_sound:
                 say(f"{p.name} fails without any change: left out")
         return p.is_sound
+
+    def notices(self, p, changed, file, text, folder):
+        with_arena = p.with_arena
+        if self.passes(p, changed, folder) or not self.is_sound(p, file, text, folder):
+            return False
+        return p.with_arena == with_arena or not self.passes(p, changed, folder)
 
     def judge(self, change, folder):
         """(result, who noticed it)"""
@@ -153,9 +165,8 @@ class Judge:
         if changed.read_bytes() == known:
             return "same", ""
         changed = self.compile(change.file, change.apply(text), folder, "-O1", *programs.SANITIZE)
-        objects = [str(changed), str(self.arena)]
         for p in self.in_order(change, text):
-            if not p.passes(objects, folder / "changed") and self.is_sound(p, change.file, text, folder):
+            if self.notices(p, changed, change.file, text, folder):
                 with self.lock:
                     self.kills[change.file, p.name] += 1
                     self.kills[str(pathlib.Path(change.file).parent), p.name] += 1

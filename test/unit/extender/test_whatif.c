@@ -226,6 +226,27 @@ static void host_group__only_what_is_certain(void **state)
            "of the host group, 1 too few GPUs with enough free compute");
 }
 
+/* Where another pod is nominated one more does no harm; beyond that nobody knows. */
+static void nominated_node__gives_one(void **state)
+{
+    const struct demand half = DEMAND_OF_SHARE(400);
+    struct whatif w;
+
+    apply_node("n0", 2, 80 * GIB, true);
+    apply((struct ledger_op){.kind = LEDGER_POD_OBSERVED,
+                             .pod = {.uid = STR("other"),
+                                     .namespace_ = STR("d"),
+                                     .name = STR("other"),
+                                     .nominated_node = STR("n0"),
+                                     .priority = 5,
+                                     .demand = &half}});
+    w = ask("400", 3);
+    assert_true(w.at_least);
+    assert_int_equal(w.next[VERDICT_NOMINATED], 1);
+    assert_int_equal(w.fitting, 1);
+    whatif_end(&w);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -239,6 +260,7 @@ int main(void)
         TEST(bindings_may_still_land__said),
         TEST(many_nodes__counted_section_by_section),
         TEST(tenant__has_a_limit__counted_up_to_it),
+        TEST(nominated_node__gives_one),
         TEST(host_group__only_what_is_certain),
     };
 
