@@ -78,6 +78,8 @@ struct config_client {
     struct str wake_object;      /* NAMESPACE/NAME of the object of extender/requeue_trigger.h; empty: none */
 };
 
+#define CONFIG_OWN_LEASE "fgpu-system/fgpu-leader" /* the default of `object`: no scheduler's */
+
 /* Of an election. Of ELECTION_FOLLOW_SCHEDULER they are what the file of the scheduler says. */
 struct config_lease {
     struct str object;                                /* NAMESPACE/NAME */

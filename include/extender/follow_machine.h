@@ -7,7 +7,7 @@
  *
  * The gate is open while two things hold at this very moment:
  *   - a GET that was *sent* at most FOLLOW_AGE_MS ago named the scheduler beside: its holder is our host name, `_` and
- *     something without `_` (follow_machine_names_us);
+ *     something without `_`;
  *   - the Lease has changed within renewDeadline: that scheduler lives. Counted from the GET that did not show the
  * change yet. It opens FOLLOW_AGE_MS after the first look that shows that no other scheduler is named any more. Every
  * other process that goes by these rules has sent its last GET that named it before that, so its gate is closed by
@@ -73,9 +73,5 @@ void follow_machine_answered(struct follow_machine *m, enum lease_answer a, cons
 
 /* The span in which Bindings may be sent, by what is known now: from `*ret_from_ns` to before `*ret_until_ns`. */
 void follow_machine_span(const struct follow_machine *m, int64_t *ret_from_ns, int64_t *ret_until_ns);
-
-/* Is that the identity of a scheduler on this host? HOST_UUID, as client-go's users write it. A host name may hold `_`
- * itself, a UUID does not: so fgpu-a is not meant by fgpu-a_b_UUID. */
-bool follow_machine_names_us(const struct follow_machine *m, const struct lease_record *r);
 
 #endif

@@ -73,6 +73,7 @@ void store_follow_election(struct store *s, bool (*leads)(void *ctx), void *ctx)
 /* Another replica decides: neither ready nor open, for pods without GPUs neither. `why` is static text, NULL that it is
  * over. */
 void store_stand_by(struct store *s, const char *why);
+bool store_stands_by(struct store *s);
 /* Why the store is not ready, text that outlives the store's users; NULL when it is. */
 const char *store_not_ready(struct store *s);
 /* ... but for an election: NULL says that it could take over. */

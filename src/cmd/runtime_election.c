@@ -32,6 +32,11 @@ struct runtime_election {
     const struct config *config; /* that was applied last */
 };
 
+static bool follows_scheduler(const struct runtime *s)
+{
+    return s->options.config->election == ELECTION_FOLLOW_SCHEDULER;
+}
+
 static void lost(void *ctx, const char *why)
 {
     struct runtime_election *e = ctx;
@@ -82,22 +87,17 @@ bool runtime_is_active(struct runtime *s)
     return e == NULL || (atomic_load(&e->active) && !atomic_load(&e->lost));
 }
 
-bool runtime_follows_scheduler(const struct runtime *s)
-{
-    return s->options.config->election == ELECTION_FOLLOW_SCHEDULER;
-}
-
 /* One whose own Lease runs out may have been stopped for long, and does not linger. Of one that follows others have
  * seen nothing for a while yet. */
 bool runtime_may_end_in_order(const struct runtime *s)
 {
-    return runtime_follows_scheduler(s);
+    return follows_scheduler(s);
 }
 
 /* There nobody is led to the active one by readiness: the schedulers ask the fgpu beside them, whatever it says. */
 const char *runtime_not_ready(struct runtime *s)
 {
-    const bool waits = s->election != NULL && runtime_follows_scheduler(s) && !atomic_load(&s->election->active) &&
+    const bool waits = s->election != NULL && follows_scheduler(s) && !atomic_load(&s->election->active) &&
                        !atomic_load(&s->election->lost);
 
     return waits ? store_not_warm(s->store) : store_not_ready(s->store);
@@ -105,8 +105,7 @@ const char *runtime_not_ready(struct runtime *s)
 
 const char *runtime_not_leader(struct runtime *s)
 {
-    return runtime_is_active(s) || (runtime_follows_scheduler(s) && !runtime_has_lost(s)) ? NULL
-                                                                                          : "another replica decides";
+    return runtime_is_active(s) || (follows_scheduler(s) && !runtime_has_lost(s)) ? NULL : "another replica decides";
 }
 
 bool runtime_has_lost(struct runtime *s)
@@ -143,10 +142,10 @@ static void collect(void *ctx, struct metrics *m)
 /* As os.Hostname() says it, by which kube-scheduler makes its identity. */
 static int name_host(struct runtime_election *e, const struct config_lease *c, struct err *reterr)
 {
-    if (runtime_follows_scheduler(e->of) && c->scheduler_host.n > 0) {
+    if (follows_scheduler(e->of) && c->scheduler_host.n > 0) {
         snprintf(e->host, sizeof(e->host), "%.*s", STR_ARG(c->scheduler_host));
     } else if (gethostname(e->host, sizeof(e->host) - 1) != 0 || e->host[0] == '\0') {
-        if (runtime_follows_scheduler(e->of)) {
+        if (follows_scheduler(e->of)) {
             return err_set(reterr, ERR_INVALID, "this machine has no host name; set lease.schedulerHost");
         }
         snprintf(e->host, sizeof(e->host), "fgpu");
@@ -188,7 +187,7 @@ int runtime_new_election(struct runtime *s, struct err *reterr)
     rc = kube_client_new(s->options.credentials, &client, &e->client, reterr);
     if (rc == 0) {
         o.client = e->client;
-        o.follows = runtime_follows_scheduler(s);
+        o.follows = follows_scheduler(s);
         o.host = e->host;
         o.listener = (struct elector_listener){elected, lost, e};
         rc = elector_new(&o, &e->elector, reterr);

@@ -91,7 +91,6 @@ void runtime_api_follow(struct runtime *s, const struct config *c);
 
 runtime_start_fn runtime_new_election, runtime_start_election;
 runtime_end_fn runtime_decline_election, runtime_stop_election, runtime_free_election;
-bool runtime_follows_scheduler(const struct runtime *s);
 /* NULL: readyz may say yes. A warm replica that follows a scheduler is ready to take over, and that is what its pod's
  * readiness is about (decision 0102). */
 const char *runtime_not_ready(struct runtime *s);

@@ -101,11 +101,11 @@ static void told(void *ctx, const struct run_news *news)
         r->hold_off_ms = news->hold_off_ms;
         r->reason = news->reason;
     }
-    if (first && r->of->election != NULL) {
-        order_list(r);
-    }
     if (first && !news->skips) {
         begin_hold_off(r);
+    }
+    if (first && r->of->election != NULL && !r->lists_again) { /* else the list at its end tells all */
+        order_list(r);
     }
     r->settled = news->settled;
     says = first && !r->awaits_list;
@@ -280,8 +280,10 @@ int runtime_run_elected(struct runtime *s, int64_t others_until_ns, struct err *
     r->list_order = UINT64_MAX; /* until it is ordered */
     if (!runtime_run_is_asked(s)) {
         r->decided = r->settled = true;
-        order_list(r);
         begin_hold_off(r);
+        if (!r->lists_again) {
+            order_list(r);
+        }
     }
     move_hold_off(r);
     mutex_unlock(&r->lock);

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define OWN_LEASE "fgpu-system/fgpu-leader"
 #define CONFIG_ARENA_BYTES_MAX (16 * 1024 * 1024)
 
 struct config *config_defaults(void)
@@ -29,7 +28,7 @@ struct config *config_defaults(void)
                 .allowed_name_n = ARRAY_LEN(allowed_names)},
     };
     c->election = ELECTION_NONE;
-    c->lease = (struct config_lease){.object = STR(OWN_LEASE),
+    c->lease = (struct config_lease){.object = STR(CONFIG_OWN_LEASE),
                                      .scheduler_host = STR(""),
                                      .duration_ms = 5000,
                                      .renew_deadline_ms = 3000,
@@ -126,15 +125,4 @@ void config_origin_text(const struct config *c, struct str key, struct strbuf *o
     } else {
         strbuf_addf(out, "%.*s:%u:%u", STR_ARG(c->file), o->line, o->column);
     }
-}
-
-/* The default is the name of a Lease that no scheduler has. */
-const char *config_election_problem(const struct config *c)
-{
-    return c->election == ELECTION_FOLLOW_SCHEDULER && str_eq(c->lease.object, STR(OWN_LEASE))
-               ? "election: follow-scheduler needs lease.object, the Lease of the schedulers: "
-                 "leaderElection.resourceNamespace/resourceName of their configuration (kube-system/kube-scheduler if "
-                 "it "
-                 "has none)"
-               : NULL;
 }

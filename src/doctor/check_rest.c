@@ -22,14 +22,14 @@ void doctor_check_ledger(struct doctor_report *r)
                     "fgpu state names them and what to do, under incidents");
     }
     if (f->foreign_decision_n > 0) {
-        doctor_tell(r, DOCTOR_FAULT, STR_NULL,
-                    arena_printf(r->arena,
-                                 "%" PRId64
-                                 " pods that waited here were bound by somebody else with a record: a second "
-                                 "fgpu decides",
-                                 f->foreign_decision_n),
-                    "run one fgpu for a cluster (replicas: 1, strategy: Recreate); fgpu state names the pods, under "
-                    "incidents");
+        doctor_tell(
+            r, DOCTOR_FAULT, STR_NULL,
+            arena_printf(r->arena,
+                         "%" PRId64 " pods that waited here were bound by somebody else with a record: a second "
+                         "fgpu decides",
+                         f->foreign_decision_n),
+            "run one fgpu for a cluster, or let replicas elect one (election); fgpu state names the pods, under "
+            "incidents");
     }
 }
 

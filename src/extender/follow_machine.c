@@ -22,7 +22,9 @@ void follow_machine_init(struct follow_machine *m, const struct follow_options *
                                  .wake_ns = INT64_MIN};
 }
 
-bool follow_machine_names_us(const struct follow_machine *m, const struct lease_record *r)
+/* Is that the identity of a scheduler on this host? HOST_UUID, as client-go's users write it. A host name may hold `_`
+ * itself, a UUID does not: so fgpu-a is not meant by fgpu-a_b_UUID. */
+static bool names_us(const struct follow_machine *m, const struct lease_record *r)
 {
     const size_t n = strlen(m->o.host);
 
@@ -117,9 +119,8 @@ static bool goes_on(const struct follow_machine *m, const struct lease_record *r
     if (r->holder[0] == '\0') {
         return r->transition_n == m->seen.transition_n;
     }
-    return follow_machine_names_us(m, r) &&
-           (r->transition_n == m->seen.transition_n + 1 ||
-            (r->transition_n == m->seen.transition_n && strcmp(r->holder, m->seen.holder) == 0));
+    return names_us(m, r) && (r->transition_n == m->seen.transition_n + 1 ||
+                              (r->transition_n == m->seen.transition_n && strcmp(r->holder, m->seen.holder) == 0));
 }
 
 /* Until now. */
@@ -158,9 +159,9 @@ static void looked(struct follow_machine *m, const struct lease_record *r, int64
     const bool known = m->looked && m->exists, changed = !known || !is_same(&m->seen, r);
 
     if (m->phase == FOLLOW_NAMED && !goes_on(m, r)) {
-        stop_being_named(m, r->holder[0] != '\0' && !follow_machine_names_us(m, r) ? WHY_TAKEN : WHY_CHANGED);
+        stop_being_named(m, r->holder[0] != '\0' && !names_us(m, r) ? WHY_TAKEN : WHY_CHANGED);
     }
-    if (m->phase == FOLLOW_OTHERS && follow_machine_names_us(m, r)) {
+    if (m->phase == FOLLOW_OTHERS && names_us(m, r)) {
         begin(m, r, now_ns);
         m->named_ns = m->asked_ns;
     } else if (m->phase == FOLLOW_NAMED) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #define READY_LOOK_MS 20
+#define STAND_BY_LOOK_MS 200
 
 struct requeue_trigger {
     struct store *store;
@@ -213,18 +214,21 @@ void requeue_trigger_sent(struct requeue_trigger *w, enum wake_result result, co
     }
 }
 
-/* With the lock, which is given up: nobody tells when the store gets ready. */
+/* With the lock, which is given up: nobody tells when the store gets ready. While another replica decides that may take
+ * for ever, and once it is over the pods are listed before. */
 static void wait_until_ready(struct requeue_trigger *w)
 {
+    int64_t pause_ms;
     bool ready;
 
     mutex_unlock(&w->lock);
     ready = store_is_ready(w->store);
+    pause_ms = store_stands_by(w->store) ? STAND_BY_LOOK_MS : READY_LOOK_MS;
     mutex_lock(&w->lock);
     if (ready) {
         w->follows = false;
     } else if (!w->stopping) {
-        (void)condvar_wait_until(&w->changed, &w->lock, sync_in_ns(READY_LOOK_MS * NS_PER_MS));
+        (void)condvar_wait_until(&w->changed, &w->lock, sync_in_ns(pause_ms * NS_PER_MS));
     }
 }
 

@@ -286,6 +286,16 @@ void store_stand_by(struct store *s, const char *why)
     mutex_unlock(&s->lock);
 }
 
+bool store_stands_by(struct store *s)
+{
+    bool stands_by;
+
+    mutex_lock(&s->lock);
+    stands_by = s->stands_by != NULL;
+    mutex_unlock(&s->lock);
+    return stands_by;
+}
+
 /* With the lock. */
 static const char *not_synced(const struct store *s)
 {

@@ -179,7 +179,7 @@ def test_doctor__faults_of_the_wiring__by_a_file(installation, tmp_path):
     assert "fault  weight: " + str(path) in r.stdout and "Fix: set weight: 200" in r.stdout
     path.write_text("kind: KubeSchedulerConfiguration\nextenders: [\x1b")
     found = installation.findings("--scheduler-config", path)
-    assert {s for _, s, _ in found} == {"notChecked"} and len(found) == 9
+    assert {s for _, s, _ in found} == {"notChecked"} and len(found) == 10
 
 
 def test_doctor__certificate_that_kube_scheduler_does_not_trust__is_found(installation, tmp_path):
@@ -203,12 +203,12 @@ def test_doctor__sources_that_cannot_be_read__are_said(installation):
     installation.front.replies["/api/v1/resourcequotas"] = (403, {"kind": "Status", "message": "no"})
     installation.front.replies["/api/v1/namespaces/fgpu-system/configmaps/fgpu-config"] = (404, {})
     settled(installation, *[(c, "notChecked", "") for c in (
-        "extender", "binders", "ignorable", "weight", "timeout", "managed-resources", "ignored-resources", "node-sampling", "scheduler-tls",
-        "quotas")])
+        "lease", "extender", "binders", "ignorable", "weight", "timeout", "managed-resources", "ignored-resources", "node-sampling",
+        "scheduler-tls", "quotas")])
     r = installation.doctor()
     text = " ".join(r.stdout.split())  # lines are filled
     assert r.returncode == 1 and "--scheduler-config names a file" in text and "your user may not do this" in text
-    skip = "extender,binders,ignorable,weight,timeout,managed-resources,ignored-resources,node-sampling,scheduler-tls"
+    skip = "lease,extender,binders,ignorable,weight,timeout,managed-resources,ignored-resources,node-sampling,scheduler-tls"
     assert installation.findings("--skip", skip, "--skip", "quotas") == []
 
 

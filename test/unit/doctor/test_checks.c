@@ -152,6 +152,39 @@ static void scheduler__samples_nodes__is_noted_where_pods_would_wait(void **stat
     assert_non_null(strstr(in->report.first->text.p, "another extender"));
 }
 
+static void election__another_lease_or_other_times__are_found(void **state)
+{
+    static const char follows[] =
+        "\"election\":\"follow-scheduler\",\"lease\":{\"object\":\"fgpu-system/fgpu-scheduler\"},\"serving\":{";
+    struct installation *in = *state;
+
+    installation_change(
+        in, &in->scheduler, "extenders:\n",
+        "leaderElection: {leaderElect: true, resourceNamespace: fgpu-system, resourceName: fgpu-scheduler, "
+        "leaseDuration: 5s, renewDeadline: 3s, retryPeriod: 1s}\nextenders:\n");
+    installation_change(in, &in->state, "\"serving\":{", follows);
+    installation_finds(in, "");
+    installation_change(in, &in->scheduler, "resourceName: fgpu-scheduler", "resourceName: other");
+    installation_finds(in, "lease");
+    installation_change(in, &in->scheduler, "resourceName: other", "resourceName: fgpu-scheduler");
+    installation_change(in, &in->scheduler, "renewDeadline: 3s, ", "");
+    installation_finds(in, "lease");
+    installation_change(in, &in->scheduler, "leaseDuration: 5s, ", "renewDeadline: 3s, leaseDuration: 5s, ");
+    installation_change(in, &in->scheduler, "leaderElect: true", "leaderElect: false");
+    installation_finds(in, "lease");
+}
+
+static void election__a_replica_that_follows__is_no_fault(void **state)
+{
+    struct installation *in = *state;
+
+    installation_change(in, &in->state, "\"ready\":true", "\"ready\":false");
+    installation_finds(in, "ledger");
+    installation_change(in, &in->state, "\"ready\":false", "\"leader\":false,\"ready\":false");
+    installation_finds(in, "election?");
+    assert_true(doctor_is_well(&in->report));
+}
+
 /* ---- what waits ---- */
 
 static void pods_wait__filter_was_never_called__is_found(void **state)
@@ -503,6 +536,8 @@ int main(void)
         ALONE(scheduler__form_light__names_have_to_be_listed),
         ALONE(scheduler__form_advertised__nodes_need_the_names),
         ALONE(scheduler__samples_nodes__is_noted_where_pods_would_wait),
+        ALONE(election__another_lease_or_other_times__are_found),
+        ALONE(election__a_replica_that_follows__is_no_fault),
         ALONE(pods_wait__filter_was_never_called__is_found),
         ALONE(pods_wait__for_another_scheduler__its_name_is_told),
         cmocka_unit_test(extender__what_it_says_of_itself__is_found),
