@@ -17,6 +17,9 @@ const char *bind_intent_obstacle(const struct bind *b)
     if (b->binder->intent_objects == NULL || !b->reserved) {
         return NULL;
     }
+    if (b->node == NULL) { /* pod or node came between the look at the node and the choice of devices */
+        return TEXT_CONTENDED;
+    }
     if (!binder_versions_hold(b->binder)) {
         return TEXT_VERSIONS;
     }

@@ -80,7 +80,7 @@ enum intent_sight bind_node_sight(void *ctx, const struct intent *i)
     uint64_t version = 0;
     const enum pod_place place = store_pod_place(n->binder->store, i->uid, str_of(n->name), &version);
 
-    return intent_judge(i, is_ours, is_ours && is_open(n, i), place, version);
+    return intent_judge(i, is_ours, is_ours && place != POD_PLACE_HERE && is_open(n, i), place, version);
 }
 
 bool bind_node_has(const struct bind_node *n, enum bind_intent intent)
