@@ -171,6 +171,8 @@ def test_intents_cannot_be_written_or_read__nothing_is_bound_and_it_is_said(site
     fgpu = site.start()
     site.api.faults({"method": "POST", "path": LEASES, "times": -1, "action": "fail", "status": 403})
     assert "may not read or write the intents" in fgpu.bind(pod, node)
+    site.api.faults({"method": "POST", "path": LEASES, "times": -1, "action": "fail", "status": 404}, clear=True)
+    assert "could not be read or written" in fgpu.bind(pod, node)  # as without the namespace
     site.api.faults(clear=True)
     site.api.call("POST", LEASES, {"metadata": {"name": f"fgpu-intents.{node}", "annotations": {
         "fgpu.io/node": node, "fgpu.io/intents": "nonsense\n"}}, "spec": {}}, status=201)
