@@ -3,39 +3,9 @@
 
 #include "base/clock.h"
 
-static const char TEXT_VERSIONS[] = "consistency: strict needs an API server of 1.23 or newer, and its version is not "
-                                    "known, or it is older: nothing was bound";
-static const char TEXT_NO_VERSION[] = "consistency: strict needs the resourceVersion of the pod: nothing was bound";
-static const char TEXT_HOST_GROUP[] =
-    "consistency: strict does not cover nodes that share physical GPUs (host groups): nothing was bound";
 static const char TEXT_CONTENDED[] =
     "another fgpu decides for this node at the same time: nothing was bound; try again";
 static const char TEXT_LATE[] = "what is on its way to this node could not be found out in time: nothing was bound";
-
-const char *bind_intent_obstacle(const struct bind *b)
-{
-    if (b->binder->intent_objects == NULL || !b->reserved) {
-        return NULL;
-    }
-    if (!binder_versions_hold(b->binder)) {
-        return TEXT_VERSIONS;
-    }
-    if (b->machine.version == 0) {
-        return TEXT_NO_VERSION;
-    }
-    return store_is_in_host_group(b->binder->store, b->request.node_name) ? TEXT_HOST_GROUP : NULL;
-}
-
-/* A second Binding of the same version stands in the same intent. */
-bool bind_has_intent(struct bind *b)
-{
-    if (b->binder->intent_objects == NULL || !b->reserved || b->intent_version == b->machine.version) {
-        return true;
-    }
-    b->intent = BIND_INTENT_WANTED;
-    bind_node_advance(b->node);
-    return false;
-}
 
 /* The time of the callers is over. What was not sent cannot land, written or not. */
 static void give_up(struct bind *b, struct bind_answer_due *due)

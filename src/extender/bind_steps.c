@@ -148,14 +148,6 @@ static void bind_end(struct bind *b, struct bind_answer_due *due)
     bind_free(b);
 }
 
-void bind_wake_at(struct binder *b, int64_t at_ns)
-{
-    if (at_ns < b->wake_ns) {
-        b->wake_ns = at_ns;
-        condvar_signal(&b->wake);
-    }
-}
-
 /* Does the ledger know something that the machine does not? */
 static bool seen_by_watch(struct bind *b, struct bind_sight *ret)
 {

@@ -9,6 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char TEXT_VERSIONS[] = "consistency: strict needs an API server of 1.23 or newer, and its version is not "
+                                    "known, or it is older: nothing was bound";
+static const char TEXT_NO_VERSION[] = "consistency: strict needs the resourceVersion of the pod: nothing was bound";
+static const char TEXT_HOST_GROUP[] =
+    "consistency: strict does not cover nodes that share physical GPUs (host groups): nothing was bound";
+static const char TEXT_UNREAD[] = "what is on its way to this node was not known yet: nothing was bound; try again";
+
 /* ---- nodes ---- */
 
 static struct bind_node *node_of(struct binder *b, struct str name)
@@ -80,7 +87,7 @@ enum intent_sight bind_node_sight(void *ctx, const struct intent *i)
     uint64_t version = 0;
     const enum pod_place place = store_pod_place(n->binder->store, i->uid, str_of(n->name), &version);
 
-    return intent_judge(i, is_ours, is_ours && is_open(n, i), place, version);
+    return intent_judge(i, is_ours, is_ours && place != POD_PLACE_HERE && is_open(n, i), place, version);
 }
 
 bool bind_node_has(const struct bind_node *n, enum bind_intent intent)
@@ -174,4 +181,32 @@ bool bind_node_is_ready(struct bind *b)
 int64_t bind_node_due_ns(const struct bind *b)
 {
     return b->node->busy ? INT64_MAX : b->node->again_ns == INT64_MIN ? INT64_MAX : b->node->again_ns;
+}
+
+const char *bind_intent_obstacle(const struct bind *b)
+{
+    if (b->binder->intent_objects == NULL || !b->reserved) {
+        return NULL;
+    }
+    if (b->node == NULL) { /* pod or node came between the look at the node and the choice of devices */
+        return TEXT_UNREAD;
+    }
+    if (!binder_versions_hold(b->binder)) {
+        return TEXT_VERSIONS;
+    }
+    if (b->machine.version == 0) {
+        return TEXT_NO_VERSION;
+    }
+    return store_is_in_host_group(b->binder->store, b->request.node_name) ? TEXT_HOST_GROUP : NULL;
+}
+
+/* A second Binding of the same version stands in the same intent. */
+bool bind_has_intent(struct bind *b)
+{
+    if (b->binder->intent_objects == NULL || !b->reserved || b->intent_version == b->machine.version) {
+        return true;
+    }
+    b->intent = BIND_INTENT_WANTED;
+    bind_node_advance(b->node);
+    return false;
 }

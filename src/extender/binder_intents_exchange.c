@@ -229,7 +229,7 @@ static void not_written(struct bind_node *n, const struct kube_response *respons
         end_tries(n);
     }
     bind_node_give_turn(n, BIND_INTENT_WRITING, BIND_INTENT_FAILED);
-    if (has_status(response, 409) || has_status(response, 404)) {
+    if (has_status(response, 409) || (has_status(response, 404) && n->object.revision[0] != '\0')) {
         LOG_INFO(n->binder->log, "Another process has written intents of a node: they are read, and GPUs chosen again",
                  LOG_CSTR("node", n->name));
     } else {

@@ -163,7 +163,7 @@ bool bind_node_is_ready(struct bind *b);
 bool bind_has_intent(struct bind *b);
 /* NULL, or why no Binding of this bind may be sent at all; static. */
 const char *bind_intent_obstacle(const struct bind *b);
-/* It waits, and it is its turn, or time is up (bind_intent.c). */
+/* It waits, and it is its turn, or time is up (bind_intent.c, which binder.c alone calls). */
 void bind_intent_turn(struct bind *b, bool expired, struct bind_answer_due *due);
 /* When the thread has something to do for the node of a bind that waits; INT64_MAX: when told. */
 int64_t bind_node_due_ns(const struct bind *b);
@@ -179,7 +179,13 @@ void binder_ask_server(struct binder *b);
 bool binder_versions_hold(const struct binder *b);
 
 /* The binder's thread looks again then, at the latest. */
-void bind_wake_at(struct binder *b, int64_t at_ns);
+static inline void bind_wake_at(struct binder *b, int64_t at_ns)
+{
+    if (at_ns < b->wake_ns) {
+        b->wake_ns = at_ns;
+        condvar_signal(&b->wake);
+    }
+}
 
 void bind_deliver(struct bind_answer_due *due); /* without the lock */
 

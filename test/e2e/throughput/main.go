@@ -198,9 +198,10 @@ func trees(o options) (own, other *tree, err error) {
 	return own, other, nil
 }
 
-// prepare makes what the shipped files say before any round, what only planning ahead needs included: rights change no other mode.
+// prepare makes what the shipped files say before any round, what only planning ahead or strict consistency needs included: rights change no
+// other mode.
 func (b *bench) prepare(ctx context.Context) error {
-	files := []string{b.own.manifest("dedicated", "namespace.yaml"), b.own.manifest("dedicated", "rbac.yaml")}
+	files := []string{b.own.manifest("dedicated", "namespace.yaml"), b.own.manifest("dedicated", "rbac.yaml"), b.own.manifest("strict", "role.yaml")}
 	more, err := filepath.Glob(b.own.manifest("plan-ahead", "*.yaml"))
 	if err != nil {
 		return err

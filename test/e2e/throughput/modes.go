@@ -26,7 +26,7 @@ type mode struct {
 	tree       *tree    // what it takes fgpu and the shipped files from; nil: the tree of this program
 }
 
-// A setting is a line of a section of fgpu.yaml.
+// A setting is a line of a section of fgpu.yaml; "": of none.
 type setting struct{ section, key, value string }
 
 // A tree is a checkout with its release build.
@@ -54,6 +54,7 @@ var modes = []mode{
 	{key: "annotation", Name: "fgpu, default sampling, pods ask by annotation", extender: "fgpu", percentage: "0", annotation: true},
 	{key: "annotation-one", Name: "fgpu, default sampling, candidates: 1, pods ask by annotation", extender: "fgpu", percentage: "0", annotation: true,
 		setting: candidates("1")},
+	{key: "strict", Name: "fgpu, consistency: strict, else as shipped", extender: "fgpu", setting: &setting{"", "consistency", "strict"}},
 	{key: "plan", Name: "fgpu, default sampling, planning ahead", extender: "fgpu", percentage: "0", setting: planning()},
 	{key: "plan-all", Name: "fgpu, all nodes, planning ahead", extender: "fgpu", percentage: "100", setting: planning()},
 	// What planning ahead could come to at best, if every nomination were there in time and cost nothing.
@@ -102,6 +103,9 @@ func withPercentage(text, percentage string) (string, error) {
 
 // in is a configuration of fgpu with this setting, whatever it says of it now.
 func (x *setting) in(text string) string {
+	if x.section == "" {
+		return regexp.MustCompile(`(?m)^`+regexp.QuoteMeta(x.key)+`:.*\n?`).ReplaceAllString(text, "") + "\n" + x.key + ": " + x.value + "\n"
+	}
 	line := "  " + x.key + ": " + x.value + "\n"
 	head := "\n" + x.section + ":\n"
 	before, after, ok := strings.Cut(text, head)
