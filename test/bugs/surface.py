@@ -50,7 +50,7 @@ BUGS = [
      "test": "sign_key_read__readable_by_others__warned_unless_mounted_by_kubelet",
      "changes": [("src/sign/key.c", "", " ||\n        is_credential(path, st.st_mode)) {", ") {")]},
     {"name": "raised-by-number", "of": "F34", "what": "what a pod was raised to is kept by a number that stands behind it",
-     "test": "state__read_back_in_another_order__the_same",
+     "test": "state__read_back_in_another_order__the_same", "slow": True,
      "changes": [("src/sim/state_file_pod.c", "state_file_raised", ".gpu = (uint32_t)f->gpu_n - 1",
                   ".gpu = f->gpus[f->gpu_n - 1].device.uuid.n > 0 ? (uint32_t)f->gpu_n - 1 : 0")]},
 ]

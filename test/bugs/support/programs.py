@@ -150,7 +150,7 @@ def copy_tree(name, texts):
             (to / file).write_text(texts[file])
             (to / file).chmod((ROOT / file).stat().st_mode)
         elif (ROOT / file).exists():
-            os.link(ROOT / file, to / file, follow_symlinks=False)
+            shutil.copy2(ROOT / file, to / file, follow_symlinks=False)
     return to
 
 
