@@ -4,7 +4,7 @@ INVENTORY = "src/core/inventory/"
 
 BUGS = [
     {"name": "score-of-another-version", "of": "B3", "what": "an answer is remembered without the version of the node",
-     "test": "random__every_op__remembered_answers_are_those_computed_afresh",
+     "test": "random__every_op__remembered_answers_are_those_computed_afresh", "slow": True,
      "changes": [("src/core/placement/pack.c", "is_at_hand", "score->stamp >> 8 == version &&", "score->stamp >> 8 != 0 &&")]},
     {"name": "nominated-room-taken", "of": "K11, P24", "what": "the room of a nominated pod is taken by lower priority",
      "test": "nomination__keeps_its_room_from_lower_and_equal_priority",

@@ -56,7 +56,7 @@ BUGS = [
      "test": "record__copied_or_edited__proof_does_not_hold",
      "changes": [(E + "record.c", "record_proof_holds", "return key != NULL &&", "return key != NULL ||")]},
     # ---- the store ----
-    {"name": "changed-without-the-lock", "of": "P7", "what": "a table is changed without its lock", "profile": "tsan",
+    {"name": "changed-without-the-lock", "of": "P7", "what": "a table is changed without its lock", "profile": "tsan", "tries": 8,
      "test": "threads__every_call_at_once__invariants_hold",
      "changes": [(E + "store_tentative.c", "store_tentative_end", "mutex_lock(&s->lock);", ""),
                  (E + "store_tentative.c", "store_tentative_end", "mutex_unlock(&s->lock);", "")]},
@@ -76,7 +76,7 @@ BUGS = [
      "changes": [(E + "store.c", "not_open", "return ledger_is_synced(s->ledger) ? NULL", "return s->ledger != NULL ? NULL")]},
     # ---- who waits ----
     {"name": "unknown-refusals", "of": "F12", "what": "a new process knows of no refusal of its predecessor and wakes nobody",
-     "test": "wake__first_room_after_a_predecessor__wakes_once",
+     "test": "wake__first_room_after_a_predecessor__wakes_once", "slow": True,
      "changes": [(E + "requeue_trigger.c", "requeue_trigger_follows", "w->refused = true;", "")]},
     {"name": "longest-first", "of": "F74", "what": "of those that are due, the ones refused for longest are looked at, always",
      "test": "waiting__more_are_due_than_looks__each_in_its_turn",
@@ -85,7 +85,7 @@ BUGS = [
      "test": "F138_waiting__the_same_pod_twice_in_a_row__all_places_stay_in_use",
      "changes": [(E + "waiting.c", "heard_of", "if (e != w->ends.older) {", "if (e != &w->ends) {")]},
     {"name": "new-node-is-no-room", "of": "F20", "what": "a node that comes is no room for who was refused before",
-     "test": "random__room_for_a_refused_pod_from_any_cause__a_wake_follows",
+     "test": "random__room_for_a_refused_pod_from_any_cause__a_wake_follows", "slow": True,
      "changes": [("src/core/ledger/change.c", "node_has_more", "if (!n->used || (now->flags & NODE_DESCRIBED) == 0) {",
                   "if (!n->used || (now->flags & b->row.flags & NODE_DESCRIBED) == 0) {")]},
     {"name": "patches-for-ever", "of": "F113", "what": "each pod that no node takes has patches of its own without end",
@@ -139,12 +139,12 @@ BUGS = [
                   "\"%u GPU%s of the node reported unhealthy; no new pod is put there\", after->unhealthy_n,\n"
                   "                    after->unhealthy_n == 1 ? \" is\" : \"s are\");")]},
     {"name": "orders-unsaid", "of": "F98", "what": "a group that begins holds its commands and does not say so",
-     "test": "random__windows_pods_commands_restarts__one_pool_at_a_time_and_it_ends",
+     "test": "random__windows_pods_commands_restarts__one_pool_at_a_time_and_it_ends", "slow": True,
      "changes": [(E + "change_overs.c", "give_orders", " ||\n            g->told == CHANGE_OVER_STEP__MAX) {", ") {")]},
     {"name": "one-lane", "of": "F63", "what": "the command of a pool waits for that of another one that hangs",
-     "test": "command__all_other_pools_hang__runs_all_the_same",
+     "test": "command__all_other_pools_hang__runs_all_the_same", "slow": True,
      "changes": [(E + "pool_commands.c", "open_lanes", "c->lane_n < c->pool_n &&", "c->lane_n < 1 &&")]},
     {"name": "much-output-fails", "of": "F63", "what": "a command that prints much has failed",
-     "test": "command__prints_more_than_is_kept__its_exit_code_decides",
+     "test": "command__prints_more_than_is_kept__its_exit_code_decides", "slow": True,
      "changes": [(E + "pool_commands.c", "run_command", ".drops_excess = true", ".drops_excess = false")]},
 ]

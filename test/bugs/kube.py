@@ -25,7 +25,7 @@ BUGS = [
      "test": "calls__while_a_connection_opens__wait_for_it",
      "changes": [(CALLS, "begin_at_ns", "if (q->idle_n > 0 || q->used_n == 0) {", "if (first != NULL) {")]},
     {"name": "idle-for-ever", "of": "F109", "what": "connections that were idle for long count as idle",
-     "test": "F109_calls__after_connections_were_idle_for_long__open_one_at_a_time_again",
+     "test": "F109_calls__after_connections_were_idle_for_long__open_one_at_a_time_again", "slow": True,
      "changes": [(CALLS, "serve_waiting", "forget_old_idle(q, now_ns);", "")]},
     {"name": "all-sockets-looked-at", "of": "F116", "what": "libcurl looks at all transfers whenever anything happens",
      "test": "F116_call__beside_many_in_flight__looks_at_its_own_socket_alone",

@@ -8,7 +8,6 @@ LISTED = [
     ("P21", "nothing is written before the Binding (K4 puts back a Binding without its record); test_R30_node_and_devices_in_one_write_and_no_other"),
     # ---- races and amounts that no test shows for certain ----
     ("F21", "the two residuals that were taken for one changed decisions of whole replays, compared once by hand (decision 0023); no test has them"),
-    ("F24", "a race inside libmicrohttpd: with MHD_quiesce_daemon() in its place again, three runs of stop__while_clients_come_and_go__orderly did not meet it"),
     ("F124", "a moment of microseconds; seen with a pause of two seconds in the code, not by a test"),
     ("F137", "calls that come while one thread is busy, in 6 of 35 tries; measured by hand"),
     # ---- beside a real node, on a fresh cluster, or pages ----

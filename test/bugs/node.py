@@ -39,7 +39,7 @@ BUGS = [
      "test": "publisher__annotation_that_an_admin_has_just_overwritten__stays",
      "changes": [(N + "publisher_exchange.c", "look_again", "return again && ask(p, false) == 0;", "return again && ask(p, true) == 0;")]},
     {"name": "read-without-a-look", "of": "F47", "what": "devices are read up to seconds after the last look",
-     "test": "health_watch__gpu_dies_between_a_look_and_a_read__is_closed_and_not_gone",
+     "test": "health_watch__gpu_dies_between_a_look_and_a_read__is_closed_and_not_gone", "slow": True,
      "changes": [(N + "health_watch.c", "look_if_due", "if ((reads || now_ms(w)", "if ((now_ms(w)")]},
     {"name": "well-then-gone", "of": "F47", "what": "a GPU that was well and is not read is gone",
      "test": "health__gpu_that_was_well_and_is_not_read__is_closed_and_not_gone",

@@ -1,4 +1,9 @@
-"""The bugs of the bank (test/bugs/*.py, test/sim/bug_bank.py), their patches, and whether every known defect is accounted for."""
+"""The bugs of the bank (test/bugs/*.py, test/sim/bug_bank.py), their patches, and whether every known defect is accounted for.
+
+A bug has a name, of (the numbers of its defects), what (is wrong), and changes: file, function or table in it ("": anywhere), a text that is there
+once, and what that becomes. test: who catches it; none: the world does. For few: sanitize (the change is compiled with sanitizers, and these files
+as they are), profile (another build), tries (a race that a run may miss), slow (not in the sample), program and define (the test starts that program,
+whose path is the macro)."""
 import importlib.util
 import pathlib
 import re

@@ -150,7 +150,7 @@ def copy_tree(name, texts):
             (to / file).write_text(texts[file])
             (to / file).chmod((ROOT / file).stat().st_mode)
         elif (ROOT / file).exists():
-            os.link(ROOT / file, to / file, follow_symlinks=False)
+            shutil.copy2(ROOT / file, to / file, follow_symlinks=False)
     return to
 
 
@@ -231,7 +231,10 @@ class Tests:
         if without != "passes":
             return False, f"{bug['test']} {without} without it"
         with_it = self.with_bug(bug, target)
-        how = ends(with_it, max(SECONDS_MIN, TIMES_AS_LONG * took))
+        for _ in range(bug.get("tries", 1)):  # a race need not be met at once
+            how = ends(with_it, max(SECONDS_MIN, TIMES_AS_LONG * took))
+            if how != "passes":
+                break
         if target == "tree":
             shutil.rmtree(with_it)
         else:
