@@ -145,7 +145,9 @@ void fleet_init(enum fleet kind, unsigned n, int64_t mean_life_ms)
     f.cuts = sim_chance(500) ? 0 : (uint32_t)sim_below(8);
     f.edits = kind != FLEET_LEASE || sim_chance(500) ? 0 : (uint32_t)sim_below(6);
     for (unsigned i = 0; i < n; i++) {
-        if (!is_mistake(&f.slots[i])) {
+        if (is_mistake(&f.slots[i])) {
+            sim_in_ms((int64_t)sim_below(40000), born, &f.slots[i]);
+        } else {
             born(&f.slots[i]);
         }
     }
@@ -199,6 +201,33 @@ static void edit_lease(void)
     cJSON_Delete(spec);
 }
 
+static void ends_now(void *ctx)
+{
+    struct slot *s = ctx;
+
+    if (!f.over && !f.calm && !s->p->cut && !s->p->ends && s->p->runtime != NULL) {
+        world_counts.ended_n++;
+        s->ending = true;
+        process_end(s->p, 5000);
+    }
+}
+
+/* An admin edits it because the one that leads hangs, and perhaps ends the wrong one soon after. */
+static void edit_of_one_that_hangs(void)
+{
+    struct slot *other = &f.slots[sim_below(f.n)];
+
+    for (struct process *p = process_next(NULL); p != NULL && sim_chance(700); p = process_next(p)) {
+        if (process_is_ready(p)) {
+            pause_one(p);
+        }
+    }
+    edit_lease();
+    if (sim_chance(500)) {
+        sim_in_ms(500 + (int64_t)sim_below(4000), ends_now, other);
+    }
+}
+
 void fleet_act(void)
 {
     struct process *p = any();
@@ -210,7 +239,11 @@ void fleet_act(void)
         api_unreachable(p, 100 + (int64_t)sim_below(f.kind == FLEET_LEASE ? 15000 : 5000));
     }
     if (sim_chance(f.edits)) {
-        edit_lease();
+        if (sim_chance(500)) {
+            edit_of_one_that_hangs();
+        } else {
+            edit_lease();
+        }
     }
 }
 

@@ -37,6 +37,8 @@ void oracle_saw(const struct object *o, enum change_type type);
 void oracle_submitted(const struct call *c);
 void oracle_leaves(const struct call *c);
 void oracle_answered(const struct call *c, int http_status);
+/* A PUT of the Lease lands: JSON of its spec, before and after. */
+void oracle_renewed(const struct call *c, const char *before, const char *after);
 /* A Binding has been written into `o`, which is not a revision yet. */
 void oracle_granted(const struct process *of, const struct object *o, int64_t left_ns);
 /* It is ready now: if it left the hold-off out, nothing of anybody before it may land any more. */

@@ -227,6 +227,7 @@ void process_end(struct process *p, int64_t drain_ms)
     *e = (struct ending){p, drain_ms};
     TRACE("fgpu %u ends", p->number);
     p->ends = true;
+    p->in_order = drain_ms > 0;
     fiber_detach(fiber_spawn("end", main_end, e, p));
 }
 

@@ -25,6 +25,7 @@ struct process {
     unsigned number;         /* from 1 */
     bool rehearses;          /* reads only: what restart equals live is compared with */
     bool cut;                /* killed, or at its end */
+    bool in_order;           /* it was asked to end */
     bool ends;               /* it was told to, or has lost its Lease */
     bool gone;               /* nothing is left in memory */
     bool lost;               /* it has said so: it must end */
@@ -36,6 +37,7 @@ struct process {
     uint64_t pods_sent, nodes_sent; /* ... and what waits for it while it is paused */
     int64_t unreachable_until_ns;   /* till then it reaches no API server */
     int64_t renewed_ns; /* when it sent its last renewal of the Lease that it knows to have landed; 0: none */
+    int64_t bound_ns;   /* when its last Binding left */
     bool succeeded;     /* another one has begun to decide */
     int64_t started_ns, ready_ns, ended_ns; /* 0: not yet */
     bool skipped_hold_off;

@@ -162,7 +162,8 @@ static struct weather draw(const struct climate *c, int64_t lag_ms)
 {
     struct weather s = {.late_ms = sim_chance(500) ? 3000 : 40000,
                         .lag_ms = lag_ms,
-                        .orphan_ms = c->late_after_death ? 60000 : HOLD_OFF_MS - lag_ms - 1500};
+                        .orphan_ms =
+                            c->late_after_death || w.fleet == FLEET_LEASE ? 60000 : HOLD_OFF_MS - lag_ms - 1500};
     uint32_t *const each[] = {&s.refuse, &s.busy, &s.forbid, &s.late, &s.lose,
                               &s.twice,  &s.fail, &s.slow,   &s.lag,  &s.expire};
 
@@ -208,7 +209,7 @@ static void look_at_audit(struct process *p)
 {
     struct audit_report r;
 
-    if (p->runtime == NULL || p->cut || p->had_silence) {
+    if (p->runtime == NULL || p->cut || p->ends || p->had_silence || process_is_paused(p)) {
         return;
     }
     audit_last(p->runtime->audit, &r);
