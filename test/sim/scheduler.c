@@ -1,3 +1,4 @@
+#define SIM_STREAM SIM_SCHEDULER
 #include "scheduler.h"
 
 #include "etcd.h"

@@ -1,3 +1,4 @@
+#define SIM_STREAM SIM_USERS
 #include "users.h"
 
 #include "etcd.h"

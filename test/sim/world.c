@@ -3,6 +3,7 @@
 #include "api.h"
 #include "etcd.h"
 #include "fiber.h"
+#include "mask.h"
 #include "oracle.h"
 #include "process.h"
 #include "scheduler.h"
@@ -57,10 +58,13 @@ static void dies(void *ctx)
     if ((uint64_t)(uintptr_t)ctx != w.life || w.calm || w.over || p->cut) {
         return;
     }
-    if (p->runtime != NULL && sim_chance(300)) {
+    if (p->runtime != NULL && sim_chance(300) && mask_allows(DO_ENDS)) {
         world_counts.ended_n++;
         w.ending = true;
         process_end(p, 5000);
+        return;
+    }
+    if (!mask_allows(DO_KILLS)) {
         return;
     }
     world_counts.killed_n++;
@@ -114,16 +118,16 @@ static void acts(void *ctx)
     }
     if (!w.calm) {
         users_act();
-        if (sim_chance(5)) {
-            const bool silent = w.fgpu->ready_ns > 0 && sim_chance(300);
+        if (sim_chance(5) && mask_allows(DO_BREAKS)) {
+            const bool silent = w.fgpu->ready_ns > 0 && sim_chance(300) && mask_allows(DO_SILENCE);
 
             w.fgpu->had_silence = w.fgpu->had_silence || silent;
             api_break_a_watch(silent);
         }
-        if (sim_chance(w.stalls)) {
+        if (sim_chance(w.stalls) && mask_allows(DO_STALLS)) {
             stall();
         }
-        if (sim_chance(1)) {
+        if (sim_chance(1) && mask_allows(DO_SCHEDULER_RESTARTS)) {
             scheduler_restart();
         }
     }
@@ -207,6 +211,7 @@ static struct weather draw(const struct climate *c, int64_t lag_ms)
         s.never = (uint32_t)sim_below(300);
         s.late_ms = 5000 + (int64_t)sim_below(20000);
     }
+    s.pages = sim_chance(300) ? 0 : (uint32_t)sim_below(1000);
     s.no_lists = sim_chance(300) ? 1000 : (uint32_t)sim_below(100);
     return s;
 }
