@@ -105,6 +105,7 @@ static struct climate climate(void)
                          .late_after_death = sim_chance(250),
                          .forgeries = sim_chance(500),
                          .node_changes = sim_chance(500),
+                         .rich = sim_chance(700),
                          .mean_life_ms = 2000 + (int64_t)sim_below(40000)};
 
     c.servers = given(run.servers, c.servers);
@@ -126,7 +127,7 @@ static void run_seed(void)
     c = climate();
     switches = sim_chance(300) ? 0 : 2 + (uint32_t)sim_below(60);
     sim_init((run.draw != 0 ? run.draw : run.seed) ^ UINT64_C(0x5eed), mask_allows(DO_SWITCHES) ? switches : 0);
-    process_init(run.log);
+    process_init(run.log, c.rich);
     world_init(&c, lag_ms);
     while (sim_event_n() < run.steps && sim_turn()) {
         run.trace = run.trace || (run.until > 0 && sim_event_n() + 500 >= run.until);

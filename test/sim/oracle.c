@@ -40,33 +40,20 @@ struct oracle_device *oracle_find(const char *uuid)
 /* ---- capacity ---- */
 
 /* Who decided may not have known it yet. */
-static void set_capacity(struct oracle_device *d, int mem_mib, uint64_t version)
+static void set_state(struct oracle_device *d, struct oracle_state now, uint64_t version)
 {
-    if (d->mem_mib != mem_mib) {
+    if (d->now.mem_mib != now.mem_mib || d->now.pool != now.pool) {
         d->version = version;
         memmove(&d->past[1], &d->past[0], sizeof(d->past) - sizeof(d->past[0]));
-        d->past[0] = (struct oracle_past){sim_now_ns(), version, d->mem_mib};
-        d->mem_mib = mem_mib;
+        d->past[0] = (struct oracle_past){sim_now_ns(), version, d->now};
+        d->now = now;
     }
-}
-
-/* The most that it had in any version of its node that is not older than what somebody had seen. */
-static int capacity_seen(const struct oracle_device *d, uint64_t nodes_seen)
-{
-    int most = d->mem_mib;
-
-    for (size_t i = 0; i < ORACLE_PAST; i++) {
-        if (d->past[i].until > nodes_seen && d->past[i].mem_mib > most) {
-            most = d->past[i].mem_mib;
-        }
-    }
-    return most;
 }
 
 /* Nobody can be given it any more, or has it. */
 static bool is_forgotten(const struct oracle_device *d)
 {
-    return d->mem_mib == 0 && d->holder_n == 0 && d->past[0].until_ns + FORGET_NS < sim_now_ns();
+    return d->now.mem_mib == 0 && d->holder_n == 0 && d->past[0].until_ns + FORGET_NS < sim_now_ns();
 }
 
 static void saw_node(const struct object *o, enum change_type type)
@@ -76,16 +63,16 @@ static void saw_node(const struct object *o, enum change_type type)
         bool there = false;
 
         for (size_t j = 0; j < o->gpu_n && type != DELETED; j++) {
-            there = there || (!o->gpus[j].gone && strcmp(o->gpus[j].uuid, d->uuid) == 0);
+            there = there || (object_offers(o, j) && strcmp(o->gpus[j].uuid, d->uuid) == 0);
         }
         if (strcmp(d->node, o->name) == 0 && !there) {
-            set_capacity(d, 0, o->version);
+            set_state(d, (struct oracle_state){0, d->now.pool}, o->version);
         }
     }
     for (size_t j = 0; j < o->gpu_n && type != DELETED; j++) {
         struct oracle_device *d = oracle_find(o->gpus[j].uuid);
 
-        if (o->gpus[j].gone) {
+        if (!object_offers(o, j)) {
             continue;
         }
         if (d == NULL) {
@@ -97,7 +84,7 @@ static void saw_node(const struct object *o, enum change_type type)
             memcpy(d->uuid, o->gpus[j].uuid, sizeof(d->uuid));
             memcpy(d->node, o->name, sizeof(d->node));
         }
-        set_capacity(d, o->gpus[j].mem_mib, o->version);
+        set_state(d, (struct oracle_state){o->gpus[j].mem_mib, o->pool}, o->version);
     }
 }
 
@@ -132,7 +119,7 @@ void oracle_saw(const struct object *o, enum change_type type)
 /* What its process had been told when it sent the Binding for the first time. */
 struct decision {
     char id[20];
-    uint64_t pods_seen, nodes_seen;
+    struct oracle_known known;
 };
 
 static struct decision decisions[DECISIONS_MAX]; /* a ring */
@@ -154,7 +141,7 @@ void oracle_sent(const struct process *of, const char *body)
 {
     static const char key[] = "\\\"id\\\":\\\"";
     const char *at = strstr(body, key);
-    struct decision d = {.pods_seen = of->pods_seen, .nodes_seen = of->nodes_seen};
+    struct decision d = {.known = oracle_knows(of)};
 
     if (at == NULL) {
         found("a Binding without a record: %s", body);
@@ -182,33 +169,39 @@ bool oracle_was_late(unsigned older, int64_t landed_ns, unsigned younger)
 
 static void judge(const struct oracle_device *d, const struct oracle_holder *new, const struct decision *by)
 {
-    const int cap = capacity_seen(d, by->nodes_seen);
-    int milli = new->milli, mem = new->mem_mib, all_milli = milli, all_mem = mem;
-    bool late = false;
+    const struct caps cap = oracle_caps(d, &by->known);
+    int milli = new->milli, mem = new->mem_mib, all_milli = milli, all_mem = mem, sharers = 1;
+    bool late = false, whole = false, all_whole = false;
 
     for (size_t i = 0; i < d->holder_n; i++) {
         const struct oracle_holder *h = &d->holders[i];
-        const bool known = h->process == new->process || h->version <= by->pods_seen;
+        const bool known = h->process == new->process || h->version <= by->known.pods_seen;
 
         milli += known ? h->milli : 0;
         mem += known ? h->mem_mib : 0;
+        sharers += known;
+        whole = whole || (known && (h->whole || new->whole));
+        all_whole = all_whole || h->whole || new->whole;
         all_milli += h->milli;
         all_mem += h->mem_mib;
         late =
             late || (!known && (h->process < new->process ? oracle_was_late(h->process, h->landed_ns, new->process)
                                                           : oracle_was_late(new->process, sim_now_ns(), h->process)));
     }
-    if (milli > 1000 || mem > cap) {
-        found("GPU %s of %s is given twice by fgpu %u, which knew: %d milli, %d of %d MiB with pod %s", d->uuid,
-              d->node, new->process, milli, mem, cap, new->uid);
+    if (milli > cap.milli || mem > cap.mem_mib || whole || sharers > cap.sharers) {
+        found("GPU %s of %s is given twice by fgpu %u, which knew: %d of %d milli, %d of %d MiB, %d of %d sharers%s with "
+              "pod %s",
+              d->uuid, d->node, new->process, milli, cap.milli, mem, cap.mem_mib, sharers, cap.sharers,
+              whole ? ", one of whom has it alone," : "", new->uid);
     }
-    if (all_milli > 1000 || all_mem > cap) {
+    if (all_milli > cap.milli || all_mem > cap.mem_mib || all_whole) {
         oracle_counts.over_n++;
         if (!late) {
-            found("GPU %s of %s is given twice, and nothing was late: %d milli, %d of %d MiB with pod %s of fgpu %u",
-                  d->uuid, d->node, all_milli, all_mem, cap, new->uid, new->process);
+            found("GPU %s of %s is given twice, and nothing was late: %d milli, %d of %d MiB%s with pod %s of fgpu %u",
+                  d->uuid, d->node, all_milli, all_mem, cap.mem_mib, all_whole ? ", one of whom has it alone," : "",
+                  new->uid, new->process);
         }
-        TRACE("late: GPU %s has %d milli, %d of %d MiB", d->uuid, all_milli, all_mem, cap);
+        TRACE("late: GPU %s has %d milli, %d of %d MiB", d->uuid, all_milli, all_mem, cap.mem_mib);
         oracle_counts.late_n++;
     }
 }
@@ -220,7 +213,8 @@ static int number(const cJSON *o, const char *name)
     return cJSON_IsNumber(n) ? n->valueint : -1;
 }
 
-static void grant(const struct process *of, const struct object *o, const cJSON *device, const struct decision *by)
+static void grant(const struct process *of, const struct object *o, const cJSON *device, int count,
+                  const struct decision *by)
 {
     const cJSON *uuid = cJSON_GetObjectItemCaseSensitive(device, "uuid");
     struct oracle_device *d = oracle_find(cJSON_IsString(uuid) ? uuid->valuestring : "");
@@ -229,15 +223,19 @@ static void grant(const struct process *of, const struct object *o, const cJSON 
                               .landed_ns = sim_now_ns(),
                               .milli = number(device, "milli"),
                               .mem_mib = number(device, "memMib")};
-    const bool whole = o->ask.milli == 0;
+    struct amounts given = {.count = count, .milli = h.milli, .mem_mib = h.mem_mib};
 
     if (d == NULL || strcmp(d->node, o->node) != 0) {
         found("pod %s was given a GPU that %s never had", o->uid, o->node);
     }
-    if (h.milli != (whole ? 1000 : o->ask.milli) || (!whole && h.mem_mib != o->ask.mem_mib)) {
-        found("pod %s asks for %d milli and %d MiB and was given %d and %d", o->uid, o->ask.milli, o->ask.mem_mib,
-              h.milli, h.mem_mib);
+    if (!oracle_means(d, &by->known, &o->ask, &given)) {
+        found("pod %s asks for %d x %d milli and %d MiB, in words %d: %d units, size %u, and was given %d x %d milli and "
+              "%d MiB by settings %u, which do not say so",
+              o->uid, o->ask.count, o->ask.milli, o->ask.mem_mib, (int)o->ask.kind, o->ask.units, o->ask.size, count,
+              h.milli, h.mem_mib, by->known.in_effect.tags[0]);
     }
+    h.whole = given.whole;
+    memcpy(h.ns, o->ns, sizeof(h.ns));
     memcpy(h.uid, o->uid, sizeof(h.uid));
     for (size_t i = 0; i < d->holder_n; i++) {
         if (strcmp(d->holders[i].uid, h.uid) == 0) {
@@ -247,6 +245,17 @@ static void grant(const struct process *of, const struct object *o, const cJSON 
     judge(d, &h, by);
     BUG_ON(d->holder_n == ORACLE_HOLDERS_MAX);
     d->holders[d->holder_n++] = h;
+}
+
+static void judge_team(const struct process *of, const struct object *o, const struct decision *by)
+{
+    const struct team limit = oracle_team_limit(o->ns, &by->known);
+    const struct amounts held = oracle_team_holds(o->ns, &by->known, of->number);
+
+    if (limit.limited && (held.milli > limit.milli || held.mem_mib > limit.mem_mib)) {
+        found("%s holds %d of %d milli and %d of %d MiB with pod %s, which fgpu %u knew", o->ns, held.milli, limit.milli,
+              held.mem_mib, limit.mem_mib, o->uid, of->number);
+    }
 }
 
 void oracle_granted(const struct process *of, const struct object *o)
@@ -261,13 +270,14 @@ void oracle_granted(const struct process *of, const struct object *o)
     }
     container = cJSON_GetArrayItem(container, 0);
     devices = cJSON_GetObjectItemCaseSensitive(container, "devices");
-    if (cJSON_GetArraySize(devices) != o->ask.count) {
-        found("pod %s asks for %d GPUs and was given %d", o->uid, o->ask.count, cJSON_GetArraySize(devices));
-    }
     cJSON_ArrayForEach(device, devices)
     {
-        grant(of, o, device, by);
+        grant(of, o, device, cJSON_GetArraySize(devices), by);
     }
+    if (cJSON_GetArraySize(devices) < 1) {
+        found("pod %s was given no GPU", o->uid);
+    }
+    judge_team(of, o, by);
     cJSON_Delete(record);
     oracle_counts.granted_n++;
 }

@@ -3,11 +3,13 @@
 #ifndef SIM_ORACLE_INTERNAL_H
 #define SIM_ORACLE_INTERNAL_H
 
+#include "meaning.h"
 #include "oracle.h"
 
 #define ORACLE_DEVICES_MAX 512
 #define ORACLE_HOLDERS_MAX 64
 #define ORACLE_PAST 16
+#define ORACLE_TAGS 3
 
 struct oracle_holder {
     char uid[24];
@@ -15,17 +17,24 @@ struct oracle_holder {
     uint64_t version;
     int64_t landed_ns;
     int milli, mem_mib;
+    bool whole;
+    char ns[16];
+};
+
+struct oracle_state {
+    int mem_mib; /* 0: not there, or nobody may be given it */
+    unsigned pool;
 };
 
 struct oracle_past {
     int64_t until_ns;
     uint64_t until; /* the version of the node in which it is not so any more */
-    int mem_mib;
+    struct oracle_state was;
 };
 
 struct oracle_device {
     char uuid[24], node[32];
-    int mem_mib;      /* 0: not there */
+    struct oracle_state now;
     uint64_t version; /* of the node, since it has that */
     struct oracle_past past[ORACLE_PAST];
     struct oracle_holder holders[ORACLE_HOLDERS_MAX];
@@ -37,5 +46,30 @@ extern size_t oracle_device_n;
 /* Had the hold-off of somebody between them been over when the older one's write landed? */
 bool oracle_was_late(unsigned older, int64_t landed_ns, unsigned younger);
 struct oracle_device *oracle_find(const char *uuid);
+
+struct oracle_tags {
+    unsigned tags[ORACLE_TAGS];
+    size_t n;
+};
+
+/* What a process could know when it decided: what its watches had told, and the settings that were in effect in it
+ * (settings.h), or had been a moment before. */
+struct oracle_known {
+    int64_t at_ns; /* when the Binding was sent */
+    uint64_t pods_seen, nodes_seen;
+    struct oracle_tags in_effect, of_facts;
+};
+
+/* Which settings are in effect there: to be called often. */
+void oracle_note_settings(const struct process *p);
+struct oracle_known oracle_knows(const struct process *p);
+/* The most that the GPU had by any of that. */
+struct caps oracle_caps(const struct oracle_device *d, const struct oracle_known *k);
+/* May `given`, of each of `count` GPUs, be what was asked for? Then it also says whether that is the whole GPU. */
+bool oracle_means(const struct oracle_device *d, const struct oracle_known *k, const struct ask *ask,
+                  struct amounts *given);
+/* The most that the namespace may hold; what it holds as far as the process could know. */
+struct team oracle_team_limit(const char *ns, const struct oracle_known *k);
+struct amounts oracle_team_holds(const char *ns, const struct oracle_known *k, unsigned process);
 
 #endif

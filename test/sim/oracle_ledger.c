@@ -64,8 +64,10 @@ void oracle_ready(struct process *p)
 
 /* ---- what is given twice ---- */
 
-static bool is_over(const struct oracle_device *d, uint64_t *ret_newest)
+static bool is_over(const struct oracle_device *d, const struct process *p, uint64_t *ret_newest)
 {
+    const struct oracle_known known = oracle_knows(p);
+    const struct caps cap = oracle_caps(d, &known);
     int milli = 0, mem = 0;
 
     *ret_newest = 0;
@@ -74,7 +76,7 @@ static bool is_over(const struct oracle_device *d, uint64_t *ret_newest)
         mem += d->holders[i].mem_mib;
         *ret_newest = d->holders[i].version > *ret_newest ? d->holders[i].version : *ret_newest;
     }
-    return d->mem_mib > 0 && (milli > 1000 || mem > d->mem_mib);
+    return d->now.mem_mib > 0 && (milli > cap.milli || mem > cap.mem_mib);
 }
 
 static void must_be_closed(const struct process *p, const struct oracle_device *d)
@@ -88,7 +90,7 @@ static void must_be_closed(const struct process *p, const struct oracle_device *
         for (size_t j = 0; j < s.nodes[i].device_n; j++) {
             const struct snapshot_device *e = &s.nodes[i].devices[j];
 
-            closed = closed || (str_eq(e->uuid, str_of(d->uuid)) && (e->overcommitted || e->milli_charged >= 1000));
+            closed = closed || (str_eq(e->uuid, str_of(d->uuid)) && (e->overcommitted || e->milli_charged >= e->milli_cap));
         }
     }
     arena_fini(&a);
@@ -104,6 +106,9 @@ void oracle_step(struct process *live)
     if (live == NULL || live->runtime == NULL || live->cut) {
         return;
     }
+    if (sim_event_n() % 16 == 0) {
+        oracle_note_settings(live);
+    }
     if (api_pending_n() > 0 && sim_event_n() % 4 == 0) {
         judged = live;
         api_each_pending(is_charged);
@@ -111,7 +116,7 @@ void oracle_step(struct process *live)
     for (size_t i = 0; i < oracle_device_n && live->ready_ns > 0; i++) {
         const struct oracle_device *d = &oracle_devices[i];
 
-        if (d->holder_n > 0 && is_over(d, &newest) && live->pods_seen >= newest && live->nodes_seen >= d->version) {
+        if (d->holder_n > 0 && is_over(d, live, &newest) && live->pods_seen >= newest && live->nodes_seen >= d->version) {
             must_be_closed(live, d);
         }
     }
@@ -129,26 +134,39 @@ static bool has_odd(const char *node)
     return false;
 }
 
-static bool has_room(const struct oracle_device *d, const struct ask *ask)
+static bool has_room(const struct oracle_device *d, const struct settings *s, const struct amounts *m)
 {
-    int milli = ask->milli == 0 ? 1000 : ask->milli, mem = ask->mem_mib;
+    const struct caps cap = meaning_of_gpu(s, d->now.pool, d->now.mem_mib);
+    int milli = m->milli, mem = m->mem_mib;
+    bool alone = m->whole && d->holder_n > 0;
 
     for (size_t i = 0; i < d->holder_n; i++) {
         milli += d->holders[i].milli;
         mem += d->holders[i].mem_mib;
+        alone = alone || d->holders[i].whole;
     }
-    return d->mem_mib > 0 && milli <= 1000 && mem <= d->mem_mib && (ask->milli != 0 || d->holder_n == 0);
+    return milli <= cap.milli && mem <= cap.mem_mib && (int)d->holder_n < cap.sharers && !alone;
 }
 
-static const char *node_that_fits(const struct ask *ask)
+static const char *node_that_fits(const struct object *pod, const struct settings *s, const struct process *live)
 {
+    const struct oracle_known all = {.pods_seen = UINT64_MAX};
+    const struct team *limit = meaning_of_namespace(s, pod->ns);
+    const struct amounts held = oracle_team_holds(pod->ns, &all, live->number);
+
     for (const struct object *n = etcd_first(NODES); n != NULL; n = n->next) {
+        struct amounts m = {0};
         int fitting = 0;
 
         for (size_t i = 0; i < oracle_device_n; i++) {
-            fitting += strcmp(oracle_devices[i].node, n->name) == 0 && has_room(&oracle_devices[i], ask);
+            const struct oracle_device *d = &oracle_devices[i];
+
+            fitting += strcmp(d->node, n->name) == 0 && d->now.mem_mib > 0 && !s->closed[d->now.pool] &&
+                       meaning_of(&pod->ask, s, s, d->now.pool, d->now.mem_mib, &m) && has_room(d, s, &m) &&
+                       (limit == NULL || (held.milli + m.count * m.milli <= limit->milli &&
+                                          held.mem_mib + m.count * m.mem_mib <= limit->mem_mib));
         }
-        if (fitting >= ask->count && !has_odd(n->name)) {
+        if (m.count > 0 && fitting >= m.count && !has_odd(n->name)) {
             return n->name;
         }
     }
@@ -157,12 +175,16 @@ static const char *node_that_fits(const struct ask *ask)
 
 void oracle_calm(struct process *live)
 {
+    const unsigned tag = settings_tag(live);
     struct snapshot s;
     struct arena a;
 
     oracle_counts.calm_n++;
-    for (const struct object *o = etcd_first(PODS); o != NULL; o = o->next) {
-        const char *node = o->node[0] == '\0' && !o->deleting && !o->odd ? node_that_fits(&o->ask) : NULL;
+    if (settings_are_stale(tag)) {
+        found("fgpu %u goes by settings %u although all has been calm for long since there are others", live->number, tag);
+    }
+    for (const struct object *o = etcd_first(PODS); o != NULL && settings_are_settled(tag); o = o->next) {
+        const char *node = o->node[0] == '\0' && !o->deleting && !o->odd ? node_that_fits(o, settings_of(tag), live) : NULL;
 
         if (node != NULL) {
             found("pod %s (%s) fits on %s and is not bound although all has been calm for long", o->name, o->uid, node);
@@ -242,6 +264,9 @@ void oracle_compare(struct process *live, struct process *fresh)
     static char ours[LINES_MAX][LINE_BYTES], theirs[LINES_MAX][LINE_BYTES];
     const size_t n = lines_of(live, ours), m = lines_of(fresh, theirs);
 
+    if (settings_tag(live) != settings_tag(fresh)) {
+        return;
+    }
     oracle_counts.compared_n++;
     for (size_t i = 0; i < n || i < m; i++) {
         const char *a = i < n ? ours[i] : "(nothing)", *b = i < m ? theirs[i] : "(nothing)";

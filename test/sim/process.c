@@ -3,6 +3,7 @@
 #include "api.h"
 #include "fiber.h"
 #include "oracle.h"
+#include "settings.h"
 #include "trace.h"
 
 #include "base/base64.h"
@@ -21,7 +22,6 @@
 static struct {
     struct process *all[PROCESSES_MAX];
     unsigned n, alive_n;
-    struct config *config;
     char key_path[64];
     struct log log;
 } world;
@@ -31,7 +31,6 @@ static struct {
 static const char CONFIGURATION[] = "apiVersion: fgpu.io/v1alpha1\n"
                                     "kind: FgpuConfiguration\n"
                                     "signing: {mode: on}\n"
-                                    "packing: {nodeStrategy: binpack, deviceStrategy: binpack}\n"
                                     "clientConnection: {runObject: default/run, wakeObject: default/wake}\n"
                                     "serving: {bindsAllPods: true}\n"
                                     "flightRecorder: {memory: 0}\n"
@@ -85,19 +84,9 @@ static void forget_key(void)
     (void)unlink(world.key_path);
 }
 
-void process_init(bool trace_log)
+void process_init(bool trace_log, bool rich_settings)
 {
-    struct config_names names;
-    struct strbuf report;
-    struct err err;
-
-    strbuf_init(&report, 65536);
-    cmd_config_names(&names);
-    if (config_parse(STR("sim"), STR(CONFIGURATION), &names, &world.config, &report, &err) != 0) {
-        fprintf(stderr, "%.*s\n", (int)report.n, report.p);
-        exit(2);
-    }
-    strbuf_fini(&report);
+    settings_init(CONFIGURATION, rich_settings);
     write_key();
     (void)atexit(forget_key);
     world.log = (struct log){write_log, NULL, 4};
@@ -120,7 +109,7 @@ static void *main_start(void *ctx)
     struct err err;
 
     BUG_ON(signing_new(&keys, &signing, &err) != 0);
-    const struct runtime_options o = {.config = world.config,
+    const struct runtime_options o = {.config = settings_config(),
                                       .credentials = &credentials,
                                       .clock = clock_system(),
                                       .log = log,
@@ -148,6 +137,9 @@ static void *main_end(void *ctx)
     struct signing *signing;
 
     fiber_join(p->main);
+    while (p->readers > 0) {
+        (void)fiber_wait(&(struct fiber_waiters){0}, sim_now_ns() + NS_PER_MS);
+    }
     r = p->runtime;
     signing = r->options.signing;
     runtime_stop(r, e->drain_ms);
@@ -182,6 +174,7 @@ void process_end(struct process *p, int64_t drain_ms)
     struct ending *e = xmalloc(sizeof(*e));
 
     *e = (struct ending){p, drain_ms};
+    p->ends = true;
     TRACE("fgpu %u ends", p->number);
     fiber_detach(fiber_spawn("end", main_end, e, p));
 }

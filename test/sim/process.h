@@ -26,6 +26,8 @@ struct process {
     bool rehearses;          /* reads only: what restart equals live is compared with */
     bool cut;                /* killed, or at its end */
     bool gone;               /* nothing is left in memory */
+    bool ends;               /* process_end() was called */
+    unsigned readers;        /* fibers that give it another configuration */
     struct runtime *runtime; /* NULL: not started yet, or gone */
     struct fiber *main;
     struct httpd_server *server;
@@ -37,7 +39,7 @@ struct process {
 };
 
 /* Once, before the first. */
-void process_init(bool trace_log);
+void process_init(bool trace_log, bool rich_settings);
 struct process *process_start(bool rehearses);
 void process_kill(struct process *p);
 /* SIGTERM: it ends in order, within `drain_ms` of grace. */

@@ -26,7 +26,7 @@ enum {
 enum state { NOBODY, ACTIVE, BACKS_OFF, REFUSED, ASKS, BINDS, ASSUMED };
 
 struct pod {
-    char uid[24], name[32];
+    char uid[24], name[32], ns[16];
     enum state state;
     int64_t due_ns;   /* of ACTIVE: since when; BACKS_OFF, REFUSED: when it is tried at the latest */
     int64_t began_ns; /* of the call */
@@ -124,8 +124,8 @@ static void bind(struct pod *p, const char *node)
 {
     char body[256];
 
-    snprintf(body, sizeof(body), "{\"PodName\":\"%s\",\"PodNamespace\":\"default\",\"PodUID\":\"%s\",\"Node\":\"%s\"}",
-             p->name, p->uid, node);
+    snprintf(body, sizeof(body), "{\"PodName\":\"%s\",\"PodNamespace\":\"%s\",\"PodUID\":\"%s\",\"Node\":\"%s\"}",
+             p->name, p->ns, p->uid, node);
     scheduler_counts.bind_n++;
     TRACE("asks: bind %s (%s) to %s", p->name, p->uid, node);
     web_post(world_fgpu(), "/v1/bind", body, bound, begin_call(p, BINDS));
@@ -255,6 +255,7 @@ static void take_in(const char *uid)
         *p = (struct pod){.state = ACTIVE, .due_ns = sim_now_ns()};
         memcpy(p->uid, o->uid, sizeof(p->uid));
         memcpy(p->name, o->name, sizeof(p->name));
+        memcpy(p->ns, o->ns, sizeof(p->ns));
     }
 }
 

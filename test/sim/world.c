@@ -239,7 +239,7 @@ static void look_at_audit(struct process *p)
     struct audit_report r;
     uint64_t drift_n;
 
-    if (p->runtime == NULL || p->cut || p->had_silence) {
+    if (p->runtime == NULL || p->cut || p->ends || p->had_silence) {
         return;
     }
     audit_last(p->runtime->audit, &r);

@@ -1,0 +1,165 @@
+/* What the settings that were in effect in a process, and what its nodes were when it decided, allow a grant to be. */
+#include "oracle_internal.h"
+
+#include "fiber.h"
+#include "process.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+
+enum { DECIDED_BEFORE_MS = 12000 }; /* longer than any call of kube-scheduler */
+
+/* The last ones of a process, the newest first. */
+struct tag_history {
+    unsigned tags[ORACLE_TAGS];
+    int64_t last_ns[ORACLE_TAGS]; /* when it was seen; 0: there is none */
+};
+
+static struct tag_history in_effect[PROCESSES_MAX + 1], of_facts[PROCESSES_MAX + 1];
+
+static void note(struct tag_history *h, unsigned tag)
+{
+    if (h->tags[0] != tag && h->last_ns[0] != 0) {
+        memmove(h->tags + 1, h->tags, (ORACLE_TAGS - 1) * sizeof(h->tags[0]));
+        memmove(h->last_ns + 1, h->last_ns, (ORACLE_TAGS - 1) * sizeof(h->last_ns[0]));
+    }
+    h->tags[0] = tag;
+    h->last_ns[0] = sim_now_ns();
+}
+
+void oracle_note_settings(const struct process *p)
+{
+    if (!p->ends) { /* from then on it goes by the last ones */
+        note(&in_effect[p->number], settings_tag(p));
+        note(&of_facts[p->number], settings_tag_of_facts(p));
+    }
+}
+
+static struct oracle_tags recent(const struct tag_history *h)
+{
+    struct oracle_tags r = {.tags = {h->tags[0]}, .n = 1};
+
+    for (size_t i = 1; i < ORACLE_TAGS; i++) {
+        if (h->last_ns[i] != 0 && h->last_ns[i] + DECIDED_BEFORE_MS * NS_PER_MS >= sim_now_ns()) {
+            r.tags[r.n++] = h->tags[i];
+        }
+    }
+    return r;
+}
+
+struct oracle_known oracle_knows(const struct process *p)
+{
+    oracle_note_settings(p);
+    return (struct oracle_known){.at_ns = sim_now_ns(),
+                                 .nodes_seen = p->nodes_seen,
+                                 .pods_seen = p->pods_seen,
+                                 .in_effect = recent(&in_effect[p->number]),
+                                 .of_facts = recent(&of_facts[p->number])};
+}
+
+/* Calls fn for all settings and states of the GPU that may have been meant; until it says true. States: not over by a
+ * version that was seen, or by that moment. */
+static bool any(const struct oracle_device *d, const struct oracle_known *k, int64_t since_ns,
+                bool (*fn)(void *ctx, const struct settings *s, const struct oracle_state *at), void *ctx)
+{
+    for (size_t i = 0; i < k->of_facts.n; i++) {
+        const struct settings *s = settings_of(k->of_facts.tags[i]);
+
+        if (fn(ctx, s, &d->now)) {
+            return true;
+        }
+        for (size_t j = 0; j < ORACLE_PAST; j++) {
+            if ((d->past[j].until > k->nodes_seen || d->past[j].until_ns > since_ns) && fn(ctx, s, &d->past[j].was)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static bool add_caps(void *ctx, const struct settings *s, const struct oracle_state *at)
+{
+    struct caps *most = ctx, c;
+
+    if (at->mem_mib > 0) {
+        c = meaning_of_gpu(s, at->pool, at->mem_mib);
+        *most = (struct caps){larger(most->milli, c.milli), larger(most->mem_mib, c.mem_mib),
+                              larger(most->sharers, c.sharers)};
+    }
+    return false;
+}
+
+struct caps oracle_caps(const struct oracle_device *d, const struct oracle_known *k)
+{
+    struct caps most = {0};
+
+    (void)any(d, k, INT64_MAX, add_caps, &most);
+    return most;
+}
+
+struct question {
+    const struct ask *ask;
+    const struct oracle_tags *by;
+    struct amounts given;
+};
+
+static bool is_meant(void *ctx, const struct settings *of_nodes, const struct oracle_state *at)
+{
+    struct question *q = ctx;
+    bool means = false;
+
+    for (size_t i = 0; i < q->by->n && !means && at->mem_mib > 0 && !of_nodes->closed[at->pool]; i++) {
+        struct amounts m;
+
+        means = meaning_of(q->ask, settings_of(q->by->tags[i]), of_nodes, at->pool, at->mem_mib, &m) &&
+                m.count == q->given.count && m.milli == q->given.milli && m.mem_mib == q->given.mem_mib;
+        q->given.whole = means && m.whole;
+    }
+    return means;
+}
+
+bool oracle_means(const struct oracle_device *d, const struct oracle_known *k, const struct ask *ask, struct amounts *given)
+{
+    struct question q = {ask, &k->in_effect, *given};
+    const bool means = any(d, k, k->at_ns - DECIDED_BEFORE_MS * NS_PER_MS, is_meant, &q);
+
+    given->whole = q.given.whole;
+    return means;
+}
+
+struct team oracle_team_limit(const char *ns, const struct oracle_known *k)
+{
+    struct team most = {.limited = true};
+
+    for (size_t i = 0; i < k->in_effect.n; i++) {
+        const struct team *t = meaning_of_namespace(settings_of(k->in_effect.tags[i]), ns);
+
+        most.limited = most.limited && t != NULL;
+        most.milli = t != NULL ? larger(most.milli, t->milli) : 0;
+        most.mem_mib = t != NULL ? larger(most.mem_mib, t->mem_mib) : 0;
+    }
+    return most;
+}
+
+struct amounts oracle_team_holds(const char *ns, const struct oracle_known *k, unsigned process)
+{
+    struct amounts all = {0};
+
+    for (size_t i = 0; i < oracle_device_n; i++) {
+        for (size_t j = 0; j < oracle_devices[i].holder_n; j++) {
+            const struct oracle_holder *h = &oracle_devices[i].holders[j];
+
+            if (strcmp(h->ns, ns) == 0 && (h->process == process || h->version <= k->pods_seen)) {
+                all.milli += h->milli;
+                all.mem_mib += h->mem_mib;
+            }
+        }
+    }
+    return all;
+}
