@@ -1,4 +1,5 @@
-/* sim/api_internal.h - what the parts of the API servers share: calls (api.c), streams (api_watch.c), lists (api_pages.c). */
+/* sim/api_internal.h - what the parts of the API servers share: calls (api.c), streams (api_watch.c), lists
+ * (api_pages.c). */
 #ifndef SIM_API_INTERNAL_H
 #define SIM_API_INTERNAL_H
 

@@ -39,7 +39,8 @@ static struct list *begin(enum kind k)
         free(l->items[i]);
     }
     free(l->items);
-    *l = (struct list){.number = pages.number, .version = etcd_version(), .items = xcalloc(etcd_count(k) + 1, sizeof(char *))};
+    *l = (struct list){
+        .number = pages.number, .version = etcd_version(), .items = xcalloc(etcd_count(k) + 1, sizeof(char *))};
     for (const struct object *o = etcd_first(k); o != NULL; o = o->next) {
         if (k != PODS || o->phase != SUCCEEDED) {
             l->items[l->n++] = copy_of(o->json);

@@ -39,8 +39,9 @@ static const struct {
     const char *name;
     uint64_t *to;
 } numbers[] = {
-    {"--seed", &run.seed},       {"--seeds", &run.seeds}, {"--steps", &run.steps}, {"--until", &run.until}, {"--draw", &run.draw},
-    {"--servers", &run.servers}, {"--nodes", &run.nodes}, {"--gpus", &run.gpus},   {"--pods", &run.pods},
+    {"--seed", &run.seed},   {"--seeds", &run.seeds}, {"--steps", &run.steps},
+    {"--until", &run.until}, {"--draw", &run.draw},   {"--servers", &run.servers},
+    {"--nodes", &run.nodes}, {"--gpus", &run.gpus},   {"--pods", &run.pods},
 };
 enum { NUMBER_N = sizeof(numbers) / sizeof(numbers[0]), FIRST_OF_SMALLER = 4 };
 
@@ -72,7 +73,8 @@ void found(const char *format, ...)
     va_start(args, format);
     vprintf(format, args);
     va_end(args);
-    printf("\n    again: --seed %llu --steps %llu", (unsigned long long)run.seed, (unsigned long long)sim_event_n() + 1);
+    printf("\n    again: --seed %llu --steps %llu", (unsigned long long)run.seed,
+           (unsigned long long)sim_event_n() + 1);
     for (size_t i = FIRST_OF_SMALLER; i < NUMBER_N; i++) {
         if (*numbers[i].to != 0) {
             printf(" %s %llu", numbers[i].name, (unsigned long long)*numbers[i].to);
@@ -99,14 +101,14 @@ static unsigned given(uint64_t number, unsigned drawn)
 static struct climate climate(void)
 {
     struct climate c = {.servers = 1 + (unsigned)sim_below(3),
-                         .nodes = 1 + (unsigned)sim_below(3),
-                         .gpus = 1 + (unsigned)sim_below(4),
-                         .pods = 6 + (unsigned)sim_below(24),
-                         .late_after_death = sim_chance(250),
-                         .forgeries = sim_chance(500),
-                         .node_changes = sim_chance(500),
-                         .rich = sim_chance(700),
-                         .mean_life_ms = 2000 + (int64_t)sim_below(40000)};
+                        .nodes = 1 + (unsigned)sim_below(3),
+                        .gpus = 1 + (unsigned)sim_below(4),
+                        .pods = 6 + (unsigned)sim_below(24),
+                        .late_after_death = sim_chance(250),
+                        .forgeries = sim_chance(500),
+                        .node_changes = sim_chance(500),
+                        .rich = sim_chance(700),
+                        .mean_life_ms = 2000 + (int64_t)sim_below(40000)};
 
     c.servers = given(run.servers, c.servers);
     c.nodes = given(run.nodes, c.nodes);

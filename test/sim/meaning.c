@@ -58,8 +58,8 @@ static bool in_words(const struct ask *a, const struct settings *s, struct ask *
     return false;
 }
 
-bool meaning_of(const struct ask *a, const struct settings *s, const struct settings *of_nodes, unsigned pool, int gpu_mib,
-                struct amounts *ret)
+bool meaning_of(const struct ask *a, const struct settings *s, const struct settings *of_nodes, unsigned pool,
+                int gpu_mib, struct amounts *ret)
 {
     const struct gpu_settings *d = devices_of(of_nodes, pool);
     const struct caps caps = meaning_of_gpu(of_nodes, pool, gpu_mib);

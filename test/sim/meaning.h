@@ -17,11 +17,11 @@ struct caps {
     int milli, mem_mib, sharers;
 };
 
-/* Of the request, by settings `s`, on a GPU of so much memory on a node of that pool, which is read by `of_nodes`: while a
- * process changes from one file to another, facts are read by the new one already (extender/policy_set.h). False: it is
- * refused. */
-bool meaning_of(const struct ask *a, const struct settings *s, const struct settings *of_nodes, unsigned pool, int gpu_mib,
-                struct amounts *ret);
+/* Of the request, by settings `s`, on a GPU of so much memory on a node of that pool, which is read by `of_nodes`:
+ * while a process changes from one file to another, facts are read by the new one already (extender/policy_set.h).
+ * False: it is refused. */
+bool meaning_of(const struct ask *a, const struct settings *s, const struct settings *of_nodes, unsigned pool,
+                int gpu_mib, struct amounts *ret);
 /* What such a GPU has to give. */
 struct caps meaning_of_gpu(const struct settings *s, unsigned pool, int gpu_mib);
 /* The limits of the namespace; NULL: it has none. */

@@ -189,10 +189,11 @@ static void judge(const struct oracle_device *d, const struct oracle_holder *new
                                                           : oracle_was_late(new->process, sim_now_ns(), h->process)));
     }
     if (milli > cap.milli || mem > cap.mem_mib || whole || sharers > cap.sharers) {
-        found("GPU %s of %s is given twice by fgpu %u, which knew: %d of %d milli, %d of %d MiB, %d of %d sharers%s with "
-              "pod %s",
-              d->uuid, d->node, new->process, milli, cap.milli, mem, cap.mem_mib, sharers, cap.sharers,
-              whole ? ", one of whom has it alone," : "", new->uid);
+        found(
+            "GPU %s of %s is given twice by fgpu %u, which knew: %d of %d milli, %d of %d MiB, %d of %d sharers%s with "
+            "pod %s",
+            d->uuid, d->node, new->process, milli, cap.milli, mem, cap.mem_mib, sharers, cap.sharers,
+            whole ? ", one of whom has it alone," : "", new->uid);
     }
     if (all_milli > cap.milli || all_mem > cap.mem_mib || all_whole) {
         oracle_counts.over_n++;
@@ -229,10 +230,11 @@ static void grant(const struct process *of, const struct object *o, const cJSON 
         found("pod %s was given a GPU that %s never had", o->uid, o->node);
     }
     if (!oracle_means(d, &by->known, &o->ask, &given)) {
-        found("pod %s asks for %d x %d milli and %d MiB, in words %d: %d units, size %u, and was given %d x %d milli and "
-              "%d MiB by settings %u, which do not say so",
-              o->uid, o->ask.count, o->ask.milli, o->ask.mem_mib, (int)o->ask.kind, o->ask.units, o->ask.size, count,
-              h.milli, h.mem_mib, by->known.in_effect.tags[0]);
+        found(
+            "pod %s asks for %d x %d milli and %d MiB, in words %d: %d units, size %u, and was given %d x %d milli and "
+            "%d MiB by settings %u, which do not say so",
+            o->uid, o->ask.count, o->ask.milli, o->ask.mem_mib, (int)o->ask.kind, o->ask.units, o->ask.size, count,
+            h.milli, h.mem_mib, by->known.in_effect.tags[0]);
     }
     h.whole = given.whole;
     memcpy(h.ns, o->ns, sizeof(h.ns));
@@ -253,8 +255,8 @@ static void judge_team(const struct process *of, const struct object *o, const s
     const struct amounts held = oracle_team_holds(o->ns, &by->known, of->number);
 
     if (limit.limited && (held.milli > limit.milli || held.mem_mib > limit.mem_mib)) {
-        found("%s holds %d of %d milli and %d of %d MiB with pod %s, which fgpu %u knew", o->ns, held.milli, limit.milli,
-              held.mem_mib, limit.mem_mib, o->uid, of->number);
+        found("%s holds %d of %d milli and %d of %d MiB with pod %s, which fgpu %u knew", o->ns, held.milli,
+              limit.milli, held.mem_mib, limit.mem_mib, o->uid, of->number);
     }
 }
 

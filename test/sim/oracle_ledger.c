@@ -90,7 +90,8 @@ static void must_be_closed(const struct process *p, const struct oracle_device *
         for (size_t j = 0; j < s.nodes[i].device_n; j++) {
             const struct snapshot_device *e = &s.nodes[i].devices[j];
 
-            closed = closed || (str_eq(e->uuid, str_of(d->uuid)) && (e->overcommitted || e->milli_charged >= e->milli_cap));
+            closed =
+                closed || (str_eq(e->uuid, str_of(d->uuid)) && (e->overcommitted || e->milli_charged >= e->milli_cap));
         }
     }
     arena_fini(&a);
@@ -116,7 +117,8 @@ void oracle_step(struct process *live)
     for (size_t i = 0; i < oracle_device_n && live->ready_ns > 0; i++) {
         const struct oracle_device *d = &oracle_devices[i];
 
-        if (d->holder_n > 0 && is_over(d, live, &newest) && live->pods_seen >= newest && live->nodes_seen >= d->version) {
+        if (d->holder_n > 0 && is_over(d, live, &newest) && live->pods_seen >= newest &&
+            live->nodes_seen >= d->version) {
             must_be_closed(live, d);
         }
     }
@@ -181,10 +183,12 @@ void oracle_calm(struct process *live)
 
     oracle_counts.calm_n++;
     if (settings_are_stale(tag)) {
-        found("fgpu %u goes by settings %u although all has been calm for long since there are others", live->number, tag);
+        found("fgpu %u goes by settings %u although all has been calm for long since there are others", live->number,
+              tag);
     }
     for (const struct object *o = etcd_first(PODS); o != NULL && settings_are_settled(tag); o = o->next) {
-        const char *node = o->node[0] == '\0' && !o->deleting && !o->odd ? node_that_fits(o, settings_of(tag), live) : NULL;
+        const char *node =
+            o->node[0] == '\0' && !o->deleting && !o->odd ? node_that_fits(o, settings_of(tag), live) : NULL;
 
         if (node != NULL) {
             found("pod %s (%s) fits on %s and is not bound although all has been calm for long", o->name, o->uid, node);

@@ -124,7 +124,8 @@ static bool is_meant(void *ctx, const struct settings *of_nodes, const struct or
     return means;
 }
 
-bool oracle_means(const struct oracle_device *d, const struct oracle_known *k, const struct ask *ask, struct amounts *given)
+bool oracle_means(const struct oracle_device *d, const struct oracle_known *k, const struct ask *ask,
+                  struct amounts *given)
 {
     struct question q = {ask, &k->in_effect, *given};
     const bool means = any(d, k, k->at_ns - DECIDED_BEFORE_MS * NS_PER_MS, is_meant, &q);

@@ -22,7 +22,7 @@ enum {
     TAG_BEGIN = 1000, /* ms of hold */
     CHANGE_MS = 40000,
     PASSED_ON_MS = 8000,
-    LONG_MS = 60000, /* passed on, listed, taken into use, and refused pods asked again */
+    LONG_MS = 60000,    /* passed on, listed, taken into use, and refused pods asked again */
     BEGIN_MIN = 8 * 60, /* of the day, on the clock of the world */
 };
 
@@ -48,10 +48,10 @@ static struct gpu_settings any_devices(void)
     static const int factors[] = {1000, 1000, 1000, 1500, 2000};
 
     return (struct gpu_settings){.reserve_mib = 512 * (int)sim_below(4),
-                                    .sharers = 2 + (int)sim_below(15),
-                                    .memory_free = sim_chance(300),
-                                    .compute_factor = factors[sim_below(5)],
-                                    .memory_factor = factors[sim_below(5)]};
+                                 .sharers = 2 + (int)sim_below(15),
+                                 .memory_free = sim_chance(300),
+                                 .compute_factor = factors[sim_below(5)],
+                                 .memory_factor = factors[sim_below(5)]};
 }
 
 static struct size any_size(void)
@@ -119,12 +119,14 @@ static void add_devices(struct strbuf *b, const struct settings *s, const char *
     for (size_t i = 0; i < 2; i++) {
         const struct gpu_settings *d = both[i];
 
-        strbuf_addf(b, i == 0 ? "" : "%s  overrides:\n%s  - nodeSelector: {node.example.com/pool: b}\n", indent, indent);
+        strbuf_addf(b, i == 0 ? "" : "%s  overrides:\n%s  - nodeSelector: {node.example.com/pool: b}\n", indent,
+                    indent);
         strbuf_addf(b, "%s%s  memoryReserve: %dMi\n%s%s  maxSharers: %d\n%s%s  memoryOnly: %s\n", indent,
-                    i == 0 ? "" : "  ", d->reserve_mib, indent, i == 0 ? "" : "  ", d->sharers, indent, i == 0 ? "" : "  ",
-                    d->memory_free ? "free" : "share");
+                    i == 0 ? "" : "  ", d->reserve_mib, indent, i == 0 ? "" : "  ", d->sharers, indent,
+                    i == 0 ? "" : "  ", d->memory_free ? "free" : "share");
         strbuf_addf(b, "%s%s  overcommit: {compute: \"%d.%03d\", memory: \"%d.%03d\"}\n", indent, i == 0 ? "" : "  ",
-                    d->compute_factor / 1000, d->compute_factor % 1000, d->memory_factor / 1000, d->memory_factor % 1000);
+                    d->compute_factor / 1000, d->compute_factor % 1000, d->memory_factor / 1000,
+                    d->memory_factor % 1000);
     }
 }
 
@@ -170,8 +172,8 @@ static void add_teams(struct strbuf *b, const struct settings *s)
     strbuf_addf(b, "tenants:%s\n", none);
     for (unsigned i = 0; i < TEAMS; i++) {
         if (s->teams[i].limited) {
-            strbuf_addf(b, "- {name: team-%c, namespaces: [team-%c], milli: %d, memory: %dMi}\n", (char)('a' + i), (char)('a' + i),
-                        s->teams[i].milli, s->teams[i].mem_mib);
+            strbuf_addf(b, "- {name: team-%c, namespaces: [team-%c], milli: %d, memory: %dMi}\n", (char)('a' + i),
+                        (char)('a' + i), s->teams[i].milli, s->teams[i].mem_mib);
         }
     }
 }
@@ -207,8 +209,8 @@ static void write_text(struct strbuf *b, size_t number)
     if (file->has_window) {
         const int from = (BEGIN_MIN + file->from_min) % (24 * 60), to = (BEGIN_MIN + file->to_min) % (24 * 60);
 
-        strbuf_addf(b, "timeWindows:\n- name: inside\n  from: \"%02d:%02d\"\n  to: \"%02d:%02d\"\n  timeZone: UTC\n", from / 60,
-                    from % 60, to / 60, to % 60);
+        strbuf_addf(b, "timeWindows:\n- name: inside\n  from: \"%02d:%02d\"\n  to: \"%02d:%02d\"\n  timeZone: UTC\n",
+                    from / 60, from % 60, to / 60, to % 60);
         add_packing(b, &file->inside, (unsigned)number * 2 + 1, "  ");
         add_devices(b, &file->inside, "  ");
         add_sizes(b, &file->inside, "  ");

@@ -3,8 +3,8 @@
  *
  * A seed has plain settings for good, or rich ones that another file replaces now and then; a running process reads the
  * new one some seconds later, each by itself. A file may have a time window, in which other values hold. What is in
- * effect in a process is told by a tag, which the text carries as packing.hold (in ms): the file and whether its window is
- * open. So nobody guesses which of them a decision was made by; and what each means, the oracle knows by itself
+ * effect in a process is told by a tag, which the text carries as packing.hold (in ms): the file and whether its window
+ * is open. So nobody guesses which of them a decision was made by; and what each means, the oracle knows by itself
  * (meaning.h).
  */
 #ifndef SIM_SETTINGS_H
@@ -23,8 +23,8 @@ struct process;
 
 struct gpu_settings {
     int reserve_mib, sharers;
-    bool memory_free;                   /* memoryOnly: free */
-    int compute_factor, memory_factor;  /* thousandths */
+    bool memory_free;                  /* memoryOnly: free */
+    int compute_factor, memory_factor; /* thousandths */
 };
 
 struct size {
@@ -39,8 +39,8 @@ struct team { /* a tenant: the namespace team-a or team-b */
 
 struct settings {
     struct gpu_settings devices, of_b; /* of_b: of nodes of pool b */
-    struct size sizes[SIZES_MAX];         /* size-0, ... */
-    int vgpu_units, core_units;           /* that make a GPU: nvidia.com/vgpu, tencent.com/vcuda-core */
+    struct size sizes[SIZES_MAX];      /* size-0, ... */
+    int vgpu_units, core_units;        /* that make a GPU: nvidia.com/vgpu, tencent.com/vcuda-core */
     bool closed[POOLS];
     struct team teams[TEAMS];
     unsigned strategy;

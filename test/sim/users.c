@@ -109,8 +109,8 @@ static void create_pod(const char *name)
         memcpy(o->node, node->name, sizeof(o->node));
     }
     world_counts.created_n++;
-    TRACE("created: %s/%s (%s) asks for %d x %d milli, %d MiB, in words %d: %d units, size %u%s", o->ns, o->name, o->uid,
-          o->ask.count, o->ask.milli, o->ask.mem_mib, (int)o->ask.kind, o->ask.units, o->ask.size,
+    TRACE("created: %s/%s (%s) asks for %d x %d milli, %d MiB, in words %d: %d units, size %u%s", o->ns, o->name,
+          o->uid, o->ask.count, o->ask.milli, o->ask.mem_mib, (int)o->ask.kind, o->ask.units, o->ask.size,
           o->odd ? ", bound by nobody of ours" : "");
     etcd_write(o);
 }

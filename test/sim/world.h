@@ -15,7 +15,7 @@ struct climate {
     unsigned pods;         /* as many as users like to have at a time */
     bool late_after_death; /* what a process leaves behind may land after the hold-off */
     bool forgeries, node_changes;
-    bool rich; /* configurations that change, dialects, pools, tenants, sick GPUs (settings.h, admins.c) */
+    bool rich;            /* configurations that change, dialects, pools, tenants, sick GPUs (settings.h, admins.c) */
     int64_t mean_life_ms; /* of a process */
 };
 
