@@ -252,7 +252,7 @@ static void grant(const struct process *of, const struct object *o, const cJSON 
 static void judge_team(const struct process *of, const struct object *o, const struct decision *by)
 {
     const struct team limit = oracle_team_limit(o->ns, &by->known);
-    const struct amounts held = oracle_team_holds(o->ns, &by->known, of->number);
+    const struct amounts held = oracle_team_holds(o->ns, &by->known, of->number, false);
 
     if (limit.limited && (held.milli > limit.milli || held.mem_mib > limit.mem_mib)) {
         found("%s holds %d of %d milli and %d of %d MiB with pod %s, which fgpu %u knew", o->ns, held.milli,

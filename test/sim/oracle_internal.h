@@ -48,7 +48,7 @@ bool oracle_was_late(unsigned older, int64_t landed_ns, unsigned younger);
 struct oracle_device *oracle_find(const char *uuid);
 
 struct oracle_tags {
-    unsigned tags[ORACLE_TAGS];
+    unsigned tags[2 * ORACLE_TAGS];
     size_t n;
 };
 
@@ -57,7 +57,8 @@ struct oracle_tags {
 struct oracle_known {
     int64_t at_ns; /* when the Binding was sent */
     uint64_t pods_seen, nodes_seen;
-    struct oracle_tags in_effect, of_facts;
+    struct oracle_tags in_effect;
+    struct oracle_tags all; /* with what is to come: pods and nodes are read by it already (extender/policy_set.h) */
 };
 
 /* Which settings are in effect there: to be called often. */
@@ -68,8 +69,9 @@ struct caps oracle_caps(const struct oracle_device *d, const struct oracle_known
 /* May `given`, of each of `count` GPUs, be what was asked for? Then it also says whether that is the whole GPU. */
 bool oracle_means(const struct oracle_device *d, const struct oracle_known *k, const struct ask *ask,
                   struct amounts *given);
-/* The most that the namespace may hold; what it holds as far as the process could know. */
+/* The most that the namespace may hold; what it holds as far as the process could know, with or without what is on GPUs
+ * that are not there any more, which a process that starts does not know. */
 struct team oracle_team_limit(const char *ns, const struct oracle_known *k);
-struct amounts oracle_team_holds(const char *ns, const struct oracle_known *k, unsigned process);
+struct amounts oracle_team_holds(const char *ns, const struct oracle_known *k, unsigned process, bool with_lost);
 
 #endif

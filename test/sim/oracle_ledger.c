@@ -154,7 +154,7 @@ static const char *node_that_fits(const struct object *pod, const struct setting
 {
     const struct oracle_known all = {.pods_seen = UINT64_MAX};
     const struct team *limit = meaning_of_namespace(s, pod->ns);
-    const struct amounts held = oracle_team_holds(pod->ns, &all, live->number);
+    const struct amounts held = oracle_team_holds(pod->ns, &all, live->number, true);
 
     for (const struct object *n = etcd_first(NODES); n != NULL; n = n->next) {
         struct amounts m = {0};

@@ -50,12 +50,17 @@ static struct oracle_tags recent(const struct tag_history *h)
 
 struct oracle_known oracle_knows(const struct process *p)
 {
+    struct oracle_known k = {.at_ns = sim_now_ns(), .nodes_seen = p->nodes_seen, .pods_seen = p->pods_seen};
+    struct oracle_tags to_come;
+
     oracle_note_settings(p);
-    return (struct oracle_known){.at_ns = sim_now_ns(),
-                                 .nodes_seen = p->nodes_seen,
-                                 .pods_seen = p->pods_seen,
-                                 .in_effect = recent(&in_effect[p->number]),
-                                 .of_facts = recent(&of_facts[p->number])};
+    k.in_effect = recent(&in_effect[p->number]);
+    to_come = recent(&of_facts[p->number]);
+    k.all = k.in_effect;
+    for (size_t i = 0; i < to_come.n; i++) {
+        k.all.tags[k.all.n++] = to_come.tags[i];
+    }
+    return k;
 }
 
 /* Calls fn for all settings and states of the GPU that may have been meant; until it says true. States: not over by a
@@ -63,8 +68,8 @@ struct oracle_known oracle_knows(const struct process *p)
 static bool any(const struct oracle_device *d, const struct oracle_known *k, int64_t since_ns,
                 bool (*fn)(void *ctx, const struct settings *s, const struct oracle_state *at), void *ctx)
 {
-    for (size_t i = 0; i < k->of_facts.n; i++) {
-        const struct settings *s = settings_of(k->of_facts.tags[i]);
+    for (size_t i = 0; i < k->all.n; i++) {
+        const struct settings *s = settings_of(k->all.tags[i]);
 
         if (fn(ctx, s, &d->now)) {
             return true;
@@ -127,7 +132,7 @@ static bool is_meant(void *ctx, const struct settings *of_nodes, const struct or
 bool oracle_means(const struct oracle_device *d, const struct oracle_known *k, const struct ask *ask,
                   struct amounts *given)
 {
-    struct question q = {ask, &k->in_effect, *given};
+    struct question q = {ask, &k->all, *given};
     const bool means = any(d, k, k->at_ns - DECIDED_BEFORE_MS * NS_PER_MS, is_meant, &q);
 
     given->whole = q.given.whole;
@@ -148,12 +153,12 @@ struct team oracle_team_limit(const char *ns, const struct oracle_known *k)
     return most;
 }
 
-struct amounts oracle_team_holds(const char *ns, const struct oracle_known *k, unsigned process)
+struct amounts oracle_team_holds(const char *ns, const struct oracle_known *k, unsigned process, bool with_lost)
 {
     struct amounts all = {0};
 
     for (size_t i = 0; i < oracle_device_n; i++) {
-        for (size_t j = 0; j < oracle_devices[i].holder_n; j++) {
+        for (size_t j = 0; j < oracle_devices[i].holder_n && (with_lost || oracle_devices[i].now.mem_mib > 0); j++) {
             const struct oracle_holder *h = &oracle_devices[i].holders[j];
 
             if (strcmp(h->ns, ns) == 0 && (h->process == process || h->version <= k->pods_seen)) {
