@@ -22,6 +22,11 @@ struct caps meaning_of_gpu(const struct settings *s, unsigned pool, int gpu_mib)
                          d->sharers};
 }
 
+bool meaning_is_none(const struct ask *a, const struct settings *s)
+{
+    return a->kind == ASK_VGPU && s->vgpu_units == 0;
+}
+
 /* Units of which so many are one GPU. */
 static int milli_of(int units, int per_gpu)
 {
@@ -44,6 +49,9 @@ static bool in_words(const struct ask *a, const struct settings *s, struct ask *
         ret->count = z->count;
         return z->there;
     case ASK_VGPU:
+        if (s->vgpu_units == 0) {
+            return false;
+        }
         ret->milli = milli_of(a->units, s->vgpu_units);
         return ret->milli > 0;
     case ASK_VCUDA:

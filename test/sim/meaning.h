@@ -22,6 +22,8 @@ struct caps {
  * False: it is refused. */
 bool meaning_of(const struct ask *a, const struct settings *s, const struct settings *of_nodes, unsigned pool,
                 int gpu_mib, struct amounts *ret);
+/* Is it no request at all, because nobody told fgpu that the name means GPUs? */
+bool meaning_is_none(const struct ask *a, const struct settings *s);
 /* What such a GPU has to give. */
 struct caps meaning_of_gpu(const struct settings *s, unsigned pool, int gpu_mib);
 /* The limits of the namespace; NULL: it has none. */

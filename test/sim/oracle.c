@@ -125,32 +125,53 @@ struct decision {
 static struct decision decisions[DECISIONS_MAX]; /* a ring */
 static size_t decision_at;
 
-static const struct decision *decision_of(const cJSON *id)
+static const struct decision *decision_of(const char *id)
 {
-    for (size_t i = 0; cJSON_IsString(id) && i < DECISIONS_MAX; i++) {
+    for (size_t i = 0; i < DECISIONS_MAX; i++) {
         const struct decision *d = &decisions[(decision_at + DECISIONS_MAX - 1 - i) % DECISIONS_MAX];
 
-        if (strcmp(d->id, id->valuestring) == 0) {
+        if (strcmp(d->id, id) == 0) {
             return d;
         }
     }
     return NULL;
 }
 
+bool oracle_gave_nothing(const char *uid)
+{
+    return decision_of(uid) != NULL;
+}
+
+/* Of a pod without a record: its uid. */
+static void id_of(const char *body, char ret[20])
+{
+    static const char key[] = "\\\"id\\\":\\\"", uid_key[] = "\"uid\":\"";
+    const char *at = strstr(body, key), *uid = strstr(body, uid_key);
+
+    if (at != NULL) {
+        at += sizeof(key) - 1;
+        snprintf(ret, 20, "%.*s", (int)strcspn(at, "\\"), at);
+    } else {
+        BUG_ON(uid == NULL);
+        uid += sizeof(uid_key) - 1;
+        snprintf(ret, 20, "%.*s", (int)strcspn(uid, "\""), uid);
+    }
+}
+
 void oracle_sent(const struct process *of, const char *body)
 {
-    static const char key[] = "\\\"id\\\":\\\"";
-    const char *at = strstr(body, key);
     struct decision d = {.known = oracle_knows(of)};
+    const struct object *o;
 
-    if (at == NULL) {
-        found("a Binding without a record: %s", body);
+    id_of(body, d.id);
+    if (decision_of(d.id) != NULL) {
+        return;
     }
-    at += sizeof(key) - 1;
-    snprintf(d.id, sizeof(d.id), "%.*s", (int)strcspn(at, "\\"), at);
-    if (decision_of(&(cJSON){.type = cJSON_String, .valuestring = d.id}) == NULL) {
-        decisions[decision_at++ % DECISIONS_MAX] = d;
+    o = etcd_find_uid(d.id);
+    if (o != NULL && !oracle_is_none(&d.known, &o->ask)) {
+        found("a Binding of pod %s without a record: %s", o->uid, body);
     }
+    decisions[decision_at++ % DECISIONS_MAX] = d;
 }
 
 /* ---- grants ---- */
@@ -167,15 +188,29 @@ bool oracle_was_late(unsigned older, int64_t landed_ns, unsigned younger)
     return false;
 }
 
+bool oracle_may_count_less(const struct oracle_holder *h)
+{
+    const struct object *o = etcd_find_uid(h->uid);
+
+    return o != NULL && o->odd && (o->ask.kind != ASK_NATIVE || o->ask.milli == 0 || o->ask.mem_mib == 0);
+}
+
 static void judge(const struct oracle_device *d, const struct oracle_holder *new, const struct decision *by)
 {
     const struct caps cap = oracle_caps(d, &by->known);
-    int milli = new->milli, mem = new->mem_mib, all_milli = milli, all_mem = mem, sharers = 1;
-    bool late = false, whole = false, all_whole = false;
+    const struct amounts strangers = oracle_strangers(d, &by->known);
+    int milli = new->milli + strangers.milli, mem = new->mem_mib + strangers.mem_mib, sharers = 1 + strangers.count;
+    int all_milli = new->milli, all_mem = new->mem_mib;
+    bool late = false, whole = strangers.whole || (new->whole && strangers.count > 0), all_whole = false;
 
     for (size_t i = 0; i < d->holder_n; i++) {
         const struct oracle_holder *h = &d->holders[i];
-        const bool known = h->process == new->process || h->version <= by->known.pods_seen;
+        bool known;
+
+        if (oracle_may_count_less(h)) {
+            continue;
+        }
+        known = h->process == new->process || h->version <= by->known.pods_seen;
 
         milli += known ? h->milli : 0;
         mem += known ? h->mem_mib : 0;
@@ -191,9 +226,9 @@ static void judge(const struct oracle_device *d, const struct oracle_holder *new
     if (milli > cap.milli || mem > cap.mem_mib || whole || sharers > cap.sharers) {
         found(
             "GPU %s of %s is given twice by fgpu %u, which knew: %d of %d milli, %d of %d MiB, %d of %d sharers%s with "
-            "pod %s",
+            "pod %s; of these strangers %d milli, %d MiB, %d sharers",
             d->uuid, d->node, new->process, milli, cap.milli, mem, cap.mem_mib, sharers, cap.sharers,
-            whole ? ", one of whom has it alone," : "", new->uid);
+            whole ? ", one of whom has it alone," : "", new->uid, strangers.milli, strangers.mem_mib, strangers.count);
     }
     if (all_milli > cap.milli || all_mem > cap.mem_mib || all_whole) {
         oracle_counts.over_n++;
@@ -260,15 +295,22 @@ static void judge_team(const struct process *of, const struct object *o, const s
     }
 }
 
-void oracle_granted(const struct process *of, const struct object *o)
+void oracle_granted(const struct process *of, struct object *o)
 {
     const char *text = object_note_of(o, "fgpu.io/assignment");
     cJSON *record = cJSON_Parse(text != NULL ? text : "");
-    const struct decision *by = decision_of(cJSON_GetObjectItemCaseSensitive(record, "id"));
+    const cJSON *id = cJSON_GetObjectItemCaseSensitive(record, "id");
+    const struct decision *by = decision_of(cJSON_IsString(id) ? id->valuestring : o->uid);
     const cJSON *container = cJSON_GetObjectItemCaseSensitive(record, "containers"), *devices, *device;
 
     if (by == NULL) {
         found("pod %s was given a record that was never sent", o->uid);
+    }
+    if (!cJSON_IsString(id)) {
+        o->stranger = etcd_version() + 1;
+        o->odd = true;
+        cJSON_Delete(record);
+        return;
     }
     container = cJSON_GetArrayItem(container, 0);
     devices = cJSON_GetObjectItemCaseSensitive(container, "devices");

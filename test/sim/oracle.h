@@ -25,7 +25,7 @@ void oracle_saw(const struct object *o, enum change_type type);
 /* A Binding is sent. The first one of a decision tells what was known when it was made. */
 void oracle_sent(const struct process *of, const char *body);
 /* A Binding has been written into `o`, which is not a revision yet. */
-void oracle_granted(const struct process *of, const struct object *o);
+void oracle_granted(const struct process *of, struct object *o);
 /* It is ready now: if it left the hold-off out, nothing of anybody before it may land any more. */
 void oracle_ready(struct process *p);
 /* After every step. */

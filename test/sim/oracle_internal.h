@@ -69,6 +69,15 @@ struct caps oracle_caps(const struct oracle_device *d, const struct oracle_known
 /* May `given`, of each of `count` GPUs, be what was asked for? Then it also says whether that is the whole GPU. */
 bool oracle_means(const struct oracle_device *d, const struct oracle_known *k, const struct ask *ask,
                   struct amounts *given);
+/* Its record was edited, so a process that starts later goes by its request, which may mean less today (3.1.1). */
+bool oracle_may_count_less(const struct oracle_holder *h);
+/* Was a Binding of the pod sent that gives it nothing? */
+bool oracle_gave_nothing(const char *uid);
+/* Is it no request by any of that? */
+bool oracle_is_none(const struct oracle_known *k, const struct ask *ask);
+/* What those that are on the node without a record, as the process knows, take of the GPU at least: they count on every one
+ * that they could be using (design.md 3.1.9). */
+struct amounts oracle_strangers(const struct oracle_device *d, const struct oracle_known *k);
 /* The most that the namespace may hold; what it holds as far as the process could know, with or without what is on GPUs
  * that are not there any more, which a process that starts does not know. */
 struct team oracle_team_limit(const char *ns, const struct oracle_known *k);

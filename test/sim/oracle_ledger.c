@@ -30,7 +30,7 @@ static void is_charged(struct process *of, const char *uid, const char *node)
     struct arena a;
     bool charged = false;
 
-    if (of != judged || of->runtime == NULL) {
+    if (of != judged || of->runtime == NULL || oracle_gave_nothing(uid)) {
         return;
     }
     take(of, &a, node, &s);
@@ -72,8 +72,10 @@ static bool is_over(const struct oracle_device *d, const struct process *p, uint
 
     *ret_newest = 0;
     for (size_t i = 0; i < d->holder_n; i++) {
-        milli += d->holders[i].milli;
-        mem += d->holders[i].mem_mib;
+        const bool counts = !oracle_may_count_less(&d->holders[i]);
+
+        milli += counts ? d->holders[i].milli : 0;
+        mem += counts ? d->holders[i].mem_mib : 0;
         *ret_newest = d->holders[i].version > *ret_newest ? d->holders[i].version : *ret_newest;
     }
     return d->now.mem_mib > 0 && (milli > cap.milli || mem > cap.mem_mib);

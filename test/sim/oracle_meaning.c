@@ -139,6 +139,55 @@ bool oracle_means(const struct oracle_device *d, const struct oracle_known *k, c
     return means;
 }
 
+bool oracle_is_none(const struct oracle_known *k, const struct ask *ask)
+{
+    bool none = false;
+
+    for (size_t i = 0; i < k->all.n; i++) {
+        none = none || meaning_is_none(ask, settings_of(k->all.tags[i]));
+    }
+    return none;
+}
+
+/* The least of what it means. */
+static struct amounts stranger_takes(const struct object *o, const struct oracle_device *d, const struct oracle_known *k)
+{
+    struct amounts least = {.milli = INT32_MAX, .mem_mib = INT32_MAX, .whole = true};
+
+    for (size_t i = 0; i < k->all.n * k->all.n; i++) {
+        const struct settings *s = settings_of(k->all.tags[i % k->all.n]), *of_nodes = settings_of(k->all.tags[i / k->all.n]);
+        struct amounts m = {0};
+
+        if (!meaning_of(&o->ask, s, of_nodes, d->now.pool, d->now.mem_mib, &m)) {
+            return (struct amounts){0};
+        }
+        least.milli = m.milli < least.milli ? m.milli : least.milli;
+        least.mem_mib = m.mem_mib < least.mem_mib ? m.mem_mib : least.mem_mib;
+        least.whole = least.whole && m.whole;
+    }
+    return least;
+}
+
+struct amounts oracle_strangers(const struct oracle_device *d, const struct oracle_known *k)
+{
+    struct amounts all = {0};
+
+    for (const struct object *o = etcd_first(PODS); o != NULL; o = o->next) {
+        const bool counts = o->stranger != 0 && o->stranger <= k->pods_seen && o->phase != SUCCEEDED &&
+                            !o->ask.by_annotation && o->ask.kind != ASK_SIZE_NOTE && strcmp(o->node, d->node) == 0;
+
+        if (counts && d->now.mem_mib > 0 && k->nodes_seen >= d->version) {
+            const struct amounts m = stranger_takes(o, d, k);
+
+            all.milli += m.milli;
+            all.mem_mib += m.mem_mib;
+            all.whole = all.whole || m.whole;
+            all.count += m.milli > 0 || m.mem_mib > 0;
+        }
+    }
+    return all;
+}
+
 struct team oracle_team_limit(const char *ns, const struct oracle_known *k)
 {
     struct team most = {.limited = true};

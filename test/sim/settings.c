@@ -78,7 +78,7 @@ static struct team any_team(void)
 /* One thing is another. */
 static void vary(struct settings *s)
 {
-    static const int units[] = {1000, 100, 10};
+    static const int units[] = {1000, 100, 10, 0};
 
     switch (sim_below(9)) {
     case 0:
@@ -92,7 +92,7 @@ static void vary(struct settings *s)
         s->sizes[sim_below(SIZES_MAX)] = any_size();
         break;
     case 4:
-        s->vgpu_units = units[sim_below(3)];
+        s->vgpu_units = units[sim_below(4)];
         break;
     case 5:
         s->core_units = units[sim_below(3)];
@@ -200,12 +200,15 @@ static void write_text(struct strbuf *b, size_t number)
     add_sizes(b, s, "");
     add_pools(b, s, "");
     add_teams(b, s);
+    strbuf_add_cstr(b, "resources:\n  compute:\n  - {name: fgpu.io/gpu-milli, unitsPerGPU: 1000}\n");
+    if (s->vgpu_units != 0) {
+        strbuf_addf(b, "  - {name: nvidia.com/vgpu, unitsPerGPU: %d}\n", s->vgpu_units);
+    }
     strbuf_addf(b,
-                "resources:\n  compute:\n  - {name: fgpu.io/gpu-milli, unitsPerGPU: 1000}\n"
-                "  - {name: nvidia.com/vgpu, unitsPerGPU: %d}\n  - {name: tencent.com/vcuda-core, unitsPerGPU: %d}\n"
+                "  - {name: tencent.com/vcuda-core, unitsPerGPU: %d}\n"
                 "  memory: [fgpu.io/gpu-memory-mib, aliyun.com/gpu-mem, nvidia.com/gpumem]\n"
                 "  count: [fgpu.io/gpu-count, aliyun.com/gpu-count]\n",
-                s->vgpu_units, s->core_units);
+                s->core_units);
     if (file->has_window) {
         const int from = (BEGIN_MIN + file->from_min) % (24 * 60), to = (BEGIN_MIN + file->to_min) % (24 * 60);
 

@@ -106,6 +106,7 @@ static void create_pod(const char *name)
     }
     if (u.climate.forgeries && node != NULL && sim_chance(15) && mask_allows(DO_STRANGE_BINDS)) {
         o->odd = true;
+        o->stranger = etcd_version() + 1;
         memcpy(o->node, node->name, sizeof(o->node));
     }
     world_counts.created_n++;
