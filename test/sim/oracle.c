@@ -195,10 +195,11 @@ bool oracle_may_count_less(const struct oracle_holder *h)
     return o != NULL && o->odd && (o->ask.kind != ASK_NATIVE || o->ask.milli == 0 || o->ask.mem_mib == 0);
 }
 
-static void judge(const struct oracle_device *d, const struct oracle_holder *new, const struct decision *by)
+static void judge(const struct oracle_device *d, const struct oracle_holder *new, const struct decision *by,
+                  const struct oracle_tags *means)
 {
     const struct caps cap = oracle_caps(d, &by->known);
-    const struct amounts strangers = oracle_strangers(d, &by->known);
+    const struct amounts strangers = oracle_strangers(d, &by->known, means);
     int milli = new->milli + strangers.milli, mem = new->mem_mib + strangers.mem_mib, sharers = 1 + strangers.count;
     int all_milli = new->milli, all_mem = new->mem_mib;
     bool late = false, whole = strangers.whole || (new->whole && strangers.count > 0), all_whole = false;
@@ -259,12 +260,14 @@ static void grant(const struct process *of, const struct object *o, const cJSON 
                               .landed_ns = sim_now_ns(),
                               .milli = number(device, "milli"),
                               .mem_mib = number(device, "memMib")};
+    struct oracle_tags means;
     struct amounts given = {.count = count, .milli = h.milli, .mem_mib = h.mem_mib};
 
     if (d == NULL || strcmp(d->node, o->node) != 0) {
         found("pod %s was given a GPU that %s never had", o->uid, o->node);
     }
-    if (!oracle_means(d, &by->known, &o->ask, &given)) {
+    means = oracle_means(d, &by->known, &o->ask, &given);
+    if (means.n == 0) {
         found(
             "pod %s asks for %d x %d milli and %d MiB, in words %d: %d units, size %u, and was given %d x %d milli and "
             "%d MiB by settings %u, which do not say so",
@@ -279,7 +282,7 @@ static void grant(const struct process *of, const struct object *o, const cJSON 
             found("pod %s was given GPU %s twice", o->uid, d->uuid);
         }
     }
-    judge(d, &h, by);
+    judge(d, &h, by, &means);
     BUG_ON(d->holder_n == ORACLE_HOLDERS_MAX);
     d->holders[d->holder_n++] = h;
 }

@@ -112,31 +112,39 @@ struct question {
     const struct ask *ask;
     const struct oracle_tags *by;
     struct amounts given;
+    bool means[2 * ORACLE_TAGS];
 };
 
 static bool is_meant(void *ctx, const struct settings *of_nodes, const struct oracle_state *at)
 {
     struct question *q = ctx;
-    bool means = false;
 
-    for (size_t i = 0; i < q->by->n && !means && at->mem_mib > 0 && !of_nodes->closed[at->pool]; i++) {
+    for (size_t i = 0; i < q->by->n && at->mem_mib > 0 && !of_nodes->closed[at->pool]; i++) {
         struct amounts m;
 
-        means = meaning_of(q->ask, settings_of(q->by->tags[i]), of_nodes, at->pool, at->mem_mib, &m) &&
-                m.count == q->given.count && m.milli == q->given.milli && m.mem_mib == q->given.mem_mib;
-        q->given.whole = means && m.whole;
+        if (meaning_of(q->ask, settings_of(q->by->tags[i]), of_nodes, at->pool, at->mem_mib, &m) &&
+            m.count == q->given.count && m.milli == q->given.milli && m.mem_mib == q->given.mem_mib) {
+            q->means[i] = true;
+            q->given.whole = m.whole;
+        }
     }
-    return means;
+    return false;
 }
 
-bool oracle_means(const struct oracle_device *d, const struct oracle_known *k, const struct ask *ask,
-                  struct amounts *given)
+struct oracle_tags oracle_means(const struct oracle_device *d, const struct oracle_known *k, const struct ask *ask,
+                                struct amounts *given)
 {
-    struct question q = {ask, &k->all, *given};
-    const bool means = any(d, k, k->at_ns - DECIDED_BEFORE_MS * NS_PER_MS, is_meant, &q);
+    struct question q = {ask, &k->all, *given, {false}};
+    struct oracle_tags by = {.n = 0};
 
+    (void)any(d, k, k->at_ns - DECIDED_BEFORE_MS * NS_PER_MS, is_meant, &q);
     given->whole = q.given.whole;
-    return means;
+    for (size_t i = 0; i < k->all.n; i++) {
+        if (q.means[i]) {
+            by.tags[by.n++] = k->all.tags[i];
+        }
+    }
+    return by;
 }
 
 bool oracle_is_none(const struct oracle_known *k, const struct ask *ask)
@@ -150,12 +158,13 @@ bool oracle_is_none(const struct oracle_known *k, const struct ask *ask)
 }
 
 /* The least of what it means. */
-static struct amounts stranger_takes(const struct object *o, const struct oracle_device *d, const struct oracle_known *k)
+static struct amounts stranger_takes(const struct object *o, const struct oracle_device *d, const struct oracle_known *k,
+                                     const struct oracle_tags *by)
 {
     struct amounts least = {.milli = INT32_MAX, .mem_mib = INT32_MAX, .whole = true};
 
-    for (size_t i = 0; i < k->all.n * k->all.n; i++) {
-        const struct settings *s = settings_of(k->all.tags[i % k->all.n]), *of_nodes = settings_of(k->all.tags[i / k->all.n]);
+    for (size_t i = 0; i < by->n * k->all.n; i++) {
+        const struct settings *s = settings_of(by->tags[i % by->n]), *of_nodes = settings_of(k->all.tags[i / by->n]);
         struct amounts m = {0};
 
         if (!meaning_of(&o->ask, s, of_nodes, d->now.pool, d->now.mem_mib, &m)) {
@@ -168,7 +177,7 @@ static struct amounts stranger_takes(const struct object *o, const struct oracle
     return least;
 }
 
-struct amounts oracle_strangers(const struct oracle_device *d, const struct oracle_known *k)
+struct amounts oracle_strangers(const struct oracle_device *d, const struct oracle_known *k, const struct oracle_tags *by)
 {
     struct amounts all = {0};
 
@@ -177,7 +186,7 @@ struct amounts oracle_strangers(const struct oracle_device *d, const struct orac
                             !o->ask.by_annotation && o->ask.kind != ASK_SIZE_NOTE && strcmp(o->node, d->node) == 0;
 
         if (counts && d->now.mem_mib > 0 && k->nodes_seen >= d->version) {
-            const struct amounts m = stranger_takes(o, d, k);
+            const struct amounts m = stranger_takes(o, d, k, by);
 
             all.milli += m.milli;
             all.mem_mib += m.mem_mib;
