@@ -202,7 +202,7 @@ static void judge(const struct oracle_device *d, const struct oracle_holder *new
     const struct amounts strangers = oracle_strangers(d, &by->known, means);
     int milli = new->milli + strangers.milli, mem = new->mem_mib + strangers.mem_mib, sharers = 1 + strangers.count;
     int all_milli = new->milli, all_mem = new->mem_mib;
-    bool late = false, whole = strangers.whole || (new->whole && strangers.count > 0), all_whole = false;
+    bool late = false, whole = strangers.whole || (new->whole &&strangers.count > 0), all_whole = false;
 
     for (size_t i = 0; i < d->holder_n; i++) {
         const struct oracle_holder *h = &d->holders[i];

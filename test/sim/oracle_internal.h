@@ -66,8 +66,8 @@ void oracle_note_settings(const struct process *p);
 struct oracle_known oracle_knows(const struct process *p);
 /* The most that the GPU had by any of that. */
 struct caps oracle_caps(const struct oracle_device *d, const struct oracle_known *k);
-/* By which settings may `given`, of each of `count` GPUs, be what was asked for? If any, it also says whether that is the
- * whole GPU. */
+/* By which settings may `given`, of each of `count` GPUs, be what was asked for? If any, it also says whether that is
+ * the whole GPU. */
 struct oracle_tags oracle_means(const struct oracle_device *d, const struct oracle_known *k, const struct ask *ask,
                                 struct amounts *given);
 /* Its record was edited, so a process that starts later goes by its request, which may mean less today (3.1.1). */
@@ -76,9 +76,10 @@ bool oracle_may_count_less(const struct oracle_holder *h);
 bool oracle_gave_nothing(const char *uid);
 /* Is it no request by any of that? */
 bool oracle_is_none(const struct oracle_known *k, const struct ask *ask);
-/* What those that are on the node without a record, as the process knows, take of the GPU at least: they count on every one
- * that they could be using (design.md 3.1.9), by the settings by which the other pod was read as well. */
-struct amounts oracle_strangers(const struct oracle_device *d, const struct oracle_known *k, const struct oracle_tags *by);
+/* What those that are on the node without a record, as the process knows, take of the GPU at least: they count on every
+ * one that they could be using (design.md 3.1.9), by the settings by which the other pod was read as well. */
+struct amounts oracle_strangers(const struct oracle_device *d, const struct oracle_known *k,
+                                const struct oracle_tags *by);
 /* The most that the namespace may hold; what it holds as far as the process could know, with or without what is on GPUs
  * that are not there any more, which a process that starts does not know. */
 struct team oracle_team_limit(const char *ns, const struct oracle_known *k);

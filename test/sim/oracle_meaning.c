@@ -158,8 +158,8 @@ bool oracle_is_none(const struct oracle_known *k, const struct ask *ask)
 }
 
 /* The least of what it means. */
-static struct amounts stranger_takes(const struct object *o, const struct oracle_device *d, const struct oracle_known *k,
-                                     const struct oracle_tags *by)
+static struct amounts stranger_takes(const struct object *o, const struct oracle_device *d,
+                                     const struct oracle_known *k, const struct oracle_tags *by)
 {
     struct amounts least = {.milli = INT32_MAX, .mem_mib = INT32_MAX, .whole = true};
 
@@ -177,7 +177,8 @@ static struct amounts stranger_takes(const struct object *o, const struct oracle
     return least;
 }
 
-struct amounts oracle_strangers(const struct oracle_device *d, const struct oracle_known *k, const struct oracle_tags *by)
+struct amounts oracle_strangers(const struct oracle_device *d, const struct oracle_known *k,
+                                const struct oracle_tags *by)
 {
     struct amounts all = {0};
 
