@@ -291,7 +291,14 @@ static void add_pod(struct text *t, const struct object *o)
     if (o->node[0] != '\0') {
         add(t, ",\"nodeName\":\"%s\"", o->node);
     }
-    add(t, "},\"status\":{\"phase\":\"%s\"}}", phases[o->phase]);
+    if (o->priority != 0) {
+        add(t, ",\"priority\":%d", o->priority);
+    }
+    add(t, "},\"status\":{\"phase\":\"%s\"", phases[o->phase]);
+    if (o->nominated[0] != '\0') {
+        add(t, ",\"nominatedNodeName\":\"%s\"", o->nominated);
+    }
+    add(t, "}}");
 }
 
 static char *json_of(const struct object *o)

@@ -67,9 +67,11 @@ struct object {
     struct ask ask;
     struct note notes[ETCD_NOTES_MAX];
     size_t note_n;
-    unsigned patched;  /* status patches, edits that mean nothing */
-    uint64_t stranger; /* version in which it was bound without a record by whom its request is nothing, or by others;
-                          0: not */
+    int priority;
+    char nominated[32]; /* status.nominatedNodeName; "": none */
+    unsigned patched;   /* status patches, edits that mean nothing */
+    uint64_t stranger;  /* version in which it was bound without a record by whom its request is nothing, or by others;
+                           0: not */
     bool odd; /* bound by nobody of ours, or its record was edited: what it is charged depends on who saw what */
     /* nodes */
     struct gpu gpus[ETCD_GPUS_MAX];

@@ -139,14 +139,16 @@ static void run_seed(void)
     took = seconds() - began;
     printf(
         "seed %llu: %llu steps, %.0f s of the world in %.1f s (%.0f steps/s): %llu pods, %llu granted, %llu refused, "
-        "%llu kills, %llu ends, %llu skips, %llu calms, %llu late, %llu over, %llu pending checked, digest %016llx\n",
+        "%llu preempted, %llu kills, %llu ends, %llu skips, %llu calms, %llu late, %llu over, %llu pending checked, "
+        "digest %016llx\n",
         (unsigned long long)run.seed, (unsigned long long)sim_event_n(), (double)sim_now_ns() / 1e9, took,
         (double)sim_event_n() / took, (unsigned long long)world_counts.created_n,
         (unsigned long long)oracle_counts.granted_n, (unsigned long long)scheduler_counts.refused_n,
-        (unsigned long long)world_counts.killed_n, (unsigned long long)world_counts.ended_n,
-        (unsigned long long)oracle_counts.skipped_n, (unsigned long long)oracle_counts.compared_n,
-        (unsigned long long)oracle_counts.late_n, (unsigned long long)oracle_counts.over_n,
-        (unsigned long long)oracle_counts.pending_checked_n, (unsigned long long)run.digest);
+        (unsigned long long)world_counts.preempted_n, (unsigned long long)world_counts.killed_n,
+        (unsigned long long)world_counts.ended_n, (unsigned long long)oracle_counts.skipped_n,
+        (unsigned long long)oracle_counts.compared_n, (unsigned long long)oracle_counts.late_n,
+        (unsigned long long)oracle_counts.over_n, (unsigned long long)oracle_counts.pending_checked_n,
+        (unsigned long long)run.digest);
     fflush(stdout);
 }
 

@@ -152,6 +152,17 @@ static bool has_room(const struct oracle_device *d, const struct settings *s, co
     return milli <= cap.milli && mem <= cap.mem_mib && (int)d->holder_n < cap.sharers && !alone;
 }
 
+/* As kube-scheduler does: a pod that waits and is nominated keeps its room from those that are no more important. */
+static bool is_kept(const char *node, const struct object *from)
+{
+    for (const struct object *o = etcd_first(PODS); o != NULL; o = o->next) {
+        if (o != from && o->node[0] == '\0' && o->priority >= from->priority && strcmp(o->nominated, node) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static const char *node_that_fits(const struct object *pod, const struct settings *s, const struct process *live)
 {
     const struct oracle_known all = {.pods_seen = UINT64_MAX};
@@ -170,7 +181,7 @@ static const char *node_that_fits(const struct object *pod, const struct setting
                        (limit == NULL || (held.milli + m.count * m.milli <= limit->milli &&
                                           held.mem_mib + m.count * m.mem_mib <= limit->mem_mib));
         }
-        if (m.count > 0 && fitting >= m.count && !has_odd(n->name)) {
+        if (m.count > 0 && fitting >= m.count && !has_odd(n->name) && !is_kept(n->name, pod)) {
             return n->name;
         }
     }

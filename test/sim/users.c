@@ -101,6 +101,7 @@ static void create_pod(const char *name)
     if (u.climate.rich && sim_chance(500)) {
         snprintf(o->ns, sizeof(o->ns), "team-%c", (char)('a' + sim_below(TEAMS)));
     }
+    o->priority = u.climate.rich ? (int)sim_below(3) : 0;
     if (u.climate.forgeries && sim_chance(30) && mask_allows(DO_FORGERIES)) {
         forge(o);
     }
@@ -138,8 +139,7 @@ static void is_over(void *ctx)
     free(uid);
 }
 
-/* At once if no kubelet has it; else it has its time. */
-static void delete_pod(struct object *o)
+void users_delete(struct object *o)
 {
     world_counts.deleted_n++;
     if (o->node[0] == '\0' || sim_chance(200)) {
@@ -248,7 +248,7 @@ static void act_on(struct object *o)
     case 2:
     case 3:
         if (mask_allows(DO_DELETIONS)) {
-            delete_pod(o);
+            users_delete(o);
         }
         break;
     case 4: /* another one of its name, at once */

@@ -29,7 +29,7 @@ void world_step(void);
 void world_end(void);
 
 struct world_counts {
-    uint64_t created_n, deleted_n, edited_n, forged_n, node_n, killed_n, ended_n, calm_n;
+    uint64_t created_n, deleted_n, edited_n, forged_n, node_n, killed_n, ended_n, calm_n, preempted_n;
 };
 extern struct world_counts world_counts;
 
