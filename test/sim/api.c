@@ -1,7 +1,9 @@
 /* Short calls: reads, Bindings and patches. */
+#define SIM_STREAM SIM_NET
 #include "api_internal.h"
 
 #include "fiber.h"
+#include "mask.h"
 #include "net.h"
 #include "oracle.h"
 #include "process.h"
@@ -38,7 +40,18 @@ void api_init(unsigned server_n)
 
 void api_weather(const struct weather *w)
 {
+    static const struct {
+        enum act act;
+        uint32_t *of;
+    } each[] = {{DO_REFUSE, &weather.refuse}, {DO_BUSY, &weather.busy},         {DO_FORBID, &weather.forbid},
+                {DO_LATE, &weather.late},     {DO_LOSE, &weather.lose},         {DO_TWICE, &weather.twice},
+                {DO_FAIL, &weather.fail},     {DO_SLOW, &weather.slow},         {DO_LAG, &weather.lag},
+                {DO_EXPIRE, &weather.expire}, {DO_NO_LISTS, &weather.no_lists}, {DO_PAGES, &weather.pages}};
+
     weather = *w;
+    for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
+        *each[i].of = mask_allows(each[i].act) ? *each[i].of : 0;
+    }
 }
 
 int64_t api_delay_ns(void)
@@ -237,7 +250,9 @@ static void read_arrives(void *ctx)
     if (strcmp(c->path, "/version") == 0) {
         body = "{\"major\":\"1\",\"minor\":\"36\"}";
     } else if (strstr(c->path, "limit=1") != NULL) {
-        body = list = api_list(strstr(c->path, "/nodes") != NULL ? NODES : PODS, 1);
+        uint64_t version;
+
+        body = list = api_page(strstr(c->path, "/nodes") != NULL ? NODES : PODS, c->path, &version);
     } else if (strstr(c->path, "/pods/") != NULL) {
         o = etcd_find(PODS, api_pod_name(c->path, name));
     }

@@ -1,5 +1,5 @@
-/* sim/api_internal.h - what the parts of the API servers share: calls (api.c), what they do (api_land.c) and streams
- * (api_watch.c). */
+/* sim/api_internal.h - what the parts of the API servers share: calls (api.c), what they do (api_land.c), streams
+ * (api_watch.c), lists (api_pages.c). */
 #ifndef SIM_API_INTERNAL_H
 #define SIM_API_INTERNAL_H
 
@@ -27,7 +27,8 @@ void watch_init(unsigned server_n);
 void watch_cut(const struct process *p);
 /* Some ms, or seldom up to a second. */
 int64_t api_delay_ns(void);
-/* {"kind":"PodList", ...}; at most `limit` items. The caller's to free. */
-char *api_list(enum kind k, size_t limit);
+/* What a list is answered with, {"kind":"PodList", ...}, or a page of it, as `path` asks; the caller's to free. NULL:
+ * 410, the list is too old to go on with. *ret_version: what the list is of; 0: more pages follow. */
+char *api_page(enum kind k, const char *path, uint64_t *ret_version);
 
 #endif

@@ -48,6 +48,16 @@ size_t etcd_count(enum kind k)
     return etcd.count[k];
 }
 
+struct object *etcd_at(enum kind k, uint64_t n)
+{
+    struct object *o = etcd.objects[k];
+
+    while (n-- > 0) {
+        o = o->next;
+    }
+    return o;
+}
+
 struct object *etcd_find(enum kind k, const char *name)
 {
     struct object *o = etcd.objects[k];
@@ -74,6 +84,7 @@ struct object *etcd_new(enum kind k, const char *name)
 
     BUG_ON(etcd_find(k, name) != NULL);
     o->kind = k;
+    memcpy(o->ns, "default", sizeof("default"));
     snprintf(o->name, sizeof(o->name), "%s", name);
     snprintf(o->uid, sizeof(o->uid), "uid-%06llu", (unsigned long long)++etcd.uid_n);
     o->created_ns = sim_now_ns();
@@ -107,6 +118,11 @@ const char *object_note_of(const struct object *o, const char *key)
         }
     }
     return NULL;
+}
+
+bool object_offers(const struct object *o, size_t gpu)
+{
+    return !o->gpus[gpu].gone && !o->gpus[gpu].sick && !o->agent;
 }
 
 /* ---- JSON ---- */
@@ -169,11 +185,17 @@ static void add_pod_notes(struct text *t, const struct object *o)
     const char *comma = "";
     char text[32];
 
-    if (o->ask.by_annotation) {
+    if (o->ask.by_annotation && o->ask.milli != 0) {
         snprintf(text, sizeof(text), "0.%03d", o->ask.milli);
         add_note(t, "fgpu.io/gpu-fraction", text, &comma);
+    }
+    if (o->ask.by_annotation && o->ask.mem_mib != 0) {
         snprintf(text, sizeof(text), "%dMi", o->ask.mem_mib);
         add_note(t, "fgpu.io/gpu-memory", text, &comma);
+    }
+    if (o->ask.kind == ASK_SIZE_NOTE) {
+        snprintf(text, sizeof(text), "size-%u", o->ask.size);
+        add_note(t, "fgpu.io/size", text, &comma);
     }
     if (o->patched > 0) {
         snprintf(text, sizeof(text), "%u", o->patched);
@@ -194,13 +216,16 @@ static void add_inventory(struct text *t, const struct object *o)
         if (!o->gpus[i].gone) {
             add(&value,
                 "%s{\"uuid\":\"%s\",\"index\":%zu,\"minor\":%zu,\"model\":\"NVIDIA-A100-SXM4-80GB\",\"memMib\":%d,"
-                "\"healthy\":true}",
-                n == 0 ? "" : ",", o->gpus[i].uuid, i, i, o->gpus[i].mem_mib);
+                "\"healthy\":%s}",
+                n == 0 ? "" : ",", o->gpus[i].uuid, i, i, o->gpus[i].mem_mib, o->gpus[i].sick ? "false" : "true");
             n++;
         }
     }
     add(&value, "]}");
     add_note(t, "fgpu.io/gpus", value.p, &comma);
+    if (o->agent) {
+        add_note(t, "hami.io/node-nvidia-register", "[]", &comma);
+    }
     free(value.p);
 }
 
@@ -208,6 +233,46 @@ static const char *when(int64_t ns, char buf[CLOCK_RFC3339_MAX])
 {
     clock_rfc3339(INT64_C(1800000000000) + ns / NS_PER_S * 1000, buf);
     return buf;
+}
+
+static void add_limit(struct text *t, const char *name, int amount, const char **comma)
+{
+    if (amount != 0) {
+        add(t, "%s\"%s\":\"%d\"", *comma, name, amount);
+        *comma = ",";
+    }
+}
+
+static void add_limits(struct text *t, const struct ask *a)
+{
+    const char *comma = "";
+
+    switch (a->kind) {
+    case ASK_NATIVE:
+        add_limit(t, "fgpu.io/gpu-milli", a->by_annotation ? 0 : a->milli, &comma);
+        add_limit(t, "fgpu.io/gpu-memory-mib", a->by_annotation ? 0 : a->mem_mib, &comma);
+        add_limit(t, "fgpu.io/gpu-count", a->by_annotation ? 0 : a->count, &comma);
+        break;
+    case ASK_SIZE:
+        add(t, "\"fgpu.io/size.size-%u\":\"1\"", a->size);
+        break;
+    case ASK_VGPU:
+        add_limit(t, "nvidia.com/vgpu", a->units, &comma);
+        break;
+    case ASK_VCUDA:
+        add_limit(t, "tencent.com/vcuda-core", a->units, &comma);
+        break;
+    case ASK_GPUSHARE:
+        add_limit(t, "aliyun.com/gpu-mem", a->mem_mib, &comma);
+        add_limit(t, "aliyun.com/gpu-count", a->count, &comma);
+        break;
+    case ASK_HAMI:
+        add_limit(t, "nvidia.com/gpumem", a->mem_mib, &comma);
+        break;
+    case ASK_SIZE_NOTE:
+    case ASK__MAX:
+        break;
+    }
 }
 
 static void add_pod(struct text *t, const struct object *o)
@@ -221,30 +286,36 @@ static void add_pod(struct text *t, const struct object *o)
         add(t, ",\"deletionGracePeriodSeconds\":30,\"deletionTimestamp\":\"%s\"", when(o->created_ns, buf));
     }
     add(t, "},\"spec\":{\"schedulerName\":\"fgpu\",\"containers\":[{\"name\":\"main\",\"resources\":{\"limits\":{");
-    if (!o->ask.by_annotation && o->ask.milli == 0) {
-        add(t, "\"fgpu.io/gpu-count\":\"%d\"", o->ask.count);
-    } else if (!o->ask.by_annotation) {
-        add(t, "\"fgpu.io/gpu-milli\":\"%d\",\"fgpu.io/gpu-memory-mib\":\"%d\",\"fgpu.io/gpu-count\":\"%d\"",
-            o->ask.milli, o->ask.mem_mib, o->ask.count);
-    }
+    add_limits(t, &o->ask);
     add(t, "}}}]");
     if (o->node[0] != '\0') {
         add(t, ",\"nodeName\":\"%s\"", o->node);
     }
-    add(t, "},\"status\":{\"phase\":\"%s\"}}", phases[o->phase]);
+    if (o->priority != 0) {
+        add(t, ",\"priority\":%d", o->priority);
+    }
+    add(t, "},\"status\":{\"phase\":\"%s\"", phases[o->phase]);
+    if (o->nominated[0] != '\0') {
+        add(t, ",\"nominatedNodeName\":\"%s\"", o->nominated);
+    }
+    add(t, "}}");
 }
 
 static char *json_of(const struct object *o)
 {
     static const char *const kinds[] = {"Pod", "Node", "ConfigMap", "CSIStorageCapacity", "Lease"};
     struct text t = {xmalloc(1024), 0, 1024};
-    char buf[CLOCK_RFC3339_MAX];
+    char buf[CLOCK_RFC3339_MAX], more[64] = "";
 
+    if (o->kind != NODES) {
+        snprintf(more, sizeof(more), "\"namespace\":\"%s\",", o->ns);
+    } else if (o->pool > 0) {
+        snprintf(more, sizeof(more), "\"labels\":{\"node.example.com/pool\":\"%c\"},", (char)('a' + o->pool - 1));
+    }
     add(&t,
         "{\"kind\":\"%s\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"%s\",%s\"uid\":\"%s\",\"resourceVersion\":"
         "\"%llu\",\"creationTimestamp\":\"%s\",\"annotations\":{",
-        kinds[o->kind], o->name, o->kind == NODES ? "" : "\"namespace\":\"default\",", o->uid,
-        (unsigned long long)o->version, when(o->created_ns, buf));
+        kinds[o->kind], o->name, more, o->uid, (unsigned long long)o->version, when(o->created_ns, buf));
     if (o->kind == PODS) {
         add_pod(&t, o);
     } else if (o->kind == NODES) {

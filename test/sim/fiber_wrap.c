@@ -175,7 +175,7 @@ ssize_t __wrap_getrandom(void *p, size_t n, unsigned flags)
 
     (void)flags;
     for (size_t i = 0; i < n; i++) {
-        to[i] = (unsigned char)sim_u64();
+        to[i] = (unsigned char)sim_draw(SIM_SYSTEM);
     }
     return (ssize_t)n;
 }
