@@ -120,9 +120,33 @@ const char *object_note_of(const struct object *o, const char *key)
     return NULL;
 }
 
-bool object_offers(const struct object *o, size_t gpu)
+static const struct {
+    const char *name;
+    int start;
+} profiles[PROFILES] = {{"3g.40gb", 0}, {"2g.20gb", 4}, {"1g.10gb", 6}};
+
+static void instance_uuid(const struct gpu *g, size_t profile, char ret[24])
 {
-    return !o->gpus[gpu].gone && !o->gpus[gpu].sick && !o->agent;
+    snprintf(ret, 24, "MIG-%.5s-%zu", g->uuid + 4, profile);
+}
+
+size_t object_offers(const struct object *o, struct offer ret[ETCD_DEVICES_MAX])
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < o->gpu_n && !o->agent; i++) {
+        const struct gpu *g = &o->gpus[i];
+
+        for (unsigned k = 0; k < PROFILES && g->mig && !g->gone && !g->sick; k++) {
+            ret[n] = (struct offer){.mem_mib = 1, .profile = k + 1};
+            instance_uuid(g, k, ret[n++].uuid);
+        }
+        if (!g->mig && !g->gone && !g->sick) {
+            ret[n] = (struct offer){.mem_mib = g->mem_mib};
+            memcpy(ret[n++].uuid, g->uuid, sizeof(g->uuid));
+        }
+    }
+    return n;
 }
 
 /* ---- JSON ---- */
@@ -197,6 +221,9 @@ static void add_pod_notes(struct text *t, const struct object *o)
         snprintf(text, sizeof(text), "size-%u", o->ask.size);
         add_note(t, "fgpu.io/size", text, &comma);
     }
+    if (o->ask.kind == ASK_MIG) {
+        add_note(t, "fgpu.io/mig-profile", profiles[o->ask.size].name, &comma);
+    }
     if (o->patched > 0) {
         snprintf(text, sizeof(text), "%u", o->patched);
         add_note(t, "example.com/touched", text, &comma);
@@ -206,6 +233,19 @@ static void add_pod_notes(struct text *t, const struct object *o)
     }
 }
 
+static void add_instances(struct text *t, const struct gpu *g)
+{
+    add(t, ",\"mig\":[");
+    for (size_t i = 0; i < PROFILES; i++) {
+        char uuid[24];
+
+        instance_uuid(g, i, uuid);
+        add(t, "%s{\"uuid\":\"%s\",\"profile\":\"%s\",\"start\":%d}", i == 0 ? "" : ",", uuid, profiles[i].name,
+            profiles[i].start);
+    }
+    add(t, "]");
+}
+
 static void add_inventory(struct text *t, const struct object *o)
 {
     struct text value = {xmalloc(256), 0, 256};
@@ -213,13 +253,19 @@ static void add_inventory(struct text *t, const struct object *o)
 
     add(&value, "{\"v\":1,\"gpus\":[");
     for (size_t i = 0, n = 0; i < o->gpu_n; i++) {
-        if (!o->gpus[i].gone) {
-            add(&value,
-                "%s{\"uuid\":\"%s\",\"index\":%zu,\"minor\":%zu,\"model\":\"NVIDIA-A100-SXM4-80GB\",\"memMib\":%d,"
-                "\"healthy\":%s}",
-                n == 0 ? "" : ",", o->gpus[i].uuid, i, i, o->gpus[i].mem_mib, o->gpus[i].sick ? "false" : "true");
-            n++;
+        const struct gpu *g = &o->gpus[i];
+
+        if (g->gone) {
+            continue;
         }
+        add(&value,
+            "%s{\"uuid\":\"%s\",\"index\":%zu,\"minor\":%zu,\"model\":\"NVIDIA-A100-SXM4-80GB\",\"memMib\":%d,"
+            "\"healthy\":%s",
+            n++ == 0 ? "" : ",", g->uuid, i, i, g->mem_mib, g->sick ? "false" : "true");
+        if (g->mig) {
+            add_instances(&value, g);
+        }
+        add(&value, "}");
     }
     add(&value, "]}");
     add_note(t, "fgpu.io/gpus", value.p, &comma);
@@ -270,6 +316,7 @@ static void add_limits(struct text *t, const struct ask *a)
         add_limit(t, "nvidia.com/gpumem", a->mem_mib, &comma);
         break;
     case ASK_SIZE_NOTE:
+    case ASK_MIG:
     case ASK__MAX:
         break;
     }

@@ -42,7 +42,7 @@ struct oracle_device *oracle_find(const char *uuid)
 /* Who decided may not have known it yet. */
 static void set_state(struct oracle_device *d, struct oracle_state now, uint64_t version)
 {
-    if (d->now.mem_mib != now.mem_mib || d->now.pool != now.pool) {
+    if (d->now.mem_mib != now.mem_mib || d->now.pool != now.pool || d->now.profile != now.profile) {
         d->version = version;
         memmove(&d->past[1], &d->past[0], sizeof(d->past) - sizeof(d->past[0]));
         d->past[0] = (struct oracle_past){sim_now_ns(), version, d->now};
@@ -58,33 +58,33 @@ static bool is_forgotten(const struct oracle_device *d)
 
 static void saw_node(const struct object *o, enum change_type type)
 {
+    struct offer offers[ETCD_DEVICES_MAX];
+    const size_t n = type != DELETED ? object_offers(o, offers) : 0;
+
     for (size_t i = 0; i < oracle_device_n; i++) {
         struct oracle_device *d = &oracle_devices[i];
         bool there = false;
 
-        for (size_t j = 0; j < o->gpu_n && type != DELETED; j++) {
-            there = there || (object_offers(o, j) && strcmp(o->gpus[j].uuid, d->uuid) == 0);
+        for (size_t j = 0; j < n; j++) {
+            there = there || strcmp(offers[j].uuid, d->uuid) == 0;
         }
         if (strcmp(d->node, o->name) == 0 && !there) {
-            set_state(d, (struct oracle_state){0, d->now.pool}, o->version);
+            set_state(d, (struct oracle_state){0, d->now.pool, d->now.profile}, o->version);
         }
     }
-    for (size_t j = 0; j < o->gpu_n && type != DELETED; j++) {
-        struct oracle_device *d = oracle_find(o->gpus[j].uuid);
+    for (size_t j = 0; j < n; j++) {
+        struct oracle_device *d = oracle_find(offers[j].uuid);
 
-        if (!object_offers(o, j)) {
-            continue;
-        }
         if (d == NULL) {
             for (d = oracle_devices; d < &oracle_devices[oracle_device_n] && !is_forgotten(d); d++) {
             }
             BUG_ON(d == &oracle_devices[ORACLE_DEVICES_MAX]);
             oracle_device_n += d == &oracle_devices[oracle_device_n];
             *d = (struct oracle_device){0};
-            memcpy(d->uuid, o->gpus[j].uuid, sizeof(d->uuid));
+            memcpy(d->uuid, offers[j].uuid, sizeof(d->uuid));
             memcpy(d->node, o->name, sizeof(d->node));
         }
-        set_state(d, (struct oracle_state){o->gpus[j].mem_mib, o->pool}, o->version);
+        set_state(d, (struct oracle_state){offers[j].mem_mib, o->pool, offers[j].profile}, o->version);
     }
 }
 

@@ -22,8 +22,8 @@ struct oracle_holder {
 };
 
 struct oracle_state {
-    int mem_mib; /* 0: not there, or nobody may be given it */
-    unsigned pool;
+    int mem_mib;            /* 0: not there, or nobody may be given it */
+    unsigned pool, profile; /* profile of an instance (struct offer); 0: a GPU */
 };
 
 struct oracle_past {
