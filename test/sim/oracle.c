@@ -198,7 +198,8 @@ bool oracle_may_count_less(const struct oracle_holder *h)
 static void judge(const struct oracle_device *d, const struct oracle_holder *new, const struct decision *by,
                   const struct oracle_tags *means)
 {
-    const struct caps cap = oracle_caps(d, &by->known);
+    struct caps cap = new->cap;
+    int64_t last_ns = new->sent_ns;
     const struct amounts strangers = oracle_strangers(d, &by->known, means);
     int milli = new->milli + strangers.milli, mem = new->mem_mib + strangers.mem_mib, sharers = 1 + strangers.count;
     int all_milli = new->milli, all_mem = new->mem_mib;
@@ -213,6 +214,10 @@ static void judge(const struct oracle_device *d, const struct oracle_holder *new
         }
         known = h->process == new->process || h->version <= by->known.pods_seen;
 
+        if (known && h->process == new->process && h->sent_ns > last_ns) { /* it saw the others, this one as well */
+            last_ns = h->sent_ns;
+            cap = h->cap;
+        }
         milli += known ? h->milli : 0;
         mem += known ? h->mem_mib : 0;
         sharers += known;
@@ -275,6 +280,8 @@ static void grant(const struct process *of, const struct object *o, const cJSON 
             h.milli, h.mem_mib, by->known.in_effect.tags[0]);
     }
     h.whole = given.whole;
+    h.sent_ns = by->known.at_ns;
+    h.cap = oracle_caps(d, &by->known);
     memcpy(h.ns, o->ns, sizeof(h.ns));
     memcpy(h.uid, o->uid, sizeof(h.uid));
     for (size_t i = 0; i < d->holder_n; i++) {

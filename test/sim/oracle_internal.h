@@ -18,6 +18,8 @@ struct oracle_holder {
     int64_t landed_ns;
     int milli, mem_mib;
     bool whole;
+    int64_t sent_ns; /* for the first time */
+    struct caps cap; /* what the GPU had then, as its process could know */
     char ns[16];
 };
 
