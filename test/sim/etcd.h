@@ -116,6 +116,8 @@ void etcd_write(struct object *o);
 void etcd_delete(struct object *o); /* frees it */
 void object_note(struct object *o, const char *key, const char *value);
 const char *object_note_of(const struct object *o, const char *key); /* NULL: none */
+/* As of its version; the caller's to free. */
+char *object_json(const struct object *o);
 /* The change after that version, of this kind; NULL: none. *ret_gone: the history does not reach back so far. */
 const struct change *etcd_next(enum kind k, uint64_t after, bool *ret_gone);
 /* Called after every change; at most ETCD_FOLLOWERS_MAX follow. */
