@@ -26,7 +26,7 @@ static void add_gpu(struct object *o)
 {
     struct gpu *g = &o->gpus[o->gpu_n++];
 
-    *g = (struct gpu){.mem_mib = GPU_MIB};
+    *g = (struct gpu){.mem_mib = GPU_MIB, .mig = a.climate.rich && sim_chance(150) && mask_allows(DO_MIG)};
     new_uuid(g);
 }
 
@@ -109,7 +109,7 @@ static void change(struct object *o)
     }
     switch (sim_below(9)) {
     case 0:
-        g->mem_mib = mask_allows(DO_SHRINKS) ? GPU_MIB / 2 : GPU_MIB;
+        g->mem_mib = mask_allows(DO_SHRINKS) && !g->mig ? GPU_MIB / 2 : GPU_MIB;
         break;
     case 1:
         g->gone = mask_allows(DO_LOSSES);

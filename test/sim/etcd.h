@@ -27,6 +27,7 @@ enum ask_kind {
     ASK_VCUDA,     /* tencent.com/vcuda-core: units, perhaps of several GPUs */
     ASK_GPUSHARE,  /* aliyun.com/gpu-mem: mem_mib, perhaps with aliyun.com/gpu-count */
     ASK_HAMI,      /* nvidia.com/gpumem: mem_mib */
+    ASK_MIG,       /* the annotation fgpu.io/mig-profile: an instance of profile `size` (object_devices()) */
     ASK__MAX
 };
 
@@ -46,6 +47,7 @@ struct gpu {
     int mem_mib;
     bool gone; /* not published */
     bool sick; /* published as not healthy */
+    bool mig;  /* cut into an instance of each profile */
 };
 
 struct note { /* an annotation that somebody else than the user wrote */
@@ -100,13 +102,22 @@ struct object *etcd_find_uid(const char *uid);
 size_t etcd_count(enum kind k);
 /* A new object, not written yet: fill it in, then etcd_write(). */
 struct object *etcd_new(enum kind k, const char *name);
-/* May anybody be given that GPU? */
-bool object_offers(const struct object *o, size_t gpu);
+/* What of the node can be given to pods: GPUs, and instances of those that are cut. */
+#define PROFILES 3
+#define ETCD_DEVICES_MAX (ETCD_GPUS_MAX * PROFILES)
+struct offer {
+    char uuid[24];
+    int mem_mib;
+    unsigned profile; /* 1 to PROFILES; 0: a GPU */
+};
+size_t object_offers(const struct object *o, struct offer ret[ETCD_DEVICES_MAX]);
 /* What was changed in the object becomes a revision; the change is told to whoever follows. */
 void etcd_write(struct object *o);
 void etcd_delete(struct object *o); /* frees it */
 void object_note(struct object *o, const char *key, const char *value);
 const char *object_note_of(const struct object *o, const char *key); /* NULL: none */
+/* As of its version; the caller's to free. */
+char *object_json(const struct object *o);
 /* The change after that version, of this kind; NULL: none. *ret_gone: the history does not reach back so far. */
 const struct change *etcd_next(enum kind k, uint64_t after, bool *ret_gone);
 /* Called after every change; at most ETCD_FOLLOWERS_MAX follow. */

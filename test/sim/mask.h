@@ -55,6 +55,7 @@
     X(GROWTH, "growth")                                                                                                \
     X(NODE_DELETIONS, "node-deletions")                                                                                \
     X(LABELS, "labels")                                                                                                \
+    X(MIG, "mig")                                                                                                      \
     X(AGENTS, "agents")
 
 enum act {

@@ -60,10 +60,19 @@ static bool in_words(const struct ask *a, const struct settings *s, struct ask *
     case ASK_GPUSHARE:
     case ASK_HAMI:
         return true; /* MiB, as the names are configured */
+    case ASK_MIG:
     case ASK__MAX:
         break;
     }
     return false;
+}
+
+/* Who asks for memory alone gets all of an instance that has as much. */
+bool meaning_takes_instance(const struct ask *a, const struct settings *s, unsigned profile)
+{
+    struct ask w;
+
+    return a->kind == ASK_MIG ? a->size + 1 == profile : in_words(a, s, &w) && w.milli == 0 && w.mem_mib != 0;
 }
 
 bool meaning_of(const struct ask *a, const struct settings *s, const struct settings *of_nodes, unsigned pool,

@@ -24,6 +24,8 @@ bool meaning_of(const struct ask *a, const struct settings *s, const struct sett
                 int gpu_mib, struct amounts *ret);
 /* Is it no request at all, because nobody told fgpu that the name means GPUs? */
 bool meaning_is_none(const struct ask *a, const struct settings *s);
+/* May it be given an instance of that profile (struct offer)? It has it alone then. */
+bool meaning_takes_instance(const struct ask *a, const struct settings *s, unsigned profile);
 /* What such a GPU has to give. */
 struct caps meaning_of_gpu(const struct settings *s, unsigned pool, int gpu_mib);
 /* The limits of the namespace; NULL: it has none. */

@@ -45,7 +45,7 @@ struct oracle_device *oracle_find(const char *uuid)
 /* Who decided may not have known it yet. */
 static void set_state(struct oracle_device *d, struct oracle_state now, uint64_t version)
 {
-    if (d->now.mem_mib != now.mem_mib || d->now.pool != now.pool) {
+    if (d->now.mem_mib != now.mem_mib || d->now.pool != now.pool || d->now.profile != now.profile) {
         d->version = version;
         memmove(&d->past[1], &d->past[0], sizeof(d->past) - sizeof(d->past[0]));
         d->past[0] = (struct oracle_past){sim_now_ns(), version, d->now};
@@ -61,33 +61,33 @@ static bool is_forgotten(const struct oracle_device *d)
 
 static void saw_node(const struct object *o, enum change_type type)
 {
+    struct offer offers[ETCD_DEVICES_MAX];
+    const size_t n = type != DELETED ? object_offers(o, offers) : 0;
+
     for (size_t i = 0; i < oracle_device_n; i++) {
         struct oracle_device *d = &oracle_devices[i];
         bool there = false;
 
-        for (size_t j = 0; j < o->gpu_n && type != DELETED; j++) {
-            there = there || (object_offers(o, j) && strcmp(o->gpus[j].uuid, d->uuid) == 0);
+        for (size_t j = 0; j < n; j++) {
+            there = there || strcmp(offers[j].uuid, d->uuid) == 0;
         }
         if (strcmp(d->node, o->name) == 0 && !there) {
-            set_state(d, (struct oracle_state){0, d->now.pool}, o->version);
+            set_state(d, (struct oracle_state){0, d->now.pool, d->now.profile}, o->version);
         }
     }
-    for (size_t j = 0; j < o->gpu_n && type != DELETED; j++) {
-        struct oracle_device *d = oracle_find(o->gpus[j].uuid);
+    for (size_t j = 0; j < n; j++) {
+        struct oracle_device *d = oracle_find(offers[j].uuid);
 
-        if (!object_offers(o, j)) {
-            continue;
-        }
         if (d == NULL) {
             for (d = oracle_devices; d < &oracle_devices[oracle_device_n] && !is_forgotten(d); d++) {
             }
             BUG_ON(d == &oracle_devices[ORACLE_DEVICES_MAX]);
             oracle_device_n += d == &oracle_devices[oracle_device_n];
             *d = (struct oracle_device){0};
-            memcpy(d->uuid, o->gpus[j].uuid, sizeof(d->uuid));
+            memcpy(d->uuid, offers[j].uuid, sizeof(d->uuid));
             memcpy(d->node, o->name, sizeof(d->node));
         }
-        set_state(d, (struct oracle_state){o->gpus[j].mem_mib, o->pool}, o->version);
+        set_state(d, (struct oracle_state){offers[j].mem_mib, o->pool, offers[j].profile}, o->version);
     }
 }
 
@@ -226,7 +226,8 @@ bool oracle_may_count_less(const struct oracle_holder *h)
 static void judge(const struct oracle_device *d, const struct oracle_holder *new, const struct decision *by,
                   const struct oracle_tags *means)
 {
-    const struct caps cap = oracle_caps(d, &by->known);
+    struct caps cap = new->cap;
+    int64_t last_ns = new->sent_ns;
     const struct amounts strangers = oracle_strangers(d, &by->known, means);
     int milli = new->milli + strangers.milli, mem = new->mem_mib + strangers.mem_mib, sharers = 1 + strangers.count;
     int all_milli = new->milli, all_mem = new->mem_mib;
@@ -241,6 +242,10 @@ static void judge(const struct oracle_device *d, const struct oracle_holder *new
         }
         known = h->process == new->process || h->version <= by->known.pods_seen;
 
+        if (known && h->process == new->process && h->sent_ns > last_ns) { /* it saw the others, this one as well */
+            last_ns = h->sent_ns;
+            cap = h->cap;
+        }
         milli += known ? h->milli : 0;
         mem += known ? h->mem_mib : 0;
         sharers += known;
@@ -304,6 +309,8 @@ static void grant(const struct process *of, const struct object *o, const cJSON 
             h.milli, h.mem_mib, by->known.in_effect.tags[0]);
     }
     h.whole = given.whole;
+    h.sent_ns = by->known.at_ns;
+    h.cap = oracle_caps(d, &by->known);
     memcpy(h.ns, o->ns, sizeof(h.ns));
     memcpy(h.uid, o->uid, sizeof(h.uid));
     for (size_t i = 0; i < d->holder_n; i++) {

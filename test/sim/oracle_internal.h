@@ -19,12 +19,14 @@ struct oracle_holder {
     int64_t left_ns, landed_ns;
     int milli, mem_mib;
     bool whole;
+    int64_t sent_ns; /* for the first time */
+    struct caps cap; /* what the GPU had then, as its process could know */
     char ns[16];
 };
 
 struct oracle_state {
-    int mem_mib; /* 0: not there, or nobody may be given it */
-    unsigned pool;
+    int mem_mib;            /* 0: not there, or nobody may be given it */
+    unsigned pool, profile; /* profile of an instance (struct offer); 0: a GPU */
 };
 
 struct oracle_past {
@@ -62,7 +64,8 @@ struct oracle_tags {
 /* What a process could know when it decided: what its watches had told, and the settings that were in effect in it
  * (settings.h), or had been a moment before. */
 struct oracle_known {
-    int64_t decided_ns; /* at the earliest, of a Binding that is sent now */
+    int64_t at_ns;      /* when the Binding was sent */
+    int64_t decided_ns; /* at the earliest */
     uint64_t pods_seen, nodes_seen;
     struct oracle_tags in_effect;
     struct oracle_tags all; /* with what is to come: pods and nodes are read by it already (extender/policy_set.h) */

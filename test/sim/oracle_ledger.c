@@ -129,7 +129,7 @@ static bool was_given_twice(const struct oracle_device *d)
         milli += h->milli;
         mem += h->mem_mib;
     }
-    for (unsigned tag = settings_first_tag(since_ns, &last); tag <= last; tag++) {
+    for (unsigned tag = settings_first_tag(since_ns, &last); tag <= last && d->now.profile == 0; tag++) {
         const struct caps cap = meaning_of_gpu(settings_of(tag), d->now.pool, d->now.mem_mib);
 
         if (milli <= cap.milli && mem <= cap.mem_mib) {
@@ -219,21 +219,37 @@ static bool is_kept(const char *node, const struct object *from)
     return false;
 }
 
+/* Instances that are free. */
+static const char *node_with_instance(const struct object *pod, const struct settings *s)
+{
+    for (size_t i = 0; i < oracle_device_n; i++) {
+        const struct oracle_device *d = &oracle_devices[i];
+        const bool fits = d->now.mem_mib > 0 && d->now.profile == pod->ask.size + 1 && d->holder_n == 0 &&
+                          !s->closed[d->now.pool] && meaning_of_namespace(s, pod->ns) == NULL;
+
+        if (fits && !has_odd(d->node) && !is_kept(d->node, pod)) {
+            return d->node;
+        }
+    }
+    return NULL;
+}
+
 static const char *node_that_fits(const struct object *pod, const struct settings *s, const struct process *live)
 {
     const struct oracle_known all = {.pods_seen = UINT64_MAX};
     const struct team *limit = meaning_of_namespace(s, pod->ns);
     const struct amounts held = oracle_team_holds(pod->ns, &all, live->number, true);
 
-    for (const struct object *n = etcd_first(NODES); n != NULL; n = n->next) {
+    for (const struct object *n = etcd_first(NODES); n != NULL && pod->ask.kind != ASK_MIG; n = n->next) {
         struct amounts m = {0};
         int fitting = 0;
 
         for (size_t i = 0; i < oracle_device_n; i++) {
             const struct oracle_device *d = &oracle_devices[i];
 
-            fitting += strcmp(d->node, n->name) == 0 && d->now.mem_mib > 0 && !s->closed[d->now.pool] &&
-                       meaning_of(&pod->ask, s, s, d->now.pool, d->now.mem_mib, &m) && has_room(d, s, &m) &&
+            fitting += strcmp(d->node, n->name) == 0 && d->now.mem_mib > 0 && d->now.profile == 0 &&
+                       !s->closed[d->now.pool] && meaning_of(&pod->ask, s, s, d->now.pool, d->now.mem_mib, &m) &&
+                       has_room(d, s, &m) &&
                        (limit == NULL || (held.milli + m.count * m.milli <= limit->milli &&
                                           held.mem_mib + m.count * m.mem_mib <= limit->mem_mib));
         }
@@ -241,7 +257,7 @@ static const char *node_that_fits(const struct object *pod, const struct setting
             return n->name;
         }
     }
-    return NULL;
+    return pod->ask.kind == ASK_MIG ? node_with_instance(pod, s) : NULL;
 }
 
 void oracle_calm_pods(const struct process *ready)

@@ -48,7 +48,8 @@ static struct oracle_tags recent(const struct tag_history *h, int64_t since_ns)
 
 struct oracle_known oracle_knows(const struct process *p)
 {
-    struct oracle_known k = {.decided_ns = sim_now_ns() - DECIDED_BEFORE_MS * NS_PER_MS - process_slept_ns(p),
+    struct oracle_known k = {.at_ns = sim_now_ns(),
+                             .decided_ns = sim_now_ns() - DECIDED_BEFORE_MS * NS_PER_MS - process_slept_ns(p),
                              .nodes_seen = p->nodes_seen,
                              .pods_seen = p->pods_seen};
     struct oracle_tags to_come;
@@ -92,7 +93,9 @@ static bool add_caps(void *ctx, const struct settings *s, const struct oracle_st
 {
     struct caps *most = ctx, c;
 
-    if (at->mem_mib > 0) {
+    if (at->mem_mib > 0 && at->profile != 0) {
+        *most = (struct caps){INT32_MAX, INT32_MAX, 1};
+    } else if (at->mem_mib > 0) {
         c = meaning_of_gpu(s, at->pool, at->mem_mib);
         *most = (struct caps){larger(most->milli, c.milli), larger(most->mem_mib, c.mem_mib),
                               larger(most->sharers, c.sharers)};
@@ -122,8 +125,11 @@ static bool is_meant(void *ctx, const struct settings *of_nodes, const struct or
     for (size_t i = 0; i < q->by->n && at->mem_mib > 0 && !of_nodes->closed[at->pool]; i++) {
         struct amounts m;
 
-        if (meaning_of(q->ask, settings_of(q->by->tags[i]), of_nodes, at->pool, at->mem_mib, &m) &&
-            m.count == q->given.count && m.milli == q->given.milli && m.mem_mib == q->given.mem_mib) {
+        if (at->profile != 0) { /* it is given as a whole, whatever that is */
+            q->means[i] = meaning_takes_instance(q->ask, settings_of(q->by->tags[i]), at->profile);
+            q->given.whole = true;
+        } else if (meaning_of(q->ask, settings_of(q->by->tags[i]), of_nodes, at->pool, at->mem_mib, &m) &&
+                   m.count == q->given.count && m.milli == q->given.milli && m.mem_mib == q->given.mem_mib) {
             q->means[i] = true;
             q->given.whole = m.whole;
         }
@@ -186,7 +192,7 @@ struct amounts oracle_strangers(const struct oracle_device *d, const struct orac
         const bool counts = o->stranger != 0 && o->stranger <= k->pods_seen && o->phase != SUCCEEDED &&
                             !o->ask.by_annotation && o->ask.kind != ASK_SIZE_NOTE && strcmp(o->node, d->node) == 0;
 
-        if (counts && d->now.mem_mib > 0 && k->nodes_seen >= d->version) {
+        if (counts && d->now.mem_mib > 0 && d->now.profile == 0 && k->nodes_seen >= d->version) {
             const struct amounts m = stranger_takes(o, d, k, by);
 
             all.milli += m.milli;

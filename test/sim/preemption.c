@@ -57,6 +57,12 @@ bool preemption_ask(const struct object *pod, struct strbuf *body)
     return n > 0;
 }
 
+/* Of others fgpu does not know the priority; they stay where they were in the list that it was given. */
+static bool may_be_known(const struct object *o)
+{
+    return o->ask.kind != ASK_VGPU && o->stranger == 0;
+}
+
 /* False: somebody of them has gone meanwhile, so the call is in vain. */
 static bool judge_victims(const struct object *pod, const char *node, const cJSON *victims)
 {
@@ -74,11 +80,11 @@ static bool judge_victims(const struct object *pod, const char *node, const cJSO
         if (o == NULL || o->phase == SUCCEEDED) {
             return false;
         }
-        if (o->priority >= pod->priority || o->priority > last || strcmp(o->node, node) != 0) {
+        if (o->priority >= pod->priority || (may_be_known(o) && o->priority > last) || strcmp(o->node, node) != 0) {
             found("preempt of pod %s, of priority %d, evicts %s, of priority %d, of %s, on %s", pod->uid, pod->priority,
                   o->uid, o->priority, o->node, node);
         }
-        last = o->priority;
+        last = may_be_known(o) ? o->priority : last;
     }
     return true;
 }

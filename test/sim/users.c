@@ -56,6 +56,7 @@ static struct ask any_foreign(void)
 {
     struct ask a = {.kind = (enum ask_kind)(1 + sim_below(ASK__MAX - 1)), .size = (unsigned)sim_below(SIZES_MAX)};
 
+    a.size = a.kind == ASK_MIG ? a.size % PROFILES : a.size;
     if (a.kind == ASK_VGPU || a.kind == ASK_VCUDA) {
         static const int units[] = {1, 3, 5, 10, 20, 50, 100, 200, 300, 500, 1000, 2000};
 
