@@ -143,7 +143,7 @@ void fleet_init(enum fleet kind, unsigned n, int64_t mean_life_ms)
     f.mean_life_ms = mean_life_ms;
     f.pauses = sim_chance(400) ? 0 : (uint32_t)sim_below(12);
     f.cuts = sim_chance(500) ? 0 : (uint32_t)sim_below(8);
-    f.edits = kind != FLEET_LEASE || sim_chance(500) ? 0 : (uint32_t)sim_below(6);
+    f.edits = kind != FLEET_LEASE || sim_chance(300) ? 0 : (uint32_t)sim_below(10);
     for (unsigned i = 0; i < n; i++) {
         if (is_mistake(&f.slots[i])) {
             sim_in_ms((int64_t)sim_below(40000), born, &f.slots[i]);
@@ -176,23 +176,25 @@ static void pause_one(struct process *p)
     sim_in_ms(10 + (int64_t)sim_below(most_ms), goes_on, p);
 }
 
-/* What a writer of another program may make of it; not that it was given back. */
-static void edit_lease(void)
+/* What a writer of another program may make of it; not that it was given back. `frees`: so that another one takes it at
+ * once. */
+static void edit_lease(bool frees)
 {
     struct object *o = etcd_find(LEASE, "lease");
     cJSON *spec = cJSON_Parse(o != NULL ? o->data : "");
     static const char *const holders[] = {"", "an-admin"};
 
-    if (spec == NULL || sim_chance(250)) {
+    if (spec == NULL || sim_chance(frees ? 400 : 250)) {
         if (o != NULL) {
             TRACE("an admin deletes the Lease");
             etcd_delete(o);
         }
-    } else if (sim_chance(300)) {
+    } else if (!frees && sim_chance(300)) {
         o->patched++; /* a label */
         etcd_write(o);
     } else {
-        cJSON_ReplaceItemInObjectCaseSensitive(spec, "holderIdentity", cJSON_CreateString(holders[sim_below(2)]));
+        cJSON_ReplaceItemInObjectCaseSensitive(spec, "holderIdentity",
+                                               cJSON_CreateString(holders[frees ? 0 : sim_below(2)]));
         free(o->data);
         o->data = cJSON_PrintUnformatted(spec);
         TRACE("an admin edits the Lease: %s", o->data);
@@ -215,16 +217,19 @@ static void ends_now(void *ctx)
 /* An admin edits it because the one that leads hangs, and perhaps ends the wrong one soon after. */
 static void edit_of_one_that_hangs(void)
 {
-    struct slot *other = &f.slots[sim_below(f.n)];
+    struct slot *hangs = NULL, *other;
 
-    for (struct process *p = process_next(NULL); p != NULL && sim_chance(700); p = process_next(p)) {
-        if (process_is_ready(p)) {
-            pause_one(p);
-        }
+    for (unsigned i = 0; i < f.n; i++) {
+        hangs = process_is_ready(f.slots[i].p) ? &f.slots[i] : hangs;
     }
-    edit_lease();
-    if (sim_chance(500)) {
-        sim_in_ms(500 + (int64_t)sim_below(4000), ends_now, other);
+    if (hangs == NULL) {
+        return;
+    }
+    pause_one(hangs->p);
+    edit_lease(true);
+    other = &f.slots[((size_t)(hangs - f.slots) + 1) % f.n];
+    if (other != hangs) {
+        sim_in_ms(500 + (int64_t)sim_below(3000), ends_now, other);
     }
 }
 
@@ -242,7 +247,7 @@ void fleet_act(void)
         if (sim_chance(500)) {
             edit_of_one_that_hangs();
         } else {
-            edit_lease();
+            edit_lease(false);
         }
     }
 }
