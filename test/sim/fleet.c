@@ -146,7 +146,7 @@ void fleet_init(const struct climate *c)
     f.mean_life_ms = c->mean_life_ms;
     f.pauses = sim_chance(400) ? 0 : (uint32_t)sim_below(12);
     f.cuts = sim_chance(500) ? 0 : (uint32_t)sim_below(8);
-    f.edits = f.kind != FLEET_LEASE || sim_chance(500) ? 0 : (uint32_t)sim_below(6);
+    f.edits = f.kind != FLEET_LEASE || sim_chance(300) ? 0 : (uint32_t)sim_below(10);
     for (unsigned i = 0; i < f.n; i++) {
         if (is_mistake(&f.slots[i])) {
             sim_in_ms((int64_t)sim_below(40000), born, &f.slots[i]);
@@ -183,23 +183,25 @@ static void pause_one(struct process *p)
     }
 }
 
-/* What a writer of another program may make of it; not that it was given back. */
-static void edit_lease(void)
+/* What a writer of another program may make of it; not that it was given back. `frees`: so that another one takes it at
+ * once. */
+static void edit_lease(bool frees)
 {
     struct object *o = etcd_find(LEASE, "lease");
     cJSON *spec = cJSON_Parse(o != NULL ? o->data : "");
     static const char *const holders[] = {"", "an-admin"};
 
-    if (spec == NULL || sim_chance(250)) {
+    if (spec == NULL || sim_chance(frees ? 400 : 250)) {
         if (o != NULL) {
             TRACE("an admin deletes the Lease");
             etcd_delete(o);
         }
-    } else if (sim_chance(300)) {
+    } else if (!frees && sim_chance(300)) {
         o->patched++; /* a label */
         etcd_write(o);
     } else {
-        cJSON_ReplaceItemInObjectCaseSensitive(spec, "holderIdentity", cJSON_CreateString(holders[sim_below(2)]));
+        cJSON_ReplaceItemInObjectCaseSensitive(spec, "holderIdentity",
+                                               cJSON_CreateString(holders[frees ? 0 : sim_below(2)]));
         free(o->data);
         o->data = cJSON_PrintUnformatted(spec);
         TRACE("an admin edits the Lease: %s", o->data);
@@ -212,7 +214,7 @@ static void ends_now(void *ctx)
 {
     struct slot *s = ctx;
 
-    if (!f.over && !f.calm && !s->p->cut && !s->p->ends && s->p->runtime != NULL) {
+    if (!f.over && !f.calm && !s->p->cut && !s->p->ends && s->p->runtime != NULL && mask_allows(DO_ENDS)) {
         world_counts.ended_n++;
         s->ending = true;
         process_end(s->p, 5000);
@@ -222,16 +224,19 @@ static void ends_now(void *ctx)
 /* An admin edits it because the one that leads hangs, and perhaps ends the wrong one soon after. */
 static void edit_of_one_that_hangs(void)
 {
-    struct slot *other = &f.slots[sim_below(f.n)];
+    struct slot *hangs = NULL, *other;
 
-    for (struct process *p = process_next(NULL); p != NULL && sim_chance(700); p = process_next(p)) {
-        if (process_is_ready(p)) {
-            pause_one(p);
-        }
+    for (unsigned i = 0; i < f.n; i++) {
+        hangs = process_is_ready(f.slots[i].p) ? &f.slots[i] : hangs;
     }
-    edit_lease();
-    if (sim_chance(500)) {
-        sim_in_ms(500 + (int64_t)sim_below(4000), ends_now, other);
+    if (hangs == NULL) {
+        return;
+    }
+    pause_one(hangs->p);
+    edit_lease(true);
+    other = &f.slots[((size_t)(hangs - f.slots) + 1) % f.n];
+    if (other != hangs) {
+        sim_in_ms(500 + (int64_t)sim_below(3000), ends_now, other);
     }
 }
 
@@ -249,7 +254,7 @@ void fleet_act(void)
         if (sim_chance(500)) {
             edit_of_one_that_hangs();
         } else {
-            edit_lease();
+            edit_lease(false);
         }
     }
 }
