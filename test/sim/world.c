@@ -180,10 +180,18 @@ static struct weather draw(const struct climate *c, int64_t lag_ms)
     return s;
 }
 
+static unsigned fleet_size(void)
+{
+    if (w.fleet != FLEET_LEASE) {
+        return w.fleet == FLEET_ONE ? 1 : 2;
+    }
+    return sim_chance(150) ? 1 : 2 + (unsigned)sim_below(2);
+}
+
 void world_init(const struct climate *c, int64_t lag_ms)
 {
     w.climate = *c;
-    w.fleet = sim_chance(500) ? FLEET_ONE : sim_chance(600) ? FLEET_LEASE : FLEET_MISTAKE;
+    w.fleet = sim_chance(400) ? FLEET_ONE : sim_chance(650) ? FLEET_LEASE : FLEET_MISTAKE;
     if (w.fleet == FLEET_LEASE) {
         process_elect();
     }
@@ -196,11 +204,7 @@ void world_init(const struct climate *c, int64_t lag_ms)
     w.stalls = sim_chance(500) ? 0 : (uint32_t)sim_below(5);
     scheduler_init((uint32_t)sim_below(800), (uint32_t)sim_below(300), lag_ms);
     begin_storm(NULL);
-    fleet_init(w.fleet,
-               w.fleet == FLEET_ONE       ? 1
-               : w.fleet == FLEET_MISTAKE ? 2
-                                          : 1 + (unsigned)sim_below(3),
-               c->mean_life_ms);
+    fleet_init(w.fleet, fleet_size(), c->mean_life_ms);
     acts(NULL);
 }
 
