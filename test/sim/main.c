@@ -111,16 +111,19 @@ static struct climate climate(void)
                         .node_changes = sim_chance(500),
                         .rich = sim_chance(700),
                         .mean_life_ms = 2000 + (int64_t)sim_below(40000),
-                        .fleet = sim_chance(500)   ? FLEET_ONE
-                                 : sim_chance(600) ? FLEET_LEASE
+                        .fleet = sim_chance(400)   ? FLEET_ONE
+                                 : sim_chance(650) ? FLEET_LEASE
                                                    : FLEET_MISTAKE};
-    const unsigned most[] = {[FLEET_ONE] = 1, [FLEET_LEASE] = 1 + (unsigned)sim_below(3), [FLEET_MISTAKE] = 2};
+    const unsigned elect_n = sim_chance(150) ? 1 : 2 + (unsigned)sim_below(2);
 
     c.servers = given(run.servers, c.servers);
     c.nodes = given(run.nodes, c.nodes);
     c.gpus = given(run.gpus, c.gpus);
     c.pods = given(run.pods, c.pods);
-    c.fgpus = run.fgpus != 0 && run.fgpus < most[c.fleet] ? (unsigned)run.fgpus : most[c.fleet];
+    c.fgpus = c.fleet == FLEET_LEASE ? elect_n : c.fleet == FLEET_ONE ? 1 : 2;
+    if (run.fgpus != 0 && run.fgpus < c.fgpus) {
+        c.fgpus = (unsigned)run.fgpus;
+    }
     return c;
 }
 
