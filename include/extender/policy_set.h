@@ -8,7 +8,9 @@
  * *announced* first: both feeds list again and read what they see by the new rules, while verbs
  * still go by the old ones. Only when both lists are complete do the rules become current. So verbs
  * never search by rules under which the ledger has not counted everybody: a resource name that the
- * new rules know would else look free on a node where its pods have run for days.
+ * new rules know would else look free on a node where its pods have run for days. For the same reason bind refuses a
+ * pod that asks for something else by the two (defect F148): what it reserves by is the ledger, which has read the pod
+ * by the new ones.
  *
  * Facts are always read by the newest rules, announced or current; a feed takes new ones only where
  * a list begins, so that a complete list is read by one set of rules.

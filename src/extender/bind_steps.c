@@ -316,6 +316,14 @@ static enum store_reserve_result reserve_on_verified(struct bind *b, struct stor
     return STORE_FAILED;
 }
 
+/* Another configuration waits for its lists: first see whether the pod asks for the same by both. */
+static void fetch_first(struct bind *b, struct bind_answer_due *due)
+{
+    (void)apply_reservation_op(b, LEDGER_RELEASE); /* nothing was sent */
+    b->fetching = true;
+    bind_fetch(b, due);
+}
+
 void bind_begin(struct bind *b, struct bind_answer_due *due)
 {
     const struct bind_request *q = &b->request;
@@ -329,7 +337,11 @@ void bind_begin(struct bind *b, struct bind_answer_due *due)
     }
     switch (reserve_on_verified(b, &r, &why)) {
     case STORE_RESERVED:
-        begin_reserved(b, &r, due);
+        if (!fetched && policy_set_is_waiting(b->binder->policies)) {
+            fetch_first(b, due);
+        } else {
+            begin_reserved(b, &r, due);
+        }
         break;
     case STORE_UNKNOWN_POD:
         if (fetched) {

@@ -23,6 +23,8 @@ static const char TEXT_DELETING[] = "the pod is being deleted";
 static const char TEXT_NO_ROOM[] = "fgpu has no room for another pod that uses GPUs; delete pods that are not needed, "
                                    "or that name nodes which do not exist";
 static const char TEXT_TOLD_GONE[] = "the watch has told that the pod is gone, or asks for no GPU: nothing was bound";
+static const char TEXT_TRANSITION[] =
+    "another configuration is being taken into use, by which the pod asks for something else; try again";
 static const char TEXT_UNREADABLE[] = "the pod cannot be read from the API server; see the log";
 
 static uint32_t ms_left(const struct bind *b, int64_t max_ms)
@@ -153,6 +155,19 @@ static bool was_turned_away(const struct bind *b, struct arena *a, const struct 
            !store_knows_pod(b->binder->store, b->request.pod_uid);
 }
 
+/* While another configuration waits for its lists (extender/policy_set.h): does the pod ask for something else by that
+ * one? The ledger reads pods by it already, and may not have counted by it who runs. */
+static bool is_in_transition(const struct bind *b, struct arena *a, const struct pod *pod)
+{
+    const struct rules *newest = policy_set_take_newest(b->binder->policies);
+    struct demand now, to_come;
+    const bool differs = !dialect_demand(b->rules->placement.policy, pod, a, &now) ||
+                         !dialect_demand(newest->placement.policy, pod, a, &to_come) || !demand_equal(&now, &to_come);
+
+    rules_put(newest);
+    return policy_set_is_waiting(b->binder->policies) && differs;
+}
+
 /* What a GET has shown goes into the ledger, which then says what is charged; without the binder's lock, because
  * the ledger tells the binder of reserved pods. A pod whose end the watch has shown meanwhile stays ended. NULL, or why
  * it is not taken in. */
@@ -167,6 +182,9 @@ static const char *take_in(struct bind *b, struct arena *a, const struct got_pod
         LOG_WARNING(b->binder->log, "Cannot take in a pod", LOG_STR("namespace", b->request.pod_namespace),
                     LOG_STR("pod", b->request.pod_name), LOG_CSTR("err", why.msg));
         return TEXT_UNREADABLE;
+    }
+    if (b->fetching && is_in_transition(b, a, &got->pod)) {
+        return TEXT_TRANSITION;
     }
     if (was_turned_away(b, a, &got->pod)) {
         return store_was_told(b->binder->store, pod_version(&got->pod)) ? TEXT_TOLD_GONE : TEXT_NO_ROOM;

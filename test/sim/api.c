@@ -1,7 +1,9 @@
 /* Short calls: reads, Bindings and patches. */
+#define SIM_STREAM SIM_NET
 #include "api_internal.h"
 
 #include "fiber.h"
+#include "mask.h"
 #include "net.h"
 #include "oracle.h"
 #include "process.h"
@@ -38,7 +40,18 @@ void api_init(unsigned server_n)
 
 void api_weather(const struct weather *w)
 {
+    static const struct {
+        enum act act;
+        uint32_t *of;
+    } each[] = {{DO_REFUSE, &weather.refuse}, {DO_BUSY, &weather.busy},         {DO_FORBID, &weather.forbid},
+                {DO_LATE, &weather.late},     {DO_LOSE, &weather.lose},         {DO_TWICE, &weather.twice},
+                {DO_FAIL, &weather.fail},     {DO_SLOW, &weather.slow},         {DO_LAG, &weather.lag},
+                {DO_EXPIRE, &weather.expire}, {DO_NO_LISTS, &weather.no_lists}, {DO_PAGES, &weather.pages}};
+
     weather = *w;
+    for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
+        *each[i].of = mask_allows(each[i].act) ? *each[i].of : 0;
+    }
 }
 
 int64_t api_delay_ns(void)
@@ -53,145 +66,9 @@ static bool is_unreachable(const struct process *p)
     return p->unreachable_until_ns > sim_now_ns();
 }
 
-/* ---- what a write does ---- */
-
-static const char *text_of(const cJSON *o, const char *a, const char *b)
-{
-    const cJSON *at = cJSON_GetObjectItemCaseSensitive(o, a);
-
-    at = b != NULL ? cJSON_GetObjectItemCaseSensitive(at, b) : at;
-    return cJSON_IsString(at) ? at->valuestring : "";
-}
-
-static uint64_t number_of(const char *text)
-{
-    return strtoull(text, NULL, 10);
-}
-
-static const char *pod_of(const char *path, char name[64])
-{
-    const char *at = strstr(path, "/pods/");
-
-    snprintf(name, 64, "%.*s", at == NULL ? 0 : (int)strcspn(at + 6, "/?"), at == NULL ? "" : at + 6);
-    return name;
-}
-
-/* Preconditions as pod/rest.BindingREST and its storage check them: uid and resourceVersion, then the state. */
-static int may_bind(const struct object *o, const cJSON *body)
-{
-    const char *uid = text_of(body, "metadata", "uid"), *version = text_of(body, "metadata", "resourceVersion");
-
-    if (o == NULL) {
-        return 404;
-    }
-    if ((uid[0] != '\0' && strcmp(uid, o->uid) != 0) || (version[0] != '\0' && number_of(version) != o->version)) {
-        return 409;
-    }
-    return o->deleting || o->node[0] != '\0' || o->phase != PENDING ? 409 : 201;
-}
-
-static int land_binding(const struct call *c, int64_t left_ns)
-{
-    cJSON *body = cJSON_Parse(c->body);
-    char name[64];
-    struct object *o = etcd_find(PODS, pod_of(c->path, name));
-    const int status = body == NULL ? 400 : may_bind(o, body);
-
-    if (status == 201) {
-        const cJSON *notes =
-            cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(body, "metadata"), "annotations");
-        const cJSON *note;
-
-        cJSON_ArrayForEach(note, notes)
-        {
-            object_note(o, note->string, note->valuestring);
-        }
-        snprintf(o->node, sizeof(o->node), "%s", text_of(body, "target", "name"));
-        TRACE("lands: %s (%s) on %s by fgpu %u, sent %.3f s ago", o->name, o->uid, o->node, c->of->number,
-              (double)(sim_now_ns() - left_ns) / 1e9);
-        oracle_granted(c->of, o, left_ns);
-        etcd_write(o);
-    }
-    cJSON_Delete(body);
-    return status;
-}
-
-/* PATCH of the run object or the wake object. */
-static int land_patch(const struct call *c, struct object *o)
-{
-    cJSON *body = cJSON_Parse(c->body), *data;
-    const char *uid = text_of(body, "metadata", "uid"), *version = text_of(body, "metadata", "resourceVersion");
-    int status = o == NULL ? 404 : 200;
-
-    if (o != NULL &&
-        ((uid[0] != '\0' && strcmp(uid, o->uid) != 0) || (version[0] != '\0' && number_of(version) != o->version))) {
-        status = 409;
-    }
-    data = cJSON_GetObjectItemCaseSensitive(body, "data");
-    if (status == 200 && data != NULL) {
-        free(o->data);
-        o->data = cJSON_PrintUnformatted(data);
-    }
-    if (status == 200) {
-        TRACE("lands: patch of %s by fgpu %u", o->name, c->of->number);
-        etcd_write(o);
-    }
-    cJSON_Delete(body);
-    return status;
-}
-
-/* PUT or POST of the Lease. What changes nothing makes no revision. */
-static int land_lease(const struct call *c)
-{
-    const bool creates = strcmp(c->method, "POST") == 0;
-    struct object *o = etcd_find(LEASE, "lease");
-    cJSON *body = cJSON_Parse(c->body);
-    const char *uid = text_of(body, "metadata", "uid"), *version = text_of(body, "metadata", "resourceVersion");
-    char *spec = cJSON_PrintUnformatted(cJSON_GetObjectItemCaseSensitive(body, "spec"));
-    int status = creates ? 201 : 200;
-
-    if (creates != (o == NULL)) {
-        status = creates ? 409 : 404;
-    } else if (o != NULL && (strcmp(uid, o->uid) != 0 || number_of(version) != o->version)) {
-        status = 409;
-    } else if (o == NULL || strcmp(o->data, spec) != 0) {
-        o = o == NULL ? etcd_new(LEASE, "lease") : o;
-        free(o->data);
-        o->data = spec;
-        spec = NULL;
-        TRACE("lands: the Lease by fgpu %u: %s", c->of->number, o->data);
-        etcd_write(o);
-    }
-    free(spec);
-    cJSON_Delete(body);
-    return status;
-}
-
-static struct object *special_of(const char *path)
-{
-    return strstr(path, "/leases") != NULL                  ? etcd_find(LEASE, "lease")
-           : strstr(path, "/configmaps/") != NULL           ? etcd_find(RUN_OBJECT, "run")
-           : strstr(path, "/csistoragecapacities/") != NULL ? etcd_find(WAKE_OBJECT, "wake")
-                                                            : NULL;
-}
-
-static int land(const struct call *c, int64_t left_ns)
-{
-    if (strstr(c->path, "/binding") != NULL) {
-        return land_binding(c, left_ns);
-    }
-    if (strstr(c->path, "/leases") != NULL) {
-        return land_lease(c);
-    }
-    if (strcmp(c->method, "PATCH") == 0) {
-        return land_patch(c, special_of(c->path));
-    }
-    return 201; /* Events, which nobody reads here */
-}
-
 static const char *reply_of(const struct call *c, int status)
 {
-    const struct object *o = status == 200 || status == 201 ? special_of(c->path) : NULL;
+    const struct object *o = status == 200 || status == 201 ? api_special(c->path) : NULL;
 
     return o != NULL       ? o->json
            : status == 201 ? "{\"kind\":\"Status\",\"status\":\"Success\",\"code\":201}"
@@ -248,7 +125,7 @@ static void write_lands(void *ctx)
     struct write *w = ctx;
 
     if (!w->dropped) {
-        const int status = land(w->call, w->left_ns);
+        const int status = api_land(w->call, w->left_ns);
         struct kube_outcome o = answered_with(status);
 
         o.sent_again = w->again;
@@ -280,6 +157,9 @@ static int64_t late_ns(void)
 {
     const int64_t most_ms = sim_chance(600) ? 1000 : weather.late_ms;
 
+    if (sim_chance(100)) { /* about as long as a hold-off */
+        return (HOLD_OFF_MS - 2000 + (int64_t)sim_below(4000)) * NS_PER_MS;
+    }
     return (int64_t)sim_below((uint64_t)most_ms + 1) * NS_PER_MS;
 }
 
@@ -352,7 +232,7 @@ static void read_arrives(void *ctx)
 {
     struct call *c = ctx;
     char name[64];
-    const struct object *o = special_of(c->path);
+    const struct object *o = api_special(c->path);
     char *list = NULL;
     const char *body = NULL;
 
@@ -370,9 +250,11 @@ static void read_arrives(void *ctx)
     if (strcmp(c->path, "/version") == 0) {
         body = "{\"major\":\"1\",\"minor\":\"36\"}";
     } else if (strstr(c->path, "limit=1") != NULL) {
-        body = list = api_list(strstr(c->path, "/nodes") != NULL ? NODES : PODS, 1);
+        uint64_t version;
+
+        body = list = api_page(strstr(c->path, "/nodes") != NULL ? NODES : PODS, c->path, &version);
     } else if (strstr(c->path, "/pods/") != NULL) {
-        o = etcd_find(PODS, pod_of(c->path, name));
+        o = etcd_find(PODS, api_pod_name(c->path, name));
     }
     body = o != NULL ? o->json : body;
     answer_after(c, api_delay_ns(), answered_with(body != NULL ? 200 : 404), body != NULL ? body : reply_of(c, 404));
@@ -435,8 +317,8 @@ void api_each_pending(void (*fn)(struct process *of, const char *uid, const char
             cJSON *body = cJSON_Parse(w->call->body);
             char name[64];
 
-            if (may_bind(etcd_find(PODS, pod_of(w->call->path, name)), body) == 201) {
-                fn(w->call->of, text_of(body, "metadata", "uid"), text_of(body, "target", "name"), w->left_ns);
+            if (api_may_bind(etcd_find(PODS, api_pod_name(w->call->path, name)), body) == 201) {
+                fn(w->call->of, api_text(body, "metadata", "uid"), api_text(body, "target", "name"), w->left_ns);
             }
             cJSON_Delete(body);
         }

@@ -33,6 +33,7 @@ struct weather {
     int64_t lag_ms;    /* by at most this; otherwise some ms */
     uint32_t expire;   /* a watch is told 410 */
     uint32_t no_lists; /* a server does not know WatchList */
+    uint32_t pages;    /* a server ends a page of a list after some objects, whatever limit was asked for */
 };
 
 #define SERVERS_MAX 3

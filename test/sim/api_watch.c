@@ -1,4 +1,5 @@
 /* Lists and watches, from caches that lag. */
+#define SIM_STREAM SIM_NET
 #include "api_internal.h"
 
 #include "fiber.h"
@@ -27,8 +28,9 @@ struct watch {
     bool fills; /* it begins with everything, as of `cursor` */
     bool lists; /* a list, or a probe; then it ends */
     bool refused;
-    bool tells; /* the ledger; an audit reads for itself */
-    size_t limit;
+    bool probes; /* one object, to hear whether anybody is there */
+    bool tells;  /* the ledger; an audit reads for itself */
+    char *path;
     uint64_t cursor; /* sent up to here */
 };
 
@@ -41,28 +43,6 @@ static struct {
 } api;
 
 /* ---- documents ---- */
-
-char *api_list(enum kind k, size_t limit)
-{
-    struct strbuf b;
-    char *copy;
-    size_t n = 0;
-
-    strbuf_init(&b, 64U * 1024 * 1024);
-    strbuf_addf(&b, "{\"kind\":\"%s\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":\"%llu\"},\"items\":[",
-                k == PODS ? "PodList" : "NodeList", (unsigned long long)etcd_version());
-    for (const struct object *o = etcd_first(k); o != NULL && n < limit; o = o->next) {
-        if (k != PODS || o->phase != SUCCEEDED) {
-            strbuf_addf(&b, "%s", n++ > 0 ? "," : "");
-            strbuf_add_cstr(&b, o->json);
-        }
-    }
-    strbuf_add_cstr(&b, "]}");
-    copy = memcpy(xmalloc(b.n + 1), b.p, b.n);
-    copy[b.n] = '\0';
-    strbuf_fini(&b);
-    return copy;
-}
 
 static void send_event(const struct watch *w, const char *type, const char *json)
 {
@@ -212,13 +192,18 @@ static void fill(struct watch *w)
 
 static void answer_list(struct watch *w)
 {
-    char *body = api_list(w->kind, w->limit);
+    uint64_t version = 0;
+    char *body = api_page(w->kind, w->path, &version);
 
-    stream_status(w->to, 200);
+    stream_status(w->to, body != NULL ? 200 : 410);
+    if (body == NULL) {
+        end(w, answered_with(410));
+        return;
+    }
     stream_bytes(w->to, body, strlen(body));
     free(body);
-    if (w->limit > 1) {
-        w->cursor = etcd_version();
+    if (version != 0 && !w->probes) {
+        w->cursor = version;
         is_told(w);
     }
     end(w, answered_with(200));
@@ -322,7 +307,8 @@ void api_open(struct kube_stream *s, const char *path)
                         .lists = strstr(path, "watch=true") == NULL,
                         .tells = strncmp(fiber_name(), "kube-", 5) == 0,
                         .refused = strstr(path, "resourceslices") != NULL,
-                        .limit = strstr(path, "limit=1&") != NULL ? 1 : SIZE_MAX,
+                        .probes = strstr(path, "limit=1&") != NULL,
+                        .path = memcpy(xmalloc(strlen(path) + 1), path, strlen(path) + 1),
                         .cursor = version != NULL ? strtoull(version + 16, NULL, 10) : 0};
     if (stream_of(s)->cut || stream_of(s)->unreachable_until_ns > sim_now_ns() || sim_chance(weather.refuse)) {
         end(w, (struct kube_outcome){.kind = KUBE_NOT_SENT});
@@ -336,6 +322,8 @@ void api_close(struct kube_stream *s)
     struct watch *w = place(s);
 
     if (w != NULL) {
+        free(w->path);
+        w->path = NULL;
         w->to = NULL;
         w->is_open = false;
     }

@@ -6,7 +6,6 @@
 #include "base/bug.h"
 #include "base/clock.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +47,16 @@ size_t etcd_count(enum kind k)
     return etcd.count[k];
 }
 
+struct object *etcd_at(enum kind k, uint64_t n)
+{
+    struct object *o = etcd.objects[k];
+
+    while (n-- > 0) {
+        o = o->next;
+    }
+    return o;
+}
+
 struct object *etcd_find(enum kind k, const char *name)
 {
     struct object *o = etcd.objects[k];
@@ -74,6 +83,7 @@ struct object *etcd_new(enum kind k, const char *name)
 
     BUG_ON(etcd_find(k, name) != NULL);
     o->kind = k;
+    memcpy(o->ns, "default", sizeof("default"));
     snprintf(o->name, sizeof(o->name), "%s", name);
     snprintf(o->uid, sizeof(o->uid), "uid-%06llu", (unsigned long long)++etcd.uid_n);
     o->created_ns = sim_now_ns();
@@ -109,153 +119,6 @@ const char *object_note_of(const struct object *o, const char *key)
     return NULL;
 }
 
-/* ---- JSON ---- */
-
-struct text {
-    char *p;
-    size_t n, room;
-};
-
-static void add(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void add(struct text *t, const char *format, ...)
-{
-    for (;;) {
-        va_list args;
-        int n;
-
-        va_start(args, format);
-        n = vsnprintf(t->p + t->n, t->room - t->n, format, args);
-        va_end(args);
-        BUG_ON(n < 0);
-        if ((size_t)n < t->room - t->n) {
-            t->n += (size_t)n;
-            return;
-        }
-        t->room = t->room * 2 + (size_t)n;
-        t->p = xreallocarray(t->p, t->room, 1);
-    }
-}
-
-static void add_string(struct text *t, const char *s)
-{
-    const size_t most = 2 * strlen(s) + 3;
-
-    if (t->room - t->n < most) {
-        t->room = t->room * 2 + most;
-        t->p = xreallocarray(t->p, t->room, 1);
-    }
-    t->p[t->n++] = '"';
-    for (; *s != '\0'; s++) {
-        if (*s == '"' || *s == '\\') {
-            t->p[t->n++] = '\\';
-        }
-        t->p[t->n++] = *s;
-    }
-    t->p[t->n++] = '"';
-    t->p[t->n] = '\0';
-}
-
-static void add_note(struct text *t, const char *key, const char *value, const char **comma)
-{
-    add(t, "%s", *comma);
-    add_string(t, key);
-    add(t, ":");
-    add_string(t, value);
-    *comma = ",";
-}
-
-static void add_pod_notes(struct text *t, const struct object *o)
-{
-    const char *comma = "";
-    char text[32];
-
-    if (o->ask.by_annotation) {
-        snprintf(text, sizeof(text), "0.%03d", o->ask.milli);
-        add_note(t, "fgpu.io/gpu-fraction", text, &comma);
-        snprintf(text, sizeof(text), "%dMi", o->ask.mem_mib);
-        add_note(t, "fgpu.io/gpu-memory", text, &comma);
-    }
-    if (o->patched > 0) {
-        snprintf(text, sizeof(text), "%u", o->patched);
-        add_note(t, "example.com/touched", text, &comma);
-    }
-    for (size_t i = 0; i < o->note_n; i++) {
-        add_note(t, o->notes[i].key, o->notes[i].value, &comma);
-    }
-}
-
-static void add_inventory(struct text *t, const struct object *o)
-{
-    struct text value = {xmalloc(256), 0, 256};
-    const char *comma = "";
-
-    add(&value, "{\"v\":1,\"gpus\":[");
-    for (size_t i = 0, n = 0; i < o->gpu_n; i++) {
-        if (!o->gpus[i].gone) {
-            add(&value,
-                "%s{\"uuid\":\"%s\",\"index\":%zu,\"minor\":%zu,\"model\":\"NVIDIA-A100-SXM4-80GB\",\"memMib\":%d,"
-                "\"healthy\":true}",
-                n == 0 ? "" : ",", o->gpus[i].uuid, i, i, o->gpus[i].mem_mib);
-            n++;
-        }
-    }
-    add(&value, "]}");
-    add_note(t, "fgpu.io/gpus", value.p, &comma);
-    free(value.p);
-}
-
-static const char *when(int64_t ns, char buf[CLOCK_RFC3339_MAX])
-{
-    clock_rfc3339(INT64_C(1800000000000) + ns / NS_PER_S * 1000, buf);
-    return buf;
-}
-
-static void add_pod(struct text *t, const struct object *o)
-{
-    static const char *const phases[] = {"Pending", "Running", "Succeeded"};
-    char buf[CLOCK_RFC3339_MAX];
-
-    add_pod_notes(t, o);
-    add(t, "}");
-    if (o->deleting) {
-        add(t, ",\"deletionGracePeriodSeconds\":30,\"deletionTimestamp\":\"%s\"", when(o->created_ns, buf));
-    }
-    add(t, "},\"spec\":{\"schedulerName\":\"fgpu\",\"containers\":[{\"name\":\"main\",\"resources\":{\"limits\":{");
-    if (!o->ask.by_annotation && o->ask.milli == 0) {
-        add(t, "\"fgpu.io/gpu-count\":\"%d\"", o->ask.count);
-    } else if (!o->ask.by_annotation) {
-        add(t, "\"fgpu.io/gpu-milli\":\"%d\",\"fgpu.io/gpu-memory-mib\":\"%d\",\"fgpu.io/gpu-count\":\"%d\"",
-            o->ask.milli, o->ask.mem_mib, o->ask.count);
-    }
-    add(t, "}}}]");
-    if (o->node[0] != '\0') {
-        add(t, ",\"nodeName\":\"%s\"", o->node);
-    }
-    add(t, "},\"status\":{\"phase\":\"%s\"}}", phases[o->phase]);
-}
-
-static char *json_of(const struct object *o)
-{
-    static const char *const kinds[] = {"Pod", "Node", "ConfigMap", "CSIStorageCapacity", "Lease"};
-    struct text t = {xmalloc(1024), 0, 1024};
-    char buf[CLOCK_RFC3339_MAX];
-
-    add(&t,
-        "{\"kind\":\"%s\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"%s\",%s\"uid\":\"%s\",\"resourceVersion\":"
-        "\"%llu\",\"creationTimestamp\":\"%s\",\"annotations\":{",
-        kinds[o->kind], o->name, o->kind == NODES ? "" : "\"namespace\":\"default\",", o->uid,
-        (unsigned long long)o->version, when(o->created_ns, buf));
-    if (o->kind == PODS) {
-        add_pod(&t, o);
-    } else if (o->kind == NODES) {
-        add_inventory(&t, o);
-        add(&t, "}},\"spec\":{},\"status\":{\"allocatable\":{\"cpu\":\"64\",\"memory\":\"512Gi\"}}}");
-    } else {
-        add(&t, "}},\"%s\":%s}", o->kind == LEASE ? "spec" : "data", o->data != NULL ? o->data : "{}");
-    }
-    return t.p;
-}
-
 /* ---- writing ---- */
 
 static bool is_shown(const struct object *o)
@@ -269,7 +132,7 @@ static void record(struct object *o, enum change_type type, bool was_shown)
 
     o->version = ++etcd.version;
     free(o->json);
-    o->json = json_of(o);
+    o->json = object_json(o);
     c = &etcd.history[o->version % ETCD_HISTORY];
     free(c->json);
     *c = (struct change){o->version, o->kind, type, false, type, copy_of(o->json)};

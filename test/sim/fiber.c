@@ -35,7 +35,7 @@ struct event {
 };
 
 static struct {
-    struct rng rng;
+    struct rng rngs[SIM_STREAM__MAX];
     uint32_t switches;
     int64_t now_ns;
     uint64_t order, event_n;
@@ -53,7 +53,9 @@ static struct {
 
 void sim_init(uint64_t seed, uint32_t switches)
 {
-    rng_init(&sim.rng, seed);
+    for (unsigned i = 0; i < SIM_STREAM__MAX; i++) {
+        rng_init(&sim.rngs[i], seed * SIM_STREAM__MAX + i);
+    }
     sim.switches = switches;
 }
 
@@ -67,19 +69,14 @@ uint64_t sim_event_n(void)
     return sim.event_n;
 }
 
-uint64_t sim_u64(void)
+uint64_t sim_draw(enum sim_stream of)
 {
-    return rng_u64(&sim.rng);
+    return rng_u64(&sim.rngs[of]);
 }
 
-uint64_t sim_below(uint64_t n)
+uint64_t sim_draw_below(enum sim_stream of, uint64_t n)
 {
-    return rng_below(&sim.rng, n);
-}
-
-bool sim_chance(uint32_t per_mille)
-{
-    return per_mille > 0 && rng_below(&sim.rng, 1000) < per_mille;
+    return rng_below(&sim.rngs[of], n);
 }
 
 /* ---- events ---- */
@@ -366,7 +363,8 @@ void fiber_locks(void)
         fiber_pause(f->owner);
         make_ready(f);
         switch_out();
-    } else if (f->held == 0 && sim.switches > 0 && sim.ready_n > 0 && rng_below(&sim.rng, sim.switches) == 0) {
+    } else if (f->held == 0 && sim.switches > 0 && sim.ready_n > 0 &&
+               rng_below(&sim.rngs[SIM_ORDER], sim.switches) == 0) {
         make_ready(f);
         switch_out();
     }
@@ -382,7 +380,7 @@ void fiber_unlocks(void)
 
 static void run_one(void)
 {
-    size_t i = sim.ready_n == 1 ? 0 : rng_below(&sim.rng, sim.ready_n);
+    size_t i = sim.ready_n == 1 ? 0 : rng_below(&sim.rngs[SIM_ORDER], sim.ready_n);
     struct fiber *f = sim.ready[i];
 
     sim.ready[i] = sim.ready[--sim.ready_n];

@@ -25,6 +25,23 @@ struct fiber_waiters { /* in order of arrival; all zero is empty */
 
 typedef void sim_event_fn(void *ctx);
 
+/* Who draws. Each has a generator of its own, so that what one of them leaves out (mask.h) changes nothing of what the
+ * others draw. A file says at its top which is its own: #define SIM_STREAM SIM_USERS. */
+enum sim_stream {
+    SIM_WORLD,  /* storms */
+    SIM_FLEET,  /* lives of processes */
+    SIM_ORDER,  /* who runs next */
+    SIM_SYSTEM, /* what the product draws */
+    SIM_NET,    /* what goes wrong on the way */
+    SIM_USERS,
+    SIM_ADMINS, /* nodes, configurations */
+    SIM_SCHEDULER,
+    SIM_STREAM__MAX
+};
+#ifndef SIM_STREAM
+#define SIM_STREAM SIM_WORLD
+#endif
+
 /* Before everything else. `switches`: one lock in so many is preceded by a switch; 0: none. */
 void sim_init(uint64_t seed, uint32_t switches);
 int64_t sim_now_ns(void); /* since the beginning */
@@ -36,10 +53,17 @@ bool sim_turn(void);
 /* Taken so far, timers of fibers not counted: the steps. */
 uint64_t sim_event_n(void);
 
-/* The generator that everything is drawn from. */
-uint64_t sim_u64(void);
-uint64_t sim_below(uint64_t n); /* 0 <= result < n */
-bool sim_chance(uint32_t per_mille);
+uint64_t sim_draw(enum sim_stream of);
+uint64_t sim_draw_below(enum sim_stream of, uint64_t n);
+/* From the generator of the file: */
+static inline uint64_t sim_below(uint64_t n) /* 0 <= result < n */
+{
+    return sim_draw_below(SIM_STREAM, n);
+}
+static inline bool sim_chance(uint32_t per_mille) /* draws whatever it is, 0 as well */
+{
+    return sim_draw_below(SIM_STREAM, 1000) < per_mille;
+}
 
 /* `owner` NULL: the caller's. */
 struct fiber *fiber_spawn(const char *name, void *(*run)(void *), void *ctx, void *owner);

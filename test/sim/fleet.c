@@ -1,7 +1,10 @@
+#define SIM_STREAM SIM_FLEET
 #include "fleet.h"
 
 #include "api.h"
 #include "fiber.h"
+#include "mask.h"
+#include "oracle.h"
 #include "process.h"
 #include "trace.h"
 #include "world.h"
@@ -71,13 +74,13 @@ static void dies(void *ctx)
     if ((uint64_t)(uintptr_t)ctx / SLOTS_MAX != s->life || f.calm || f.over || p->cut || p->ends) {
         return;
     }
-    if (p->runtime != NULL && f.kind != FLEET_ONE && s == f.slots && sim_chance(300)) {
+    if (p->runtime != NULL && f.kind != FLEET_ONE && s == f.slots && sim_chance(300) && mask_allows(DO_ROLLS)) {
         roll_over(s);
-    } else if (p->runtime != NULL && sim_chance(300)) {
+    } else if (p->runtime != NULL && sim_chance(300) && mask_allows(DO_ENDS)) {
         world_counts.ended_n++;
         s->ending = true;
         process_end(p, 5000);
-    } else {
+    } else if (mask_allows(DO_KILLS)) {
         world_counts.killed_n++;
         process_kill(p);
         sim_in_ms(sim_chance(500) ? 0 : (int64_t)sim_below(4000), born, s);
@@ -135,17 +138,19 @@ void fleet_over(void)
     f.over = true;
 }
 
-void fleet_init(enum fleet kind, unsigned n, int64_t mean_life_ms)
+void fleet_init(const struct climate *c)
 {
-    BUG_ON(n > SLOTS_MAX);
-    f.kind = kind;
-    f.n = n;
-    f.mean_life_ms = mean_life_ms;
+    BUG_ON(c->fgpus > SLOTS_MAX);
+    f.kind = c->fleet;
+    f.n = c->fgpus;
+    f.mean_life_ms = c->mean_life_ms;
     f.pauses = sim_chance(400) ? 0 : (uint32_t)sim_below(12);
     f.cuts = sim_chance(500) ? 0 : (uint32_t)sim_below(8);
-    f.edits = kind != FLEET_LEASE || sim_chance(500) ? 0 : (uint32_t)sim_below(6);
-    for (unsigned i = 0; i < n; i++) {
-        if (!is_mistake(&f.slots[i])) {
+    f.edits = f.kind != FLEET_LEASE || sim_chance(300) ? 0 : (uint32_t)sim_below(10);
+    for (unsigned i = 0; i < f.n; i++) {
+        if (is_mistake(&f.slots[i])) {
+            sim_in_ms((int64_t)sim_below(40000), born, &f.slots[i]);
+        } else {
             born(&f.slots[i]);
         }
     }
@@ -168,29 +173,35 @@ static void goes_on(void *ctx)
 static void pause_one(struct process *p)
 {
     const uint64_t most_ms = sim_chance(500) ? 2000 : f.kind == FLEET_LEASE ? 20000 : 12000;
+    const bool at_lock = sim_chance(500);
+    const int64_t ms = 10 + (int64_t)sim_below(most_ms);
 
-    world_counts.paused_n++;
-    process_pause(p, sim_chance(500));
-    sim_in_ms(10 + (int64_t)sim_below(most_ms), goes_on, p);
+    if (mask_allows(DO_PAUSES)) {
+        world_counts.paused_n++;
+        process_pause(p, at_lock);
+        sim_in_ms(ms, goes_on, p);
+    }
 }
 
-/* What a writer of another program may make of it; not that it was given back. */
-static void edit_lease(void)
+/* What a writer of another program may make of it; not that it was given back. `frees`: so that another one takes it at
+ * once. */
+static void edit_lease(bool frees)
 {
     struct object *o = etcd_find(LEASE, "lease");
     cJSON *spec = cJSON_Parse(o != NULL ? o->data : "");
     static const char *const holders[] = {"", "an-admin"};
 
-    if (spec == NULL || sim_chance(250)) {
+    if (spec == NULL || sim_chance(frees ? 400 : 250)) {
         if (o != NULL) {
             TRACE("an admin deletes the Lease");
             etcd_delete(o);
         }
-    } else if (sim_chance(300)) {
+    } else if (!frees && sim_chance(300)) {
         o->patched++; /* a label */
         etcd_write(o);
     } else {
-        cJSON_ReplaceItemInObjectCaseSensitive(spec, "holderIdentity", cJSON_CreateString(holders[sim_below(2)]));
+        cJSON_ReplaceItemInObjectCaseSensitive(spec, "holderIdentity",
+                                               cJSON_CreateString(holders[frees ? 0 : sim_below(2)]));
         free(o->data);
         o->data = cJSON_PrintUnformatted(spec);
         TRACE("an admin edits the Lease: %s", o->data);
@@ -199,18 +210,52 @@ static void edit_lease(void)
     cJSON_Delete(spec);
 }
 
+static void ends_now(void *ctx)
+{
+    struct slot *s = ctx;
+
+    if (!f.over && !f.calm && !s->p->cut && !s->p->ends && s->p->runtime != NULL && mask_allows(DO_ENDS)) {
+        world_counts.ended_n++;
+        s->ending = true;
+        process_end(s->p, 5000);
+    }
+}
+
+/* An admin edits it because the one that leads hangs, and perhaps ends the wrong one soon after. */
+static void edit_of_one_that_hangs(void)
+{
+    struct slot *hangs = NULL, *other;
+
+    for (unsigned i = 0; i < f.n; i++) {
+        hangs = process_is_ready(f.slots[i].p) ? &f.slots[i] : hangs;
+    }
+    if (hangs == NULL) {
+        return;
+    }
+    pause_one(hangs->p);
+    edit_lease(true);
+    other = &f.slots[((size_t)(hangs - f.slots) + 1) % f.n];
+    if (other != hangs) {
+        sim_in_ms(500 + (int64_t)sim_below(3000), ends_now, other);
+    }
+}
+
 void fleet_act(void)
 {
     struct process *p = any();
 
-    if (p != NULL && sim_chance(f.pauses)) {
+    if (sim_chance(f.pauses) && p != NULL) {
         pause_one(p);
     }
-    if (p != NULL && sim_chance(f.cuts)) {
+    if (sim_chance(f.cuts) && p != NULL && mask_allows(DO_CUTS)) {
         api_unreachable(p, 100 + (int64_t)sim_below(f.kind == FLEET_LEASE ? 15000 : 5000));
     }
-    if (sim_chance(f.edits)) {
-        edit_lease();
+    if (sim_chance(f.edits) && mask_allows(DO_LEASE_EDITS)) {
+        if (sim_chance(500)) {
+            edit_of_one_that_hangs();
+        } else {
+            edit_lease(false);
+        }
     }
 }
 
@@ -258,6 +303,11 @@ unsigned fleet_ready_n(void)
     return n;
 }
 
+static uint64_t caller_below(uint64_t n)
+{
+    return sim_draw_below(SIM_SCHEDULER, n);
+}
+
 struct process *fleet_target(void)
 {
     struct process *ready[8];
@@ -271,10 +321,10 @@ struct process *fleet_target(void)
             ready[n++] = p;
         }
     }
-    if (n > 0 && (f.calm || sim_chance(850))) {
-        return ready[sim_below(n)];
+    if (n > 0 && (f.calm || caller_below(1000) < 850)) {
+        return ready[caller_below(n)];
     }
-    for (unsigned i = (unsigned)sim_below(f.n), tries = 0; tries < f.n; i = (i + 1) % f.n, tries++) {
+    for (unsigned i = (unsigned)caller_below(f.n), tries = 0; tries < f.n; i = (i + 1) % f.n, tries++) {
         if (f.slots[i].p != NULL) {
             return f.slots[i].p;
         }

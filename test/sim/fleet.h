@@ -8,14 +8,12 @@
 #ifndef SIM_FLEET_H
 #define SIM_FLEET_H
 
-#include "oracle.h"
-
 #include <stddef.h>
-#include <stdint.h>
 
+struct climate;
 struct process;
 
-void fleet_init(enum fleet kind, unsigned n, int64_t mean_life_ms);
+void fleet_init(const struct climate *c);
 void fleet_storm(void);
 void fleet_calm(void);
 void fleet_over(void); /* nobody is started any more */

@@ -1,13 +1,20 @@
 /* fgpu-world: the production code in a simulated cluster that is meaner than reality (decision 0098).
  *
  *     fgpu_world [--seed N] [--seeds N] [--steps N] [--until STEP] [--trace] [--log]
+ *                [--draw N] [--servers N] [--nodes N] [--gpus N] [--pods N] [--fgpus N]
+ *                [--without NAME,NAME...] [--names]
  *
  * A step is one event of the world: something lands, a watch tells, an answer arrives, somebody acts. The same seed
  * gives the same run. Each seed is a process of its own, because nothing of one may be left for the next. Exit 1:
- * something was found; it says what, with the seed and the step. */
+ * something was found; it says what, with the seed and the step.
+ *
+ * The seed draws the kind of world, then what happens in it. For smaller runs of the same kind (scripts/sim-shrink):
+ * --draw is another seed of what happens, the numbers are used in the place of those that the seed draws, and what
+ * --without names does not happen; --names prints what may be named. */
 #include "api.h"
 #include "fiber.h"
 #include "fleet.h"
+#include "mask.h"
 #include "oracle.h"
 #include "process.h"
 #include "scheduler.h"
@@ -24,9 +31,21 @@
 
 static struct {
     uint64_t seed, seeds, steps, until;
+    uint64_t draw, servers, nodes, gpus, pods, fgpus; /* 0: as the seed says */
+    const char *without;
     bool trace, log;
     uint64_t digest; /* of all lines that a trace has, or would have */
-} run = {.seed = 1, .seeds = 1, .steps = 100000};
+} run = {.seed = 1, .seeds = 1, .steps = 100000, .without = ""};
+
+static const struct {
+    const char *name;
+    uint64_t *to;
+} numbers[] = {
+    {"--seed", &run.seed}, {"--seeds", &run.seeds},     {"--steps", &run.steps}, {"--until", &run.until},
+    {"--draw", &run.draw}, {"--servers", &run.servers}, {"--nodes", &run.nodes}, {"--gpus", &run.gpus},
+    {"--pods", &run.pods}, {"--fgpus", &run.fgpus},
+};
+enum { NUMBER_N = sizeof(numbers) / sizeof(numbers[0]), FIRST_OF_SMALLER = 4 };
 
 bool trace_on = true;
 int __real_clock_gettime(clockid_t id, struct timespec *ret);
@@ -56,8 +75,14 @@ void found(const char *format, ...)
     va_start(args, format);
     vprintf(format, args);
     va_end(args);
-    printf("\n    again: --seed %llu --steps %llu --trace\n", (unsigned long long)run.seed,
+    printf("\n    again: --seed %llu --steps %llu", (unsigned long long)run.seed,
            (unsigned long long)sim_event_n() + 1);
+    for (size_t i = FIRST_OF_SMALLER; i < NUMBER_N; i++) {
+        if (*numbers[i].to != 0) {
+            printf(" %s %llu", numbers[i].name, (unsigned long long)*numbers[i].to);
+        }
+    }
+    printf("%s%s --trace\n", run.without[0] != '\0' ? " --without " : "", run.without);
     fflush(stdout);
     _exit(1);
 }
@@ -70,25 +95,52 @@ static double seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+static unsigned given(uint64_t number, unsigned drawn)
+{
+    return number != 0 ? (unsigned)number : drawn;
+}
+
+static struct climate climate(void)
+{
+    struct climate c = {.servers = 1 + (unsigned)sim_below(3),
+                        .nodes = 1 + (unsigned)sim_below(3),
+                        .gpus = 1 + (unsigned)sim_below(4),
+                        .pods = 6 + (unsigned)sim_below(24),
+                        .late_after_death = sim_chance(250),
+                        .forgeries = sim_chance(500),
+                        .node_changes = sim_chance(500),
+                        .rich = sim_chance(700),
+                        .mean_life_ms = 2000 + (int64_t)sim_below(40000),
+                        .fleet = sim_chance(400)   ? FLEET_ONE
+                                 : sim_chance(650) ? FLEET_LEASE
+                                                   : FLEET_MISTAKE};
+    const unsigned elect_n = sim_chance(150) ? 1 : 2 + (unsigned)sim_below(2);
+
+    c.servers = given(run.servers, c.servers);
+    c.nodes = given(run.nodes, c.nodes);
+    c.gpus = given(run.gpus, c.gpus);
+    c.pods = given(run.pods, c.pods);
+    c.fgpus = c.fleet == FLEET_LEASE ? elect_n : c.fleet == FLEET_ONE ? 1 : 2;
+    if (run.fgpus != 0 && run.fgpus < c.fgpus) {
+        c.fgpus = (unsigned)run.fgpus;
+    }
+    return c;
+}
+
 static void run_seed(void)
 {
     const int64_t lag_ms = 1500;
     const double began = seconds();
     struct climate c;
+    uint32_t switches;
     char text[160];
     double took;
 
     sim_init(run.seed, 0);
-    c = (struct climate){.servers = 1 + (unsigned)sim_below(3),
-                         .nodes = 1 + (unsigned)sim_below(3),
-                         .gpus = 1 + (unsigned)sim_below(4),
-                         .pods = 6 + (unsigned)sim_below(24),
-                         .late_after_death = sim_chance(250),
-                         .forgeries = sim_chance(500),
-                         .node_changes = sim_chance(500),
-                         .mean_life_ms = 2000 + (int64_t)sim_below(40000)};
-    sim_init(run.seed ^ UINT64_C(0x5eed), sim_chance(300) ? 0 : 2 + (uint32_t)sim_below(60));
-    process_init(run.log);
+    c = climate();
+    switches = sim_chance(300) ? 0 : 2 + (uint32_t)sim_below(60);
+    sim_init((run.draw != 0 ? run.draw : run.seed) ^ UINT64_C(0x5eed), mask_allows(DO_SWITCHES) ? switches : 0);
+    process_init(run.log, c.rich, c.fleet == FLEET_LEASE);
     world_init(&c, lag_ms);
     while (sim_event_n() < run.steps && sim_turn()) {
         run.trace = run.trace || (run.until > 0 && sim_event_n() + 500 >= run.until);
@@ -98,16 +150,16 @@ static void run_seed(void)
     took = seconds() - began;
     printf(
         "seed %llu: %llu steps, %.0f s of the world in %.1f s (%.0f steps/s): %llu pods, %llu granted, %llu refused, "
-        "%llu kills, %llu ends, %llu skips, %llu calms, %llu late, %llu over, %llu pending checked, %s, digest "
-        "%016llx\n",
+        "%llu preempted, %llu kills, %llu ends, %llu skips, %llu calms, %llu late, %llu over, %llu pending checked, "
+        "%s, digest %016llx\n",
         (unsigned long long)run.seed, (unsigned long long)sim_event_n(), (double)sim_now_ns() / 1e9, took,
         (double)sim_event_n() / took, (unsigned long long)world_counts.created_n,
         (unsigned long long)oracle_counts.granted_n, (unsigned long long)scheduler_counts.refused_n,
-        (unsigned long long)world_counts.killed_n, (unsigned long long)world_counts.ended_n,
-        (unsigned long long)oracle_counts.skipped_n, (unsigned long long)oracle_counts.compared_n,
-        (unsigned long long)oracle_counts.late_n, (unsigned long long)oracle_counts.over_n,
-        (unsigned long long)oracle_counts.pending_checked_n, fleet_text(text, sizeof(text)),
-        (unsigned long long)run.digest);
+        (unsigned long long)world_counts.preempted_n, (unsigned long long)world_counts.killed_n,
+        (unsigned long long)world_counts.ended_n, (unsigned long long)oracle_counts.skipped_n,
+        (unsigned long long)oracle_counts.compared_n, (unsigned long long)oracle_counts.late_n,
+        (unsigned long long)oracle_counts.over_n, (unsigned long long)oracle_counts.pending_checked_n,
+        fleet_text(text, sizeof(text)), (unsigned long long)run.digest);
     fflush(stdout);
 }
 
@@ -123,33 +175,55 @@ static uint64_t number(const char *text)
     return n;
 }
 
+static void usage(void)
+{
+    fprintf(stderr, "fgpu_world [--trace] [--log] [--names] [--without NAME,NAME...]");
+    for (size_t i = 0; i < NUMBER_N; i++) {
+        fprintf(stderr, " [%s N]", numbers[i].name);
+    }
+    fprintf(stderr, "\n");
+    exit(2);
+}
+
+static void leave_out(const char *names)
+{
+    const char *wrong = "";
+    size_t n = 0;
+
+    if (names == NULL || !mask_without(names, &wrong, &n)) {
+        fprintf(stderr, "fgpu_world: nothing is called \"%.*s\"; --names prints what may be left out\n", (int)n, wrong);
+        exit(2);
+    }
+    run.without = names;
+}
+
 static void read_options(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
         const char *next = i + 1 < argc ? argv[i + 1] : NULL;
+        size_t at = 0;
 
+        while (at < NUMBER_N && strcmp(argv[i], numbers[at].name) != 0) {
+            at++;
+        }
         if (strcmp(argv[i], "--trace") == 0) {
             run.trace = true;
         } else if (strcmp(argv[i], "--log") == 0) {
             run.log = true;
-        } else if (strcmp(argv[i], "--seed") == 0) {
-            run.seed = number(next);
+        } else if (strcmp(argv[i], "--names") == 0) {
+            mask_print();
+            exit(0);
+        } else if (strcmp(argv[i], "--without") == 0) {
+            leave_out(next);
             i++;
-        } else if (strcmp(argv[i], "--seeds") == 0) {
-            run.seeds = number(next);
-            i++;
-        } else if (strcmp(argv[i], "--steps") == 0) {
-            run.steps = number(next);
-            i++;
-        } else if (strcmp(argv[i], "--until") == 0) {
-            run.until = number(next);
-            run.steps = run.until + 1;
+        } else if (at < NUMBER_N) {
+            *numbers[at].to = number(next);
             i++;
         } else {
-            fprintf(stderr, "fgpu_world [--seed N] [--seeds N] [--steps N] [--until STEP] [--trace] [--log]\n");
-            exit(2);
+            usage();
         }
     }
+    run.steps = run.until > 0 ? run.until + 1 : run.steps;
 }
 
 int main(int argc, char **argv)

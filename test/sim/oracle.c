@@ -43,64 +43,51 @@ struct oracle_device *oracle_find(const char *uuid)
 /* ---- capacity ---- */
 
 /* Who decided may not have known it yet. */
-static void set_capacity(struct oracle_device *d, int mem_mib, uint64_t version)
+static void set_state(struct oracle_device *d, struct oracle_state now, uint64_t version)
 {
-    if (d->mem_mib != mem_mib) {
+    if (d->now.mem_mib != now.mem_mib || d->now.pool != now.pool || d->now.profile != now.profile) {
         d->version = version;
         memmove(&d->past[1], &d->past[0], sizeof(d->past) - sizeof(d->past[0]));
-        d->past[0] = (struct oracle_past){sim_now_ns(), version, d->mem_mib};
-        d->mem_mib = mem_mib;
+        d->past[0] = (struct oracle_past){sim_now_ns(), version, d->now};
+        d->now = now;
     }
-}
-
-/* The most that it had in any version of its node that is not older than what somebody had seen. */
-static int capacity_seen(const struct oracle_device *d, uint64_t nodes_seen)
-{
-    int most = d->mem_mib;
-
-    for (size_t i = 0; i < ORACLE_PAST; i++) {
-        if (d->past[i].until > nodes_seen && d->past[i].mem_mib > most) {
-            most = d->past[i].mem_mib;
-        }
-    }
-    return most;
 }
 
 /* Nobody can be given it any more, or has it. */
 static bool is_forgotten(const struct oracle_device *d)
 {
-    return d->mem_mib == 0 && d->holder_n == 0 && d->past[0].until_ns + FORGET_NS < sim_now_ns();
+    return d->now.mem_mib == 0 && d->holder_n == 0 && d->past[0].until_ns + FORGET_NS < sim_now_ns();
 }
 
 static void saw_node(const struct object *o, enum change_type type)
 {
+    struct offer offers[ETCD_DEVICES_MAX];
+    const size_t n = type != DELETED ? object_offers(o, offers) : 0;
+
     for (size_t i = 0; i < oracle_device_n; i++) {
         struct oracle_device *d = &oracle_devices[i];
         bool there = false;
 
-        for (size_t j = 0; j < o->gpu_n && type != DELETED; j++) {
-            there = there || (!o->gpus[j].gone && strcmp(o->gpus[j].uuid, d->uuid) == 0);
+        for (size_t j = 0; j < n; j++) {
+            there = there || strcmp(offers[j].uuid, d->uuid) == 0;
         }
         if (strcmp(d->node, o->name) == 0 && !there) {
-            set_capacity(d, 0, o->version);
+            set_state(d, (struct oracle_state){0, d->now.pool, d->now.profile}, o->version);
         }
     }
-    for (size_t j = 0; j < o->gpu_n && type != DELETED; j++) {
-        struct oracle_device *d = oracle_find(o->gpus[j].uuid);
+    for (size_t j = 0; j < n; j++) {
+        struct oracle_device *d = oracle_find(offers[j].uuid);
 
-        if (o->gpus[j].gone) {
-            continue;
-        }
         if (d == NULL) {
             for (d = oracle_devices; d < &oracle_devices[oracle_device_n] && !is_forgotten(d); d++) {
             }
             BUG_ON(d == &oracle_devices[ORACLE_DEVICES_MAX]);
             oracle_device_n += d == &oracle_devices[oracle_device_n];
             *d = (struct oracle_device){0};
-            memcpy(d->uuid, o->gpus[j].uuid, sizeof(d->uuid));
+            memcpy(d->uuid, offers[j].uuid, sizeof(d->uuid));
             memcpy(d->node, o->name, sizeof(d->node));
         }
-        set_capacity(d, o->gpus[j].mem_mib, o->version);
+        set_state(d, (struct oracle_state){offers[j].mem_mib, o->pool, offers[j].profile}, o->version);
     }
 }
 
@@ -135,43 +122,63 @@ void oracle_saw(const struct object *o, enum change_type type)
 /* What its process had been told when it sent the Binding for the first time. */
 struct decision {
     char id[20];
-    uint64_t pods_seen, nodes_seen;
+    struct oracle_known known;
 };
 
 static struct decision decisions[DECISIONS_MAX]; /* a ring */
 static size_t decision_at;
 
-static const struct decision *decision_of(const cJSON *id)
+static const struct decision *decision_of(const char *id)
 {
-    for (size_t i = 0; cJSON_IsString(id) && i < DECISIONS_MAX; i++) {
+    for (size_t i = 0; i < DECISIONS_MAX; i++) {
         const struct decision *d = &decisions[(decision_at + DECISIONS_MAX - 1 - i) % DECISIONS_MAX];
 
-        if (strcmp(d->id, id->valuestring) == 0) {
+        if (strcmp(d->id, id) == 0) {
             return d;
         }
     }
     return NULL;
 }
 
+bool oracle_gave_nothing(const char *uid)
+{
+    return decision_of(uid) != NULL;
+}
+
+/* Of a pod without a record: its uid. */
+static void id_of(const char *body, char ret[20])
+{
+    static const char key[] = "\\\"id\\\":\\\"", uid_key[] = "\"uid\":\"";
+    const char *at = strstr(body, key), *uid = strstr(body, uid_key);
+
+    if (at != NULL) {
+        at += sizeof(key) - 1;
+        snprintf(ret, 20, "%.*s", (int)strcspn(at, "\\"), at);
+    } else {
+        BUG_ON(uid == NULL);
+        uid += sizeof(uid_key) - 1;
+        snprintf(ret, 20, "%.*s", (int)strcspn(uid, "\""), uid);
+    }
+}
+
 void oracle_submitted(const struct call *c)
 {
-    const struct process *of = c->of;
-    const char *body = c->body;
-    static const char key[] = "\\\"id\\\":\\\"";
-    const char *at = strstr(body, key);
-    struct decision d = {.pods_seen = of->pods_seen, .nodes_seen = of->nodes_seen};
+    struct decision d;
+    const struct object *o;
 
     if (strstr(c->path, "/binding") == NULL) {
         return;
     }
-    if (at == NULL) {
-        found("a Binding without a record: %s", body);
+    d.known = oracle_knows(c->of);
+    id_of(c->body, d.id);
+    if (decision_of(d.id) != NULL) {
+        return;
     }
-    at += sizeof(key) - 1;
-    snprintf(d.id, sizeof(d.id), "%.*s", (int)strcspn(at, "\\"), at);
-    if (decision_of(&(cJSON){.type = cJSON_String, .valuestring = d.id}) == NULL) {
-        decisions[decision_at++ % DECISIONS_MAX] = d;
+    o = etcd_find_uid(d.id);
+    if (o != NULL && !oracle_is_none(&d.known, &o->ask)) {
+        found("a Binding of pod %s without a record: %s", o->uid, c->body);
     }
+    decisions[decision_at++ % DECISIONS_MAX] = d;
 }
 
 /* ---- grants ---- */
@@ -209,34 +216,61 @@ bool oracle_was_late(struct oracle_write a, struct oracle_write b)
     return false;
 }
 
-static void judge(const struct oracle_device *d, const struct oracle_holder *new, const struct decision *by)
+bool oracle_may_count_less(const struct oracle_holder *h)
 {
-    const int cap = capacity_seen(d, by->nodes_seen);
-    int milli = new->milli, mem = new->mem_mib, all_milli = milli, all_mem = mem;
-    bool late = false;
+    const struct object *o = etcd_find_uid(h->uid);
+
+    return o != NULL && o->odd && (o->ask.kind != ASK_NATIVE || o->ask.milli == 0 || o->ask.mem_mib == 0);
+}
+
+static void judge(const struct oracle_device *d, const struct oracle_holder *new, const struct decision *by,
+                  const struct oracle_tags *means)
+{
+    struct caps cap = new->cap;
+    int64_t last_ns = new->sent_ns;
+    const struct amounts strangers = oracle_strangers(d, &by->known, means);
+    int milli = new->milli + strangers.milli, mem = new->mem_mib + strangers.mem_mib, sharers = 1 + strangers.count;
+    int all_milli = new->milli, all_mem = new->mem_mib;
+    bool late = false, whole = strangers.whole || (new->whole &&strangers.count > 0), all_whole = false;
 
     for (size_t i = 0; i < d->holder_n; i++) {
         const struct oracle_holder *h = &d->holders[i];
-        const bool known = h->process == new->process || h->version <= by->pods_seen;
+        bool known;
 
+        if (oracle_may_count_less(h)) {
+            continue;
+        }
+        known = h->process == new->process || h->version <= by->known.pods_seen;
+
+        if (known && h->process == new->process && h->sent_ns > last_ns) { /* it saw the others, this one as well */
+            last_ns = h->sent_ns;
+            cap = h->cap;
+        }
         milli += known ? h->milli : 0;
         mem += known ? h->mem_mib : 0;
+        sharers += known;
+        whole = whole || (known && (h->whole || new->whole));
+        all_whole = all_whole || h->whole || new->whole;
         all_milli += h->milli;
         all_mem += h->mem_mib;
         late = late || (!known && oracle_was_late((struct oracle_write){h->process, h->left_ns, h->landed_ns},
                                                   (struct oracle_write){new->process, new->left_ns, sim_now_ns()}));
     }
-    if (milli > 1000 || mem > cap) {
-        found("GPU %s of %s is given twice by fgpu %u, which knew: %d milli, %d of %d MiB with pod %s", d->uuid,
-              d->node, new->process, milli, mem, cap, new->uid);
+    if (milli > cap.milli || mem > cap.mem_mib || whole || sharers > cap.sharers) {
+        found(
+            "GPU %s of %s is given twice by fgpu %u, which knew: %d of %d milli, %d of %d MiB, %d of %d sharers%s with "
+            "pod %s; of these strangers %d milli, %d MiB, %d sharers",
+            d->uuid, d->node, new->process, milli, cap.milli, mem, cap.mem_mib, sharers, cap.sharers,
+            whole ? ", one of whom has it alone," : "", new->uid, strangers.milli, strangers.mem_mib, strangers.count);
     }
-    if (all_milli > 1000 || all_mem > cap) {
+    if (all_milli > cap.milli || all_mem > cap.mem_mib || all_whole) {
         oracle_counts.over_n++;
         if (!late) {
-            found("GPU %s of %s is given twice, and nothing was late: %d milli, %d of %d MiB with pod %s of fgpu %u",
-                  d->uuid, d->node, all_milli, all_mem, cap, new->uid, new->process);
+            found("GPU %s of %s is given twice, and nothing was late: %d milli, %d of %d MiB%s with pod %s of fgpu %u",
+                  d->uuid, d->node, all_milli, all_mem, cap.mem_mib, all_whole ? ", one of whom has it alone," : "",
+                  new->uid, new->process);
         }
-        TRACE("late: GPU %s has %d milli, %d of %d MiB", d->uuid, all_milli, all_mem, cap);
+        TRACE("late: GPU %s has %d milli, %d of %d MiB", d->uuid, all_milli, all_mem, cap.mem_mib);
         oracle_counts.late_n++;
     }
 }
@@ -248,57 +282,85 @@ static int number(const cJSON *o, const char *name)
     return cJSON_IsNumber(n) ? n->valueint : -1;
 }
 
-static void grant(const struct process *of, const struct object *o, const cJSON *device, const struct decision *by,
-                  int64_t left_ns)
+static void grant(const struct process *of, const struct object *o, const cJSON *device, int count,
+                  const struct decision *by, int64_t left_ns)
 {
     const cJSON *uuid = cJSON_GetObjectItemCaseSensitive(device, "uuid");
     struct oracle_device *d = oracle_find(cJSON_IsString(uuid) ? uuid->valuestring : "");
     struct oracle_holder h = {.process = of->number,
                               .version = etcd_version() + 1,
-                              .nodes_seen = by->nodes_seen,
+                              .nodes_seen = by->known.nodes_seen,
                               .left_ns = left_ns,
                               .landed_ns = sim_now_ns(),
                               .milli = number(device, "milli"),
                               .mem_mib = number(device, "memMib")};
-    const bool whole = o->ask.milli == 0;
+    struct oracle_tags means;
+    struct amounts given = {.count = count, .milli = h.milli, .mem_mib = h.mem_mib};
 
     if (d == NULL || strcmp(d->node, o->node) != 0) {
         found("pod %s was given a GPU that %s never had", o->uid, o->node);
     }
-    if (h.milli != (whole ? 1000 : o->ask.milli) || (!whole && h.mem_mib != o->ask.mem_mib)) {
-        found("pod %s asks for %d milli and %d MiB and was given %d and %d", o->uid, o->ask.milli, o->ask.mem_mib,
-              h.milli, h.mem_mib);
+    means = oracle_means(d, &by->known, &o->ask, &given);
+    if (means.n == 0) {
+        found(
+            "pod %s asks for %d x %d milli and %d MiB, in words %d: %d units, size %u, and was given %d x %d milli and "
+            "%d MiB by settings %u, which do not say so",
+            o->uid, o->ask.count, o->ask.milli, o->ask.mem_mib, (int)o->ask.kind, o->ask.units, o->ask.size, count,
+            h.milli, h.mem_mib, by->known.in_effect.tags[0]);
     }
+    h.whole = given.whole;
+    h.sent_ns = by->known.at_ns;
+    h.cap = oracle_caps(d, &by->known);
+    memcpy(h.ns, o->ns, sizeof(h.ns));
     memcpy(h.uid, o->uid, sizeof(h.uid));
     for (size_t i = 0; i < d->holder_n; i++) {
         if (strcmp(d->holders[i].uid, h.uid) == 0) {
             found("pod %s was given GPU %s twice", o->uid, d->uuid);
         }
     }
-    judge(d, &h, by);
+    judge(d, &h, by, &means);
     BUG_ON(d->holder_n == ORACLE_HOLDERS_MAX);
     d->holders[d->holder_n++] = h;
 }
 
-void oracle_granted(const struct process *of, const struct object *o, int64_t left_ns)
+static void judge_team(const struct process *of, const struct object *o, const struct decision *by)
+{
+    const struct team limit = oracle_team_limit(o->ns, &by->known);
+    const struct amounts held = oracle_team_holds(o->ns, &by->known, of->number, false);
+
+    if (limit.limited && (held.milli > limit.milli || held.mem_mib > limit.mem_mib)) {
+        found("%s holds %d of %d milli and %d of %d MiB with pod %s, which fgpu %u knew", o->ns, held.milli,
+              limit.milli, held.mem_mib, limit.mem_mib, o->uid, of->number);
+    }
+}
+
+void oracle_granted(const struct process *of, struct object *o, int64_t left_ns)
 {
     const char *text = object_note_of(o, "fgpu.io/assignment");
     cJSON *record = cJSON_Parse(text != NULL ? text : "");
-    const struct decision *by = decision_of(cJSON_GetObjectItemCaseSensitive(record, "id"));
+    const cJSON *id = cJSON_GetObjectItemCaseSensitive(record, "id");
+    const struct decision *by = decision_of(cJSON_IsString(id) ? id->valuestring : o->uid);
     const cJSON *container = cJSON_GetObjectItemCaseSensitive(record, "containers"), *devices, *device;
 
     if (by == NULL) {
         found("pod %s was given a record that was never sent", o->uid);
     }
+    if (!cJSON_IsString(id)) {
+        o->stranger = etcd_version() + 1;
+        o->odd = true;
+        cJSON_Delete(record);
+        return;
+    }
     container = cJSON_GetArrayItem(container, 0);
     devices = cJSON_GetObjectItemCaseSensitive(container, "devices");
-    if (cJSON_GetArraySize(devices) != o->ask.count) {
-        found("pod %s asks for %d GPUs and was given %d", o->uid, o->ask.count, cJSON_GetArraySize(devices));
-    }
     cJSON_ArrayForEach(device, devices)
     {
-        grant(of, o, device, by, left_ns);
+        grant(of, o, device, cJSON_GetArraySize(devices), by, left_ns);
     }
+    if (cJSON_GetArraySize(devices) < 1) {
+        found("pod %s was given no GPU", o->uid);
+    }
+    judge_team(of, o, by);
     cJSON_Delete(record);
     oracle_counts.granted_n++;
 }

@@ -37,15 +37,17 @@ void oracle_saw(const struct object *o, enum change_type type);
 void oracle_submitted(const struct call *c);
 void oracle_leaves(const struct call *c);
 void oracle_answered(const struct call *c, int http_status);
+/* A PUT of the Lease lands: JSON of its spec, before and after. */
+void oracle_renewed(const struct call *c, const char *before, const char *after);
 /* A Binding has been written into `o`, which is not a revision yet. */
-void oracle_granted(const struct process *of, const struct object *o, int64_t left_ns);
+void oracle_granted(const struct process *of, struct object *o, int64_t left_ns);
 /* It is ready now: if it left the hold-off out, nothing of anybody before it may land any more. */
 void oracle_ready(struct process *p);
 /* After every step, of each that lives. */
 void oracle_step(struct process *live);
 /* Nothing has gone wrong for long, and nothing is on its way: every pod that fits is bound, and the ledger charges what
  * is held and no more. */
-void oracle_calm_pods(void);
+void oracle_calm_pods(const struct process *ready);
 void oracle_calm(struct process *live);
 /* A process that has just read everything says the same as one that saw it happen. */
 void oracle_compare(struct process *live, struct process *fresh);

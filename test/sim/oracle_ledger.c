@@ -31,7 +31,7 @@ static void is_charged(struct process *of, const char *uid, const char *node, in
     bool charged = false;
 
     (void)left_ns;
-    if (of != judged || of->runtime == NULL) {
+    if (of != judged || of->runtime == NULL || oracle_gave_nothing(uid)) {
         return;
     }
     take(of, &a, node, &s);
@@ -72,17 +72,21 @@ void oracle_ready(struct process *p)
 
 /* ---- what is given twice ---- */
 
-static bool is_over(const struct oracle_device *d, uint64_t *ret_newest)
+static bool is_over(const struct oracle_device *d, const struct process *p, uint64_t *ret_newest)
 {
+    const struct oracle_known known = oracle_knows(p);
+    const struct caps cap = oracle_caps(d, &known);
     int milli = 0, mem = 0;
 
     *ret_newest = 0;
     for (size_t i = 0; i < d->holder_n; i++) {
-        milli += d->holders[i].milli;
-        mem += d->holders[i].mem_mib;
+        const bool counts = !oracle_may_count_less(&d->holders[i]);
+
+        milli += counts ? d->holders[i].milli : 0;
+        mem += counts ? d->holders[i].mem_mib : 0;
         *ret_newest = d->holders[i].version > *ret_newest ? d->holders[i].version : *ret_newest;
     }
-    return d->mem_mib > 0 && (milli > 1000 || mem > d->mem_mib);
+    return d->now.mem_mib > 0 && (milli > cap.milli || mem > cap.mem_mib);
 }
 
 static void must_be_closed(const struct process *p, const struct oracle_device *d)
@@ -96,7 +100,8 @@ static void must_be_closed(const struct process *p, const struct oracle_device *
         for (size_t j = 0; j < s.nodes[i].device_n; j++) {
             const struct snapshot_device *e = &s.nodes[i].devices[j];
 
-            closed = closed || (str_eq(e->uuid, str_of(d->uuid)) && (e->overcommitted || e->milli_charged >= 1000));
+            closed =
+                closed || (str_eq(e->uuid, str_of(d->uuid)) && (e->overcommitted || e->milli_charged >= e->milli_cap));
         }
     }
     arena_fini(&a);
@@ -105,13 +110,29 @@ static void must_be_closed(const struct process *p, const struct oracle_device *
     }
 }
 
-/* Was it given twice, or has only become less? Pods whose record somebody has edited are not judged. */
+/* Was it given twice, or has only become less: the GPU itself, or what settings say of it? Pods whose record somebody
+ * has edited are not judged. */
 static bool was_given_twice(const struct oracle_device *d)
 {
-    for (size_t i = 0; i < d->holder_n; i++) {
-        const struct object *o = etcd_find_uid(d->holders[i].uid);
+    int64_t since_ns = INT64_MAX;
+    int milli = 0, mem = 0;
+    unsigned last;
 
-        if (o == NULL || o->odd || d->holders[i].nodes_seen < d->version) {
+    for (size_t i = 0; i < d->holder_n; i++) {
+        const struct oracle_holder *h = &d->holders[i];
+        const struct object *o = etcd_find_uid(h->uid);
+
+        if (o == NULL || o->odd || h->nodes_seen < d->version) {
+            return false;
+        }
+        since_ns = h->left_ns < since_ns ? h->left_ns : since_ns;
+        milli += h->milli;
+        mem += h->mem_mib;
+    }
+    for (unsigned tag = settings_first_tag(since_ns, &last); tag <= last && d->now.profile == 0; tag++) {
+        const struct caps cap = meaning_of_gpu(settings_of(tag), d->now.pool, d->now.mem_mib);
+
+        if (milli <= cap.milli && mem <= cap.mem_mib) {
             return false;
         }
     }
@@ -141,6 +162,9 @@ void oracle_step(struct process *live)
     if (live->runtime == NULL || live->cut || process_is_paused(live)) {
         return;
     }
+    if (sim_event_n() % 16 == 0) {
+        oracle_note_settings(live);
+    }
     if (api_pending_n() > 0 && sim_event_n() % 4 == 0) {
         judged = live;
         api_each_pending(is_charged);
@@ -148,8 +172,8 @@ void oracle_step(struct process *live)
     for (size_t i = 0; i < oracle_device_n; i++) {
         const struct oracle_device *d = &oracle_devices[i];
 
-        if (d->holder_n > 0 && is_over(d, &newest) && live->pods_seen >= newest && live->nodes_seen >= d->version &&
-            (live->ready_ns > 0 || store_is_synced(live->runtime->store))) {
+        if (d->holder_n > 0 && is_over(d, live, &newest) && live->pods_seen >= newest &&
+            live->nodes_seen >= d->version && (live->ready_ns > 0 || store_is_synced(live->runtime->store))) {
             must_be_closed(live, d);
             if (was_given_twice(d)) {
                 must_be_incident(live, d);
@@ -170,37 +194,80 @@ static bool has_odd(const char *node)
     return false;
 }
 
-static bool has_room(const struct oracle_device *d, const struct ask *ask)
+static bool has_room(const struct oracle_device *d, const struct settings *s, const struct amounts *m)
 {
-    int milli = ask->milli == 0 ? 1000 : ask->milli, mem = ask->mem_mib;
+    const struct caps cap = meaning_of_gpu(s, d->now.pool, d->now.mem_mib);
+    int milli = m->milli, mem = m->mem_mib;
+    bool alone = m->whole && d->holder_n > 0;
 
     for (size_t i = 0; i < d->holder_n; i++) {
         milli += d->holders[i].milli;
         mem += d->holders[i].mem_mib;
+        alone = alone || d->holders[i].whole;
     }
-    return d->mem_mib > 0 && milli <= 1000 && mem <= d->mem_mib && (ask->milli != 0 || d->holder_n == 0);
+    return milli <= cap.milli && mem <= cap.mem_mib && (int)d->holder_n < cap.sharers && !alone;
 }
 
-static const char *node_that_fits(const struct ask *ask)
+/* As kube-scheduler does: a pod that waits and is nominated keeps its room from those that are no more important. */
+static bool is_kept(const char *node, const struct object *from)
 {
-    for (const struct object *n = etcd_first(NODES); n != NULL; n = n->next) {
-        int fitting = 0;
-
-        for (size_t i = 0; i < oracle_device_n; i++) {
-            fitting += strcmp(oracle_devices[i].node, n->name) == 0 && has_room(&oracle_devices[i], ask);
+    for (const struct object *o = etcd_first(PODS); o != NULL; o = o->next) {
+        if (o != from && o->node[0] == '\0' && o->priority >= from->priority && strcmp(o->nominated, node) == 0) {
+            return true;
         }
-        if (fitting >= ask->count && !has_odd(n->name)) {
-            return n->name;
+    }
+    return false;
+}
+
+/* Instances that are free. */
+static const char *node_with_instance(const struct object *pod, const struct settings *s)
+{
+    for (size_t i = 0; i < oracle_device_n; i++) {
+        const struct oracle_device *d = &oracle_devices[i];
+        const bool fits = d->now.mem_mib > 0 && d->now.profile == pod->ask.size + 1 && d->holder_n == 0 &&
+                          !s->closed[d->now.pool] && meaning_of_namespace(s, pod->ns) == NULL;
+
+        if (fits && !has_odd(d->node) && !is_kept(d->node, pod)) {
+            return d->node;
         }
     }
     return NULL;
 }
 
-void oracle_calm_pods(void)
+static const char *node_that_fits(const struct object *pod, const struct settings *s, const struct process *live)
 {
+    const struct oracle_known all = {.pods_seen = UINT64_MAX};
+    const struct team *limit = meaning_of_namespace(s, pod->ns);
+    const struct amounts held = oracle_team_holds(pod->ns, &all, live->number, true);
+
+    for (const struct object *n = etcd_first(NODES); n != NULL && pod->ask.kind != ASK_MIG; n = n->next) {
+        struct amounts m = {0};
+        int fitting = 0;
+
+        for (size_t i = 0; i < oracle_device_n; i++) {
+            const struct oracle_device *d = &oracle_devices[i];
+
+            fitting += strcmp(d->node, n->name) == 0 && d->now.mem_mib > 0 && d->now.profile == 0 &&
+                       !s->closed[d->now.pool] && meaning_of(&pod->ask, s, s, d->now.pool, d->now.mem_mib, &m) &&
+                       has_room(d, s, &m) &&
+                       (limit == NULL || (held.milli + m.count * m.milli <= limit->milli &&
+                                          held.mem_mib + m.count * m.mem_mib <= limit->mem_mib));
+        }
+        if (m.count > 0 && fitting >= m.count && !has_odd(n->name) && !is_kept(n->name, pod)) {
+            return n->name;
+        }
+    }
+    return pod->ask.kind == ASK_MIG ? node_with_instance(pod, s) : NULL;
+}
+
+void oracle_calm_pods(const struct process *ready)
+{
+    const unsigned tag = settings_tag(ready);
+
     oracle_counts.calm_n++;
-    for (const struct object *o = etcd_first(PODS); o != NULL; o = o->next) {
-        const char *node = o->node[0] == '\0' && !o->deleting && !o->odd ? node_that_fits(&o->ask) : NULL;
+    for (const struct object *o = etcd_first(PODS); o != NULL && settings_are_settled(tag); o = o->next) {
+        const char *node =
+            o->node[0] == '\0' && !o->deleting && !o->odd ? node_that_fits(o, settings_of(tag), ready) : NULL;
 
         if (node != NULL) {
             found("pod %s (%s) fits on %s and is not bound although all has been calm for long", o->name, o->uid, node);
@@ -210,9 +277,14 @@ void oracle_calm_pods(void)
 
 void oracle_calm(struct process *live)
 {
+    const unsigned tag = settings_tag(live);
     struct snapshot s;
     struct arena a;
 
+    if (settings_are_stale(tag)) {
+        found("fgpu %u goes by settings %u although all has been calm for long since there are others", live->number,
+              tag);
+    }
     take(live, &a, "", &s);
     for (size_t i = 0; i < s.node_n; i++) {
         char name[32];
@@ -287,6 +359,9 @@ void oracle_compare(struct process *live, struct process *fresh)
     static char ours[LINES_MAX][LINE_BYTES], theirs[LINES_MAX][LINE_BYTES];
     const size_t n = lines_of(live, ours), m = lines_of(fresh, theirs);
 
+    if (settings_tag(live) != settings_tag(fresh)) {
+        return;
+    }
     oracle_counts.compared_n++;
     for (size_t i = 0; i < n || i < m; i++) {
         const char *a = i < n ? ours[i] : "(nothing)", *b = i < m ? theirs[i] : "(nothing)";

@@ -3,14 +3,13 @@
 #include "api.h"
 #include "fiber.h"
 #include "oracle.h"
+#include "settings.h"
 #include "trace.h"
 
 #include "base/base64.h"
 #include "base/bug.h"
 #include "base/clock.h"
-#include "cmd/commands.h"
 #include "cmd/runtime_internal.h"
-#include "config/load.h"
 #include "extender/signing.h"
 
 #include <stdio.h>
@@ -22,25 +21,24 @@ static struct {
     struct process *all[PROCESSES_MAX];
     unsigned n, alive_n;
     struct process *first;
-    struct config *config;
+    bool elects;
     char key_path[64];
     struct log log;
 } world;
 
 /* ---- what all of them have ---- */
 
-static const char CONFIGURATION[] = "apiVersion: fgpu.io/v1alpha1\n"
-                                    "kind: FgpuConfiguration\n"
-                                    "signing: {mode: on}\n"
-                                    "packing: {nodeStrategy: binpack, deviceStrategy: binpack}\n"
-                                    "clientConnection: {runObject: default/run, wakeObject: default/wake}\n"
-                                    "serving: {bindsAllPods: true}\n"
-                                    "flightRecorder: {memory: 0}\n"
-                                    "audit: {interval: 60s}\n";
-
-static const char ELECTION[] =
-    "election: lease\n"
-    "lease: {object: default/lease, leaseDuration: 5s, renewDeadline: 3s, retryPeriod: 1s}\n";
+#define CONFIGURATION                                                                                                  \
+    "apiVersion: fgpu.io/v1alpha1\n"                                                                                   \
+    "kind: FgpuConfiguration\n"                                                                                        \
+    "signing: {mode: on}\n"                                                                                            \
+    "clientConnection: {runObject: default/run, wakeObject: default/wake}\n"                                           \
+    "serving: {bindsAllPods: true}\n"                                                                                  \
+    "flightRecorder: {memory: 0}\n"                                                                                    \
+    "audit: {interval: 60s}\n"
+#define ELECTION                                                                                                       \
+    "election: lease\n"                                                                                                \
+    "lease: {object: default/lease, leaseDuration: 5s, renewDeadline: 3s, retryPeriod: 1s}\n"
 
 static void write_log(void *ctx, const struct log_record *r)
 {
@@ -90,33 +88,10 @@ static void forget_key(void)
     (void)unlink(world.key_path);
 }
 
-static void configure(struct str text)
+void process_init(bool trace_log, bool rich_settings, bool elects)
 {
-    struct config_names names;
-    struct strbuf report;
-    struct err err;
-
-    strbuf_init(&report, 65536);
-    cmd_config_names(&names);
-    if (config_parse(STR("sim"), text, &names, &world.config, &report, &err) != 0) {
-        fprintf(stderr, "%.*s\n", (int)report.n, report.p);
-        exit(2);
-    }
-    strbuf_fini(&report);
-}
-
-void process_elect(void)
-{
-    char text[sizeof(CONFIGURATION) + sizeof(ELECTION)];
-
-    config_free(world.config);
-    snprintf(text, sizeof(text), "%s%s", CONFIGURATION, ELECTION);
-    configure(str_of(text));
-}
-
-void process_init(bool trace_log)
-{
-    configure(STR(CONFIGURATION));
+    settings_init(elects ? CONFIGURATION ELECTION : CONFIGURATION, rich_settings);
+    world.elects = elects;
     write_key();
     (void)atexit(forget_key);
     world.log = (struct log){write_log, NULL, 4};
@@ -148,7 +123,7 @@ static void *main_start(void *ctx)
     struct err err;
 
     BUG_ON(signing_new(&keys, &signing, &err) != 0);
-    const struct runtime_options o = {.config = world.config,
+    const struct runtime_options o = {.config = settings_config(),
                                       .credentials = &credentials,
                                       .clock = clock_system(),
                                       .log = log,
@@ -189,6 +164,9 @@ static void *main_end(void *ctx)
     struct signing *signing;
 
     fiber_join(p->main);
+    while (p->readers > 0) {
+        (void)fiber_wait(&(struct fiber_waiters){0}, sim_now_ns() + NS_PER_MS);
+    }
     r = p->runtime;
     signing = r->options.signing;
     runtime_stop(r, e->drain_ms);
@@ -225,8 +203,9 @@ void process_end(struct process *p, int64_t drain_ms)
     struct ending *e = xmalloc(sizeof(*e));
 
     *e = (struct ending){p, drain_ms};
-    TRACE("fgpu %u ends", p->number);
     p->ends = true;
+    TRACE("fgpu %u ends", p->number);
+    p->in_order = drain_ms > 0;
     fiber_detach(fiber_spawn("end", main_end, e, p));
 }
 
@@ -247,8 +226,7 @@ bool process_is_ready(struct process *p)
 
     if (ready && p->ready_ns == 0) {
         p->ready_ns = sim_now_ns();
-        p->skipped_hold_off =
-            world.config->election == ELECTION_NONE && p->ready_ns < p->started_ns + HOLD_OFF_MS * NS_PER_MS;
+        p->skipped_hold_off = !world.elects && p->ready_ns < p->started_ns + HOLD_OFF_MS * NS_PER_MS;
         TRACE("fgpu %u is ready%s", p->number, p->skipped_hold_off ? " without a hold-off" : "");
         oracle_ready(p);
     }
@@ -258,6 +236,7 @@ bool process_is_ready(struct process *p)
 void process_pause(struct process *p, bool at_lock)
 {
     TRACE("fgpu %u is paused%s", p->number, at_lock ? " where it next takes a lock" : "");
+    p->paused_ns = fiber_is_paused(p) ? p->paused_ns : sim_now_ns();
     if (at_lock) {
         fiber_pause_at_lock(p);
     } else {
@@ -265,10 +244,17 @@ void process_pause(struct process *p, bool at_lock)
     }
 }
 
+int64_t process_slept_ns(const struct process *p)
+{
+    return p->resumed_ns != 0 && sim_now_ns() - p->resumed_ns < DECIDED_BEFORE_MS * NS_PER_MS ? p->slept_ns : 0;
+}
+
 void process_resume(struct process *p)
 {
     if (fiber_is_paused(p)) {
         TRACE("fgpu %u goes on", p->number);
+        p->slept_ns = process_slept_ns(p) + sim_now_ns() - p->paused_ns;
+        p->resumed_ns = sim_now_ns();
     }
     fiber_resume(p);
 }

@@ -16,7 +16,10 @@
 #include <stdint.h>
 
 #define PROCESSES_MAX 8192
+#define DECIDED_BEFORE_MS 12000 /* longer than any call of kube-scheduler takes a process that runs */
 #define HOLD_OFF_MS 6000
+#define LEASE_DURATION_MS 5000 /* of those that elect one */
+#define RENEW_DEADLINE_MS 3000
 
 struct runtime;
 struct call;
@@ -25,29 +28,30 @@ struct process {
     unsigned number;         /* from 1 */
     bool rehearses;          /* reads only: what restart equals live is compared with */
     bool cut;                /* killed, or at its end */
+    bool in_order;           /* it was asked to end */
     bool ends;               /* it was told to, or has lost its Lease */
     bool gone;               /* nothing is left in memory */
     bool lost;               /* it has said so: it must end */
+    unsigned readers;        /* fibers that give it another configuration */
     struct runtime *runtime; /* NULL: not started yet, or gone */
     struct fiber *main;
     struct process *next; /* of which something is left */
     struct httpd_server *server;
     uint64_t pods_seen, nodes_seen; /* versions up to which its watches have told it everything */
     uint64_t pods_sent, nodes_sent; /* ... and what waits for it while it is paused */
+    int64_t paused_ns, resumed_ns;  /* when it was paused, and went on, the last time; 0: never */
+    int64_t slept_ns;               /* till then; with what it slept less than DECIDED_BEFORE_MS before */
     int64_t unreachable_until_ns;   /* till then it reaches no API server */
     int64_t renewed_ns; /* when it sent its last renewal of the Lease that it knows to have landed; 0: none */
+    int64_t bound_ns;   /* when its last Binding left */
     bool succeeded;     /* another one has begun to decide */
     int64_t started_ns, ready_ns, ended_ns; /* 0: not yet */
     bool skipped_hold_off;
     bool had_silence; /* one of its watches was made silent: then it missed something, and an audit may say so */
 };
 
-/* Once, before the first. */
-void process_init(bool trace_log);
-/* Before the first, too: they elect one by a Lease. */
-#define LEASE_DURATION_MS 5000
-#define RENEW_DEADLINE_MS 3000
-void process_elect(void);
+/* Once, before the first. `elects`: by a Lease. */
+void process_init(bool trace_log, bool rich_settings, bool elects);
 struct process *process_start(bool rehearses);
 void process_kill(struct process *p);
 /* SIGTERM: it ends in order, within `drain_ms` of grace. */
@@ -58,6 +62,8 @@ bool process_is_ready(struct process *p);
 void process_pause(struct process *p, bool at_lock);
 void process_resume(struct process *p);
 bool process_is_paused(const struct process *p);
+/* How long it was paused, of late: so much longer ago may it have decided what it sends now. */
+int64_t process_slept_ns(const struct process *p);
 /* After each event: what it was told while it was paused, it knows. */
 void process_catch_up(struct process *p);
 /* Those of which something is left; NULL: the first. */

@@ -1,8 +1,11 @@
+#define SIM_STREAM SIM_SCHEDULER
 #include "scheduler.h"
 
 #include "etcd.h"
 #include "fiber.h"
 #include "fleet.h"
+#include "mask.h"
+#include "preemption.h"
 #include "process.h"
 #include "trace.h"
 #include "world.h"
@@ -26,13 +29,14 @@ enum {
 enum state { NOBODY, ACTIVE, BACKS_OFF, REFUSED, ASKS, BINDS, ASSUMED };
 
 struct pod {
-    char uid[24], name[32];
+    char uid[24], name[32], ns[16];
     enum state state;
     int64_t due_ns;   /* of ACTIVE: since when; BACKS_OFF, REFUSED: when it is tried at the latest */
     int64_t began_ns; /* of the call */
     uint64_t call;    /* an answer to an earlier one is not waited for any more */
     unsigned failed_n;
     bool moved; /* something changed while it was being asked about */
+    bool alone; /* asked about with the node that it is nominated to */
 };
 
 struct scheduler_counts scheduler_counts;
@@ -41,7 +45,7 @@ static struct {
     struct pod pods[PODS_MAX];
     uint64_t call;
     bool asks; /* one cycle at a time */
-    uint32_t patches, lag;
+    uint32_t patches, preempts, lag;
     int64_t lag_ms;
 } k;
 
@@ -124,8 +128,8 @@ static void bind(struct pod *p, const char *node)
 {
     char body[256];
 
-    snprintf(body, sizeof(body), "{\"PodName\":\"%s\",\"PodNamespace\":\"default\",\"PodUID\":\"%s\",\"Node\":\"%s\"}",
-             p->name, p->uid, node);
+    snprintf(body, sizeof(body), "{\"PodName\":\"%s\",\"PodNamespace\":\"%s\",\"PodUID\":\"%s\",\"Node\":\"%s\"}",
+             p->name, p->ns, p->uid, node);
     scheduler_counts.bind_n++;
     TRACE("asks: bind %s (%s) to %s", p->name, p->uid, node);
     web_post(fleet_target(), "/v1/bind", body, bound, begin_call(p, BINDS));
@@ -140,6 +144,49 @@ static void patch_status(const char *uid)
         etcd_write(o);
     }
 }
+
+static void refused(struct pod *p)
+{
+    p->state = p->moved ? ACTIVE : REFUSED;
+    p->due_ns = sim_now_ns() + (p->moved ? 0 : FLUSH_MS * NS_PER_MS);
+    if (p->moved) {
+        back_off(p);
+    }
+    if (sim_chance(k.patches) && mask_allows(DO_STATUS_PATCHES)) {
+        patch_status(p->uid);
+    }
+}
+
+static void preempted(void *ctx, const char *body)
+{
+    struct pod *p = end_call(ctx);
+
+    if (p != NULL) {
+        k.asks = false;
+        preemption_answered(p->uid, body);
+        refused(p);
+    }
+}
+
+/* In the same cycle. False: there is nobody to evict. */
+static bool preempt(struct pod *p)
+{
+    const struct object *o = etcd_find_uid(p->uid);
+    struct strbuf b;
+    bool asks = o != NULL && o->priority > 0 && sim_chance(k.preempts) && mask_allows(DO_PREEMPTION);
+
+    strbuf_init(&b, 1024 * 1024);
+    if (asks && preemption_ask(o, &b)) {
+        k.asks = true;
+        web_post(fleet_target(), "/v1/preempt", b.p, preempted, begin_call(p, ASKS));
+    } else {
+        asks = false;
+    }
+    strbuf_fini(&b);
+    return asks;
+}
+
+static void filter(struct pod *p, bool alone);
 
 static void filtered(void *ctx, const char *body)
 {
@@ -157,20 +204,17 @@ static void filtered(void *ctx, const char *body)
         bind(p, cJSON_GetArrayItem(names, (int)sim_below(sim_chance(700) ? 1 : (uint64_t)n))->valuestring);
     } else if (p != NULL) {
         scheduler_counts.refused_n++;
-        TRACE("refused: %s", p->uid);
-        p->state = p->moved ? ACTIVE : REFUSED;
-        p->due_ns = sim_now_ns() + (p->moved ? 0 : FLUSH_MS * NS_PER_MS);
-        if (p->moved) {
-            back_off(p);
-        }
-        if (sim_chance(k.patches)) {
-            patch_status(p->uid);
+        TRACE("refused: %s%s", p->uid, p->alone ? " on the node that it is nominated to" : "");
+        if (p->alone) {
+            filter(p, false);
+        } else if (!preempt(p)) {
+            refused(p);
         }
     }
     cJSON_Delete(o);
 }
 
-static void filter(struct pod *p)
+static void filter(struct pod *p, bool alone)
 {
     const struct object *o = etcd_find_uid(p->uid);
     const char *comma = "";
@@ -184,14 +228,17 @@ static void filter(struct pod *p)
     strbuf_addf(&b, "{\"Pod\":");
     strbuf_add_cstr(&b, o->json);
     strbuf_add_cstr(&b, ",\"Nodes\":null,\"NodeNames\":[");
+    p->alone = alone && o->nominated[0] != '\0' && etcd_find(NODES, o->nominated) != NULL;
     for (const struct object *n = etcd_first(NODES); n != NULL; n = n->next) {
-        strbuf_addf(&b, "%s\"%s\"", comma, n->name);
-        comma = ",";
+        if (!p->alone || strcmp(n->name, o->nominated) == 0) {
+            strbuf_addf(&b, "%s\"%s\"", comma, n->name);
+            comma = ",";
+        }
     }
     strbuf_add_cstr(&b, "]}");
     scheduler_counts.filter_n++;
     k.asks = true;
-    p->moved = false;
+    p->moved = p->moved && !alone; /* the second call belongs to the same cycle */
     web_post(fleet_target(), "/v1/filter", b.p, filtered, begin_call(p, ASKS));
     strbuf_fini(&b);
 }
@@ -228,7 +275,7 @@ static void turn(void *ctx)
         }
     }
     if (first != NULL) {
-        filter(first);
+        filter(first, true);
     }
     sim_in_ms(first != NULL ? 1 + (int64_t)sim_below(TURN_MS) : 20, turn, NULL);
 }
@@ -255,6 +302,7 @@ static void take_in(const char *uid)
         *p = (struct pod){.state = ACTIVE, .due_ns = sim_now_ns()};
         memcpy(p->uid, o->uid, sizeof(p->uid));
         memcpy(p->name, o->name, sizeof(p->name));
+        memcpy(p->ns, o->ns, sizeof(p->ns));
     }
 }
 
@@ -308,6 +356,7 @@ static void changed(const struct change *c)
 void scheduler_init(uint32_t patches, uint32_t lag, int64_t lag_ms)
 {
     k.patches = patches;
+    k.preempts = (uint32_t)sim_below(600);
     k.lag = lag;
     k.lag_ms = lag_ms;
     etcd_follow(changed);

@@ -1,7 +1,11 @@
+#define SIM_STREAM SIM_USERS
 #include "users.h"
 
+#include "admins.h"
 #include "etcd.h"
 #include "fiber.h"
+#include "mask.h"
+#include "settings.h"
 #include "trace.h"
 
 #include "base/bug.h"
@@ -11,86 +15,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GPU_MIB = 81920 };
-
 static struct {
     struct climate climate;
-    unsigned pod_n, uuid_n;
+    unsigned pod_n;
 } u;
 
 static struct object *any(enum kind k)
 {
-    const size_t n = etcd_count(k);
-    struct object *o = etcd_first(k);
-
-    for (uint64_t i = n > 0 ? sim_below(n) : 0; i > 0; i--) {
-        o = o->next;
-    }
-    return o;
-}
-
-/* ---- nodes ---- */
-
-static void new_uuid(struct gpu *g)
-{
-    snprintf(g->uuid, sizeof(g->uuid), "GPU-%05u", ++u.uuid_n);
-}
-
-static void create_node(const char *name)
-{
-    struct object *o = etcd_new(NODES, name);
-
-    o->gpu_n = u.climate.gpus;
-    for (size_t i = 0; i < o->gpu_n; i++) {
-        new_uuid(&o->gpus[i]);
-        o->gpus[i].mem_mib = GPU_MIB;
-    }
-    etcd_write(o);
-}
-
-static void change_node(void)
-{
-    struct object *o = any(NODES);
-    char name[32];
-    struct gpu *g;
-
-    if (o == NULL || etcd_count(NODES) < u.climate.nodes) {
-        for (unsigned i = 0; i < u.climate.nodes; i++) {
-            snprintf(name, sizeof(name), "node-%u", i);
-            if (etcd_find(NODES, name) == NULL) {
-                create_node(name);
-                return;
-            }
-        }
-    }
-    g = &o->gpus[sim_below(o->gpu_n)];
-    world_counts.node_n++;
-    switch (sim_below(8)) {
-    case 0:
-        g->mem_mib = GPU_MIB / 2;
-        break;
-    case 1:
-        g->gone = true;
-        break;
-    case 2:
-        new_uuid(g);
-        break;
-    case 3:
-        TRACE("node %s is deleted", o->name);
-        etcd_delete(o);
-        return;
-    default: /* as it was */
-        g->mem_mib = GPU_MIB;
-        g->gone = false;
-        break;
-    }
-    TRACE("node %s changes: GPU %s has %d MiB%s", o->name, g->uuid, g->mem_mib, g->gone ? " and is gone" : "");
-    etcd_write(o);
+    return etcd_count(k) > 0 ? etcd_at(k, sim_below(etcd_count(k))) : NULL;
 }
 
 /* ---- pods ---- */
 
-static struct ask any_ask(void)
+static struct ask any_native(void)
 {
     struct ask a = {.milli = 100 * (1 + (int)sim_below(9)), .mem_mib = 4096 * (1 + (int)sim_below(18)), .count = 1};
 
@@ -108,7 +45,34 @@ static struct ask any_ask(void)
     default:
         break;
     }
+    if (u.climate.rich && a.milli != 0 && sim_chance(300)) {
+        *(sim_chance(500) ? &a.milli : &a.mem_mib) = 0;
+    }
     return a;
+}
+
+/* In the words of others. */
+static struct ask any_foreign(void)
+{
+    struct ask a = {.kind = (enum ask_kind)(1 + sim_below(ASK__MAX - 1)), .size = (unsigned)sim_below(SIZES_MAX)};
+
+    a.size = a.kind == ASK_MIG ? a.size % PROFILES : a.size;
+    if (a.kind == ASK_VGPU || a.kind == ASK_VCUDA) {
+        static const int units[] = {1, 3, 5, 10, 20, 50, 100, 200, 300, 500, 1000, 2000};
+
+        a.units = units[sim_below(12)];
+    } else if (a.kind == ASK_GPUSHARE || a.kind == ASK_HAMI) {
+        a.mem_mib = 1000 * (1 + (int)sim_below(60));
+        a.count = a.kind == ASK_GPUSHARE && sim_chance(300) ? 2 : 0;
+    }
+    return a;
+}
+
+static struct ask any_ask(void)
+{
+    const struct ask native = any_native(), foreign = any_foreign();
+
+    return u.climate.rich && sim_chance(400) && mask_allows(DO_DIALECTS) ? foreign : native;
 }
 
 /* With a signature that looks like one. */
@@ -135,16 +99,22 @@ static void create_pod(const char *name)
     const struct object *node = any(NODES);
 
     o->ask = any_ask();
-    if (u.climate.forgeries && sim_chance(30)) {
+    if (u.climate.rich && sim_chance(500)) {
+        snprintf(o->ns, sizeof(o->ns), "team-%c", (char)('a' + sim_below(TEAMS)));
+    }
+    o->priority = u.climate.rich ? (int)sim_below(3) : 0;
+    if (u.climate.forgeries && sim_chance(30) && mask_allows(DO_FORGERIES)) {
         forge(o);
     }
-    if (u.climate.forgeries && node != NULL && sim_chance(15)) {
+    if (u.climate.forgeries && node != NULL && sim_chance(15) && mask_allows(DO_STRANGE_BINDS)) {
         o->odd = true;
+        o->stranger = etcd_version() + 1;
         memcpy(o->node, node->name, sizeof(o->node));
     }
     world_counts.created_n++;
-    TRACE("created: %s (%s) asks for %d x %d milli, %d MiB%s", o->name, o->uid, o->ask.count, o->ask.milli,
-          o->ask.mem_mib, o->odd ? ", bound by nobody of ours" : "");
+    TRACE("created: %s/%s (%s) asks for %d x %d milli, %d MiB, in words %d: %d units, size %u%s", o->ns, o->name,
+          o->uid, o->ask.count, o->ask.milli, o->ask.mem_mib, (int)o->ask.kind, o->ask.units, o->ask.size,
+          o->odd ? ", bound by nobody of ours" : "");
     etcd_write(o);
 }
 
@@ -170,8 +140,7 @@ static void is_over(void *ctx)
     free(uid);
 }
 
-/* At once if no kubelet has it; else it has its time. */
-static void delete_pod(struct object *o)
+void users_delete(struct object *o)
 {
     world_counts.deleted_n++;
     if (o->node[0] == '\0' || sim_chance(200)) {
@@ -188,8 +157,8 @@ static void delete_pod(struct object *o)
 static void edit_request(struct object *o)
 {
     if (o->node[0] == '\0' && o->ask.by_annotation) {
-        o->ask.milli = 100 * (1 + (int)sim_below(9));
-        o->ask.mem_mib = 4096 * (1 + (int)sim_below(18));
+        o->ask.milli = o->ask.milli != 0 ? 100 * (1 + (int)sim_below(9)) : 0;
+        o->ask.mem_mib = o->ask.mem_mib != 0 ? 4096 * (1 + (int)sim_below(18)) : 0;
         TRACE("edited: %s (%s) asks for %d milli, %d MiB", o->name, o->uid, o->ask.milli, o->ask.mem_mib);
         world_counts.edited_n++;
         etcd_write(o);
@@ -219,7 +188,7 @@ static void tamper(struct object *o)
 
 static void edit_record(struct object *o)
 {
-    if (u.climate.forgeries && o->node[0] != '\0') {
+    if (u.climate.forgeries && mask_allows(DO_FORGERIES) && o->node[0] != '\0') {
         o->odd = true;
         TRACE("forged: the record of %s (%s)", o->name, o->uid);
         if (sim_chance(300)) {
@@ -263,43 +232,46 @@ static void go_on(struct object *o)
     if (o->phase == PENDING) {
         o->phase = RUNNING;
         etcd_write(o);
-    } else if (o->phase == RUNNING && sim_chance(300)) {
+    } else if (o->phase == RUNNING && sim_chance(300) && mask_allows(DO_SUCCESSES)) {
         o->phase = SUCCEEDED;
         TRACE("succeeded: %s (%s)", o->name, o->uid);
         etcd_write(o);
     }
 }
 
-void users_act(void)
+static void act_on(struct object *o)
 {
-    struct object *o = any(PODS);
     char name[32];
 
-    if (o == NULL || sim_chance(400)) {
-        create_another();
-        return;
-    }
     switch (sim_below(20)) {
     case 0:
     case 1:
     case 2:
     case 3:
-        delete_pod(o);
+        if (mask_allows(DO_DELETIONS)) {
+            users_delete(o);
+        }
         break;
     case 4: /* another one of its name, at once */
-        memcpy(name, o->name, sizeof(name));
-        TRACE("replaced: %s (%s)", o->name, o->uid);
-        etcd_delete(o);
-        create_pod(name);
+        if (mask_allows(DO_REPLACEMENTS)) {
+            memcpy(name, o->name, sizeof(name));
+            TRACE("replaced: %s (%s)", o->name, o->uid);
+            etcd_delete(o);
+            create_pod(name);
+        }
         break;
     case 5:
     case 6:
-        o->patched++;
-        etcd_write(o);
+        if (mask_allows(DO_TOUCHES)) {
+            o->patched++;
+            etcd_write(o);
+        }
         break;
     case 7:
     case 8:
-        edit_request(o);
+        if (mask_allows(DO_EDITS)) {
+            edit_request(o);
+        }
         break;
     case 9:
         if (sim_chance(500)) {
@@ -307,13 +279,24 @@ void users_act(void)
         }
         break;
     case 10:
-        if (u.climate.node_changes && sim_chance(300)) {
-            change_node();
+        if (u.climate.node_changes && sim_chance(u.climate.rich ? 600 : 300)) {
+            admins_act();
         }
         break;
     default:
         go_on(o);
         break;
+    }
+}
+
+void users_act(void)
+{
+    struct object *o = any(PODS);
+
+    if (o == NULL || sim_chance(400)) {
+        create_another();
+    } else {
+        act_on(o);
     }
 }
 
@@ -333,10 +316,5 @@ void users_init(const struct climate *c)
 {
     u.climate = *c;
     etcd_follow(changed);
-    for (unsigned i = 0; i < c->nodes; i++) {
-        char name[32];
-
-        snprintf(name, sizeof(name), "node-%u", i);
-        create_node(name);
-    }
+    admins_init(c);
 }

@@ -1,6 +1,7 @@
 /* The web server of a simulated process: httpd's functions, defined here. A request is a fiber that calls the handler
  * of its route; bodies and answers are the bytes that would go over the wire. Streams, TLS (web_without.c) and other
  * listeners are not simulated. */
+#define SIM_STREAM SIM_NET
 #include "process.h"
 
 #include "fiber.h"

@@ -4,6 +4,7 @@
 #include "etcd.h"
 #include "fiber.h"
 #include "fleet.h"
+#include "mask.h"
 #include "oracle.h"
 #include "process.h"
 #include "scheduler.h"
@@ -30,7 +31,6 @@ static struct {
     struct climate climate;
     struct weather storm;
     uint32_t stalls; /* per mille of what users do */
-    enum fleet fleet;
     struct process *fresh;
     bool calm, over;
 } w;
@@ -75,13 +75,13 @@ static void acts(void *ctx)
     if (!w.calm) {
         users_act();
         fleet_act();
-        if (sim_chance(5)) {
-            api_break_a_watch(sim_chance(300));
+        if (sim_chance(5) && mask_allows(DO_BREAKS)) {
+            api_break_a_watch(sim_chance(300) && mask_allows(DO_SILENCE));
         }
-        if (sim_chance(w.stalls)) {
+        if (sim_chance(w.stalls) && mask_allows(DO_STALLS)) {
             stall();
         }
-        if (sim_chance(1)) {
+        if (sim_chance(1) && mask_allows(DO_SCHEDULER_RESTARTS)) {
             scheduler_restart();
         }
     }
@@ -119,8 +119,10 @@ static void calm_ends(void *ctx)
     if (fleet_ready_n() != 1) {
         found("%u fgpu are ready although all has been calm for long", fleet_ready_n());
     }
-    oracle_calm_pods();
     for (struct process *p = process_next(NULL); p != NULL; p = process_next(p)) {
+        if (process_is_ready(p)) {
+            oracle_calm_pods(p);
+        }
         if (p->runtime != NULL && !p->ends && !p->cut) {
             oracle_calm(p);
         }
@@ -162,7 +164,8 @@ static struct weather draw(const struct climate *c, int64_t lag_ms)
 {
     struct weather s = {.late_ms = sim_chance(500) ? 3000 : 40000,
                         .lag_ms = lag_ms,
-                        .orphan_ms = c->late_after_death ? 60000 : HOLD_OFF_MS - lag_ms - 1500};
+                        .orphan_ms =
+                            c->late_after_death || c->fleet == FLEET_LEASE ? 60000 : HOLD_OFF_MS - lag_ms - 1500};
     uint32_t *const each[] = {&s.refuse, &s.busy, &s.forbid, &s.late, &s.lose,
                               &s.twice,  &s.fail, &s.slow,   &s.lag,  &s.expire};
 
@@ -175,6 +178,7 @@ static struct weather draw(const struct climate *c, int64_t lag_ms)
         s.never = (uint32_t)sim_below(300);
         s.late_ms = 5000 + (int64_t)sim_below(20000);
     }
+    s.pages = sim_chance(300) ? 0 : (uint32_t)sim_below(1000);
     s.no_lists = sim_chance(300) ? 1000 : (uint32_t)sim_below(100);
     return s;
 }
@@ -182,11 +186,7 @@ static struct weather draw(const struct climate *c, int64_t lag_ms)
 void world_init(const struct climate *c, int64_t lag_ms)
 {
     w.climate = *c;
-    w.fleet = sim_chance(500) ? FLEET_ONE : sim_chance(600) ? FLEET_LEASE : FLEET_MISTAKE;
-    if (w.fleet == FLEET_LEASE) {
-        process_elect();
-    }
-    oracle_init(w.fleet, lag_ms + 500);
+    oracle_init(c->fleet, lag_ms + 500);
     api_init(c->servers);
     etcd_write(etcd_new(RUN_OBJECT, "run"));
     etcd_write(etcd_new(WAKE_OBJECT, "wake"));
@@ -195,11 +195,7 @@ void world_init(const struct climate *c, int64_t lag_ms)
     w.stalls = sim_chance(500) ? 0 : (uint32_t)sim_below(5);
     scheduler_init((uint32_t)sim_below(800), (uint32_t)sim_below(300), lag_ms);
     begin_storm(NULL);
-    fleet_init(w.fleet,
-               w.fleet == FLEET_ONE       ? 1
-               : w.fleet == FLEET_MISTAKE ? 2
-                                          : 1 + (unsigned)sim_below(3),
-               c->mean_life_ms);
+    fleet_init(c);
     acts(NULL);
 }
 
@@ -208,7 +204,7 @@ static void look_at_audit(struct process *p)
 {
     struct audit_report r;
 
-    if (p->runtime == NULL || p->cut || p->had_silence) {
+    if (p->runtime == NULL || p->cut || p->ends || p->had_silence || process_is_paused(p)) {
         return;
     }
     audit_last(p->runtime->audit, &r);

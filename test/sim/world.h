@@ -4,6 +4,8 @@
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
 
+#include "oracle.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -14,6 +16,9 @@ struct climate {
     unsigned pods;         /* as many as users like to have at a time */
     bool late_after_death; /* what a process leaves behind may land after the hold-off */
     bool forgeries, node_changes;
+    bool rich; /* configurations that change, dialects, pools, tenants, sick GPUs (settings.h, admins.c) */
+    enum fleet fleet;
+    unsigned fgpus;       /* at a time, at most */
     int64_t mean_life_ms; /* of a process */
 };
 
@@ -26,7 +31,7 @@ void world_step(void);
 void world_end(void);
 
 struct world_counts {
-    uint64_t created_n, deleted_n, edited_n, forged_n, node_n, killed_n, ended_n, calm_n;
+    uint64_t created_n, deleted_n, edited_n, forged_n, node_n, killed_n, ended_n, calm_n, preempted_n;
     uint64_t rolled_n, paused_n, lost_n;
 };
 extern struct world_counts world_counts;

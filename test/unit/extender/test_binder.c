@@ -626,6 +626,52 @@ static void fetch__found__then_bound(void **state)
     expect_ended();
 }
 
+/* Another configuration waits for its lists; the watch shows the pod by it, as `units` of a GPU. */
+static void announce(struct policy *next, struct compute_resource *units, int32_t units_per_gpu)
+{
+    *next = *policy_defaults();
+    *units = (struct compute_resource){.name = STR("fgpu.io/gpu-milli"), .units_per_gpu = units_per_gpu};
+    next->compute_resources = units;
+    next->compute_resource_n = 1;
+    policy_set_announce(policies, rules_of(next, 2));
+    facts.policy = next;
+    watch("100", NULL, NULL);
+    ask(&a, "n1");
+    assert_int_equal(fake_client_pending("POST", BINDING), 0);
+    answer_get_unbound();
+}
+
+static void transition__asks_for_something_else__nothing_is_sent(void **state)
+{
+    struct policy policy;
+    struct compute_resource units;
+
+    announce(&policy, &units, 500);
+    expect_refused(&a, BIND_OUTCOME_REFUSED, "another configuration");
+    assert_int_equal(state_of_pod(), LEDGER_PENDING);
+    assert_int_equal(milli_charged(), 0);
+    policy_set_publish(policies, rules_of(&policy, 3));
+    ask(&a, "n1");
+    answer_post(201);
+    expect_bound(&a);
+    assert_int_equal(milli_charged(), 600);
+    stop();
+    policy_set_publish(policies, rules_of(policy_defaults(), 4));
+}
+
+static void transition__asks_for_the_same__bound(void **state)
+{
+    struct policy policy;
+    struct compute_resource units;
+
+    announce(&policy, &units, 1000);
+    answer_post(201);
+    expect_bound(&a);
+    assert_int_equal(milli_charged(), 300);
+    stop();
+    policy_set_publish(policies, rules_of(policy_defaults(), 4));
+}
+
 static void fetch__fails__tried_again_until_the_deadline(void **state)
 {
     static const int statuses[] = {503, 401, 429, 500};
@@ -823,6 +869,8 @@ int main(void)
         T(server__cannot_be_asked__asked_again_ever_later),
         T(server__old__asked_each_minute),
         T(fetch__found__then_bound),
+        T(transition__asks_for_something_else__nothing_is_sent),
+        T(transition__asks_for_the_same__bound),
         T(fetch__fails__tried_again_until_the_deadline),
         T(fetch__the_server_asks_for_patience__kept),
         T(fetch__in_flight_at_the_deadline__refused_and_the_reply_finds_nobody),
