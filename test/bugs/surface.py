@@ -53,4 +53,10 @@ BUGS = [
      "test": "state__read_back_in_another_order__the_same", "slow": True,
      "changes": [("src/sim/state_file_pod.c", "state_file_raised", ".gpu = (uint32_t)f->gpu_n - 1",
                   ".gpu = f->gpus[f->gpu_n - 1].device.uuid.n > 0 ? (uint32_t)f->gpu_n - 1 : 0")]},
+    {"name": "loss-without-error", "of": "F153", "what": "records that a full disk loses are said to have had a slow reader",
+     "test": "F153_logsink__write_fails__is_a_loss_that_names_the_error",
+     "changes": [("src/obs/logsink.c", "send_record", "s->error = n < 0 ? errno : s->error;", "")]},
+    {"name": "interrupted-is-stuck", "of": "F154", "what": "a poll() that was interrupted loses a record",
+     "test": "F154_logsink__poll_is_interrupted__nothing_is_lost",
+     "changes": [("src/obs/logsink.c", "is_writable", "while (rc < 0 && errno == EINTR)", "while (false)")]},
 ]
