@@ -82,7 +82,7 @@ BUGS = [
      "changes": [(E + "contact.c", "is_stale", "return c->stale_after_ns > 0 &&", "return c->stale_after_ns < 0 &&")]},
     {"name": "ready-before-the-lists", "of": "B5", "what": "answers come before the caches are filled",
      "test": "ready__only_when_both_lists_are_complete",
-     "changes": [(E + "store.c", "not_synced", "return ledger_is_synced(s->ledger) ? NULL", "return s->ledger != NULL ? NULL")]},
+     "changes": [(E + "store_ready.c", "not_synced", "return ledger_is_synced(s->ledger) ? NULL", "return s->ledger != NULL ? NULL")]},
     # ---- who waits ----
     {"name": "unknown-refusals", "of": "F12", "what": "a new process knows of no refusal of its predecessor and wakes nobody",
      "test": "wake__first_room_after_a_predecessor__wakes_once", "slow": True,
