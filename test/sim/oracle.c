@@ -311,6 +311,7 @@ static void grant(const struct process *of, const struct object *o, const cJSON 
     h.whole = given.whole;
     h.sent_ns = by->known.at_ns;
     h.cap = oracle_caps(d, &by->known);
+    h.limit = oracle_team_limit(o->ns, &by->known);
     memcpy(h.ns, o->ns, sizeof(h.ns));
     memcpy(h.uid, o->uid, sizeof(h.uid));
     for (size_t i = 0; i < d->holder_n; i++) {
@@ -323,12 +324,34 @@ static void grant(const struct process *of, const struct object *o, const cJSON 
     d->holders[d->holder_n++] = h;
 }
 
-static void judge_team(const struct process *of, const struct object *o, const struct decision *by)
+/* The limit by which the last of its own decisions was made: it had seen the others. */
+static struct team last_limit(const struct process *of, const struct object *o, const struct decision *by)
 {
-    const struct team limit = oracle_team_limit(o->ns, &by->known);
+    struct team limit = oracle_team_limit(o->ns, &by->known);
+    int64_t last_ns = by->known.at_ns;
+
+    for (size_t i = 0; i < oracle_device_n; i++) {
+        for (size_t j = 0; j < oracle_devices[i].holder_n; j++) {
+            const struct oracle_holder *h = &oracle_devices[i].holders[j];
+
+            if (strcmp(h->ns, o->ns) == 0 && h->process == of->number && h->sent_ns > last_ns) {
+                last_ns = h->sent_ns;
+                limit = h->limit;
+            }
+        }
+    }
+    return limit;
+}
+
+/* Who takes nothing of one kind may come where there is too much of it. */
+static void judge_team(const struct process *of, const struct object *o, const struct decision *by,
+                       const struct amounts *given)
+{
+    const struct team limit = last_limit(of, o, by);
     const struct amounts held = oracle_team_holds(o->ns, &by->known, of->number, false);
 
-    if (limit.limited && (held.milli > limit.milli || held.mem_mib > limit.mem_mib)) {
+    if (limit.limited &&
+        ((given->milli > 0 && held.milli > limit.milli) || (given->mem_mib > 0 && held.mem_mib > limit.mem_mib))) {
         found("%s holds %d of %d milli and %d of %d MiB with pod %s, which fgpu %u knew", o->ns, held.milli,
               limit.milli, held.mem_mib, limit.mem_mib, o->uid, of->number);
     }
@@ -341,6 +364,7 @@ void oracle_granted(const struct process *of, struct object *o, int64_t left_ns)
     const cJSON *id = cJSON_GetObjectItemCaseSensitive(record, "id");
     const struct decision *by = decision_of(cJSON_IsString(id) ? id->valuestring : o->uid);
     const cJSON *container = cJSON_GetObjectItemCaseSensitive(record, "containers"), *devices, *device;
+    struct amounts given = {0};
 
     if (by == NULL) {
         found("pod %s was given a record that was never sent", o->uid);
@@ -356,11 +380,13 @@ void oracle_granted(const struct process *of, struct object *o, int64_t left_ns)
     cJSON_ArrayForEach(device, devices)
     {
         grant(of, o, device, cJSON_GetArraySize(devices), by, left_ns);
+        given.milli += number(device, "milli");
+        given.mem_mib += number(device, "memMib");
     }
     if (cJSON_GetArraySize(devices) < 1) {
         found("pod %s was given no GPU", o->uid);
     }
-    judge_team(of, o, by);
+    judge_team(of, o, by, &given);
     cJSON_Delete(record);
     oracle_counts.granted_n++;
 }

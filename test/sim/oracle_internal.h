@@ -21,6 +21,7 @@ struct oracle_holder {
     bool whole;
     int64_t sent_ns; /* for the first time */
     struct caps cap; /* what the GPU had then, as its process could know */
+    struct team limit;
     char ns[16];
 };
 
