@@ -216,11 +216,12 @@ bool oracle_was_late(struct oracle_write a, struct oracle_write b)
     return false;
 }
 
-bool oracle_may_count_less(const struct oracle_holder *h)
+bool oracle_may_count_less(const struct oracle_holder *h, unsigned process)
 {
     const struct object *o = etcd_find_uid(h->uid);
+    const bool may_mean_less = o != NULL && (o->ask.kind != ASK_NATIVE || o->ask.milli == 0 || o->ask.mem_mib == 0);
 
-    return o != NULL && o->odd && (o->ask.kind != ASK_NATIVE || o->ask.milli == 0 || o->ask.mem_mib == 0);
+    return o != NULL && o->odd && (may_mean_less || (o->ask.by_annotation && h->process != process));
 }
 
 static void judge(const struct oracle_device *d, const struct oracle_holder *new, const struct decision *by,
@@ -237,7 +238,7 @@ static void judge(const struct oracle_device *d, const struct oracle_holder *new
         const struct oracle_holder *h = &d->holders[i];
         bool known;
 
-        if (oracle_may_count_less(h)) {
+        if (oracle_may_count_less(h, new->process)) {
             continue;
         }
         known = h->process == new->process || h->version <= by->known.pods_seen;
