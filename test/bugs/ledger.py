@@ -138,4 +138,7 @@ BUGS = [
      "test": "use__last_read_by_other_groups__counts_for_all_pools_and_is_not_ours",
      "changes": [(L + "pool_use.c", "pools_of", "!was_read || n->pools_layout == layout ? n->pools : UINT64_MAX",
                   "was_read || n->pools_layout == layout ? n->pools : UINT64_MAX")]},
+    {"name": "nomination-ends-with-a-bind", "of": "F162", "what": "a refused Binding ends the nomination of its pod",
+     "test": "F162_nomination__its_bind_is_refused__keeps_its_room_again",
+     "changes": [(L + "reserve.c", "ledger_pod_unplace", "ledger_pod_set_nominated(l, p, str_of(p->renominated));", "")]},
 ]

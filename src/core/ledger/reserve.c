@@ -176,6 +176,7 @@ void ledger_pod_unplace(struct ledger *l, uint32_t pod, int64_t at_ms)
     ledger_pod_clear_refs(l, p);
     p->reserved_here = false;
     ledger_pod_set_state(l, p, LEDGER_PENDING, at_ms);
+    ledger_pod_set_nominated(l, p, str_of(p->renominated));
     if (p->latest != NULL) {
         ledger_pod_set_demand(l, p, p->latest);
         free(p->latest);
