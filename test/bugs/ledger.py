@@ -138,4 +138,8 @@ BUGS = [
      "test": "use__last_read_by_other_groups__counts_for_all_pools_and_is_not_ours",
      "changes": [(L + "pool_use.c", "pools_of", "!was_read || n->pools_layout == layout ? n->pools : UINT64_MAX",
                   "was_read || n->pools_layout == layout ? n->pools : UINT64_MAX")]},
+    {"name": "promise-follows-the-node", "of": "F155", "what": "a reserved share falls with its GPU, and its record lands as it was written",
+     "test": "F155_promised__gpu_shrinks_before_its_record_is_seen__the_record_counts",
+     "changes": [(L + "recompute.c", "record_is_on_its_way",
+                  "p->state == LEDGER_RESERVED || p->state == LEDGER_CONFIRMED", "p->state == LEDGER_POD_STATE__MAX")]},
 ]
