@@ -323,12 +323,16 @@ static void grant(const struct process *of, const struct object *o, const cJSON 
     d->holders[d->holder_n++] = h;
 }
 
+/* Only in what the pod itself takes: a tenant may be above a limit that came later, and a pod that asks for nothing of
+ * that may pass (core/tenancy/tenancy.h). */
 static void judge_team(const struct process *of, const struct object *o, const struct decision *by)
 {
     const struct team limit = oracle_team_limit(o->ns, &by->known);
     const struct amounts held = oracle_team_holds(o->ns, &by->known, of->number, false);
+    const struct amounts takes = oracle_pod_holds(o->uid);
 
-    if (limit.limited && (held.milli > limit.milli || held.mem_mib > limit.mem_mib)) {
+    if (limit.limited &&
+        ((takes.milli > 0 && held.milli > limit.milli) || (takes.mem_mib > 0 && held.mem_mib > limit.mem_mib))) {
         found("%s holds %d of %d milli and %d of %d MiB with pod %s, which fgpu %u knew", o->ns, held.milli,
               limit.milli, held.mem_mib, limit.mem_mib, o->uid, of->number);
     }
