@@ -141,4 +141,8 @@ BUGS = [
     {"name": "nomination-ends-with-a-bind", "of": "F162", "what": "a refused Binding ends the nomination of its pod",
      "test": "F162_nomination__its_bind_is_refused__keeps_its_room_again",
      "changes": [(L + "reserve.c", "ledger_pod_unplace", "ledger_pod_set_nominated(l, p, str_of(p->renominated));", "")]},
+    {"name": "promise-follows-the-node", "of": "F155", "what": "a reserved share falls with its GPU, and its record lands as it was written",
+     "test": "F155_promised__gpu_shrinks_before_its_record_is_seen__the_record_counts",
+     "changes": [(L + "recompute.c", "record_is_on_its_way",
+                  "p->state == LEDGER_RESERVED || p->state == LEDGER_CONFIRMED", "p->state == LEDGER_POD_STATE__MAX")]},
 ]

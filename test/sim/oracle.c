@@ -344,15 +344,16 @@ static struct team last_limit(const struct process *of, const struct object *o, 
     return limit;
 }
 
-/* Who takes nothing of one kind may come where there is too much of it. */
-static void judge_team(const struct process *of, const struct object *o, const struct decision *by,
-                       const struct amounts *given)
+/* Only in what the pod itself takes: a tenant may be above a limit that came later, and a pod that asks for nothing of
+ * that may pass (core/tenancy/tenancy.h). */
+static void judge_team(const struct process *of, const struct object *o, const struct decision *by)
 {
     const struct team limit = last_limit(of, o, by);
     const struct amounts held = oracle_team_holds(o->ns, &by->known, of->number, false);
+    const struct amounts takes = oracle_pod_holds(o->uid);
 
     if (limit.limited &&
-        ((given->milli > 0 && held.milli > limit.milli) || (given->mem_mib > 0 && held.mem_mib > limit.mem_mib))) {
+        ((takes.milli > 0 && held.milli > limit.milli) || (takes.mem_mib > 0 && held.mem_mib > limit.mem_mib))) {
         found("%s holds %d of %d milli and %d of %d MiB with pod %s, which fgpu %u knew", o->ns, held.milli,
               limit.milli, held.mem_mib, limit.mem_mib, o->uid, of->number);
     }
@@ -365,7 +366,6 @@ void oracle_granted(const struct process *of, struct object *o, int64_t left_ns)
     const cJSON *id = cJSON_GetObjectItemCaseSensitive(record, "id");
     const struct decision *by = decision_of(cJSON_IsString(id) ? id->valuestring : o->uid);
     const cJSON *container = cJSON_GetObjectItemCaseSensitive(record, "containers"), *devices, *device;
-    struct amounts given = {0};
 
     if (by == NULL) {
         found("pod %s was given a record that was never sent", o->uid);
@@ -381,13 +381,11 @@ void oracle_granted(const struct process *of, struct object *o, int64_t left_ns)
     cJSON_ArrayForEach(device, devices)
     {
         grant(of, o, device, cJSON_GetArraySize(devices), by, left_ns);
-        given.milli += number(device, "milli");
-        given.mem_mib += number(device, "memMib");
     }
     if (cJSON_GetArraySize(devices) < 1) {
         found("pod %s was given no GPU", o->uid);
     }
-    judge_team(of, o, by, &given);
+    judge_team(of, o, by);
     cJSON_Delete(record);
     oracle_counts.granted_n++;
 }

@@ -97,5 +97,7 @@ struct amounts oracle_strangers(const struct oracle_device *d, const struct orac
  * that are not there any more, which a process that starts does not know. */
 struct team oracle_team_limit(const char *ns, const struct oracle_known *k);
 struct amounts oracle_team_holds(const char *ns, const struct oracle_known *k, unsigned process, bool with_lost);
+/* What the pod was given, of all its GPUs. */
+struct amounts oracle_pod_holds(const char *uid);
 
 #endif

@@ -250,8 +250,8 @@ static const char *node_that_fits(const struct object *pod, const struct setting
             fitting += strcmp(d->node, n->name) == 0 && d->now.mem_mib > 0 && d->now.profile == 0 &&
                        !s->closed[d->now.pool] && meaning_of(&pod->ask, s, s, d->now.pool, d->now.mem_mib, &m) &&
                        has_room(d, s, &m) &&
-                       (limit == NULL || (held.milli + m.count * m.milli <= limit->milli &&
-                                          held.mem_mib + m.count * m.mem_mib <= limit->mem_mib));
+                       (limit == NULL || ((m.milli == 0 || held.milli + m.count * m.milli <= limit->milli) &&
+                                          (m.mem_mib == 0 || held.mem_mib + m.count * m.mem_mib <= limit->mem_mib)));
         }
         if (m.count > 0 && fitting >= m.count && !has_odd(n->name) && !is_kept(n->name, pod)) {
             return n->name;

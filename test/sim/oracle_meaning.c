@@ -234,3 +234,20 @@ struct amounts oracle_team_holds(const char *ns, const struct oracle_known *k, u
     }
     return all;
 }
+
+struct amounts oracle_pod_holds(const char *uid)
+{
+    struct amounts all = {0};
+
+    for (size_t i = 0; i < oracle_device_n; i++) {
+        for (size_t j = 0; j < oracle_devices[i].holder_n; j++) {
+            const struct oracle_holder *h = &oracle_devices[i].holders[j];
+
+            if (strcmp(h->uid, uid) == 0) {
+                all.milli += h->milli;
+                all.mem_mib += h->mem_mib;
+            }
+        }
+    }
+    return all;
+}

@@ -3,6 +3,7 @@
 #include "core/ledger/host_sums.h"
 #include "core/ledger/cpu_only_pods.h"
 #include "core/ledger/node_table.h"
+#include "core/ledger/numbers.h"
 #include "core/ledger/observe.h"
 #include "core/ledger/pod_table.h"
 #include "core/ledger/records.h"
@@ -75,17 +76,22 @@ static void pod_seen_bound(struct ledger *l, uint32_t pod, const struct ledger_p
     struct ledger_pod_fact f = *seen;
     const struct demand *asked;
     struct demand nothing;
+    bool lands;
 
     BUG_ON(node == LEDGER_NONE);
     if (is_refused(p, seen) || (names_containers(seen) && !ledger_fact_grants(seen))) {
         f.assignment = NULL;
     }
     asked = counted_request(l, p, &f, &nothing);
-    if (p->node == node && is_our_binding(p, f.assignment)) {
+    lands = p->node == node && is_our_binding(p, f.assignment);
+    if (lands) {
         ledger_pod_set_state(l, p, LEDGER_BOUND, at_ms);
     }
     if (p->node == node && p->state == LEDGER_BOUND) {
         ledger_pod_reobserve(l, pod, &f, asked, at_ms);
+        if (lands && p->record_parts == NULL) {
+            ledger_recompute(l, node); /* what was promised counted until now (recompute.c) */
+        }
     } else if (p->node != node || !is_foreign_as_before(p, &f, asked)) {
         ledger_pod_adopt(l, pod, &f, asked, node, at_ms);
     }

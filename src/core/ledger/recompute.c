@@ -106,6 +106,13 @@ static void apply_floors(const struct node_entry *n, const struct device_state *
     }
 }
 
+/* Until its record is seen, what that says counts as well: a share that was read on a larger GPU may still land (F155).
+ */
+static bool record_is_on_its_way(const struct pod_entry *p)
+{
+    return p->state == LEDGER_RESERVED || p->state == LEDGER_CONFIRMED;
+}
+
 static void pod_charges(const struct node_entry *n, const struct device_state *states, struct pod_entry *p)
 {
     struct placement at;
@@ -124,7 +131,7 @@ static void pod_charges(const struct node_entry *n, const struct device_state *s
     } else {
         charges_pessimistic(n, states, p);
     }
-    if (p->contested) {
+    if (p->contested || record_is_on_its_way(p)) {
         charge_first_grants(n, states, p);
     }
     apply_floors(n, states, p);

@@ -157,6 +157,7 @@ static void capacity_went_while_all_fitted_and_a_request_is_read_anew__capacity_
     struct assignment as = RECORD_OF("b", "GPU-n1-0", 0, 500, 40 * GIB);
 
     placed("b", &half);
+    assert_int_equal(fixture_pod(&fx, "b", &half, "n1", &as), 0); /* not signed: its request says how much */
     fixture_node(&fx, "n1", 2, 20 * GIB);
     expect_nothing();
     assert_int_equal(fixture_pod(&fx, "b", &amount, "n1", &as), 0);

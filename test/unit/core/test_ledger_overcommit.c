@@ -274,8 +274,8 @@ static void describe_memory_only(const char *name, enum memory_only_mode mode)
     describe(name, (struct inventory){.memory_only = mode});
 }
 
-/* GPU requests for memory alone: what they take of the compute is what the node says, now; but what an editable one was
- * charged stays. */
+/* GPU requests for memory alone, bound without a signed record: what they take of the compute is what the node says,
+ * now; but what an editable one was charged stays. */
 static void memory_only_of_a_node__changed_under_its_pods__charges_follow_but_no_editable_falls(void **state)
 {
     struct gpu_request w = {
@@ -288,10 +288,13 @@ static void memory_only_of_a_node__changed_under_its_pods__charges_follow_but_no
     describe_memory_only("f", MEMORY_ONLY_FREE);
     describe_memory_only("s", MEMORY_ONLY_SHARE);
     for (int i = 0; i < 4; i++) {
-        const char *const names[] = {"a", "b", "c", "d"};
+        const char *const names[] = {"a", "b", "c", "d"}, *const node = i < 2 ? "f" : "s";
+        const struct demand *d = i % 2 == 0 ? &firm : &editable;
 
-        assert_int_equal(fixture_pod(&fx, names[i], i % 2 == 0 ? &firm : &editable, NULL, NULL), 0);
-        assert_int_equal(fixture_reserve(&fx, names[i], i < 2 ? "f" : "s"), 0);
+        assert_int_equal(fixture_pod(&fx, names[i], d, NULL, NULL), 0);
+        assert_int_equal(fixture_reserve(&fx, names[i], node), 0);
+        assert_int_equal(fixture_name_op(&fx, LEDGER_CONFIRM, names[i]), 0);
+        assert_int_equal(fixture_pod(&fx, names[i], d, node, NULL), 0);
     }
     assert_int_equal(fixture_milli_free(&fx, "f", 0), 1000);
     assert_int_equal(fixture_milli_free(&fx, "s", 0), 500);

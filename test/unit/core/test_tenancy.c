@@ -302,12 +302,15 @@ static void room__of_a_tenant__said_when_it_grows_and_only_then(void **state)
 /* Half of a GPU that has half the memory is less memory: the tenant has room, though the node has none more. */
 static void room__gpus_became_smaller__the_tenants_grew(void **state)
 {
+    struct demand half = SHARE_OF(500);
     uint64_t capacity;
 
     fixture_node(&fx, "n", 1, 10000);
     limit(NO, 5000);
     share_pods(1, 500);
     assert_int_equal(fixture_reserve(&fx, "p0", "n"), 0);
+    assert_int_equal(fixture_name_op(&fx, LEDGER_CONFIRM, "p0"), 0);
+    pod("p0", "default", &half, "n"); /* without a signed record */
     capacity = ledger_capacity_generation(fx.l);
     fixture_node(&fx, "n", 1, 5000);
     expect_held(0, 500, 2500, 1);
