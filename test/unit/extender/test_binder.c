@@ -627,7 +627,7 @@ static void fetch__found__then_bound(void **state)
 }
 
 /* Another configuration waits for its lists; the watch shows the pod by it, as `units` of a GPU. */
-static void announce(struct policy *next, struct compute_resource *units, int32_t units_per_gpu)
+static void announce_to(struct policy *next, struct compute_resource *units, int32_t units_per_gpu)
 {
     *next = *policy_defaults();
     *units = (struct compute_resource){.name = STR("fgpu.io/gpu-milli"), .units_per_gpu = units_per_gpu};
@@ -636,6 +636,11 @@ static void announce(struct policy *next, struct compute_resource *units, int32_
     policy_set_announce(policies, rules_of(next, 2));
     facts.policy = next;
     watch("100", NULL, NULL);
+}
+
+static void announce(struct policy *next, struct compute_resource *units, int32_t units_per_gpu)
+{
+    announce_to(next, units, units_per_gpu);
     ask(&a, "n1");
     assert_int_equal(fake_client_pending("POST", BINDING), 0);
     answer_get_unbound();
@@ -668,6 +673,36 @@ static void transition__asks_for_the_same__bound(void **state)
     answer_post(201);
     expect_bound(&a);
     assert_int_equal(milli_charged(), 300);
+    stop();
+    policy_set_publish(policies, rules_of(policy_defaults(), 4));
+}
+
+static int64_t (*wall_ms_before)(void *ctx);
+
+/* The lists end while the devices are being chosen. */
+static int64_t wall_ms_after_the_lists(void *ctx)
+{
+    now.clock.wall_ms = wall_ms_before;
+    policy_set_publish(policies, rules_of(facts.policy, 3));
+    return wall_ms_before(ctx);
+}
+
+static void F159_transition__ends_while_devices_are_chosen__chosen_again(void **state)
+{
+    struct policy policy;
+    struct compute_resource units;
+
+    announce_to(&policy, &units, 500);
+    wall_ms_before = now.clock.wall_ms;
+    now.clock.wall_ms = wall_ms_after_the_lists;
+    ask(&a, "n1");
+    assert_false(policy_set_is_waiting(policies));
+    assert_int_equal(fake_client_pending("POST", BINDING), 0);
+    assert_int_equal(milli_charged(), 0);
+    answer_get_unbound();
+    answer_post(201);
+    expect_bound(&a);
+    assert_int_equal(milli_charged(), 600);
     stop();
     policy_set_publish(policies, rules_of(policy_defaults(), 4));
 }
@@ -871,6 +906,7 @@ int main(void)
         T(fetch__found__then_bound),
         T(transition__asks_for_something_else__nothing_is_sent),
         T(transition__asks_for_the_same__bound),
+        T(F159_transition__ends_while_devices_are_chosen__chosen_again),
         T(fetch__fails__tried_again_until_the_deadline),
         T(fetch__the_server_asks_for_patience__kept),
         T(fetch__in_flight_at_the_deadline__refused_and_the_reply_finds_nobody),
