@@ -18,6 +18,44 @@ static const char TEXT_UNREAD[] = "what is on its way to this node was not known
 
 /* ---- nodes ---- */
 
+static void free_node(struct bind_node *n)
+{
+    BUG_ON(n->busy);
+    strbuf_fini(&n->text);
+    strbuf_fini(&n->sent_text);
+    intents_fini(&n->held);
+    intents_fini(&n->sent);
+    free(n->asked_uid);
+    free(n->name);
+    free(n);
+}
+
+static bool is_used(const struct bind_node *n)
+{
+    for (const struct bind *b = n->binder->binds; b != NULL; b = b->next) {
+        if (b->node == n) {
+            return true;
+        }
+    }
+    return n->busy;
+}
+
+/* What is known of nodes that are gone is read again if they come back: clusters that grow and shrink have ever new
+ * names. */
+static void drop_gone_nodes(struct bind_node **at)
+{
+    while (*at != NULL) {
+        struct bind_node *n = *at;
+
+        if (is_used(n) || store_has_node(n->binder->store, str_of(n->name))) {
+            at = &n->next;
+        } else {
+            *at = n->next;
+            free_node(n);
+        }
+    }
+}
+
 static struct bind_node *node_of(struct binder *b, struct str name)
 {
     const struct hash_key key = {0, 0};
@@ -29,6 +67,7 @@ static struct bind_node *node_of(struct binder *b, struct str name)
             return n;
         }
     }
+    drop_gone_nodes(at);
     n = xcalloc(1, sizeof(*n));
     n->binder = b;
     n->name = str_dup(name);
@@ -38,18 +77,6 @@ static struct bind_node *node_of(struct binder *b, struct str name)
     n->next = *at;
     *at = n;
     return n;
-}
-
-static void free_node(struct bind_node *n)
-{
-    BUG_ON(n->busy);
-    strbuf_fini(&n->text);
-    strbuf_fini(&n->sent_text);
-    intents_fini(&n->held);
-    intents_fini(&n->sent);
-    free(n->asked_uid);
-    free(n->name);
-    free(n);
 }
 
 void binder_free_nodes(struct binder *b)

@@ -5,6 +5,7 @@
 #include "extender/binder_internal.h"
 
 #include "base/compiler.h"
+#include "base/hash.h"
 #include "base/strbuf.h"
 #include "extender/support/fake_client.h"
 #include "extender/support/tested_store.h"
@@ -880,6 +881,52 @@ static void stop__with_binds_on_their_way__everybody_hears(void **state)
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* ---- consistency: strict ---- */
+
+static struct bind_node **bucket_of(const char *node)
+{
+    return &binder->nodes[hash_str((struct hash_key){0, 0}, str_of(node)) % BIND_NODE_BUCKETS];
+}
+
+/* Nobody says which intents there are. */
+static void ask_in_vain(const char *node)
+{
+    char object[64];
+
+    snprintf(object, sizeof(object), "/leases/intents.%s", node);
+    ask(&a, node);
+    assert_int_equal(fake_client_pending("GET", object), 1);
+    fake_client_answer("GET", object, 500, KUBE_NO_RETRY_AFTER, "");
+    pass_ms(DEADLINE_MS);
+    expect_refused(&a, BIND_OUTCOME_REFUSED, "could not be read or written");
+    assert_int_equal(binder_in_flight(binder), 0);
+}
+
+static void F161_strict__node_is_gone__nothing_is_kept_of_it(void **state)
+{
+    enum { NODE_N = 3, NAME_BYTES = 16 };
+    char names[NODE_N][NAME_BYTES] = {"n1"}; /* all are looked for in the same place */
+    const struct node gone = {.name = STR("n1")};
+
+    options.intent_objects = STR("ns/intents");
+    restart();
+    watch("100", NULL, NULL);
+    for (unsigned n = 1, i = 2; n < NODE_N; i++) {
+        snprintf(names[n], NAME_BYTES, "n%u", i);
+        n += bucket_of(names[n]) == bucket_of("n1");
+    }
+    ingest_two_gpus(&facts, str_of(names[1]));
+    ingest_two_gpus(&facts, str_of(names[2]));
+    ask_in_vain(names[0]);
+    ask_in_vain(names[1]);
+    assert_non_null((*bucket_of("n1"))->next);
+    assert_int_equal(ingest_gone(&facts, &(struct kube_object){.node = &gone}, NULL), 0);
+    ask_in_vain(names[2]);
+    assert_string_equal((*bucket_of("n1"))->name, names[2]);
+    assert_string_equal((*bucket_of("n1"))->next->name, names[1]);
+    assert_null((*bucket_of("n1"))->next->next);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -906,6 +953,7 @@ int main(void)
         T(fetch__found__then_bound),
         T(transition__asks_for_something_else__nothing_is_sent),
         T(transition__asks_for_the_same__bound),
+        T(F161_strict__node_is_gone__nothing_is_kept_of_it),
         T(F159_transition__ends_while_devices_are_chosen__chosen_again),
         T(fetch__fails__tried_again_until_the_deadline),
         T(fetch__the_server_asks_for_patience__kept),
