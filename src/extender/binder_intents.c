@@ -117,6 +117,28 @@ enum intent_sight bind_node_sight(void *ctx, const struct intent *i)
     return intent_judge(i, is_ours, is_ours && place != POD_PLACE_HERE && is_open(n, i), place, version);
 }
 
+struct intent *bind_node_unproven(struct bind_node *n)
+{
+    struct intent *i = intents_unproven(&n->held, bind_node_sight, n);
+
+    n->in_doubt = n->in_doubt && i != NULL;
+    return i;
+}
+
+uint32_t binder_nodes_in_doubt(struct binder *b)
+{
+    uint32_t found = 0;
+
+    mutex_lock(&b->lock);
+    for (size_t i = 0; b->nodes != NULL && i < BIND_NODE_BUCKETS; i++) {
+        for (struct bind_node *n = b->nodes[i]; n != NULL; n = n->next) {
+            found += n->in_doubt && bind_node_unproven(n) != NULL;
+        }
+    }
+    mutex_unlock(&b->lock);
+    return found;
+}
+
 bool bind_node_has(const struct bind_node *n, enum bind_intent intent)
 {
     for (const struct bind *b = n->binder->binds; b != NULL; b = b->next) {
@@ -177,7 +199,7 @@ void bind_node_advance(struct bind_node *n)
         bind_node_write(n);
     }
     if (!n->busy && n->read && bind_node_has(n, BIND_INTENT_AWAITS_NODE)) {
-        open = intents_unproven(&n->held, bind_node_sight, n);
+        open = bind_node_unproven(n);
         if (open != NULL) {
             bind_node_read_pod(n, open);
         } else {
@@ -195,7 +217,7 @@ bool bind_node_is_ready(struct bind *b)
         return true;
     }
     b->node = node_of(binder, b->request.node_name);
-    if (b->node->read && intents_unproven(&b->node->held, bind_node_sight, b->node) == NULL) {
+    if (b->node->read && bind_node_unproven(b->node) == NULL) {
         b->node_reading = b->node->reading;
         return true;
     }
