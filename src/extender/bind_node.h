@@ -12,8 +12,6 @@ bool bind_node_has(const struct bind_node *n, enum bind_intent intent);
 void bind_node_give_turn(struct bind_node *n, enum bind_intent from, enum bind_intent to);
 /* The next exchange comes after a pause; `why` is static. */
 void bind_node_pause(struct bind_node *n, const char *why);
-/* The first intent that this process knows nothing certain about; NULL: devices may be chosen. */
-struct intent *bind_node_unproven(struct bind_node *n);
 /* Nothing is wrong any more. */
 void bind_node_go_on(struct bind_node *n);
 

@@ -117,7 +117,8 @@ enum intent_sight bind_node_sight(void *ctx, const struct intent *i)
     return intent_judge(i, is_ours, is_ours && place != POD_PLACE_HERE && is_open(n, i), place, version);
 }
 
-struct intent *bind_node_unproven(struct bind_node *n)
+/* The first intent that this process knows nothing certain about; NULL: devices may be chosen. */
+static struct intent *unproven(struct bind_node *n)
 {
     struct intent *i = intents_unproven(&n->held, bind_node_sight, n);
 
@@ -132,7 +133,7 @@ uint32_t binder_nodes_in_doubt(struct binder *b)
     mutex_lock(&b->lock);
     for (size_t i = 0; b->nodes != NULL && i < BIND_NODE_BUCKETS; i++) {
         for (struct bind_node *n = b->nodes[i]; n != NULL; n = n->next) {
-            found += n->in_doubt && bind_node_unproven(n) != NULL;
+            found += n->in_doubt && unproven(n) != NULL;
         }
     }
     mutex_unlock(&b->lock);
@@ -199,7 +200,7 @@ void bind_node_advance(struct bind_node *n)
         bind_node_write(n);
     }
     if (!n->busy && n->read && bind_node_has(n, BIND_INTENT_AWAITS_NODE)) {
-        open = bind_node_unproven(n);
+        open = unproven(n);
         if (open != NULL) {
             bind_node_read_pod(n, open);
         } else {
@@ -217,7 +218,7 @@ bool bind_node_is_ready(struct bind *b)
         return true;
     }
     b->node = node_of(binder, b->request.node_name);
-    if (b->node->read && bind_node_unproven(b->node) == NULL) {
+    if (b->node->read && unproven(b->node) == NULL) {
         b->node_reading = b->node->reading;
         return true;
     }
