@@ -64,6 +64,21 @@ static void failed(struct bind_node *n, const struct kube_response *response, co
     bind_node_pause(n, why);
 }
 
+/* One that decides at this very moment is no news: those that last are named. */
+static void tell_doubt(struct bind_node *n, const struct intent *i)
+{
+    enum { LOOKS = 2 };
+
+    if (!n->in_doubt && n->failed_n >= LOOKS) {
+        n->in_doubt = true;
+        LOG_WARNING(n->binder->log,
+                    "No pod with GPUs is bound to a node while an earlier decision for it may still take effect: until "
+                    "the pod of that one is bound, changed or deleted",
+                    LOG_CSTR("node", n->name), LOG_STR("namespace", i->namespace_), LOG_STR("pod", i->name),
+                    LOG_STR("uid", i->uid), LOG_STR("decider", i->decider));
+    }
+}
+
 /* True: the node is read. */
 static bool take_object(struct bind_node *n, const struct kube_response *response)
 {
@@ -167,17 +182,18 @@ static void pod_read(void *ctx, const struct kube_response *response)
     ended = has_ended(n, response, &a, &unbound_version); /* the exchange in flight keeps asked_uid */
     mutex_lock(&n->binder->lock);
     if (is_answered(n, response)) {
-        bool still = false;
+        const struct intent *still = NULL;
 
         for (size_t k = 0; k < n->held.n; k++) {
             struct intent *i = &n->held.items[k];
 
             if (str_eq(i->uid, str_of(n->asked_uid))) {
                 i->is_gone = i->is_gone || ended || unbound_version > i->version;
-                still = still || bind_node_sight(n, i) == INTENT_UNPROVEN;
+                still = bind_node_sight(n, i) == INTENT_UNPROVEN ? i : still;
             }
         }
-        if (still) {
+        if (still != NULL) {
+            tell_doubt(n, still);
             bind_node_pause(n, TEXT_UNPROVEN[rng_u64(&n->binder->rng) & 1]);
         } else {
             bind_node_go_on(n);

@@ -116,6 +116,27 @@ def test_binding_of_a_dead_one_lands_whenever__gpu_given_once(site, config):
     check_no_overcommit(site.api)
 
 
+def test_F160_intent_of_a_dead_one_lasts__its_pod_is_named(site):
+    node, late, rival = site.api.node(gpus=1), *(site.api.pod(whole(1)) for _ in range(2))
+    first = site.start()
+    site.hold(late)
+    assert first.bind(late, node) != ""
+    first.kill()
+    second = site.start()
+    name = late["metadata"]["name"]
+
+    def is_named():
+        assert MAY_LAND in second.bind(rival, node)
+        return [line for line in second.log().splitlines() if "No pod with GPUs is bound to a node" in line and name in line]
+
+    eventually(is_named, "the pod of the intent in the log")
+    assert len(is_named()) == 1 and second.summary()["nodesInDoubt"] == 1
+    site.patch(late)
+    assert second.bind(rival, node) == ""
+    assert second.summary()["nodesInDoubt"] == 0
+    second.stop()
+
+
 def test_intent_of_a_dead_one__pod_patched_or_gone__proven_dead(site):
     node, patched, gone, rival = site.api.node(gpus=2), *(site.api.pod(whole(1)) for _ in range(3))
     first = site.start()
