@@ -89,10 +89,11 @@ static bool has_gap(const struct follow_machine *m, int64_t now_ns)
 }
 
 /* It was taken from the one that we saw, when its time was over, and not given away: then its last renewal is the last
- * that we saw. A later one would not have run out since we looked, if its time is longer than that (F143). */
+ * that we saw. A later one would not have run out since we looked, if its time is longer than that; and one that is
+ * given away at once comes from a scheduler that had not given up yet when we looked (F143). */
 static bool has_run_out(const struct follow_machine *m, int64_t now_ns)
 {
-    return !m->is_free && now_ns >= m->held_until_ns && !has_gap(m, now_ns) &&
+    return !m->is_free && m->seen_asked_ns >= m->held_until_ns && !has_gap(m, now_ns) &&
            now_ns < m->seen_asked_ns + m->seen.duration_s * NS_PER_S;
 }
 

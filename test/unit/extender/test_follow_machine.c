@@ -55,6 +55,19 @@ static void F143_lease_is_shorter_than_the_time_since_the_last_look__hold_off_co
     assert_int_equal(m.silent_since_ns, (1950 + FOLLOW_AGE_MS) * NS_PER_MS);
 }
 
+/* fgpu-a renews late, after the look at 3000, its fgpu looks, it gives the Lease back, and fgpu-b takes it. */
+static void F143_another_one_may_have_renewed_late_and_given_back__hold_off_counts_from_the_opening(void **state)
+{
+    struct follow_machine m;
+
+    begin(&m, 5000);
+    look(&m, 0, "fgpu-a_1", 0, 1);
+    look(&m, 1500, "fgpu-a_1", 0, 1);
+    look(&m, 3000, "fgpu-a_1", 0, 1);
+    look(&m, 4200, "fgpu-b_1", 1, 3);
+    assert_int_equal(m.silent_since_ns, (4210 + FOLLOW_AGE_MS) * NS_PER_MS);
+}
+
 static void lease_ran_out_between_two_looks__hold_off_counts_from_its_last_renewal(void **state)
 {
     struct follow_machine m;
@@ -73,6 +86,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(F141_lease_was_free__another_one_came_and_an_administrator_named_us__opens_an_age_after_that),
         cmocka_unit_test(F143_lease_is_shorter_than_the_time_since_the_last_look__hold_off_counts_from_the_opening),
+        cmocka_unit_test(F143_another_one_may_have_renewed_late_and_given_back__hold_off_counts_from_the_opening),
         cmocka_unit_test(lease_ran_out_between_two_looks__hold_off_counts_from_its_last_renewal),
     };
 
