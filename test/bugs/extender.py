@@ -166,4 +166,15 @@ BUGS = [
     {"name": "much-output-fails", "of": "F63", "what": "a command that prints much has failed",
      "test": "command__prints_more_than_is_kept__its_exit_code_decides", "slow": True,
      "changes": [(E + "pool_commands.c", "run_command", ".drops_excess = true", ".drops_excess = false")]},
+
+    # ---- who decides ----
+    {"name": "free-before-is-free", "of": "F141", "what": "the gate of who is named opens an age after the Lease was last seen free",
+     "test": "F141_lease_was_free__another_one_came_and_an_administrator_named_us__opens_an_age_after_that",
+     "changes": [(E + "follow_machine.c", "begin", "m->others_until_ns = now_ns +", "m->others_until_ns = (m->is_free ? m->seen_asked_ns : now_ns) +")]},
+    {"name": "host-name-without-its-end", "of": "F142", "what": "a host name of 64 characters is none",
+     "test": "test_F142_host_name_of_64_characters__is_known_whole",
+     "changes": [("src/cmd/runtime_election.c", "name_host", "gethostname(e->host, sizeof(e->host))", "gethostname(e->host, sizeof(e->host) - 1)")]},
+    {"name": "short-lease-ran-out-once", "of": "F143", "what": "a renewal that ran out unseen is left out of the hold-off",
+     "test": "F143_lease_is_shorter_than_the_time_since_the_last_look__hold_off_counts_from_the_opening",
+     "changes": [(E + "follow_machine.c", "has_run_out", "now_ns < m->seen_asked_ns + m->seen.duration_s * NS_PER_S", "m->looked")]},
 ]

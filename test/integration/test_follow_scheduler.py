@@ -11,7 +11,7 @@ import pytest
 
 from judge import check_no_overcommit
 from objects import milli, node_name
-from processes import RUN_OBJECT, eventually, request
+from processes import HEAD, RUN_OBJECT, Fgpu, eventually, request, run
 from test_election import FOLLOWS, Replicas, bind, leads, meta
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/fgpu-system/leases"
@@ -242,3 +242,14 @@ def test_no_right_to_the_lease__follows_and_names_the_remedy(site):
     assert site.api.call("GET", RUN_OBJECT).json.get("data", {}) == {}
     site.api.faults(clear=True)
     decides(f)
+
+
+def test_F142_host_name_of_64_characters__is_known_whole(site, tmp_path):
+    """As long as the kernel has them."""
+    host = "h" * 64
+    config = "election: follow-scheduler\nlease: {object: fgpu-system/fgpu-scheduler, retryPeriod: 200ms}\n"
+    site.all.append(Fgpu(site.api.url, tmp_path, config, host=host))
+    site.schedulers.elect(host)
+    decides(site.all[-1])
+    (tmp_path / "longer.yaml").write_text(HEAD + config.replace("{", "{schedulerHost: h%s, " % host))
+    assert "too long" in run("check-config", tmp_path / "longer.yaml").stderr
