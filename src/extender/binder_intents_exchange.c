@@ -64,6 +64,17 @@ static void failed(struct bind_node *n, const struct kube_response *response, co
     bind_node_pause(n, why);
 }
 
+static void illegible(struct bind_node *n, const char *why)
+{
+    if (n->error != TEXT_ILLEGIBLE) {
+        LOG_ERROR(n->binder->log,
+                  "The intents of a node are illegible: no pod with GPUs is bound there until the Lease is mended, or "
+                  "deleted when no fgpu runs",
+                  LOG_CSTR("node", n->name), LOG_CSTR("objects", n->binder->intent_objects), LOG_CSTR("err", why));
+    }
+    bind_node_pause(n, TEXT_ILLEGIBLE);
+}
+
 /* One that decides at this very moment is no news: those that last are named. */
 static void tell_doubt(struct bind_node *n, const struct intent *i)
 {
@@ -93,14 +104,7 @@ static bool take_object(struct bind_node *n, const struct kube_response *respons
         return false;
     } else if (intent_object_read(response->body, str_of(n->name), &n->text, &n->object, &why) != 0 ||
                intents_read(n->object.intents, &found, &why) != 0) {
-        if (n->error != TEXT_ILLEGIBLE) {
-            LOG_ERROR(
-                n->binder->log,
-                "The intents of a node are illegible: no pod with GPUs is bound there until the Lease is mended, or "
-                "deleted when no fgpu runs",
-                LOG_CSTR("node", n->name), LOG_CSTR("objects", n->binder->intent_objects), LOG_CSTR("err", why.msg));
-        }
-        bind_node_pause(n, TEXT_ILLEGIBLE);
+        illegible(n, why.msg);
         return false;
     }
     intents_move(&n->held, &found);
@@ -212,12 +216,14 @@ void bind_node_read_pod(struct bind_node *n, const struct intent *i)
                                    .verb = "get",
                                    .resource = "pods"};
     struct strbuf path;
+    struct err why;
 
     strbuf_init(&path, INTENT_PATH_MAX);
     free(n->asked_uid);
     n->asked_uid = str_dup(i->uid);
-    if (kube_pod_path(i->namespace_, i->name, &path, NULL) != 0) {
-        bind_node_pause(n, TEXT_ILLEGIBLE);
+    if (kube_pod_path(i->namespace_, i->name, &path, &why) != 0) {
+        illegible(n, why.msg);
+        n->read = false; /* somebody may have mended it */
     } else {
         request.path = path.p;
         (void)submit(n, &request, pod_read);

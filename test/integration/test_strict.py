@@ -187,7 +187,8 @@ def test_answer_to_the_intents_is_lost__read_and_bound_in_the_same_call(site, ac
     assert sorted(site.intents(node)) == sorted((uid(p), version(p)) for p in pods)
 
 
-def test_intents_cannot_be_written_or_read__nothing_is_bound_and_it_is_said(site):
+@pytest.mark.parametrize("text", ["nonsense\n", "u ../d/p 5 a\n"], ids=["line", "F160-name"])
+def test_intents_cannot_be_written_or_read__nothing_is_bound_and_it_is_said(site, text):
     node, pod = site.api.node(gpus=1), site.api.pod(whole(1))
     fgpu = site.start()
     site.api.faults({"method": "POST", "path": LEASES, "times": -1, "action": "fail", "status": 403})
@@ -196,7 +197,7 @@ def test_intents_cannot_be_written_or_read__nothing_is_bound_and_it_is_said(site
     assert "could not be read or written" in fgpu.bind(pod, node)  # as without the namespace
     site.api.faults(clear=True)
     site.api.call("POST", LEASES, {"metadata": {"name": f"fgpu-intents.{node}", "annotations": {
-        "fgpu.io/node": node, "fgpu.io/intents": "nonsense\n"}}, "spec": {}}, status=201)
+        "fgpu.io/node": node, "fgpu.io/intents": text}}, "spec": {}}, status=201)
     assert "illegible" in fgpu.bind(pod, node)
     assert site.bound(pod) == [None]
     assert len(re.findall("intents of a node are illegible", fgpu.log())) == 1
