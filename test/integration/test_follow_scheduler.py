@@ -3,6 +3,7 @@
 The test itself is the schedulers: it renews their Lease and hands it on as client-go does. No test counts on how long
 something takes.
 """
+import pathlib
 import signal
 import threading
 import uuid
@@ -101,6 +102,14 @@ def decides(fgpu):
     eventually(lambda: fgpu.check() or (leads(fgpu) and meta(fgpu)["ready"]), "this one to decide")
 
 
+def stop(fgpu):
+    """Returns when each of its threads has stopped: until then it takes requests, and a reservation that it cannot send any more is a double
+    booking to it when another one binds."""
+    fgpu.process.send_signal(signal.SIGSTOP)
+    tasks = pathlib.Path(f"/proc/{fgpu.process.pid}/task")
+    eventually(lambda: all((t / "stat").read_text().rpartition(")")[2].split()[0] == "T" for t in tasks.iterdir()), "its threads to stop")
+
+
 def refuses(fgpu, site, node, words=FOLLOWS):
     for pod in (site.api.pod(milli(100)), site.api.pod({"cpu": "1"})):
         assert words in fgpu.bind(pod, node)
@@ -192,7 +201,7 @@ def test_both_are_stopped_beyond_the_lease__sends_nothing_and_ends(site):
     active, follower = site.both()
     pod = site.api.pod(milli(600))
     eventually(lambda: active.fits(pod, [node]) == [node], "the node")
-    active.process.send_signal(signal.SIGSTOP)
+    stop(active)
     answers = []
 
     def ask():
