@@ -145,14 +145,21 @@ bool oracle_gave_nothing(const char *uid)
     return decision_of(uid) != NULL;
 }
 
+static const char record_id[] = "\\\"id\\\":\\\"";
+
+bool oracle_gives(const struct call *c)
+{
+    return strstr(c->body, record_id) != NULL;
+}
+
 /* Of a pod without a record: its uid. */
 static void id_of(const char *body, char ret[20])
 {
-    static const char key[] = "\\\"id\\\":\\\"", uid_key[] = "\"uid\":\"";
-    const char *at = strstr(body, key), *uid = strstr(body, uid_key);
+    static const char uid_key[] = "\"uid\":\"";
+    const char *at = strstr(body, record_id), *uid = strstr(body, uid_key);
 
     if (at != NULL) {
-        at += sizeof(key) - 1;
+        at += sizeof(record_id) - 1;
         snprintf(ret, 20, "%.*s", (int)strcspn(at, "\\"), at);
     } else {
         BUG_ON(uid == NULL);

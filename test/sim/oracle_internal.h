@@ -82,6 +82,9 @@ struct oracle_tags oracle_means(const struct oracle_device *d, const struct orac
                                 struct amounts *given);
 /* Its record was edited, so a process that starts later goes by its request, which may mean less today (3.1.1). */
 bool oracle_may_count_less(const struct oracle_holder *h);
+struct call;
+/* Has the Binding that is sent a record? */
+bool oracle_gives(const struct call *c);
 /* Was a Binding of the pod sent that gives it nothing? */
 bool oracle_gave_nothing(const char *uid);
 /* Is it no request by any of that? */

@@ -62,7 +62,7 @@ void oracle_renewed(const struct call *c, const char *before, const char *after)
 
 static void is_waited_for(struct process *of, const char *uid, const char *node, int64_t left_ns)
 {
-    if (of != sender && sim_now_ns() - left_ns < HOLD_OFF_MS * NS_PER_MS) {
+    if (of != sender && !oracle_gave_nothing(uid) && sim_now_ns() - left_ns < HOLD_OFF_MS * NS_PER_MS) {
         found("fgpu %u sends a Binding, and that of pod %s to %s which fgpu %u sent %.3f s ago may still land",
               sender->number, uid, node, of->number, (double)(sim_now_ns() - left_ns) / 1e9);
     }
@@ -104,7 +104,7 @@ void oracle_leaves(const struct call *c)
         }
     }
     sender = p;
-    if (strstr(c->path, "/binding") != NULL) {
+    if (strstr(c->path, "/binding") != NULL && oracle_gives(c)) { /* a hold-off promises no GPU: other pods are bound */
         if (p->bound_ns == 0) {
             has_held_off(p);
         }
