@@ -142,4 +142,7 @@ BUGS = [
      "test": "F155_promised__gpu_shrinks_before_its_record_is_seen__the_record_counts",
      "changes": [(L + "recompute.c", "record_is_on_its_way",
                   "p->state == LEDGER_RESERVED || p->state == LEDGER_CONFIRMED", "p->state == LEDGER_POD_STATE__MAX")]},
+    {"name": "refused-loses-its-nomination", "of": "F156", "what": "a nominated pod whose Binding is refused keeps its room from nobody",
+     "test": "F156_nomination__bind_is_refused__keeps_its_room_again",
+     "changes": [(L + "reserve.c", "ledger_pod_unplace", "ledger_pod_set_nominated(l, p, str_of(p->nominated_next));", "")]},
 ]

@@ -105,6 +105,7 @@ static void pod_seen_pending(struct ledger *l, uint32_t pod, const struct ledger
         /* An event from before our Binding. The reservation stands; remember the request for a release. */
         free(p->latest);
         p->latest = demand_copy(f->demand);
+        ledger_pod_set_nominated_next(p, f->nominated_node);
         p->rewritten = p->rewritten || !demand_equal(p->demand, f->demand);
     } else if (demand_is_empty(f->demand)) {
         ledger_pod_drop(l, pod);

@@ -109,6 +109,12 @@ void ledger_pod_set_nominated(struct ledger *l, struct pod_entry *p, struct str 
     }
 }
 
+void ledger_pod_set_nominated_next(struct pod_entry *p, struct str node_name)
+{
+    free(p->nominated_next);
+    p->nominated_next = node_name.n > 0 ? str_dup(node_name) : NULL;
+}
+
 void ledger_pod_drop(struct ledger *l, uint32_t pod)
 {
     struct pod_entry *p = &l->pods[pod];
@@ -126,6 +132,7 @@ void ledger_pod_drop(struct ledger *l, uint32_t pod)
     l->isolating_n -= p->demand->isolate_n > 0;
     l->pods_by_state[p->state]--;
     ledger_pod_clear_refs(l, p);
+    ledger_pod_set_nominated_next(p, STR_NULL);
     free(p->text);
     free(p->decision_id);
     free(p->demand);
