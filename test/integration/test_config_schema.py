@@ -24,7 +24,7 @@ TEXT_ONLY = re.compile(r"is out of range|multiple of 1Mi|less than one MiB|whole
 # an address that looks like IPv6 and is not
 SEVERAL_KEYS = re.compile(r"is in two lists|has the same label as|have the same port|an empty size|"
                           r"is neither a share of one GPU|means whole GPUs and goes with neither|"
-                          r"must be whole seconds|renewDeadline must be|must name a Lease|must be NAMESPACE/PREFIX|"
+                          r"must be whole seconds|renewDeadline must be|must name a Lease|needs lease.object|must be NAMESPACE/PREFIX|"
                           r"must hold at least one body|is neither an IP address nor localhost|"
                           r"plain HTTP only on loopback|TLS needs a certificate|a certificate needs its key|"
                           r"nobody's certificate could|nobody may call|allows nobody|"
