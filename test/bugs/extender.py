@@ -156,4 +156,7 @@ BUGS = [
     {"name": "much-output-fails", "of": "F63", "what": "a command that prints much has failed",
      "test": "command__prints_more_than_is_kept__its_exit_code_decides", "slow": True,
      "changes": [(E + "pool_commands.c", "run_command", ".drops_excess = true", ".drops_excess = false")]},
+    {"name": "ended-asks-for-nothing", "of": "F157", "what": "a pod that has ended is bound as one that asks for no GPU",
+     "test": "F157_fetch__pod_has_ended__nothing_is_sent",
+     "changes": [(E + "binder_exchange.c", "fetched", "pod_is_terminal(&got->pod)", "got->pod.deleting && got->passing")]},
 ]
