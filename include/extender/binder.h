@@ -88,5 +88,8 @@ void binder_bind(struct binder *b, const struct bind_request *req, bind_done_fn 
 
 /* Bindings whose outcome is not known now (gauge). */
 uint32_t binder_in_flight(struct binder *b);
+/* Under `consistency: strict`: nodes where an earlier decision may still take effect, as far as binds have asked, for
+ * more than a moment (gauge). */
+uint32_t binder_nodes_in_doubt(struct binder *b);
 
 #endif

@@ -9,10 +9,10 @@
  *   - a GET that was *sent* at most FOLLOW_AGE_MS ago named the scheduler beside: its holder is our host name, `_` and
  *     something without `_`;
  *   - the Lease has changed within renewDeadline: that scheduler lives. Counted from the GET that did not show the
- * change yet. It opens FOLLOW_AGE_MS after the first look that shows that no other scheduler is named any more. Every
- * other process that goes by these rules has sent its last GET that named it before that, so its gate is closed by
- * then. This needs no clock of others and nothing of what the Lease says of times, and no assumption but that clocks
- * run at one speed.
+ * change yet. It opens FOLLOW_AGE_MS after the first look that shows ours named. Every other process that goes by these
+ * rules has sent its last GET that named its scheduler before that, so its gate is closed by then. (That the Lease was
+ * seen to be nobody's before proves nothing: somebody may have been named, and looked, since.) This needs no clock of
+ * others and nothing of what the Lease says of times, and no assumption but that clocks run at one speed.
  *
  * What a tenure is: client-go counts leaseTransitions up whenever the Lease goes from one identity to another. So as
  * long as holder, uid and leaseTransitions are the same, nobody else had it. A scheduler that restarts in place has
@@ -54,7 +54,7 @@ struct follow_machine {
     int64_t seen_asked_ns;    /* ... whose answer `seen` is */
     int64_t named_ns;         /* when the last GET was sent that named us; INT64_MIN: the last answer did not */
     int64_t alive_ns;         /* the Lease has changed after that; INT64_MIN: we have seen no change */
-    int64_t free_ns;          /* in FOLLOW_OTHERS: when it was first seen to be nobody's; INT64_MAX: it is not */
+    bool is_free;             /* in FOLLOW_OTHERS: it was nobody's when we looked last */
     int64_t held_until_ns;   /* until then the scheduler that was named last, another one, may have had its fgpu send */
     int64_t others_until_ns; /* in FOLLOW_NAMED: until then the gate of another one may be open */
     /* In FOLLOW_NAMED: from then on nothing was sent by others that went by the renewals we saw; for the hold-off. */

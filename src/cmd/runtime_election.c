@@ -144,7 +144,7 @@ static int name_host(struct runtime_election *e, const struct config_lease *c, s
 {
     if (follows_scheduler(e->of) && c->scheduler_host.n > 0) {
         snprintf(e->host, sizeof(e->host), "%.*s", STR_ARG(c->scheduler_host));
-    } else if (gethostname(e->host, sizeof(e->host) - 1) != 0 || e->host[0] == '\0') {
+    } else if (gethostname(e->host, sizeof(e->host)) != 0 || e->host[0] == '\0') {
         if (follows_scheduler(e->of)) {
             return err_set(reterr, ERR_INVALID, "this machine has no host name; set lease.schedulerHost");
         }

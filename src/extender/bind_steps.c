@@ -329,15 +329,17 @@ void bind_begin(struct bind *b, struct bind_answer_due *due)
     const struct bind_request *q = &b->request;
     struct store_reservation r = {0};
     struct err why = {0};
-    bool fetched = b->fetching;
+    const bool fetched = b->fetching;
+    bool in_transition;
 
     b->fetching = false;
     if (!bind_node_is_ready(b)) {
         return;
     }
+    in_transition = policy_set_is_waiting(b->binder->policies); /* it may end while devices are chosen */
     switch (reserve_on_verified(b, &r, &why)) {
     case STORE_RESERVED:
-        if (!fetched && policy_set_is_waiting(b->binder->policies)) {
+        if (!fetched && (in_transition || policy_set_is_waiting(b->binder->policies))) {
             fetch_first(b, due);
         } else {
             begin_reserved(b, &r, due);

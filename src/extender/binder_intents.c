@@ -18,6 +18,44 @@ static const char TEXT_UNREAD[] = "what is on its way to this node was not known
 
 /* ---- nodes ---- */
 
+static void free_node(struct bind_node *n)
+{
+    BUG_ON(n->busy);
+    strbuf_fini(&n->text);
+    strbuf_fini(&n->sent_text);
+    intents_fini(&n->held);
+    intents_fini(&n->sent);
+    free(n->asked_uid);
+    free(n->name);
+    free(n);
+}
+
+static bool is_used(const struct bind_node *n)
+{
+    for (const struct bind *b = n->binder->binds; b != NULL; b = b->next) {
+        if (b->node == n) {
+            return true;
+        }
+    }
+    return n->busy;
+}
+
+/* What is known of nodes that are gone is read again if they come back: clusters that grow and shrink have ever new
+ * names. */
+static void drop_gone_nodes(struct bind_node **at)
+{
+    while (*at != NULL) {
+        struct bind_node *n = *at;
+
+        if (is_used(n) || store_has_node(n->binder->store, str_of(n->name))) {
+            at = &n->next;
+        } else {
+            *at = n->next;
+            free_node(n);
+        }
+    }
+}
+
 static struct bind_node *node_of(struct binder *b, struct str name)
 {
     const struct hash_key key = {0, 0};
@@ -29,6 +67,7 @@ static struct bind_node *node_of(struct binder *b, struct str name)
             return n;
         }
     }
+    drop_gone_nodes(at);
     n = xcalloc(1, sizeof(*n));
     n->binder = b;
     n->name = str_dup(name);
@@ -38,18 +77,6 @@ static struct bind_node *node_of(struct binder *b, struct str name)
     n->next = *at;
     *at = n;
     return n;
-}
-
-static void free_node(struct bind_node *n)
-{
-    BUG_ON(n->busy);
-    strbuf_fini(&n->text);
-    strbuf_fini(&n->sent_text);
-    intents_fini(&n->held);
-    intents_fini(&n->sent);
-    free(n->asked_uid);
-    free(n->name);
-    free(n);
 }
 
 void binder_free_nodes(struct binder *b)
@@ -88,6 +115,29 @@ enum intent_sight bind_node_sight(void *ctx, const struct intent *i)
     const enum pod_place place = store_pod_place(n->binder->store, i->uid, str_of(n->name), &version);
 
     return intent_judge(i, is_ours, is_ours && place != POD_PLACE_HERE && is_open(n, i), place, version);
+}
+
+/* The first intent that this process knows nothing certain about; NULL: devices may be chosen. */
+static struct intent *unproven(struct bind_node *n)
+{
+    struct intent *i = intents_unproven(&n->held, bind_node_sight, n);
+
+    n->in_doubt = n->in_doubt && i != NULL;
+    return i;
+}
+
+uint32_t binder_nodes_in_doubt(struct binder *b)
+{
+    uint32_t found = 0;
+
+    mutex_lock(&b->lock);
+    for (size_t i = 0; b->nodes != NULL && i < BIND_NODE_BUCKETS; i++) {
+        for (struct bind_node *n = b->nodes[i]; n != NULL; n = n->next) {
+            found += n->in_doubt && unproven(n) != NULL;
+        }
+    }
+    mutex_unlock(&b->lock);
+    return found;
 }
 
 bool bind_node_has(const struct bind_node *n, enum bind_intent intent)
@@ -150,7 +200,7 @@ void bind_node_advance(struct bind_node *n)
         bind_node_write(n);
     }
     if (!n->busy && n->read && bind_node_has(n, BIND_INTENT_AWAITS_NODE)) {
-        open = intents_unproven(&n->held, bind_node_sight, n);
+        open = unproven(n);
         if (open != NULL) {
             bind_node_read_pod(n, open);
         } else {
@@ -168,7 +218,7 @@ bool bind_node_is_ready(struct bind *b)
         return true;
     }
     b->node = node_of(binder, b->request.node_name);
-    if (b->node->read && intents_unproven(&b->node->held, bind_node_sight, b->node) == NULL) {
+    if (b->node->read && unproven(b->node) == NULL) {
         b->node_reading = b->node->reading;
         return true;
     }

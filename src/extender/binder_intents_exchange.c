@@ -64,6 +64,32 @@ static void failed(struct bind_node *n, const struct kube_response *response, co
     bind_node_pause(n, why);
 }
 
+static void illegible(struct bind_node *n, const char *why)
+{
+    if (n->error != TEXT_ILLEGIBLE) {
+        LOG_ERROR(n->binder->log,
+                  "The intents of a node are illegible: no pod with GPUs is bound there until the Lease is mended, or "
+                  "deleted when no fgpu runs",
+                  LOG_CSTR("node", n->name), LOG_CSTR("objects", n->binder->intent_objects), LOG_CSTR("err", why));
+    }
+    bind_node_pause(n, TEXT_ILLEGIBLE);
+}
+
+/* One that decides at this very moment is no news: those that last are named. */
+static void tell_doubt(struct bind_node *n, const struct intent *i)
+{
+    enum { LOOKS = 2 };
+
+    if (!n->in_doubt && n->failed_n >= LOOKS) {
+        n->in_doubt = true;
+        LOG_WARNING(n->binder->log,
+                    "No pod with GPUs is bound to a node while an earlier decision for it may still take effect: until "
+                    "the pod of that one is bound, changed or deleted",
+                    LOG_CSTR("node", n->name), LOG_STR("namespace", i->namespace_), LOG_STR("pod", i->name),
+                    LOG_STR("uid", i->uid), LOG_STR("decider", i->decider));
+    }
+}
+
 /* True: the node is read. */
 static bool take_object(struct bind_node *n, const struct kube_response *response)
 {
@@ -78,14 +104,7 @@ static bool take_object(struct bind_node *n, const struct kube_response *respons
         return false;
     } else if (intent_object_read(response->body, str_of(n->name), &n->text, &n->object, &why) != 0 ||
                intents_read(n->object.intents, &found, &why) != 0) {
-        if (n->error != TEXT_ILLEGIBLE) {
-            LOG_ERROR(
-                n->binder->log,
-                "The intents of a node are illegible: no pod with GPUs is bound there until the Lease is mended, or "
-                "deleted when no fgpu runs",
-                LOG_CSTR("node", n->name), LOG_CSTR("objects", n->binder->intent_objects), LOG_CSTR("err", why.msg));
-        }
-        bind_node_pause(n, TEXT_ILLEGIBLE);
+        illegible(n, why.msg);
         return false;
     }
     intents_move(&n->held, &found);
@@ -167,17 +186,18 @@ static void pod_read(void *ctx, const struct kube_response *response)
     ended = has_ended(n, response, &a, &unbound_version); /* the exchange in flight keeps asked_uid */
     mutex_lock(&n->binder->lock);
     if (is_answered(n, response)) {
-        bool still = false;
+        const struct intent *still = NULL;
 
         for (size_t k = 0; k < n->held.n; k++) {
             struct intent *i = &n->held.items[k];
 
             if (str_eq(i->uid, str_of(n->asked_uid))) {
                 i->is_gone = i->is_gone || ended || unbound_version > i->version;
-                still = still || bind_node_sight(n, i) == INTENT_UNPROVEN;
+                still = bind_node_sight(n, i) == INTENT_UNPROVEN ? i : still;
             }
         }
-        if (still) {
+        if (still != NULL) {
+            tell_doubt(n, still);
             bind_node_pause(n, TEXT_UNPROVEN[rng_u64(&n->binder->rng) & 1]);
         } else {
             bind_node_go_on(n);
@@ -196,12 +216,14 @@ void bind_node_read_pod(struct bind_node *n, const struct intent *i)
                                    .verb = "get",
                                    .resource = "pods"};
     struct strbuf path;
+    struct err why;
 
     strbuf_init(&path, INTENT_PATH_MAX);
     free(n->asked_uid);
     n->asked_uid = str_dup(i->uid);
-    if (kube_pod_path(i->namespace_, i->name, &path, NULL) != 0) {
-        bind_node_pause(n, TEXT_ILLEGIBLE);
+    if (kube_pod_path(i->namespace_, i->name, &path, &why) != 0) {
+        illegible(n, why.msg);
+        n->read = false; /* somebody may have mended it */
     } else {
         request.path = path.p;
         (void)submit(n, &request, pod_read);

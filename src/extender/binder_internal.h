@@ -90,6 +90,7 @@ struct bind_node {
     int64_t again_ns; /* not asked before */
     uint32_t failed_n;
     char *asked_uid;   /* of the intent whose pod is being asked for */
+    bool in_doubt;     /* an intent has been unproven for more than a moment, and it was told */
     const char *error; /* static: why nothing can be decided here now */
 };
 

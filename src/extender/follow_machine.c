@@ -15,7 +15,6 @@ void follow_machine_init(struct follow_machine *m, const struct follow_options *
     *m = (struct follow_machine){.o = *o,
                                  .named_ns = INT64_MIN,
                                  .alive_ns = INT64_MIN,
-                                 .free_ns = INT64_MAX,
                                  .held_until_ns = INT64_MAX,
                                  .others_until_ns = INT64_MAX,
                                  .silent_since_ns = INT64_MAX,
@@ -74,10 +73,10 @@ static void lose(struct follow_machine *m, const char *why)
 static void note_others(struct follow_machine *m, const struct lease_record *r, bool changed, int64_t now_ns)
 {
     if (r->holder[0] == '\0') {
-        m->free_ns = changed || m->free_ns == INT64_MAX ? now_ns : m->free_ns;
+        m->is_free = true;
         return;
     }
-    m->free_ns = INT64_MAX;
+    m->is_free = false;
     if (changed) {
         m->held_until_ns = now_ns + lead_ns(m, r);
     }
@@ -90,23 +89,25 @@ static bool has_gap(const struct follow_machine *m, int64_t now_ns)
 }
 
 /* It was taken from the one that we saw, when its time was over, and not given away: then its last renewal is the last
- * that we saw. A later one would not have run out since we looked. */
+ * that we saw. A later one would not have run out since we looked, if its time is longer than that; and one that is
+ * given away at once comes from a scheduler that had not given up yet when we looked (F143). */
 static bool has_run_out(const struct follow_machine *m, int64_t now_ns)
 {
-    return m->free_ns == INT64_MAX && now_ns >= m->held_until_ns && !has_gap(m, now_ns);
+    return !m->is_free && m->seen_asked_ns >= m->held_until_ns && !has_gap(m, now_ns) &&
+           now_ns < m->seen_asked_ns + m->seen.duration_s * NS_PER_S;
 }
 
-/* We are named, and were not when we looked last, if we ever did. */
+/* We are named, and were not when we looked last, if we ever did. Who was named in between may have looked until now,
+ * also where nobody was when we looked: an administrator may have named us in its place, by the same number (F141). */
 static void begin(struct follow_machine *m, const struct lease_record *r, int64_t now_ns)
 {
     const bool at_once =
         m->looked && m->exists && strcmp(m->seen.uid, r->uid) == 0 && r->transition_n == m->seen.transition_n + 1;
-    const int64_t since_ns = at_once && m->free_ns < now_ns ? m->free_ns : now_ns;
 
     m->phase = FOLLOW_NAMED;
     m->has_led = false;
     m->alive_ns = INT64_MIN;
-    m->others_until_ns = since_ns + FOLLOW_AGE_MS * NS_PER_MS;
+    m->others_until_ns = now_ns + FOLLOW_AGE_MS * NS_PER_MS;
     m->silent_since_ns = at_once && has_run_out(m, now_ns) ? m->held_until_ns : m->others_until_ns;
 }
 
@@ -140,7 +141,8 @@ static void stop_being_named(struct follow_machine *m, const char *why)
     }
     m->phase = FOLLOW_OTHERS;
     m->named_ns = INT64_MIN;
-    m->free_ns = m->held_until_ns = INT64_MAX;
+    m->is_free = false;
+    m->held_until_ns = INT64_MAX;
 }
 
 static void named(struct follow_machine *m, const struct lease_record *r, bool changed, int64_t now_ns)
@@ -179,7 +181,8 @@ static void missing(struct follow_machine *m)
     if (m->phase == FOLLOW_NAMED) {
         stop_being_named(m, WHY_GONE);
     }
-    m->free_ns = m->held_until_ns = INT64_MAX;
+    m->is_free = false;
+    m->held_until_ns = INT64_MAX;
     m->looked = true;
     m->exists = false;
 }

@@ -55,6 +55,8 @@ struct store {
 
 /* Under the lock: what the store knows about the moment of an op. */
 void store_stamp(struct store *s, struct ledger_op *op);
+/* Does the election let this process decide? */
+bool store_leads(const struct store *s);
 
 /* The end of a section that applied something: gives the lock back, then tells who wants to hear. `capacity_before` is
  * ledger_capacity_generation() from before. More news than fit into one telling wait for the next op. */

@@ -281,6 +281,7 @@ void state_write_summary_member(struct json_writer *w, const struct state_docume
     json_write_object_end(w);
     write_tenants(w, d);
     json_write_kv_i64(w, "bindsInFlight", d->context->binder == NULL ? 0 : binder_in_flight(d->context->binder));
+    json_write_kv_i64(w, "nodesInDoubt", d->context->binder == NULL ? 0 : binder_nodes_in_doubt(d->context->binder));
     write_time_windows(w, d);
     write_pool_commands(w, d);
     write_change_overs(w, d);

@@ -229,7 +229,7 @@ def make_signing_key():
 
 class Fgpu(Process):
     """fgpu serve. Not ready yet when the constructor returns, but listening. `cluster` and `user` are further keys of
-    its kubeconfig, `flags` of its command line. Records are signed with signing_key(), unless `config` has a section "signing"."""
+    its kubeconfig, `flags` of its command line; `host` a host name that it sees. Records are signed with signing_key(), unless `config` has a section "signing"."""
 
     # While one fgpu alone decides there is no incident, whatever else happens.
     alarms = re.compile(SANITIZER.pattern + r'|"INCIDENT"')
@@ -239,7 +239,7 @@ class Fgpu(Process):
         self.alarms = SANITIZER
         return self
 
-    def __init__(self, api_url, directory, config=None, cluster=None, user=None, flags=()):
+    def __init__(self, api_url, directory, config=None, cluster=None, user=None, flags=(), host=None):
         kubeconfig = directory / "kubeconfig"
         kubeconfig.write_text(json.dumps({
             "apiVersion": "v1", "kind": "Config", "current-context": "c",
@@ -256,6 +256,9 @@ class Fgpu(Process):
         command += flags
         if not re.search(r"^signing:", config or "", re.M):
             command += ["--signing-key", str(signing_key())]
+        if host is not None:
+            user_namespace = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+            command = ["unshare", *user_namespace, "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', host, *command]
         super().__init__(command, directory / (unique("serve") + ".log"))
         self.verbs, self.ops, self.health = (self.address_of(x) for x in ("verbs", "ops", "health"))
         self.ops_url = "http://%s:%d" % self.ops

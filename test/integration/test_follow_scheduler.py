@@ -3,6 +3,7 @@
 The test itself is the schedulers: it renews their Lease and hands it on as client-go does. No test counts on how long
 something takes.
 """
+import pathlib
 import signal
 import threading
 import uuid
@@ -11,7 +12,7 @@ import pytest
 
 from judge import check_no_overcommit
 from objects import milli, node_name
-from processes import RUN_OBJECT, eventually, request
+from processes import HEAD, RUN_OBJECT, Fgpu, eventually, request, run
 from test_election import FOLLOWS, Replicas, bind, leads, meta
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/fgpu-system/leases"
@@ -99,6 +100,14 @@ def site(tmp_path):
 
 def decides(fgpu):
     eventually(lambda: fgpu.check() or (leads(fgpu) and meta(fgpu)["ready"]), "this one to decide")
+
+
+def stop(fgpu):
+    """Returns when each of its threads has stopped: until then it takes requests, and a reservation that it cannot send any more is a double
+    booking to it when another one binds."""
+    fgpu.process.send_signal(signal.SIGSTOP)
+    tasks = pathlib.Path(f"/proc/{fgpu.process.pid}/task")
+    eventually(lambda: all((t / "stat").read_text().rpartition(")")[2].split()[0] == "T" for t in tasks.iterdir()), "its threads to stop")
 
 
 def refuses(fgpu, site, node, words=FOLLOWS):
@@ -192,7 +201,7 @@ def test_both_are_stopped_beyond_the_lease__sends_nothing_and_ends(site):
     active, follower = site.both()
     pod = site.api.pod(milli(600))
     eventually(lambda: active.fits(pod, [node]) == [node], "the node")
-    active.process.send_signal(signal.SIGSTOP)
+    stop(active)
     answers = []
 
     def ask():
@@ -242,3 +251,14 @@ def test_no_right_to_the_lease__follows_and_names_the_remedy(site):
     assert site.api.call("GET", RUN_OBJECT).json.get("data", {}) == {}
     site.api.faults(clear=True)
     decides(f)
+
+
+def test_F142_host_name_of_64_characters__is_known_whole(site, tmp_path):
+    """As long as the kernel has them."""
+    host = "h" * 64
+    config = "election: follow-scheduler\nlease: {object: fgpu-system/fgpu-scheduler, retryPeriod: 200ms}\n"
+    site.all.append(Fgpu(site.api.url, tmp_path, config, host=host))
+    site.schedulers.elect(host)
+    decides(site.all[-1])
+    (tmp_path / "longer.yaml").write_text(HEAD + config.replace("{", "{schedulerHost: h%s, " % host))
+    assert "too long" in run("check-config", tmp_path / "longer.yaml").stderr

@@ -116,6 +116,27 @@ def test_binding_of_a_dead_one_lands_whenever__gpu_given_once(site, config):
     check_no_overcommit(site.api)
 
 
+def test_F160_intent_of_a_dead_one_lasts__its_pod_is_named(site):
+    node, late, rival = site.api.node(gpus=1), *(site.api.pod(whole(1)) for _ in range(2))
+    first = site.start()
+    site.hold(late)
+    assert first.bind(late, node) != ""
+    first.kill()
+    second = site.start()
+    name = late["metadata"]["name"]
+
+    def is_named():
+        assert MAY_LAND in second.bind(rival, node)
+        return [line for line in second.log().splitlines() if "No pod with GPUs is bound to a node" in line and name in line]
+
+    eventually(is_named, "the pod of the intent in the log")
+    assert len(is_named()) == 1 and second.summary()["nodesInDoubt"] == 1
+    site.patch(late)
+    assert second.bind(rival, node) == ""
+    assert second.summary()["nodesInDoubt"] == 0
+    second.stop()
+
+
 def test_intent_of_a_dead_one__pod_patched_or_gone__proven_dead(site):
     node, patched, gone, rival = site.api.node(gpus=2), *(site.api.pod(whole(1)) for _ in range(3))
     first = site.start()
@@ -166,7 +187,8 @@ def test_answer_to_the_intents_is_lost__read_and_bound_in_the_same_call(site, ac
     assert sorted(site.intents(node)) == sorted((uid(p), version(p)) for p in pods)
 
 
-def test_intents_cannot_be_written_or_read__nothing_is_bound_and_it_is_said(site):
+@pytest.mark.parametrize("text", ["nonsense\n", "u ../d/p 5 a\n"], ids=["line", "F160-name"])
+def test_intents_cannot_be_written_or_read__nothing_is_bound_and_it_is_said(site, text):
     node, pod = site.api.node(gpus=1), site.api.pod(whole(1))
     fgpu = site.start()
     site.api.faults({"method": "POST", "path": LEASES, "times": -1, "action": "fail", "status": 403})
@@ -175,7 +197,7 @@ def test_intents_cannot_be_written_or_read__nothing_is_bound_and_it_is_said(site
     assert "could not be read or written" in fgpu.bind(pod, node)  # as without the namespace
     site.api.faults(clear=True)
     site.api.call("POST", LEASES, {"metadata": {"name": f"fgpu-intents.{node}", "annotations": {
-        "fgpu.io/node": node, "fgpu.io/intents": "nonsense\n"}}, "spec": {}}, status=201)
+        "fgpu.io/node": node, "fgpu.io/intents": text}}, "spec": {}}, status=201)
     assert "illegible" in fgpu.bind(pod, node)
     assert site.bound(pod) == [None]
     assert len(re.findall("intents of a node are illegible", fgpu.log())) == 1

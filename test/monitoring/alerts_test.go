@@ -19,6 +19,10 @@ var alertTests = []struct {
 		`fgpu_http_requests_total{instance="a",listener="health",code="500"} 0+6x3 18x17
 		 fgpu_http_requests_total{instance="a",listener="health",code="200"} 0+6x20
 		 fgpu_http_requests_total{instance="a",listener="verbs",code="500"} 0+6x20`},
+	{"FgpuNobodyDecides", `fgpu_leader{instance="a"} 1 0x9
+		 fgpu_leader{instance="b"} 0x10`, 5, 2, "none decides",
+		`fgpu_leader{instance="a"} 1 1 1 0 0 0 0 0 0 0
+		 fgpu_leader{instance="b"} 0 0 0 0 1 1 1 1 1 1`},
 	{"FgpuBlind", `fgpu_watch_last_contact_seconds{instance="a",resource="pods"} 25x20
 		 fgpu_watch_last_contact_seconds{instance="a",resource="nodes"} 2x20`, 2, 0, "nothing of pods for 25s",
 		`fgpu_watch_last_contact_seconds{instance="a",resource="pods"} 3 25 4 19 20 9`},

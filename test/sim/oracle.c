@@ -145,21 +145,14 @@ bool oracle_gave_nothing(const char *uid)
     return decision_of(uid) != NULL;
 }
 
-static const char record_id[] = "\\\"id\\\":\\\"";
-
-bool oracle_gives(const struct call *c)
-{
-    return strstr(c->body, record_id) != NULL;
-}
-
 /* Of a pod without a record: its uid. */
 static void id_of(const char *body, char ret[20])
 {
-    static const char uid_key[] = "\"uid\":\"";
-    const char *at = strstr(body, record_id), *uid = strstr(body, uid_key);
+    static const char key[] = "\\\"id\\\":\\\"", uid_key[] = "\"uid\":\"";
+    const char *at = strstr(body, key), *uid = strstr(body, uid_key);
 
     if (at != NULL) {
-        at += sizeof(record_id) - 1;
+        at += sizeof(key) - 1;
         snprintf(ret, 20, "%.*s", (int)strcspn(at, "\\"), at);
     } else {
         BUG_ON(uid == NULL);
@@ -223,11 +216,12 @@ bool oracle_was_late(struct oracle_write a, struct oracle_write b)
     return false;
 }
 
-bool oracle_may_count_less(const struct oracle_holder *h)
+bool oracle_may_count_less(const struct oracle_holder *h, unsigned process)
 {
     const struct object *o = etcd_find_uid(h->uid);
+    const bool may_mean_less = o != NULL && (o->ask.kind != ASK_NATIVE || o->ask.milli == 0 || o->ask.mem_mib == 0);
 
-    return o != NULL && o->odd && (o->ask.kind != ASK_NATIVE || o->ask.milli == 0 || o->ask.mem_mib == 0);
+    return o != NULL && o->odd && (may_mean_less || (o->ask.by_annotation && h->process != process));
 }
 
 static void judge(const struct oracle_device *d, const struct oracle_holder *new, const struct decision *by,
@@ -244,7 +238,7 @@ static void judge(const struct oracle_device *d, const struct oracle_holder *new
         const struct oracle_holder *h = &d->holders[i];
         bool known;
 
-        if (oracle_may_count_less(h)) {
+        if (oracle_may_count_less(h, new->process)) {
             continue;
         }
         known = h->process == new->process || h->version <= by->known.pods_seen;
@@ -318,6 +312,7 @@ static void grant(const struct process *of, const struct object *o, const cJSON 
     h.whole = given.whole;
     h.sent_ns = by->known.at_ns;
     h.cap = oracle_caps(d, &by->known);
+    h.limit = oracle_team_limit(o->ns, &by->known);
     memcpy(h.ns, o->ns, sizeof(h.ns));
     memcpy(h.uid, o->uid, sizeof(h.uid));
     for (size_t i = 0; i < d->holder_n; i++) {
@@ -330,11 +325,30 @@ static void grant(const struct process *of, const struct object *o, const cJSON 
     d->holders[d->holder_n++] = h;
 }
 
+/* The limit by which the last of its own decisions was made: it had seen the others. */
+static struct team last_limit(const struct process *of, const struct object *o, const struct decision *by)
+{
+    struct team limit = oracle_team_limit(o->ns, &by->known);
+    int64_t last_ns = by->known.at_ns;
+
+    for (size_t i = 0; i < oracle_device_n; i++) {
+        for (size_t j = 0; j < oracle_devices[i].holder_n; j++) {
+            const struct oracle_holder *h = &oracle_devices[i].holders[j];
+
+            if (strcmp(h->ns, o->ns) == 0 && h->process == of->number && h->sent_ns > last_ns) {
+                last_ns = h->sent_ns;
+                limit = h->limit;
+            }
+        }
+    }
+    return limit;
+}
+
 /* Only in what the pod itself takes: a tenant may be above a limit that came later, and a pod that asks for nothing of
  * that may pass (core/tenancy/tenancy.h). */
 static void judge_team(const struct process *of, const struct object *o, const struct decision *by)
 {
-    const struct team limit = oracle_team_limit(o->ns, &by->known);
+    const struct team limit = last_limit(of, o, by);
     const struct amounts held = oracle_team_holds(o->ns, &by->known, of->number, false);
     const struct amounts takes = oracle_pod_holds(o->uid);
 

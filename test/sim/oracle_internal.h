@@ -21,6 +21,7 @@ struct oracle_holder {
     bool whole;
     int64_t sent_ns; /* for the first time */
     struct caps cap; /* what the GPU had then, as its process could know */
+    struct team limit;
     char ns[16];
 };
 
@@ -80,11 +81,10 @@ struct caps oracle_caps(const struct oracle_device *d, const struct oracle_known
  * the whole GPU. */
 struct oracle_tags oracle_means(const struct oracle_device *d, const struct oracle_known *k, const struct ask *ask,
                                 struct amounts *given);
-/* Its record was edited, so a process that starts later goes by its request, which may mean less today (3.1.1). */
-bool oracle_may_count_less(const struct oracle_holder *h);
-struct call;
-/* Has the Binding that is sent a record? */
-bool oracle_gives(const struct call *c);
+/* Its record was edited, so a process that starts later goes by its request, which may mean less today (3.1.1). One
+ * that saw it neither unbound nor in its first list, because its watch was interrupted, does not take an annotation for
+ * a request: a tenant could close a node by it (3.1.8). */
+bool oracle_may_count_less(const struct oracle_holder *h, unsigned process);
 /* Was a Binding of the pod sent that gives it nothing? */
 bool oracle_gave_nothing(const char *uid);
 /* Is it no request by any of that? */

@@ -80,7 +80,7 @@ static bool is_over(const struct oracle_device *d, const struct process *p, uint
 
     *ret_newest = 0;
     for (size_t i = 0; i < d->holder_n; i++) {
-        const bool counts = !oracle_may_count_less(&d->holders[i]);
+        const bool counts = !oracle_may_count_less(&d->holders[i], p->number);
 
         milli += counts ? d->holders[i].milli : 0;
         mem += counts ? d->holders[i].mem_mib : 0;

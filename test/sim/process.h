@@ -43,7 +43,7 @@ struct process {
     int64_t slept_ns;               /* till then; with what it slept less than DECIDED_BEFORE_MS before */
     int64_t unreachable_until_ns;   /* till then it reaches no API server */
     int64_t renewed_ns; /* when it sent its last renewal of the Lease that it knows to have landed; 0: none */
-    int64_t bound_ns;   /* when its last Binding left */
+    int64_t bound_ns;   /* when its last Binding that gives GPUs left */
     bool succeeded;     /* another one has begun to decide */
     int64_t started_ns, ready_ns, ended_ns; /* 0: not yet */
     bool skipped_hold_off;

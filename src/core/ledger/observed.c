@@ -102,10 +102,10 @@ static void pod_seen_pending(struct ledger *l, uint32_t pod, const struct ledger
     struct pod_entry *p = &l->pods[pod];
 
     if (p->state != LEDGER_PENDING) {
-        /* An event from before our Binding. The reservation stands; remember the request for a release. */
+        /* An event from before our Binding. The reservation stands; what it says is remembered for a release. */
         free(p->latest);
         p->latest = demand_copy(f->demand);
-        ledger_pod_set_nominated_next(p, f->nominated_node);
+        ledger_pod_keep_renominated(p, f->nominated_node);
         p->rewritten = p->rewritten || !demand_equal(p->demand, f->demand);
     } else if (demand_is_empty(f->demand)) {
         ledger_pod_drop(l, pod);

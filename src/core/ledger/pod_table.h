@@ -56,7 +56,7 @@ struct pod_entry {
     struct str uid, namespace_, name;
     char *decision_id;
     char *nominated;      /* pending: the node it is nominated to; NULL: none */
-    char *nominated_next; /* reserved: the same, as last observed, adopted on release */
+    char *renominated;    /* reserved: the same as last observed, for a release; NULL: none */
     const char *conflict; /* static sentence, NULL: none */
     struct demand *demand;
     struct demand *latest; /* reserved: seen meanwhile, adopted on release; provisional: what it asks for without
@@ -131,8 +131,8 @@ uint32_t ledger_pod_add(struct ledger *l, const struct ledger_pod_fact *f, const
 void ledger_pod_take_off(struct ledger *l, struct pod_entry *p);
 void ledger_pod_follow_take_off(struct ledger *l, uint32_t node); /* LEDGER_NONE is fine */
 void ledger_pod_set_nominated(struct ledger *l, struct pod_entry *p, struct str node_name);
-/* The same where it would count if the pod was released. */
-void ledger_pod_set_nominated_next(struct pod_entry *p, struct str node_name);
+/* Where it is nominated to again if its reservation is released (F162). */
+void ledger_pod_keep_renominated(struct pod_entry *p, struct str node_name);
 void ledger_pod_set_labels(struct ledger *l, struct pod_entry *p, const uint64_t *labels, size_t n);
 void ledger_pod_drop(struct ledger *l, uint32_t pod);
 /* The same, because the pod has ended: a departure, if it held something. */

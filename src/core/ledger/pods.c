@@ -109,10 +109,10 @@ void ledger_pod_set_nominated(struct ledger *l, struct pod_entry *p, struct str 
     }
 }
 
-void ledger_pod_set_nominated_next(struct pod_entry *p, struct str node_name)
+void ledger_pod_keep_renominated(struct pod_entry *p, struct str node_name)
 {
-    free(p->nominated_next);
-    p->nominated_next = node_name.n > 0 ? str_dup(node_name) : NULL;
+    free(p->renominated);
+    p->renominated = node_name.n > 0 ? str_dup(node_name) : NULL;
 }
 
 void ledger_pod_drop(struct ledger *l, uint32_t pod)
@@ -132,8 +132,8 @@ void ledger_pod_drop(struct ledger *l, uint32_t pod)
     l->isolating_n -= p->demand->isolate_n > 0;
     l->pods_by_state[p->state]--;
     ledger_pod_clear_refs(l, p);
-    ledger_pod_set_nominated_next(p, STR_NULL);
     free(p->text);
+    free(p->renominated);
     free(p->decision_id);
     free(p->demand);
     free(p->latest);
@@ -163,6 +163,7 @@ void ledger_pod_attach(struct ledger *l, uint32_t pod, uint32_t node)
     struct node_entry *n = &l->nodes[node];
 
     BUG_ON(p->node != LEDGER_NONE);
+    ledger_pod_keep_renominated(p, str_of(p->nominated));
     ledger_pod_set_nominated(l, p, STR_NULL);
     if (n->pod_n == n->pod_cap) {
         n->pod_cap = n->pod_cap == 0 ? 8 : n->pod_cap * 2;

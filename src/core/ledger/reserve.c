@@ -138,7 +138,6 @@ int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64
     p->qos = p->demand->says_qos ? p->demand->qos : l->nodes[node].qos;
     p->touched = l->generation + 1;
     p->conflict = NULL;
-    ledger_pod_set_nominated_next(p, str_of(p->nominated));
     ledger_pod_set_state(l, p, LEDGER_RESERVED, at_ms);
     ledger_pod_attach(l, pod, node);
     l->nodes[node].group_overbooked = l->nodes[node].group_overbooked || holds_taken(l, node, p);
@@ -177,7 +176,7 @@ void ledger_pod_unplace(struct ledger *l, uint32_t pod, int64_t at_ms)
     ledger_pod_clear_refs(l, p);
     p->reserved_here = false;
     ledger_pod_set_state(l, p, LEDGER_PENDING, at_ms);
-    ledger_pod_set_nominated(l, p, str_of(p->nominated_next)); /* the object says so still (F156) */
+    ledger_pod_set_nominated(l, p, str_of(p->renominated));
     if (p->latest != NULL) {
         ledger_pod_set_demand(l, p, p->latest);
         free(p->latest);

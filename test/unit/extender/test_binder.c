@@ -5,6 +5,7 @@
 #include "extender/binder_internal.h"
 
 #include "base/compiler.h"
+#include "base/hash.h"
 #include "base/strbuf.h"
 #include "extender/support/fake_client.h"
 #include "extender/support/tested_store.h"
@@ -626,23 +627,8 @@ static void fetch__found__then_bound(void **state)
     expect_ended();
 }
 
-/* It asked for GPUs, so it is not bound as a pod that asks for none. */
-static void F157_fetch__pod_has_ended__nothing_is_sent(void **state)
-{
-    struct strbuf ended;
-
-    strbuf_init(&ended, 4096);
-    strbuf_addf(&ended, "{\"status\":{\"phase\":\"Succeeded\"},%s", strchr(pod_json("7", "a"), '{') + 1);
-    ask(&a, "n1");
-    fake_client_answer("GET", POD, 200, KUBE_NO_RETRY_AFTER, ended.p);
-    expect_refused(&a, BIND_OUTCOME_CONFLICT, "has ended");
-    expect_none_pending();
-    expect_ended();
-    strbuf_fini(&ended);
-}
-
 /* Another configuration waits for its lists; the watch shows the pod by it, as `units` of a GPU. */
-static void announce(struct policy *next, struct compute_resource *units, int32_t units_per_gpu)
+static void announce_to(struct policy *next, struct compute_resource *units, int32_t units_per_gpu)
 {
     *next = *policy_defaults();
     *units = (struct compute_resource){.name = STR("fgpu.io/gpu-milli"), .units_per_gpu = units_per_gpu};
@@ -651,6 +637,11 @@ static void announce(struct policy *next, struct compute_resource *units, int32_
     policy_set_announce(policies, rules_of(next, 2));
     facts.policy = next;
     watch("100", NULL, NULL);
+}
+
+static void announce(struct policy *next, struct compute_resource *units, int32_t units_per_gpu)
+{
+    announce_to(next, units, units_per_gpu);
     ask(&a, "n1");
     assert_int_equal(fake_client_pending("POST", BINDING), 0);
     answer_get_unbound();
@@ -683,6 +674,36 @@ static void transition__asks_for_the_same__bound(void **state)
     answer_post(201);
     expect_bound(&a);
     assert_int_equal(milli_charged(), 300);
+    stop();
+    policy_set_publish(policies, rules_of(policy_defaults(), 4));
+}
+
+static int64_t (*wall_ms_before)(void *ctx);
+
+/* The lists end while the devices are being chosen. */
+static int64_t wall_ms_after_the_lists(void *ctx)
+{
+    now.clock.wall_ms = wall_ms_before;
+    policy_set_publish(policies, rules_of(facts.policy, 3));
+    return wall_ms_before(ctx);
+}
+
+static void F159_transition__ends_while_devices_are_chosen__chosen_again(void **state)
+{
+    struct policy policy;
+    struct compute_resource units;
+
+    announce_to(&policy, &units, 500);
+    wall_ms_before = now.clock.wall_ms;
+    now.clock.wall_ms = wall_ms_after_the_lists;
+    ask(&a, "n1");
+    assert_false(policy_set_is_waiting(policies));
+    assert_int_equal(fake_client_pending("POST", BINDING), 0);
+    assert_int_equal(milli_charged(), 0);
+    answer_get_unbound();
+    answer_post(201);
+    expect_bound(&a);
+    assert_int_equal(milli_charged(), 600);
     stop();
     policy_set_publish(policies, rules_of(policy_defaults(), 4));
 }
@@ -860,6 +881,52 @@ static void stop__with_binds_on_their_way__everybody_hears(void **state)
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* ---- consistency: strict ---- */
+
+static struct bind_node **bucket_of(const char *node)
+{
+    return &binder->nodes[hash_str((struct hash_key){0, 0}, str_of(node)) % BIND_NODE_BUCKETS];
+}
+
+/* Nobody says which intents there are. */
+static void ask_in_vain(const char *node)
+{
+    char object[64];
+
+    snprintf(object, sizeof(object), "/leases/intents.%s", node);
+    ask(&a, node);
+    assert_int_equal(fake_client_pending("GET", object), 1);
+    fake_client_answer("GET", object, 500, KUBE_NO_RETRY_AFTER, "");
+    pass_ms(DEADLINE_MS);
+    expect_refused(&a, BIND_OUTCOME_REFUSED, "could not be read or written");
+    assert_int_equal(binder_in_flight(binder), 0);
+}
+
+static void F161_strict__node_is_gone__nothing_is_kept_of_it(void **state)
+{
+    enum { NODE_N = 3, NAME_BYTES = 16 };
+    char names[NODE_N][NAME_BYTES] = {"n1"}; /* all are looked for in the same place */
+    const struct node gone = {.name = STR("n1")};
+
+    options.intent_objects = STR("ns/intents");
+    restart();
+    watch("100", NULL, NULL);
+    for (unsigned n = 1, i = 2; n < NODE_N; i++) {
+        snprintf(names[n], NAME_BYTES, "n%u", i);
+        n += bucket_of(names[n]) == bucket_of("n1");
+    }
+    ingest_two_gpus(&facts, str_of(names[1]));
+    ingest_two_gpus(&facts, str_of(names[2]));
+    ask_in_vain(names[0]);
+    ask_in_vain(names[1]);
+    assert_non_null((*bucket_of("n1"))->next);
+    assert_int_equal(ingest_gone(&facts, &(struct kube_object){.node = &gone}, NULL), 0);
+    ask_in_vain(names[2]);
+    assert_string_equal((*bucket_of("n1"))->name, names[2]);
+    assert_string_equal((*bucket_of("n1"))->next->name, names[1]);
+    assert_null((*bucket_of("n1"))->next->next);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -884,9 +951,10 @@ int main(void)
         T(server__cannot_be_asked__asked_again_ever_later),
         T(server__old__asked_each_minute),
         T(fetch__found__then_bound),
-        T(F157_fetch__pod_has_ended__nothing_is_sent),
         T(transition__asks_for_something_else__nothing_is_sent),
         T(transition__asks_for_the_same__bound),
+        T(F161_strict__node_is_gone__nothing_is_kept_of_it),
+        T(F159_transition__ends_while_devices_are_chosen__chosen_again),
         T(fetch__fails__tried_again_until_the_deadline),
         T(fetch__the_server_asks_for_patience__kept),
         T(fetch__in_flight_at_the_deadline__refused_and_the_reply_finds_nobody),

@@ -7,7 +7,8 @@
  * Checked at every step, of all that live, stopped ones included:
  *
  *     the spans of time in which two fgpu may send Bindings do not meet;
- *     what a new one counts its hold-off from is not before the end of the spans of others (without the administrator).
+ *     what a new one counts its hold-off from is not before the end of the spans of others (without the administrator);
+ *     nobody goes on who was not the last that might send (without the administrator).
  */
 #include "extender/follow_machine.h"
 
@@ -48,12 +49,14 @@ struct fgpu {
     enum lease_answer answer;
     struct lease_record object;
     int64_t open_until_ns; /* global: the latest end of a span that it ever had */
+    uint64_t process;
+    bool has_opened;
 };
 
 static struct world {
     struct rng rng;
     int64_t now_ns;
-    uint64_t counter;
+    uint64_t counter, opened_last; /* a process */
     bool exists;
     struct lease_record lease;
     struct scheduler schedulers[PODS];
@@ -99,6 +102,7 @@ static void begin_fgpu(size_t i)
 
     memset(f, 0, sizeof(*f));
     f->open_until_ns = open_until_ns;
+    f->process = ++w.counter;
     f->offset_ns = (int64_t)rng_below(&w.rng, 1000) * NS_PER_S;
     follow_machine_init(&f->m, &(struct follow_options){.host = hosts[i],
                                                         .duration_ms = DURATION_S * 1000,
@@ -333,6 +337,15 @@ static void meddle(void)
     touch(); /* or: a label */
 }
 
+static void note_open(struct fgpu *f)
+{
+    if (f->has_opened && w.opened_last != f->process && !w.administered) {
+        w.broken = "one goes on after another one has decided";
+    }
+    f->has_opened = true;
+    w.opened_last = f->process;
+}
+
 static void check_spans(void)
 {
     int64_t from_ns[PODS], until_ns[PODS];
@@ -344,6 +357,7 @@ static void check_spans(void)
         if (from_ns[i] <= w.now_ns && until_ns[i] > w.now_ns) {
             f->open_until_ns = until_ns[i];
             w.open_steps++;
+            note_open(f);
         }
         for (size_t k = 0; k < i; k++) {
             const int64_t from = from_ns[i] > from_ns[k] ? from_ns[i] : from_ns[k];
