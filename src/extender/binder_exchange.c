@@ -18,6 +18,7 @@
 #define REPLY_ARENA_BYTES KUBE_OBJECT_ARENA_MAX
 
 static const char TEXT_GONE[] = "the pod no longer exists";
+static const char TEXT_ENDED[] = "the pod has ended";
 static const char TEXT_UNREACHABLE[] = "the API server could not be reached: nothing was bound";
 static const char TEXT_DELETING[] = "the pod is being deleted";
 static const char TEXT_NO_ROOM[] = "fgpu has no room for another pod that uses GPUs; delete pods that are not needed, "
@@ -220,6 +221,8 @@ static void fetched(struct bind *b, const struct got_pod *got, const char *not_t
         bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_UNREADABLE, due);
     } else if (not_taken_in != NULL) {
         bind_settle(b, BIND_OUTCOME_REFUSED, not_taken_in, due);
+    } else if (pod_is_terminal(&got->pod)) { /* the ledger does not keep it, as one that asks for nothing (F157) */
+        bind_settle(b, BIND_OUTCOME_CONFLICT, TEXT_ENDED, due);
     } else if (got->pod.deleting && got->kind == BIND_SEEN_UNBOUND) {
         bind_settle(b, BIND_OUTCOME_CONFLICT, TEXT_DELETING, due);
     } else if (!dialect_leftovers(got->pod.annotations, &b->record, &b->leftovers)) {

@@ -627,6 +627,21 @@ static void fetch__found__then_bound(void **state)
     expect_ended();
 }
 
+/* It asked for GPUs, so it is not bound as a pod that asks for none. */
+static void F157_fetch__pod_has_ended__nothing_is_sent(void **state)
+{
+    struct strbuf ended;
+
+    strbuf_init(&ended, 4096);
+    strbuf_addf(&ended, "{\"status\":{\"phase\":\"Succeeded\"},%s", strchr(pod_json("7", "a"), '{') + 1);
+    ask(&a, "n1");
+    fake_client_answer("GET", POD, 200, KUBE_NO_RETRY_AFTER, ended.p);
+    expect_refused(&a, BIND_OUTCOME_CONFLICT, "has ended");
+    expect_none_pending();
+    expect_ended();
+    strbuf_fini(&ended);
+}
+
 /* Another configuration waits for its lists; the watch shows the pod by it, as `units` of a GPU. */
 static void announce_to(struct policy *next, struct compute_resource *units, int32_t units_per_gpu)
 {
@@ -951,6 +966,7 @@ int main(void)
         T(server__cannot_be_asked__asked_again_ever_later),
         T(server__old__asked_each_minute),
         T(fetch__found__then_bound),
+        T(F157_fetch__pod_has_ended__nothing_is_sent),
         T(transition__asks_for_something_else__nothing_is_sent),
         T(transition__asks_for_the_same__bound),
         T(F161_strict__node_is_gone__nothing_is_kept_of_it),
