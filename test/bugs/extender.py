@@ -180,4 +180,7 @@ BUGS = [
     {"name": "short-lease-ran-out-once", "of": "F143", "what": "a renewal that ran out unseen is left out of the hold-off",
      "test": "F143_lease_is_shorter_than_the_time_since_the_last_look__hold_off_counts_from_the_opening",
      "changes": [(E + "follow_machine.c", "has_run_out", "now_ns < m->seen_asked_ns + m->seen.duration_s * NS_PER_S", "m->looked")]},
+    {"name": "renewed-late-is-run-out", "of": "F143", "what": "a renewal after renewDeadline that is given back at once is left out of the hold-off",
+     "test": "F143_another_one_may_have_renewed_late_and_given_back__hold_off_counts_from_the_opening",
+     "changes": [(E + "follow_machine.c", "has_run_out", "m->seen_asked_ns >= m->held_until_ns", "now_ns >= m->held_until_ns")]},
 ]

@@ -43,7 +43,7 @@ static void F141_lease_was_free__another_one_came_and_an_administrator_named_us_
     assert_true(from_ns < until_ns);
 }
 
-/* fgpu-a may have renewed after the look at 300, and that, too, has run out when fgpu-b is named. */
+/* fgpu-a may have renewed after the look at 1100, and that, too, has run out when fgpu-b is named. */
 static void F143_lease_is_shorter_than_the_time_since_the_last_look__hold_off_counts_from_the_opening(void **state)
 {
     struct follow_machine m;
@@ -51,8 +51,9 @@ static void F143_lease_is_shorter_than_the_time_since_the_last_look__hold_off_co
     begin(&m, 1000);
     look(&m, 0, "fgpu-a_1", 0, 1);
     look(&m, 300, "fgpu-a_1", 0, 2);
-    look(&m, 1940, "fgpu-b_1", 1, 3);
-    assert_int_equal(m.silent_since_ns, (1950 + FOLLOW_AGE_MS) * NS_PER_MS);
+    look(&m, 1100, "fgpu-a_1", 0, 2);
+    look(&m, 2940, "fgpu-b_1", 1, 3);
+    assert_int_equal(m.silent_since_ns, (2950 + FOLLOW_AGE_MS) * NS_PER_MS);
 }
 
 /* fgpu-a renews late, after the look at 3000, its fgpu looks, it gives the Lease back, and fgpu-b takes it. */
