@@ -126,6 +126,18 @@ static bool is_held(const struct device_state *s, const struct ledger_device *d)
     return d->profile == DEVICE_IN_MIG_MODE ? device_is_overcommitted(s) : (s->flags & DEVICE_IN_USE) != 0;
 }
 
+/* Is this one gone, and another card in its place? */
+static bool is_replaced(const struct node_entry *n, const struct device_state *states, const struct ledger_device *gpu)
+{
+    bool replaced = false;
+
+    for (uint32_t i = 0; i < n->device_n && gpu->lost; i++) {
+        replaced = replaced || (!n->devices[i].lost && !device_is_instance(&states[i]) &&
+                                n->devices[i].ref.index == gpu->ref.index);
+    }
+    return replaced;
+}
+
 /* MIG mode changes only while nobody uses the GPU. Where the facts say otherwise somebody is
  * mistaken: until it is known who, nothing of that GPU is given away a second time. */
 void ledger_block_other_form(const struct node_entry *n, struct device_state *states)
@@ -139,7 +151,8 @@ void ledger_block_other_form(const struct node_entry *n, struct device_state *st
         for (uint32_t k = 0; k < n->device_n; k++) {
             const struct ledger_device *gpu = &n->devices[k];
 
-            if (device_is_instance(&states[k]) || gpu->ref.index != instance->gpu_index) {
+            if (device_is_instance(&states[k]) || gpu->ref.index != instance->gpu_index ||
+                is_replaced(n, states, gpu)) {
                 continue;
             }
             if (is_held(&states[k], gpu)) {

@@ -12,10 +12,11 @@
 
 /* "1g.5gb@0 1g.5gb@1", as instances "MIG-<gpu>-<start>" of an A100 of 40 GB; "": none; NULL: not in
  * MIG mode. */
-static size_t write_gpu(char *at, size_t room, int gpu, const char *layout)
+static size_t write_gpu(char *at, size_t room, int gpu, const char *card, const char *layout)
 {
     size_t n = (size_t)snprintf(
-        at, room, "{\"uuid\":\"GPU-%d\",\"index\":%d,\"model\":\"NVIDIA-A100-SXM4-40GB\",\"memMib\":40960", gpu, gpu);
+        at, room, "{\"uuid\":\"GPU-%s%d\",\"index\":%d,\"model\":\"NVIDIA-A100-SXM4-40GB\",\"memMib\":40960", card, gpu,
+        gpu);
     const char *sep = "";
 
     if (layout != NULL) {
@@ -37,6 +38,7 @@ static size_t write_gpu(char *at, size_t room, int gpu, const char *layout)
 struct spec {
     const char *gpus[4];
     int gpu_n;
+    const char *card;              /* before the number in the UUID of each GPU; NULL: nothing */
     struct kv label, resources[2]; /* an empty key: none */
 };
 
@@ -55,7 +57,7 @@ static void node(const char *name, const struct spec *s)
 
     for (int i = 0; i < s->gpu_n; i++) {
         at += (size_t)snprintf(text + at, sizeof(text) - at, i > 0 ? "," : "");
-        at += write_gpu(text + at, sizeof(text) - at, i, s->gpus[i]);
+        at += write_gpu(text + at, sizeof(text) - at, i, s->card != NULL ? s->card : "", s->gpus[i]);
     }
     snprintf(text + at, sizeof(text) - at, "]}");
     annotation.value = str_of(text);
@@ -269,6 +271,23 @@ static void fgpu_picks__instance_vanishes_under_its_pod__stays_until_the_pod_is_
     assert_int_equal(fixture_reserve(&fx, "d", "n"), 0);
 }
 
+/* A lost card closes itself alone (design.md 3.1.9), also where another one has its number. */
+static void F163_fgpu_picks__card_was_replaced_under_its_pod__instances_of_the_new_one_are_free(void **state)
+{
+    struct spec before = {.gpus = {NULL}, .gpu_n = 1}, in_mig_mode = {.gpus = {SEVEN}, .gpu_n = 1},
+                other = {.gpus = {SEVEN}, .gpu_n = 1, .card = "new-"};
+    struct gpu_request w;
+    struct demand d = of_profile(&w, 1, MIG_PROFILE(1, 5)), half = SHARE_OF(500);
+
+    node("n", &before);
+    assert_int_equal(reserve("a", &half, "n"), 0);
+    node("n", &in_mig_mode); /* the same card: somebody is mistaken */
+    assert_int_equal(reserve("b", &d, "n"), VERDICT_MIG_TAKEN);
+    node("n", &other);
+    assert_int_equal(fixture_reserve(&fx, "b", "n"), 0);
+    assert_null(ledger_check(fx.l));
+}
+
 static void fgpu_picks__bound_by_somebody_else__counts_on_every_instance(void **state)
 {
     struct spec s = {.gpus = {"3g.20gb@0 3g.20gb@4", NULL}, .gpu_n = 2};
@@ -476,6 +495,7 @@ int main(void)
         TEST(fgpu_picks__memory_alone__smallest_instance_that_fits_then_gpus),
         TEST(fgpu_picks__read_back__the_same_instance_whatever_order_facts_come_in),
         TEST(fgpu_picks__instance_vanishes_under_its_pod__stays_until_the_pod_is_gone),
+        TEST(F163_fgpu_picks__card_was_replaced_under_its_pod__instances_of_the_new_one_are_free),
         TEST(fgpu_picks__bound_by_somebody_else__counts_on_every_instance),
         TEST(changing__any_pod__refused_until_the_layout_is_done),
         TEST(counted__a_plugin_by_profile__exact_numbers_and_no_record),
