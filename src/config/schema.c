@@ -125,7 +125,7 @@ static const struct schema_field serving_rows[] = {
 
 static const struct schema_field lease_rows[] = {
     KEY("object", SCHEMA_OBJECT, AT(lease.object),
-        HELP("Lease by which replicas elect one of them; the same for all. With follow-scheduler that of the "
+        HELP("Lease by which replicas elect one of them; the same for all; with follow-scheduler that of the "
              "schedulers")),
     KEY("schedulerHost", SCHEMA_TEXT, AT(lease.scheduler_host), RANGE(0, 64), /* as the kernel has them */
         HELP("with follow-scheduler: the host name of the kube-scheduler beside; empty: that of this machine or pod")),
