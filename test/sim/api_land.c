@@ -90,6 +90,7 @@ static int land_patch(const struct call *c, struct object *o)
         o->data = cJSON_PrintUnformatted(data);
     }
     if (status == 200) {
+        c->of->claimed = c->of->claimed || o->kind == RUN_OBJECT;
         TRACE("lands: patch of %s by fgpu %u", o->name, c->of->number);
         etcd_write(o);
     }

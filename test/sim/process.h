@@ -47,6 +47,7 @@ struct process {
     bool succeeded;     /* another one has begun to decide */
     int64_t started_ns, ready_ns, ended_ns; /* 0: not yet */
     bool skipped_hold_off;
+    bool claimed;     /* its write of the run object has landed: else it is unaware (decision 0091) */
     bool had_silence; /* one of its watches was made silent: then it missed something, and an audit may say so */
 };
 
