@@ -66,7 +66,7 @@ static const struct metric_def CATALOG[NODE_METRIC__MAX] = {
             .worry = "it rises: users need larger sizes (`fgpu rightsize`)."),
 
     COUNTER(NODE_LOG_DROPPED_TOTAL, "fgpu_node_log_dropped_total",
-            "Log records lost because their reader was too slow.", .worry = "it rises."),
+            "Log records lost: their reader was too slow, or they could not be written.", .worry = "it rises."),
     GAUGE(NODE_BUILD_INFO, "fgpu_node_build_info", "Always 1; the labels describe the build.",
           .labels = {{"version", NULL, "of fgpu-node"},
                      {"revision", NULL, "of the sources"},
