@@ -102,7 +102,8 @@ def test_token__file_replaced_then_401__read_again_at_once_without_a_pause(fixtu
     after = front.requests[before:]
     assert [r["token"] for r in after if r["status"] is None][0] == "Bearer two"
     assert 1 <= front.rejected <= 3, "one try for each of the three watches"
-    assert events(f, "renewed") == 1 and events(f, "rejected") == 1
+    assert events(f, "renewed") == 1
+    assert events(f, "rejected") <= 1, "none if a slow machine has made the token old enough to be read again by itself"
     assert credentials_check(f) == 200
     assert f.metrics()["fgpu_relists_total{resource=\"nodes\"}"] <= 1, "a 401 is no reason to list again"
 

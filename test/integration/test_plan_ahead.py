@@ -124,8 +124,9 @@ def test_no_right__told_once_with_the_remedy_and_pods_go_on(planned):
                         "message": "pods is forbidden"})
     pods = planned.backlog(LEAD + 5)
     eventually(lambda: planned.fgpu.metrics()['fgpu_nomination_failures_total{result="forbidden"}'] >= 1, "a refusal")
-    state = eventually(lambda: (lambda s: s["trouble"] and s)(planned.fgpu.summary()["planAhead"]), "trouble in /state")
-    assert "manifests/plan-ahead" in state["trouble"] and state["outstanding"] == 0
+    state = eventually(lambda: (lambda s: s["trouble"] and s["outstanding"] == 0 and s)(planned.fgpu.summary()["planAhead"]),
+                       "trouble in /state, and the answers to what was on its way")
+    assert "manifests/plan-ahead" in state["trouble"]
     assert planned.fgpu.log().count("Cannot plan ahead") == 1
     for pod in pods:
         assert planned.fgpu.schedule(pod, planned.nodes)
