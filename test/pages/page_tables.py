@@ -121,6 +121,13 @@ spec:
   versions:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
 END"""
+# What the schedulers of the form make.
+LEASE_HELD = """kubectl apply -f manifests/dedicated/namespace.yaml && kubectl apply -f - <<'END'
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {name: fgpu-scheduler, namespace: fgpu-system}
+spec: {holderIdentity: fgpu-scheduler-0_1}
+END"""
 REMOVED = "for f in one-line dedicated node; do kubectl delete -k manifests/$f --ignore-not-found & done; wait"
 
 # Before and after one command: where a page shows ways of which a reader goes one, and where a command alone does not show that it helps.
@@ -134,6 +141,9 @@ AROUND = {
     "helm upgrade fgpu manifests/helm --namespace default --reset-then-reuse-values --wait": (
         REMOVED + " && helm install fgpu manifests/helm --namespace default --wait", ""),
     "kubectl apply -k manifests/monitoring": (RULES_DEFINED + "\nkubectl apply -f manifests/dedicated/namespace.yaml -f manifests/node/namespace.yaml", ""),
+    "kubectl get lease -n fgpu-system fgpu-scheduler": (LEASE_HELD, ""),
+    "kubectl apply -k manifests/strict": ("kubectl apply -f manifests/dedicated/namespace.yaml", ""),
+    "kubectl -n fgpu-system delete leases -l fgpu.io/intents": ("", "kubectl delete namespace fgpu-system"), # the next form makes it
     "helm test fgpu --namespace default": (
         "", "helm uninstall fgpu --namespace default --wait && kubectl apply -k manifests/dedicated && kubectl apply -k manifests/one-line &&"
             "kubectl -n fgpu-system create secret generic fgpu-signing --from-file=key.pem --from-file=key.pem.pub"),
