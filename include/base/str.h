@@ -44,6 +44,8 @@ size_t str_span(struct str s, const char *chars);
 
 /* A copy of its own with a 0 byte behind it, never NULL; free() it. */
 char *str_dup(struct str s);
+/* Into `buf`, with a 0 byte behind it. False, and "": it does not fit, or holds a 0 byte itself. */
+bool str_to_cstr(struct str s, char *buf, size_t size);
 /* Copies `s` to *at, which moves behind it; returns the copy. For several texts in one block. */
 struct str str_put(char **at, struct str s);
 

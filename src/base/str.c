@@ -89,6 +89,18 @@ char *str_dup(struct str s)
     return copy;
 }
 
+bool str_to_cstr(struct str s, char *buf, size_t size)
+{
+    const bool fits = s.n < size && (s.n == 0 || memchr(s.p, '\0', s.n) == NULL);
+
+    buf[0] = '\0';
+    if (fits && s.n > 0) {
+        memcpy(buf, s.p, s.n);
+        buf[s.n] = '\0';
+    }
+    return fits;
+}
+
 struct str str_put(char **at, struct str s)
 {
     struct str copy = {*at, s.n};

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/bug.h"
+#include "base/hash.h"
 #include "base/json_write.h"
 #include "kube/names.h"
 
@@ -39,18 +40,6 @@ static const struct kube_field object_fields[] = {
     {STR_NULL},
 };
 
-static bool copy(struct str s, char *buf, size_t size)
-{
-    const bool fits = s.n < size && (s.n == 0 || memchr(s.p, '\0', s.n) == NULL);
-
-    buf[0] = '\0';
-    if (fits && s.n > 0) {
-        memcpy(buf, s.p, s.n);
-        buf[s.n] = '\0';
-    }
-    return fits;
-}
-
 int intent_object_read(struct str body, struct str node, struct strbuf *text, struct intent_object *ret,
                        struct err *reterr)
 {
@@ -71,8 +60,8 @@ int intent_object_read(struct str body, struct str node, struct strbuf *text, st
         of_node = kv_find(f.annotations, str_of(NODE_KEY));
         intents = kv_find(f.annotations, str_of(INTENTS_KEY));
     }
-    if (rc == 0 && (f.revision.n == 0 || !copy(f.revision, ret->revision, sizeof(ret->revision)) ||
-                    !copy(f.uid, ret->uid, sizeof(ret->uid)))) {
+    if (rc == 0 && (f.revision.n == 0 || !str_to_cstr(f.revision, ret->revision, sizeof(ret->revision)) ||
+                    !str_to_cstr(f.uid, ret->uid, sizeof(ret->uid)))) {
         rc = err_set(reterr, ERR_INVALID, "the Lease has no resourceVersion");
     } else if (rc == 0 && (of_node == NULL || !str_eq(*of_node, node) || intents == NULL)) {
         rc =
@@ -97,35 +86,6 @@ static struct str prefix_of(struct str objects, struct str *ret_namespace)
     return objects;
 }
 
-/* FNV-1a, which is the same on all machines. */
-static uint64_t hash_of(struct str s)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-
-    for (size_t i = 0; i < s.n; i++) {
-        h = (h ^ (unsigned char)s.p[i]) * UINT64_C(0x100000001b3);
-    }
-    return h;
-}
-
-static void add_name(struct str prefix, struct str node, struct strbuf *out)
-{
-    const size_t room = NAME_MAX_N - prefix.n - 1;
-
-    BUG_ON(prefix.n > NAME_MAX_N / 2);
-    strbuf_add_str(out, prefix);
-    strbuf_add_char(out, '.');
-    if (node.n <= room) {
-        strbuf_add_str(out, node);
-        return;
-    }
-    node.n = room - HASH_N;
-    while (node.p[node.n - 1] == '.' || node.p[node.n - 1] == '-') {
-        node.n--; /* no label may end so */
-    }
-    strbuf_add_str(out, node);
-}
-
 void intent_object_create_path(struct str objects, struct strbuf *path)
 {
     struct str namespace_;
@@ -140,11 +100,22 @@ static void name_of(struct str objects, struct str node, struct strbuf *out)
 {
     struct str namespace_;
     const struct str prefix = prefix_of(objects, &namespace_);
+    const size_t room = NAME_MAX_N - prefix.n - 1;
+    struct str shown = node;
 
-    add_name(prefix, node, out);
-    if (prefix.n + 1 + node.n > NAME_MAX_N) {
-        strbuf_addf(out, "-%016" PRIx64, hash_of(node));
+    BUG_ON(prefix.n > NAME_MAX_N / 2);
+    strbuf_add_str(out, prefix);
+    strbuf_add_char(out, '.');
+    if (node.n <= room) {
+        strbuf_add_str(out, node);
+        return;
     }
+    shown.n = room - HASH_N;
+    while (shown.p[shown.n - 1] == '.' || shown.p[shown.n - 1] == '-') {
+        shown.n--; /* no label may end so */
+    }
+    strbuf_add_str(out, shown);
+    strbuf_addf(out, "-%016" PRIx64, hash_fnv1a(HASH_FNV1A_BASIS, node));
 }
 
 void intent_object_path(struct str objects, struct str node, struct strbuf *path)

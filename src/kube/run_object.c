@@ -40,19 +40,6 @@ static const struct kube_field object_fields[] = {
     {STR_NULL},
 };
 
-/* False: it does not fit, and `buf` is "". */
-static bool copy(struct str s, char *buf, size_t size)
-{
-    const bool fits = s.n < size && (s.n == 0 || memchr(s.p, '\0', s.n) == NULL);
-
-    buf[0] = '\0';
-    if (fits && s.n > 0) {
-        memcpy(buf, s.p, s.n);
-        buf[s.n] = '\0';
-    }
-    return fits;
-}
-
 static enum run_state state_of(const struct fields *f)
 {
     if (f->state.n == 0 && f->process.n == 0 && f->wake.n == 0) {
@@ -87,13 +74,13 @@ int run_object_read(struct str body, struct run_object *ret, struct err *reterr)
     r->as_stored = true;
     (void)kube_decode_object(r, object_fields, &f);
     rc = json_read_end(r, reterr);
-    if (rc == 0 && (f.revision.n == 0 || !copy(f.revision, ret->revision, sizeof(ret->revision)) ||
-                    !copy(f.uid, ret->uid, sizeof(ret->uid)))) {
+    if (rc == 0 && (f.revision.n == 0 || !str_to_cstr(f.revision, ret->revision, sizeof(ret->revision)) ||
+                    !str_to_cstr(f.uid, ret->uid, sizeof(ret->uid)))) {
         rc = err_set(reterr, ERR_INVALID, "the object has no resourceVersion");
     }
     if (rc == 0) {
-        const bool legible =
-            copy(f.process, ret->process, sizeof(ret->process)) && copy(f.wake, ret->wake, sizeof(ret->wake));
+        const bool legible = str_to_cstr(f.process, ret->process, sizeof(ret->process)) &&
+                             str_to_cstr(f.wake, ret->wake, sizeof(ret->wake));
 
         ret->state = legible ? state_of(&f) : RUN_ILLEGIBLE;
         ret->hold_off_ms = hold_off_of(f.hold_off);

@@ -1,6 +1,7 @@
 #include "core/request/demand.h"
 
 #include "base/bug.h"
+#include "base/hash.h"
 
 #include <string.h>
 
@@ -133,19 +134,11 @@ bool demand_allows_uuid(const struct demand *d, struct str uuid, struct str gpu_
     return patterns_allow(d->uuids, d->uuid_n, uuid, gpu_uuid, is_uuid);
 }
 
-static uint64_t fnv1a(uint64_t h, struct str s)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        h = (h ^ (uint8_t)s.p[i]) * UINT64_C(0x100000001b3);
-    }
-    return h;
-}
-
 uint64_t label_pair_hash(struct str key, struct str value)
 {
-    uint64_t h = fnv1a(UINT64_C(0xcbf29ce484222325), key);
-    h = fnv1a(h, STR("=")); /* stands in no label key, so ("ab", "c") and ("a", "bc") differ */
-    return fnv1a(h, value);
+    uint64_t h = hash_fnv1a(HASH_FNV1A_BASIS, key);
+    h = hash_fnv1a(h, STR("=")); /* stands in no label key, so ("ab", "c") and ("a", "bc") differ */
+    return hash_fnv1a(h, value);
 }
 
 bool label_hashes_match(const uint64_t *wanted, size_t wanted_n, const uint64_t *labels, size_t label_n)

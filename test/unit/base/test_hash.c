@@ -104,9 +104,17 @@ static void hash_name__numbered_names__spread_over_the_low_bits(void **state)
     assert_in_range(fullest, 4, 20); /* 3.7 on average; chance gives about 14 */
 }
 
+static void hash_fnv1a__known_texts__as_the_authors(void **state)
+{
+    assert_true(hash_fnv1a(HASH_FNV1A_BASIS, STR_NULL) == HASH_FNV1A_BASIS);
+    assert_true(hash_fnv1a(HASH_FNV1A_BASIS, STR("a")) == UINT64_C(0xaf63dc4c8601ec8c));
+    assert_true(hash_fnv1a(hash_fnv1a(HASH_FNV1A_BASIS, STR("foo")), STR("bar")) == UINT64_C(0x85944171f73967e8));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hash_fnv1a__known_texts__as_the_authors),
         cmocka_unit_test(hash_str__zero_key__as_cpython),
         cmocka_unit_test(hash_str__counting_key__as_the_authors),
         cmocka_unit_test(hash_str__unaligned_text__same_hash),

@@ -280,6 +280,20 @@ static void str_dup__empty_null_and_text__a_copy_of_its_own(void **state)
     }
 }
 
+static void str_to_cstr__fits_or_not__a_copy_or_nothing(void **state)
+{
+    char buf[4] = "xyz";
+
+    assert_true(str_to_cstr(STR("abc"), buf, sizeof(buf)));
+    assert_string_equal(buf, "abc");
+    assert_false(str_to_cstr(STR("abcd"), buf, sizeof(buf)));
+    assert_string_equal(buf, "");
+    assert_false(str_to_cstr((struct str){"a\0b", 3}, buf, sizeof(buf)));
+    assert_string_equal(buf, "");
+    assert_true(str_to_cstr(STR_NULL, buf, sizeof(buf)));
+    assert_string_equal(buf, "");
+}
+
 static void str_put__several_texts__lie_behind_each_other(void **state)
 {
     char block[5], *at = block;
@@ -307,6 +321,7 @@ int main(void)
         cmocka_unit_test(str_match_glob__long_repetitive_text__found),
         cmocka_unit_test(str_span__table__as_strspn),
         cmocka_unit_test(str_dup__empty_null_and_text__a_copy_of_its_own),
+        cmocka_unit_test(str_to_cstr__fits_or_not__a_copy_or_nothing),
         cmocka_unit_test(str_put__several_texts__lie_behind_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
