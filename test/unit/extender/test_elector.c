@@ -3,6 +3,7 @@
 #include "extender/elector_internal.h"
 
 #include "base/compiler.h"
+#include "extender/support/await.h"
 #include "extender/support/fake_client.h"
 #include "extender/support/fake_time.h"
 #include "extender/support/warnings.h"
@@ -10,11 +11,9 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define LEASE "/namespaces/ns/leases/fgpu-leader"
 #define LEASES "/namespaces/ns/leases"
-#define PATIENCE_NS (60 * NS_PER_S)
 enum { DURATION_MS = 8000, RENEW_DEADLINE_MS = 6000, RETRY_MS = 200 };
 
 static struct elector *elector;
@@ -38,35 +37,9 @@ static void lost(void *ctx, const char *text)
     lost_n++;
 }
 
-static void await(bool (*holds)(const void *what), const void *what, const char *name)
-{
-    const int64_t end_ns = clock_mono_ns(clock_system()) + PATIENCE_NS;
-
-    while (!holds(what)) {
-        if (clock_mono_ns(clock_system()) > end_ns) {
-            fail_msg("for a minute there is not: %s", name);
-        }
-        usleep(200);
-    }
-}
-
 static bool is_told(const void *count)
 {
     return atomic_load((const atomic_uint *)count) > 0;
-}
-
-static bool is_pending(const void *call)
-{
-    const char *const *words = call;
-
-    return fake_client_pending(words[0], words[1]) > 0;
-}
-
-static void await_call(const char *method, const char *end)
-{
-    const char *const words[] = {method, end};
-
-    await(is_pending, words, method);
 }
 
 /* ---- life ---- */
@@ -134,7 +107,7 @@ static void answer_another(int n)
 
     snprintf(r.renewed, sizeof(r.renewed), "r%d", n);
     snprintf(revision, sizeof(revision), "%d", n);
-    await_call("GET", LEASE);
+    fake_client_await("GET", LEASE);
     answer("GET", LEASE, 200, revision, &r);
 }
 
@@ -142,20 +115,20 @@ static void answer_released(void)
 {
     const struct lease_record r = {.holder = "", .acquired = "a", .renewed = "r", .duration_s = 1, .transition_n = 3};
 
-    await_call("GET", LEASE);
+    fake_client_await("GET", LEASE);
     answer("GET", LEASE, 200, "1", &r);
 }
 
 /* What was sent has taken effect. */
 static void accept(const char *method, const char *end, const char *revision)
 {
-    await_call(method, end);
+    fake_client_await(method, end);
     answer(method, end, strcmp(method, "POST") == 0 ? 201 : 200, revision, &elector->machine.next);
 }
 
 static void refuse(const char *method, const char *end, int status)
 {
-    await_call(method, end);
+    fake_client_await(method, end);
     fake_client_answer(method, end, status, KUBE_NO_RETRY_AFTER, "{}");
 }
 
@@ -189,10 +162,10 @@ static void lead(void)
 static void lease__is_missing__made_and_nobody_else_may_lead_any_more(void **state)
 {
     start();
-    await_call("GET", LEASE);
+    fake_client_await("GET", LEASE);
     assert_int_equal(fake_client_deadline_ms("GET", LEASE), RENEW_DEADLINE_MS / 2);
     refuse("GET", LEASE, 404);
-    await_call("POST", LEASES);
+    fake_client_await("POST", LEASES);
     assert_true(fake_client_body_has("POST", LEASES, "\"leaseDurationSeconds\":8"));
     assert_true(fake_client_body_has("POST", LEASES, elector->identity));
     assert_true(fake_client_body_has("POST", LEASES, "\"leaseTransitions\":0"));
@@ -234,7 +207,7 @@ static void lease__of_another__taken_when_it_has_run_out(void **state)
     }
     fake_time_advance_ms(400);
     answer_another(2);
-    await_call("PUT", LEASE);
+    fake_client_await("PUT", LEASE);
     assert_true(fake_client_body_has("PUT", LEASE, "\"resourceVersion\":\"2\""));
     assert_true(fake_client_body_has("PUT", LEASE, "\"leaseTransitions\":4"));
     assert_true(fake_client_body_has("PUT", LEASE, "\"of\":\"an admin\"")); /* what others have put there stays */
@@ -266,7 +239,7 @@ static void leads__renews_again_and_again(void **state)
 
         snprintf(revision, sizeof(revision), "%d", 3 + i);
         expect_pause_ms(RETRY_MS);
-        await_call("PUT", LEASE);
+        fake_client_await("PUT", LEASE);
         assert_true(fake_client_body_has("PUT", LEASE, "\"leaseTransitions\":4"));
         accept("PUT", LEASE, revision);
     }
@@ -279,7 +252,7 @@ static void leads__no_answer_in_time__lost_by_the_clock_alone(void **state)
 {
     lead();
     expect_pause_ms(RETRY_MS);
-    await_call("PUT", LEASE);
+    fake_client_await("PUT", LEASE);
     fake_time_advance_ms(RENEW_DEADLINE_MS - RETRY_MS - 1);
     assert_true(elector_may_write(elector));
     fake_time_advance_ms(1);
@@ -329,17 +302,17 @@ static void answer__refused_or_none__said_once_until_there_is_one(void **state)
         refuse("GET", LEASE, statuses[i]);
         expect_retry();
         assert_int_equal(warnings(), before + 1);
-        await_call("GET", LEASE);
+        fake_client_await("GET", LEASE);
         fake_client_end("GET", LEASE, KUBE_LOST);
         expect_retry();
-        await_call("GET", LEASE);
+        fake_client_await("GET", LEASE);
         fake_client_answer("GET", LEASE, 200, KUBE_NO_RETRY_AFTER, "<html>");
         expect_retry();
         assert_int_equal(warnings(), before + 1);
         answer_another(1);
         expect_retry();
     }
-    await_call("GET", LEASE);
+    fake_client_await("GET", LEASE);
     fake_client_answer("GET", LEASE, 201, KUBE_NO_RETRY_AFTER, "{}"); /* not to a GET */
     expect_retry();
     assert_int_equal(warnings(), 4);
@@ -390,7 +363,7 @@ static void stop__gives_it_back(void **state)
     lead();
     assert_int_equal(fake_time_await_waiter_ms(), RETRY_MS);
     begin_to_give_back(2000);
-    await_call("PUT", LEASE);
+    fake_client_await("PUT", LEASE);
     assert_true(fake_client_body_has("PUT", LEASE, "\"holderIdentity\":\"\""));
     assert_true(fake_client_body_has("PUT", LEASE, "\"leaseDurationSeconds\":1"));
     assert_false(elector_may_write(elector)); /* before it is gone */
@@ -403,11 +376,11 @@ static void stop__a_renewal_is_under_way__waits_for_it_and_gives_back_then(void 
 {
     lead();
     expect_pause_ms(RETRY_MS);
-    await_call("PUT", LEASE);
+    fake_client_await("PUT", LEASE);
     begin_to_give_back(2000);
     assert_true(fake_client_body_has("PUT", LEASE, elector->identity));
     accept("PUT", LEASE, "3");
-    await_call("PUT", LEASE);
+    fake_client_await("PUT", LEASE);
     assert_true(fake_client_body_has("PUT", LEASE, "\"holderIdentity\":\"\""));
     accept("PUT", LEASE, "4");
     expect_released();
@@ -425,7 +398,7 @@ static void stop__answers_are_lost__a_get_tells(void **state)
     lead();
     assert_int_equal(fake_time_await_waiter_ms(), RETRY_MS);
     begin_to_give_back(INT32_MAX);
-    await_call("PUT", LEASE);
+    fake_client_await("PUT", LEASE);
     fake_client_end("PUT", LEASE, KUBE_LOST);
     await(is_looking, NULL, "a GET after a pause");
     answer("GET", LEASE, 200, "3", &elector->machine.next); /* it has landed */
@@ -438,7 +411,7 @@ static void stop__no_answer__not_longer_than_it_may(void **state)
     lead();
     assert_int_equal(fake_time_await_waiter_ms(), RETRY_MS);
     begin_to_give_back(2000);
-    await_call("PUT", LEASE);
+    fake_client_await("PUT", LEASE);
     assert_int_equal(fake_time_await_waiter_ms(), 2000);
     fake_time_advance_ms(2000);
     thread_join(&end.thread);
@@ -450,7 +423,7 @@ static void stop__without_giving_back__waits_for_nothing(void **state)
 {
     lead();
     expect_pause_ms(RETRY_MS);
-    await_call("PUT", LEASE);
+    fake_client_await("PUT", LEASE);
     elector_stop(elector, false, 2000);
     assert_false(elector_may_write(elector));
     assert_int_equal(fake_client_pending("PUT", LEASE), 1);
@@ -474,7 +447,7 @@ static void decline__before_the_election__nobody_is_told(void **state)
 {
     start();
     answer_released();
-    await_call("PUT", LEASE);
+    fake_client_await("PUT", LEASE);
     elector_decline(elector);
     accept("PUT", LEASE, "2");
     assert_int_equal(fake_time_await_waiter_ms(), RETRY_MS);

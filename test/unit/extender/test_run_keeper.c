@@ -4,6 +4,7 @@
 #include "extender/run_keeper_internal.h"
 
 #include "base/compiler.h"
+#include "extender/support/await.h"
 #include "extender/support/fake_client.h"
 #include "extender/support/fake_time.h"
 #include "extender/support/warnings.h"
@@ -12,11 +13,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define RUN "/configmaps/fgpu-run"
 #define WAKE "/csistoragecapacities/fgpu-wake"
-#define PATIENCE_NS (60 * NS_PER_S)
 #define HOLD_OFF_MS 6000
 
 static struct run_keeper *keeper;
@@ -53,32 +52,6 @@ static unsigned told_n(void)
 static bool is_told(const void *n)
 {
     return told_n() >= *(const unsigned *)n;
-}
-
-static bool is_pending(const void *call)
-{
-    const char *const *words = call;
-
-    return fake_client_pending(words[0], words[1]) > 0;
-}
-
-static void await(bool (*holds)(const void *what), const void *what, const char *name)
-{
-    const int64_t end_ns = clock_mono_ns(clock_system()) + PATIENCE_NS;
-
-    while (!holds(what)) {
-        if (clock_mono_ns(clock_system()) > end_ns) {
-            fail_msg("for a minute there is not: %s", name);
-        }
-        usleep(200);
-    }
-}
-
-static void await_call(const char *method, const char *end)
-{
-    const char *const words[] = {method, end};
-
-    await(is_pending, words, method);
 }
 
 /* The last news, which are the n-th. */
@@ -166,19 +139,19 @@ static void answer(const char *method, const char *end, const struct says *o)
              "{\"metadata\":{\"resourceVersion\":\"%s\",\"uid\":\"u\"},\"data\":{\"state\":\"%s\",\"process\":\"%s\","
              "\"wake\":\"%s\",\"holdOffMs\":\"%s\"}}",
              o->revision, o->state, o->process, o->wake != NULL ? o->wake : "", o->hold_off != NULL ? o->hold_off : "");
-    await_call(method, end);
+    fake_client_await(method, end);
     fake_client_answer(method, end, 200, KUBE_NO_RETRY_AFTER, body);
 }
 
 static void answer_status(const char *method, const char *end, int status)
 {
-    await_call(method, end);
+    fake_client_await(method, end);
     fake_client_answer(method, end, status, KUBE_NO_RETRY_AFTER, "{}");
 }
 
 static void lose(const char *method, const char *end)
 {
-    await_call(method, end);
+    fake_client_await(method, end);
     fake_client_end(method, end, KUBE_LOST);
 }
 
@@ -194,7 +167,7 @@ static void answer_run(const char *revision, const char *state, const char *proc
 
 static void expect_patch(const char *part)
 {
-    await_call("PATCH", RUN);
+    fake_client_await("PATCH", RUN);
     if (!fake_client_body_has("PATCH", RUN, part)) {
         fail_msg("the PATCH of the run object does not say %s", part);
     }
@@ -228,14 +201,14 @@ static void start_and_claim(void)
 static void start__after_an_end_in_order__told_once_and_without_hold_off(void **state)
 {
     start();
-    await_call("GET", WAKE);
-    await_call("GET", RUN);
+    fake_client_await("GET", WAKE);
+    fake_client_await("GET", RUN);
     assert_int_equal(fake_client_deadline_ms("GET", RUN), RUN_KEEPER_DECIDE_MS);
     assert_int_equal(fake_client_deadline_ms("GET", WAKE), RUN_KEEPER_DECIDE_MS);
     fake_time_advance_ms(400);
     answer_wake("7");
     answer("GET", RUN, &(struct says){"1", "ended", "p", "7", "8000"});
-    await_call("PATCH", RUN);
+    fake_client_await("PATCH", RUN);
     assert_int_equal(fake_client_deadline_ms("PATCH", RUN), RUN_KEEPER_DECIDE_MS - 400);
     assert_int_equal(told_n(), 0); /* nothing is certain before the claim is */
     claim("1", "2");
@@ -278,12 +251,12 @@ static void start__no_answer__decided_and_settled_in_time(void **state)
     expect_told(1, false, false, RUN_NOT_KNOWN);
     assert_true(told.last.hold_off_ms == RUN_HOLD_OFF_NONE);
     for (size_t i = 0; i < ARRAY_LEN(after_ms); i++) {
-        await_call("GET", RUN);
+        fake_client_await("GET", RUN);
         assert_int_equal(fake_client_deadline_ms("GET", RUN), 2000);
         lose("GET", RUN);
         expect_pause_ms(after_ms[i]);
     }
-    await_call("GET", RUN);
+    fake_client_await("GET", RUN);
     fake_time_advance_ms(RUN_KEEPER_SETTLE_MS - 4000 - 300);
     lose("GET", RUN);
     expect_pause_ms(300);
@@ -294,15 +267,15 @@ static void start__no_answer__decided_and_settled_in_time(void **state)
 static void start__answer_comes_when_it_is_due__not_asked_with_no_time(void **state)
 {
     start_with(STR_NULL);
-    await_call("GET", RUN);
+    fake_client_await("GET", RUN);
     fake_time_advance_ms(RUN_KEEPER_DECIDE_MS - 20);
     lose("GET", RUN);
     expect_pause_ms(20);
     expect_told(1, false, false, RUN_NOT_KNOWN);
-    await_call("GET", RUN);
+    fake_client_await("GET", RUN);
     fake_time_advance_ms(RUN_KEEPER_SETTLE_MS - RUN_KEEPER_DECIDE_MS - 10);
     answer_run("1", "running", "p");
-    await_call("PATCH", RUN);
+    fake_client_await("PATCH", RUN);
     assert_int_equal(fake_client_deadline_ms("PATCH", RUN), 50);
     claim("1", "2");
     expect_told(2, true, false, RUN_RUNS);
@@ -312,7 +285,7 @@ static void start__answer_comes_when_it_is_due__not_asked_with_no_time(void **st
 static void start__claimed_after_it_was_decided__hold_off_all_the_same(void **state)
 {
     start_with(STR_NULL);
-    await_call("GET", RUN);
+    fake_client_await("GET", RUN);
     fake_time_advance_ms(RUN_KEEPER_DECIDE_MS);
     answer_run("1", "", "");
     expect_told(1, false, false, RUN_NOT_KNOWN);
@@ -359,7 +332,7 @@ static void start__every_answer__means_what_it_says(void **state)
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         start_with(STR_NULL);
-        await_call("GET", RUN);
+        fake_client_await("GET", RUN);
         fake_client_answer("GET", RUN, rows[i].status, KUBE_NO_RETRY_AFTER, rows[i].body);
         if (rows[i].reason != RUN_NOT_KNOWN) {
             expect_told(1, true, false, rows[i].reason);
@@ -383,7 +356,7 @@ static void start__ended_stays_there__settled_when_the_wake_object_has_changed(v
     answer("GET", RUN, &(struct says){"1", "ended", "p", "7", "6000"});
     answer_status("PATCH", RUN, 403);
     expect_told(1, false, false, RUN_FORBIDDEN);
-    await_call("PATCH", WAKE);
+    fake_client_await("PATCH", WAKE);
     assert_int_equal(fake_client_deadline_ms("PATCH", WAKE), 2000);
     assert_true(fake_client_body_has("PATCH", WAKE, "1795161600123"));
     answer_status("PATCH", WAKE, 403);
@@ -443,7 +416,7 @@ static void look__still_ours__nothing_is_written(void **state)
     start_and_claim();
     for (int i = 0; i < 3; i++) {
         expect_pause_ms(RUN_KEEPER_LOOK_MS);
-        await_call("GET", RUN);
+        fake_client_await("GET", RUN);
         assert_int_equal(fake_client_deadline_ms("GET", RUN), 2000);
         answer_run("2", "running", keeper->claim.process);
     }
@@ -494,7 +467,7 @@ static void look__no_answer__a_few_tries_and_then_the_next_look(void **state)
 static void stop__while_a_call_is_under_way__does_not_wait_for_it(void **state)
 {
     start();
-    await_call("GET", RUN);
+    fake_client_await("GET", RUN);
     run_keeper_stop(keeper);
     run_keeper_stop(keeper); /* once is enough */
     assert_int_equal(told_n(), 0);
@@ -538,7 +511,7 @@ static void end__of_ours__says_so_with_the_wake_object_as_it_is_now(void **state
 {
     start_and_claim();
     begin_end();
-    await_call("GET", WAKE);
+    fake_client_await("GET", WAKE);
     assert_int_equal(fake_client_deadline_ms("GET", WAKE), 1000);
     answer_wake("9");
     expect_patch("\"resourceVersion\":\"2\"");
@@ -566,7 +539,7 @@ static void end__answer_is_lost__a_get_tells(void **state)
     begin_end();
     answer_wake("9");
     lose("PATCH", RUN);
-    await_call("GET", RUN);
+    fake_client_await("GET", RUN);
     assert_int_equal(fake_client_deadline_ms("GET", RUN), 1000);
     answer_end("GET", "3");
     expect_end(true);
@@ -621,7 +594,7 @@ static void end__time_is_over__given_up(void **state)
     begin_end();
     answer_wake("9");
     lose("PATCH", RUN);
-    await_call("GET", RUN);
+    fake_client_await("GET", RUN);
     fake_time_advance_ms(3960);
     lose("GET", RUN);
     expect_pause_ms(50);
@@ -631,7 +604,7 @@ static void end__time_is_over__given_up(void **state)
 static void end__not_ours__nothing_is_asked(void **state)
 {
     start();
-    await_call("GET", RUN);
+    fake_client_await("GET", RUN);
     run_keeper_stop(keeper);
     assert_false(run_keeper_end(keeper, 7500, 4000));
     assert_int_equal(fake_client_pending("PATCH", RUN), 0);
@@ -669,7 +642,7 @@ static void end__a_look_was_under_way__waits_for_its_answer(void **state)
 {
     start_and_claim();
     expect_pause_ms(RUN_KEEPER_LOOK_MS);
-    await_call("GET", RUN);
+    fake_client_await("GET", RUN);
     begin_end();
     assert_int_equal(fake_client_pending("GET", WAKE), 0);
     answer_run("2", "running", keeper->claim.process);

@@ -2,6 +2,7 @@
 
 #include "base/bug.h"
 #include "base/sync.h"
+#include "extender/support/await.h"
 #include "support/cmocka.h"
 
 #include <stdlib.h>
@@ -105,6 +106,20 @@ static size_t find(const char *method, const char *end)
 static void fail_of(const char *method, const char *end)
 {
     fail_msg("no call %s ...%s is pending", method, end);
+}
+
+static bool is_pending(const void *call)
+{
+    const char *const *words = call;
+
+    return fake_client_pending(words[0], words[1]) > 0;
+}
+
+void fake_client_await(const char *method, const char *end)
+{
+    const char *const words[] = {method, end};
+
+    await(is_pending, words, method);
 }
 
 uint32_t fake_client_deadline_ms(const char *method, const char *end)

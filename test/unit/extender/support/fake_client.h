@@ -21,6 +21,8 @@ void fake_client_refuse(bool refuses);
 
 /* Calls of this method to a path that ends so, or has the end before a '?', and that nobody has answered. */
 unsigned fake_client_pending(const char *method, const char *end);
+/* Waits until there is one. */
+void fake_client_await(const char *method, const char *end);
 /* Of the oldest of them: its deadline in ms; a part of its body is there? The test fails if there is none. */
 uint32_t fake_client_deadline_ms(const char *method, const char *end);
 bool fake_client_body_has(const char *method, const char *end, const char *part);
