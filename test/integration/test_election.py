@@ -3,6 +3,7 @@
 Each has its own kubeconfig and configuration in a folder of its own. Who is active is asked of /state; no test counts on
 how long something takes, but the Lease runs out by real time, so whoever is stopped is stopped for longer than that.
 """
+import pathlib
 import re
 import signal
 import threading
@@ -63,6 +64,40 @@ def leads(fgpu):
 def taken_over(fgpu):
     eventually(lambda: fgpu.check() or leads(fgpu), "the other one to be elected")
     fgpu.ready()
+
+
+def stop(fgpu):
+    """Returns when each of its threads has stopped: until then it takes requests, and a reservation that it cannot send any more is a double
+    booking to it when another one binds."""
+    fgpu.process.send_signal(signal.SIGSTOP)
+    tasks = pathlib.Path(f"/proc/{fgpu.process.pid}/task")
+    eventually(lambda: all((t / "stat").read_text().rpartition(")")[2].split()[0] == "T" for t in tasks.iterdir()), "its threads to stop")
+
+
+def never_sends_what_waited(site, active, follower, take_over):
+    """A bind is asked of the active one while it is stopped, and another one is bound by who takes over: the request waits in a socket, so it
+    comes to the first one after SIGCONT, and the clock alone stops it then."""
+    node = site.api.node(gpus=1)
+    pod = site.api.pod(milli(600))
+    eventually(lambda: active.fits(pod, [node]) == [node], "the node")
+    stop(active)
+    answers = []
+
+    def ask():
+        try:
+            answers.append(active.bind(pod, node))
+        except OSError as e:
+            answers.append(repr(e))
+    t = threading.Thread(target=ask)
+    t.start()
+    take_over()
+    bind(site, follower, node, 600)
+    active.process.send_signal(signal.SIGCONT)
+    active.end(1)
+    t.join()
+    assert answers and answers[0] != ""
+    assert node_name(site.api.get_pod(pod)) is None
+    check_no_overcommit(site.api)
 
 
 def bind(site, fgpu, node, amount=300):
@@ -140,7 +175,7 @@ def test_stopped_beyond_the_lease__sends_nothing_and_ends(site):
     active, follower = site.pair()
     pod = site.api.pod(milli(600))
     eventually(lambda: active.fits(pod, [node]) == [node], "the node")
-    active.process.send_signal(signal.SIGSTOP)
+    stop(active)
     taken_over(follower)
     other = bind(site, follower, node, 600)
     active.process.send_signal(signal.SIGCONT)
@@ -151,30 +186,8 @@ def test_stopped_beyond_the_lease__sends_nothing_and_ends(site):
 
 
 def test_bind_that_waits_while_the_lease_runs_out__is_never_sent(site):
-    """The request waits in a socket of the process that is stopped, so it comes to it after SIGCONT: the clock alone
-    stops it then."""
-    node = site.api.node(gpus=1)
     active, follower = site.pair()
-    pod = site.api.pod(milli(600))
-    eventually(lambda: active.fits(pod, [node]) == [node], "the node")
-    active.process.send_signal(signal.SIGSTOP)
-    answers = []
-
-    def ask():
-        try:
-            answers.append(active.bind(pod, node))
-        except OSError as e:
-            answers.append(repr(e))
-    t = threading.Thread(target=ask)
-    t.start()
-    taken_over(follower)
-    bind(site, follower, node, 600)
-    active.process.send_signal(signal.SIGCONT)
-    active.end(1)
-    t.join()
-    assert answers and answers[0] != ""
-    assert node_name(site.api.get_pod(pod)) is None
-    check_no_overcommit(site.api)
+    never_sends_what_waited(site, active, follower, lambda: taken_over(follower))
 
 
 @pytest.mark.parametrize("what", ["deleted", "another holder", "no holder"])

@@ -3,8 +3,6 @@
 The test itself is the schedulers: it renews their Lease and hands it on as client-go does. No test counts on how long
 something takes.
 """
-import pathlib
-import signal
 import threading
 import uuid
 
@@ -13,7 +11,7 @@ import pytest
 from judge import check_no_overcommit
 from objects import milli, node_name
 from processes import HEAD, RUN_OBJECT, Fgpu, eventually, request, run
-from test_election import FOLLOWS, Replicas, bind, leads, meta
+from test_election import FOLLOWS, Replicas, bind, leads, meta, never_sends_what_waited, stop
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/fgpu-system/leases"
 LEASE = LEASES + "/fgpu-scheduler"
@@ -102,14 +100,6 @@ def decides(fgpu):
     eventually(lambda: fgpu.check() or (leads(fgpu) and meta(fgpu)["ready"]), "this one to decide")
 
 
-def stop(fgpu):
-    """Returns when each of its threads has stopped: until then it takes requests, and a reservation that it cannot send any more is a double
-    booking to it when another one binds."""
-    fgpu.process.send_signal(signal.SIGSTOP)
-    tasks = pathlib.Path(f"/proc/{fgpu.process.pid}/task")
-    eventually(lambda: all((t / "stat").read_text().rpartition(")")[2].split()[0] == "T" for t in tasks.iterdir()), "its threads to stop")
-
-
 def refuses(fgpu, site, node, words=FOLLOWS):
     for pod in (site.api.pod(milli(100)), site.api.pod({"cpu": "1"})):
         assert words in fgpu.bind(pod, node)
@@ -196,30 +186,12 @@ def test_scheduler_restarts_in_place__fgpu_goes_on(site, in_order):
 
 
 def test_both_are_stopped_beyond_the_lease__sends_nothing_and_ends(site):
-    """The request waits in a socket of the process that is stopped, so it comes to it after SIGCONT."""
-    node = site.api.node(gpus=1)
     active, follower = site.both()
-    pod = site.api.pod(milli(600))
-    eventually(lambda: active.fits(pod, [node]) == [node], "the node")
-    stop(active)
-    answers = []
 
-    def ask():
-        try:
-            answers.append(active.bind(pod, node))
-        except OSError as e:
-            answers.append(repr(e))
-    t = threading.Thread(target=ask)
-    t.start()
-    site.schedulers.elect(HOSTS[1])
-    decides(follower)
-    bind(site, follower, node, 600)
-    active.process.send_signal(signal.SIGCONT)
-    active.end(1)
-    t.join()
-    assert answers and answers[0] != ""
-    assert node_name(site.api.get_pod(pod)) is None
-    check_no_overcommit(site.api)
+    def take_over():
+        site.schedulers.elect(HOSTS[1])
+        decides(follower)
+    never_sends_what_waited(site, active, follower, take_over)
 
 
 def test_lease_is_not_shown_for_a_while__nothing_is_bound_then_it_goes_on(site):
