@@ -9,7 +9,8 @@
  *   - a GET that was *sent* at most FOLLOW_AGE_MS ago named the scheduler beside: its holder is our host name, `_` and
  *     something without `_`;
  *   - the Lease has changed within renewDeadline: that scheduler lives. Counted from the GET that did not show the
- * change yet. It opens FOLLOW_AGE_MS after the first look that shows ours named. Every other process that goes by these
+ *     change yet.
+ * It opens FOLLOW_AGE_MS after the first look that shows ours named. Every other process that goes by these
  * rules has sent its last GET that named its scheduler before that, so its gate is closed by then. (That the Lease was
  * seen to be nobody's before proves nothing: somebody may have been named, and looked, since.) This needs no clock of
  * others and nothing of what the Lease says of times, and no assumption but that clocks run at one speed.

@@ -7,7 +7,7 @@
  *     that sends it;
  *   - devices of a node are chosen only when the process knows a revision of the object and no intent of that revision
  *     is INTENT_UNPROVEN to it, and the intent is written over that very revision. If that fails, the object is read
- * and the devices are chosen again;
+ *     and the devices are chosen again;
  *   - a write keeps every intent but those that are INTENT_DEAD: what has landed stays until the pod is gone, because
  *     another process may not have heard of it.
  * So whoever chooses charges everything that may land or has landed, however late, and however many processes are

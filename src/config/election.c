@@ -7,7 +7,6 @@ const char *config_election_problem(const struct config *c)
     return c->election == ELECTION_FOLLOW_SCHEDULER && str_eq(c->lease.object, STR(CONFIG_OWN_LEASE))
                ? "election: follow-scheduler needs lease.object, the Lease of the schedulers: "
                  "leaderElection.resourceNamespace/resourceName of their configuration (kube-system/kube-scheduler if "
-                 "it "
-                 "has none)"
+                 "it has none)"
                : NULL;
 }

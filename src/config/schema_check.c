@@ -338,7 +338,6 @@ void schema_check_serving(struct decode *c, const struct yaml_doc_node *n, const
     }
 }
 
-/* As client-go demands it. */
 void schema_check_client(struct decode *c, const struct yaml_doc_node *n, const void *base)
 {
     enum { PREFIX_N_MAX = 63 }; /* the names of nodes follow */
@@ -353,6 +352,7 @@ void schema_check_client(struct decode *c, const struct yaml_doc_node *n, const 
     }
 }
 
+/* As client-go demands it. */
 void schema_check_lease(struct decode *c, const struct yaml_doc_node *n, const void *base)
 {
     const struct config_lease *l = &((const struct config *)base)->lease;

@@ -236,8 +236,7 @@ static void check_hold_off(struct warnings *w, const struct config_client *c)
     if (c->hold_off_ms < HOLD_OFF_MS_MIN) {
         warn(w, "clientConnection.holdOff",
              "less than 5s: the system may send what an earlier fgpu has written for 5 s after its end, so a Binding "
-             "may "
-             "land after the hold-off; use 6s");
+             "may land after the hold-off; use 6s");
     }
 }
 

@@ -230,7 +230,9 @@ bool bind_node_is_ready(struct bind *b)
 
 int64_t bind_node_due_ns(const struct bind *b)
 {
-    return b->node->busy ? INT64_MAX : b->node->again_ns == INT64_MIN ? INT64_MAX : b->node->again_ns;
+    const struct bind_node *n = b->node;
+
+    return n->busy || n->again_ns == INT64_MIN ? INT64_MAX : n->again_ns;
 }
 
 const char *bind_intent_obstacle(const struct bind *b)

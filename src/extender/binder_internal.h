@@ -1,7 +1,6 @@
 /* extender/binder_internal.h - one Binding on its way. binder.c has all of them, their callers and the time;
  * bind_steps.c takes one from its first step to its end; binder_exchange.c sends what is due; binder_server.c
- * asks what the API server is; bind_intent.c and
- * binder_intents.c are `consistency: strict` (bind_node.h). */
+ * asks what the API server is; bind_intent.c and binder_intents.c are `consistency: strict` (bind_node.h). */
 #ifndef EXTENDER_BINDER_INTERNAL_H
 #define EXTENDER_BINDER_INTERNAL_H
 
