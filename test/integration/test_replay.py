@@ -132,19 +132,24 @@ def test_replay__more_nodes_than_one_section_has__as_it_was(own, tmp_path):
     nodes = [api.node(gpus=1) for _ in range(400)]
     eventually(lambda: len(fgpu.state("?fields=summary")["summary"]) and len(fgpu.state()["nodes"]) == len(nodes), "the nodes")
     pods = [api.pod(milli(100 + 50 * i)) for i in range(12)]
+    tries = []
+
+    def once(pod):
+        tries.append(pod)
+        return fgpu.schedule(pod, nodes) in nodes
 
     def schedule(i):
-        for pod in pods[i::3]:
-            assert fgpu.schedule(pod, nodes) in nodes
+        for pod in pods[i::3]:  # again where another thread's pod took the GPU between this one's filter and bind
+            eventually(lambda pod=pod: once(pod), "a bind")
 
     in_threads(3, schedule)
     own.settle()
     path = saved(fgpu, tmp_path)
     code, report = replay(path)
-    assert code == 0 and report["same"] and report["bind"]["again"] == len(pods), report
+    assert code == 0 and report["same"] and report["bind"]["again"] == len(tries), report
     moved = {v: sum(line.get("type") == v and line.get("moved", False) for line in lines_of(path)) for v in ("filter", "prioritize")}
     for verb in moved:
-        assert report[verb]["moved"] == moved[verb] and report[verb]["again"] == len(pods) - moved[verb]
+        assert report[verb]["moved"] == moved[verb] and report[verb]["again"] == len(tries) - moved[verb]
 
 
 def test_replay__a_few_pods_by_hand__the_counts(emptied, tmp_path):
