@@ -35,7 +35,8 @@ func TestTheDedicatedFormServesEveryWayOfAsking(t *testing.T) {
 	s := checker.Default()
 	s.KAI = true
 	s.Sizes = map[string]checker.Size{"small": {Milli: 250, MemMiB: 4096}}
-	c := newClusterWith(t, s, gpuNode("ways", 6, gib80), migNode("ways-mig", "1g.5gb@0 3g.20gb@4"), plainNode("ways-plugin", "nvidia.com/gpu=2"),
+	// Created in the order of a map, no order of these opens more than 7 GPUs before "whole" comes.
+	c := newClusterWith(t, s, gpuNode("ways", 8, gib80), migNode("ways-mig", "1g.5gb@0 3g.20gb@4"), plainNode("ways-plugin", "nvidia.com/gpu=2"),
 		plainNode("ways-none"))
 	c.installWith(dedicated, "dialects: {kai: serve}\nsizes: {small: {milli: 250, memory: 4Gi}}\n")
 	ways := map[string]*corev1.Pod{
