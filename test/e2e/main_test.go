@@ -92,7 +92,8 @@ func run(m *testing.M) (int, error) {
 	}
 	say("etcd and kube-apiserver serve; the kube-scheduler is %s", plane.SchedulerPath)
 	if err := plane.Apply(ctx, manifest("dedicated", "namespace.yaml"), manifest("dedicated", "rbac.yaml"),
-		manifest("control-plane", "rbac.yaml"), manifest("policies", "policies.yaml")); err != nil {
+		manifest("control-plane", "rbac.yaml"), manifest("control-plane", "flow-control.yaml"),
+		manifest("flow-control", "flow-schemas.yaml"), manifest("policies", "policies.yaml")); err != nil {
 		return 1, err
 	}
 	if err := policiesAreInForce(ctx); err != nil {

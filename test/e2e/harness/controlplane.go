@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/pem"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +18,9 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -253,6 +256,26 @@ func (cp *ControlPlane) ClientForUser(user string) (*kubernetes.Clientset, error
 		return nil, fmt.Errorf("no user %q", user)
 	}
 	return kubernetes.NewForConfig(cp.restConfig(token))
+}
+
+// FlowSchemaOf is the UID of the FlowSchema by which the API server treats a GET of this user.
+func (cp *ControlPlane) FlowSchemaOf(ctx context.Context, user, path string) (types.UID, error) {
+	config := cp.restConfig(cp.token)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return "", err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, cp.URL+path, nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	_ = resp.Body.Close()
+	return types.UID(resp.Header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID)), nil
 }
 
 // Impersonate speaks to the API server as the admin who acts for somebody else.

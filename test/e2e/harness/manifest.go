@@ -13,6 +13,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -111,6 +112,8 @@ func (cp *ControlPlane) create(ctx context.Context, object runtime.Object) (err 
 		_, err = cp.Client.AdmissionregistrationV1().MutatingAdmissionPolicies().Create(ctx, o, opts)
 	case *admissionv1.MutatingAdmissionPolicyBinding:
 		_, err = cp.Client.AdmissionregistrationV1().MutatingAdmissionPolicyBindings().Create(ctx, o, opts)
+	case *flowcontrolv1.FlowSchema:
+		_, err = cp.Client.FlowcontrolV1().FlowSchemas().Create(ctx, o, opts)
 	default:
 		err = fmt.Errorf("nobody told the harness how to create this kind")
 	}
