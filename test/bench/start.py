@@ -61,7 +61,7 @@ def first_bind(c, pod, node):
 def measure(directory, n):
     with Cluster(directory) as c:
         nodes = [c.api.node(gpus=8) for _ in range(n)]
-        c.fgpu.kill()
+        c.fgpu.stop()  # in order: after a kill each start for the next 35 s has a predecessor that may still send (decision 0091)
         c.fgpu = Fgpu(c.api.url, directory, "clientConnection: {holdOff: 0s}\n").ready()
         for node in nodes:
             for _ in range(PODS_A_NODE):
