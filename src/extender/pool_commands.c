@@ -1,49 +1,10 @@
-#include "extender/pool_commands.h"
+#include "extender/pool_commands_internal.h"
 
 #include "extender/pool_argv.h"
 
 #include "base/bug.h"
-#include "base/child.h"
-#include "base/sync.h"
 
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-struct pool {
-    char **argv; /* of pool_argv.h */
-    size_t argc;
-    int32_t timeout_ms;
-    enum node_pool_state wanted;
-    enum pool_command_result result;
-    uint32_t tries;
-    int64_t at_ms;
-    int64_t not_before_ns; /* monotonic */
-    char error[ERR_MSG_MAX];
-    bool kept;  /* while a policy is taken in */
-    bool gated; /* of a change-over group: pool_commands_order() says when, and for which state */
-    bool held;  /* not to be run now */
-};
-
-/* A thread that runs one command at a time. */
-struct lane {
-    struct pool_commands *of;
-    struct thread thread;
-    char **running;   /* the argv that it uses without the lock; NULL: none. It frees what no pool has any more */
-    const char *pool; /* within `running` */
-};
-
-struct pool_commands {
-    struct pool_commands_options o;
-    struct mutex lock; /* of the rest */
-    struct condvar changed;
-    atomic_bool stopping;
-    struct pool *pools;
-    size_t pool_n;
-    struct lane lanes[POOL_LANES_MAX];
-    size_t lane_n;
-};
 
 const char *pool_command_result_name(enum pool_command_result r)
 {
@@ -54,23 +15,12 @@ const char *pool_command_result_name(enum pool_command_result r)
     return names[r];
 }
 
-/* Intervals are real, whatever the clock of the options shows: conditions wait by it. */
-static int64_t now_ns(void)
-{
-    return sync_in_ns(0);
-}
-
 /* ---- pools ---- */
-
-static const char *name_of(const struct pool *p)
-{
-    return p->argv[p->argc - 2];
-}
 
 static struct pool *find_pool(struct pool_commands *c, struct str name)
 {
     for (size_t i = 0; i < c->pool_n; i++) {
-        if (str_eq_cstr(name, name_of(&c->pools[i]))) {
+        if (str_eq_cstr(name, pool_name(&c->pools[i]))) {
             return &c->pools[i];
         }
     }
@@ -184,168 +134,6 @@ static void drop_others(struct pool_commands *c)
     c->pool_n = kept;
 }
 
-/* ---- runs ---- */
-
-/* Whether a lane runs a command of this pool, maybe one for a state that is not wanted any more. */
-static bool has_lane(const struct pool_commands *c, const struct pool *p)
-{
-    for (size_t i = 0; i < c->lane_n; i++) {
-        if (c->lanes[i].running != NULL && strcmp(c->lanes[i].pool, name_of(p)) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The pool that has been due the longest, in the order of the file among equals; or NULL and when the next one is due
- * (INT64_MAX: none). */
-static struct pool *next_due(struct pool_commands *c, int64_t *ret_at_ns)
-{
-    struct pool *next = NULL;
-
-    for (size_t i = 0; i < c->pool_n; i++) {
-        struct pool *p = &c->pools[i];
-
-        if (p->result != POOL_COMMAND_OK && !p->held && (next == NULL || p->not_before_ns < next->not_before_ns) &&
-            !has_lane(c, p)) {
-            next = p;
-        }
-    }
-    *ret_at_ns = next != NULL ? next->not_before_ns : INT64_MAX;
-    return next != NULL && next->not_before_ns <= now_ns() ? next : NULL;
-}
-
-static int run_command(struct pool_commands *c, char **argv, int32_t timeout_ms, struct err *reterr)
-{
-    const struct child child = {.argv = argv, .output_max = POOL_OUTPUT_MAX, .drops_excess = true};
-    struct child_end end;
-    int rc;
-
-    if (c->o.may_run != NULL && !c->o.may_run(c->o.may_run_ctx)) {
-        return err_set(reterr, ERR_UNAVAILABLE, "this replica does not decide");
-    }
-    rc = child_run(&child, timeout_ms, &c->stopping, &end, reterr);
-
-    if (rc == 0) {
-        if (end.dropped > 0) {
-            LOG_INFO(c->o.log, "The command of a node pool printed more than is kept; the rest was dropped",
-                     LOG_CSTR("command", argv[0]), LOG_I64("droppedBytes", (int64_t)end.dropped));
-        }
-        rc = child_end_judge(&end, reterr);
-        child_end_fini(&end);
-    }
-    return rc;
-}
-
-static int64_t pause_ns(const struct pool_commands *c, uint32_t tries)
-{
-    int64_t ms = c->o.retry_min_ms > 0 ? c->o.retry_min_ms : POOL_RETRY_MIN_MS;
-
-    for (uint32_t i = 1; i < tries && ms < POOL_RETRY_MAX_MS; i++) {
-        ms *= 2;
-    }
-    return (ms < POOL_RETRY_MAX_MS ? ms : POOL_RETRY_MAX_MS) * NS_PER_MS;
-}
-
-/* Under the lock. Of a pool that has changed meanwhile the outcome says nothing. */
-static void note(struct lane *l, int rc, const struct err *err)
-{
-    struct pool_commands *c = l->of;
-    char **argv = l->running;
-
-    l->running = NULL;
-    condvar_broadcast(&c->changed); /* whoever comes next for this pool need not wait any more */
-    for (size_t i = 0; i < c->pool_n; i++) {
-        struct pool *p = &c->pools[i];
-
-        if (p->argv == argv) {
-            p->tries++;
-            p->at_ms = clock_wall_ms(c->o.clock);
-            p->result = rc == 0 ? POOL_COMMAND_OK : POOL_COMMAND_FAILED;
-            p->not_before_ns = now_ns() + pause_ns(c, p->tries);
-            snprintf(p->error, sizeof(p->error), "%s", rc == 0 ? "" : err->msg);
-            return;
-        }
-    }
-    free(argv);
-}
-
-static void work(struct lane *l, const struct pool *p)
-{
-    struct pool_commands *c = l->of;
-    const char *name = name_of(p), *state = p->argv[p->argc - 1];
-    char **argv = p->argv;
-    const int32_t timeout_ms = p->timeout_ms;
-    struct err err = {.code = ERR_OK};
-    int rc;
-
-    l->running = argv;
-    l->pool = name;
-    mutex_unlock(&c->lock);
-    LOG_INFO(c->o.log, "Running the command of a node pool", LOG_CSTR("pool", name), LOG_CSTR("state", state),
-             LOG_CSTR("command", argv[0]));
-    rc = run_command(c, argv, timeout_ms, &err);
-    if (rc == 0) {
-        LOG_INFO(c->o.log, "The command of a node pool has succeeded", LOG_CSTR("pool", name),
-                 LOG_CSTR("state", state));
-    } else if (!atomic_load(&c->stopping)) {
-        LOG_WARNING(c->o.log, "The command of a node pool failed; it will be tried again", LOG_CSTR("pool", name),
-                    LOG_CSTR("state", state), LOG_CSTR("err", err.msg));
-    }
-    if (c->o.observe != NULL && rc != -ERR_CANCELLED) {
-        c->o.observe(c->o.ctx, rc == 0 ? POOL_COMMAND_OK : POOL_COMMAND_FAILED);
-    }
-    mutex_lock(&c->lock);
-    note(l, rc, &err);
-}
-
-static void *lane_main(void *arg)
-{
-    struct lane *l = arg;
-    struct pool_commands *c = l->of;
-
-    mutex_lock(&c->lock);
-    while (!atomic_load(&c->stopping)) {
-        int64_t at_ns;
-        struct pool *p = next_due(c, &at_ns);
-
-        if (p != NULL) {
-            work(l, p);
-        } else {
-            (void)condvar_wait_until(&c->changed, &c->lock, at_ns);
-        }
-    }
-    mutex_unlock(&c->lock);
-    return NULL;
-}
-
-/* ---- lanes ---- */
-
-/* Under the lock. */
-static int open_lane(struct pool_commands *c, struct err *reterr)
-{
-    struct lane *l = &c->lanes[c->lane_n];
-    int rc;
-
-    *l = (struct lane){.of = c};
-    rc = thread_start(&l->thread, "pool-commands", lane_main, l, reterr);
-    if (rc == 0) {
-        c->lane_n++;
-    }
-    return rc;
-}
-
-/* Under the lock: one for each pool. */
-static int open_lanes(struct pool_commands *c, struct err *reterr)
-{
-    int rc = 0;
-
-    while (rc == 0 && !c->o.rehearses && c->lane_n < c->pool_n && c->lane_n < POOL_LANES_MAX) {
-        rc = open_lane(c, reterr);
-    }
-    return rc;
-}
-
 void pool_commands_set(struct pool_commands *c, const struct policy *p)
 {
     struct err err;
@@ -361,7 +149,7 @@ void pool_commands_set(struct pool_commands *c, const struct policy *p)
         }
     }
     drop_others(c);
-    rc = open_lanes(c, &err);
+    rc = pool_lanes_open(c, &err);
     condvar_broadcast(&c->changed);
     mutex_unlock(&c->lock);
     if (rc != 0) { /* at least one lane is there */
@@ -422,7 +210,7 @@ int pool_commands_new(const struct pool_commands_options *o, struct pool_command
     mutex_init(&c->lock, "pool_commands");
     condvar_init(&c->changed, "pool_commands changed");
     mutex_lock(&c->lock);
-    rc = o->rehearses ? 0 : open_lane(c, reterr);
+    rc = o->rehearses ? 0 : pool_lanes_open_one(c, reterr);
     mutex_unlock(&c->lock);
     if (rc != 0) {
         release(c);
@@ -474,7 +262,7 @@ size_t pool_commands_list(struct pool_commands *c, struct arena *a, const struct
         const struct pool *p = &c->pools[i];
 
         list[i] = (struct pool_command_status){
-            .pool = arena_str(a, str_of(name_of(p))),
+            .pool = arena_str(a, str_of(pool_name(p))),
             .state = p->wanted,
             .result = p->result,
             .tries = p->tries,

@@ -165,10 +165,10 @@ BUGS = [
      "changes": [(E + "change_overs.c", "give_orders", " ||\n            g->told == CHANGE_OVER_STEP__MAX) {", ") {")]},
     {"name": "one-lane", "of": "F63", "what": "the command of a pool waits for that of another one that hangs",
      "test": "command__all_other_pools_hang__runs_all_the_same", "slow": True,
-     "changes": [(E + "pool_commands.c", "open_lanes", "c->lane_n < c->pool_n &&", "c->lane_n < 1 &&")]},
+     "changes": [(E + "pool_lanes.c", "pool_lanes_open", "c->lane_n < c->pool_n &&", "c->lane_n < 1 &&")]},
     {"name": "much-output-fails", "of": "F63", "what": "a command that prints much has failed",
      "test": "command__prints_more_than_is_kept__its_exit_code_decides", "slow": True,
-     "changes": [(E + "pool_commands.c", "run_command", ".drops_excess = true", ".drops_excess = false")]},
+     "changes": [(E + "pool_lanes.c", "run_command", ".drops_excess = true", ".drops_excess = false")]},
 
     # ---- who decides ----
     {"name": "free-before-is-free", "of": "F141", "what": "the gate of who is named opens an age after the Lease was last seen free",
