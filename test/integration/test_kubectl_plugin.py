@@ -18,13 +18,14 @@ with open(folder + "/asked", "a") as f:
     f.write(json.dumps(args) + "\n")
 verb = next(a for a in args if a in ("get", "config", "port-forward"))
 answer = script[verb]
+if answer.get("stay"):  # before it says anything: then it may be killed
+    with open(folder + "/pid", "w") as f:
+        f.write(str(os.getpid()))
 sys.stderr.write(answer.get("err", ""))  # first: who reads the other does not wait for it
 sys.stderr.flush()
 sys.stdout.write(answer.get("out", ""))
 sys.stdout.flush()
 if answer.get("stay"):
-    with open(folder + "/pid", "w") as f:
-        f.write(str(os.getpid()))
     time.sleep(3600)
 sys.exit(answer.get("code", 0))
 """
