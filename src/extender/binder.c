@@ -191,6 +191,7 @@ static void *timer_main(void *arg)
     while (!b->stopping) {
         b->wake_ns = INT64_MAX;
         binder_ask_server(b);
+        binder_tidy_turn(b);
         if (advance_one(b)) {
             continue;
         }
@@ -290,6 +291,7 @@ void binder_free(struct binder *b)
         bind_deliver(&due);
     }
     binder_free_nodes(b);
+    binder_free_tidy(b);
     condvar_destroy(&b->wake);
     condvar_destroy(&b->idle);
     mutex_destroy(&b->lock);

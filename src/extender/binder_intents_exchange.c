@@ -66,6 +66,7 @@ static void failed(struct bind_node *n, const struct kube_response *response, co
 
 static void illegible(struct bind_node *n, const char *why)
 {
+    n->illegible = true;
     if (n->error != TEXT_ILLEGIBLE) {
         LOG_ERROR(n->binder->log,
                   "The intents of a node are illegible: no pod with GPUs is bound there until the Lease is mended, or "
@@ -75,16 +76,19 @@ static void illegible(struct bind_node *n, const char *why)
     bind_node_pause(n, TEXT_ILLEGIBLE);
 }
 
-/* One that decides at this very moment is no news: those that last are named. */
-static void tell_doubt(struct bind_node *n, const struct intent *i)
+/* One that decides at this very moment is no news: those that last are named. A pod that is there, although the ledger
+ * does not charge it, asked for GPUs by annotations that somebody has taken away: it may use any of them. */
+static void tell_doubt(struct bind_node *n, const struct intent *i, bool is_here)
 {
     enum { LOOKS = 2 };
 
     if (!n->in_doubt && n->failed_n >= LOOKS) {
         n->in_doubt = true;
         LOG_WARNING(n->binder->log,
-                    "No pod with GPUs is bound to a node while an earlier decision for it may still take effect: until "
-                    "the pod of that one is bound, changed or deleted",
+                    is_here ? "No pod with GPUs is bound to a node where one was given GPUs, and nothing says any more "
+                              "which: until that one ends or is deleted"
+                            : "No pod with GPUs is bound to a node while an earlier decision for it may still take "
+                              "effect: until the pod of that one is bound, changed or deleted",
                     LOG_CSTR("node", n->name), LOG_STR("namespace", i->namespace_), LOG_STR("pod", i->name),
                     LOG_STR("uid", i->uid), LOG_STR("decider", i->decider));
     }
@@ -108,6 +112,7 @@ static bool take_object(struct bind_node *n, const struct kube_response *respons
         return false;
     }
     intents_move(&n->held, &found);
+    n->illegible = false;
     n->read = true;
     n->reading++;
     n->again_ns = INT64_MIN; /* what was wrong with a write is told until one succeeds */
@@ -145,45 +150,50 @@ void bind_node_read(struct bind_node *n)
 
 /* ---- the pod of an intent that is not proven ---- */
 
-/* Without the lock. Has it ended, so that nothing is charged, or can this intent not land any more? What is not so goes
- * into the ledger, which then says what is charged. */
-static bool has_ended(struct bind_node *n, const struct kube_response *response, struct arena *a, uint64_t *ret_version)
+struct pod_found {
+    bool has_ended;   /* nothing is charged, and nothing of it can land here */
+    bool is_here;     /* bound to this node */
+    uint64_t version; /* at which it is unbound; 0: it is not, or was not read */
+};
+
+/* Without the lock. What has not ended goes into the ledger, which then says what is charged. */
+static struct pod_found read_pod(struct bind_node *n, const struct kube_response *response, struct arena *a)
 {
+    struct pod_found found = {.has_ended = false};
     struct json_reader *r;
     struct pod pod;
     struct err why = {0};
 
-    *ret_version = 0;
     if (has_status(response, 404)) {
-        return true;
+        found.has_ended = true;
+        return found;
     }
     r = arena_alloc(a, sizeof(*r));
     if (!has_status(response, 200) || r == NULL || kube_parse_pod(r, response->body, a, &pod, NULL) != 0) {
-        return false;
+        return found;
     }
     if (!str_eq(pod.uid, str_of(n->asked_uid)) || pod_is_terminal(&pod) ||
         (pod.node_name.n > 0 && !str_eq(pod.node_name, str_of(n->name)))) {
-        return true;
+        found.has_ended = true;
+        return found;
     }
-    if (pod.node_name.n == 0) {
-        *ret_version = pod_version(&pod);
-    }
+    found.is_here = pod.node_name.n > 0;
+    found.version = found.is_here ? 0 : pod_version(&pod);
     if (policy_set_observe(n->binder->policies, a, &pod, &why) != 0) {
         LOG_WARNING(n->binder->log, "Cannot take in a pod", LOG_STR("namespace", pod.namespace_),
                     LOG_STR("pod", pod.name), LOG_CSTR("err", why.msg));
     }
-    return false;
+    return found;
 }
 
 static void pod_read(void *ctx, const struct kube_response *response)
 {
     struct bind_node *n = ctx;
     struct arena a;
-    uint64_t unbound_version;
-    bool ended;
+    struct pod_found found;
 
     arena_init(&a, KUBE_OBJECT_ARENA_MAX);
-    ended = has_ended(n, response, &a, &unbound_version); /* the exchange in flight keeps asked_uid */
+    found = read_pod(n, response, &a); /* the exchange in flight keeps asked_uid */
     mutex_lock(&n->binder->lock);
     if (is_answered(n, response)) {
         const struct intent *still = NULL;
@@ -192,12 +202,12 @@ static void pod_read(void *ctx, const struct kube_response *response)
             struct intent *i = &n->held.items[k];
 
             if (str_eq(i->uid, str_of(n->asked_uid))) {
-                i->is_gone = i->is_gone || ended || unbound_version > i->version;
+                i->is_gone = i->is_gone || found.has_ended || found.version > i->version;
                 still = bind_node_sight(n, i) == INTENT_UNPROVEN ? i : still;
             }
         }
         if (still != NULL) {
-            tell_doubt(n, still);
+            tell_doubt(n, still, found.is_here);
             bind_node_pause(n, TEXT_UNPROVEN[rng_u64(&n->binder->rng) & 1]);
         } else {
             bind_node_go_on(n);
@@ -352,6 +362,7 @@ void bind_node_write(struct bind_node *n)
     if (n->sent_text.overflowed) {
         n->error = TEXT_TOO_MANY;
         n->read = false;
+        bind_node_end_look(n);
         bind_node_give_turn(n, BIND_INTENT_WRITING, BIND_INTENT_FAILED);
         return;
     }

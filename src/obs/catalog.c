@@ -113,6 +113,11 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
     GAUGE(FGPU_UNCOUNTED_NODES, "fgpu_uncounted_nodes",
           "Nodes that take no new pods with GPUs, because pods that may be on them found no room in fgpu.",
           .worry = "above 0 for longer than a minute."),
+    GAUGE(
+        FGPU_NODES_IN_DOUBT, "fgpu_nodes_in_doubt",
+        "Nodes that take no new pods with GPUs, because nobody can prove what became of an earlier decision for them. "
+        "Only with consistency: strict, and only where a bind has asked.",
+        .worry = "above 0 for longer than some minutes: the log names the pod of that decision."),
     GAUGE(FGPU_CLOSED_NODES, "fgpu_closed_nodes", "Nodes whose pool takes no new pods now.",
           .worry = "other than what the time windows of the configuration say."),
     GAUGE(FGPU_CLOSED_NODE_PODS, "fgpu_closed_node_pods", "Pods that hold GPUs on closed nodes.",

@@ -18,6 +18,7 @@ REST = "clientConnection: {holdOff: 0s, bindDeadline: %s, runObject: ''}\n"
 STRICT = "consistency: strict\n" + REST % "3s"
 PATIENT = "consistency: strict\n" + REST % "9s"
 DEFAULT = REST % "3s"
+ASKED_AUDITS = STRICT + "audit: {interval: 0, settle: 300ms}\n"
 DEAF = {"method": "GET", "query": "*watch=true*", "times": -1, "afterBytes": 1, "then": "stall"}
 MAY_LAND = "earlier decision for this node may still take effect"
 
@@ -116,6 +117,13 @@ def test_binding_of_a_dead_one_lands_whenever__gpu_given_once(site, config):
     check_no_overcommit(site.api)
 
 
+def in_doubt(fgpu):
+    """How many nodes are; everybody who says it says the same."""
+    n = fgpu.summary()["nodesInDoubt"]
+    assert fgpu.metrics()["fgpu_nodes_in_doubt"] == n
+    return n
+
+
 def test_F160_intent_of_a_dead_one_lasts__its_pod_is_named(site):
     node, late, rival = site.api.node(gpus=1), *(site.api.pod(whole(1)) for _ in range(2))
     first = site.start()
@@ -130,10 +138,36 @@ def test_F160_intent_of_a_dead_one_lasts__its_pod_is_named(site):
         return [line for line in second.log().splitlines() if "No pod with GPUs is bound to a node" in line and name in line]
 
     eventually(is_named, "the pod of the intent in the log")
-    assert len(is_named()) == 1 and second.summary()["nodesInDoubt"] == 1
+    assert len(is_named()) == 1 and in_doubt(second) == 1
     site.patch(late)
     assert second.bind(rival, node) == ""
-    assert second.summary()["nodesInDoubt"] == 0
+    assert in_doubt(second) == 0
+    second.stop()
+
+
+def test_F171_pod_of_an_intent_is_stripped__named_and_counted_until_it_is_gone(site):
+    """It asked by an annotation, and somebody took all of them away. Nothing says any more what it uses."""
+    config = "dialects: {kai: serve}\naudit: {interval: 0, settle: 300ms}\n"
+    node, stripped, rival = site.api.node(gpus=2), site.api.pod(annotations={"gpu-fraction": "0.5"}), site.api.pod(whole(1))
+    first = site.start(STRICT + config)
+    assert first.bind(stripped, node) == ""
+    first.kill()
+    stripped = site.api.get_pod(stripped)
+    site.api.patch_pod(stripped, {"metadata": {"annotations": dict.fromkeys(stripped["metadata"]["annotations"])}})
+    second = site.start("consistency: strict\n" + REST % "1s" + config)
+    assert second.charged(node) == [0, 0]
+    told = "nothing says any more which: until that one ends or is deleted"
+
+    def is_named():
+        assert MAY_LAND in second.bind(rival, node)
+        return [line for line in second.log().splitlines() if told in line and stripped["metadata"]["name"] in line]
+
+    eventually(is_named, "the stripped pod in the log")
+    second.audit()
+    assert len(is_named()) == 1 and in_doubt(second) == 1
+    site.api.delete_pod(stripped)
+    eventually(lambda: second.audit() and in_doubt(second) == 0, "the node to open without a bind")
+    eventually(lambda: second.bind(rival, node) == "", "the bind")
     second.stop()
 
 
@@ -199,10 +233,11 @@ def test_intents_cannot_be_written_or_read__nothing_is_bound_and_it_is_said(site
     site.api.call("POST", LEASES, {"metadata": {"name": f"fgpu-intents.{node}", "annotations": {
         "fgpu.io/node": node, "fgpu.io/intents": text}}, "spec": {}}, status=201)
     assert "illegible" in fgpu.bind(pod, node)
-    assert site.bound(pod) == [None]
+    assert site.bound(pod) == [None] and in_doubt(fgpu) == 1
     assert len(re.findall("intents of a node are illegible", fgpu.log())) == 1
     site.api.call("DELETE", site.path(node))
     eventually(lambda: fgpu.bind(pod, node) == "", "the bind without the broken object")
+    assert in_doubt(fgpu) == 0
 
 
 def test_three_active_at_once_and_one_dies__capacity_holds_and_all_that_fits_is_bound(site):
