@@ -223,6 +223,7 @@ int binder_new(struct policy_set *policies, struct kube_client *client, const st
     b->options = *options;
     b->wake_ns = INT64_MAX;
     b->server.ask_at_ns = INT64_MIN;
+    binder_tidy_init(&b->tidy);
     rng_init(&b->rng, seed);
     if (options->intent_objects.n > 0) {
         b->intent_objects = str_dup(options->intent_objects);
@@ -291,7 +292,7 @@ void binder_free(struct binder *b)
         bind_deliver(&due);
     }
     binder_free_nodes(b);
-    binder_free_tidy(b);
+    binder_tidy_fini(&b->tidy);
     condvar_destroy(&b->wake);
     condvar_destroy(&b->idle);
     mutex_destroy(&b->lock);

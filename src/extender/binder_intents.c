@@ -40,9 +40,7 @@ static bool is_used(const struct bind_node *n)
     return n->busy || n->looking;
 }
 
-/* What is known of nodes that are gone is read again if they come back: clusters that grow and shrink have ever new
- * names. */
-static void drop_gone_nodes(struct bind_node **at)
+void bind_node_drop_gone(struct bind_node **at)
 {
     while (*at != NULL) {
         struct bind_node *n = *at;
@@ -67,7 +65,7 @@ struct bind_node *bind_node_of(struct binder *b, struct str name)
             return n;
         }
     }
-    drop_gone_nodes(at);
+    bind_node_drop_gone(at);
     n = xcalloc(1, sizeof(*n));
     n->binder = b;
     n->name = str_dup(name);
@@ -167,7 +165,7 @@ void bind_node_give_turn(struct bind_node *n, enum bind_intent from, enum bind_i
     }
 }
 
-static bool is_waited_for(const struct bind_node *n)
+bool bind_node_is_waited_for(const struct bind_node *n)
 {
     for (const struct bind *b = n->binder->binds; b != NULL; b = b->next) {
         if (b->node == n && b->intent != BIND_INTENT_NONE) {
@@ -181,7 +179,7 @@ void bind_node_pause(struct bind_node *n, const char *why)
 {
     n->error = why;
     bind_node_end_look(n);
-    if (is_waited_for(n)) {
+    if (bind_node_is_waited_for(n)) {
         n->again_ns = clock_mono_ns(n->binder->clock) + bind_pause_ns(n->failed_n++);
         bind_wake_at(n->binder, n->again_ns);
     }
@@ -229,7 +227,7 @@ void bind_node_advance(struct bind_node *n)
             bind_node_read_pod(n, open);
         } else {
             bind_node_give_turn(n, BIND_INTENT_AWAITS_NODE, BIND_INTENT_AWAITS_NODE);
-            bind_node_end_look(n);
+            bind_node_looked_at(n);
         }
     }
 }

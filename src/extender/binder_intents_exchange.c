@@ -25,7 +25,7 @@ static const char *const TEXT_UNPROVEN[2] = {
     "nothing was bound, because an earlier decision for this node may still take effect",
 };
 
-static bool submit(struct bind_node *n, const struct kube_request *request, kube_done_fn *done)
+bool bind_node_submit(struct bind_node *n, const struct kube_request *request, kube_done_fn *done)
 {
     n->busy = kube_client_submit(n->binder->client, request, done, n, NULL) == 0;
     if (!n->busy) {
@@ -34,28 +34,17 @@ static bool submit(struct bind_node *n, const struct kube_request *request, kube
     return n->busy;
 }
 
-/* The reply to an exchange of the node, with the lock; false: it says nothing, we are stopping. */
-static bool is_answered(struct bind_node *n, const struct kube_response *response)
+bool bind_node_is_answered(struct bind_node *n, const struct kube_response *response)
 {
     n->busy = false;
     return !n->binder->stopping && response->outcome.kind != KUBE_CANCELLED;
-}
-
-static bool has_status(const struct kube_response *r, int status)
-{
-    return r->outcome.kind == KUBE_ANSWERED && r->outcome.http_status == status;
-}
-
-static bool is_forbidden(const struct kube_response *r)
-{
-    return has_status(r, 401) || has_status(r, 403);
 }
 
 /* ---- reading ---- */
 
 static void failed(struct bind_node *n, const struct kube_response *response, const char *what)
 {
-    const char *why = is_forbidden(response) ? TEXT_FORBIDDEN : TEXT_ANSWER;
+    const char *why = bind_node_is_forbidden(response) ? TEXT_FORBIDDEN : TEXT_ANSWER;
 
     if (n->error != why) { /* once, until something else happens */
         LOG_WARNING(n->binder->log, what, LOG_CSTR("node", n->name), LOG_CSTR("objects", n->binder->intent_objects),
@@ -101,9 +90,9 @@ static bool take_object(struct bind_node *n, const struct kube_response *respons
     struct err why = {0};
 
     intents_init(&found);
-    if (has_status(response, 404)) {
+    if (bind_node_has_status(response, 404)) {
         memset(&n->object, 0, sizeof(n->object));
-    } else if (!has_status(response, 200)) {
+    } else if (!bind_node_has_status(response, 200)) {
         failed(n, response, "Cannot read the intents of a node");
         return false;
     } else if (intent_object_read(response->body, str_of(n->name), &n->text, &n->object, &why) != 0 ||
@@ -124,7 +113,7 @@ static void object_read(void *ctx, const struct kube_response *response)
     struct bind_node *n = ctx;
 
     mutex_lock(&n->binder->lock);
-    if (is_answered(n, response)) {
+    if (bind_node_is_answered(n, response)) {
         (void)take_object(n, response);
         bind_node_advance(n);
     }
@@ -144,7 +133,7 @@ void bind_node_read(struct bind_node *n)
     strbuf_init(&path, INTENT_PATH_MAX);
     intent_object_path(str_of(n->binder->intent_objects), str_of(n->name), &path);
     request.path = path.p;
-    (void)submit(n, &request, object_read);
+    (void)bind_node_submit(n, &request, object_read);
     strbuf_fini(&path);
 }
 
@@ -164,12 +153,12 @@ static struct pod_found read_pod(struct bind_node *n, const struct kube_response
     struct pod pod;
     struct err why = {0};
 
-    if (has_status(response, 404)) {
+    if (bind_node_has_status(response, 404)) {
         found.has_ended = true;
         return found;
     }
     r = arena_alloc(a, sizeof(*r));
-    if (!has_status(response, 200) || r == NULL || kube_parse_pod(r, response->body, a, &pod, NULL) != 0) {
+    if (!bind_node_has_status(response, 200) || r == NULL || kube_parse_pod(r, response->body, a, &pod, NULL) != 0) {
         return found;
     }
     if (!str_eq(pod.uid, str_of(n->asked_uid)) || pod_is_terminal(&pod) ||
@@ -195,7 +184,7 @@ static void pod_read(void *ctx, const struct kube_response *response)
     arena_init(&a, KUBE_OBJECT_ARENA_MAX);
     found = read_pod(n, response, &a); /* the exchange in flight keeps asked_uid */
     mutex_lock(&n->binder->lock);
-    if (is_answered(n, response)) {
+    if (bind_node_is_answered(n, response)) {
         const struct intent *still = NULL;
 
         for (size_t k = 0; k < n->held.n; k++) {
@@ -236,7 +225,7 @@ void bind_node_read_pod(struct bind_node *n, const struct intent *i)
         n->read = false; /* somebody may have mended it */
     } else {
         request.path = path.p;
-        (void)submit(n, &request, pod_read);
+        (void)bind_node_submit(n, &request, pod_read);
     }
     strbuf_fini(&path);
 }
@@ -257,11 +246,12 @@ static void end_tries(struct bind_node *n)
 static void not_written(struct bind_node *n, const struct kube_response *response)
 {
     n->read = false;
-    if (is_forbidden(response)) {
+    bind_node_end_look(n);
+    if (bind_node_is_forbidden(response)) {
         end_tries(n);
     }
     bind_node_give_turn(n, BIND_INTENT_WRITING, BIND_INTENT_FAILED);
-    if (has_status(response, 409) || (has_status(response, 404) && n->object.revision[0] != '\0')) {
+    if (bind_node_has_status(response, 409) || (bind_node_has_status(response, 404) && n->object.revision[0] != '\0')) {
         LOG_INFO(n->binder->log, "Another process has written intents of a node: they are read, and GPUs chosen again",
                  LOG_CSTR("node", n->name));
     } else {
@@ -287,8 +277,8 @@ static void written(void *ctx, const struct kube_response *response)
     struct intent_object now;
 
     mutex_lock(&n->binder->lock);
-    if (is_answered(n, response)) {
-        if ((has_status(response, 200) || has_status(response, 201)) &&
+    if (bind_node_is_answered(n, response)) {
+        if ((bind_node_has_status(response, 200) || bind_node_has_status(response, 201)) &&
             intent_object_read(response->body, str_of(n->name), &n->text, &now, NULL) == 0 &&
             str_eq(now.intents, strbuf_view(&n->sent_text))) {
             n->object = now;
@@ -346,11 +336,21 @@ static void submit_write(struct bind_node *n)
                        str_of(n->binder->process), &body);
     request.path = path.p;
     request.body = strbuf_view(&body);
-    if (!submit(n, &request, written)) {
+    if (!bind_node_submit(n, &request, written)) {
         bind_node_give_turn(n, BIND_INTENT_WRITING, BIND_INTENT_FAILED);
     }
     strbuf_fini(&path);
     strbuf_fini(&body);
+}
+
+bool bind_node_write_none(struct bind_node *n)
+{
+    collect(n);
+    if (n->sent.n > 0) {
+        return false;
+    }
+    submit_write(n);
+    return true;
 }
 
 void bind_node_write(struct bind_node *n)

@@ -97,11 +97,15 @@ struct bind_node {
 
 #define BIND_NODE_BUCKETS 1024
 
-/* What binder_tidy() has yet to look at (binder_intents_tidy.c): one node at a time, so that binds have the API server. */
+/* What binder_tidy() has yet to look at (binder_intents_tidy.c): one node at a time, since binds come first. */
 struct binder_tidy {
-    char **names; /* of nodes */
+    char **names; /* of nodes: those in doubt, then those that are gone, a page at a time */
     size_t n, cap;
-    bool busy; /* one is being looked at */
+    bool busy;          /* one is being looked at, or a page is on its way */
+    uint64_t round;     /* calls of binder_tidy(): what an earlier one has asked for is void */
+    bool lists;         /* there is a page to ask for: */
+    struct strbuf more; /* its token; empty: the first */
+    bool refused;       /* the right is missing, and it was told */
 };
 
 struct binder {
@@ -181,7 +185,8 @@ void bind_node_advance(struct bind_node *n);
 void binder_free_nodes(struct binder *b);
 /* What is due of binder_tidy(), if nothing of it is under way; by the binder's thread. */
 void binder_tidy_turn(struct binder *b);
-void binder_free_tidy(struct binder *b);
+void binder_tidy_init(struct binder_tidy *t);
+void binder_tidy_fini(struct binder_tidy *t);
 
 /* Sends what is due (binder_exchange.c). False: could not be submitted. */
 bool bind_send_post(struct bind *b);

@@ -44,7 +44,7 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
 
     COUNTER(FGPU_API_REQUESTS_TOTAL, "fgpu_api_requests_total",
             "Requests to the Kubernetes API server, by HTTP status; code 0 had no answer.",
-            .labels = {{"verb", NULL, "create, get, list, patch, watch; check asks whether there is contact"},
+            .labels = {{"verb", NULL, "create, delete, get, list, patch, watch; check asks whether there is contact"},
                        {"resource", NULL, "of Kubernetes"},
                        {"code", NULL, "HTTP status"}},
             .series_max = 96,
@@ -53,7 +53,7 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
     HISTOGRAM(FGPU_API_REQUEST_DURATION_SECONDS, "fgpu_api_request_duration_seconds",
               "Time to a complete answer of the Kubernetes API server; watches are not counted.",
               .unit = METRIC_UNIT_NS, API_BUCKETS,
-              .labels = {{"verb", NULL, "create, get, list, patch"}, {"resource", NULL, "of Kubernetes"}},
+              .labels = {{"verb", NULL, "create, delete, get, list, patch"}, {"resource", NULL, "of Kubernetes"}},
               .series_max = 12,
               .worry = "99 % of the creates of pods/binding above 1 s: the API server or etcd is slow, and bind ends "
                        "after clientConnection.bindDeadline."),

@@ -209,6 +209,64 @@ def test_intents_of_a_dead_one_land_late__no_harm(site):
     assert site.intents(node) == [(uid(rival), version(rival))]
 
 
+def lease_of(site, node):
+    return request(site.api.address, "GET", site.path(node)).status
+
+
+def test_node_is_gone_and_its_pods__lease_removed(site):
+    gone, kept = site.api.node(gpus=2), site.api.node(gpus=2)
+    fgpu = site.start(ASKED_AUDITS)
+    pods = [site.api.pod(whole(1)) for _ in range(2)]
+    for pod, node in zip(pods, (gone, kept)):
+        assert fgpu.bind(pod, node) == ""
+        site.api.delete_pod(pod)
+    site.api.delete_node(gone)
+    eventually(lambda: fgpu.node_state(gone) is None, "the end of the node")
+    eventually(lambda: fgpu.audit() and lease_of(site, gone) == 404, "the end of the Lease")
+    assert site.intents(kept) == [(uid(pods[1]), version(pods[1]))]
+    eventually(lambda: "Removed the Lease of a node that is gone" in fgpu.log(), "a line in the log")
+    site.api.node(name=gone, gpus=2)
+    again = site.api.pod(whole(1))
+    eventually(lambda: fgpu.fits(again, [gone]) == [gone], "the node that is made again")
+    assert fgpu.bind(again, gone) == ""
+    assert site.intents(gone) == [(uid(again), version(again))]
+    fgpu.stop()
+
+
+def test_node_is_gone_and_made_again_while_a_binding_may_land__counted(site):
+    """An owner that is the Node would be another one now."""
+    node, late, rival = site.api.node(gpus=1), *(site.api.pod(whole(1)) for _ in range(2))
+    first = site.start()
+    site.hold(late)
+    assert first.bind(late, node) != ""
+    first.kill()
+    site.api.delete_node(node)
+    second = site.start(ASKED_AUDITS).expect_incidents()
+    second.audit()
+    read = 'fgpu_api_requests_total{verb="get",resource="pods",code="200"}'
+    eventually(lambda: second.metrics().get(read, 0) > 0, "the pod of the intent to be asked for")
+    assert site.intents(node) == [(uid(late), version(late))]
+    site.api.node(name=node, gpus=1)
+    eventually(lambda: second.fits(rival, [node]) == [node], "the node that is made again")
+    assert MAY_LAND in second.bind(rival, node)
+    assert site.api.faults(commit=True)["landed"] > 0
+    assert second.bind(rival, node) != ""
+    assert site.bound(late, rival) == [node, None]
+    check_no_overcommit(site.api)
+
+
+def test_leases_may_not_be_listed__said_once(site):
+    site.api.faults({"method": "GET", "path": LEASES, "times": -1, "action": "fail", "status": 403})
+    fgpu = site.start(ASKED_AUDITS)
+    read = 'fgpu_api_requests_total{verb="list",resource="leases",code="403"}'
+    for n in (1, 2):
+        fgpu.audit()
+        eventually(lambda: fgpu.metrics().get(read, 0) == n, "the list to be asked for")
+    eventually(lambda: "apply manifests/strict again" in fgpu.log(), "a line with the remedy")
+    assert len(re.findall("apply manifests/strict again", fgpu.log())) == 1
+    fgpu.stop()
+
+
 @pytest.mark.parametrize("action", ["close-after", "close-before", "fail-after"])
 def test_answer_to_the_intents_is_lost__read_and_bound_in_the_same_call(site, action):
     node, pods = site.api.node(gpus=2), [site.api.pod(whole(1)) for _ in range(2)]
