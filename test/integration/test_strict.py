@@ -209,6 +209,61 @@ def test_intents_of_a_dead_one_land_late__no_harm(site):
     assert site.intents(node) == [(uid(rival), version(rival))]
 
 
+def events_about(site, name):
+    return {e["reason"] for e in site.api.list("events") if e["regarding"]["name"] == name}
+
+
+@pytest.mark.parametrize("config", [STRICT, DEFAULT], ids=["strict", "default"])
+def test_others_bind_pods_where_there_is_no_room__counted_and_reported(site, config):
+    """They write no intent: strict promises nothing about them, and says as much of them as the default."""
+    node = site.api.node(gpus=1)
+    fgpu = site.start(config)
+    ours, behind, rival = site.api.pod(whole(1)), site.api.pod(milli(200)), site.api.pod(milli(100))
+    assert fgpu.bind(ours, node) == ""
+    preset = site.api.pod(milli(500), nodeName=node)
+    site.api.bind_behind_our_back(behind, node)
+    eventually(lambda: fgpu.charged(node) == [1700], "the pods of others to be counted")
+    m = fgpu.metrics()
+    assert (m["fgpu_overcommitted_devices"], m['fgpu_ledger_pods{state="foreign"}']) == (1, 2)
+    eventually(lambda: "GPUOvercommitted" in events_about(site, node), "an Event on the node")
+    for pod in (preset, behind):
+        eventually(lambda: "GPUAssignmentMissing" in events_about(site, pod["metadata"]["name"]), "an Event on the pod")
+    error = fgpu.bind(rival, node)
+    assert error != "" and MAY_LAND not in error and in_doubt(fgpu) == 0
+    assert site.bound(rival) == [None]
+    if config is STRICT:
+        assert site.intents(node) == [(uid(ours), version(ours))]
+    site.api.delete_pod(ours)
+    site.api.delete_pod(preset)
+    eventually(lambda: fgpu.charged(node) == [200], "the end of two of them")
+    assert fgpu.bind(rival, node) == ""
+    fgpu.stop()
+
+
+@pytest.mark.parametrize("where", ["here", "elsewhere"])
+def test_somebody_else_binds_the_pod_of_an_intent__node_opens(site, where):
+    node, other = site.api.node(gpus=1), site.api.node(gpus=1)
+    late, rival = (site.api.pod(whole(1)) for _ in range(2))
+    first = site.start()
+    site.hold(late)
+    assert first.bind(late, node) != ""
+    first.kill()
+    second = site.start()
+    if where == "here":
+        eventually(lambda: MAY_LAND in second.bind(rival, node), "the doubt")
+    site.api.faults(clear=True)
+    bound_to = node if where == "here" else other
+    site.api.bind_behind_our_back(late, bound_to)
+    eventually(lambda: second.charged(bound_to) == [1000], "the pod to be counted")
+    error = second.bind(rival, node)
+    assert MAY_LAND not in error and (error == "") == (where == "elsewhere")
+    assert in_doubt(second) == 0
+    assert site.api.faults(commit=True)["landed"] == 0
+    eventually(lambda: second.charged(node) == [1000] and second.charged(other) == [1000 if where == "elsewhere" else 0], "the charges")
+    check_no_overcommit(site.api)
+    second.stop()
+
+
 def lease_of(site, node):
     return request(site.api.address, "GET", site.path(node)).status
 
