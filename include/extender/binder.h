@@ -88,8 +88,12 @@ void binder_bind(struct binder *b, const struct bind_request *req, bind_done_fn 
 
 /* Bindings whose outcome is not known now (gauge). */
 uint32_t binder_in_flight(struct binder *b);
-/* Under `consistency: strict`: nodes where an earlier decision may still take effect, as far as binds have asked, for
- * more than a moment (gauge). */
+/* Under `consistency: strict`: nodes that take no pod with GPUs, because an earlier decision may still take effect, for
+ * more than a moment, or because what was decided is illegible; as far as binds have asked (gauge). */
 uint32_t binder_nodes_in_doubt(struct binder *b);
+/* Asks again what became of such nodes, so that they open as soon as there is proof, and not only when a bind asks;
+ * then removes the objects of nodes that are gone, if none of their pods may land or has landed (decision 0111).
+ * Returns at once; what an earlier call has left to do is dropped. For after each audit. From any thread. */
+void binder_tidy(struct binder *b);
 
 #endif

@@ -37,6 +37,7 @@ enum fgpu_metric {
     FGPU_INCIDENTS_TOTAL, /* likewise */
     FGPU_PODS_TURNED_AWAY_TOTAL,
     FGPU_UNCOUNTED_NODES,
+    FGPU_NODES_IN_DOUBT,
     FGPU_CLOSED_NODES,
     FGPU_CLOSED_NODE_PODS,
     FGPU_POOL_COMMANDS_TOTAL, /* result: ok failed */

@@ -16,9 +16,9 @@ static const char *const ORDER[] = {
     "election",             /* what the pools were told last */
     "policy set observing", /* what is observed becomes an op of the store */
     "store reserved",       /* tells the binder */
+    "metrics scrape",       /* asks everybody who has numbers */
     "binder",               /* reserves in the store, sends, signs */
     "run start",            /* moves the hold-off of the store */
-    "metrics scrape",       /* asks everybody who has numbers */
     "capacity reporter",    /* reads the store */
     "store incident",       /* these three tell what an op did, after "store" was given back */
     "store overcommit",

@@ -95,8 +95,12 @@ static struct binder_options binder_options(const struct runtime *s, const struc
 int runtime_start_binder(struct runtime *s, struct err *reterr)
 {
     const struct binder_options o = binder_options(s, s->options.config);
+    const int rc = binder_new(s->policies, s->client, s->options.clock, s->options.log, &o, &s->binder, reterr);
 
-    return binder_new(s->policies, s->client, s->options.clock, s->options.log, &o, &s->binder, reterr);
+    if (rc == 0) {
+        metrics_add_collector(s->telemetry->metrics, telemetry_binder, s->binder);
+    }
+    return rc;
 }
 
 void runtime_stop_binder(struct runtime *s)

@@ -2,6 +2,7 @@
 
 #include "cmd/telemetry.h"
 #include "extender/audit.h"
+#include "extender/binder.h"
 #include "extender/slices.h"
 
 /* Rights and versions of the API server change rarely, but they do. */
@@ -21,6 +22,7 @@ static void audit_finished(void *ctx, const struct audit_report *r)
 
     telemetry_audit(s->telemetry, r);
     ask_for_slices_again(s);
+    binder_tidy(s->binder);
     if (r->invariant != NULL) {
         runtime_ledger_is_broken(s, r->invariant);
     }

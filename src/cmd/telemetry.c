@@ -276,6 +276,11 @@ void telemetry_eviction(void *ctx, enum eviction_reply r)
     metric_inc(METRIC(t->metrics, FGPU_EVICTIONS_TOTAL, eviction_reply_name(r)));
 }
 
+void telemetry_binder(void *ctx, struct metrics *m)
+{
+    metric_set(METRIC(m, FGPU_NODES_IN_DOUBT), binder_nodes_in_doubt(ctx));
+}
+
 void telemetry_planner(void *ctx, struct metrics *m)
 {
     struct planner_status n;

@@ -54,6 +54,8 @@ void telemetry_pool_command(void *ctx, enum pool_command_result r);
 void telemetry_http(void *ctx, const struct httpd_observation *o);
 
 void telemetry_eviction(void *ctx, enum eviction_reply r);
+/* A collector; `ctx` is struct binder. */
+void telemetry_binder(void *ctx, struct metrics *m);
 /* A collector; `ctx` is struct planner. */
 void telemetry_planner(void *ctx, struct metrics *m);
 /* A collector; `ctx` is struct elsewhere. */

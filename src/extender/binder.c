@@ -191,6 +191,7 @@ static void *timer_main(void *arg)
     while (!b->stopping) {
         b->wake_ns = INT64_MAX;
         binder_ask_server(b);
+        binder_tidy_turn(b);
         if (advance_one(b)) {
             continue;
         }
@@ -222,6 +223,7 @@ int binder_new(struct policy_set *policies, struct kube_client *client, const st
     b->options = *options;
     b->wake_ns = INT64_MAX;
     b->server.ask_at_ns = INT64_MIN;
+    binder_tidy_init(&b->tidy);
     rng_init(&b->rng, seed);
     if (options->intent_objects.n > 0) {
         b->intent_objects = str_dup(options->intent_objects);
@@ -290,6 +292,7 @@ void binder_free(struct binder *b)
         bind_deliver(&due);
     }
     binder_free_nodes(b);
+    binder_tidy_fini(&b->tidy);
     condvar_destroy(&b->wake);
     condvar_destroy(&b->idle);
     mutex_destroy(&b->lock);

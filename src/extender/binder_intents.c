@@ -37,12 +37,10 @@ static bool is_used(const struct bind_node *n)
             return true;
         }
     }
-    return n->busy;
+    return n->busy || n->looking;
 }
 
-/* What is known of nodes that are gone is read again if they come back: clusters that grow and shrink have ever new
- * names. */
-static void drop_gone_nodes(struct bind_node **at)
+void bind_node_drop_gone(struct bind_node **at)
 {
     while (*at != NULL) {
         struct bind_node *n = *at;
@@ -56,7 +54,7 @@ static void drop_gone_nodes(struct bind_node **at)
     }
 }
 
-static struct bind_node *node_of(struct binder *b, struct str name)
+struct bind_node *bind_node_of(struct binder *b, struct str name)
 {
     const struct hash_key key = {0, 0};
     struct bind_node **at = &b->nodes[hash_str(key, name) % BIND_NODE_BUCKETS];
@@ -67,7 +65,7 @@ static struct bind_node *node_of(struct binder *b, struct str name)
             return n;
         }
     }
-    drop_gone_nodes(at);
+    bind_node_drop_gone(at);
     n = xcalloc(1, sizeof(*n));
     n->binder = b;
     n->name = str_dup(name);
@@ -126,6 +124,11 @@ static struct intent *unproven(struct bind_node *n)
     return i;
 }
 
+bool bind_node_is_in_doubt(struct bind_node *n)
+{
+    return (n->illegible || (n->in_doubt && unproven(n) != NULL)) && store_has_node(n->binder->store, str_of(n->name));
+}
+
 uint32_t binder_nodes_in_doubt(struct binder *b)
 {
     uint32_t found = 0;
@@ -133,7 +136,7 @@ uint32_t binder_nodes_in_doubt(struct binder *b)
     mutex_lock(&b->lock);
     for (size_t i = 0; b->nodes != NULL && i < BIND_NODE_BUCKETS; i++) {
         for (struct bind_node *n = b->nodes[i]; n != NULL; n = n->next) {
-            found += n->in_doubt && unproven(n) != NULL;
+            found += bind_node_is_in_doubt(n);
         }
     }
     mutex_unlock(&b->lock);
@@ -162,11 +165,24 @@ void bind_node_give_turn(struct bind_node *n, enum bind_intent from, enum bind_i
     }
 }
 
+bool bind_node_is_waited_for(const struct bind_node *n)
+{
+    for (const struct bind *b = n->binder->binds; b != NULL; b = b->next) {
+        if (b->node == n && b->intent != BIND_INTENT_NONE) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void bind_node_pause(struct bind_node *n, const char *why)
 {
     n->error = why;
-    n->again_ns = clock_mono_ns(n->binder->clock) + bind_pause_ns(n->failed_n++);
-    bind_wake_at(n->binder, n->again_ns);
+    bind_node_end_look(n);
+    if (bind_node_is_waited_for(n)) {
+        n->again_ns = clock_mono_ns(n->binder->clock) + bind_pause_ns(n->failed_n++);
+        bind_wake_at(n->binder, n->again_ns);
+    }
 }
 
 void bind_node_go_on(struct bind_node *n)
@@ -177,6 +193,12 @@ void bind_node_go_on(struct bind_node *n)
 }
 
 /* ---- one after the other ---- */
+
+/* By a bind that has to choose devices, or without one. */
+static bool is_asked_about(const struct bind_node *n)
+{
+    return n->looking || bind_node_has(n, BIND_INTENT_AWAITS_NODE);
+}
 
 void bind_node_advance(struct bind_node *n)
 {
@@ -191,7 +213,7 @@ void bind_node_advance(struct bind_node *n)
     }
     if (!n->read) {
         bind_node_give_turn(n, BIND_INTENT_WANTED, BIND_INTENT_FAILED);
-        if (bind_node_has(n, BIND_INTENT_AWAITS_NODE)) {
+        if (is_asked_about(n)) {
             bind_node_read(n);
         }
         return;
@@ -199,12 +221,13 @@ void bind_node_advance(struct bind_node *n)
     if (bind_node_has(n, BIND_INTENT_WANTED)) {
         bind_node_write(n);
     }
-    if (!n->busy && n->read && bind_node_has(n, BIND_INTENT_AWAITS_NODE)) {
+    if (!n->busy && n->read && is_asked_about(n)) {
         open = unproven(n);
         if (open != NULL) {
             bind_node_read_pod(n, open);
         } else {
             bind_node_give_turn(n, BIND_INTENT_AWAITS_NODE, BIND_INTENT_AWAITS_NODE);
+            bind_node_looked_at(n);
         }
     }
 }
@@ -217,7 +240,7 @@ bool bind_node_is_ready(struct bind *b)
         !store_knows_pod(binder->store, b->request.pod_uid)) {
         return true;
     }
-    b->node = node_of(binder, b->request.node_name);
+    b->node = bind_node_of(binder, b->request.node_name);
     if (b->node->read && unproven(b->node) == NULL) {
         b->node_reading = b->node->reading;
         return true;

@@ -25,7 +25,7 @@ static const char *const TEXT_UNPROVEN[2] = {
     "nothing was bound, because an earlier decision for this node may still take effect",
 };
 
-static bool submit(struct bind_node *n, const struct kube_request *request, kube_done_fn *done)
+bool bind_node_submit(struct bind_node *n, const struct kube_request *request, kube_done_fn *done)
 {
     n->busy = kube_client_submit(n->binder->client, request, done, n, NULL) == 0;
     if (!n->busy) {
@@ -34,28 +34,17 @@ static bool submit(struct bind_node *n, const struct kube_request *request, kube
     return n->busy;
 }
 
-/* The reply to an exchange of the node, with the lock; false: it says nothing, we are stopping. */
-static bool is_answered(struct bind_node *n, const struct kube_response *response)
+bool bind_node_is_answered(struct bind_node *n, const struct kube_response *response)
 {
     n->busy = false;
     return !n->binder->stopping && response->outcome.kind != KUBE_CANCELLED;
-}
-
-static bool has_status(const struct kube_response *r, int status)
-{
-    return r->outcome.kind == KUBE_ANSWERED && r->outcome.http_status == status;
-}
-
-static bool is_forbidden(const struct kube_response *r)
-{
-    return has_status(r, 401) || has_status(r, 403);
 }
 
 /* ---- reading ---- */
 
 static void failed(struct bind_node *n, const struct kube_response *response, const char *what)
 {
-    const char *why = is_forbidden(response) ? TEXT_FORBIDDEN : TEXT_ANSWER;
+    const char *why = bind_node_is_forbidden(response) ? TEXT_FORBIDDEN : TEXT_ANSWER;
 
     if (n->error != why) { /* once, until something else happens */
         LOG_WARNING(n->binder->log, what, LOG_CSTR("node", n->name), LOG_CSTR("objects", n->binder->intent_objects),
@@ -66,6 +55,7 @@ static void failed(struct bind_node *n, const struct kube_response *response, co
 
 static void illegible(struct bind_node *n, const char *why)
 {
+    n->illegible = true;
     if (n->error != TEXT_ILLEGIBLE) {
         LOG_ERROR(n->binder->log,
                   "The intents of a node are illegible: no pod with GPUs is bound there until the Lease is mended, or "
@@ -75,16 +65,19 @@ static void illegible(struct bind_node *n, const char *why)
     bind_node_pause(n, TEXT_ILLEGIBLE);
 }
 
-/* One that decides at this very moment is no news: those that last are named. */
-static void tell_doubt(struct bind_node *n, const struct intent *i)
+/* One that decides at this very moment is no news: those that last are named. A pod that is there, although the ledger
+ * does not charge it, asked for GPUs by annotations that somebody has taken away: it may use any of them. */
+static void tell_doubt(struct bind_node *n, const struct intent *i, bool is_here)
 {
     enum { LOOKS = 2 };
 
     if (!n->in_doubt && n->failed_n >= LOOKS) {
         n->in_doubt = true;
         LOG_WARNING(n->binder->log,
-                    "No pod with GPUs is bound to a node while an earlier decision for it may still take effect: until "
-                    "the pod of that one is bound, changed or deleted",
+                    is_here ? "No pod with GPUs is bound to a node where one was given GPUs, and nothing says any more "
+                              "which: until that one ends or is deleted"
+                            : "No pod with GPUs is bound to a node while an earlier decision for it may still take "
+                              "effect: until the pod of that one is bound, changed or deleted",
                     LOG_CSTR("node", n->name), LOG_STR("namespace", i->namespace_), LOG_STR("pod", i->name),
                     LOG_STR("uid", i->uid), LOG_STR("decider", i->decider));
     }
@@ -97,9 +90,9 @@ static bool take_object(struct bind_node *n, const struct kube_response *respons
     struct err why = {0};
 
     intents_init(&found);
-    if (has_status(response, 404)) {
+    if (bind_node_has_status(response, 404)) {
         memset(&n->object, 0, sizeof(n->object));
-    } else if (!has_status(response, 200)) {
+    } else if (!bind_node_has_status(response, 200)) {
         failed(n, response, "Cannot read the intents of a node");
         return false;
     } else if (intent_object_read(response->body, str_of(n->name), &n->text, &n->object, &why) != 0 ||
@@ -108,6 +101,7 @@ static bool take_object(struct bind_node *n, const struct kube_response *respons
         return false;
     }
     intents_move(&n->held, &found);
+    n->illegible = false;
     n->read = true;
     n->reading++;
     n->again_ns = INT64_MIN; /* what was wrong with a write is told until one succeeds */
@@ -119,7 +113,7 @@ static void object_read(void *ctx, const struct kube_response *response)
     struct bind_node *n = ctx;
 
     mutex_lock(&n->binder->lock);
-    if (is_answered(n, response)) {
+    if (bind_node_is_answered(n, response)) {
         (void)take_object(n, response);
         bind_node_advance(n);
     }
@@ -139,65 +133,70 @@ void bind_node_read(struct bind_node *n)
     strbuf_init(&path, INTENT_PATH_MAX);
     intent_object_path(str_of(n->binder->intent_objects), str_of(n->name), &path);
     request.path = path.p;
-    (void)submit(n, &request, object_read);
+    (void)bind_node_submit(n, &request, object_read);
     strbuf_fini(&path);
 }
 
 /* ---- the pod of an intent that is not proven ---- */
 
-/* Without the lock. Has it ended, so that nothing is charged, or can this intent not land any more? What is not so goes
- * into the ledger, which then says what is charged. */
-static bool has_ended(struct bind_node *n, const struct kube_response *response, struct arena *a, uint64_t *ret_version)
+struct pod_found {
+    bool has_ended;   /* nothing is charged, and nothing of it can land here */
+    bool is_here;     /* bound to this node */
+    uint64_t version; /* at which it is unbound; 0: it is not, or was not read */
+};
+
+/* Without the lock. What has not ended goes into the ledger, which then says what is charged. */
+static struct pod_found read_pod(struct bind_node *n, const struct kube_response *response, struct arena *a)
 {
+    struct pod_found found = {.has_ended = false};
     struct json_reader *r;
     struct pod pod;
     struct err why = {0};
 
-    *ret_version = 0;
-    if (has_status(response, 404)) {
-        return true;
+    if (bind_node_has_status(response, 404)) {
+        found.has_ended = true;
+        return found;
     }
     r = arena_alloc(a, sizeof(*r));
-    if (!has_status(response, 200) || r == NULL || kube_parse_pod(r, response->body, a, &pod, NULL) != 0) {
-        return false;
+    if (!bind_node_has_status(response, 200) || r == NULL || kube_parse_pod(r, response->body, a, &pod, NULL) != 0) {
+        return found;
     }
     if (!str_eq(pod.uid, str_of(n->asked_uid)) || pod_is_terminal(&pod) ||
         (pod.node_name.n > 0 && !str_eq(pod.node_name, str_of(n->name)))) {
-        return true;
+        found.has_ended = true;
+        return found;
     }
-    if (pod.node_name.n == 0) {
-        *ret_version = pod_version(&pod);
-    }
+    found.is_here = pod.node_name.n > 0;
+    found.version = found.is_here ? 0 : pod_version(&pod);
     if (policy_set_observe(n->binder->policies, a, &pod, &why) != 0) {
         LOG_WARNING(n->binder->log, "Cannot take in a pod", LOG_STR("namespace", pod.namespace_),
                     LOG_STR("pod", pod.name), LOG_CSTR("err", why.msg));
     }
-    return false;
+    return found;
 }
 
 static void pod_read(void *ctx, const struct kube_response *response)
 {
     struct bind_node *n = ctx;
     struct arena a;
-    uint64_t unbound_version;
-    bool ended;
+    struct pod_found found;
 
     arena_init(&a, KUBE_OBJECT_ARENA_MAX);
-    ended = has_ended(n, response, &a, &unbound_version); /* the exchange in flight keeps asked_uid */
+    found = read_pod(n, response, &a); /* the exchange in flight keeps asked_uid */
     mutex_lock(&n->binder->lock);
-    if (is_answered(n, response)) {
+    if (bind_node_is_answered(n, response)) {
         const struct intent *still = NULL;
 
         for (size_t k = 0; k < n->held.n; k++) {
             struct intent *i = &n->held.items[k];
 
             if (str_eq(i->uid, str_of(n->asked_uid))) {
-                i->is_gone = i->is_gone || ended || unbound_version > i->version;
+                i->is_gone = i->is_gone || found.has_ended || found.version > i->version;
                 still = bind_node_sight(n, i) == INTENT_UNPROVEN ? i : still;
             }
         }
         if (still != NULL) {
-            tell_doubt(n, still);
+            tell_doubt(n, still, found.is_here);
             bind_node_pause(n, TEXT_UNPROVEN[rng_u64(&n->binder->rng) & 1]);
         } else {
             bind_node_go_on(n);
@@ -226,7 +225,7 @@ void bind_node_read_pod(struct bind_node *n, const struct intent *i)
         n->read = false; /* somebody may have mended it */
     } else {
         request.path = path.p;
-        (void)submit(n, &request, pod_read);
+        (void)bind_node_submit(n, &request, pod_read);
     }
     strbuf_fini(&path);
 }
@@ -247,11 +246,12 @@ static void end_tries(struct bind_node *n)
 static void not_written(struct bind_node *n, const struct kube_response *response)
 {
     n->read = false;
-    if (is_forbidden(response)) {
+    bind_node_end_look(n);
+    if (bind_node_is_forbidden(response)) {
         end_tries(n);
     }
     bind_node_give_turn(n, BIND_INTENT_WRITING, BIND_INTENT_FAILED);
-    if (has_status(response, 409) || (has_status(response, 404) && n->object.revision[0] != '\0')) {
+    if (bind_node_has_status(response, 409) || (bind_node_has_status(response, 404) && n->object.revision[0] != '\0')) {
         LOG_INFO(n->binder->log, "Another process has written intents of a node: they are read, and GPUs chosen again",
                  LOG_CSTR("node", n->name));
     } else {
@@ -277,8 +277,8 @@ static void written(void *ctx, const struct kube_response *response)
     struct intent_object now;
 
     mutex_lock(&n->binder->lock);
-    if (is_answered(n, response)) {
-        if ((has_status(response, 200) || has_status(response, 201)) &&
+    if (bind_node_is_answered(n, response)) {
+        if ((bind_node_has_status(response, 200) || bind_node_has_status(response, 201)) &&
             intent_object_read(response->body, str_of(n->name), &n->text, &now, NULL) == 0 &&
             str_eq(now.intents, strbuf_view(&n->sent_text))) {
             n->object = now;
@@ -336,11 +336,21 @@ static void submit_write(struct bind_node *n)
                        str_of(n->binder->process), &body);
     request.path = path.p;
     request.body = strbuf_view(&body);
-    if (!submit(n, &request, written)) {
+    if (!bind_node_submit(n, &request, written)) {
         bind_node_give_turn(n, BIND_INTENT_WRITING, BIND_INTENT_FAILED);
     }
     strbuf_fini(&path);
     strbuf_fini(&body);
+}
+
+bool bind_node_write_none(struct bind_node *n)
+{
+    collect(n);
+    if (n->sent.n > 0) {
+        return false;
+    }
+    submit_write(n);
+    return true;
 }
 
 void bind_node_write(struct bind_node *n)
@@ -352,6 +362,7 @@ void bind_node_write(struct bind_node *n)
     if (n->sent_text.overflowed) {
         n->error = TEXT_TOO_MANY;
         n->read = false;
+        bind_node_end_look(n);
         bind_node_give_turn(n, BIND_INTENT_WRITING, BIND_INTENT_FAILED);
         return;
     }

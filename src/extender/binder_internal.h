@@ -1,6 +1,6 @@
 /* extender/binder_internal.h - one Binding on its way. binder.c has all of them, their callers and the time;
  * bind_steps.c takes one from its first step to its end; binder_exchange.c sends what is due; binder_server.c
- * asks what the API server is; bind_intent.c and binder_intents.c are `consistency: strict` (bind_node.h). */
+ * asks what the API server is; bind_intent.c and binder_intents*.c are `consistency: strict` (bind_node.h). */
 #ifndef EXTENDER_BINDER_INTERNAL_H
 #define EXTENDER_BINDER_INTERNAL_H
 
@@ -90,10 +90,23 @@ struct bind_node {
     uint32_t failed_n;
     char *asked_uid;   /* of the intent whose pod is being asked for */
     bool in_doubt;     /* an intent has been unproven for more than a moment, and it was told */
+    bool illegible;    /* when the object, or the pod of an intent, was asked for last */
+    bool looking;      /* it is looked at although no bind waits for it: binder_tidy() */
     const char *error; /* static: why nothing can be decided here now */
 };
 
 #define BIND_NODE_BUCKETS 1024
+
+/* What binder_tidy() has yet to look at (binder_intents_tidy.c): one node at a time, since binds come first. */
+struct binder_tidy {
+    char **names; /* of nodes: those in doubt, then those that are gone, a page at a time */
+    size_t n, cap;
+    bool busy;          /* one is being looked at, or a page is on its way */
+    uint64_t round;     /* calls of binder_tidy(): what an earlier one has asked for is void */
+    bool lists;         /* there is a page to ask for: */
+    struct strbuf more; /* its token; empty: the first */
+    bool refused;       /* the right is missing, and it was told */
+};
 
 struct binder {
     struct policy_set *policies;
@@ -116,6 +129,7 @@ struct binder {
     char *intent_objects; /* "NAMESPACE/PREFIX"; NULL: consistency is not strict */
     char process[INTENT_DECIDER_BYTES];
     struct bind_node **nodes; /* by hash of the name */
+    struct binder_tidy tidy;
 };
 
 /* An answer that is due; delivered without the lock. */
@@ -169,6 +183,10 @@ void bind_intent_turn(struct bind *b, bool expired, struct bind_answer_due *due)
 int64_t bind_node_due_ns(const struct bind *b);
 void bind_node_advance(struct bind_node *n);
 void binder_free_nodes(struct binder *b);
+/* What is due of binder_tidy(), if nothing of it is under way; by the binder's thread. */
+void binder_tidy_turn(struct binder *b);
+void binder_tidy_init(struct binder_tidy *t);
+void binder_tidy_fini(struct binder_tidy *t);
 
 /* Sends what is due (binder_exchange.c). False: could not be submitted. */
 bool bind_send_post(struct bind *b);

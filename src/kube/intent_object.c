@@ -20,6 +20,8 @@
 #define NAME_MAX_N 253
 #define HASH_N 17 /* "-" and 16 digits */
 
+#define PAGE 100 /* objects */
+
 static const char LEASES[] = "/leases";
 static const char NODE_KEY[] = "fgpu.io/node", INTENTS_KEY[] = "fgpu.io/intents";
 
@@ -111,7 +113,7 @@ static void name_of(struct str objects, struct str node, struct strbuf *out)
         return;
     }
     shown.n = room - HASH_N;
-    while (shown.p[shown.n - 1] == '.' || shown.p[shown.n - 1] == '-') {
+    while (shown.n > 0 && (shown.p[shown.n - 1] == '.' || shown.p[shown.n - 1] == '-')) {
         shown.n--; /* no label may end so */
     }
     strbuf_add_str(out, shown);
@@ -128,6 +130,112 @@ void intent_object_path(struct str objects, struct str node, struct strbuf *path
     strbuf_add_char(path, '/');
     kube_url_escape(path, strbuf_view(&name));
     strbuf_fini(&name);
+}
+
+void intent_object_list_path(struct str objects, struct str more, struct strbuf *path)
+{
+    intent_object_create_path(objects, path);
+    strbuf_add_cstr(path, "?labelSelector=");
+    kube_url_escape(path, str_of(INTENT_FINALIZER)); /* also the label of all of them */
+    strbuf_addf(path, "&limit=%d", PAGE);
+    if (more.n > 0) {
+        strbuf_add_cstr(path, "&continue=");
+        kube_url_escape(path, more);
+    }
+}
+
+struct list_item {
+    struct str name, node;
+};
+
+struct list_fields {
+    struct str more;
+    struct list_item *items;
+    size_t n;
+};
+
+static bool decode_items(struct json_reader *r, void *at);
+
+static const struct kube_field item_annotations[] = {
+    {STR(NODE_KEY), kube_decode_text, offsetof(struct list_item, node)},
+    {STR_NULL},
+};
+
+static const struct kube_field item_metadata[] = {
+    {STR("name"), kube_decode_text, offsetof(struct list_item, name)},
+    {STR("annotations"), .inner = item_annotations},
+    {STR_NULL},
+};
+
+static const struct kube_field item_fields[] = {
+    {STR("metadata"), .inner = item_metadata},
+    {STR_NULL},
+};
+
+static const struct kube_field list_metadata[] = {
+    {STR("continue"), kube_decode_text, offsetof(struct list_fields, more)},
+    {STR_NULL},
+};
+
+static const struct kube_field list_fields[] = {
+    {STR("metadata"), .inner = list_metadata},
+    {STR("items"), decode_items, 0},
+    {STR_NULL},
+};
+
+static bool decode_items(struct json_reader *r, void *at)
+{
+    struct list_fields *f = at;
+
+    f->items = kube_decode_array(r, item_fields, sizeof(*f->items), &f->n);
+    return !json_failed(r);
+}
+
+int intent_object_list_read(struct str objects, struct str body, intent_object_found_fn *found, void *ctx,
+                            struct strbuf *more, struct err *reterr)
+{
+    struct json_reader *r = xmalloc(sizeof(*r));
+    struct list_fields f = {.more = STR_NULL};
+    struct arena arena;
+    struct strbuf name;
+    int rc;
+
+    strbuf_init(&name, INTENT_PATH_MAX);
+    arena_init(&arena, ARENA_BYTES);
+    json_reader_init(r, body, &arena);
+    r->as_stored = true;
+    (void)kube_decode_object(r, list_fields, &f);
+    rc = json_read_end(r, reterr);
+    for (size_t i = 0; rc == 0 && i < f.n; i++) {
+        strbuf_reset(&name);
+        name_of(objects, f.items[i].node, &name);
+        if (f.items[i].node.n > 0 && str_eq(f.items[i].name, strbuf_view(&name))) {
+            found(ctx, f.items[i].node);
+        }
+    }
+    strbuf_reset(more);
+    if (rc == 0) {
+        strbuf_add_str(more, f.more);
+    }
+    arena_fini(&arena);
+    strbuf_fini(&name);
+    free(r);
+    return rc;
+}
+
+void intent_object_delete_body(const struct intent_object *seen, struct strbuf *body)
+{
+    struct json_writer w;
+
+    json_writer_init(&w, body);
+    json_write_object_begin(&w);
+    json_write_kv_cstr(&w, "apiVersion", "v1");
+    json_write_kv_cstr(&w, "kind", "DeleteOptions");
+    json_write_kv_object_begin(&w, "preconditions");
+    json_write_kv_cstr(&w, "uid", seen->uid);
+    json_write_kv_cstr(&w, "resourceVersion", seen->revision);
+    json_write_object_end(&w);
+    json_write_object_end(&w);
 }
 
 static void write_metadata(struct json_writer *w, struct str objects, struct str node, const struct intent_object *seen)

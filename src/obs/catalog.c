@@ -44,7 +44,7 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
 
     COUNTER(FGPU_API_REQUESTS_TOTAL, "fgpu_api_requests_total",
             "Requests to the Kubernetes API server, by HTTP status; code 0 had no answer.",
-            .labels = {{"verb", NULL, "create, get, list, patch, watch; check asks whether there is contact"},
+            .labels = {{"verb", NULL, "create, delete, get, list, patch, watch; check asks whether there is contact"},
                        {"resource", NULL, "of Kubernetes"},
                        {"code", NULL, "HTTP status"}},
             .series_max = 96,
@@ -53,7 +53,7 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
     HISTOGRAM(FGPU_API_REQUEST_DURATION_SECONDS, "fgpu_api_request_duration_seconds",
               "Time to a complete answer of the Kubernetes API server; watches are not counted.",
               .unit = METRIC_UNIT_NS, API_BUCKETS,
-              .labels = {{"verb", NULL, "create, get, list, patch"}, {"resource", NULL, "of Kubernetes"}},
+              .labels = {{"verb", NULL, "create, delete, get, list, patch"}, {"resource", NULL, "of Kubernetes"}},
               .series_max = 12,
               .worry = "99 % of the creates of pods/binding above 1 s: the API server or etcd is slow, and bind ends "
                        "after clientConnection.bindDeadline."),
@@ -113,6 +113,11 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
     GAUGE(FGPU_UNCOUNTED_NODES, "fgpu_uncounted_nodes",
           "Nodes that take no new pods with GPUs, because pods that may be on them found no room in fgpu.",
           .worry = "above 0 for longer than a minute."),
+    GAUGE(
+        FGPU_NODES_IN_DOUBT, "fgpu_nodes_in_doubt",
+        "Nodes that take no new pods with GPUs, because nobody can prove what became of an earlier decision for them. "
+        "Only with consistency: strict, and only where a bind has asked.",
+        .worry = "above 0 for longer than some minutes: the log names the pod of that decision."),
     GAUGE(FGPU_CLOSED_NODES, "fgpu_closed_nodes", "Nodes whose pool takes no new pods now.",
           .worry = "other than what the time windows of the configuration say."),
     GAUGE(FGPU_CLOSED_NODE_PODS, "fgpu_closed_node_pods", "Pods that hold GPUs on closed nodes.",

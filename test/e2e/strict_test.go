@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"fgpu.io/fgpu/test/e2e/harness"
@@ -134,4 +135,33 @@ func TestThreeActiveFgpusWithStrictConsistencyGiveEveryGPUOnce(t *testing.T) {
 	if said := lease.Annotations["fgpu.io/intents"]; strings.Count(said, "\n") != 1 || !strings.HasPrefix(said, string(last.UID)+" ") {
 		t.Errorf("the intents are %q, expected the one of the last pod", said)
 	}
+}
+
+// With the rights of manifests/strict, by the preconditions of a real DELETE; that of a node that is there stays.
+func TestTheLeaseOfANodeThatIsGoneIsRemovedWithStrictConsistency(t *testing.T) {
+	c := newCluster(t, gpuNode("goes", 1, gib80), gpuNode("stays", 1, gib80))
+	fgpu := c.strictFgpus(1)[0]
+	intents := plane.Client.CoordinationV1().Leases("fgpu-system")
+	for _, node := range []string{"goes", "stays"} {
+		p := pod("on-"+node, "fgpu.io/gpu-milli=500")
+		p.Spec.SchedulerName = "nobody"
+		c.create(p)
+		c.eventually("a pod is bound to "+node, func() (bool, string) {
+			answer := c.askBind(fgpu, c.pod(p.Name), node)
+			return answer == "", answer
+		})
+		lease, err := intents.Get(c.ctx, "fgpu-intents."+node, metav1.GetOptions{})
+		c.must(lease, err)
+		c.must(nil, c.remove(p.Name))
+	}
+	c.must(nil, plane.Client.CoreV1().Nodes().Delete(c.ctx, "goes", metav1.DeleteOptions{}))
+	c.eventually("the Lease of the node that is gone is removed", func() (bool, string) {
+		reply, err := http.Post(fgpu.OpsURL+"/audit", "", nil)
+		c.must(reply, err)
+		c.must(nil, reply.Body.Close())
+		_, err = intents.Get(c.ctx, "fgpu-intents.goes", metav1.GetOptions{})
+		return apierrors.IsNotFound(err), fmt.Sprint(reply.Status, err)
+	})
+	lease, err := intents.Get(c.ctx, "fgpu-intents.stays", metav1.GetOptions{})
+	c.must(lease, err)
 }

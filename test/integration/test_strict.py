@@ -18,6 +18,7 @@ REST = "clientConnection: {holdOff: 0s, bindDeadline: %s, runObject: ''}\n"
 STRICT = "consistency: strict\n" + REST % "3s"
 PATIENT = "consistency: strict\n" + REST % "9s"
 DEFAULT = REST % "3s"
+ASKED_AUDITS = STRICT + "audit: {interval: 0, settle: 300ms}\n"
 DEAF = {"method": "GET", "query": "*watch=true*", "times": -1, "afterBytes": 1, "then": "stall"}
 MAY_LAND = "earlier decision for this node may still take effect"
 
@@ -116,6 +117,13 @@ def test_binding_of_a_dead_one_lands_whenever__gpu_given_once(site, config):
     check_no_overcommit(site.api)
 
 
+def in_doubt(fgpu):
+    """How many nodes are; everybody who says it says the same."""
+    n = fgpu.summary()["nodesInDoubt"]
+    assert fgpu.metrics()["fgpu_nodes_in_doubt"] == n
+    return n
+
+
 def test_F160_intent_of_a_dead_one_lasts__its_pod_is_named(site):
     node, late, rival = site.api.node(gpus=1), *(site.api.pod(whole(1)) for _ in range(2))
     first = site.start()
@@ -130,10 +138,36 @@ def test_F160_intent_of_a_dead_one_lasts__its_pod_is_named(site):
         return [line for line in second.log().splitlines() if "No pod with GPUs is bound to a node" in line and name in line]
 
     eventually(is_named, "the pod of the intent in the log")
-    assert len(is_named()) == 1 and second.summary()["nodesInDoubt"] == 1
+    assert len(is_named()) == 1 and in_doubt(second) == 1
     site.patch(late)
     assert second.bind(rival, node) == ""
-    assert second.summary()["nodesInDoubt"] == 0
+    assert in_doubt(second) == 0
+    second.stop()
+
+
+def test_F171_pod_of_an_intent_is_stripped__named_and_counted_until_it_is_gone(site):
+    """It asked by an annotation, and somebody took all of them away. Nothing says any more what it uses."""
+    config = "dialects: {kai: serve}\naudit: {interval: 0, settle: 300ms}\n"
+    node, stripped, rival = site.api.node(gpus=2), site.api.pod(annotations={"gpu-fraction": "0.5"}), site.api.pod(whole(1))
+    first = site.start(STRICT + config)
+    assert first.bind(stripped, node) == ""
+    first.kill()
+    stripped = site.api.get_pod(stripped)
+    site.api.patch_pod(stripped, {"metadata": {"annotations": dict.fromkeys(stripped["metadata"]["annotations"])}})
+    second = site.start("consistency: strict\n" + REST % "1s" + config)
+    assert second.charged(node) == [0, 0]
+    told = "nothing says any more which: until that one ends or is deleted"
+
+    def is_named():
+        assert MAY_LAND in second.bind(rival, node)
+        return [line for line in second.log().splitlines() if told in line and stripped["metadata"]["name"] in line]
+
+    eventually(is_named, "the stripped pod in the log")
+    second.audit()
+    assert len(is_named()) == 1 and in_doubt(second) == 1
+    site.api.delete_pod(stripped)
+    eventually(lambda: second.audit() and in_doubt(second) == 0, "the node to open without a bind")
+    eventually(lambda: second.bind(rival, node) == "", "the bind")
     second.stop()
 
 
@@ -175,6 +209,119 @@ def test_intents_of_a_dead_one_land_late__no_harm(site):
     assert site.intents(node) == [(uid(rival), version(rival))]
 
 
+def events_about(site, name):
+    return {e["reason"] for e in site.api.list("events") if e["regarding"]["name"] == name}
+
+
+@pytest.mark.parametrize("config", [STRICT, DEFAULT], ids=["strict", "default"])
+def test_others_bind_pods_where_there_is_no_room__counted_and_reported(site, config):
+    """They write no intent: strict promises nothing about them, and says as much of them as the default."""
+    node = site.api.node(gpus=1)
+    fgpu = site.start(config)
+    ours, behind, rival = site.api.pod(whole(1)), site.api.pod(milli(200)), site.api.pod(milli(100))
+    assert fgpu.bind(ours, node) == ""
+    preset = site.api.pod(milli(500), nodeName=node)
+    site.api.bind_behind_our_back(behind, node)
+    eventually(lambda: fgpu.charged(node) == [1700], "the pods of others to be counted")
+    m = fgpu.metrics()
+    assert (m["fgpu_overcommitted_devices"], m['fgpu_ledger_pods{state="foreign"}']) == (1, 2)
+    eventually(lambda: "GPUOvercommitted" in events_about(site, node), "an Event on the node")
+    for pod in (preset, behind):
+        eventually(lambda: "GPUAssignmentMissing" in events_about(site, pod["metadata"]["name"]), "an Event on the pod")
+    error = fgpu.bind(rival, node)
+    assert error != "" and MAY_LAND not in error and in_doubt(fgpu) == 0
+    assert site.bound(rival) == [None]
+    if config is STRICT:
+        assert site.intents(node) == [(uid(ours), version(ours))]
+    site.api.delete_pod(ours)
+    site.api.delete_pod(preset)
+    eventually(lambda: fgpu.charged(node) == [200], "the end of two of them")
+    assert fgpu.bind(rival, node) == ""
+    fgpu.stop()
+
+
+@pytest.mark.parametrize("where", ["here", "elsewhere"])
+def test_somebody_else_binds_the_pod_of_an_intent__node_opens(site, where):
+    node, other = site.api.node(gpus=1), site.api.node(gpus=1)
+    late, rival = (site.api.pod(whole(1)) for _ in range(2))
+    first = site.start()
+    site.hold(late)
+    assert first.bind(late, node) != ""
+    first.kill()
+    second = site.start()
+    if where == "here":
+        eventually(lambda: MAY_LAND in second.bind(rival, node), "the doubt")
+    site.api.faults(clear=True)
+    bound_to = node if where == "here" else other
+    site.api.bind_behind_our_back(late, bound_to)
+    eventually(lambda: second.charged(bound_to) == [1000], "the pod to be counted")
+    error = second.bind(rival, node)
+    assert MAY_LAND not in error and (error == "") == (where == "elsewhere")
+    assert in_doubt(second) == 0
+    assert site.api.faults(commit=True)["landed"] == 0
+    eventually(lambda: second.charged(node) == [1000] and second.charged(other) == [1000 if where == "elsewhere" else 0], "the charges")
+    check_no_overcommit(site.api)
+    second.stop()
+
+
+def lease_of(site, node):
+    return request(site.api.address, "GET", site.path(node)).status
+
+
+def test_node_is_gone_and_its_pods__lease_removed(site):
+    gone, kept = site.api.node(gpus=2), site.api.node(gpus=2)
+    fgpu = site.start(ASKED_AUDITS)
+    pods = [site.api.pod(whole(1)) for _ in range(2)]
+    for pod, node in zip(pods, (gone, kept)):
+        assert fgpu.bind(pod, node) == ""
+        site.api.delete_pod(pod)
+    site.api.delete_node(gone)
+    eventually(lambda: fgpu.node_state(gone) is None, "the end of the node")
+    eventually(lambda: fgpu.audit() and lease_of(site, gone) == 404, "the end of the Lease")
+    assert site.intents(kept) == [(uid(pods[1]), version(pods[1]))]
+    eventually(lambda: "Removed the Lease of a node that is gone" in fgpu.log(), "a line in the log")
+    site.api.node(name=gone, gpus=2)
+    again = site.api.pod(whole(1))
+    eventually(lambda: fgpu.fits(again, [gone]) == [gone], "the node that is made again")
+    assert fgpu.bind(again, gone) == ""
+    assert site.intents(gone) == [(uid(again), version(again))]
+    fgpu.stop()
+
+
+def test_node_is_gone_and_made_again_while_a_binding_may_land__counted(site):
+    """An owner that is the Node would be another one now."""
+    node, late, rival = site.api.node(gpus=1), *(site.api.pod(whole(1)) for _ in range(2))
+    first = site.start()
+    site.hold(late)
+    assert first.bind(late, node) != ""
+    first.kill()
+    site.api.delete_node(node)
+    second = site.start(ASKED_AUDITS).expect_incidents()
+    second.audit()
+    read = 'fgpu_api_requests_total{verb="get",resource="pods",code="200"}'
+    eventually(lambda: second.metrics().get(read, 0) > 0, "the pod of the intent to be asked for")
+    assert site.intents(node) == [(uid(late), version(late))]
+    site.api.node(name=node, gpus=1)
+    eventually(lambda: second.fits(rival, [node]) == [node], "the node that is made again")
+    assert MAY_LAND in second.bind(rival, node)
+    assert site.api.faults(commit=True)["landed"] > 0
+    assert second.bind(rival, node) != ""
+    assert site.bound(late, rival) == [node, None]
+    check_no_overcommit(site.api)
+
+
+def test_leases_may_not_be_listed__said_once(site):
+    site.api.faults({"method": "GET", "path": LEASES, "times": -1, "action": "fail", "status": 403})
+    fgpu = site.start(ASKED_AUDITS)
+    read = 'fgpu_api_requests_total{verb="list",resource="leases",code="403"}'
+    for n in (1, 2):
+        fgpu.audit()
+        eventually(lambda: fgpu.metrics().get(read, 0) == n, "the list to be asked for")
+    eventually(lambda: "apply manifests/strict again" in fgpu.log(), "a line with the remedy")
+    assert len(re.findall("apply manifests/strict again", fgpu.log())) == 1
+    fgpu.stop()
+
+
 @pytest.mark.parametrize("action", ["close-after", "close-before", "fail-after"])
 def test_answer_to_the_intents_is_lost__read_and_bound_in_the_same_call(site, action):
     node, pods = site.api.node(gpus=2), [site.api.pod(whole(1)) for _ in range(2)]
@@ -194,15 +341,17 @@ def test_intents_cannot_be_written_or_read__nothing_is_bound_and_it_is_said(site
     site.api.faults({"method": "POST", "path": LEASES, "times": -1, "action": "fail", "status": 403})
     assert "may not read or write the intents" in fgpu.bind(pod, node)
     site.api.faults({"method": "POST", "path": LEASES, "times": -1, "action": "fail", "status": 404}, clear=True)
-    assert "could not be read or written" in fgpu.bind(pod, node)  # as without the namespace
+    # as without the namespace; a bind that ends in the pause after the last error says that one
+    eventually(lambda: "could not be read or written" in fgpu.bind(pod, node), "the new error")
     site.api.faults(clear=True)
     site.api.call("POST", LEASES, {"metadata": {"name": f"fgpu-intents.{node}", "annotations": {
         "fgpu.io/node": node, "fgpu.io/intents": text}}, "spec": {}}, status=201)
-    assert "illegible" in fgpu.bind(pod, node)
-    assert site.bound(pod) == [None]
+    eventually(lambda: "illegible" in fgpu.bind(pod, node), "the next one")
+    assert site.bound(pod) == [None] and in_doubt(fgpu) == 1
     assert len(re.findall("intents of a node are illegible", fgpu.log())) == 1
     site.api.call("DELETE", site.path(node))
     eventually(lambda: fgpu.bind(pod, node) == "", "the bind without the broken object")
+    assert in_doubt(fgpu) == 0
 
 
 def test_three_active_at_once_and_one_dies__capacity_holds_and_all_that_fits_is_bound(site):

@@ -61,6 +61,7 @@ var alertTests = []struct {
 	{"FgpuForeignPods", `fgpu_ledger_pods{state="foreign"} 1x40`, 16, 14, "1 pods",
 		`fgpu_ledger_pods{state="foreign"} 0x40
 		 fgpu_ledger_pods{state="bound"} 2x40`},
+	{"FgpuNodesInDoubt", `fgpu_nodes_in_doubt{instance="a"} 2x40`, 16, 14, "2 nodes", `fgpu_nodes_in_doubt{instance="a"} 0 1x10 0x29`},
 	{"FgpuNoGpus", "fgpu_ledger_nodes 0x40", 16, 14, "no node", "fgpu_ledger_nodes 0x5 3x35"},
 	{"FgpuPodsWaitWhileRoomExists", `fgpu_ledger_pods{instance="a",state="pending"} 0x8 1x60
 		 fgpu_most_empty_gpus{instance="a"} 1x70`, 40, 38, "1 now",

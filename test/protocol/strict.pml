@@ -7,6 +7,8 @@
  *
  * The intents of the node: one object, written by compare and swap. It holds, for each Binding that was or may be sent
  * and may land or has landed, the pod, the version that the Binding carries, and who decided (a number of the process).
+ * One that holds none may be removed (decision 0111); then it may be made again, also by a write that was sent before
+ * there was one. The two steps of the code, a write that holds none and a DELETE of that revision, are one here.
  *
  * "@code", a file and a name: the place of a rule in the code.
  */
@@ -18,6 +20,9 @@
 #endif
 #ifndef LOSSES
 #define LOSSES 1 /* answers to writes of intents that are lost; conflicts not counted */
+#endif
+#ifndef REMOVALS
+#define REMOVALS 0 /* of the object */
 #endif
 
 /* Rules that can be switched off, as in bind.pml. */
@@ -34,6 +39,8 @@
 #define BINDING_WITHOUT_VERSION 11 /* [s] a Binding carries no resourceVersion */
 #define REFUSAL_IS_SILENT 12    /* [s] a pod that is refused is not patched by kube-scheduler: two that wait for each other's
                                    intent wait for ever; found in calm */
+#define REMOVED_WHATEVER 13     /* [s] the object is removed although something that it lists may land, or has landed */
+#define REMOVED_AT_ANY_REVISION 14 /* [s] it is removed without compare and swap */
 
 byte off;
 bool asks_calm;
@@ -49,7 +56,8 @@ byte ver[PODS];
 bool bound[PODS];
 byte device[PODS];  /* of a pod that is bound */
 short flying[PODS]; /* Bindings that may land: bit(version, device) */
-byte revision;      /* of the object of the node */
+byte revision;      /* of the object of the node; 0: there is none */
+byte last_revision;
 int intents;        /* bit(decider, pod, version) */
 
 /* ---- the processes ---- */
@@ -61,9 +69,12 @@ bool writing[FGPUS]; /* a write is on its way, or its answer: */
 bool landed[FGPUS];
 byte wants[FGPUS];   /* its revision */
 int content[FGPUS];
+bool removes[FGPUS]; /* it removes the object */
+byte became[FGPUS];  /* the revision that it has made, once it has landed */
 /* A write whose sender does not wait for it any more. */
 byte late_basis[FGPUS];
 int late_content[FGPUS];
+bool late_removes[FGPUS];
 bool late[FGPUS];
 
 #define AT(r, p) ((r) * 2 + (p))
@@ -79,7 +90,7 @@ byte known_ver[4];
 bool known_bound[4];
 byte known_device[4];
 
-byte crash_n, patch_n, loss_n, next_decider, round, i, k;
+byte crash_n, patch_n, loss_n, removal_n, next_decider, round, i, k;
 
 #define OTHER(p) (1 - (p))
 #define BIND_BIT(v, d) (1 << (2 * (v) + (d)))
@@ -161,31 +172,40 @@ inline move_on(p) { /* none that carries an older version can land any more */
     ver[p]++;
     flying[p] = (OFF(BINDING_WITHOUT_VERSION) -> flying[p] : 0)
 }
-#define CAN_LAND_WRITE(r) (writing[r] && !landed[r] && (wants[r] == revision || OFF(WITHOUT_REVISION)))
-#define CAN_LAND_LATE(r) (late[r] && (late_basis[r] == revision || OFF(WITHOUT_REVISION)))
+#define CAN_LAND_WRITE(r) (writing[r] && !landed[r] && (wants[r] == revision || OFF(WITHOUT_REVISION) || \
+    (OFF(REMOVED_AT_ANY_REVISION) && removes[r])))
+#define CAN_LAND_LATE(r) (late[r] && (late_basis[r] == revision || OFF(WITHOUT_REVISION) || \
+    (OFF(REMOVED_AT_ANY_REVISION) && late_removes[r])))
+/* One that makes the object lands whenever there is none, be it again. */
+#define MAY_MATCH(basis, is_removal) ((basis) == revision || OFF(WITHOUT_REVISION) || (REMOVALS > 0 && (basis) == 0) || \
+    (OFF(REMOVED_AT_ANY_REVISION) && (is_removal)))
 inline forget_dead_writes() {
     if
-    :: late[0] && late_basis[0] != revision && !OFF(WITHOUT_REVISION) -> late[0] = false; late_basis[0] = 0; late_content[0] = 0
+    :: late[0] && !MAY_MATCH(late_basis[0], late_removes[0]) -> late[0] = false; late_basis[0] = 0; late_content[0] = 0; late_removes[0] = false
     :: else -> skip
     fi;
     if
-    :: late[1] && late_basis[1] != revision && !OFF(WITHOUT_REVISION) -> late[1] = false; late_basis[1] = 0; late_content[1] = 0
+    :: late[1] && !MAY_MATCH(late_basis[1], late_removes[1]) -> late[1] = false; late_basis[1] = 0; late_content[1] = 0; late_removes[1] = false
     :: else -> skip
     fi
 }
 inline write_lands(r) {
     intents = content[r];
-    revision++;
+    last_revision++;
+    revision = (removes[r] -> 0 : last_revision);
+    became[r] = revision;
     landed[r] = true;
     forget_dead_writes();
     check()
 }
 inline late_write_lands(r) {
     intents = late_content[r];
-    revision++;
+    last_revision++;
+    revision = (late_removes[r] -> 0 : last_revision);
     late[r] = false;
     late_basis[r] = 0;
     late_content[r] = 0;
+    late_removes[r] = false;
     forget_dead_writes();
     check()
 }
@@ -259,7 +279,34 @@ inline end_write(r) {
     writing[r] = false;
     landed[r] = false;
     wants[r] = 0;
-    content[r] = 0
+    content[r] = 0;
+    removes[r] = false;
+    became[r] = 0
+}
+inline late_if_not_landed(r) {
+    if
+    :: writing[r] && !landed[r] && !late[r] && MAY_MATCH(wants[r], removes[r]) ->
+        late[r] = true; late_basis[r] = wants[r]; late_content[r] = content[r]; late_removes[r] = removes[r]
+    :: else -> skip
+    fi
+}
+/* What is kept is nothing: @code src/extender/binder_intents_tidy.c bind_node_looked_at
+ * @code src/kube/intent_object.c intent_object_delete_body */
+#define CAN_REMOVE(r) (removal_n < REMOVALS && read[r] && !writing[r] && basis[r] != 0 && \
+    step[AT(r, 0)] != DECIDED && step[AT(r, 1)] != DECIDED)
+inline remove_object(r) {
+    keep(r);
+    if
+    :: content[r] == 0 || OFF(REMOVED_WHATEVER) ->
+        content[r] = 0;
+        wants[r] = basis[r];
+        writing[r] = true;
+        landed[r] = false;
+        removes[r] = true;
+        removal_n++;
+        printf("fgpu %d: removes the object of revision %d\n", me[r], basis[r])
+    :: else -> content[r] = 0
+    fi
 }
 inline persisted(r, p) {
     if
@@ -270,7 +317,8 @@ inline persisted(r, p) {
 /* 200. @code src/extender/binder_intents_exchange.c written */
 inline answered_ok(r) {
     held[r] = content[r];
-    basis[r] = wants[r] + 1;
+    basis[r] = became[r];
+    read[r] = !removes[r];
     persisted(r, 0);
     persisted(r, 1);
     end_write(r)
@@ -280,10 +328,7 @@ inline answered_ok(r) {
 #define CAN_LOSE(r) (writing[r] && (CONFLICTS(r) || (loss_n < LOSSES && (landed[r] || !late[r]))))
 inline answered_unclear(r) {
     loss_n = loss_n + (CONFLICTS(r) -> 0 : 1);
-    if
-    :: !landed[r] && (wants[r] == revision || OFF(WITHOUT_REVISION)) -> late[r] = true; late_basis[r] = wants[r]; late_content[r] = content[r]
-    :: else -> skip
-    fi;
+    late_if_not_landed(r);
     if
     :: OFF(LOST_IS_WRITTEN) -> persisted(r, 0); persisted(r, 1)
     :: else -> skip
@@ -301,10 +346,7 @@ inline send(r, p) {
     check()
 }
 inline kill(r) {
-    if
-    :: writing[r] && !landed[r] && (wants[r] == revision || OFF(WITHOUT_REVISION)) -> late[r] = true; late_basis[r] = wants[r]; late_content[r] = content[r]
-    :: else -> skip
-    fi;
+    late_if_not_landed(r);
     end_write(r);
     forget_bind(r, 0);
     forget_bind(r, 1);
@@ -331,6 +373,7 @@ inline kill(r) {
     STEPS_OF_A_POD(r, 1) \
     :: d_step { CAN_READ(r) -> read_object(r); printf("fgpu %d: reads the intents, revision %d: %d\n", me[r], revision, intents) } \
     :: d_step { CAN_WRITE(r) -> write_object(r); printf("fgpu %d: sends intents over revision %d: %d\n", me[r], wants[r], content[r]) } \
+    :: d_step { CAN_REMOVE(r) -> remove_object(r) } \
     :: d_step { CAN_LAND_WRITE(r) -> write_lands(r); printf("etcd: the intents of fgpu %d land, revision %d\n", me[r], revision) } \
     :: d_step { CAN_LAND_LATE(r) -> late_write_lands(r); printf("etcd: intents that nobody waits for land, revision %d\n", revision) } \
     :: d_step { writing[r] && landed[r] -> answered_ok(r); printf("fgpu %d: its intents are written\n", me[r]) } \

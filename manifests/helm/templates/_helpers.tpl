@@ -63,6 +63,9 @@ text is taken as it is; else it is read, changed and written.
 {{- if .Values.planAhead.enabled -}}
 {{- $changes = mustMergeOverwrite $changes (dict "planAhead" (dict "enabled" true)) -}}
 {{- end -}}
+{{- if eq .Values.consistency "strict" -}}
+{{- $changes = mustMergeOverwrite $changes (dict "consistency" "strict") -}}
+{{- end -}}
 {{- if include "fgpu.tls" . -}}
 {{- $tls := dict "certFile" "/etc/fgpu-tls/tls.crt" "keyFile" "/etc/fgpu-tls/tls.key" "clientCAFile" "/etc/fgpu-tls/ca.crt" -}}
 {{- $changes = mustMergeOverwrite $changes (dict "serving" (dict "tls" $tls)) -}}

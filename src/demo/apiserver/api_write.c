@@ -351,13 +351,14 @@ static void remove_or_mark(struct api *api, const struct api_target *t, struct v
     api_object(r, 200, t->kind, objects_put(api->store, t->kind, key, doc));
 }
 
-/* Unless the DeleteOptions name another uid. */
+/* Unless the DeleteOptions name another uid or version. */
 static void remove_if_same(struct api *api, const struct api_request *q, const struct api_target *t,
                            const cJSON *options, struct api_reply *r)
 {
     char key[API_KEY_MAX];
     api_key(t, key);
     const char *want = doc_text(options, "preconditions.uid");
+    const char *version = doc_text(options, "preconditions.resourceVersion");
     objects_lock(api->store);
     struct version *v = objects_find(api->store, t->kind, key);
     if (!v) {
@@ -366,6 +367,11 @@ static void remove_if_same(struct api *api, const struct api_request *q, const s
         api_conflict(r, api_resource_name(t->kind), t->name,
                      "the UID in the precondition (%s) does not match the UID in record (%s)", want,
                      doc_text(v->doc, "metadata.uid"));
+    } else if (version[0] && strcmp(version, doc_text(v->doc, "metadata.resourceVersion")) != 0) {
+        api_conflict(r, api_resource_name(t->kind), t->name,
+                     "the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). "
+                     "The object might have been modified",
+                     version, doc_text(v->doc, "metadata.resourceVersion"));
     } else {
         remove_or_mark(api, t, v, grace_of(q, options, v->doc), r);
     }

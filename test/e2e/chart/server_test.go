@@ -159,7 +159,7 @@ func TestTheAPIServerTakesEveryObject(t *testing.T) {
 				"dashboards":     values{"enabled": true, "labels": values{"grafana_dashboard": nil, "board": "1"}}},
 			"policies":  values{"parameters": values{"exemptNamespaces": "kube-system"}},
 			"oneLine":   values{"parameters": values{"annotations": ""}},
-			"planAhead": values{"enabled": true},
+			"planAhead": values{"enabled": true}, "consistency": "strict",
 			"node":      values{"limits": "mps", "extraArgs": []any{"--refuse-privileged"}},
 		}),
 		"mutual TLS": rendered(t, values{"form": "mtls", "mtls": values{"certificate": "cert-manager", "issuer": values{"name": "ca"}},

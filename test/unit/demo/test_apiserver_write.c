@@ -159,11 +159,18 @@ static void delete__bound_with_grace__terminating_until_forced(void **state)
     http_expect(server, "GET", PODS "/p", NULL, 404);
 }
 
-static void delete__uid_precondition__guards(void **state)
+static void delete__preconditions__guard(void **state)
 {
     server_pod("p", NULL, NULL);
     http_expect(server, "DELETE", PODS "/p", "{\"preconditions\":{\"uid\":\"other\"}}", 409);
-    http_expect(server, "GET", PODS "/p", NULL, 200);
+    http_expect(server, "DELETE", PODS "/p", "{\"preconditions\":{\"resourceVersion\":\"1000000\"}}", 409);
+    struct http_reply r = http_call(server, "GET", PODS "/p", NULL);
+    char body[200];
+    snprintf(body, sizeof(body), "{\"preconditions\":{\"uid\":\"%s\",\"resourceVersion\":\"%s\"}}",
+             json_text(r.doc, "metadata.uid"), json_text(r.doc, "metadata.resourceVersion"));
+    http_reply_fini(&r);
+    http_expect(server, "DELETE", PODS "/p", body, 200);
+    http_expect(server, "GET", PODS "/p", NULL, 404);
 }
 
 #define EVENTS "/apis/events.k8s.io/v1/namespaces/ns/events"
@@ -262,7 +269,7 @@ int main(void)
         TEST(put__whole_object__keeps_uid),
         TEST(delete__pending_or_without_grace__gone_at_once),
         TEST(delete__bound_with_grace__terminating_until_forced),
-        TEST(delete__uid_precondition__guards),
+        TEST(delete__preconditions__guard),
         TEST(events__posted_and_patched__accepted),
         TEST(events__against_the_rules__refused),
         cmocka_unit_test(uids__same_seed__same_uids),

@@ -942,6 +942,149 @@ static void F161_strict__node_is_gone__nothing_is_kept_of_it(void **state)
     assert_null((*bucket_of("n1"))->next->next);
 }
 
+/* ---- the same without a bind ---- */
+
+#define LEASES "/namespaces/ns/leases"
+#define LEASE LEASES "/intents.n9"
+#define OF_N9 "{\"metadata\":{\"name\":\"intents.n9\",\"annotations\":{\"fgpu.io/node\":\"n9\"}}}"
+#define OF_N1 "{\"metadata\":{\"name\":\"intents.n1\",\"annotations\":{\"fgpu.io/node\":\"n1\"}}}"
+#define INTENT "q d/q 50 another\\n"
+
+static void answer(const char *method, const char *end, int status, const char *body)
+{
+    fake_client_answer(method, end, status, KUBE_NO_RETRY_AFTER, body);
+}
+
+/* The object of n9, at a version. */
+static const char *lease_json(const char *version, const char *intents)
+{
+    static char text[512];
+
+    snprintf(text, sizeof(text),
+             "{\"metadata\":{\"name\":\"intents.n9\",\"uid\":\"u\",\"resourceVersion\":\"%s\",\"annotations\":{"
+             "\"fgpu.io/node\":\"n9\",\"fgpu.io/intents\":\"%s\"}}}",
+             version, intents);
+    return text;
+}
+
+static void expect_no_call(void)
+{
+    static const char *const methods[] = {"GET", "PATCH", "DELETE"};
+
+    turn();
+    for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
+        assert_int_equal(fake_client_pending(methods[i], LEASE), 0);
+        assert_int_equal(fake_client_pending(methods[i], LEASES), 0);
+    }
+}
+
+static void start_strict(void)
+{
+    options.intent_objects = STR("ns/intents");
+    restart();
+}
+
+/* The node n9 is gone, n1 is not; the object of n9 is asked for, and lists these. */
+static void tidy_n9(const char *intents)
+{
+    binder_tidy(binder);
+    fake_client_await("GET", LEASES);
+    answer("GET", LEASES, 200, "{\"items\":[" OF_N9 "," OF_N1 "]}");
+    fake_client_await("GET", LEASE);
+    answer("GET", LEASE, 200, lease_json("7", intents));
+}
+
+static void tidy__node_and_pods_are_gone__emptied_and_removed_at_that_revision(void **state)
+{
+    start_strict();
+    tidy_n9(INTENT);
+    answer("GET", "/pods/q", 404, "{}");
+    assert_true(fake_client_body_has("PATCH", LEASE, "\"uid\":\"u\",\"resourceVersion\":\"7\""));
+    assert_true(fake_client_body_has("PATCH", LEASE, "\"fgpu.io/intents\":\"\"},\"finalizers\":[]"));
+    answer("PATCH", LEASE, 200, lease_json("8", ""));
+    assert_true(fake_client_body_has("DELETE", LEASE, "\"uid\":\"u\",\"resourceVersion\":\"8\""));
+    answer("DELETE", LEASE, 200, "{}");
+    expect_no_call();
+    binder_tidy(binder);
+    assert_null(*bucket_of("n9"));
+    fake_client_await("GET", LEASES);
+    answer("GET", LEASES, 200, "{\"items\":[]}");
+    expect_no_call();
+}
+
+static void tidy__pod_may_be_bound_there_yet__stays_and_is_asked_for_again(void **state)
+{
+    start_strict();
+    for (int i = 0; i < 2; i++) {
+        tidy_n9(INTENT);
+        answer(
+            "GET", "/pods/q", 200,
+            "{\"metadata\":{\"name\":\"q\",\"namespace\":\"d\",\"uid\":\"q\",\"resourceVersion\":\"50\"},\"spec\":{}}");
+        expect_no_call();
+    }
+}
+
+/* Whoever reads the object for the first time may not have heard of it. */
+static void tidy__pod_is_bound_there__stays(void **state)
+{
+    start_strict();
+    watch("200", "n9", NULL);
+    tidy_n9("a d/a 100 another\\n");
+    assert_int_equal(fake_client_pending("GET", POD), 0);
+    expect_no_call();
+}
+
+static void tidy__another_one_writes_first__left_to_the_next_time(void **state)
+{
+    start_strict();
+    tidy_n9(INTENT);
+    answer("GET", "/pods/q", 404, "{}");
+    answer("PATCH", LEASE, 409, "{}");
+    expect_no_call();
+    tidy_n9("");
+    answer("DELETE", LEASE, 409, "{}");
+    expect_no_call();
+}
+
+static void tidy__several_pages__one_node_after_the_other(void **state)
+{
+    start_strict();
+    binder_tidy(binder);
+    fake_client_await("GET", LEASES);
+    answer("GET", LEASES, 200, "{\"items\":[" OF_N9 "],\"metadata\":{\"continue\":\"t\"}}");
+    fake_client_await("GET", LEASE);
+    turn();
+    assert_int_equal(fake_client_pending("GET", LEASES), 0);
+    answer("GET", LEASE, 404, "{}");
+    fake_client_await("GET", LEASES);
+    answer("GET", LEASES, 200, "{\"items\":[" OF_N1 "]}");
+    expect_no_call();
+}
+
+static void tidy__refused_or_not_answered__rests_until_the_next_time(void **state)
+{
+    start_strict();
+    for (int i = 0; i < 2; i++) {
+        binder_tidy(binder);
+        fake_client_await("GET", LEASES);
+        answer("GET", LEASES, i == 0 ? 403 : 500, "{}");
+        expect_no_call();
+    }
+    tidy_n9("");
+    fake_client_end("DELETE", LEASE, KUBE_LOST);
+    expect_no_call();
+}
+
+static void tidy__not_strict_or_stopping__nothing_is_asked(void **state)
+{
+    binder_tidy(binder);
+    expect_no_call();
+    start_strict();
+    assert_true(binder_close(binder, 0));
+    binder_tidy(binder);
+    expect_no_call();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -970,6 +1113,13 @@ int main(void)
         T(transition__asks_for_something_else__nothing_is_sent),
         T(transition__asks_for_the_same__bound),
         T(F161_strict__node_is_gone__nothing_is_kept_of_it),
+        T(tidy__node_and_pods_are_gone__emptied_and_removed_at_that_revision),
+        T(tidy__pod_may_be_bound_there_yet__stays_and_is_asked_for_again),
+        T(tidy__pod_is_bound_there__stays),
+        T(tidy__another_one_writes_first__left_to_the_next_time),
+        T(tidy__several_pages__one_node_after_the_other),
+        T(tidy__refused_or_not_answered__rests_until_the_next_time),
+        T(tidy__not_strict_or_stopping__nothing_is_asked),
         T(F159_transition__ends_while_devices_are_chosen__chosen_again),
         T(fetch__fails__tried_again_until_the_deadline),
         T(fetch__the_server_asks_for_patience__kept),

@@ -118,6 +118,82 @@ static void body__as_it_was_read__that_revision_and_no_other(void **state)
                                "\"finalizers\":[]},\"spec\":{\"holderIdentity\":\"me\"}}");
 }
 
+static void list__path__a_page_of_those_with_the_label(void **state)
+{
+    strbuf_reset(&out);
+    intent_object_list_path(OBJECTS, STR(""), &out);
+    assert_string_equal(out.p, "/apis/coordination.k8s.io/v1/namespaces/fgpu-system/leases"
+                               "?labelSelector=fgpu.io%2Fintents&limit=100");
+    intent_object_list_path(OBJECTS, STR("a=&b"), &out);
+    assert_non_null(strstr(out.p, "&limit=100&continue=a%3D%26b"));
+}
+
+static void add_found(void *ctx, struct str node)
+{
+    struct strbuf *found = ctx;
+
+    strbuf_add_str(found, node);
+    strbuf_add_char(found, ' ');
+}
+
+#define ITEM(name, annotations) "{\"metadata\":{\"name\":\"" name "\",\"annotations\":{" annotations "}}}"
+#define ITEM_OF(name, node) ITEM(name, "\"fgpu.io/intents\":\"a b\\n\",\"fgpu.io/node\":\"" node "\"")
+
+/* Leases of others have the label when somebody gives it to them. */
+static void list__page__nodes_of_our_objects_and_where_it_goes_on(void **state)
+{
+    struct strbuf found;
+
+    strbuf_init(&found, 1000);
+    assert_int_equal(
+        intent_object_list_read(
+            OBJECTS,
+            STR("{\"items\":[" ITEM_OF("fgpu-intents.n1", "n1") "," ITEM_OF("others.n2", "n2") "," ITEM_OF(
+                "fgpu-intents.n3",
+                "n4") "," ITEM("fgpu-intents.", "") "," ITEM("fgpu-intents.n5",
+                                                             "\"fgpu.io/node\":null") ",{\"metadata\":null},{}"
+                                                                                      "," ITEM_OF("fgpu-intents.n6",
+                                                                                                  "n6") "],"
+                                                                                                        "\"metadata\":{"
+                                                                                                        "\"continue\":"
+                                                                                                        "\"t\"}}"),
+            add_found, &found, &text, NULL),
+        0);
+    assert_string_equal(found.p, "n1 n6 ");
+    assert_string_equal(text.p, "t");
+    assert_int_equal(
+        intent_object_list_read(OBJECTS, STR("{\"metadata\":{},\"items\":null}"), add_found, &found, &text, NULL), 0);
+    assert_int_equal(text.n, 0);
+    assert_true(intent_object_list_read(OBJECTS, STR("{\"items\":[7]}"), add_found, &found, &text, NULL) != 0);
+    assert_true(intent_object_list_read(OBJECTS, STR("nonsense"), add_found, &found, &text, NULL) != 0);
+    assert_string_equal(found.p, "n1 n6 ");
+    strbuf_fini(&found);
+}
+
+/* The end of the name is cut off where it would end in what no label may end in; of such a name nothing is left. */
+static void list__hostile_name_of_a_node__not_ours(void **state)
+{
+    char body[1000], node[300];
+    struct strbuf found;
+
+    strbuf_init(&found, 1000);
+    memset(node, '.', sizeof(node));
+    node[sizeof(node) - 1] = '\0';
+    snprintf(body, sizeof(body), "{\"items\":[" ITEM_OF("fgpu-intents.n1", "%s") "]}", node);
+    assert_int_equal(intent_object_list_read(OBJECTS, str_of(body), add_found, &found, &text, NULL), 0);
+    assert_int_equal(found.n, 0);
+    strbuf_fini(&found);
+}
+
+static void delete__that_revision_and_no_other(void **state)
+{
+    const struct intent_object seen = {.revision = "7", .uid = "u"};
+
+    intent_object_delete_body(&seen, &out);
+    assert_string_equal(out.p, "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\","
+                               "\"preconditions\":{\"uid\":\"u\",\"resourceVersion\":\"7\"}}");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +203,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(path__name_too_long__shortened_and_told_apart, setup, teardown),
         cmocka_unit_test_setup_teardown(body__no_object_yet__created, setup, teardown),
         cmocka_unit_test_setup_teardown(body__as_it_was_read__that_revision_and_no_other, setup, teardown),
+        cmocka_unit_test_setup_teardown(list__path__a_page_of_those_with_the_label, setup, teardown),
+        cmocka_unit_test_setup_teardown(list__page__nodes_of_our_objects_and_where_it_goes_on, setup, teardown),
+        cmocka_unit_test_setup_teardown(list__hostile_name_of_a_node__not_ours, setup, teardown),
+        cmocka_unit_test_setup_teardown(delete__that_revision_and_no_other, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
