@@ -3,6 +3,7 @@
 #include "fiber.h"
 #include "oracle_internal.h"
 #include "process.h"
+#include "scheduler.h"
 #include "trace.h"
 
 #include "base/bug.h"
@@ -270,7 +271,8 @@ void oracle_calm_pods(const struct process *ready)
         const char *node =
             o->node[0] == '\0' && !o->deleting && !o->odd ? node_that_fits(o, settings_of(tag), ready) : NULL;
 
-        if (node != NULL) {
+        /* Of those that run by mistake nobody knows whom another one has refused, and nobody comes after that one. */
+        if (node != NULL && !(oracle_fleet == FLEET_MISTAKE && scheduler_waits_for_flush(o->uid, ready))) {
             found("pod %s (%s) fits on %s and is not bound although all has been calm for long", o->name, o->uid, node);
         }
     }
