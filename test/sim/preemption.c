@@ -3,6 +3,7 @@
 
 #include "etcd.h"
 #include "fiber.h"
+#include "oracle_internal.h"
 #include "trace.h"
 #include "users.h"
 #include "world.h"
@@ -61,7 +62,7 @@ bool preemption_ask(const struct object *pod, struct strbuf *body)
  * has shown it yet can be bound only by another one, by mistake. */
 static bool may_be_known(const struct object *o, uint64_t shown)
 {
-    return o->ask.kind != ASK_VGPU && o->stranger == 0 && o->born <= shown;
+    return o->ask.kind != ASK_VGPU && o->stranger == 0 && (o->born <= shown || oracle_fleet != FLEET_MISTAKE);
 }
 
 /* False: somebody of them has gone meanwhile, so the call is in vain. */
