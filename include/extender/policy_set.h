@@ -10,7 +10,8 @@
  * never search by rules under which the ledger has not counted everybody: a resource name that the
  * new rules know would else look free on a node where its pods have run for days. For the same reason bind refuses a
  * pod that asks for something else by the two (defect F148): what it reserves by is the ledger, which has read the pod
- * by the new ones.
+ * by the new ones. That is a transition of the store (extender/store.h): it begins before anything is read by the new
+ * rules and ends after they have become current, and the store compares it where devices are chosen (decision 0110).
  *
  * Facts are always read by the newest rules, announced or current; a feed takes new ones only where
  * a list begins, so that a complete list is read by one set of rules.
@@ -42,7 +43,8 @@ void rules_put(const struct rules *r); /* NULL is fine */
 
 struct policy_set;
 
-/* Takes `first` over: current, and the one that facts are read by. */
+/* Takes `first` over: current, and the one that facts are read by. All rules of a set are over one store, which it
+ * borrows, and a store has one set. */
 struct policy_set *policy_set_new(const struct rules *first);
 void policy_set_free(struct policy_set *b); /* NULL is fine */
 

@@ -82,6 +82,21 @@ const char *store_not_warm(struct store *s);
 const char *store_not_open(struct store *s);
 bool store_has_node(struct store *s, struct str node_name);
 
+/* ---- pods and nodes are listed again by other rules (extender/policy_set.h) ----
+ *
+ * From before the first fact that is read by those until both lists are complete, the ledger has read some pods by them
+ * and has not counted others by them. Meanwhile devices are reserved only for a pod of which somebody has looked, in
+ * this very transition, that it asks for the same by the rules in effect as by those to come; and only if that is what
+ * the ledger says it asks for. It is compared in the section that reserves, so nothing can come between (decision
+ * 0110). */
+void store_transition_begins(struct store *s, uint64_t number); /* above 0, never used before; ends the one before */
+void store_transition_ends(struct store *s, uint64_t number);   /* nothing if another one has begun since */
+uint64_t store_transition(struct store *s);                     /* 0: there is none */
+struct store_looked {
+    uint64_t transition;         /* in which somebody looked; 0: outside of any */
+    const struct demand *demand; /* by both; NULL: nobody has looked */
+};
+
 struct pack_tentative;
 struct pack_plans;
 struct pack_result;
@@ -205,6 +220,7 @@ WARN_UNUSED int store_fits_elsewhere(struct store *s, const struct view_pod *pod
 enum store_reserve_result {
     STORE_RESERVED,      /* devices chosen and charged; *ret_assignment is what to write */
     STORE_UNKNOWN_POD,   /* not seen on the watch: GET it, observe it, try again */
+    STORE_TRANSITION,    /* as above, and look: nobody has, or the ledger has read the pod otherwise since */
     STORE_NOT_READY,     /* *ret_not_ready says why: no GPU is promised now */
     STORE_ALREADY_BOUND, /* to this very node: nothing to do */
     STORE_BOUND_ELSEWHERE,
@@ -232,11 +248,12 @@ enum verdict store_preempt(struct store *s, struct arena *a, const struct preemp
 
 /* Searches devices for a pending pod on one node, by the plan that holds for both, and reserves them, in one section
  * (after as many as it takes to bring the forecast up to date). `namespace_` and `name` must be those of the UID, else
- * STORE_UNKNOWN_POD. Text of the result is in `a`. What was considered for the pod becomes a decision that is kept. */
+ * STORE_UNKNOWN_POD. Text of the result is in `a`. What was considered for the pod becomes a decision that is kept.
+ * `looked` counts only in a transition; NULL: nobody has looked. */
 enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct str uid, struct str namespace_,
                                         struct str name, struct str node_name, struct str decision_id,
-                                        const struct pack_plans *plans, struct store_reservation *ret,
-                                        struct err *reterr);
+                                        const struct pack_plans *plans, const struct store_looked *looked,
+                                        struct store_reservation *ret, struct err *reterr);
 
 /* What observations say of a Binding of this pod to this node by this decision. */
 enum store_seen {

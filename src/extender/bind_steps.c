@@ -19,6 +19,8 @@
 
 const char BIND_TEXT_OTHER[] = "an earlier bind of this pod is not resolved yet; try again";
 const char BIND_TEXT_OVERLOADED[] = "too many binds are in flight; try again";
+const char BIND_TEXT_TRANSITION[] =
+    "another configuration is being taken into use, by which the pod may ask for something else; try again";
 static const char TEXT_ELSEWHERE[] = "the pod is already bound by somebody else";
 static const char TEXT_RECORD[] = "the assignment does not fit the pod's annotations";
 static const char TEXT_NODE[] = "the node is not known to fgpu";
@@ -306,7 +308,7 @@ static enum store_reserve_result reserve_on_verified(struct bind *b, struct stor
     for (int i = 0; i < TRIES && verify_records(in, q->node_name); i++) {
         const enum store_reserve_result result =
             store_reserve(b->binder->store, &b->record, q->pod_uid, q->pod_namespace, q->pod_name, q->node_name,
-                          str_of(b->decision_id), &b->rules->placement.plans, r, why);
+                          str_of(b->decision_id), &b->rules->placement.plans, &b->looked, r, why);
 
         if (result != STORE_UNVERIFIED) {
             return result;
@@ -316,10 +318,8 @@ static enum store_reserve_result reserve_on_verified(struct bind *b, struct stor
     return STORE_FAILED;
 }
 
-/* Another configuration waits for its lists: first see whether the pod asks for the same by both. */
 static void fetch_first(struct bind *b, struct bind_answer_due *due)
 {
-    (void)apply_reservation_op(b, LEDGER_RELEASE); /* nothing was sent */
     b->fetching = true;
     bind_fetch(b, due);
 }
@@ -330,27 +330,27 @@ void bind_begin(struct bind *b, struct bind_answer_due *due)
     struct store_reservation r = {0};
     struct err why = {0};
     const bool fetched = b->fetching;
-    bool in_transition;
 
     b->fetching = false;
     if (!bind_node_is_ready(b)) {
         return;
     }
-    in_transition = policy_set_is_waiting(b->binder->policies); /* it may end while devices are chosen */
     switch (reserve_on_verified(b, &r, &why)) {
     case STORE_RESERVED:
-        if (!fetched && (in_transition || policy_set_is_waiting(b->binder->policies))) {
-            fetch_first(b, due);
-        } else {
-            begin_reserved(b, &r, due);
-        }
+        begin_reserved(b, &r, due);
         break;
     case STORE_UNKNOWN_POD:
         if (fetched) {
             begin_without_demand(b, due);
         } else {
-            b->fetching = true;
-            bind_fetch(b, due);
+            fetch_first(b, due);
+        }
+        break;
+    case STORE_TRANSITION:
+        if (fetched) { /* another file came since, or the ledger has the pod by one that was given up */
+            bind_settle(b, BIND_OUTCOME_REFUSED, BIND_TEXT_TRANSITION, due);
+        } else {
+            fetch_first(b, due);
         }
         break;
     case STORE_NOT_READY:
@@ -394,6 +394,7 @@ void bind_decide_again(struct bind *b, struct bind_answer_due *due)
         return;
     }
     b->reserved = false;
+    b->looked = (struct store_looked){0};
     arena_reset(&b->record);
     strbuf_reset(&b->path);
     strbuf_reset(&b->body);

@@ -24,8 +24,6 @@ static const char TEXT_DELETING[] = "the pod is being deleted";
 static const char TEXT_NO_ROOM[] = "fgpu has no room for another pod that uses GPUs; delete pods that are not needed, "
                                    "or that name nodes which do not exist";
 static const char TEXT_TOLD_GONE[] = "the watch has told that the pod is gone, or asks for no GPU: nothing was bound";
-static const char TEXT_TRANSITION[] =
-    "another configuration is being taken into use, by which the pod asks for something else; try again";
 static const char TEXT_UNREADABLE[] = "the pod cannot be read from the API server; see the log";
 
 static uint32_t ms_left(const struct bind *b, int64_t max_ms)
@@ -95,6 +93,7 @@ struct got_pod {
     int64_t retry_after_ms;
     bool has_pod; /* the pod that was asked for */
     struct pod pod;
+    struct store_looked looked; /* of a pod that is fetched */
 };
 
 static bool record_is_ours(const struct bind *b, const struct pod *pod, struct arena *a)
@@ -156,23 +155,28 @@ static bool was_turned_away(const struct bind *b, struct arena *a, const struct 
            !store_knows_pod(b->binder->store, b->request.pod_uid);
 }
 
-/* While another configuration waits for its lists (extender/policy_set.h): does the pod ask for something else by that
- * one? The ledger reads pods by it already, and may not have counted by it who runs. */
-static bool is_in_transition(const struct bind *b, struct arena *a, const struct pod *pod)
+/* While another configuration waits for its lists (extender/policy_set.h): does the pod ask for the same by that one?
+ * The ledger reads pods by it already, and may not have counted by it who runs. What is in effect is taken now: since
+ * the bind began it may have become another one, and pods were bound by that. */
+static bool asks_for_the_same(const struct bind *b, struct arena *a, const struct pod *pod, struct store_looked *ret)
 {
+    const uint64_t transition = store_transition(b->binder->store); /* first: who announces later begins another one */
+    const struct rules *current = policy_set_take(b->binder->policies);
     const struct rules *newest = policy_set_take_newest(b->binder->policies);
     struct demand now, to_come;
-    const bool differs = !dialect_demand(b->rules->placement.policy, pod, a, &now) ||
-                         !dialect_demand(newest->placement.policy, pod, a, &to_come) || !demand_equal(&now, &to_come);
+    const bool same = dialect_demand(current->placement.policy, pod, a, &now) &&
+                      dialect_demand(newest->placement.policy, pod, a, &to_come) && demand_equal(&now, &to_come);
 
+    *ret = (struct store_looked){transition, same ? demand_copy_to(&now, a) : NULL};
+    rules_put(current);
     rules_put(newest);
-    return policy_set_is_waiting(b->binder->policies) && differs;
+    return same || transition == 0;
 }
 
 /* What a GET has shown goes into the ledger, which then says what is charged; without the binder's lock, because
  * the ledger tells the binder of reserved pods. A pod whose end the watch has shown meanwhile stays ended. NULL, or why
  * it is not taken in. */
-static const char *take_in(struct bind *b, struct arena *a, const struct got_pod *got)
+static const char *take_in(struct bind *b, struct arena *a, struct got_pod *got)
 {
     struct err why = {0};
 
@@ -184,8 +188,8 @@ static const char *take_in(struct bind *b, struct arena *a, const struct got_pod
                     LOG_STR("pod", b->request.pod_name), LOG_CSTR("err", why.msg));
         return TEXT_UNREADABLE;
     }
-    if (b->fetching && is_in_transition(b, a, &got->pod)) {
-        return TEXT_TRANSITION;
+    if (b->fetching && !asks_for_the_same(b, a, &got->pod, &got->looked)) {
+        return BIND_TEXT_TRANSITION;
     }
     if (was_turned_away(b, a, &got->pod)) {
         return store_was_told(b->binder->store, pod_version(&got->pod)) ? TEXT_TOLD_GONE : TEXT_NO_ROOM;
@@ -228,6 +232,8 @@ static void fetched(struct bind *b, const struct got_pod *got, const char *not_t
     } else if (!dialect_leftovers(got->pod.annotations, &b->record, &b->leftovers)) {
         bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_UNREADABLE, due);
     } else {
+        b->looked = got->looked;
+        b->looked.demand = got->looked.demand != NULL ? demand_copy_to(got->looked.demand, &b->record) : NULL;
         b->names_ours = dialect_claims_pod(b->rules->placement.policy, &got->pod);
         b->machine.version = pod_version(&got->pod);
         bind_begin(b, due);

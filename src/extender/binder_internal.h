@@ -39,9 +39,10 @@ struct bind {
     struct bind_request request;
     const struct rules *rules; /* from the first to the last step */
     char decision_id[BIND_DECISION_ID_BYTES];
-    bool fetching;        /* the pod is not known yet: its GET comes before everything */
-    bool names_ours;      /* the pod that was fetched names resources or annotations of ours */
-    struct str leftovers; /* ... and carries these to be overwritten (core/dialects/dialect.h); in `record` */
+    bool fetching;              /* the pod is not known yet: its GET comes before everything */
+    bool names_ours;            /* the pod that was fetched names resources or annotations of ours */
+    struct str leftovers;       /* ... and carries these to be overwritten (core/dialects/dialect.h); in `record` */
+    struct store_looked looked; /* ... and asks for this by the rules in effect then, and those to come; in `record` */
     uint32_t fetch_failed_n;
     int64_t fetch_at_ns; /* when to fetch again, while fetching and not busy */
     bool reserved;       /* the ledger holds devices for it */
@@ -140,7 +141,7 @@ struct bind_answer_due {
     char decision_id[BIND_DECISION_ID_BYTES];
 };
 
-extern const char BIND_TEXT_OTHER[], BIND_TEXT_OVERLOADED[];
+extern const char BIND_TEXT_OTHER[], BIND_TEXT_OVERLOADED[], BIND_TEXT_TRANSITION[];
 
 /* Everything below is called with the lock held. What has `due` may end (free) the bind; answers go there. */
 

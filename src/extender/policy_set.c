@@ -13,7 +13,9 @@ struct rules_count {
 };
 
 struct policy_set {
-    struct mutex lock; /* of the rest */
+    struct store *store;
+    struct mutex lock;    /* of the rest */
+    uint64_t announced_n; /* the number of the store's last transition */
     const struct rules *current;
     const struct rules *announced;   /* NULL: none */
     bool listed[KUBE_RESOURCE__MAX]; /* by the announced ones */
@@ -70,6 +72,7 @@ struct policy_set *policy_set_new(const struct rules *first)
 
     mutex_init(&b->lock, "policy set");
     mutex_init(&b->observing, "policy set observing");
+    b->store = first->placement.store;
     b->current = first;
     return b;
 }
@@ -109,13 +112,16 @@ const struct rules *policy_set_take_newest(struct policy_set *b)
 void policy_set_publish(struct policy_set *b, const struct rules *next)
 {
     const struct rules *before, *dropped;
+    uint64_t transition;
 
     mutex_lock(&b->lock);
+    transition = b->announced_n;
     before = b->current;
     dropped = b->announced;
     b->current = next;
     b->announced = NULL;
     mutex_unlock(&b->lock);
+    store_transition_ends(b->store, transition);
     rules_put(before);
     rules_put(dropped);
 }
@@ -123,9 +129,13 @@ void policy_set_publish(struct policy_set *b, const struct rules *next)
 void policy_set_announce(struct policy_set *b, const struct rules *next)
 {
     const struct rules *dropped;
+    uint64_t transition;
 
     mutex_lock(&b->observing);
+    transition = b->announced_n + 1; /* nobody else announces now */
+    store_transition_begins(b->store, transition);
     mutex_lock(&b->lock);
+    b->announced_n = transition;
     dropped = b->announced;
     b->announced = next;
     for (size_t i = 0; i < KUBE_RESOURCE__MAX; i++) {
@@ -150,8 +160,10 @@ enum policy_set_progress policy_set_listed(struct policy_set *b, enum kube_resou
 {
     enum policy_set_progress progress = POLICY_SET_CURRENT;
     const struct rules *before = NULL;
+    uint64_t transition;
 
     mutex_lock(&b->lock);
+    transition = b->announced_n;
     if (b->announced == NULL) {
         progress = POLICY_SET_IDLE;
     } else if (b->announced != by) {
@@ -168,6 +180,9 @@ enum policy_set_progress policy_set_listed(struct policy_set *b, enum kube_resou
         b->announced = NULL;
     }
     mutex_unlock(&b->lock);
+    if (progress == POLICY_SET_CURRENT) {
+        store_transition_ends(b->store, transition);
+    }
     rules_put(before);
     return progress;
 }

@@ -37,6 +37,7 @@ struct store {
     struct contact *contact;  /* NULL: taken for granted */
     const char *awaited;      /* store_await() */
     const char *stands_by;    /* store_stand_by() */
+    uint64_t transition;      /* store_transition() */
     bool (*leads)(void *ctx); /* store_follow_election(); NULL: always */
     void *leads_ctx;
     struct mutex capacity_lock; /* held during a call of capacity_fn; taken after `lock` was given back */

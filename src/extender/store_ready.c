@@ -76,6 +76,30 @@ bool store_stands_by(struct store *s)
     return stands_by;
 }
 
+void store_transition_begins(struct store *s, uint64_t number)
+{
+    mutex_lock(&s->lock);
+    s->transition = number;
+    mutex_unlock(&s->lock);
+}
+
+void store_transition_ends(struct store *s, uint64_t number)
+{
+    mutex_lock(&s->lock);
+    s->transition = s->transition == number ? 0 : s->transition;
+    mutex_unlock(&s->lock);
+}
+
+uint64_t store_transition(struct store *s)
+{
+    uint64_t number;
+
+    mutex_lock(&s->lock);
+    number = s->transition;
+    mutex_unlock(&s->lock);
+    return number;
+}
+
 /* With the lock. */
 static const char *not_synced(const struct store *s)
 {

@@ -27,6 +27,19 @@ static enum store_reserve_result result_of_state(const struct ledger_pod *pod, s
     BUG("unknown pod state");
 }
 
+/* With the lock: may the pod be decided for as the ledger has it, which may have read it by rules that are not in
+ * effect yet? `asks` NULL: the ledger does not know it. */
+static bool is_as_looked_at(const struct store *s, const struct demand *asks, const struct store_looked *l)
+{
+    if (s->transition == 0) {
+        return true;
+    }
+    if (l == NULL || l->demand == NULL || l->transition != s->transition) {
+        return false;
+    }
+    return asks != NULL ? demand_equal(asks, l->demand) : demand_is_empty(l->demand);
+}
+
 /* By which strategies the pod gets its devices on this node. */
 static struct pack_params params_on(const struct store *s, const struct ledger_pod *pod, struct str node_name,
                                     const struct pack_plans *plans)
@@ -140,8 +153,8 @@ static enum store_reserve_result reserve(struct store *s, struct arena *a, const
 
 enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct str uid, struct str namespace_,
                                         struct str name, struct str node_name, struct str decision_id,
-                                        const struct pack_plans *plans, struct store_reservation *ret,
-                                        struct err *reterr)
+                                        const struct pack_plans *plans, const struct store_looked *looked,
+                                        struct store_reservation *ret, struct err *reterr)
 {
     struct ledger_op op = {
         .kind = LEDGER_RESERVE,
@@ -167,6 +180,10 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
             ret->annotation_bytes = pod.annotation_bytes;
             ret->leftovers = arena_str(a, pod.leftovers);
             ret->version = pod.version;
+        }
+        if ((r == STORE_RESERVED && !is_as_looked_at(s, pod.demand, looked)) ||
+            (r == STORE_UNKNOWN_POD && !is_as_looked_at(s, NULL, looked))) {
+            r = STORE_TRANSITION;
         }
         if (r == STORE_RESERVED && ledger_is_unverified(s->ledger, node_name)) {
             r = STORE_UNVERIFIED;

@@ -248,7 +248,7 @@ static void part_reserve(struct micro *m)
     bench_node_name(m->round * 5 % m->cluster.node_n, node); /* an empty one */
     m->began_ns = samples_now_ns();
     BUG_ON(store_reserve(m->store, &m->arena, str_of(uid), STR("bench"), str_of(name), str_of(node), STR("d-1"),
-                         &m->placement.plans, &reservation, &err) != STORE_RESERVED);
+                         &m->placement.plans, NULL, &reservation, &err) != STORE_RESERVED);
     op.name = str_of(uid);
     must(store_apply(m->store, &op, &err), &err);
 }

@@ -2,6 +2,7 @@
 
 E = "src/extender/"
 STEPS, EXCHANGE, MACHINE = E + "bind_steps.c", E + "binder_exchange.c", E + "bind_machine.c"
+RESERVE = E + "store_reserve.c"
 
 BUGS = [
     # ---- binds ----
@@ -72,11 +73,27 @@ BUGS = [
      "changes": [("src/core/ledger/ledger.c", "is_listed", "(version == 0 || p->version == 0 || p->version > version)", "true")]},
     {"name": "by-the-file-to-come", "of": "F148", "what": "while a file waits for its lists, bind takes what a pod asks for by it",
      "test": "transition__asks_for_something_else__nothing_is_sent",
-     "changes": [(E + "binder_exchange.c", "is_in_transition", "policy_set_is_waiting(b->binder->policies) && differs", "false && differs")]},
+     "changes": [(RESERVE, "is_as_looked_at", "if (s->transition == 0) {", "if (s->transition == 0 || l != NULL) {")]},
     {"name": "one-look-at-the-lists", "of": "F159", "what": "bind looks only after it chose whether a file waits for its lists",
      "test": "F159_transition__ends_while_devices_are_chosen__chosen_again",
-     "changes": [(STEPS, "bind_begin", "!fetched && (in_transition || policy_set_is_waiting(b->binder->policies))",
-                  "!fetched && policy_set_is_waiting(b->binder->policies)")]},
+     "changes": [(RESERVE, "is_as_looked_at", "if (s->transition == 0) {", "if (s->transition == 0 || l != NULL) {"),
+                 (STEPS, "bind_begin", "begin_reserved(b, &r, due);",
+                  "if (!fetched && policy_set_is_waiting(b->binder->policies)) {\n"
+                  "            (void)apply_reservation_op(b, LEDGER_RELEASE);\n            fetch_first(b, due);\n"
+                  "        } else {\n            begin_reserved(b, &r, due);\n        }")]},
+    {"name": "any-look-is-good", "of": "F167", "what": "what a pod was looked at for counts in every later transition",
+     "test": "F167_transition__another_one_since_the_look__nothing_is_sent",
+     "changes": [(RESERVE, "is_as_looked_at", "|| l->transition != s->transition", "")]},
+    {"name": "fetched-is-looked-at", "of": "F167", "what": "a pod that was fetched is not compared where its devices are chosen",
+     "test": "F167_transition__begins_between_the_look_and_the_choice__nothing_is_sent",
+     "changes": [(RESERVE, "is_as_looked_at", "if (l == NULL || l->demand == NULL || l->transition != s->transition) {\n        return false;",
+                  "if (l == NULL || l->demand == NULL || l->transition != s->transition) {\n        return l != NULL && l->demand != NULL;")]},
+    {"name": "by-the-file-given-up", "of": "F168", "what": "bind takes what a pod asks for by a file that was taken back before its lists were complete",
+     "test": "F168_transition__file_is_taken_back_before_its_lists_end__nothing_is_sent_by_it",
+     "changes": [(RESERVE, "is_as_looked_at", "demand_equal(asks, l->demand)", "l->demand->gpu_request_n > 0")]},
+    {"name": "by-the-file-of-the-start", "of": "F169", "what": "bind compares the file to come with the one by which it began",
+     "test": "F169_transition__rules_in_effect_are_others_than_at_the_start__nothing_is_sent",
+     "changes": [(EXCHANGE, "asks_for_the_same", "dialect_demand(current->placement.policy", "dialect_demand(b->rules->placement.policy")]},
     {"name": "doubt-without-a-name", "of": "F160", "what": "nothing says which pod keeps a node closed under strict consistency",
      "test": "test_F160_intent_of_a_dead_one_lasts__its_pod_is_named",
      "changes": [(E + "binder_intents_exchange.c", "tell_doubt", "!n->in_doubt && n->failed_n", "n->in_doubt && n->failed_n")]},

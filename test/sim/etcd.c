@@ -131,6 +131,7 @@ static void record(struct object *o, enum change_type type, bool was_shown)
     struct change *c;
 
     o->version = ++etcd.version;
+    o->born = type == ADDED ? o->version : o->born;
     free(o->json);
     o->json = object_json(o);
     c = &etcd.history[o->version % ETCD_HISTORY];

@@ -59,8 +59,8 @@ struct object {
     enum kind kind;
     char name[32], ns[16]; /* names are used once in all namespaces */
     char uid[24];
-    uint64_t version;
-    char *json; /* of this version */
+    uint64_t version, born; /* of its last change, of its first */
+    char *json;             /* of this version */
     /* pods */
     char node[32]; /* "": not bound */
     enum life phase;

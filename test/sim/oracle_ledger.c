@@ -3,6 +3,7 @@
 #include "fiber.h"
 #include "oracle_internal.h"
 #include "process.h"
+#include "scheduler.h"
 #include "trace.h"
 
 #include "base/bug.h"
@@ -235,6 +236,21 @@ static const char *node_with_instance(const struct object *pod, const struct set
     return NULL;
 }
 
+/* Of several placements the one that the strategy prefers is compared with what is left to a tenant (decision 0018);
+ * for who asks for memory alone that may be all of an instance that is free, which is more than what was asked for. */
+static bool may_take_instance(const char *node, const struct object *pod, const struct settings *s)
+{
+    for (size_t i = 0; i < oracle_device_n; i++) {
+        const struct oracle_device *d = &oracle_devices[i];
+
+        if (strcmp(d->node, node) == 0 && d->now.mem_mib > 0 && d->now.profile != 0 && d->holder_n == 0 &&
+            meaning_takes_instance(&pod->ask, s, d->now.profile)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static const char *node_that_fits(const struct object *pod, const struct settings *s, const struct process *live)
 {
     const struct oracle_known all = {.pods_seen = UINT64_MAX};
@@ -254,7 +270,8 @@ static const char *node_that_fits(const struct object *pod, const struct setting
                        (limit == NULL || ((m.milli == 0 || held.milli + m.count * m.milli <= limit->milli) &&
                                           (m.mem_mib == 0 || held.mem_mib + m.count * m.mem_mib <= limit->mem_mib)));
         }
-        if (m.count > 0 && fitting >= m.count && !has_odd(n->name) && !is_kept(n->name, pod)) {
+        if (m.count > 0 && fitting >= m.count && !has_odd(n->name) && !is_kept(n->name, pod) &&
+            (limit == NULL || !may_take_instance(n->name, pod, s))) {
             return n->name;
         }
     }
@@ -270,7 +287,8 @@ void oracle_calm_pods(const struct process *ready)
         const char *node =
             o->node[0] == '\0' && !o->deleting && !o->odd ? node_that_fits(o, settings_of(tag), ready) : NULL;
 
-        if (node != NULL) {
+        /* Of those that run by mistake nobody knows whom another one has refused, and nobody comes after that one. */
+        if (node != NULL && !(oracle_fleet == FLEET_MISTAKE && scheduler_waits_for_flush(o->uid, ready))) {
             found("pod %s (%s) fits on %s and is not bound although all has been calm for long", o->name, o->uid, node);
         }
     }

@@ -3,6 +3,7 @@
 
 #include "etcd.h"
 #include "fiber.h"
+#include "oracle_internal.h"
 #include "trace.h"
 #include "users.h"
 #include "world.h"
@@ -57,14 +58,15 @@ bool preemption_ask(const struct object *pod, struct strbuf *body)
     return n > 0;
 }
 
-/* Of others fgpu does not know the priority; they stay where they were in the list that it was given. */
-static bool may_be_known(const struct object *o)
+/* Of others fgpu does not know the priority; they stay where they were in the list that it was given. One that nobody
+ * has shown it yet can be bound only by another one, by mistake. */
+static bool may_be_known(const struct object *o, uint64_t shown)
 {
-    return o->ask.kind != ASK_VGPU && o->stranger == 0;
+    return o->ask.kind != ASK_VGPU && o->stranger == 0 && (o->born <= shown || oracle_fleet != FLEET_MISTAKE);
 }
 
 /* False: somebody of them has gone meanwhile, so the call is in vain. */
-static bool judge_victims(const struct object *pod, const char *node, const cJSON *victims)
+static bool judge_victims(const struct object *pod, const char *node, const cJSON *victims, uint64_t shown)
 {
     int last = pod->priority;
     const cJSON *victim;
@@ -80,16 +82,17 @@ static bool judge_victims(const struct object *pod, const char *node, const cJSO
         if (o == NULL || o->phase == SUCCEEDED) {
             return false;
         }
-        if (o->priority >= pod->priority || (may_be_known(o) && o->priority > last) || strcmp(o->node, node) != 0) {
+        if (o->priority >= pod->priority || (may_be_known(o, shown) && o->priority > last) ||
+            strcmp(o->node, node) != 0) {
             found("preempt of pod %s, of priority %d, evicts %s, of priority %d, of %s, on %s", pod->uid, pod->priority,
                   o->uid, o->priority, o->node, node);
         }
-        last = may_be_known(o) ? o->priority : last;
+        last = may_be_known(o, shown) ? o->priority : last;
     }
     return true;
 }
 
-void preemption_answered(const char *uid, const char *answer)
+void preemption_answered(const char *uid, const char *answer, uint64_t shown)
 {
     struct object *pod = etcd_find_uid(uid);
     cJSON *o = cJSON_Parse(answer != NULL ? answer : "");
@@ -99,7 +102,7 @@ void preemption_answered(const char *uid, const char *answer)
     {
         const cJSON *victims = cJSON_GetObjectItemCaseSensitive(node, "Pods");
 
-        if (pod == NULL || pod->node[0] != '\0' || !judge_victims(pod, node->string, victims)) {
+        if (pod == NULL || pod->node[0] != '\0' || !judge_victims(pod, node->string, victims, shown)) {
             continue;
         }
         TRACE("preempts: %s on %s, evicting %d", uid, node->string, cJSON_GetArraySize(victims));

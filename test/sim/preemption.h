@@ -7,13 +7,15 @@
 #define SIM_PREEMPTION_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct object;
 struct strbuf;
 
 /* The body of /v1/preempt; false: there is nobody to evict. */
 bool preemption_ask(const struct object *pod, struct strbuf *body);
-/* What became of it; `answer` NULL: the connection broke. */
-void preemption_answered(const char *uid, const char *answer);
+/* What became of it; `answer` NULL: the connection broke. `shown`: up to which version its watch had told the fgpu that
+ * was asked everything of pods, when it was. */
+void preemption_answered(const char *uid, const char *answer, uint64_t shown);
 
 #endif

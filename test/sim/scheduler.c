@@ -35,8 +35,10 @@ struct pod {
     int64_t began_ns; /* of the call */
     uint64_t call;    /* an answer to an earlier one is not waited for any more */
     unsigned failed_n;
-    bool moved; /* something changed while it was being asked about */
-    bool alone; /* asked about with the node that it is nominated to */
+    bool moved;     /* something changed while it was being asked about */
+    bool alone;     /* asked about with the node that it is nominated to */
+    unsigned asked; /* which fgpu, last; 0: none yet */
+    uint64_t shown; /* ... whom to evict: up to which version it had been told of pods */
 };
 
 struct scheduler_counts scheduler_counts;
@@ -163,7 +165,7 @@ static void preempted(void *ctx, const char *body)
 
     if (p != NULL) {
         k.asks = false;
-        preemption_answered(p->uid, body);
+        preemption_answered(p->uid, body, p->shown);
         refused(p);
     }
 }
@@ -177,8 +179,11 @@ static bool preempt(struct pod *p)
 
     strbuf_init(&b, 1024 * 1024);
     if (asks && preemption_ask(o, &b)) {
+        struct process *target = fleet_target();
+
         k.asks = true;
-        web_post(fleet_target(), "/v1/preempt", b.p, preempted, begin_call(p, ASKS));
+        p->shown = target->pods_seen;
+        web_post(target, "/v1/preempt", b.p, preempted, begin_call(p, ASKS));
     } else {
         asks = false;
     }
@@ -218,6 +223,7 @@ static void filter(struct pod *p, bool alone)
 {
     const struct object *o = etcd_find_uid(p->uid);
     const char *comma = "";
+    struct process *target;
     struct strbuf b;
 
     if (o == NULL || o->node[0] != '\0' || o->deleting) {
@@ -239,8 +245,19 @@ static void filter(struct pod *p, bool alone)
     scheduler_counts.filter_n++;
     k.asks = true;
     p->moved = p->moved && !alone; /* the second call belongs to the same cycle */
-    web_post(fleet_target(), "/v1/filter", b.p, filtered, begin_call(p, ASKS));
+    target = fleet_target();
+    p->asked = target->number;
+    web_post(target, "/v1/filter", b.p, filtered, begin_call(p, ASKS));
     strbuf_fini(&b);
+}
+
+bool scheduler_waits_for_flush(const char *uid, const struct process *ready)
+{
+    const struct pod *p = find(uid);
+    const struct process *by = p != NULL && p->asked != 0 ? process_at(p->asked) : NULL;
+
+    return by != NULL && p->state == REFUSED && by->ends && ready->ready_ns != 0 &&
+           ready->ready_ns < p->due_ns - FLUSH_MS * NS_PER_MS;
 }
 
 /* ---- turns ---- */

@@ -9,11 +9,18 @@
 #ifndef SIM_SCHEDULER_H
 #define SIM_SCHEDULER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* `patches`: per mille of refusals after which it patches the status. */
 void scheduler_init(uint32_t patches, uint32_t lag, int64_t lag_ms);
 void scheduler_restart(void);
+
+struct process;
+/* Was the pod refused by an fgpu that has ended since, when `ready` was there already? What it refuses by itself it
+ * makes kube-scheduler try again when there is room, and at its start what others have refused before; of this pod it
+ * does not know, so that waits for the next event of anybody, five minutes at most. */
+bool scheduler_waits_for_flush(const char *uid, const struct process *ready);
 
 struct scheduler_counts {
     uint64_t filter_n, refused_n, error_n, bind_n, bound_n, failed_n;

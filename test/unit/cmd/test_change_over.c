@@ -9,6 +9,7 @@
 #include "base/compiler.h"
 #include "base/rng.h"
 #include "cmd/commands.h"
+#include "core/dialects/dialect.h"
 #include "core/time/timetable.h"
 #include "extender/change_overs.h"
 #include "obs/catalog.h"
@@ -166,16 +167,22 @@ static void see_node(const struct rules *rules, int i)
     arena_fini(&a);
 }
 
-static void see_pod(const struct model_pod *pod, bool bound)
+static struct pod object_of(const struct model_pod *pod, bool bound)
 {
     static const struct kv limit = {STR("fgpu.io/gpu-milli"), STR("10")};
     static const struct container container = {.name = STR("main"), .limits = {&limit, 1}};
-    const struct pod seen = {.namespace_ = STR("ns"),
-                             .name = str_of(pod->uid),
-                             .uid = str_of(pod->uid),
-                             .node_name = bound ? str_of(node_names[pod->node]) : STR_NULL,
-                             .containers = &container,
-                             .container_n = 1};
+
+    return (struct pod){.namespace_ = STR("ns"),
+                        .name = str_of(pod->uid),
+                        .uid = str_of(pod->uid),
+                        .node_name = bound ? str_of(node_names[pod->node]) : STR_NULL,
+                        .containers = &container,
+                        .container_n = 1};
+}
+
+static void see_pod(const struct model_pod *pod, bool bound)
+{
+    const struct pod seen = object_of(pod, bound);
     const struct rules *rules = policy_set_take(p.policies);
     struct arena a;
 
@@ -361,13 +368,17 @@ static void tick(int64_t after_ms)
 static bool reserve(struct model_pod *pod)
 {
     const struct rules *rules = policy_set_take(p.policies);
+    const struct pod object = object_of(pod, false);
+    struct demand asks; /* the same by all files */
+    const struct store_looked looked = {store_transition(p.store), &asks};
     struct store_reservation r;
     struct arena a;
     enum store_reserve_result result;
 
     arena_init(&a, 1 << 20);
+    assert_true(dialect_demand(rules->placement.policy, &object, &a, &asks));
     result = store_reserve(p.store, &a, str_of(pod->uid), STR("ns"), str_of(pod->uid), str_of(node_names[pod->node]),
-                           STR("decision"), &rules->placement.plans, &r, NULL);
+                           STR("decision"), &rules->placement.plans, &looked, &r, NULL);
     assert_true(result == STORE_RESERVED || (result == STORE_NO_FIT && r.verdict == VERDICT_CLOSED));
     arena_fini(&a);
     rules_put(rules);

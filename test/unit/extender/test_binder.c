@@ -4,6 +4,7 @@
  * test/unit/cmd/test_binder*.c. */
 #include "extender/binder_internal.h"
 
+#include "base/bug.h"
 #include "base/compiler.h"
 #include "base/hash.h"
 #include "base/strbuf.h"
@@ -48,7 +49,9 @@ static void hear(void *ctx, enum bind_outcome outcome, const char *error, const 
     by->calls++;
 }
 
-static struct asked a, b, other; /* of the test; an answer may still come when one fails */
+static struct asked a, b, other;        /* of the test; an answer may still come when one fails */
+static const char *nominated_node = ""; /* by kube-scheduler */
+static void *(*meanwhile)(void *ctx);   /* what another thread does in the middle of a step; NULL: nothing */
 
 static void ask(struct asked *by, const char *node)
 {
@@ -129,6 +132,8 @@ static void start(void)
 static int setup(void **state)
 {
     a = b = other = (struct asked){0};
+    nominated_node = "";
+    meanwhile = NULL;
     fake_client_reset();
     clock_manual_init(&now, START_NS, 1795161600123);
     store_open(&now.clock);
@@ -175,6 +180,7 @@ static void watch(const char *version, const char *node, const struct kv *annota
                           .uid = STR("a"),
                           .resource_version = str_of(version),
                           .node_name = str_of(node),
+                          .nominated_node_name = str_of(nominated_node),
                           .annotations = {annotation, annotation != NULL},
                           .containers = &c,
                           .container_n = 1};
@@ -642,16 +648,29 @@ static void F157_fetch__pod_has_ended__nothing_is_sent(void **state)
     strbuf_fini(&ended);
 }
 
-/* Another configuration waits for its lists; the watch shows the pod by it, as `units` of a GPU. */
-static void announce_to(struct policy *next, struct compute_resource *units, int32_t units_per_gpu)
+/* ---- another configuration ---- */
+
+/* By it the pod asks for more or less: so many units are a GPU. */
+static void write_policy(struct policy *next, struct compute_resource *units, int32_t units_per_gpu)
 {
     *next = *policy_defaults();
     *units = (struct compute_resource){.name = STR("fgpu.io/gpu-milli"), .units_per_gpu = units_per_gpu};
     next->compute_resources = units;
     next->compute_resource_n = 1;
-    policy_set_announce(policies, rules_of(next, 2));
+}
+
+/* It waits for its lists, of which the pod's part has come. */
+static void announce_as(const struct policy *next, uint64_t generation)
+{
+    policy_set_announce(policies, rules_of(next, generation));
     facts.policy = next;
     watch("100", NULL, NULL);
+}
+
+static void announce_to(struct policy *next, struct compute_resource *units, int32_t units_per_gpu)
+{
+    write_policy(next, units, units_per_gpu);
+    announce_as(next, 2);
 }
 
 static void announce(struct policy *next, struct compute_resource *units, int32_t units_per_gpu)
@@ -693,34 +712,155 @@ static void transition__asks_for_the_same__bound(void **state)
     policy_set_publish(policies, rules_of(policy_defaults(), 4));
 }
 
-static int64_t (*wall_ms_before)(void *ctx);
+static bool room_appeared;
 
-/* The lists end while the devices are being chosen. */
-static int64_t wall_ms_after_the_lists(void *ctx)
+static void lists_end(void *ctx)
 {
-    now.clock.wall_ms = wall_ms_before;
+    room_appeared = true;
     policy_set_publish(policies, rules_of(facts.policy, 3));
-    return wall_ms_before(ctx);
 }
 
+/* The room that was kept for the pod is free as soon as it has devices: then the lists end. */
 static void F159_transition__ends_while_devices_are_chosen__chosen_again(void **state)
 {
     struct policy policy;
     struct compute_resource units;
 
+    nominated_node = "n2";
     announce_to(&policy, &units, 500);
-    wall_ms_before = now.clock.wall_ms;
-    now.clock.wall_ms = wall_ms_after_the_lists;
+    room_appeared = false;
+    store_watch_capacity(store, lists_end, NULL);
     ask(&a, "n1");
-    assert_false(policy_set_is_waiting(policies));
+    store_watch_capacity(store, NULL, NULL);
     assert_int_equal(fake_client_pending("POST", BINDING), 0);
     assert_int_equal(milli_charged(), 0);
+    if (!room_appeared) {
+        lists_end(NULL); /* nothing was chosen before somebody has looked: then they end now */
+    }
     answer_get_unbound();
     answer_post(201);
     expect_bound(&a);
     assert_int_equal(milli_charged(), 600);
     stop();
     policy_set_publish(policies, rules_of(policy_defaults(), 4));
+}
+
+static void lists_end__before_devices_are_chosen__bound_at_once(void **state)
+{
+    struct policy policy;
+    struct compute_resource units;
+
+    announce_to(&policy, &units, 500);
+    policy_set_publish(policies, rules_of(&policy, 3));
+    ask(&a, "n1");
+    answer_post(201);
+    expect_bound(&a);
+    assert_int_equal(milli_charged(), 600);
+    stop();
+    policy_set_publish(policies, rules_of(policy_defaults(), 4));
+}
+
+/* ---- what comes between the look at the pod and the choice of its devices ---- */
+
+static int64_t (*wall_ms_before)(void *ctx);
+static struct policy policy_between;
+static struct compute_resource units_between;
+
+/* The clock is asked before devices are chosen; and before that when the pod that was read is told to the ledger,
+ * during the exchange. On another thread, because the binder's lock is held; its end is waited for. */
+static int64_t wall_ms_and_meanwhile(void *ctx)
+{
+    void *(*const now_comes)(void *ctx) = meanwhile;
+    struct thread t;
+
+    if (now_comes != NULL && !binder->binds->busy) {
+        meanwhile = NULL;
+        BUG_ON(thread_start(&t, "meanwhile", now_comes, NULL, NULL) != 0);
+        thread_join(&t);
+    }
+    return wall_ms_before(ctx);
+}
+
+static void *another_file_comes(void *ctx)
+{
+    announce_as(&policy_between, 2);
+    return NULL;
+}
+
+/* ... by which nothing is as before; and when it is in effect, one that is as the first. */
+static void *two_files_come(void *ctx)
+{
+    policy_set_publish(policies, rules_of(&policy_between, 2));
+    announce_as(policy_defaults(), 3);
+    return NULL;
+}
+
+static void fetch_and_meanwhile(void *(*what)(void *ctx))
+{
+    write_policy(&policy_between, &units_between, 500);
+    ask(&a, "n1"); /* the ledger does not know the pod yet */
+    wall_ms_before = now.clock.wall_ms;
+    meanwhile = what;
+    now.clock.wall_ms = wall_ms_and_meanwhile;
+    answer_get_unbound();
+    now.clock.wall_ms = wall_ms_before;
+    assert_null(meanwhile);
+    expect_refused(&a, BIND_OUTCOME_REFUSED, "another configuration");
+    expect_none_pending();
+    assert_int_equal(state_of_pod(), LEDGER_PENDING);
+    assert_int_equal(milli_charged(), 0);
+}
+
+static void F167_transition__begins_between_the_look_and_the_choice__nothing_is_sent(void **state)
+{
+    fetch_and_meanwhile(another_file_comes);
+    policy_set_publish(policies, rules_of(&policy_between, 3)); /* the lists end */
+    ask(&a, "n1");
+    answer_post(201);
+    expect_bound(&a);
+    assert_int_equal(milli_charged(), 600);
+}
+
+static void F167_transition__another_one_since_the_look__nothing_is_sent(void **state)
+{
+    fetch_and_meanwhile(two_files_come); /* the pod asks for what it was looked at for; others were bound in between */
+    policy_set_publish(policies, rules_of(policy_defaults(), 4));
+    ask(&a, "n1");
+    answer_post(201);
+    expect_bound(&a);
+    assert_int_equal(milli_charged(), 300);
+}
+
+/* The ledger still has the pod by the second file. */
+static void F168_transition__file_is_taken_back_before_its_lists_end__nothing_is_sent_by_it(void **state)
+{
+    announce_to(&policy_between, &units_between, 500);
+    policy_set_announce(policies, rules_of(policy_defaults(), 3));
+    ask(&a, "n1");
+    answer_get_unbound();
+    expect_refused(&a, BIND_OUTCOME_REFUSED, "another configuration");
+    expect_none_pending();
+    assert_int_equal(milli_charged(), 0);
+    facts.policy = policy_defaults();
+    watch("100", NULL, NULL); /* of the new list */
+    ask(&a, "n1");
+    answer_get_unbound();
+    answer_post(201);
+    expect_bound(&a);
+    assert_int_equal(milli_charged(), 300);
+}
+
+/* By the rules with which the bind began the pod asks for the same, by those in effect it does not. */
+static void F169_transition__rules_in_effect_are_others_than_at_the_start__nothing_is_sent(void **state)
+{
+    write_policy(&policy_between, &units_between, 500);
+    ask(&a, "n1");
+    policy_set_publish(policies, rules_of(&policy_between, 2));
+    policy_set_announce(policies, rules_of(policy_defaults(), 3));
+    answer_get_unbound();
+    expect_refused(&a, BIND_OUTCOME_REFUSED, "another configuration");
+    expect_none_pending();
+    assert_int_equal(milli_charged(), 0);
 }
 
 static void fetch__fails__tried_again_until_the_deadline(void **state)
@@ -1121,6 +1261,11 @@ int main(void)
         T(tidy__refused_or_not_answered__rests_until_the_next_time),
         T(tidy__not_strict_or_stopping__nothing_is_asked),
         T(F159_transition__ends_while_devices_are_chosen__chosen_again),
+        T(lists_end__before_devices_are_chosen__bound_at_once),
+        T(F167_transition__begins_between_the_look_and_the_choice__nothing_is_sent),
+        T(F167_transition__another_one_since_the_look__nothing_is_sent),
+        T(F168_transition__file_is_taken_back_before_its_lists_end__nothing_is_sent_by_it),
+        T(F169_transition__rules_in_effect_are_others_than_at_the_start__nothing_is_sent),
         T(fetch__fails__tried_again_until_the_deadline),
         T(fetch__the_server_asks_for_patience__kept),
         T(fetch__in_flight_at_the_deadline__refused_and_the_reply_finds_nobody),

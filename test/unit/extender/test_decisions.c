@@ -90,9 +90,9 @@ static void bind(const struct pod *pod, struct str node)
 
     arena_reset(&arena);
     assert_int_equal(ingest_pod(&ingest, &arena, pod, NULL), 0);
-    assert_int_equal(
-        store_reserve(store, &arena, pod->uid, pod->namespace_, pod->name, node, STR("id"), &context.plans, &r, NULL),
-        STORE_RESERVED);
+    assert_int_equal(store_reserve(store, &arena, pod->uid, pod->namespace_, pod->name, node, STR("id"), &context.plans,
+                                   NULL, &r, NULL),
+                     STORE_RESERVED);
 }
 
 /* One cycle of kube-scheduler. */

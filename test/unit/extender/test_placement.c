@@ -1,5 +1,6 @@
 /* filter, prioritize and reservations on a real store, without HTTP. Names with a B number are defects seen in
  * other extenders (defects.md). */
+#include "core/dialects/dialect.h"
 #include "extender/explain_events.h"
 #include "extender/placement.h"
 #include "extender/support/tested_store.h"
@@ -59,10 +60,16 @@ static struct filter_result filter(const struct pod *pod)
     return r;
 }
 
+static enum store_reserve_result reserve_as(const char *uid, struct str node, const struct store_looked *looked,
+                                            struct store_reservation *ret)
+{
+    return store_reserve(store, &arena, str_of(uid), STR("d"), str_of(uid), node, STR("decision"), &context.plans,
+                         looked, ret, NULL);
+}
+
 static enum store_reserve_result reserve(const char *uid, struct str node, struct store_reservation *ret)
 {
-    return store_reserve(store, &arena, str_of(uid), STR("d"), str_of(uid), node, STR("decision"), &context.plans, ret,
-                         NULL);
+    return reserve_as(uid, node, NULL, ret);
 }
 
 /* gpu-admission and GAS answer before their caches are filled, and accept full nodes. */
@@ -345,7 +352,7 @@ static void store_reserve__states_of_a_pod__each_has_its_answer(void **state)
     assert_int_equal(ingest_pod(&ingest, &arena, &p.pod, NULL), 0);
     assert_int_equal(ingest_pod(&ingest, &arena, &bad.pod, NULL), 0);
     assert_int_equal(store_reserve(store, &arena, STR("p"), STR("d"), STR("other-name"), names[0], STR("x"),
-                                   &context.plans, &r, NULL),
+                                   &context.plans, NULL, &r, NULL),
                      STORE_UNKNOWN_POD);
     assert_int_equal(reserve("bad", names[0], &r), STORE_DEFECT);
     assert_int_equal(reserve("p", STR("nowhere"), &r), STORE_NO_FIT);
@@ -357,6 +364,43 @@ static void store_reserve__states_of_a_pod__each_has_its_answer(void **state)
     assert_int_equal(store_apply(store, &confirm, NULL), 0);
     assert_int_equal(reserve("p", names[0], &r), STORE_ALREADY_BOUND);
     assert_int_equal(reserve("p", names[1], &r), STORE_BOUND_ELSEWHERE);
+}
+
+static void store_reserve__in_a_transition__only_as_somebody_has_looked(void **state)
+{
+    const struct demand nothing = {.dialect = ""};
+    struct test_pod p, larger;
+    struct store_reservation r;
+    struct demand asks, more;
+    const struct {
+        struct store_looked looked;
+        enum store_reserve_result known, unknown;
+    } cases[] = {
+        {{0, NULL}, STORE_TRANSITION, STORE_TRANSITION},      {{0, &asks}, STORE_TRANSITION, STORE_TRANSITION},
+        {{6, &asks}, STORE_TRANSITION, STORE_TRANSITION},     {{7, NULL}, STORE_TRANSITION, STORE_TRANSITION},
+        {{7, &more}, STORE_TRANSITION, STORE_TRANSITION},     {{6, &nothing}, STORE_TRANSITION, STORE_TRANSITION},
+        {{7, &nothing}, STORE_TRANSITION, STORE_UNKNOWN_POD}, {{7, &asks}, STORE_RESERVED, STORE_TRANSITION},
+    };
+
+    make_pod(&p, "p", "fgpu.io/gpu-milli", "300");
+    make_pod(&larger, "larger", "fgpu.io/gpu-milli", "400");
+    assert_int_equal(ingest_pod(&ingest, &arena, &p.pod, NULL), 0);
+    assert_true(dialect_demand(policy_defaults(), &p.pod, &arena, &asks));
+    assert_true(dialect_demand(policy_defaults(), &larger.pod, &arena, &more));
+    store_transition_begins(store, 6);
+    store_transition_begins(store, 7);
+    store_transition_ends(store, 6);
+    assert_int_equal(store_transition(store), 7);
+    assert_int_equal(reserve("p", names[0], &r), STORE_TRANSITION);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(reserve_as("unknown", names[0], &cases[i].looked, &r), cases[i].unknown);
+        assert_int_equal(reserve_as("p", names[0], &cases[i].looked, &r), cases[i].known);
+    }
+    assert_int_equal(reserve("p", names[0], &r), STORE_IN_FLIGHT);
+    store_transition_ends(store, 7);
+    assert_int_equal(store_transition(store), 0);
+    assert_int_equal(ingest_pod(&ingest, &arena, &larger.pod, NULL), 0);
+    assert_int_equal(reserve_as("larger", names[0], &(struct store_looked){7, &asks}, &r), STORE_RESERVED);
 }
 
 static void prioritize__best_node__is_alone_at_ten_and_held(void **state)
@@ -576,7 +620,7 @@ static void *call(void *arg)
 
         if (placement_filter(&context, &a, &p.pod, names, NODES, &f, NULL) == 0 && f.fit_n > 0) {
             got = store_reserve(store, &a, str_of(uid), STR("d"), str_of(uid), f.results[0].name, STR("x"),
-                                &context.plans, &r, NULL);
+                                &context.plans, NULL, &r, NULL);
         }
         if (got == STORE_RESERVED && i < 49) { /* let go again, but for the last time */
             struct ledger_op release = {.kind = LEDGER_RELEASE, .name = str_of(uid)};
@@ -754,6 +798,7 @@ int main(void)
         T(store_reserve__being_deleted__is_not_tried),
         T(store_watch_reserved__tells_of_reserved_pods_alone),
         T(store_reserve__states_of_a_pod__each_has_its_answer),
+        T(store_reserve__in_a_transition__only_as_somebody_has_looked),
         T(prioritize__best_node__is_alone_at_ten_and_held),
         T(filter__more_fit_than_candidates__the_best_in_order),
         T(filter__any_pod__the_answer_says_what_was_read_of_it),

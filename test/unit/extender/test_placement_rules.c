@@ -98,9 +98,9 @@ static int bind(const struct pod *pod, struct str node)
     struct store_reservation r;
 
     assert_int_equal(ingest_pod(&ingest, &arena, pod, NULL), 0);
-    assert_int_equal(
-        store_reserve(store, &arena, pod->uid, pod->namespace_, pod->name, node, STR("d"), &context.plans, &r, NULL),
-        STORE_RESERVED);
+    assert_int_equal(store_reserve(store, &arena, pod->uid, pod->namespace_, pod->name, node, STR("d"), &context.plans,
+                                   NULL, &r, NULL),
+                     STORE_RESERVED);
     return r.assignment.containers[0].devices[0].index;
 }
 

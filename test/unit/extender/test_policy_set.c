@@ -80,13 +80,16 @@ static void announce__current_only_after_both_lists(void **state)
 
     policy_set_announce(policies, rules(2));
     assert_true(policy_set_is_waiting(policies));
+    assert_int_equal(store_transition(store), 1);
     assert_int_equal(current(), 1);
     assert_int_equal(newest(), 2);
     by = policy_set_take_newest(policies);
     assert_int_equal(policy_set_listed(policies, KUBE_PODS, by), POLICY_SET_PARTIAL);
     assert_int_equal(policy_set_listed(policies, KUBE_PODS, by), POLICY_SET_PARTIAL); /* the same twice */
     assert_int_equal(current(), 1);
+    assert_int_equal(store_transition(store), 1);
     assert_int_equal(policy_set_listed(policies, KUBE_NODES, by), POLICY_SET_CURRENT);
+    assert_int_equal(store_transition(store), 0);
     assert_int_equal(current(), 2);
     assert_false(policy_set_is_waiting(policies));
     assert_int_equal(policy_set_listed(policies, KUBE_NODES, by), POLICY_SET_IDLE);
@@ -102,7 +105,9 @@ static void announce__list_read_by_older_rules__does_not_count(void **state)
     second = policy_set_take_newest(policies);
     assert_int_equal(policy_set_listed(policies, KUBE_PODS, second), POLICY_SET_PARTIAL);
     policy_set_announce(policies, rules(3)); /* what was listed for 2 says nothing about 3 */
+    assert_int_equal(store_transition(store), 2);
     assert_int_equal(policy_set_listed(policies, KUBE_NODES, second), POLICY_SET_STALE);
+    assert_int_equal(store_transition(store), 2);
     assert_int_equal(released[2], 0);
     rules_put(second);
     assert_int_equal(released[2], 1);
@@ -120,6 +125,7 @@ static void publish__while_one_waits__it_is_forgotten(void **state)
     policy_set_announce(policies, rules(2));
     policy_set_publish(policies, rules(3));
     assert_false(policy_set_is_waiting(policies));
+    assert_int_equal(store_transition(store), 0);
     assert_int_equal(released[2], 1);
     assert_int_equal(newest(), 3);
 }

@@ -146,7 +146,7 @@ static void bind(size_t pod, const char *node)
 
     snprintf(id, sizeof(id), "%016" PRIx64, binds);
     r = store_reserve(store, &arena, str_of(uids[pod]), STR("d"), str_of(uids[pod]), str_of(node), str_of(id),
-                      &context.plans, &reservation, NULL);
+                      &context.plans, NULL, &reservation, NULL);
     binds += r == STORE_RESERVED || r == STORE_NO_FIT;
 }
 

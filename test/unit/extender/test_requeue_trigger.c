@@ -256,8 +256,9 @@ static void wake__refused_for_a_nomination_and_the_pod_is_reserved_elsewhere__wa
     apply(second);
     apply(nominated);
     refused();
-    assert_int_equal(store_reserve(store, &a, STR("a"), STR("d"), STR("a"), STR("n2"), STR("x"), &plans, &got, NULL),
-                     STORE_RESERVED);
+    assert_int_equal(
+        store_reserve(store, &a, STR("a"), STR("d"), STR("a"), STR("n2"), STR("x"), &plans, NULL, &got, NULL),
+        STORE_RESERVED);
     wait_sent(1);
     arena_fini(&a);
 }

@@ -95,7 +95,7 @@ static void bind(const struct request *r, struct str where)
     struct store_reservation out = {0};
 
     assert_int_equal(store_reserve(store, &arena, r->pod.uid, r->pod.namespace_, r->pod.name, where, STR("d"),
-                                   &context.plans, &out, NULL),
+                                   &context.plans, NULL, &out, NULL),
                      STORE_RESERVED);
 }
 

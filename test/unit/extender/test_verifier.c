@@ -165,7 +165,7 @@ static enum store_reserve_result reserve(const char *uid, const char *node)
 
     assert_int_equal(rules_new(&in, 1, NULL, NULL, &rules, NULL), 0);
     result = store_reserve(store, &arena, str_of(uid), STR("d"), str_of(uid), str_of(node), STR("decision"),
-                           &rules->placement.plans, &r, NULL);
+                           &rules->placement.plans, NULL, &r, NULL);
     rules_put(rules);
     return result;
 }

@@ -267,7 +267,7 @@ static void place(struct full_state *c, struct full_state_pod *p, const struct p
     for (unsigned i = 0; i < NODES; i++) {
         snprintf(node, sizeof(node), "n%u", (i + (unsigned)p->uid[1]) % NODES);
         if (store_reserve(c->store, &c->arena, str_of(p->uid), STR("ns"), str_of(p->uid), str_of(node),
-                          str_of(decision), plans, &r, NULL) != STORE_RESERVED) {
+                          str_of(decision), plans, NULL, &r, NULL) != STORE_RESERVED) {
             continue;
         }
         if (end == 0) {
