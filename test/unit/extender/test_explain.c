@@ -95,6 +95,7 @@ static void unknown__names_that_may_be_meant(void **state)
     }
     assert_int_equal(explain("othr", 5).near_n, 1);
     assert_int_equal(explain("nothing-like-it", 5).near_n, 0);
+    assert_int_equal(explain("nothing-like-it", 5).generation, store_generation(store));
     assert_int_equal(explain("", 5).near_n, 0);
     e = explain("trial", 5); /* it exists: nothing else is meant */
     assert_int_equal(e.kind, EXPLAIN_WAITING);
@@ -161,7 +162,7 @@ static void waiting__no_node_of_many_takes_it__the_nearest_of_all(void **state)
     enum { MANY = 2 * STORE_NEAREST_SECTION + 8, SHOWN = 5 };
     struct gpu_request w = half.gpu_requests[0];
     const struct demand held = {.dialect = "native", .gpu_requests = &w, .gpu_request_n = 1};
-    char names[MANY][8], uids[MANY][8];
+    char names[MANY][16], uids[MANY][16];
     struct explanation e;
 
     apply_empty_lists();
@@ -178,7 +179,7 @@ static void waiting__no_node_of_many_takes_it__the_nearest_of_all(void **state)
     e = explain("a", SHOWN);
     assert_int_equal(e.shown_n, SHOWN);
     for (int i = 0; i < SHOWN; i++) {
-        char name[8];
+        char name[16];
 
         (void)snprintf(name, sizeof(name), "n%02d", i);
         assert_true(str_eq_cstr(e.nodes[i].node_name, name));
@@ -254,7 +255,7 @@ static void waiting__more_notes_than_there_is_room_for__as_many_by_name(void **s
     static const char notes[EXPLAIN_NOTES_MAX + 1][2] = {"a", "b", "c", "d", "e", "f", "g", "h", "i"};
     const struct inventory none = {.source = INVENTORY_ANNOTATION};
     struct explanation e;
-    char name[8];
+    char name[16];
 
     apply_empty_lists();
     for (int i = 0; i <= EXPLAIN_NOTES_MAX; i++) {
@@ -316,7 +317,7 @@ static void hints__several_models__by_name(void **state)
     const struct device_pattern other = {STR("T4"), false};
     struct demand d = half;
     struct explanation e;
-    char name[8];
+    char name[16];
 
     d.models = &other;
     d.model_n = 1;
@@ -373,6 +374,7 @@ static void invalid_and_placed__of_their_kind(void **state)
     assert_int_equal(explain("bad", 5).size_n, 0);
     e = explain("on2", 5);
     assert_int_equal(e.kind, EXPLAIN_PLACED);
+    assert_int_equal(e.generation, store_generation(store));
     assert_int_equal(e.pod.state, LEDGER_BOUND);
     assert_null(e.decision); /* of another process */
     assert_int_equal(e.snapshot.node_n, 1);

@@ -116,7 +116,7 @@ static void awaited__and_held_off__for_gpus_alone(void **state)
 
 /* Nodes n0, n1 and so on with a GPU each, more than one section of anything; every third says something. */
 enum { MANY = 600 };
-static char many_text[MANY][8];
+static char many_text[MANY][16];
 static struct str many[MANY];
 static const char note[] = "of the test";
 

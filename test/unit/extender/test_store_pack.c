@@ -10,7 +10,7 @@
 
 enum { NODES = 2 * STORE_PACK_SECTION + 88, SECTIONS = 3, GIB = 1024 };
 
-static char text[NODES][8];
+static char text[NODES][16];
 static struct str names[NODES];
 static struct policy policy;
 static struct pack_plans plans;
