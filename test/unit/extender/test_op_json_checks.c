@@ -3,6 +3,7 @@
 #include "extender/op_json_internal.h"
 
 #include "base/compiler.h"
+#include "base/strbuf.h"
 #include "model/mig.h"
 #include "support/cmocka.h"
 
@@ -344,6 +345,44 @@ static void number__of_each_width__beside_its_neighbours(void **state)
     arena_fini(&arena);
 }
 
+/* ---- parts of decisions ---- */
+
+static void demand_and_record__written_as_they_are_read(void **state)
+{
+    struct gpu_request r = {.container = STR("c"), .count = 2, .kind = GPU_REQUEST_MILLI, .milli = 300, .phases = 1};
+    const struct demand d = {.dialect = "native", .gpu_requests = &r, .gpu_request_n = 1, .host = {1500, 64}};
+    const struct assigned_device device = {.uuid = STR("GPU-0"), .milli = 300};
+    const struct assigned_container c = {.name = STR("c"), .devices = &device, .device_n = 1};
+    const struct assignment as = {.id = STR("x"), .containers = &c, .container_n = 1};
+    static struct json_reader reader;
+    struct json_writer w;
+    struct demand again;
+    struct strbuf b;
+    struct arena arena;
+
+    arena_init(&arena, 1 << 20);
+    strbuf_init(&b, 4096);
+    json_writer_init(&w, &b);
+    op_json_write_demand(&w, &d);
+    json_reader_init(&reader, strbuf_view(&b), &arena);
+    op_json_read_demand(&reader, &arena, &again);
+    assert_int_equal(json_read_end(&reader, NULL), 0);
+    assert_true(demand_equal(&d, &again) && again.host.cpu_milli == 1500 && again.host.mem_mib == 64);
+    assert_null(op_json_check_demand(&again));
+    strbuf_reset(&b);
+    json_writer_init(&w, &b);
+    op_json_write_assignment(&w, &as);
+    assert_string_equal(b.p, "{\"decision\":\"x\",\"containers\":[{\"name\":\"c\",\"devices\":[{\"uuid\":"
+                             "\"GPU-0\",\"milli\":300}]}]}");
+    strbuf_fini(&b);
+    strbuf_init(&b, 8); /* too small: its writer overflows, and nothing else happens */
+    json_writer_init(&w, &b);
+    op_json_write_demand(&w, &d);
+    assert_true(b.overflowed);
+    strbuf_fini(&b);
+    arena_fini(&arena);
+}
+
 static int setup(void **state)
 {
     memset(text, 'x', sizeof(text));
@@ -363,6 +402,7 @@ int main(void)
         cmocka_unit_test(op__something_in_it_is_wrong__said),
         cmocka_unit_test(number__of_each_width__in_its_range),
         cmocka_unit_test(number__of_each_width__beside_its_neighbours),
+        cmocka_unit_test(demand_and_record__written_as_they_are_read),
     };
 
     return cmocka_run_group_tests(tests, setup, NULL);
