@@ -262,6 +262,7 @@ static void node__has_gone_with_pods_on_it__any_gpu_may_be_held(void **state)
     assert_int_equal(verdict_on("night", &large), VERDICT_HOST_GROUP);
     fixture_apply(&f, &op);
     assert_null(ledger_check(f.l));
+    assert_int_equal(verdict_on("day", &small), VERDICT_NODE_UNKNOWN);
     assert_int_equal(verdict_on("night", &large), VERDICT_HOST_GROUP);
     gone("b");
     gone("a");
