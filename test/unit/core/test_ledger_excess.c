@@ -149,6 +149,23 @@ static void capacity_went__a_cause_until_it_is_back(void **state)
     assert_null(ledger_check(fx.l));
 }
 
+/* Nothing was granted here, so the description alone says that capacity went; the same one again says nothing else. */
+static void capacity_went_under_recorded_pods__a_cause_while_it_stays_away(void **state)
+{
+    struct demand d = SHARE_AND_MEMORY_OF(500, 40 * GIB);
+
+    recorded("a", &d, 0);
+    recorded("b", &d, 0);
+    expect_nothing();
+    for (int i = 0; i < 3; i++) {
+        fixture_node(&fx, "n1", 2, 60 * GIB);
+        expect_excess("GPU-n1-0", EXCESS_CAPACITY | EXCESS_RECORDED);
+    }
+    fixture_node(&fx, "n1", 2, 80 * GIB);
+    expect_nothing();
+    assert_null(ledger_check(fx.l));
+}
+
 /* A share of the memory falls with it; then another configuration reads an amount, less than what the pod was granted.
  */
 static void capacity_went_while_all_fitted_and_a_request_is_read_anew__capacity_is_the_cause(void **state)
@@ -289,6 +306,7 @@ int main(void)
         TEST(without_a_record__unproven_until_its_devices_are_known),
         TEST(request_that_grew__raised),
         TEST(capacity_went__a_cause_until_it_is_back),
+        TEST(capacity_went_under_recorded_pods__a_cause_while_it_stays_away),
         TEST(capacity_went_while_all_fitted_and_a_request_is_read_anew__capacity_is_the_cause),
         TEST(capacity_is_back_while_another_pod_is_too_much__that_pod_alone_is_the_cause),
         TEST(capacity_of_one_device_went__no_excuse_for_another),

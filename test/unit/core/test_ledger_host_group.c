@@ -262,6 +262,7 @@ static void node__has_gone_with_pods_on_it__any_gpu_may_be_held(void **state)
     assert_int_equal(verdict_on("night", &large), VERDICT_HOST_GROUP);
     fixture_apply(&f, &op);
     assert_null(ledger_check(f.l));
+    assert_int_equal(verdict_on("day", &small), VERDICT_NODE_UNKNOWN);
     assert_int_equal(verdict_on("night", &large), VERDICT_HOST_GROUP);
     gone("b");
     gone("a");
@@ -462,6 +463,33 @@ static void labels__of_a_node__group_and_memory(void **state)
     assert_true(g.name.n == 0 && g.mem_mib == 0 && !g.is_odd);
 }
 
+static void labels__memory_of_a_gpu__whole_bytes_and_at_least_a_mib(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t mem_mib; /* 0: odd */
+    } rows[] = {{"1Mi", 1},
+                {"1048576", 1},
+                {"1048575", 0},
+                {"2097151", 1},
+                {"0", 0},
+                {"-16Gi", 0},
+                {"2147483647Mi", INT32_MAX},
+                {"2147483648Mi", 0},
+                {"1048576500m", 0},
+                {"", 0}};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct kv label = {STR("fgpu.io/host-gpu-memory"), str_of(rows[i].text)};
+        const struct node node = {.labels = {&label, 1}};
+        const struct host_group g = host_group_of_node(&node);
+
+        if (g.mem_mib != rows[i].mem_mib || g.is_odd != (rows[i].mem_mib == 0)) {
+            fail_msg("\"%s\" is %lld", rows[i].text, (long long)g.mem_mib);
+        }
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -480,6 +508,7 @@ int main(void)
         TEST(any_order__of_pods_on_two_hosts__no_card_is_given_twice),
         TEST(memory__said_by_nobody__one_device_at_a_time),
         TEST(labels__of_a_node__group_and_memory),
+        cmocka_unit_test(labels__memory_of_a_gpu__whole_bytes_and_at_least_a_mib),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -187,6 +187,25 @@ static void pack_rank__any_results__as_sorted_and_none_lost(void **state)
     }
 }
 
+/* What is the same in all stands above what differs, and must not reach into it. */
+static void pack_rank__narrow_and_all_alike_above__as_sorted(void **state)
+{
+    enum { MANY = 64 };
+    struct pack_result results[MANY], sorted[MANY];
+    struct pack_key keys[MANY];
+
+    for (uint32_t i = 0; i < MANY; i++) {
+        results[i] = (struct pack_result){
+            .verdict = VERDICT_FITS, .slack = (uint16_t)(i / 2 % 2), .score = i % 2, .name_order = MANY + i};
+    }
+    memcpy(sorted, results, sizeof(sorted));
+    qsort(sorted, MANY, sizeof(sorted[0]), by_words);
+    assert_int_equal(pack_rank(results, MANY, 0, keys), MANY);
+    for (size_t i = 0; i < MANY; i++) {
+        assert_int_equal(results[i].name_order, sorted[i].name_order);
+    }
+}
+
 /* Many at once are sorted by digits, where what differs is narrow enough; points are those of the formula. */
 static void pack_rank__many_results__as_sorted_and_none_lost(void **state)
 {
@@ -200,14 +219,16 @@ static void pack_rank__many_results__as_sorted_and_none_lost(void **state)
     for (int round = 0; round < 300; round++) {
         size_t n = 64 + (size_t)rng_below(&r, MANY - 63), fit = 0, fit_n;
         const int64_t spread = round % 3 == 0 ? 5 : round % 3 == 1 ? 1 << 30 : INT64_MAX; /* the last one is too wide */
+        const int64_t below = round % 4 < 2 ? 0 : spread / 2; /* of both signs differ in each bit: too wide as well */
+        const uint32_t first_name = round % 7 == 1 ? 1 << 14 : round % 7 == 2 ? UINT32_MAX - 10007 : 0;
         uint64_t left = 0;
 
         for (size_t i = 0; i < n; i++) {
             results[i] = (struct pack_result){.verdict = rng_below(&r, 8) == 0 ? VERDICT_NO_GPU : VERDICT_FITS,
                                               .demoted = round % 2 == 0 && rng_below(&r, 50) == 0,
                                               .slack = round % 5 == 0 ? (uint16_t)rng_below(&r, 3) : UINT16_MAX,
-                                              .score = (int64_t)rng_below(&r, (uint64_t)spread) - spread / 2,
-                                              .name_order = (uint32_t)(i * 7919 % 10007)};
+                                              .score = (int64_t)rng_below(&r, (uint64_t)spread) - below,
+                                              .name_order = (uint32_t)(i * 7919 % 10007) + first_name};
             if (round == 0) {
                 results[i].verdict = VERDICT_NO_GPU;
             }
@@ -402,6 +423,7 @@ int main(void)
         T(pack_rank__order_of_the_request__does_not_matter),
         T(pack_some__names_in_no_order__each_has_the_answer_that_it_has_alone),
         cmocka_unit_test(pack_rank__any_results__as_sorted_and_none_lost),
+        cmocka_unit_test(pack_rank__narrow_and_all_alike_above__as_sorted),
         cmocka_unit_test(pack_rank__many_results__as_sorted_and_none_lost),
         T(pack_some__unknown_and_full_nodes__have_their_verdicts),
         T(pack_some__name_again__is_left_out),

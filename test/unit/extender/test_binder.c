@@ -2,252 +2,26 @@
  * are the test's (extender/support/fake_client.h), and so is the clock: nothing here waits for time, and what must not
  * have happened yet is looked at when the binder's thread has looked at the clock. Against a simulated API server:
  * test/unit/cmd/test_binder*.c. */
-#include "extender/binder_internal.h"
+#include "extender/support/tested_binder.h"
 
 #include "base/bug.h"
 #include "base/compiler.h"
 #include "base/hash.h"
 #include "base/strbuf.h"
 #include "extender/support/fake_client.h"
-#include "extender/support/tested_store.h"
 #include "support/cmocka.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
-#define DEADLINE_MS 5000
-#define PATIENCE_NS (60 * NS_PER_S)
-#define BINDING "/pods/a/binding"
-#define POD "/pods/a"
-
-/* Far ahead of the system's, so that the binder's thread never wakes by itself. */
-#define START_NS (INT64_C(1) << 60)
-
-static struct clock_manual now;
-static struct policy_set *policies;
-static struct ingest facts;
-static struct binder *binder;
-static struct binder_options options;
-
-/* ---- who asks ---- */
-
-struct asked {
-    _Atomic unsigned calls;
-    enum bind_outcome outcome;
-    const char *error;
-    char decision_id[BIND_DECISION_ID_BYTES];
-};
-
-static void hear(void *ctx, enum bind_outcome outcome, const char *error, const char *decision_id)
-{
-    struct asked *by = ctx;
-
-    by->outcome = outcome;
-    by->error = error;
-    snprintf(by->decision_id, sizeof(by->decision_id), "%s", decision_id);
-    by->calls++;
-}
-
-static struct asked a, b, other;        /* of the test; an answer may still come when one fails */
-static const char *nominated_node = ""; /* by kube-scheduler */
-static void *(*meanwhile)(void *ctx);   /* what another thread does in the middle of a step; NULL: nothing */
-
-static void ask(struct asked *by, const char *node)
-{
-    const struct bind_request r = {STR("a"), STR("d"), STR("a"), str_of(node)};
-
-    *by = (struct asked){0};
-    binder_bind(binder, &r, hear, by);
-}
-
-static void expect_open(const struct asked *by)
-{
-    assert_int_equal(by->calls, 0);
-}
-
-static void expect_bound(const struct asked *by)
-{
-    assert_int_equal(by->calls, 1);
-    assert_string_equal(bind_outcome_name(by->outcome), "bound");
-    assert_null(by->error);
-}
-
-static void expect_refused(const struct asked *by, enum bind_outcome outcome, const char *part)
-{
-    assert_int_equal(by->calls, 1);
-    assert_string_equal(bind_outcome_name(by->outcome), bind_outcome_name(outcome));
-    assert_non_null(by->error);
-    if (strstr(by->error, part) == NULL) {
-        fail_msg("\"%s\" instead of \"...%s...\"", by->error, part);
-    }
-}
-
-/* ---- time ---- */
-
-/* Until the binder's thread has gone once through all that is due. It holds the lock from the moment at which it
- * forgets when to wake until it waits, or answers somebody. */
-static void kick(void)
-{
-    const int64_t until_ns = clock_mono_ns(clock_system()) + PATIENCE_NS;
-    bool seen = false;
-
-    mutex_lock(&binder->lock);
-    binder->wake_ns = INT64_MIN;
-    condvar_signal(&binder->wake);
-    mutex_unlock(&binder->lock);
-    while (!seen && clock_mono_ns(clock_system()) < until_ns) {
-        sched_yield();
-        mutex_lock(&binder->lock);
-        seen = binder->wake_ns != INT64_MIN;
-        mutex_unlock(&binder->lock);
-    }
-    if (!seen) {
-        fail_msg("the binder's thread does not look at the clock for a minute");
-    }
-}
-
-/* It answers one bind in each turn; no test has more than two that are due. */
-static void turn(void)
-{
-    for (int i = 0; i < 4; i++) {
-        kick();
-    }
-}
-
-static void pass_ms(int64_t ms)
-{
-    clock_manual_advance_ms(&now, ms);
-    turn();
-}
-
-/* ---- life ---- */
-
-static void start(void)
-{
-    assert_int_equal(binder_new(policies, NULL, &now.clock, NULL, &options, &binder, NULL), 0);
-    turn();
-}
+static struct asked a, b, other;      /* of the test; an answer may still come when one fails */
+static void *(*meanwhile)(void *ctx); /* what another thread does in the middle of a step; NULL: nothing */
 
 static int setup(void **state)
 {
     a = b = other = (struct asked){0};
-    nominated_node = "";
     meanwhile = NULL;
-    fake_client_reset();
-    clock_manual_init(&now, START_NS, 1795161600123);
-    store_open(&now.clock);
-    policies = policy_set_new(rules_of(policy_defaults(), 1));
-    facts = (struct ingest){store, policy_defaults(), NULL, NULL};
-    apply_empty_lists();
-    ingest_two_gpus(&facts, STR("n1"));
-    ingest_two_gpus(&facts, STR("n2"));
-    options = (struct binder_options){.deadline_ms = DEADLINE_MS, .max_in_flight = 2};
-    start();
-    fake_client_answer("GET", "/version", 200, KUBE_NO_RETRY_AFTER, "{\"major\":\"1\",\"minor\":\"33\"}");
-    turn();
-    return 0;
-}
-
-static void stop(void)
-{
-    if (binder != NULL) {
-        binder_stop(binder);
-        binder_free(binder);
-        binder = NULL;
-    }
-}
-
-static int teardown(void **state)
-{
-    stop();
-    policy_set_free(policies);
-    store_check_and_free();
-    fake_client_reset();
-    return 0;
-}
-
-/* ---- the pod ---- */
-
-static struct kv share = {{"fgpu.io/gpu-milli", 17}, {"300", 3}};
-static struct container c = {.name = {"c", 1}, .limits = {&share, 1}};
-
-/* Pod d/a as the watch shows it. */
-static void watch(const char *version, const char *node, const struct kv *annotation)
-{
-    const struct pod p = {.namespace_ = STR("d"),
-                          .name = STR("a"),
-                          .uid = STR("a"),
-                          .resource_version = str_of(version),
-                          .node_name = str_of(node),
-                          .nominated_node_name = str_of(nominated_node),
-                          .annotations = {annotation, annotation != NULL},
-                          .containers = &c,
-                          .container_n = 1};
-
-    assert_int_equal(ingest_pod(&facts, &arena, &p, NULL), 0);
-}
-
-#define RECORD                                                                                                         \
-    "{\"v\":1,\"id\":\"%s\",\"containers\":[{\"name\":\"c\",\"init\":false,\"devices\":[{\"uuid\":\"GPU-0\","          \
-    "\"index\":0,\"milli\":300,\"memMib\":24576}]}]}"
-
-/* The same, bound to n1 by this decision. */
-static void watch_bound(const char *id)
-{
-    char text[512];
-    const int n = snprintf(text, sizeof(text), RECORD, id);
-    const struct kv record = {STR("fgpu.io/assignment"), {text, (size_t)n}};
-
-    watch("200", "n1", &record);
-}
-
-static const char *decision(void)
-{
-    return binder->binds->decision_id;
-}
-
-/* As a GET shows it. */
-static const char *pod_json(const char *version, const char *uid)
-{
-    static char text[512];
-
-    snprintf(text, sizeof(text),
-             "{\"metadata\":{\"name\":\"a\",\"namespace\":\"d\",\"uid\":\"%s\",\"resourceVersion\":\"%s\"},\"spec\":{"
-             "\"containers\":[{\"name\":\"c\",\"resources\":{\"limits\":{\"fgpu.io/gpu-milli\":\"300\"}}}]}}",
-             uid, version);
-    return text;
-}
-
-static enum ledger_pod_state state_of_pod(void)
-{
-    struct store_pod found;
-
-    return store_find_pod(store, &arena, STR("a"), &found) ? found.state : LEDGER_POD_STATE__MAX;
-}
-
-static void answer_post(int status)
-{
-    fake_client_answer("POST", BINDING, status, KUBE_NO_RETRY_AFTER, "{}");
-}
-
-/* The pod is as it was: whether the Binding lands nobody knows. */
-static void answer_get_unbound(void)
-{
-    fake_client_answer("GET", POD, 200, KUBE_NO_RETRY_AFTER, pod_json("100", "a"));
-}
-
-static void expect_none_pending(void)
-{
-    assert_int_equal(fake_client_pending("POST", BINDING), 0);
-    assert_int_equal(fake_client_pending("GET", POD), 0);
-}
-
-static void expect_ended(void)
-{
-    assert_int_equal(binder_in_flight(binder), 0);
-    assert_true(binder_close(binder, 0));
-    expect_none_pending();
+    return tested_binder_setup(state);
 }
 
 /* ---- the answer in time, and not ---- */
@@ -397,18 +171,11 @@ static void pause__of_gets_that_fail__ever_longer(void **state)
 /* Two binds wait; each wakes at its own time. */
 static void pause__of_two_binds__the_earlier_one_first(void **state)
 {
-    const struct bind_request second = {STR("b"), STR("d"), STR("b"), STR("n2")};
-    const struct pod p = {.namespace_ = STR("d"),
-                          .name = STR("b"),
-                          .uid = STR("b"),
-                          .resource_version = STR("101"),
-                          .containers = &c,
-                          .container_n = 1};
     watch("100", NULL, NULL);
-    assert_int_equal(ingest_pod(&facts, &arena, &p, NULL), 0);
+    watch_pod("b", "101", NULL, NULL);
     ask(&a, "n1");
     fake_client_answer("POST", BINDING, 429, 1000, "{}");
-    binder_bind(binder, &second, hear, &b);
+    ask_for(&b, "b", "n2");
     fake_client_answer("POST", "/pods/b/binding", 429, 400, "{}");
     pass_ms(400);
     expect_none_pending();
@@ -561,12 +328,6 @@ static void lose_and_renew(struct asked *by)
     fake_client_answer("GET", POD, 503, KUBE_NO_RETRY_AFTER, "");
     watch("101", NULL, NULL);
     turn();
-}
-
-static void restart(void)
-{
-    stop();
-    start();
 }
 
 static void server__not_known__nothing_is_proven_until_it_says(void **state)
@@ -966,7 +727,7 @@ static void too_many__refused(void **state)
     binder_set_options(binder, &options);
     watch("100", NULL, NULL);
     ask(&a, "n1");
-    binder_bind(binder, &(struct bind_request){STR("b"), STR("d"), STR("b"), STR("n1")}, hear, &b);
+    ask_for(&b, "b", "n1");
     expect_refused(&b, BIND_OUTCOME_OVERLOADED, "try again");
     answer_post(201);
     expect_bound(&a);
@@ -979,7 +740,7 @@ static void client_takes_nothing__tried_again(void **state)
     fake_client_refuse(true);
     ask(&a, "n1");
     expect_open(&a);
-    binder_bind(binder, &(struct bind_request){STR("b"), STR("d"), STR("b"), STR("n1")}, hear, &b);
+    ask_for(&b, "b", "n1");
     expect_refused(&b, BIND_OUTCOME_OVERLOADED, "try again");
     assert_int_equal(binder_in_flight(binder), 1);
     fake_client_refuse(false);
@@ -1011,7 +772,7 @@ static void close__nothing_begins_any_more(void **state)
     answer_post(201);
     expect_bound(&a);
     expect_bound(&b);
-    assert_true(binder_close(binder, PATIENCE_NS / NS_PER_MS));
+    assert_true(binder_close(binder, 60000));
     apply((struct ledger_op){.kind = LEDGER_POD_GONE, .name = STR("a")});
     watch("300", NULL, NULL);
     ask(&a, "n1");
@@ -1034,7 +795,7 @@ static void stop__with_binds_on_their_way__everybody_hears(void **state)
     assert_int_equal(state_of_pod(), LEDGER_RESERVED);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, tested_binder_teardown)
 
 /* ---- consistency: strict ---- */
 

@@ -111,14 +111,14 @@ static int teardown(void **state)
 
 /* ---- the cluster ---- */
 
-/* Node "day" or "night", of the pool of that name, as the policy in effect has it. */
-static void describe(int pool)
+/* A node of the pool with this bit, as the policy in effect has it. */
+static void describe_node(struct str name, int pool)
 {
     const struct device device = {.index = 0, .model = STR("A100"), .mem_mib = 40960, .slot_n = 16, .healthy = true};
     const struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = &device, .device_n = 1};
 
     apply((struct ledger_op){.kind = LEDGER_NODE_DESCRIBED,
-                             .node = {.name = names[pool],
+                             .node = {.name = name,
                                       .schedulable = true,
                                       .closed = (policy.admitted_pools >> pool & 1) == 0,
                                       .pools = UINT64_C(1) << pool,
@@ -126,8 +126,14 @@ static void describe(int pool)
                                       .inventory = &inventory}});
 }
 
-/* A pod with a record on the GPU of node "night". */
-static void hold(const char *uid, bool verified, bool deleting)
+/* Node "day" or "night", of the pool of that name. */
+static void describe(int pool)
+{
+    describe_node(names[pool], pool);
+}
+
+/* A pod with a record on the GPU of the node. */
+static void hold_on(const char *node, const char *uid, bool verified, bool deleting)
 {
     const struct assigned_device d = {.index = 0, .milli = 300, .mem_mib = 12288};
     const struct assigned_container c = {.name = STR("main"), .devices = &d, .device_n = 1};
@@ -137,11 +143,16 @@ static void hold(const char *uid, bool verified, bool deleting)
                              .pod = {.uid = str_of(uid),
                                      .namespace_ = STR("d"),
                                      .name = str_of(uid),
-                                     .node_name = STR("night"),
+                                     .node_name = str_of(node),
                                      .deleting = deleting,
                                      .demand = &share,
                                      .assignment = &as,
                                      .record_trust = verified ? RECORD_VERIFIED : RECORD_UNSIGNED}});
+}
+
+static void hold(const char *uid, bool verified, bool deleting)
+{
+    hold_on("night", uid, verified, deleting);
 }
 
 static void gone(const char *uid)
@@ -348,6 +359,51 @@ static void group__changes__begins_anew(void **state)
     change_overs_free(NULL);
 }
 
+/* Each has bits of its own behind those of the groups before it, and waits for its own pods alone. */
+static void groups__several__each_by_its_own_bits(void **state)
+{
+    enum { X = POOLS, Y };
+    static const struct str more[] = {STR("x"), STR("y")};
+    struct node_pool all_pools[] = {pools[DAY],
+                                    pools[NIGHT],
+                                    {.name = more[0], .state = NODE_POOL_CLOSED},
+                                    {.name = more[1], .state = NODE_POOL_OPEN}};
+    const struct change_over_group groups[] = {group, {.name = STR("another"), .pools = more, .pool_n = 2}};
+    const struct change_over_status *all;
+
+    policy.node_pools = all_pools;
+    policy.node_pool_n = ARRAY_LEN(all_pools);
+    policy.change_overs = groups;
+    policy.change_over_n = ARRAY_LEN(groups);
+    begin();
+    describe_node(STR("y"), Y);
+    assert_true(look());
+    assert_int_equal(policy.admitted_pools, 1U << DAY | 1U << Y);
+    describe_node(STR("y"), Y);
+    assert_false(look());
+    hold_on("y", "on-y", true, false);
+    all_pools[X].state = NODE_POOL_OPEN;
+    all_pools[Y].state = NODE_POOL_CLOSED;
+    assert_true(look());
+    assert_int_equal(policy.admitted_pools, 1U << DAY);
+    assert_false(look());
+    assert_int_equal(change_overs_list(change_overs, &arena, &all), 2);
+    assert_int_equal(all[0].step, CHANGE_OVER_OPEN);
+    assert_int_equal(all[1].step, CHANGE_OVER_CLOSING); /* its node takes pods yet */
+    describe_node(STR("y"), Y);
+    assert_false(look());
+    assert_int_equal(change_overs_list(change_overs, &arena, &all), 2);
+    assert_true(str_eq_cstr(all[1].group, "another") && all[1].step == CHANGE_OVER_WAITING);
+    assert_true(all[0].pod_n == 0 && all[1].pod_n == 1 && all[1].shown_n == 1);
+    assert_true(str_eq_cstr(all[1].pods[0].uid, "on-y") && str_eq_cstr(all[1].wanted, "x"));
+    clock_manual_advance_ms(&now, EVICT_AFTER_MS);
+    assert_false(look());
+    expect_evicted(""); /* that group does not drain */
+    gone("on-y");
+    assert_true(look());
+    assert_int_equal(policy.admitted_pools, 1U << DAY | 1U << X);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -358,6 +414,7 @@ int main(void)
         TEST(change__commands_fail_and_work__pool_opens_at_last),
         TEST(change__several_or_none_open__conflict_or_closed),
         TEST(group__changes__begins_anew),
+        TEST(groups__several__each_by_its_own_bits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

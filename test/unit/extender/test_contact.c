@@ -109,11 +109,64 @@ static void contact_news__persistent_403__logged_at_once_then_each_minute_and_it
     end(c);
 }
 
+/* Silence alone is no failure of an exchange: said when somebody asks, once, and its end once. */
+static void contact_lost__silence__told_once_until_there_is_news(void **state)
+{
+    const struct log log = {.write = write_record, .verbosity = 2};
+    struct contact *c = begin(&log);
+    struct reflector_stats s = heard();
+    int64_t last_ns;
+    contact_news(c, KUBE_PODS, &s);
+    contact_news(c, KUBE_NODES, &s);
+    last_ns = s.last_contact_ns;
+    assert_string_equal(told.p, ""); /* nothing was wrong */
+    clock_manual_advance_ms(&the_clock, 20001);
+    assert_non_null(strstr(contact_lost(c), "pods for longer than staleAfter (the API server is silent)"));
+    assert_non_null(contact_lost(c));
+    assert_string_equal(told.p, "E");
+    s.last_contact_ns = last_ns + 1 * NS_PER_MS; /* news, and one ms less than too old */
+    contact_news(c, KUBE_PODS, &s);
+    assert_string_equal(told.p, "EI");
+    assert_int_equal(contact_age_ms(c, KUBE_PODS), 20000);
+    s.last_contact_ns = last_ns; /* of an exchange that began before */
+    contact_news(c, KUBE_PODS, &s);
+    assert_int_equal(contact_age_ms(c, KUBE_PODS), 20000);
+    assert_non_null(strstr(contact_lost(c), "nodes"));
+    assert_string_equal(told.p, "EIE");
+    end(c);
+}
+
+/* News that is too old already ends nothing; the same failure told again is none. */
+static void contact_news__old_or_told_before__says_nothing(void **state)
+{
+    const struct log log = {.write = write_record, .verbosity = 2};
+    struct contact *c = begin(&log);
+    struct reflector_stats s = {.trouble = REFLECTOR_REFUSED, .trouble_n = 1, .trouble_verb = "list"};
+    contact_news(c, KUBE_PODS, &s);
+    assert_string_equal(told.p, "W");
+    pass(61);
+    contact_news(c, KUBE_PODS, &s); /* nothing has failed since; but nobody has heard of pods */
+    assert_string_equal(told.p, "WE");
+    s.trouble_n++;
+    contact_news(c, KUBE_PODS, &s);
+    assert_string_equal(told.p, "WEW");
+    s.trouble = REFLECTOR_FINE;
+    s.last_contact_ns = clock_mono_ns(&the_clock.clock) - 20001 * NS_PER_MS;
+    contact_news(c, KUBE_PODS, &s);
+    assert_string_equal(told.p, "WEW");
+    s.last_contact_ns += 1 * NS_PER_MS;
+    contact_news(c, KUBE_PODS, &s);
+    assert_string_equal(told.p, "WEWI");
+    end(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(contact_lost__after_stale_after_of_either_resource__says_which_and_why),
         cmocka_unit_test(contact_lost__nobody_follows_or_no_limit__never),
+        cmocka_unit_test(contact_lost__silence__told_once_until_there_is_news),
+        cmocka_unit_test(contact_news__old_or_told_before__says_nothing),
         cmocka_unit_test(contact_news__persistent_403__logged_at_once_then_each_minute_and_its_end_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

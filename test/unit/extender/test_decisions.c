@@ -1,6 +1,7 @@
 /* Which decisions are kept, and what they say: filter, prioritize and reservations on a real store. */
 #include "extender/decisions.h"
 
+#include "core/placement/pack.h"
 #include "extender/decision_words.h"
 #include "extender/placement.h"
 #include "extender/support/tested_store.h"
@@ -219,6 +220,81 @@ static void decision__next_was_promised_to_another__says_so(void **state)
     d = newest();
     assert_true(str_eq(d->best, names[1]) && d->reason == PACK_BY_PROMISE && d->part_n == 0);
     assert_non_null(strstr(sentence(d), "n1 before n0: the latter has no room beside pods that were just promised it"));
+}
+
+static const struct demand tenth = DEMAND_OF_SHARE(100);
+
+static void the_best_gets_another(void)
+{
+    struct test_pod p;
+
+    bind(make_pod(&p, "another", 100), names[2]);
+}
+
+static void the_next_gets_another(void)
+{
+    struct test_pod p;
+
+    bind(make_pod(&p, "another", 100), names[0]);
+}
+
+static void the_best_is_full(void)
+{
+    struct test_pod p;
+
+    bind(make_pod(&p, "a", 500), names[2]);
+    bind(make_pod(&p, "b", 1000), names[2]);
+}
+
+static void the_best_goes(void)
+{
+    apply((struct ledger_op){.kind = LEDGER_NODE_GONE, .name = names[2]});
+}
+
+static void another_node_gets_one(void)
+{
+    struct test_pod p;
+
+    bind(make_pod(&p, "another", 100), names[3]);
+}
+
+/* Parts that are not those of the scores that were compared would explain something else. */
+static void decision__its_nodes_change_before_it_is_explained__without_parts(void **state)
+{
+    static const struct {
+        void (*change)(void);
+        uint32_t part_n;
+    } rows[] = {{NULL, 2},
+                {another_node_gets_one, 2},
+                {the_best_gets_another, 0},
+                {the_next_gets_another, 0},
+                {the_best_is_full, 0},
+                {the_best_goes, 0}};
+    const struct view_pod asking = {.uid = STR("p"), .namespace_ = STR("d"), .demand = &tenth};
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct store_pack_answer answer;
+        struct pack_result results[NODES];
+        struct pack_key buffer[NODES];
+        struct decision_note *d;
+        struct test_pod first;
+
+        assert_int_equal(teardown(NULL), 0);
+        assert_int_equal(setup(NULL), 0);
+        bind(make_pod(&first, "first", 500), names[2]);
+        assert_int_equal(store_pack(store, &arena, &asking, &context.plans, NULL, 0, names, NODES, &answer, NULL), 0);
+        assert_int_equal(pack_rank(answer.results, answer.n, 0, buffer), NODES);
+        memcpy(results, answer.results, sizeof(results));
+        answer.results = results; /* the arena is reset by what follows */
+        if (rows[i].change != NULL) {
+            rows[i].change();
+        }
+        d = store_explain(store, &arena, &asking, STR("p"), &context.plans, &answer, NODES);
+        assert_true(d->reason == PACK_BY_SCORE && str_eq(d->best, names[2]) && str_eq(d->next, names[0]));
+        assert_true(d->best_score > d->next_score);
+        assert_int_equal(d->part_n, rows[i].part_n);
+        decision_put(d);
+    }
 }
 
 static void decision__strategy_that_looks_ahead__its_parts_add_up(void **state)
@@ -636,6 +712,7 @@ int main(void)
         STORE_TEST(decision__filter_answers_one_of_several__says_the_next),
         STORE_TEST(decision__nobody_asked_for_an_order__says_so),
         STORE_TEST(decision__next_was_promised_to_another__says_so),
+        STORE_TEST(decision__its_nodes_change_before_it_is_explained__without_parts),
         STORE_TEST(decision__strategy_that_looks_ahead__its_parts_add_up),
         STORE_TEST(decision__by_several_criteria__the_score_of_each),
         STORE_TEST(decision__by_a_chain__says_which_criterion_decided),

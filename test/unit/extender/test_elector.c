@@ -42,22 +42,54 @@ static bool is_told(const void *count)
     return atomic_load((const atomic_uint *)count) > 0;
 }
 
+/* ---- what the operating system draws ---- */
+
+static const uint64_t *drawn; /* 3; NULL: as ever */
+static bool draws_nothing;
+
+/* As the linker names them. */
+int __wrap_rng_os_bytes(void *p, size_t n, struct err *reterr);
+int __real_rng_os_bytes(void *p, size_t n, struct err *reterr);
+
+int __wrap_rng_os_bytes(void *p, size_t n, struct err *reterr)
+{
+    if (draws_nothing) {
+        return err_set(reterr, ERR_INTERNAL, "no entropy");
+    }
+    if (drawn == NULL) {
+        return __real_rng_os_bytes(p, n, reterr);
+    }
+    assert_int_equal(n, 3 * sizeof(*drawn));
+    memcpy(p, drawn, n);
+    return 0;
+}
+
 /* ---- life ---- */
+
+static struct elector_options options(void)
+{
+    return (struct elector_options){.clock = &wall.clock,
+                                    .log = &warnings_log,
+                                    .lease = STR("ns/fgpu-leader"),
+                                    .host = "host",
+                                    .duration_ms = DURATION_MS,
+                                    .renew_deadline_ms = RENEW_DEADLINE_MS,
+                                    .retry_ms = RETRY_MS,
+                                    .listener = {elected, lost, NULL}};
+}
+
+static void start_with(const struct elector_options *o)
+{
+    assert_int_equal(elector_new(o, &elector, NULL), 0);
+    assert_false(elector_may_write(elector));
+    assert_int_equal(elector_start(elector, NULL), 0);
+}
 
 static void start(void)
 {
-    const struct elector_options o = {.clock = &wall.clock,
-                                      .log = &warnings_log,
-                                      .lease = STR("ns/fgpu-leader"),
-                                      .host = "host",
-                                      .duration_ms = DURATION_MS,
-                                      .renew_deadline_ms = RENEW_DEADLINE_MS,
-                                      .retry_ms = RETRY_MS,
-                                      .listener = {elected, lost, NULL}};
+    const struct elector_options o = options();
 
-    assert_int_equal(elector_new(&o, &elector, NULL), 0);
-    assert_false(elector_may_write(elector));
-    assert_int_equal(elector_start(elector, NULL), 0);
+    start_with(&o);
 }
 
 static int setup(void **state)
@@ -67,6 +99,8 @@ static int setup(void **state)
     clock_manual_init(&wall, 0, 1795161600123);
     warnings_reset();
     elected_n = lost_n = 0;
+    drawn = NULL;
+    draws_nothing = false;
     return 0;
 }
 
@@ -460,6 +494,175 @@ static void decline__before_the_election__nobody_is_told(void **state)
     assert_int_equal(lost_n, 0);
 }
 
+/* ---- election: follow-scheduler ---- */
+
+static void start_following(void)
+{
+    struct elector_options o = options();
+
+    o.follows = true;
+    start_with(&o);
+}
+
+/* The Lease of the schedulers as it stands there. */
+static void answer_scheduler(const char *holder, int transition_n, int renewal)
+{
+    struct lease_record r = {.acquired = "a", .duration_s = DURATION_MS / 1000, .transition_n = transition_n};
+    char revision[16];
+
+    snprintf(r.holder, sizeof(r.holder), "%s", holder);
+    snprintf(r.renewed, sizeof(r.renewed), "r%d", renewal);
+    snprintf(revision, sizeof(revision), "%d", renewal);
+    fake_client_await("GET", LEASE);
+    answer("GET", LEASE, 200, revision, &r);
+}
+
+/* The scheduler of this host has the Lease, and renews it; an age after the first look that showed it so, this leads.
+ */
+static void lead_by_scheduler(void)
+{
+    enum { LOOK_MS = RETRY_MS / 4 };
+
+    start_following();
+    fake_client_await("GET", LEASE);
+    assert_int_equal(fake_client_deadline_ms("GET", LEASE), FOLLOW_CALL_MS);
+    answer_scheduler("host_1", 3, 0);
+    for (int ms = 0; ms < FOLLOW_AGE_MS; ms += LOOK_MS) {
+        assert_int_equal(elected_n, 0);
+        assert_false(elector_may_write(elector));
+        expect_pause_ms(LOOK_MS);
+        answer_scheduler("host_1", 3, ms + 1);
+    }
+    await(is_told, &elected_n, "an election");
+    assert_true(elector_may_write(elector));
+    assert_in_range(atomic_load(&others_ago_ms), 0, 60000); /* since it opened */
+}
+
+static void follows__its_scheduler_is_elected__leads_and_writes_nothing(void **state)
+{
+    lead_by_scheduler();
+    for (int i = 0; i < 5; i++) { /* it looks half as often then */
+        expect_pause_ms(RETRY_MS / 2);
+        answer_scheduler("host_1", 3, 5000 + i);
+    }
+    assert_int_equal(fake_time_await_waiter_ms(), RETRY_MS / 2);
+    assert_int_equal(elected_n, 1);
+    elector_stop(elector, true, 2000); /* there is nothing to give back */
+    assert_false(elector_may_write(elector));
+    assert_int_equal(fake_client_pending("PUT", LEASE) + fake_client_pending("POST", LEASES), 0);
+    assert_int_equal(lost_n + warnings(), 0);
+}
+
+static void follows__another_scheduler_is_elected__lost(void **state)
+{
+    lead_by_scheduler();
+    expect_pause_ms(RETRY_MS / 2);
+    answer_scheduler("another_1", 4, 5000);
+    await(is_told, &lost_n, "the loss");
+    assert_string_equal(atomic_load(&why), "the scheduler of another replica has the Lease");
+    assert_false(elector_may_write(elector));
+}
+
+static void follows__others_lead__waits(void **state)
+{
+    start_following();
+    for (int i = 0; i < 50; i++) {
+        answer_scheduler("another_1", 3, i);
+        expect_pause_ms(RETRY_MS / 4);
+    }
+    assert_int_equal(elected_n + lost_n + warnings(), 0);
+    assert_false(elector_may_write(elector));
+}
+
+/* The last look that showed it is too old: by the clock alone, before the thread knows, and it is no loss. */
+static void follows__no_answer_in_time__closed_by_the_clock_alone(void **state)
+{
+    lead_by_scheduler();
+    expect_pause_ms(RETRY_MS / 2);
+    fake_client_await("GET", LEASE);
+    fake_time_advance_ms(FOLLOW_AGE_MS - RETRY_MS / 2 - 1);
+    assert_true(elector_may_write(elector));
+    fake_time_advance_ms(1);
+    assert_false(elector_may_write(elector));
+    answer_scheduler("host_1", 3, 6000);
+    expect_pause_ms(RETRY_MS / 2);
+    answer_scheduler("host_1", 3, 6001);
+    assert_false(elector_may_write(elector)); /* somebody else may have been named meanwhile */
+    assert_int_equal(lost_n, 0);
+}
+
+static void follows__refused_or_none__said_once_until_there_is_an_answer(void **state)
+{
+    static const int statuses[] = {403, 401, 500};
+
+    start_following();
+    for (unsigned i = 0; i < ARRAY_LEN(statuses); i++) {
+        for (int again = 0; again < 2; again++) {
+            refuse("GET", LEASE, statuses[i]);
+            expect_pause_ms(RETRY_MS / 4);
+            assert_int_equal(warnings(), i + 1);
+        }
+        answer_scheduler("another_1", 3, (int)i);
+        expect_pause_ms(RETRY_MS / 4);
+    }
+    refuse("GET", LEASE, 404); /* no scheduler runs: nothing is wrong here */
+    expect_pause_ms(RETRY_MS / 4);
+    assert_int_equal(warnings(), ARRAY_LEN(statuses));
+}
+
+/* ---- identities ---- */
+
+/* A UUID of version 4 (RFC 9562): all of what is drawn but six bits is in it, so no two processes have the same. */
+static void identity__of_a_process__its_host_and_122_bits_that_were_drawn(void **state)
+{
+    static const struct {
+        uint64_t drawn[3];
+        const char *uuid;
+    } rows[] = {
+        {{0, 0, 0}, "00000000-0000-4000-8000-000000000000"},
+        {{UINT64_MAX, UINT64_MAX, UINT64_MAX}, "ffffffff-ffff-4fff-bfff-ffffffffffff"},
+        {{UINT64_C(0x0123456789abcdef), UINT64_C(0xfedcba9876543210), 7}, "01234567-89ab-4def-bedc-ba9876543210"},
+        {{UINT64_C(0x0000000100010001), UINT64_C(0x0001000000000001), 7}, "00000001-0001-4001-8001-000000000001"},
+        {{UINT64_C(0x8000000080000800), UINT64_C(0x2000800000000000), 7}, "80000000-8000-4800-a000-800000000000"},
+    };
+    const struct elector_options o = options();
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        drawn = rows[i].drawn;
+        assert_int_equal(elector_new(&o, &elector, NULL), 0);
+        assert_memory_equal(elector->identity, "host_", 5);
+        assert_string_equal(elector->identity + 5, rows[i].uuid);
+        elector_free(elector);
+        elector = NULL;
+    }
+}
+
+static void identity__of_a_lengthy_host__cut_and_the_bits_are_whole(void **state)
+{
+    static const uint64_t bits[3] = {1, 2, 3};
+    char host[101];
+    struct elector_options o = options();
+
+    memset(host, 'h', sizeof(host) - 1);
+    host[sizeof(host) - 1] = '\0';
+    o.host = host;
+    drawn = bits;
+    assert_int_equal(elector_new(&o, &elector, NULL), 0);
+    assert_memory_equal(elector->identity, host, 63);
+    assert_string_equal(elector->identity + 63, "_00000000-0000-4001-8000-000000000002");
+}
+
+static void identity__nothing_can_be_drawn__an_error(void **state)
+{
+    const struct elector_options o = options();
+    struct err err;
+
+    draws_nothing = true;
+    assert_int_equal(elector_new(&o, &elector, &err), -ERR_INTERNAL);
+    assert_string_equal(err.msg, "no entropy");
+    assert_null(elector);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -481,6 +684,14 @@ int main(void)
         TEST(stop__without_giving_back__waits_for_nothing),
         TEST(stop__follows__nothing_to_give_back),
         TEST(decline__before_the_election__nobody_is_told),
+        TEST(follows__its_scheduler_is_elected__leads_and_writes_nothing),
+        TEST(follows__another_scheduler_is_elected__lost),
+        TEST(follows__others_lead__waits),
+        TEST(follows__no_answer_in_time__closed_by_the_clock_alone),
+        TEST(follows__refused_or_none__said_once_until_there_is_an_answer),
+        TEST(identity__of_a_process__its_host_and_122_bits_that_were_drawn),
+        TEST(identity__of_a_lengthy_host__cut_and_the_bits_are_whole),
+        TEST(identity__nothing_can_be_drawn__an_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,11 @@
 /* Pods that were refused on a sample while another node takes them. kube-scheduler is a model here: it samples, rotates
  * its first node, refuses nodes itself, and tries refused pods again after an event. No duration is asserted. */
 #include "extender/elsewhere.h"
+#include "extender/elsewhere_budget.h"
+#include "extender/elsewhere_pods.h"
 #include "extender/support/tested_store.h"
 
+#include "base/bug.h"
 #include "base/rng.h"
 #include "core/placement/pack.h"
 #include "support/cmocka.h"
@@ -276,6 +279,197 @@ static void a_node_that_was_given_up__is_news_when_it_gains_not_when_it_loses_ro
     apply((struct ledger_op){.kind = LEDGER_POD_GONE, .name = STR("small")});
     refused("a", 0, 100);
     assert_int_equal(counts().woken_n, woken_n + 1);
+}
+
+/* An attempt that has named no new node is waited after; one that names some ends the wait. */
+static void a_new_node_is_shown_during_a_pause__the_pause_is_over(void **state)
+{
+    describe_all(200, 150);
+    refused("a", 0, 100);
+    assert_true(next_is_sent());
+    refused("a", 0, 100);
+    assert_int_equal(due_in_ms(), ELSEWHERE_STALE_PAUSE_MS);
+    refused("a", 20, 100);
+    assert_in_range(due_in_ms(), 0, REQUEUE_TRIGGER_ELSEWHERE_PAUSE_MS);
+}
+
+/* Of a PATCH that is shared the time stays, also where the room goes and comes back meanwhile: it is not before its
+ * time in vain. */
+static void an_attempt_before_a_shared_time__is_no_sign(void **state)
+{
+    describe_all(200, 150);
+    for (int i = 0; i <= 2 * 3 + ELSEWHERE_SPARE; i++) { /* its own, and one more */
+        while (next_is_sent()) {
+        }
+        describe(50, false);
+        describe(150, true);
+        refused("a", 0, 100);
+        assert_int_equal(counts().woken_n, i + 1);
+    }
+    assert_int_equal(due_in_ms(), ELSEWHERE_REFILL_MS);
+    describe(150, false);
+    refused("a", 0, 100);
+    describe(150, true);
+    refused("a", 0, 100);
+    assert_int_equal(due_in_ms(), ELSEWHERE_REFILL_MS);
+    assert_true(next_is_sent());
+    assert_false(next_is_sent()); /* no pair */
+}
+
+/* ---- what all share ---- */
+
+#define BEGIN_NS (5 * NS_PER_S)
+#define MS(ms_) (BEGIN_NS + (ms_)*NS_PER_MS)
+
+static void budget__nobody_gets_on__twice_as_long_each_time(void **state)
+{
+    static const int64_t pauses_ms[] = {10000, 20000, 40000, 80000, 160000, 300000, 300000};
+    struct elsewhere_budget b;
+    int64_t at_ms = 0;
+
+    elsewhere_budget_init(&b, BEGIN_NS);
+    for (size_t i = 0; i < sizeof(pauses_ms) / sizeof(pauses_ms[0]); i++) {
+        assert_int_equal(elsewhere_budget_ask_ms(&b, 3, 0, MS(at_ms)), pauses_ms[i]);
+        assert_int_equal(elsewhere_budget_ask_ms(&b, 3, 0, MS(at_ms) + 1), pauses_ms[i]); /* a part of a ms is one */
+        assert_int_equal(elsewhere_budget_ask_ms(&b, 3, 0, MS(at_ms + 1)), pauses_ms[i] - 1);
+        assert_int_equal(elsewhere_budget_ask_ms(&b, 3, 0, MS(at_ms + pauses_ms[i]) - 1), 1);
+        at_ms += pauses_ms[i];
+    }
+}
+
+static void budget__whoever_asks__waits_at_least_his_own_time(void **state)
+{
+    struct elsewhere_budget b;
+
+    elsewhere_budget_init(&b, BEGIN_NS);
+    assert_int_equal(elsewhere_budget_ask_ms(&b, 3, 15000, MS(0)), 15000);
+    assert_int_equal(elsewhere_budget_ask_ms(&b, 3, 0, MS(14999)), 1); /* which all share */
+    elsewhere_budget_init(&b, BEGIN_NS);
+    assert_int_equal(elsewhere_budget_ask_ms(&b, 3, 9999, MS(0)), 10000);
+}
+
+/* One for each time that nobody asks in, as many as a pod has at most. */
+static void budget__nobody_asks_for_a_while__is_filled(void **state)
+{
+    struct elsewhere_budget b;
+
+    elsewhere_budget_init(&b, BEGIN_NS);
+    assert_int_equal(elsewhere_budget_ask_ms(&b, 3, 0, MS(9999)), 10000); /* not yet */
+    elsewhere_budget_init(&b, BEGIN_NS);
+    assert_int_equal(elsewhere_budget_ask_ms(&b, 3, 0, MS(10000)), REQUEUE_TRIGGER_ELSEWHERE_PAUSE_MS);
+    assert_int_equal(elsewhere_budget_ask_ms(&b, 3, 0, MS(10020)), 10000); /* there was one */
+    elsewhere_budget_init(&b, BEGIN_NS);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(elsewhere_budget_ask_ms(&b, 3, 25, MS(100000 + 25 * i)), 25);
+    }
+    assert_int_equal(elsewhere_budget_ask_ms(&b, 3, 25, MS(100075)), 10000);
+    /* The last pause was 10 s; now it is as long that nobody may ask. */
+    assert_int_equal(elsewhere_budget_ask_ms(&b, 3, 0, MS(110075)), 20000);
+    assert_int_equal(elsewhere_budget_ask_ms(&b, 3, 0, MS(130075 + 39999)), 40000);
+    assert_int_equal(elsewhere_budget_ask_ms(&b, 3, 0, MS(170074 + 40000 + 80000)), REQUEUE_TRIGGER_ELSEWHERE_PAUSE_MS);
+}
+
+static void budget__somebody_gets_on__short_again(void **state)
+{
+    struct elsewhere_budget b;
+
+    elsewhere_budget_init(&b, BEGIN_NS);
+    assert_int_equal(elsewhere_budget_ask_ms(&b, 3, 0, MS(0)), 10000);
+    assert_false(elsewhere_budget_progress(&b, MS(0))); /* it is sent as soon anyway */
+    assert_int_equal(elsewhere_budget_ask_ms(&b, 3, 0, MS(10000)), 10000);
+    assert_int_equal(elsewhere_budget_ask_ms(&b, 3, 0, MS(20000)), 20000);
+    assert_true(elsewhere_budget_progress(&b, MS(29999)));
+    assert_int_equal(elsewhere_budget_ask_ms(&b, 3, 0, MS(29999)), 10000);
+    assert_int_equal(elsewhere_budget_ask_ms(&b, 3, 0, MS(39999)), 10000);
+}
+
+/* ---- what is remembered of each ---- */
+
+static struct elsewhere_pods *remembered;
+
+static struct elsewhere_pod *remember(const char *uid, const struct demand *d, uint64_t rules_generation,
+                                      int64_t now_ns)
+{
+    struct demand copy = *d;
+    const struct elsewhere_question q = {.pod = asking(uid), .demand = &copy};
+
+    return elsewhere_pods_of(remembered, &q, rules_generation, now_ns);
+}
+
+static void put_bits(struct elsewhere_pod *p)
+{
+    p->asked = (struct store_tried){.bits = xcalloc(1, sizeof(uint64_t)), .word_n = 1, .names_version = 3};
+    p->tried = (struct store_tried){.bits = xcalloc(1, sizeof(uint64_t)), .word_n = 1, .names_version = 3};
+}
+
+static void pods__another_request_or_other_rules__nodes_are_forgotten_and_not_what_is_spent(void **state)
+{
+    const struct demand other = DEMAND_OF_SHARE(601);
+    struct elsewhere_pod *p;
+
+    remembered = xcalloc(1, sizeof(*remembered));
+    p = remember("a", &demand, 1, 1);
+    p->spent_n = 5;
+    put_bits(p);
+    assert_ptr_equal(remember("a", &demand, 1, 2), p);
+    assert_non_null(p->asked.bits);
+    assert_ptr_equal(remember("a", &other, 1, 3), p);
+    assert_true(p->asked.bits == NULL && p->tried.bits == NULL && p->asked.names_version == 0);
+    put_bits(p);
+    assert_ptr_equal(remember("a", &other, 2, 4), p);
+    assert_true(p->asked.bits == NULL && p->tried.bits == NULL);
+    assert_true(p->spent_n == 5 && p->heard_ns == 4);
+    elsewhere_pods_free(remembered);
+    free(remembered);
+}
+
+/* Whoever was heard of the longest time ago goes, after twice as long as kube-scheduler waits at most. */
+static void pods__all_places_are_taken__shared_until_one_is_not_heard_of(void **state)
+{
+    const int64_t keep_ns = 2 * ELSEWHERE_VAIN_PAUSE_MAX_MS * NS_PER_MS;
+    struct elsewhere_pod *first, *second, *shared;
+    const struct demand other = DEMAND_OF_SHARE(601);
+    char uid[16];
+
+    remembered = xcalloc(1, sizeof(*remembered));
+    for (int i = 0; i < ELSEWHERE_PODS_MAX; i++) {
+        (void)snprintf(uid, sizeof(uid), "p%d", i);
+        assert_ptr_equal(remember(uid, &demand, 1, 1000 + i), &remembered->pods[i]);
+    }
+    first = remember("p0", &demand, 1, 5000);
+    second = &remembered->pods[1];
+    assert_ptr_equal(first, &remembered->pods[0]);
+    second->spent_n = 9;
+    shared = remember("over", &demand, 1, 1001 + keep_ns - 1);
+    assert_ptr_equal(shared, &remembered->others);
+    put_bits(shared);
+    assert_ptr_equal(remember("over2", &other, 1, 1001 + keep_ns - 1), shared);
+    assert_true(shared->asked.bits != NULL && shared->demand == NULL); /* of many: what they ask for is no matter */
+    assert_ptr_equal(remember("over2", &other, 2, 1001 + keep_ns - 1), shared);
+    assert_null(shared->asked.bits);
+    assert_ptr_equal(remember("over", &demand, 2, 1001 + keep_ns), second);
+    assert_true(second->spent_n == 0 && str_eq_cstr(second->uid_text, "over"));
+    assert_ptr_equal(remember("over", &demand, 2, 1001 + keep_ns), second);
+    assert_ptr_equal(remember("p1", &demand, 2, 1001 + keep_ns), shared);
+    elsewhere_pods_free(remembered);
+    free(remembered);
+}
+
+static void pods__asked_about__counted_once_while_the_names_are_the_same(void **state)
+{
+    uint64_t asked[] = {0x5, 0x1, 0xff}, bits[] = {0x4, 0};
+    struct store_tried t = {.bits = bits, .word_n = 2, .names_version = 3};
+    const struct elsewhere_question q = {.asked = asked, .asked_word_n = 3, .names_version = 3},
+                                    other = {.asked = asked, .asked_word_n = 3, .names_version = 4},
+                                    short_ = {.asked = asked, .asked_word_n = 1, .names_version = 3};
+
+    assert_int_equal(elsewhere_add_asked(&t, &other), 1);
+    assert_true(bits[0] == 0x4 && bits[1] == 0);
+    assert_int_equal(elsewhere_add_asked(&t, &short_), 1);
+    assert_true(bits[0] == 0x5 && bits[1] == 0);
+    assert_int_equal(elsewhere_add_asked(&t, &q), 1);
+    assert_true(bits[0] == 0x5 && bits[1] == 1);
+    assert_int_equal(elsewhere_add_asked(&t, &q), 0);
 }
 
 /* How many are sent in so many seconds to these pods; before each, the node that none of them is shown gains. */
@@ -584,6 +778,15 @@ int main(void)
         T(nodes_that_change_without_end__are_waited_for_more_and_more_seldom),
         T(samples_of_full_nodes_on_the_way__cost_no_pause),
         T(a_node_that_was_given_up__is_news_when_it_gains_not_when_it_loses_room),
+        T(a_new_node_is_shown_during_a_pause__the_pause_is_over),
+        T(an_attempt_before_a_shared_time__is_no_sign),
+        cmocka_unit_test(budget__nobody_gets_on__twice_as_long_each_time),
+        cmocka_unit_test(budget__whoever_asks__waits_at_least_his_own_time),
+        cmocka_unit_test(budget__nobody_asks_for_a_while__is_filled),
+        cmocka_unit_test(budget__somebody_gets_on__short_again),
+        cmocka_unit_test(pods__another_request_or_other_rules__nodes_are_forgotten_and_not_what_is_spent),
+        cmocka_unit_test(pods__all_places_are_taken__shared_until_one_is_not_heard_of),
+        cmocka_unit_test(pods__asked_about__counted_once_while_the_names_are_the_same),
         T(many_pods_beside_nodes_that_gain_without_end__share_ever_longer_pauses),
         T(a_woken_pod_that_is_shown_new_nodes__makes_the_pauses_short),
         T(more_pods_than_are_remembered__give_up_too),

@@ -2,10 +2,12 @@
 #include "extender/explain.h"
 
 #include "base/compiler.h"
+#include "extender/explain_internal.h"
 #include "extender/policy_set.h"
 #include "extender/support/tested_store.h"
 #include "support/cmocka.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define GIB 1024
@@ -93,6 +95,7 @@ static void unknown__names_that_may_be_meant(void **state)
     }
     assert_int_equal(explain("othr", 5).near_n, 1);
     assert_int_equal(explain("nothing-like-it", 5).near_n, 0);
+    assert_int_equal(explain("nothing-like-it", 5).generation, store_generation(store));
     assert_int_equal(explain("", 5).near_n, 0);
     e = explain("trial", 5); /* it exists: nothing else is meant */
     assert_int_equal(e.kind, EXPLAIN_WAITING);
@@ -151,6 +154,39 @@ static void waiting__no_node_takes_it__the_nearest_first(void **state)
     e = explain("a", 1);
     assert_int_equal(e.shown_n, 1);
     assert_int_equal(e.nodes[0].lacks.devices[0].milli, 300);
+}
+
+/* More nodes than are looked at under one lock: of all of them the nearest, by who would have to end. */
+static void waiting__no_node_of_many_takes_it__the_nearest_of_all(void **state)
+{
+    enum { MANY = 2 * STORE_NEAREST_SECTION + 8, SHOWN = 5 };
+    struct gpu_request w = half.gpu_requests[0];
+    const struct demand held = {.dialect = "native", .gpu_requests = &w, .gpu_request_n = 1};
+    char names[MANY][16], uids[MANY][16];
+    struct explanation e;
+
+    apply_empty_lists();
+    for (int i = 0; i < MANY; i++) {
+        const int rank = (i * 7 + 3) % MANY; /* each once, in no order */
+
+        (void)snprintf(names[i], sizeof(names[i]), "n%02d", rank);
+        (void)snprintf(uids[i], sizeof(uids[i]), "on%02d", rank);
+        apply_node(names[i], 1, 80 * GIB, true);
+        w.milli = 300 + 10 * rank;
+        hold(uids[i], names[i], &held);
+    }
+    apply_pod("a", NULL, &large);
+    e = explain("a", SHOWN);
+    assert_int_equal(e.shown_n, SHOWN);
+    for (int i = 0; i < SHOWN; i++) {
+        char name[16];
+
+        (void)snprintf(name, sizeof(name), "n%02d", i);
+        assert_true(str_eq_cstr(e.nodes[i].node_name, name));
+        assert_int_equal(e.nodes[i].cost.milli, 300 + 10 * i);
+        assert_int_equal(e.verdicts[i], VERDICT_NO_COMPUTE);
+    }
+    assert_int_equal(explain("a", 0).shown_n, 0);
 }
 
 /* More GPUs than there are: nobody's end would help, so nothing is said to be lacking. */
@@ -213,6 +249,120 @@ static void waiting__notes_of_nodes_without_gpus__the_most_frequent_first(void *
     assert_true(str_eq_cstr(e.notes[1].node, "x1"));
 }
 
+/* Each of another node. Of equally many the name of the node decides, whatever the order in which they were judged. */
+static void waiting__more_notes_than_there_is_room_for__as_many_by_name(void **state)
+{
+    static const char notes[EXPLAIN_NOTES_MAX + 1][2] = {"a", "b", "c", "d", "e", "f", "g", "h", "i"};
+    const struct inventory none = {.source = INVENTORY_ANNOTATION};
+    struct explanation e;
+    char name[16];
+
+    apply_empty_lists();
+    for (int i = 0; i <= EXPLAIN_NOTES_MAX; i++) {
+        (void)snprintf(name, sizeof(name), "x%d", i);
+        apply((struct ledger_op){
+            .kind = LEDGER_NODE_DESCRIBED,
+            .node = {.name = str_of(name), .schedulable = true, .inventory = &none, .note = notes[i]}});
+    }
+    apply_pod("a", NULL, &half);
+    e = explain("a", 5);
+    assert_int_equal(e.counts[VERDICT_NO_GPU], EXPLAIN_NOTES_MAX + 1);
+    assert_int_equal(e.note_n, EXPLAIN_NOTES_MAX);
+    for (size_t i = 0; i < e.note_n; i++) {
+        assert_int_equal(e.notes[i].node_n, 1);
+        assert_true(i == 0 || str_cmp(e.notes[i - 1].node, e.notes[i].node) < 0);
+    }
+}
+
+static struct explanation hints_of(struct pack_result *results, size_t n)
+{
+    const struct store_pack_answer judged = {.results = results, .n = n};
+    struct explanation e = {.pod = {.pod = {.demand = &half}}};
+
+    assert_true(explain_hints(&rules->placement, &arena, &judged, &e));
+    return e;
+}
+
+/* What a node says of its GPUs matters where that is why it is refused, and of the nodes that were judged alone. */
+static void hints__of_nodes_refused_for_what_they_say__and_of_no_others(void **state)
+{
+    static const char note[] = "cannot be read";
+    static const enum verdict of_inventory[] = {VERDICT_NO_GPU, VERDICT_UNMEASURED, VERDICT_ELSEWHERE,
+                                                VERDICT_UNCOUNTED, VERDICT_HAND_OFF};
+    const struct inventory none = {.source = INVENTORY_ANNOTATION};
+    struct pack_result results[VERDICT__MAX];
+    size_t n = 0;
+
+    apply_empty_lists();
+    apply((struct ledger_op){.kind = LEDGER_NODE_DESCRIBED,
+                             .node = {.name = STR("x"), .schedulable = true, .inventory = &none, .note = note}});
+    for (int v = 0; v < VERDICT__MAX; v++) {
+        results[v] = (struct pack_result){.name = STR("x"), .verdict = (enum verdict)v};
+        n += hints_of(&results[v], 1).note_n;
+    }
+    assert_int_equal(n, ARRAY_LEN(of_inventory));
+    for (size_t i = 0; i < ARRAY_LEN(of_inventory); i++) {
+        assert_int_equal(hints_of(&results[of_inventory[i]], 1).note_n, 1);
+    }
+    assert_int_equal(hints_of(results, VERDICT__MAX).notes[0].node_n, ARRAY_LEN(of_inventory));
+    results[0] = results[1] = results[VERDICT_NO_GPU];
+    assert_int_equal(hints_of(results, 1).notes[0].node_n, 1);
+    assert_int_equal(hints_of(results, 0).note_n, 0);
+}
+
+/* Models in their order, and none where none of the nodes was refused for its model. */
+static void hints__several_models__by_name(void **state)
+{
+    static const struct str models[] = {STR("V100"), STR("A100"), STR("H100"), STR("A100")};
+    const struct device_pattern other = {STR("T4"), false};
+    struct demand d = half;
+    struct explanation e;
+    char name[16];
+
+    d.models = &other;
+    d.model_n = 1;
+    apply_empty_lists();
+    for (size_t i = 0; i < ARRAY_LEN(models); i++) {
+        struct device gpu = {.index = 0, .model = models[i], .mem_mib = 80 * GIB, .slot_n = 16, .healthy = true};
+        const struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = &gpu, .device_n = 1};
+
+        (void)snprintf(name, sizeof(name), "n%zu", i);
+        apply((struct ledger_op){.kind = LEDGER_NODE_DESCRIBED,
+                                 .node = {.name = str_of(name), .schedulable = true, .inventory = &inventory}});
+    }
+    apply_pod("a", NULL, &d);
+    apply_pod("b", NULL, &half);
+    e = explain("a", 5);
+    assert_int_equal(e.model_n, 3);
+    assert_true(str_eq_cstr(e.models[0], "A100") && str_eq_cstr(e.models[1], "H100"));
+    assert_true(str_eq_cstr(e.models[2], "V100"));
+    assert_int_equal(explain("b", 5).model_n, 0);
+}
+
+/* A size that does not exist, or is for others: which there are for this namespace, in the order of the file. */
+static void invalid__for_want_of_its_size__those_of_its_namespace(void **state)
+{
+    static const struct str others[] = {STR("e")}, ours[] = {STR("d")};
+    static const struct named_size sizes[] = {
+        {.name = STR("small"), .milli = 100},
+        {.name = STR("theirs"), .milli = 200, .namespaces = others, .namespace_n = 1},
+        {.name = STR("ours"), .milli = 300, .namespaces = ours, .namespace_n = 1},
+    };
+    static const enum demand_defect defects[] = {DEMAND_UNKNOWN_SIZE, DEMAND_SIZE_ELSEWHERE};
+    struct policy policy = *policy_defaults();
+
+    policy.sizes = sizes;
+    policy.size_n = ARRAY_LEN(sizes);
+    for (size_t i = 0; i < ARRAY_LEN(defects); i++) {
+        const struct demand bad = {.dialect = "native", .defect = defects[i]};
+        struct explanation e = {.namespace_ = STR("d"), .pod = {.pod = {.demand = &bad}}};
+
+        assert_true(explain_sizes(&policy, &arena, &e));
+        assert_int_equal(e.size_n, 2);
+        assert_true(str_eq_cstr(e.sizes[0], "small") && str_eq_cstr(e.sizes[1], "ours"));
+    }
+}
+
 static void invalid_and_placed__of_their_kind(void **state)
 {
     const struct demand bad = {.dialect = "native", .defect = DEMAND_FRACTION};
@@ -224,6 +374,7 @@ static void invalid_and_placed__of_their_kind(void **state)
     assert_int_equal(explain("bad", 5).size_n, 0);
     e = explain("on2", 5);
     assert_int_equal(e.kind, EXPLAIN_PLACED);
+    assert_int_equal(e.generation, store_generation(store));
     assert_int_equal(e.pod.state, LEDGER_BOUND);
     assert_null(e.decision); /* of another process */
     assert_int_equal(e.snapshot.node_n, 1);
@@ -252,9 +403,14 @@ int main(void)
         T(unknown__names_that_may_be_meant),
         T(waiting__some_nodes_take_it__named),
         T(waiting__no_node_takes_it__the_nearest_first),
+        T(waiting__no_node_of_many_takes_it__the_nearest_of_all),
         T(waiting__more_gpus_than_a_node_has__lacks_nothing_in_amounts),
         T(waiting__of_a_model_that_nobody_has__the_models_by_name),
         T(waiting__notes_of_nodes_without_gpus__the_most_frequent_first),
+        T(waiting__more_notes_than_there_is_room_for__as_many_by_name),
+        T(hints__of_nodes_refused_for_what_they_say__and_of_no_others),
+        T(hints__several_models__by_name),
+        T(invalid__for_want_of_its_size__those_of_its_namespace),
         T(invalid_and_placed__of_their_kind),
         T(arena__full__said),
     };

@@ -447,6 +447,24 @@ static void kept__withdrawal_meets_another_version__sent_again(void **state)
     assert_sent(3, "p4@20:-");
 }
 
+static void kept__withdrawal_fails_again_and_again__ever_later(void **state)
+{
+    static const int64_t pauses_ms[] = {250, 500, 1000, 2000, 4000, 5000, 5000};
+
+    nominate_p4();
+    turn_after_ms(PLANNER_KEPT_MS);
+    for (size_t i = 0; i < sizeof(pauses_ms) / sizeof(pauses_ms[0]); i++) {
+        assert_int_equal(sent_n, 2 + i);
+        answer(1 + i, NOMINATION_FAILED);
+        turn_after_ms(pauses_ms[i] - 1);
+        assert_int_equal(sent_n, 2 + i);
+        turn_after_ms(1);
+    }
+    answer(sent_n - 1, NOMINATION_DONE);
+    assert_int_equal(status().outstanding_n, 0);
+    assert_int_equal(status().withdrawn_n, 1);
+}
+
 static void seen__taken_back_by_the_scheduler__waits(void **state)
 {
     nominate_p4();
@@ -1020,6 +1038,7 @@ int main(void)
         TEST(kept__not_bound__withdrawn_once_and_left_for_a_while),
         TEST(kept__a_bind_in_hand__not_withdrawn),
         TEST(kept__withdrawal_meets_another_version__sent_again),
+        TEST(kept__withdrawal_fails_again_and_again__ever_later),
         TEST(seen__taken_back_by_the_scheduler__waits),
         TEST(seen__nominated_by_another_after_us__not_ours_any_more),
         TEST(fields_reset__it_was_seen_as_ours__stays_ours),

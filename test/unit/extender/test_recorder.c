@@ -107,6 +107,27 @@ static void too_large_a_line__one_of_type_omitted(void **state)
     recorder_free(r);
 }
 
+/* The largest line that is kept, and as many bytes as there are. */
+static void lines__fill_it_exactly__none_goes(void **state)
+{
+    enum { FRAME = 24 };
+    struct recorder *r = recorder_new(CAP);
+
+    for (int i = 0; i < 4; i++) {
+        add_of_size(r, CAP / 4 - FRAME);
+    }
+    assert_int_equal(recorder_first(r), 1);
+    assert_int_equal(read_all(r, CAP), CAP);
+    add_of_size(r, 12); /* the room of one is enough */
+    assert_int_equal(recorder_first(r), 2);
+    assert_int_equal(recorder_next(r), 6);
+    add_of_size(r, CAP / 4);
+    assert_int_equal(recorder_first(r), 3);
+    (void)read_all(r, 7777);
+    assert_null(strstr(everything.p, "omitted"));
+    recorder_free(r);
+}
+
 /* Whatever the sizes are: what is there are the last lines, whole and numbered without a gap, and the next one would
  * not have fitted beside the one that went. */
 static void random_lines__the_last_ones_whole(void **state)
@@ -165,6 +186,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_line__number_time_and_generation_in_front, set_up, tear_down),
         cmocka_unit_test_setup_teardown(op__is_packed_until_it_is_text, set_up, tear_down),
         cmocka_unit_test_setup_teardown(too_large_a_line__one_of_type_omitted, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(lines__fill_it_exactly__none_goes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(random_lines__the_last_ones_whole, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reader_is_slow__told_when_lines_are_overwritten, set_up, tear_down),
     };

@@ -190,6 +190,83 @@ static void look__key_gone_for_one_look__still_known(void **state)
     assert_true(knows(f, &f->keys[1]));
 }
 
+/* ---- what was signed here, and what became of records ---- */
+
+static struct str proof_of(unsigned number)
+{
+    static char text[32];
+
+    return (struct str){text, (size_t)snprintf(text, sizeof(text), "proof-%u", number)};
+}
+
+static void remembered__as_many_as_there_is_room_for__each_recognized_once(void **state)
+{
+    struct fixture *f = *state;
+    struct signing_stats stats;
+
+    for (unsigned i = 0; i < SIGNING_REMEMBERED; i++) {
+        signing_remember(f->signing, proof_of(i));
+    }
+    assert_false(signing_recognizes(f->signing, proof_of(SIGNING_REMEMBERED)));
+    for (unsigned i = 0; i < SIGNING_REMEMBERED; i++) { /* in no order, past those that are gone */
+        const unsigned number = (i * 7 + 3) % SIGNING_REMEMBERED;
+
+        assert_true(signing_recognizes(f->signing, proof_of(number)));
+        assert_false(signing_recognizes(f->signing, proof_of(number)));
+    }
+    signing_stats(f->signing, &stats);
+    assert_int_equal(stats.recognized_n, SIGNING_REMEMBERED);
+    for (unsigned i = 0; i <= SIGNING_REMEMBERED; i++) { /* one too many */
+        signing_remember(f->signing, proof_of(i));
+    }
+    assert_false(signing_recognizes(f->signing, proof_of(0)));
+    for (unsigned i = 1; i <= SIGNING_REMEMBERED; i++) {
+        assert_true(signing_recognizes(f->signing, proof_of(i)));
+    }
+}
+
+static void remembered__of_any_length__up_to_a_limit(void **state)
+{
+    static char text[SIGNING_REMEMBERED_BYTES + 1];
+    struct fixture *f = *state;
+    const struct str longest = {text, SIGNING_REMEMBERED_BYTES}, lengthy = {text, SIGNING_REMEMBERED_BYTES + 1};
+
+    memset(text, 'x', sizeof(text));
+    signing_remember(f->signing, lengthy);
+    signing_remember(f->signing, STR_NULL);
+    assert_false(signing_recognizes(f->signing, lengthy));
+    assert_false(signing_recognizes(f->signing, STR_NULL));
+    signing_remember(f->signing, longest);
+    assert_false(signing_recognizes(f->signing, lengthy));
+    assert_true(signing_recognizes(f->signing, longest));
+}
+
+static void count__each_outcome_by_itself(void **state)
+{
+    struct fixture *f = *state;
+    struct signing_stats stats;
+
+    signing_count(f->signing, SIGNING_VERIFIED);
+    for (int i = 0; i < 2; i++) {
+        signing_count(f->signing, SIGNING_REFUTED);
+    }
+    for (int i = 0; i < 3; i++) {
+        signing_count(f->signing, SIGNING_IGNORED);
+    }
+    signing_stats(f->signing, &stats);
+    assert_true(stats.verified_n == 1 && stats.refuted_n == 2 && stats.ignored_n == 3 && stats.recognized_n == 0);
+}
+
+static void wait__woken_before__at_once_and_once(void **state)
+{
+    struct fixture *f = *state;
+
+    signing_wake(f->signing);
+    signing_wake(f->signing);
+    assert_true(signing_wait(f->signing, 3600 * 1000));
+    assert_false(signing_wait(f->signing, 0));
+}
+
 #define WITH_A_SECRET(test_) cmocka_unit_test_setup_teardown(test_, set_up, tear_down)
 
 int main(void)
@@ -199,6 +276,10 @@ int main(void)
         WITH_A_SECRET(look__rotation_by_swaps_of_a_secret__each_step_counts_from_the_second_look),
         WITH_A_SECRET(look__wrong_new_keys__old_ones_stay_and_one_error),
         WITH_A_SECRET(look__key_gone_for_one_look__still_known),
+        WITH_A_SECRET(remembered__as_many_as_there_is_room_for__each_recognized_once),
+        WITH_A_SECRET(remembered__of_any_length__up_to_a_limit),
+        WITH_A_SECRET(count__each_outcome_by_itself),
+        WITH_A_SECRET(wait__woken_before__at_once_and_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

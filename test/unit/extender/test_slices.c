@@ -158,6 +158,88 @@ static void slices__a_complete_list__forgets_what_is_not_in_it(void **state)
     assert_closed(false, true);
 }
 
+/* What cannot be read counts for the most that it could be, until it is gone. */
+static void slices__unusable__counts_until_it_is_gone(void **state)
+{
+    struct str nodes[] = {STR("b")};
+    const struct resource_slice slice = {.name = STR("s"), .nodes = nodes, .node_n = 1},
+                                anywhere = {.name = STR("t"), .anywhere = true};
+    const struct kube_object o = {.resource = KUBE_SLICES_V1, .slice = &slice},
+                             p = {.resource = KUBE_SLICES_V1, .slice = &anywhere};
+    const struct err why = {.code = ERR_PARSE, .msg = "of the test"};
+
+    handler.unusable(handler.ctx, &o, false, &why);
+    assert_closed(false, true);
+    assert_status(SLICES_READING, 1);
+    handler.unusable(handler.ctx, &p, false, &why);
+    assert_closed(true, true);
+    handler.unusable(handler.ctx, &p, true, &why);
+    assert_closed(false, true);
+    handler.unusable(handler.ctx, &o, true, &why);
+    assert_closed(false, false);
+    assert_status(SLICES_READING, 0);
+}
+
+static unsigned grew_n;
+
+static void grew(void *ctx)
+{
+    grew_n++;
+}
+
+/* A node that is in the slice before and after is closed all the time: nobody is woken for it. */
+static void slices__written_again__no_room_in_between(void **state)
+{
+    gpus("s", "a b");
+    store_watch_capacity(store, grew, NULL);
+    grew_n = 0;
+    gpus("s", "a b");
+    gpus("s", "b a a");
+    assert_int_equal(grew_n, 0);
+    gpus("s", "a");
+    assert_int_equal(grew_n, 1);
+    store_watch_capacity(store, NULL, NULL);
+    assert_closed(true, false);
+}
+
+/* Another driver's by now. */
+static void slices__its_driver_changes__lets_its_nodes_go(void **state)
+{
+    gpus("s", "a");
+    seen("s", "net.example.com", "a", false);
+    assert_closed(false, false);
+    assert_status(SLICES_READING, 0);
+    seen("s", "net.example.com", "a", true);
+    assert_closed(false, false);
+}
+
+/* A node that cannot be counted could be given away: nothing is any more. */
+static void slices__of_more_nodes_than_there_is_room_for__everything_is_closed(void **state)
+{
+    const struct ledger_limits two = {{1, 2}, 1000, 1000, .nodes_max = 2};
+
+    teardown(state);
+    store = store_new(&two, clock_system());
+    arena_init(&arena, 64 << 20);
+    slices = slices_new(store, NULL, drivers, ARRAY_LEN(drivers), (struct hash_key){3, 4});
+    handler = slices_handler(slices);
+    gpus("s", "a b");
+    assert_null(store_closed(store));
+    gpus("t", "b c");
+    assert_non_null(store_closed(store));
+    assert_false(store_is_ready(store));
+}
+
+static void slices__states_by_name(void **state)
+{
+    struct slices_status off = {.state = SLICES_SERVED};
+
+    assert_string_equal(slices_state_name(SLICES_OFF), "off");
+    assert_string_equal(slices_state_name(SLICES_FORBIDDEN), "forbidden");
+    slices_status(NULL, &off);
+    assert_true(off.state == SLICES_OFF && off.node_n == 0 && off.note == NULL);
+}
+
 static void slices__refused__none_with_404_and_as_they_were_with_403(void **state)
 {
     gpus("s", "a");
@@ -194,6 +276,11 @@ int main(void)
         T(slices__of_any_node__close_all),
         T(slices__a_complete_list__forgets_what_is_not_in_it),
         T(slices__refused__none_with_404_and_as_they_were_with_403),
+        T(slices__unusable__counts_until_it_is_gone),
+        T(slices__written_again__no_room_in_between),
+        T(slices__its_driver_changes__lets_its_nodes_go),
+        T(slices__of_more_nodes_than_there_is_room_for__everything_is_closed),
+        T(slices__states_by_name),
         T(slices__many_that_come_and_go__none_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,7 +91,146 @@ static void election__not_the_one_who_decides__not_ready(void **state)
     assert_string_equal(store_not_ready(store), "the end");
 }
 
+/* Pods without GPUs wait for nothing but the lists; who could take over is ready for all but the hold-off. */
+static void awaited__and_held_off__for_gpus_alone(void **state)
+{
+    apply_empty_lists();
+    store_await(store, "it reads something");
+    store_hold_off(store, now.mono_ns + 6000 * MS);
+    assert_string_equal(store_not_ready(store), "it reads something");
+    assert_null(store_not_open(store));
+    assert_null(store_not_warm(store));
+    store_await(store, NULL);
+    assert_non_null(strstr(store_not_ready(store), "earlier bindings"));
+    clock_manual_advance_ms(&now, 6000);
+    assert_null(store_not_ready(store));
+    store_stand_by(store, "it follows");
+    assert_true(store_stands_by(store));
+    assert_null(store_not_warm(store));
+    store_close(store, "the end");
+    assert_string_equal(store_not_warm(store), "the end");
+    assert_string_equal(store_not_open(store), "the end");
+}
+
 /* ---- the ledger behind it ---- */
+
+/* Nodes n0, n1 and so on with a GPU each, more than one section of anything; every third says something. */
+enum { MANY = 600 };
+static char many_text[MANY][16];
+static struct str many[MANY];
+static const char note[] = "of the test";
+
+static void many_nodes(void)
+{
+    struct device gpu = {.index = 0, .mem_mib = 1000, .slot_n = 16, .healthy = true};
+    const struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = &gpu, .device_n = 1};
+    struct taint taint = {.key = STR("k"), .effect = TAINT_NO_SCHEDULE};
+
+    for (int i = 0; i < MANY; i++) {
+        many[i] = (struct str){many_text[i], (size_t)snprintf(many_text[i], sizeof(many_text[i]), "n%d", i)};
+        apply((struct ledger_op){.kind = LEDGER_NODE_DESCRIBED,
+                                 .node = {.name = many[i],
+                                          .schedulable = true,
+                                          .inventory = &inventory,
+                                          .note = i % 3 == 0 ? note : NULL,
+                                          .taints = &taint,
+                                          .taint_n = i % 5 == 0}});
+    }
+}
+
+static void nodes__more_than_a_section__each_once(void **state)
+{
+    static const char *notes[MANY + 1];
+    static bool open[MANY + 1];
+    const struct policy policy = {.node_strategy = STR("binpack"), .device_strategy = STR("binpack")};
+    const struct view_pod key = {.uid = STR("p"), .namespace_ = STR("d"), .demand = &demand};
+    struct store_pack_answer answer;
+    struct pack_plans plans;
+    unsigned char seen[MANY] = {0};
+    const struct str *names;
+    struct arena small;
+    size_t n;
+
+    many_nodes();
+    apply_pod("p", NULL, &demand);
+    names = store_node_names(store, &arena, &n);
+    assert_int_equal(n, MANY);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t number;
+
+        assert_true(str_to_u64(str_drop(names[i], 1), MANY - 1, &number));
+        assert_int_equal(seen[number]++, 0);
+    }
+    notes[MANY] = note;
+    store_node_notes(store, many, MANY, notes);
+    open[MANY] = true;
+    store_open_to(store, STR("p"), &(struct node_set){NULL, 0, 0}, many, MANY, open);
+    for (size_t i = 0; i < MANY; i++) {
+        assert_ptr_equal(notes[i], i % 3 == 0 ? note : NULL);
+        assert_int_equal(open[i], i % 5 != 0);
+    }
+    assert_true(open[MANY] && notes[MANY] == note); /* not beyond them */
+    /* Of those that were asked about, while the names are the same. */
+    assert_int_equal(pack_plans_init(&plans, &policy, NULL), 0);
+    assert_int_equal(store_pack(store, &arena, &key, &plans, NULL, 0, &many[1], 4, &answer, NULL), 0);
+    store_open_to(store, STR("p"), &answer.asked, many, MANY, open);
+    for (size_t i = 0; i < MANY; i++) {
+        assert_int_equal(open[i], i >= 1 && i <= 4);
+    }
+    answer.asked.names_version++; /* then nothing is known of any */
+    store_open_to(store, STR("p"), &answer.asked, many, MANY, open);
+    assert_true(open[6] && !open[5]);
+    arena_init(&small, 64);
+    assert_null(store_node_names(store, &small, &n));
+    arena_fini(&small);
+}
+
+static unsigned named_n;
+
+static void count_name(void *ctx, struct str uid, struct str namespace_, struct str name)
+{
+    assert_ptr_equal(ctx, &named_n);
+    assert_true(str_eq(uid, name) && str_eq_cstr(namespace_, "d"));
+    named_n++;
+}
+
+static void pods__more_than_a_section__each_once(void **state)
+{
+    char uid[16];
+
+    for (int i = 0; i < MANY; i++) {
+        snprintf(uid, sizeof(uid), "p%d", i);
+        apply_pod(uid, NULL, &demand);
+    }
+    named_n = 0;
+    store_pod_names(store, count_name, &named_n);
+    assert_int_equal(named_n, MANY);
+}
+
+static void find_pod__copies_what_decisions_see(void **state)
+{
+    static const uint64_t labels[] = {3, 4};
+    struct store_pod p;
+    struct arena small;
+
+    apply((struct ledger_op){.kind = LEDGER_POD_OBSERVED,
+                             .pod = {.uid = STR("u"),
+                                     .namespace_ = STR("d"),
+                                     .name = STR("p"),
+                                     .priority = -7,
+                                     .demand = &demand,
+                                     .label_hashes = labels,
+                                     .label_n = 2}});
+    assert_false(store_find_pod(store, &arena, STR("x"), &p));
+    assert_true(store_find_pod(store, &arena, STR("u"), &p));
+    assert_true(p.state == LEDGER_PENDING && !p.deleting && p.node_name.n == 0 && p.decision_id.n == 0);
+    assert_true(str_eq_cstr(p.name, "p") && str_eq_cstr(p.pod.namespace_, "d") && str_eq_cstr(p.pod.uid, "u"));
+    assert_true(p.pod.priority == -7 && p.pod.label_n == 2 && p.pod.label_hashes[0] == 3 && p.pod.label_hashes[1] == 4);
+    assert_true(p.pod.demand != &demand && demand_equal(p.pod.demand, &demand));
+    arena_init(&small, 16);
+    assert_false(store_find_pod(store, &small, STR("u"), &p));
+    arena_fini(&small);
+}
 
 static void tenants_and_unmeasured_nodes__copied(void **state)
 {
@@ -305,6 +444,10 @@ int main(void)
         T(ready__holding_off__until_the_time_has_come),
         T(closed__never_ready_again_and_the_first_reason_stays),
         T(election__not_the_one_who_decides__not_ready),
+        T(awaited__and_held_off__for_gpus_alone),
+        T(nodes__more_than_a_section__each_once),
+        T(pods__more_than_a_section__each_once),
+        T(find_pod__copies_what_decisions_see),
         T(tenants_and_unmeasured_nodes__copied),
         T(apply__stamps_the_wall_time),
         T(apply__refused_op__is_an_error_and_no_new_generation),

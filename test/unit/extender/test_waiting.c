@@ -1,5 +1,8 @@
 /* What is known of pods that wait, for explanations. */
 #include "extender/waiting.h"
+
+#include "base/compiler.h"
+#include "model/names.h"
 #include "support/cmocka.h"
 
 #include <stdio.h>
@@ -168,6 +171,103 @@ static void waiting__more_are_due_than_looks__each_in_its_turn(void **state)
     }
 }
 
+/* The API server accepts no longer names; whoever calls filter may send any. */
+static void waiting__names_no_pod_can_have__not_kept(void **state)
+{
+    static char text[KUBE_SUBDOMAIN_MAX + 1];
+    const struct str lengthy = {text, sizeof(text)}, longest = {text, KUBE_SUBDOMAIN_MAX},
+                     label = {text, KUBE_LABEL_MAX};
+    const struct pod good[] = {{.uid = longest},
+                               {.uid = STR("u"), .name = longest},
+                               {.uid = STR("v"), .namespace_ = label}},
+                     bad[] = {{.uid = STR_NULL},
+                              {.uid = lengthy},
+                              {.uid = STR("w"), .name = lengthy},
+                              {.uid = STR("x"), .namespace_ = {text, KUBE_LABEL_MAX + 1}}};
+    struct waiting_note n;
+
+    (void)state;
+    memset(text, 'n', sizeof(text));
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        waiting_observed(waiting, &bad[i]);
+        ask(&bad[i], 3, 0, 1000);
+        waiting_find(waiting, &arena, bad[i].uid, &n);
+        assert_false(n.known);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        waiting_observed(waiting, &good[i]);
+        waiting_find(waiting, &arena, good[i].uid, &n);
+        assert_true(n.known);
+    }
+}
+
+/* Asked about before it was seen; what the object says comes later and takes no count away. */
+static void waiting__asked_before_it_is_seen__kept_and_counted_on(void **state)
+{
+    struct pod p = pod_of("a");
+    struct waiting_note n;
+
+    (void)state;
+    ask(&p, 3, 0, 1000);
+    n = note_of("a");
+    assert_true(n.known && n.asked_n == 1 && n.message.n == 0 && str_eq(n.scheduler_name, STR("gpus")));
+    p.unscheduled_message = STR("0/3 nodes");
+    p.scheduler_name = STR("another");
+    waiting_observed(waiting, &p);
+    n = note_of("a");
+    assert_true(n.asked_n == 1 && n.asked_ms == 1000 && str_eq(n.message, STR("0/3 nodes")));
+    assert_true(str_eq(n.scheduler_name, STR("another")) && str_eq(n.asking, STR("gpus")));
+    p.scheduler_name = STR_NULL;
+    ask(&p, 3, 0, 2000);
+    n = note_of("a");
+    assert_true(n.asked_n == 2 && n.asking.n == 0); /* who asked last is not known */
+    p.phase = POD_FAILED;
+    waiting_observed(waiting, &p);
+    assert_false(note_of("a").known);
+    waiting_gone(waiting, STR("a"));
+    waiting_told(waiting, STR("a"), 3); /* of nobody */
+}
+
+/* Of the cluster with more nodes the set is larger. */
+static void waiting__asked_about_more_nodes__the_last_ones(void **state)
+{
+    static const uint64_t few[] = {1}, many[] = {2, 3, 4};
+    static const uint64_t counts[VERDICT__MAX] = {[VERDICT_NO_GPU] = 1};
+    const struct pod p = pod_of("a");
+    struct waiting_note n;
+
+    (void)state;
+    waiting_asked(waiting, &p, &(struct waiting_answer){1, 0, 1, counts, {few, 1, 7}}, 1000);
+    waiting_asked(waiting, &p, &(struct waiting_answer){1, 0, 1, counts, {many, 3, 8}}, 1000);
+    n = note_of("a");
+    assert_true(n.asked.word_n == 3 && n.asked.names_version == 8);
+    assert_memory_equal(n.asked.bits, many, sizeof(many));
+    waiting_asked(waiting, &p, &(struct waiting_answer){1, 0, 1, counts, {few, 1, 9}}, 1000);
+    n = note_of("a");
+    assert_true(n.asked.word_n == 1 && n.asked.bits[0] == 1);
+    waiting_asked(waiting, &p, &(struct waiting_answer){1, 0, 1, counts, {NULL, 0, 0}}, 1000);
+    assert_null(note_of("a").asked.bits);
+}
+
+/* A place that is given back is taken first. */
+static void waiting__full_and_one_is_gone__its_place_is_taken(void **state)
+{
+    char uid[16];
+    struct pod p;
+
+    (void)state;
+    for (int i = 0; i < WAITING_MAX; i++) {
+        snprintf(uid, sizeof(uid), "p%d", i);
+        p = pod_of(uid);
+        waiting_observed(waiting, &p);
+    }
+    waiting_gone(waiting, STR("p500"));
+    p = pod_of("new");
+    waiting_observed(waiting, &p);
+    assert_true(note_of("p0").known && note_of("new").known && note_of("p1023").known);
+    assert_false(note_of("p500").known);
+}
+
 static void refusals__of_pods_that_no_node_took_last__by_uid(void **state)
 {
     const struct pod a = pod_of("a"), b = pod_of("b"), c = pod_of("c");
@@ -204,6 +304,10 @@ int main(void)
         T(waiting__more_than_there_is_room_for__the_oldest_go),
         T(waiting__refused_for_long__taken_once_in_a_while),
         T(waiting__more_are_due_than_looks__each_in_its_turn),
+        T(waiting__names_no_pod_can_have__not_kept),
+        T(waiting__asked_before_it_is_seen__kept_and_counted_on),
+        T(waiting__asked_about_more_nodes__the_last_ones),
+        T(waiting__full_and_one_is_gone__its_place_is_taken),
         T(refusals__of_pods_that_no_node_took_last__by_uid),
         T(F138_waiting__the_same_pod_twice_in_a_row__all_places_stay_in_use),
     };

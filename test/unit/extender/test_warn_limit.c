@@ -60,6 +60,32 @@ static void warn_limit__flood_of_objects__is_bounded_and_counted(void **state)
     warn_limit_free(w);
 }
 
+/* One more after the time of one, and what was withheld is told then; who was not told may be. */
+static void warn_limit__all_is_spent__one_more_when_it_is_paid_for(void **state)
+{
+    clock_manual_init(&the_clock, 5, 0);
+    struct warn_limit *w = warn_limit_new(&the_clock.clock);
+    for (int i = 0; i < WARN_BURST; i++) {
+        char object[32];
+        (void)snprintf(object, sizeof(object), "uid-%d", i);
+        assert_true(take(w, object, "large"));
+        assert_int_equal(withheld, 0);
+    }
+    assert_false(take(w, "late", "large"));
+    clock_manual_advance_ms(&the_clock, 60000 / WARN_PER_MINUTE - 1);
+    assert_false(take(w, "late", "large"));
+    clock_manual_advance_ms(&the_clock, 1);
+    assert_true(take(w, "late", "large"));
+    assert_int_equal(withheld, 2);
+    assert_false(take(w, "later", "large"));
+    clock_manual_advance_ms(&the_clock, 2 * 60000 / WARN_PER_MINUTE);
+    assert_true(take(w, "later", "large"));
+    assert_int_equal(withheld, 1);
+    assert_true(take(w, "latest", "large"));
+    assert_int_equal(withheld, 0);
+    warn_limit_free(w);
+}
+
 static void warn_limit__none__lets_everything_through(void **state)
 {
     assert_true(take(NULL, "a", "b") && take(NULL, "a", "b"));
@@ -70,6 +96,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(warn_limit__same_object_and_cause__once_then_every_ten_minutes),
         cmocka_unit_test(warn_limit__flood_of_objects__is_bounded_and_counted),
+        cmocka_unit_test(warn_limit__all_is_spent__one_more_when_it_is_paid_for),
         cmocka_unit_test(warn_limit__none__lets_everything_through),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -226,6 +226,33 @@ static void host_group__only_what_is_certain(void **state)
            "of the host group, 1 too few GPUs with enough free compute");
 }
 
+/* Room that went after the nodes were chosen: one that takes none holds nothing back from the others of its host. */
+static void host_group__a_node_that_takes_none__leaves_the_others_all(void **state)
+{
+    static const struct str names[] = {STR("n0"), STR("n1")};
+    const struct demand demand = DEMAND_OF_SHARE(400);
+    const struct view_pod pod = {.uid = STR(""), .namespace_ = STR("d"), .demand = &demand};
+    struct store_repeat_question q = {.pod = &pod, .names = names, .name_n = 2, .max = 10, .work = 1000000};
+    struct store_repeat_answer answer;
+
+    rules = rules_of(&policy, 1);
+    for (size_t i = 0; i < 2; i++) {
+        const struct device device = {
+            .index = (int32_t)i, .model = STR("A100"), .mem_mib = 40 * GIB, .slot_n = 16, .healthy = i == 1};
+        const struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = &device, .device_n = 1};
+
+        apply((struct ledger_op){
+            .kind = LEDGER_NODE_DESCRIBED,
+            .node = {.name = names[i], .schedulable = true, .host_group = STR("host"), .inventory = &inventory}});
+    }
+    q.plans = &rules->placement.plans;
+    assert_int_equal(store_repeat(store, &arena, &q, &answer, NULL), 0);
+    assert_int_equal(answer.fitting, 2);
+    assert_false(answer.at_least);
+    assert_int_equal(answer.next[1], VERDICT_NO_COMPUTE);
+    assert_int_equal(answer.device_n, 0); /* the first one has none to name */
+}
+
 /* Where another pod is nominated one more does no harm; beyond that nobody knows. */
 static void nominated_node__gives_one(void **state)
 {
@@ -262,6 +289,7 @@ int main(void)
         TEST(tenant__has_a_limit__counted_up_to_it),
         TEST(nominated_node__gives_one),
         TEST(host_group__only_what_is_certain),
+        TEST(host_group__a_node_that_takes_none__leaves_the_others_all),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -180,6 +180,25 @@ void fake_client_answer(const char *method, const char *end, int http_status, in
     finish(method, end, &response);
 }
 
+void fake_client_cancel_all(void)
+{
+    const struct kube_response response = {.outcome = kube_outcome_of(KUBE_CANCELLED, "of the test")};
+    struct call call;
+
+    do {
+        call = (struct call){0};
+        mutex_lock(&fake.lock);
+        if (fake.n > 0) {
+            call = fake.calls[--fake.n];
+        }
+        mutex_unlock(&fake.lock);
+        if (call.done != NULL) {
+            call.done(call.ctx, &response);
+        }
+        call_free(&call);
+    } while (call.done != NULL);
+}
+
 void fake_client_end(const char *method, const char *end, enum kube_outcome_kind kind)
 {
     struct kube_response response = {.outcome = kube_outcome_of(kind, "of the test")};

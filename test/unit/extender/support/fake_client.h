@@ -29,6 +29,8 @@ bool fake_client_body_has(const char *method, const char *end, const char *part)
 
 /* Answers the oldest of them. */
 void fake_client_answer(const char *method, const char *end, int http_status, int64_t retry_after_ms, const char *body);
+/* All that is pending ends, as by a client that stops. */
+void fake_client_cancel_all(void);
 /* It ends without an answer. */
 void fake_client_end(const char *method, const char *end, enum kube_outcome_kind kind);
 
