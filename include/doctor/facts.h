@@ -100,8 +100,9 @@ struct doctor_right {
     struct str namespace_, name;                       /* empty: all */
     const char *purpose;                               /* what does not work without it */
     bool is_denied;                                    /* as the API server says */
+    const char *source;                                /* what to apply; NULL: rbac.yaml of the form */
 };
-#define DOCTOR_RIGHTS_MAX 24
+#define DOCTOR_RIGHTS_MAX 32
 
 /* An admission policy. */
 struct doctor_policy {

@@ -47,8 +47,10 @@ void doctor_check_rights(struct doctor_report *r)
                                      right->group[0] != '\0' ? "." : "", right->group, right->name.n > 0 ? " " : "",
                                      STR_ARG(right->namespace_), right->name.n > 0 ? "/" : "", STR_ARG(right->name),
                                      right->purpose),
-                        "apply rbac.yaml of the form that is installed; if fgpu runs as another user, name it by "
-                        "--fgpu-user");
+                        right->source != NULL
+                            ? right->source
+                            : "apply rbac.yaml of the form that is installed; if fgpu runs as another user, name it by "
+                              "--fgpu-user");
         }
     }
 }

@@ -94,7 +94,44 @@ static void need_reading(struct doctor_facts *f, const char *group, const char *
     need(f, (struct doctor_right){"watch", group, resource, "", STR_NULL, STR_NULL, purpose, false});
 }
 
+static const char TEXT_STRICT[] = "apply manifests/strict, with the namespace of clientConnection.intentObjects";
 static const char TEXT_START[] = "each start waits for clientConnection.holdOff, also after an orderly end";
+
+/* Verbs on all Leases of a namespace, or on one of them. */
+static void need_leases(struct doctor_facts *f, const char *const *verbs, struct str namespace_, struct str name,
+                        const char *purpose, const char *source)
+{
+    for (; *verbs != NULL; verbs++) {
+        need(f, (struct doctor_right){*verbs, "coordination.k8s.io", "leases", "", namespace_, name, purpose, false,
+                                      source});
+    }
+}
+
+/* What is off by default has rights of its own: manifests/strict, plan-ahead and mtls-replicas. */
+static void need_options(struct doctor_facts *f)
+{
+    static const char *const intents[] = {"get", "create", "patch", NULL}, *const gone[] = {"list", "delete", NULL},
+                             *const elects[] = {"create", "update", NULL};
+    struct str intent_objects, lease, namespace_;
+
+    if (f->config == NULL) {
+        return;
+    }
+    intent_objects = f->config->client.intent_objects;
+    lease = f->config->lease.object;
+    if (f->config->consistency == CONSISTENCY_STRICT && str_split(&intent_objects, '/', &namespace_)) {
+        need_leases(f, intents, namespace_, STR_NULL, "with consistency: strict no pod with GPUs is bound",
+                    TEXT_STRICT);
+        need_leases(f, gone, namespace_, STR_NULL, "Leases of nodes that are gone stay for ever", TEXT_STRICT);
+    }
+    if (f->config->policy.plan_ahead) {
+        need(f, (struct doctor_right){"patch", "", "pods", "status", STR_NULL, STR_NULL, "no pod is nominated", false,
+                                      "apply manifests/plan-ahead"});
+    }
+    if (f->config->election == ELECTION_LEASE && str_split(&lease, '/', &namespace_)) {
+        need_leases(f, elects, namespace_, lease, "it is never elected", "apply manifests/mtls-replicas");
+    }
+}
 
 /* manifests/dedicated/rbac.yaml, and ops-access.yaml where callers have to show a token. */
 void doctor_needed_rights(struct doctor_facts *f)
@@ -128,6 +165,7 @@ void doctor_needed_rights(struct doctor_facts *f)
         need(f, (struct doctor_right){"get", "", "configmaps", "", namespace_, run, TEXT_START, false});
         need(f, (struct doctor_right){"patch", "", "configmaps", "", namespace_, run, TEXT_START, false});
     }
+    need_options(f);
     if (lease.n > 0 && str_split(&lease, '/', &namespace_)) {
         need(f, (struct doctor_right){"get", "coordination.k8s.io", "leases", "", namespace_, lease, "it never decides",
                                       false});

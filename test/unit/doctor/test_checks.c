@@ -449,6 +449,29 @@ static void rights__of_the_run_object__are_named(void **state)
     assert_non_null(strstr(in->report.first->text.p, "get configmaps fgpu-system/fgpu-run: "));
 }
 
+/* What is off by default has rights of its own, which are named with their folder. */
+static void rights__of_options__are_named(void **state)
+{
+    struct installation *in = *state;
+
+    in->denied = "leases";
+    installation_finds(in, "");
+    installation_change(in, &in->state, "\"serving\":{", "\"consistency\":\"strict\",\"serving\":{");
+    installation_finds(in, "rights rights rights rights rights");
+    assert_non_null(strstr(in->report.first->text.p, "get leases.coordination.k8s.io"));
+    assert_non_null(strstr(in->report.first->text.p, "no pod with GPUs is bound"));
+    assert_non_null(strstr(in->report.first->fix.p, "manifests/strict"));
+    installation_change(in, &in->state, "\"consistency\":\"strict\"",
+                        "\"election\":\"lease\",\"lease\":{\"object\":\"a/b\"}");
+    installation_finds(in, "rights rights rights");
+    in->denied = "pods";
+    installation_finds(in, "rights rights rights rights");
+    installation_change(in, &in->state, "\"election\":\"lease\"",
+                        "\"planAhead\":{\"enabled\":true},\"election\":\"none\"");
+    installation_finds(in, "rights rights rights rights rights");
+    assert_true(in->facts.right_n < DOCTOR_RIGHTS_MAX);
+}
+
 static void clocks__apart__are_found_once(void **state)
 {
     static const struct {
@@ -554,6 +577,7 @@ int main(void)
         ALONE(quotas__requests_by_annotation__are_noted),
         ALONE(rights__one_is_missing__is_named_with_whose_it_is),
         ALONE(rights__of_the_run_object__are_named),
+        ALONE(rights__of_options__are_named),
         ALONE(clocks__apart__are_found_once),
         ALONE(scheduler_tls__not_trusted__is_found),
         cmocka_unit_test(policies__not_in_force__are_found),
