@@ -180,13 +180,17 @@ static bool any(const struct config_diff *d, enum config_reload reload)
     return false;
 }
 
+/* One that needs a restart holds all of them back. */
 static void log_changes(const struct config_apply *c, const struct config_diff *d)
 {
+    const bool held_back = any(d, CONFIG_RELOAD_RESTART);
+
     for (size_t i = 0; i < d->n; i++) {
         const struct config_change *x = &d->changes[i];
 
         LOG_INFO(c->o.log, "Configuration change", LOG_STR("key", x->key), LOG_STR("from", x->before),
-                 LOG_STR("to", x->after), LOG_CSTR("applies", config_reload_text(x->reload)));
+                 LOG_STR("to", x->after),
+                 LOG_CSTR("applies", config_reload_text(held_back ? CONFIG_RELOAD_RESTART : x->reload)));
     }
 }
 

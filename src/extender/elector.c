@@ -64,8 +64,8 @@ static void publish(struct elector *e)
     atomic_store(&e->until_ns, until_ns);
     if (strcmp(e->holder, holder) != 0) {
         snprintf(e->holder, sizeof(e->holder), "%s", holder);
-        LOG_INFO(e->o.log, "The Lease has another holder", LOG_STR("lease", e->o.lease), LOG_CSTR("holder", holder),
-                 LOG_CSTR("own", e->o.follows ? e->o.host : e->identity));
+        LOG_INFO(e->o.log, "The holder of the Lease is another one than before", LOG_STR("lease", e->o.lease),
+                 LOG_CSTR("holder", holder), LOG_CSTR("own", e->o.follows ? e->o.host : e->identity));
     }
 }
 

@@ -1,5 +1,6 @@
 """A new configuration while everything runs: SIGHUP, a changed file, a swapped folder; good, bad and cold ones."""
 import os
+import re
 import signal
 import threading
 
@@ -134,6 +135,7 @@ def test_sighup__cold_key__all_of_the_file_waits_for_a_restart(configured, fgpu)
     assert (z["hash"], z["componentconfig"]) == (before["hash"], before["componentconfig"])
     assert configured.metric("last_reload_successful") == 0
     assert 'needsRestart="logging.format, limits.connections"' in fgpu.log()
+    assert re.search('key="packing.candidates" from="[0-9]+" to="7" applies="after a restart"', fgpu.log())
     # A flag wins over the file, so a file that says otherwise changes nothing.
     z = configured.effective(START + "packing: {candidates: 7}\nserving: {verbsAddress: '127.0.0.1:1'}\n")
     assert z["componentconfig"]["packing"]["candidates"] == 7
