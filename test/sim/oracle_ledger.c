@@ -237,14 +237,22 @@ static const char *node_with_instance(const struct object *pod, const struct set
 }
 
 /* Of several placements the one that the strategy prefers is compared with what is left to a tenant (decision 0018);
- * for who asks for memory alone that may be all of an instance that is free, which is more than what was asked for. */
-static bool may_take_instance(const char *node, const struct object *pod, const struct settings *s)
+ * for who asks for memory alone that may be all of an instance that is free, more than what was asked for, and too
+ * much. */
+static bool may_take_instance(const char *node, const struct object *pod, const struct settings *s,
+                              const struct team *limit, const struct amounts *held)
 {
+    static const struct amounts of[PROFILES] = {{.milli = 428, .mem_mib = 40192}, /* 3g.40gb of an A100 */
+                                                {.milli = 285, .mem_mib = 19968},
+                                                {.milli = 142, .mem_mib = 9728}};
+
     for (size_t i = 0; i < oracle_device_n; i++) {
         const struct oracle_device *d = &oracle_devices[i];
 
         if (strcmp(d->node, node) == 0 && d->now.mem_mib > 0 && d->now.profile != 0 && d->holder_n == 0 &&
-            meaning_takes_instance(&pod->ask, s, d->now.profile)) {
+            meaning_takes_instance(&pod->ask, s, d->now.profile) &&
+            (held->milli + of[d->now.profile - 1].milli > limit->milli ||
+             held->mem_mib + of[d->now.profile - 1].mem_mib > limit->mem_mib)) {
             return true;
         }
     }
@@ -271,7 +279,7 @@ static const char *node_that_fits(const struct object *pod, const struct setting
                                           (m.mem_mib == 0 || held.mem_mib + m.count * m.mem_mib <= limit->mem_mib)));
         }
         if (m.count > 0 && fitting >= m.count && !has_odd(n->name) && !is_kept(n->name, pod) &&
-            (limit == NULL || !may_take_instance(n->name, pod, s))) {
+            (limit == NULL || !may_take_instance(n->name, pod, s, limit, &held))) {
             return n->name;
         }
     }
