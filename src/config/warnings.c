@@ -231,9 +231,10 @@ static void check_pair(struct warnings *w, size_t first, size_t second)
 
 /* ---- API server ---- */
 
-static void check_hold_off(struct warnings *w, const struct config_client *c)
+/* With consistency: strict nothing rests on it. */
+static void check_hold_off(struct warnings *w, const struct config *c)
 {
-    if (c->hold_off_ms < HOLD_OFF_MS_MIN) {
+    if (c->client.hold_off_ms < HOLD_OFF_MS_MIN && c->consistency != CONSISTENCY_STRICT) {
         warn(w, "clientConnection.holdOff",
              "less than 5s: the system may send what an earlier fgpu has written for 5 s after its end, so a Binding "
              "may land after the hold-off; use 6s");
@@ -245,7 +246,7 @@ size_t config_warnings(const struct config *c, struct strbuf *out)
     struct warnings w = {.file = c, .out = out};
 
     check_overcommit(&w, &c->policy, NULL);
-    check_hold_off(&w, &c->client);
+    check_hold_off(&w, c);
     check_candidate(&w, &c->policy);
     check_pools(&w, &c->policy, 0, 0, c->policy.node_pool_n);
     check_groups(&w, &c->policy, NULL);

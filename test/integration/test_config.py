@@ -126,6 +126,7 @@ GROUP = ("nodePools:\n- {name: a, nodeSelector: {p: a}, state: open}\n- {name: b
 WINDOW = "timeWindows:\n- {name: night, from: '20:00', to: '08:00', timeZone: UTC, nodePools: [%s]}\n"
 A_CLOSES, B_OPENS = "{name: a, nodeSelector: {p: a}, state: closed}", "{name: b, nodeSelector: {p: b}, state: open}"
 WARNED = {
+    "clientConnection: {holdOff: 0s}\n": ":3:20: warning: clientConnection.holdOff: less than 5s",
     "devices: {overcommit: {memory: 1.5}}\n": ":3:24: warning: devices.overcommit.memory: pods can be given more memory",
     "devices: {overrides: [{nodeSelector: {a: b}, overcommit: {memory: 2}}]}\n":
         "warning: devices.overrides: element 0, overcommit.memory",
@@ -145,6 +146,7 @@ WARNED = {
     GROUP % "closed" + WINDOW % B_OPENS: "warning: changeOvers: while the window night is open, 2 pools of the group g are open",
 }
 FINE = [
+    "consistency: strict\nclientConnection: {holdOff: 0s}\n",  # which rests on no time
     "devices: {overcommit: {compute: 2}}\n",
     "packing: {nodeStrategy: binpack, candidate: {nodeStrategy: binpack, deviceStrategy: spread}}\n",
     "packing: {candidate: {deviceStrategy: best-fit}}\n",
@@ -174,7 +176,7 @@ def test_valid_and_meant__no_warning(tmp_path, text):
 
 def test_serve__a_configuration_with_warnings__logs_them(tmp_path):
     path = tmp_path / "fgpu.yaml"
-    path.write_text(HEAD + next(iter(WARNED)))
+    path.write_text(HEAD + "devices: {overcommit: {memory: 1.5}}\n")
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.write_text(KUBECONFIG)
     r = run("serve", "--config", str(path), "--kubeconfig", str(kubeconfig), "--signing-key", str(tmp_path / "none"))
