@@ -112,27 +112,37 @@ bool elector_exchange(struct elector *e, enum lease_step step)
     return complete;
 }
 
+/* Of the same answer nothing is said again. */
 static void warn_of(struct elector *e, enum lease_answer answer, int http_status)
 {
     const bool refused = http_status == 401 || http_status == 403;
+    const bool again = e->last_answer == answer;
 
-    if (answer == LEASE_ANSWER_LOST && !e->warned && refused && e->o.follows) {
+    e->last_answer = answer;
+    if (again) {
+        return;
+    }
+    if (answer == LEASE_ANSWER_LOST && refused && e->o.follows) {
         LOG_WARNING(
             e->o.log,
             "The API server refuses to show the Lease of the scheduler, so this replica never decides. Apply the "
             "Role fgpu-follow from manifests/dedicated, with this name",
             LOG_STR("lease", e->o.lease), LOG_I64("status", http_status));
-    } else if (answer == LEASE_ANSWER_LOST && !e->warned && refused) {
+    } else if (answer == LEASE_ANSWER_LOST && refused) {
         LOG_WARNING(
             e->o.log,
             "The API server refuses the Lease, so this replica is never elected. Apply the Role fgpu-lease from "
             "manifests/",
             LOG_STR("lease", e->o.lease), LOG_I64("status", http_status));
-    } else if (answer == LEASE_ANSWER_LOST && !e->warned) {
+    } else if (answer == LEASE_ANSWER_LOST) {
         LOG_WARNING(e->o.log, "No answer about the Lease; trying on", LOG_STR("lease", e->o.lease),
                     LOG_I64("status", http_status));
+    } else if (answer == LEASE_ANSWER_MISSING && e->o.follows) {
+        LOG_INFO(e->o.log,
+                 "There is no such Lease, so nobody decides. The first kube-scheduler that is elected makes it: "
+                 "leaderElection in its file must name this one",
+                 LOG_STR("lease", e->o.lease));
     }
-    e->warned = answer == LEASE_ANSWER_LOST;
 }
 
 void elector_take_answer(struct elector *e)

@@ -24,7 +24,7 @@ struct elector {
     char holder[LEASE_HOLDER_BYTES]; /* that was logged last */
     struct lease_kept kept;          /* of the revision in machine.seen; in `answered` until it is taken */
     bool told;                       /* elected was called */
-    bool warned;
+    enum lease_answer last_answer;
 
     struct mutex lock; /* of the rest */
     struct condvar changed;

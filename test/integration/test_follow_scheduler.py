@@ -213,6 +213,14 @@ def test_lease_is_deleted__ends(site):
     assert "it was deleted" in active.log()
 
 
+def test_no_lease__says_so_and_follows(site):
+    f = site.beside(HOSTS[0])
+    eventually(lambda: "There is no such Lease, so nobody decides" in f.log(), "a line about it")
+    site.schedulers.elect(HOSTS[0])
+    decides(f)
+    assert f.log().count("There is no such Lease") == 1
+
+
 def test_no_right_to_the_lease__follows_and_names_the_remedy(site):
     site.api.faults({"method": "GET", "path": LEASE, "times": -1, "action": "fail", "status": 403})
     f = site.beside(HOSTS[0])
