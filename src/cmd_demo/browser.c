@@ -5,6 +5,7 @@
 #include "base/bug.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,11 +29,14 @@ static bool start(char *const argv[])
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
+    sigset_t none;
     pid_t pid;
     int rc;
 
-    BUG_ON(posix_spawn_file_actions_init(&actions) != 0 || posix_spawnattr_init(&attr) != 0);
-    rc = posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID);
+    sigemptyset(&none); /* the demonstration blocks those that end it */
+    BUG_ON(posix_spawn_file_actions_init(&actions) != 0 || posix_spawnattr_init(&attr) != 0 ||
+           posix_spawnattr_setsigmask(&attr, &none) != 0);
+    rc = posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
     for (int fd = STDIN_FILENO; rc == 0 && fd <= STDERR_FILENO; fd++) {
         rc = posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
     }

@@ -2,16 +2,19 @@
 #include "cmd_demo/commands.h"
 #include "cmd/commands.h"
 #include "cmd/options.h"
+#include "cmd/terminal.h"
 #include "cmd_demo/stage.h"
 
 #include "base/bug.h"
 #include "base/str.h"
+#include "base/sync.h"
 #include "demo/apiserver/cluster.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct options {
     struct demo_options d;
@@ -153,15 +156,42 @@ static int take_option(void *ret, int option, const char *value)
               : cmd_usage_error("demo", "--%s: \"%s\" is out of range", options_name(&page_demo, option), value);
 }
 
-static void on_signal(int sig)
+/* Waits for a signal, which all other threads block: one that comes while a handler cannot run yet is not lost. */
+static void *signals_main(void *arg)
 {
-    (void)sig;
+    const sigset_t *signals = arg;
+    int sig;
+
+    while (sigwait(signals, &sig) != 0) {
+    }
     demo_stop();
+    return NULL;
+}
+
+/* Plays until the end, or until Ctrl-C. */
+static int play(const struct demo_options *o)
+{
+    struct thread waits;
+    struct err err;
+    sigset_t signals;
+    int code;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL); /* before any thread: all of them inherit it */
+    if (thread_start(&waits, "demo-signals", signals_main, &signals, &err) != 0) {
+        terminal_complain("demo", err.msg);
+        return EXIT_RUNTIME;
+    }
+    code = demo_run(o);
+    (void)kill(getpid(), SIGTERM); /* it may still wait */
+    thread_join(&waits);
+    return code;
 }
 
 int cmd_demo(int argc, char **argv)
 {
-    const struct sigaction act = {.sa_handler = on_signal};
     static const struct command_line line = {.page = &page_demo, .take = take_option};
     struct options o = {.d = {.nodes = 8, .gpus = 4, .seed = 1}};
     int code = options_read(&line, argc, argv, &o);
@@ -174,7 +204,5 @@ int cmd_demo(int argc, char **argv)
         print_scenarios(stdout);
         return EXIT_OK;
     }
-    sigaction(SIGINT, &act, NULL);
-    sigaction(SIGTERM, &act, NULL);
-    return demo_run(&o.d);
+    return play(&o.d);
 }

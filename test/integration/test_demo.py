@@ -110,11 +110,19 @@ def test_fgpu_demo__called_itself__takes_the_same_commands():
 
 # ---- the web page of a demonstration ----
 
+XDG_OPEN = r"""#!/usr/bin/python3
+import os, sys
+folder = os.path.dirname(sys.argv[0])
+open(folder + "/blocked", "w").write(next(line for line in open("/proc/self/status") if line.startswith("SigBlk")))
+open(folder + "/opened", "a").write(" ".join(sys.argv[1:]) + "\n")
+"""
+
+
 class Played:
     """fgpu demo in a terminal, with a stand-in for xdg-open that writes down what it was asked for."""
 
     def __init__(self, folder, *args, terminal=True, **env):
-        (folder / "xdg-open").write_text(f'#!/bin/sh\necho "$@" >>{folder}/opened\n')
+        (folder / "xdg-open").write_text(XDG_OPEN)
         (folder / "xdg-open").chmod(0o755)
         self.opened_file = folder / "opened"
         kept = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")}
@@ -144,8 +152,9 @@ class Played:
 
     def end(self):
         self.process.send_signal(signal.SIGINT)
+        end = time.monotonic() + PATIENCE_S
         while self.read():
-            pass
+            assert time.monotonic() < end, "it goes on after Ctrl-C"
         os.close(self.output)
         assert self.process.wait(PATIENCE_S) == 0, self.text[-2000:]
 
@@ -158,6 +167,7 @@ def test_page__in_a_terminal_with_a_display__is_opened_and_goes_on_until_ctrl_c(
     url, port = played.read_until(ADDRESS).groups()
     played.read_until("Ctrl-C ends the demonstration")
     eventually(lambda: played.opened() == [url.rstrip("/")], "the browser")
+    assert int((tmp_path / "blocked").read_text()[7:], 16) == 0, "it hears signals"
     page = request(("127.0.0.1", int(port)), "GET", "/", headers={"Accept": "text/html"})
     assert page.status == 200 and page.body.lower().startswith(b"<!doctype html")
     played.read_until(r"00:0\d  8 nodes")  # and not "00:05 of 01:00"
