@@ -283,6 +283,7 @@ def test_fifty_reloads__under_calls__every_answer_belongs_to_one_configuration(c
     configured.effective(one % 16)
     answers = {(names[0],), (names[3], names[2], names[1])}
     pod, seen, calls, errors, over = pod_object("p", limits=milli(100)), set(), [0], [], threading.Event()
+    bound = 0
 
     def ask():
         try:
@@ -297,10 +298,13 @@ def test_fifty_reloads__under_calls__every_answer_belongs_to_one_configuration(c
             errors.append(e)
 
     def bind():
+        nonlocal bound
         try:
             while not over.is_set():
                 p = api.pod(milli(10))
-                assert fgpu.bind(p, names[0]) == ""
+                error = fgpu.bind(p, names[0])  # refused where a second file came since the look at the pod (decision 0110)
+                assert error == "" or error.startswith("another configuration is being taken into use"), error
+                bound += error == ""
                 api.delete_pod(p)
         except BaseException as e:  # noqa: BLE001
             errors.append(e)
@@ -316,5 +320,5 @@ def test_fifty_reloads__under_calls__every_answer_belongs_to_one_configuration(c
             t.join()
     assert not errors, errors[0]
     assert seen == answers, seen - answers
-    assert calls[0] > 50
+    assert calls[0] > 50 and bound > 0
     assert configured.configz()["generation"] > 50
