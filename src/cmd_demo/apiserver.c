@@ -3,13 +3,13 @@
 #include "cmd/commands.h"
 #include "cmd/options.h"
 #include "cmd/terminal.h"
+#include "cmd_demo/until_signal.h"
 
 #include "base/str.h"
 #include "demo/apiserver/apiserver.h"
 #include "demo/apiserver/cluster.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,9 +60,8 @@ static int take_option(void *ret, int option, const char *value)
 
 static atomic_bool stop_requested;
 
-static void on_signal(int sig)
+static void stop(void)
 {
-    (void)sig;
     atomic_store(&stop_requested, true);
 }
 
@@ -79,25 +78,17 @@ static void wait_for_the_end(void)
     }
 }
 
-int cmd_apiserver(int argc, char **argv)
+static int serve(void *ctx)
 {
-    const struct sigaction act = {.sa_handler = on_signal};
-    static const struct command_line line = {.page = &page_apiserver, .take = take_option};
-    struct settings s = {.o = {.seed = 1}, .gpus = 4};
+    struct settings *s = ctx;
     struct apiserver *api;
     struct err err;
-    int code = options_read(&line, argc, argv, &s);
 
-    if (code != EXIT_OK) {
-        return code == -1 ? EXIT_OK : code;
-    }
-    sigaction(SIGINT, &act, NULL);
-    sigaction(SIGTERM, &act, NULL);
-    if (apiserver_start(&s.o, &api, &err) != 0) {
+    if (apiserver_start(&s->o, &api, &err) != 0) {
         terminal_complain("apiserver", err.msg);
         return EXIT_RUNTIME;
     }
-    if (s.nodes > 0 && cluster_create(api, (int32_t)s.nodes, (int32_t)s.gpus, &err) != 0) {
+    if (s->nodes > 0 && cluster_create(api, (int32_t)s->nodes, (int32_t)s->gpus, &err) != 0) {
         terminal_complain("apiserver", err.msg);
         apiserver_free(api);
         return EXIT_USAGE;
@@ -107,4 +98,16 @@ int cmd_apiserver(int argc, char **argv)
     wait_for_the_end();
     apiserver_free(api);
     return EXIT_OK;
+}
+
+int cmd_apiserver(int argc, char **argv)
+{
+    static const struct command_line line = {.page = &page_apiserver, .take = take_option};
+    struct settings s = {.o = {.seed = 1}, .gpus = 4};
+    int code = options_read(&line, argc, argv, &s);
+
+    if (code != EXIT_OK) {
+        return code == -1 ? EXIT_OK : code;
+    }
+    return until_signal("apiserver", serve, &s, stop);
 }

@@ -2,19 +2,16 @@
 #include "cmd_demo/commands.h"
 #include "cmd/commands.h"
 #include "cmd/options.h"
-#include "cmd/terminal.h"
 #include "cmd_demo/stage.h"
+#include "cmd_demo/until_signal.h"
 
 #include "base/bug.h"
 #include "base/str.h"
-#include "base/sync.h"
 #include "demo/apiserver/cluster.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct options {
     struct demo_options d;
@@ -156,38 +153,9 @@ static int take_option(void *ret, int option, const char *value)
               : cmd_usage_error("demo", "--%s: \"%s\" is out of range", options_name(&page_demo, option), value);
 }
 
-/* Waits for a signal, which all other threads block: one that comes while a handler cannot run yet is not lost. */
-static void *signals_main(void *arg)
+static int play(void *ctx)
 {
-    const sigset_t *signals = arg;
-    int sig;
-
-    while (sigwait(signals, &sig) != 0) {
-    }
-    demo_stop();
-    return NULL;
-}
-
-/* Plays until the end, or until Ctrl-C. */
-static int play(const struct demo_options *o)
-{
-    struct thread waits;
-    struct err err;
-    sigset_t signals;
-    int code;
-
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &signals, NULL); /* before any thread: all of them inherit it */
-    if (thread_start(&waits, "demo-signals", signals_main, &signals, &err) != 0) {
-        terminal_complain("demo", err.msg);
-        return EXIT_RUNTIME;
-    }
-    code = demo_run(o);
-    (void)kill(getpid(), SIGTERM); /* it may still wait */
-    thread_join(&waits);
-    return code;
+    return demo_run(ctx);
 }
 
 int cmd_demo(int argc, char **argv)
@@ -204,5 +172,5 @@ int cmd_demo(int argc, char **argv)
         print_scenarios(stdout);
         return EXIT_OK;
     }
-    return play(&o.d);
+    return until_signal("demo", play, &o.d, demo_stop);
 }

@@ -25,7 +25,7 @@ struct demo_options {
 /* The exit code: EXIT_OK only if every invariant held and, of a scenario, everything it claims came
  * true. */
 int demo_run(const struct demo_options *o);
-/* Ends it; may be called by a signal handler. */
+/* Ends it; from any thread. */
 void demo_stop(void);
 
 #endif
