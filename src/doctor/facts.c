@@ -111,7 +111,7 @@ static void need_leases(struct doctor_facts *f, const char *const *verbs, struct
 static void need_options(struct doctor_facts *f)
 {
     static const char *const intents[] = {"get", "create", "patch", NULL}, *const gone[] = {"list", "delete", NULL},
-                             *const elects[] = {"create", "update", NULL};
+                             *const looks[] = {"get", NULL}, *const elects[] = {"create", "update", NULL};
     struct str intent_objects, lease, namespace_;
 
     if (f->config == NULL) {
@@ -128,8 +128,11 @@ static void need_options(struct doctor_facts *f)
         need(f, (struct doctor_right){"patch", "", "pods", "status", STR_NULL, STR_NULL, "no pod is nominated", false,
                                       "apply manifests/plan-ahead"});
     }
-    if (f->config->election == ELECTION_LEASE && str_split(&lease, '/', &namespace_)) {
-        need_leases(f, elects, namespace_, lease, "it is never elected", "apply manifests/mtls-replicas");
+    if (f->config->election != ELECTION_NONE && str_split(&lease, '/', &namespace_)) {
+        need_leases(f, looks, namespace_, lease, "it never decides", NULL);
+        if (f->config->election == ELECTION_LEASE) {
+            need_leases(f, elects, namespace_, lease, "it is never elected", "apply manifests/mtls-replicas");
+        }
     }
 }
 
@@ -139,7 +142,6 @@ void doctor_needed_rights(struct doctor_facts *f)
     const struct config_serving *s = f->config != NULL ? &f->config->serving : NULL;
     struct str wake = f->config != NULL ? f->config->client.wake_object : STR_NULL, namespace_;
     struct str run = f->config != NULL ? f->config->client.run_object : STR_NULL;
-    struct str lease = f->config != NULL && f->config->election != ELECTION_NONE ? f->config->lease.object : STR_NULL;
 
     f->right_n = 0;
     need_reading(f, "", "pods", "it does not get ready");
@@ -166,10 +168,6 @@ void doctor_needed_rights(struct doctor_facts *f)
         need(f, (struct doctor_right){"patch", "", "configmaps", "", namespace_, run, TEXT_START, false});
     }
     need_options(f);
-    if (lease.n > 0 && str_split(&lease, '/', &namespace_)) {
-        need(f, (struct doctor_right){"get", "coordination.k8s.io", "leases", "", namespace_, lease, "it never decides",
-                                      false});
-    }
     if (s != NULL && (config_serving_needs_token(s, &s->ops) || config_serving_needs_token(s, &s->metrics))) {
         need(f, (struct doctor_right){"create", "authentication.k8s.io", "tokenreviews", "", STR_NULL, STR_NULL,
                                       "nobody can read metrics and state from outside", false});
