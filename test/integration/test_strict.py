@@ -102,9 +102,7 @@ def test_two_are_active_and_deaf__gpu_given_once(site, config):
 def test_binding_of_a_dead_one_lands_whenever__gpu_given_once(site, config):
     node, late, rival = site.api.node(gpus=1), *(site.api.pod(whole(1)) for _ in range(2))
     first = site.start(config)
-    site.hold(late)
-    assert first.bind(late, node) != ""
-    first.kill()
+    dies_while_binding(site, first, late, node)
     second = site.start(config).expect_incidents()
     answer = second.bind(rival, node)
     assert site.api.faults(commit=True)["landed"] > 0
@@ -117,6 +115,13 @@ def test_binding_of_a_dead_one_lands_whenever__gpu_given_once(site, config):
     check_no_overcommit(site.api)
 
 
+def dies_while_binding(site, fgpu, pod, node):
+    """Whether the Binding lands is not decided yet."""
+    site.hold(pod)
+    assert fgpu.bind(pod, node) != ""
+    fgpu.kill()
+
+
 def in_doubt(fgpu):
     """How many nodes are; everybody who says it says the same."""
     n = fgpu.summary()["nodesInDoubt"]
@@ -127,9 +132,7 @@ def in_doubt(fgpu):
 def test_F160_intent_of_a_dead_one_lasts__its_pod_is_named(site):
     node, late, rival = site.api.node(gpus=1), *(site.api.pod(whole(1)) for _ in range(2))
     first = site.start()
-    site.hold(late)
-    assert first.bind(late, node) != ""
-    first.kill()
+    dies_while_binding(site, first, late, node)
     second = site.start()
     name = late["metadata"]["name"]
 
@@ -245,9 +248,7 @@ def test_somebody_else_binds_the_pod_of_an_intent__node_opens(site, where):
     node, other = site.api.node(gpus=1), site.api.node(gpus=1)
     late, rival = (site.api.pod(whole(1)) for _ in range(2))
     first = site.start()
-    site.hold(late)
-    assert first.bind(late, node) != ""
-    first.kill()
+    dies_while_binding(site, first, late, node)
     second = site.start()
     if where == "here":
         eventually(lambda: MAY_LAND in second.bind(rival, node), "the doubt")
@@ -292,9 +293,7 @@ def test_node_is_gone_and_made_again_while_a_binding_may_land__counted(site):
     """An owner that is the Node would be another one now."""
     node, late, rival = site.api.node(gpus=1), *(site.api.pod(whole(1)) for _ in range(2))
     first = site.start()
-    site.hold(late)
-    assert first.bind(late, node) != ""
-    first.kill()
+    dies_while_binding(site, first, late, node)
     site.api.delete_node(node)
     second = site.start(ASKED_AUDITS).expect_incidents()
     second.audit()

@@ -442,6 +442,20 @@ static void announce(struct policy *next, struct compute_resource *units, int32_
     answer_get_unbound();
 }
 
+static void post_succeeds(int64_t charged_milli)
+{
+    answer_post(201);
+    expect_bound(&a);
+    assert_int_equal(milli_charged(), charged_milli);
+}
+
+/* It is the test's own. */
+static void end_policy(void)
+{
+    stop();
+    policy_set_publish(policies, rules_of(policy_defaults(), 4));
+}
+
 static void transition__asks_for_something_else__nothing_is_sent(void **state)
 {
     struct policy policy;
@@ -453,11 +467,8 @@ static void transition__asks_for_something_else__nothing_is_sent(void **state)
     assert_int_equal(milli_charged(), 0);
     policy_set_publish(policies, rules_of(&policy, 3));
     ask(&a, "n1");
-    answer_post(201);
-    expect_bound(&a);
-    assert_int_equal(milli_charged(), 600);
-    stop();
-    policy_set_publish(policies, rules_of(policy_defaults(), 4));
+    post_succeeds(600);
+    end_policy();
 }
 
 static void transition__asks_for_the_same__bound(void **state)
@@ -466,11 +477,8 @@ static void transition__asks_for_the_same__bound(void **state)
     struct compute_resource units;
 
     announce(&policy, &units, 1000);
-    answer_post(201);
-    expect_bound(&a);
-    assert_int_equal(milli_charged(), 300);
-    stop();
-    policy_set_publish(policies, rules_of(policy_defaults(), 4));
+    post_succeeds(300);
+    end_policy();
 }
 
 static bool room_appeared;
@@ -499,11 +507,8 @@ static void F159_transition__ends_while_devices_are_chosen__chosen_again(void **
         lists_end(NULL); /* nothing was chosen before somebody has looked: then they end now */
     }
     answer_get_unbound();
-    answer_post(201);
-    expect_bound(&a);
-    assert_int_equal(milli_charged(), 600);
-    stop();
-    policy_set_publish(policies, rules_of(policy_defaults(), 4));
+    post_succeeds(600);
+    end_policy();
 }
 
 static void lists_end__before_devices_are_chosen__bound_at_once(void **state)
@@ -514,11 +519,8 @@ static void lists_end__before_devices_are_chosen__bound_at_once(void **state)
     announce_to(&policy, &units, 500);
     policy_set_publish(policies, rules_of(&policy, 3));
     ask(&a, "n1");
-    answer_post(201);
-    expect_bound(&a);
-    assert_int_equal(milli_charged(), 600);
-    stop();
-    policy_set_publish(policies, rules_of(policy_defaults(), 4));
+    post_succeeds(600);
+    end_policy();
 }
 
 /* ---- what comes between the look at the pod and the choice of its devices ---- */
@@ -577,9 +579,7 @@ static void F167_transition__begins_between_the_look_and_the_choice__nothing_is_
     fetch_and_meanwhile(another_file_comes);
     policy_set_publish(policies, rules_of(&policy_between, 3)); /* the lists end */
     ask(&a, "n1");
-    answer_post(201);
-    expect_bound(&a);
-    assert_int_equal(milli_charged(), 600);
+    post_succeeds(600);
 }
 
 static void F167_transition__another_one_since_the_look__nothing_is_sent(void **state)
@@ -587,9 +587,7 @@ static void F167_transition__another_one_since_the_look__nothing_is_sent(void **
     fetch_and_meanwhile(two_files_come); /* the pod asks for what it was looked at for; others were bound in between */
     policy_set_publish(policies, rules_of(policy_defaults(), 4));
     ask(&a, "n1");
-    answer_post(201);
-    expect_bound(&a);
-    assert_int_equal(milli_charged(), 300);
+    post_succeeds(300);
 }
 
 /* The ledger still has the pod by the second file. */
@@ -606,9 +604,7 @@ static void F168_transition__file_is_taken_back_before_its_lists_end__nothing_is
     watch("100", NULL, NULL); /* of the new list */
     ask(&a, "n1");
     answer_get_unbound();
-    answer_post(201);
-    expect_bound(&a);
-    assert_int_equal(milli_charged(), 300);
+    post_succeeds(300);
 }
 
 /* By the rules with which the bind began the pod asks for the same, by those in effect it does not. */
