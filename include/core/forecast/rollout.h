@@ -87,10 +87,6 @@ struct rollout {
 /* `among`: GPU-less pods come along and take cores; only the first ROLLOUT_AMONG pods of a list. */
 struct rollout rollout_run(const struct rollout_samples *s, const struct residual *r, bool among);
 
-/* What would be filled if all pods that come were alike, in the mean over the pods of the lists; of equal ones a little
- * more where the GPUs are free in large pieces. In the unit of rollout.filled (places.c). */
-int64_t rollout_places(const struct rollout_samples *s, const struct residual *r);
-
 /* ---- the same, remembered ---- */
 
 /* Hashes that stand for a residual: 128 bits for its devices, 128 bits for all of it. */
@@ -100,8 +96,8 @@ struct residual_key {
 
 void residual_key(const struct residual *r, struct residual_key *ret);
 
-/* Passes over residuals with the same devices, whatever cores and memory are left there. For the lists of all shapes; 8
- * MB, allocated once. */
+/* Passes over residuals with the same devices, whatever cores and memory are left there, and what fits on one device.
+ * For the lists of all shapes; 9 MB, allocated once. */
 struct rollout_memo;
 
 struct rollout_memo *rollout_memo_new(void);
@@ -112,8 +108,10 @@ void rollout_memo_forget(struct rollout_memo *m);
 /* What rollout_run() would return. `key` is that of `r`. */
 struct rollout rollout_recall(struct rollout_memo *m, const struct rollout_samples *s, const struct residual *r,
                               const struct residual_key *key, bool among);
-/* rollout_places(), counted as so many lists as take about its time: one, and one more for every eight kinds. */
-int64_t rollout_places_counted(struct rollout_memo *m, const struct rollout_samples *s, const struct residual *r);
+/* What would be filled if all pods that come were alike, in the mean over the pods of the lists; of equal ones a little
+ * more where the GPUs are free in large pieces. In the unit of rollout.filled (places.c). Counted as so many lists as
+ * take about its time: one, and one more for every 32 kinds. */
+int64_t rollout_places(struct rollout_memo *m, const struct rollout_samples *s, const struct residual *r);
 /* Lists that were gone down so far, which was not remembered, and what was counted as such. */
 uint64_t rollout_memo_computed(const struct rollout_memo *m);
 

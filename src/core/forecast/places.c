@@ -6,150 +6,190 @@
  * if no other node wanted them, so it takes every hole for filled that some pod of a list fits, and it likes holes that
  * keep large pods out (decision 0051).
  *
- * No more pods than cores and memory of the machine allow.
+ * No more pods than cores and memory of the machine allow, and at most POD_MAX on one device.
  *
  * An eighth of what is free on a GPU, of compute or memory the lesser, times the free part of that GPU, is added: what
  * is free in one piece is worth a little more than the same in several. So of places that cost alike the tightest GPU
  * is taken (decisions 0056, 0057).
  *
- * Cost: kinds in the lists x devices of the residual; runs of equal devices are looked at once.
+ * How it is fast. How many pods of each kind fit on a device is a row of numbers that depends on that device alone, and
+ * how many cores and memory of the machine allow is another row. The placements that one decision compares on one node
+ * differ in one device, so rows are remembered, and places are a sum of rows and one look along the kinds. Rows are
+ * found by what they are of, compared exactly but for the kinds, for which 128 bits of hash stand. A slot that is wanted
+ * by two rows keeps the later one: nothing is recorded about use. 1 MB, allocated once.
+ *
+ * Cost: kinds in the lists x devices of the residual, eight at a time; two divisions for each kind where a row is new.
  */
 #include "core/forecast/rollout_internal.h"
 
+#include "base/bug.h"
+#include "base/hash.h"
+
+#include <stdlib.h>
 #include <string.h>
 
-enum { TIGHTNESS = 8 };
+enum {
+    TIGHTNESS = 8,
+    SLOTS = 512,
+    POD_MAX = UINT16_MAX / DEVICES_PER_NODE_MAX, /* of one kind on one device: then the sum of all is a number, too */
+    HOST = UINT16_MAX,                           /* instead of a type: the row is of cores and memory */
+};
+_Static_assert(POD_MAX > DEVICE_MILLI, "what takes compute has no limit here");
 
-/* ---- which kinds there are ---- */
+/* What a row is of. */
+struct row_of {
+    uint64_t kinds[2];
+    int32_t a, b; /* milli and memory of a device; cores and memory of a machine */
+    uint16_t type;
+};
 
-static int compare_i32(int32_t a, int32_t b)
+struct row {
+    struct row_of of;
+    int32_t part; /* free_part() */
+    uint16_t n[PLACE_BLOCKS_MAX][PLACE_KINDS];
+};
+
+struct place_counts {
+    struct row rows[SLOTS];
+};
+
+struct place_counts *place_counts_new(void)
 {
-    return a < b ? -1 : a > b;
+    return xcalloc(1, sizeof(struct place_counts));
 }
 
-/* By all that places look at. */
-static int compare_kinds(const struct sample *a, const struct sample *b, unsigned type_n)
+void place_counts_free(struct place_counts *c)
 {
-    int c = compare_i32(a->count, b->count);
+    free(c);
+}
 
-    c = c != 0 ? c : a->plugin_managed - b->plugin_managed;
-    c = c != 0 ? c : compare_i32(a->worth_milli, b->worth_milli);
-    c = c != 0 ? c : compare_i32(a->cpu_milli, b->cpu_milli);
-    c = c != 0 ? c : compare_i32(a->mem_mib, b->mem_mib);
-    for (unsigned t = 0; t < type_n && c == 0; t++) {
-        c = compare_i32(a->on[t].milli, b->on[t].milli);
-        c = c != 0 ? c : compare_i32(a->on[t].mem_mib, b->on[t].mem_mib);
+/* ---- a row ---- */
+
+/* As a dividend. Half a unit more changes no quotient's whole part, and makes one of "nothing asked for" endless. What is
+ * unknown is enough for all. */
+static double amount(int32_t have)
+{
+    return have == INT32_MAX ? 1e18 : have + 0.5;
+}
+
+/* In whole pods: what is endless counts as `endless`. A quotient of two 32-bit numbers in a double has the right whole
+ * part; ROLLOUT_NEVER is above all, so that nothing is left of it. */
+static inline void divide(double a, const double *by_a, double b, const double *by_b, double endless, double most,
+                          uint16_t *ret)
+{
+    double n[PLACE_KINDS];
+
+    for (unsigned i = 0; i < PLACE_KINDS; i++) {
+        double p = a / by_a[i], q = b / by_b[i];
+
+        n[i] = p < q ? p : q;
     }
-    return c;
-}
-
-static const struct sample *sample_at(const struct rollout_samples *s, unsigned at)
-{
-    return &s->full[at / ROLLOUT_PODS][at % ROLLOUT_PODS];
-}
-
-/* Insertion: kinds are few, and 1,024 pods are sorted when the demand histogram settles, which is rare. */
-static void add_kind(struct rollout_samples *s, unsigned at)
-{
-    unsigned low = 0, high = s->kind_n;
-
-    while (low < high) {
-        unsigned middle = (low + high) / 2;
-        int c = compare_kinds(sample_at(s, s->kinds[middle].at), sample_at(s, at), s->type_n);
-
-        if (c == 0) {
-            s->kinds[middle].n++;
-            return;
-        }
-        low = c < 0 ? middle + 1 : low;
-        high = c < 0 ? high : middle;
+    for (unsigned i = 0; i < PLACE_KINDS; i++) {
+        n[i] = n[i] < 1e8 ? n[i] : endless;
+        n[i] = n[i] < most ? n[i] : most;
     }
-    memmove(&s->kinds[low + 1], &s->kinds[low], (s->kind_n - low) * sizeof(s->kinds[0]));
-    s->kinds[low] = (struct sample_kind){(uint16_t)at, 1};
-    s->kind_n++;
-}
-
-void rollout_places_seal(struct rollout_samples *s)
-{
-    s->kind_n = 0;
-    for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
-        for (unsigned i = 0; i < s->lists[k].n; i++) {
-            if (s->full[k][i].count > 0) {
-                add_kind(s, k * ROLLOUT_PODS + i);
-            }
-        }
+    for (unsigned i = 0; i < PLACE_KINDS; i++) {
+        ret[i] = (uint16_t)(int32_t)n[i];
     }
 }
 
-/* ---- how many of them fit ---- */
-
-/* On one device; none where it has too little of either. */
-static int32_t on_device(const struct residual_device *v, const struct sample_charge *c)
+/* A pod that takes nothing that is counted fits once. */
+static void count_on_device(const struct place_block *b, const struct row_of *of, uint16_t *ret)
 {
-    int32_t n, by_memory;
-
-    if (c->milli > v->milli || c->mem_mib > v->mem_mib) { /* ROLLOUT_NEVER is above all */
-        return 0;
-    }
-    n = c->milli > 0 ? v->milli / c->milli : INT32_MAX;
-    by_memory = v->mem_mib == INT32_MAX || c->mem_mib <= 0 ? INT32_MAX : v->mem_mib / c->mem_mib;
-    n = n < by_memory ? n : by_memory;
-    return n == INT32_MAX ? 1 : n; /* takes nothing that is counted */
+    divide(amount(of->a), b->milli[of->type], amount(of->b), b->mem_mib[of->type], 1, b->is_gang ? 1 : POD_MAX, ret);
 }
 
-/* What pods of one kind would fill. Several devices of one pod are different ones. */
-static int64_t filled_by(const struct residual *r, const struct sample *d)
+static void count_on_host(const struct place_block *b, const struct row_of *of, uint16_t *ret)
 {
-    int64_t devices = 0;
-    int32_t here = 0, pods;
-
-    for (unsigned i = 0; i < r->device_n; i++) {
-        const struct residual_device *v = &r->devices[i];
-
-        if (i == 0 || v->milli != v[-1].milli || v->mem_mib != v[-1].mem_mib || v->type != v[-1].type) {
-            here = on_device(v, &d->on[v->type]);
-            here = d->count > 1 && here > 1 ? 1 : here;
-        }
-        devices += here;
-    }
-    pods = devices / d->count < INT32_MAX ? (int32_t)(devices / d->count) : INT32_MAX;
-    pods = residual_times(residual_times(pods, r->cpu_milli, d->cpu_milli), r->mem_mib, d->mem_mib);
-    return (int64_t)pods * d->count * d->worth_milli;
+    divide(amount(of->a), b->cpu_milli, amount(of->b), b->host_mem_mib, UINT16_MAX, UINT16_MAX, ret);
 }
 
 /* The part of a GPU that is free, in milli: of compute or memory, whichever is less. */
-static int64_t free_part(const struct rollout_samples *s, const struct residual_device *v)
+static int32_t free_part(const struct rollout_samples *s, const struct row_of *of)
 {
-    const int32_t cap_mib = s->mem_cap_mib[v->type];
-    int64_t mem = cap_mib > 0 && v->mem_mib != INT32_MAX ? (int64_t)v->mem_mib * DEVICE_MILLI / cap_mib : DEVICE_MILLI;
+    const int32_t cap_mib = s->mem_cap_mib[of->type];
+    int64_t mem = cap_mib > 0 && of->b != INT32_MAX ? (int64_t)of->b * DEVICE_MILLI / cap_mib : DEVICE_MILLI;
 
-    return mem < v->milli ? mem : v->milli;
+    return (int32_t)(mem < of->a ? mem : of->a);
 }
 
-static int64_t squares(const struct rollout_samples *s, const struct residual *r)
+static void fill(struct row *row, const struct rollout_samples *s, const struct row_of *of)
+{
+    row->of = *of;
+    row->part = of->type == HOST ? 0 : free_part(s, of);
+    for (unsigned k = 0; k < s->block_n; k++) {
+        if (of->type == HOST) {
+            count_on_host(&s->kinds[k], of, row->n[k]);
+        } else {
+            count_on_device(&s->kinds[k], of, row->n[k]);
+        }
+    }
+}
+
+static bool same_row(const struct row_of *a, const struct row_of *b)
+{
+    return a->kinds[0] == b->kinds[0] && a->kinds[1] == b->kinds[1] && a->a == b->a && a->b == b->b &&
+           a->type == b->type;
+}
+
+/* Valid until the next call. */
+static const struct row *find_row(struct place_counts *c, const struct rollout_samples *s, uint16_t type, int32_t a,
+                                  int32_t b)
+{
+    const struct row_of of = {.kinds = {s->kinds_hash[0], s->kinds_hash[1]}, .a = a, .b = b, .type = type};
+    uint64_t hash = hash_fold(of.kinds[0] ^ ((uint64_t)(uint32_t)a << 32 | (uint32_t)b),
+                              UINT64_C(0x9e3779b97f4a7c15) + type);
+    struct row *row = &c->rows[hash % SLOTS];
+
+    if (!same_row(&row->of, &of)) {
+        fill(row, s, &of);
+    }
+    return row;
+}
+
+/* ---- the sum ---- */
+
+static void add_row(uint16_t (*sums)[PLACE_KINDS], const struct row *row, unsigned block_n)
+{
+    for (unsigned k = 0; k < block_n; k++) {
+        for (unsigned i = 0; i < PLACE_KINDS; i++) {
+            sums[k][i] = (uint16_t)(sums[k][i] + row->n[k][i]);
+        }
+    }
+}
+
+/* What pods of these kinds would fill, one kind at a time. Several devices of one pod are different ones. */
+static int64_t filled_by(const struct place_block *b, const uint16_t *devices, const uint16_t *most)
 {
     int64_t sum = 0;
 
-    for (unsigned i = 0; i < r->device_n; i++) {
-        int64_t part = free_part(s, &r->devices[i]);
+    for (unsigned i = 0; i < PLACE_KINDS; i++) {
+        unsigned pods = b->is_gang ? devices[i] / b->count[i] : devices[i];
 
-        sum += part * part;
+        sum += (int64_t)(pods < most[i] ? pods : most[i]) * b->weight_milli[i];
     }
     return sum;
 }
 
-int64_t rollout_places(const struct rollout_samples *s, const struct residual *r)
+int64_t place_counts_sum(struct place_counts *c, const struct rollout_samples *s, const struct residual *r)
 {
-    int64_t sum = 0;
+    uint16_t sums[PLACE_BLOCKS_MAX][PLACE_KINDS];
+    int64_t filled = 0, squares = 0;
+    const struct row *row;
 
-    for (unsigned k = 0; k < s->kind_n; k++) {
-        const struct sample *d = sample_at(s, s->kinds[k].at);
-
-        if ((r->kinds & (d->plugin_managed ? RESIDUAL_PLUGIN : RESIDUAL_SHARES)) != 0) {
-            sum += filled_by(r, d) * s->kinds[k].n;
+    memset(sums, 0, s->block_n * sizeof(sums[0]));
+    for (unsigned i = 0; i < r->device_n; i++) {
+        row = find_row(c, s, r->devices[i].type, r->devices[i].milli, r->devices[i].mem_mib);
+        add_row(sums, row, s->block_n);
+        squares += (int64_t)row->part * row->part;
+    }
+    row = find_row(c, s, HOST, r->cpu_milli, r->mem_mib);
+    for (unsigned k = 0; k < s->block_n; k++) {
+        if ((r->kinds & (s->kinds[k].plugin_managed ? RESIDUAL_PLUGIN : RESIDUAL_SHARES)) != 0) {
+            filled += filled_by(&s->kinds[k], sums[k], row->n[k]);
         }
     }
     /* The mean over lists x pods, for each list, and a TIGHTNESS-th of the squares, in GPUs; rounded once. */
-    return (sum * TIGHTNESS * DEVICE_MILLI + squares(s, r) * ROLLOUT_LISTS * ROLLOUT_PODS) /
+    return (filled * TIGHTNESS * DEVICE_MILLI + squares * ROLLOUT_LISTS * ROLLOUT_PODS) /
            (ROLLOUT_PODS * TIGHTNESS * DEVICE_MILLI);
 }

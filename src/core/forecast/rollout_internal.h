@@ -35,11 +35,21 @@ struct sample_list {
     unsigned n;
 };
 
-/* Pods of the lists that are alike but for cores and memory of the machine. */
-struct sample_kind {
-    uint16_t at; /* one of them: list x ROLLOUT_PODS + its place there */
-    uint16_t n;  /* how many there are */
+/* ---- places (places.c, place_kinds.c) ---- */
+
+/* Eight kinds of pods, side by side, so that one loop counts all of them. A kind are pods of the lists that are alike.
+ * All of a block are of a plugin or none is, and either all ask for one device or all for several. What fills up the
+ * last block of these weighs nothing and fits nowhere. What is asked for is a divisor: places.c. */
+enum { PLACE_KINDS = 8, PLACE_BLOCKS_MAX = ROLLOUT_LISTS * ROLLOUT_PODS / PLACE_KINDS + 4 };
+
+struct place_block {
+    double milli[ROLLOUT_TYPES_MAX][PLACE_KINDS], mem_mib[ROLLOUT_TYPES_MAX][PLACE_KINDS]; /* of a device */
+    double cpu_milli[PLACE_KINDS], host_mem_mib[PLACE_KINDS];
+    uint32_t weight_milli[PLACE_KINDS]; /* what such a pod counts for, times how many there are in the lists */
+    uint32_t count[PLACE_KINDS];        /* devices */
+    uint32_t plugin_managed, is_gang;   /* truths; gang: several devices */
 };
+_Static_assert(sizeof(struct place_block) == PLACE_KINDS * (16 * ROLLOUT_TYPES_MAX + 25), "hashed: without gaps");
 
 struct rollout_samples {
     unsigned type_n;
@@ -47,8 +57,9 @@ struct rollout_samples {
     uint64_t hash[2]; /* of what is in the lists: shapes of nodes with equal lists share what is remembered */
     struct sample_list lists[ROLLOUT_LISTS];
     struct sample full[ROLLOUT_LISTS][ROLLOUT_PODS]; /* for devices of several kinds */
-    unsigned kind_n;
-    struct sample_kind kinds[ROLLOUT_LISTS * ROLLOUT_PODS]; /* of pods with GPUs, for places.c */
+    struct place_block *kinds; /* of pods with GPUs */
+    unsigned block_n;
+    uint64_t kinds_hash[2]; /* of all that places depend on */
 };
 
 /* Never falls when v grows. 0 for v <= 0, 119 for INT32_MAX. */
@@ -99,7 +110,14 @@ struct rollout_devices {
 };
 
 /* Finds the kinds. */
-void rollout_places_seal(struct rollout_samples *s);
+void place_kinds_seal(struct rollout_samples *s);
+
+/* How many pods of each kind fit on a device, remembered. */
+struct place_counts;
+
+struct place_counts *place_counts_new(void);
+void place_counts_free(struct place_counts *c); /* NULL is fine */
+int64_t place_counts_sum(struct place_counts *c, const struct rollout_samples *s, const struct residual *r);
 
 /* Where the lists know several kinds of devices `ret` stays empty, and the pass reads the residual itself. */
 void rollout_devices(const struct rollout_samples *s, const struct residual *r, struct rollout_devices *ret);

@@ -26,7 +26,7 @@
 
 /* PASSES: kept for each list and set of devices. With all places of about 2,000 bytes this makes 8 MB (decisions 0023,
  * 0053). The first ones of all lists stand together, because most places need no more. */
-enum { WAYS = 2, PASSES = 6, PLACES = 4096, KINDS_A_PASS = 8 };
+enum { WAYS = 2, PASSES = 6, PLACES = 4096, KINDS_A_PASS = 32 };
 
 struct place {
     uint64_t key[2];
@@ -38,6 +38,7 @@ struct place {
 struct rollout_memo {
     uint64_t since; /* counts what was forgotten */
     uint64_t computed_n;
+    struct place_counts *counts;
     struct place places[PLACES];
 };
 
@@ -46,11 +47,15 @@ struct rollout_memo *rollout_memo_new(void)
     struct rollout_memo *m = xcalloc(1, sizeof(*m));
 
     m->since = 1;
+    m->counts = place_counts_new();
     return m;
 }
 
 void rollout_memo_free(struct rollout_memo *m)
 {
+    if (m != NULL) {
+        place_counts_free(m->counts);
+    }
     free(m);
 }
 
@@ -157,8 +162,9 @@ struct rollout rollout_recall(struct rollout_memo *m, const struct rollout_sampl
     return sum;
 }
 
-int64_t rollout_places_counted(struct rollout_memo *m, const struct rollout_samples *s, const struct residual *r)
+/* What is remembered of devices needs no forgetting: it says itself of which kinds it is. */
+int64_t rollout_places(struct rollout_memo *m, const struct rollout_samples *s, const struct residual *r)
 {
-    m->computed_n += 1 + s->kind_n / KINDS_A_PASS;
-    return rollout_places(s, r);
+    m->computed_n += 1 + s->block_n * PLACE_KINDS / KINDS_A_PASS;
+    return place_counts_sum(m->counts, s, r);
 }

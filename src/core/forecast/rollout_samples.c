@@ -28,6 +28,9 @@ struct rollout_samples *rollout_samples_new(unsigned type_n)
 
 void rollout_samples_free(struct rollout_samples *s)
 {
+    if (s != NULL) {
+        free(s->kinds);
+    }
     free(s);
 }
 
@@ -167,5 +170,5 @@ void rollout_samples_seal(struct rollout_samples *s)
         seal_list(s, k);
     }
     hash_lists(s);
-    rollout_places_seal(s);
+    place_kinds_seal(s);
 }

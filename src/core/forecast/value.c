@@ -191,7 +191,7 @@ static void complete(const struct forecast *o, struct value *w, const struct res
         w->filled_among = (int32_t)node_shape_counts(s, rollout_recall(o->passes, s->samples, r, key, true).filled);
     }
     if ((parts & VALUE_ALIKE) != 0 && w->filled_alike < 0) {
-        w->filled_alike = (int32_t)rollout_places_counted(o->passes, s->samples, r);
+        w->filled_alike = (int32_t)rollout_places(o->passes, s->samples, r);
     }
     if (w->classes_gen != o->classes_gen) {
         w->classes_gen = o->classes_gen;
