@@ -3,7 +3,7 @@
  * Names are answered one by one, in four steps of rising cost:
  *   - the remembered score, if the node has the version and the prices that it was made at: a few comparisons;
  *   - the remembered terms of the score, if only prices have changed: a sum (reprice);
- *   - what this decision found for another node in the same state (twins.h): a comparison of all its numbers;
+ *   - what this decision found for another node in the same state (twins.h): a copy;
  *   - a new judgement by choice_make(): feasibility, choice of devices, strategy (judge).
  * kube-scheduler names thousands of nodes for pod after pod, and one or two of them have changed between two pods. So
  * the loop of pack_some() is made for the first step; the others are kept out of it.

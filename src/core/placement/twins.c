@@ -1,3 +1,12 @@
+/* Classes of nodes with the same numbers, kept from one decision to the next.
+ *
+ * A node is looked at when its version is another than last time: it leaves its class, and its numbers are compared with
+ * a node of each class that has the same hash. So a decision over thousands of nodes, of which a few have changed,
+ * compares a few, and reads no numbers of the others.
+ *
+ * The nodes of a class are a list, which finds one that is still as it was to compare with. Those that have changed are
+ * taken off when they are met.
+ */
 #include "core/placement/twins.h"
 
 #include "base/bug.h"
@@ -7,18 +16,48 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { NONE = UINT32_MAX, BUCKETS = 2 * TWINS_CLASSES_MAX, CLASSES_FIRST = 64, NODES_STEP = 64 };
+_Static_assert((BUCKETS & (BUCKETS - 1)) == 0, "hashes are cut to it");
+
+/* A node, by its index. */
+struct member {
+    uint64_t version; /* of its numbers when it was looked at; 0: not yet */
+    uint32_t class;   /* NONE: in no class */
+    uint32_t before, after; /* in the class; NONE: the end */
+};
+
+struct class {
+    struct twin twin;
+    uint64_t hash;
+    uint32_t first; /* of its nodes */
+    uint32_t next;  /* in its bucket, or of the free ones; NONE: the last */
+};
+
 struct twins {
     uint64_t decision; /* the last one */
-    struct twin slots[TWINS_SLOTS];
+    struct member *members;
+    uint32_t member_n;
+    struct class *classes;
+    uint32_t class_n, class_cap;
+    uint32_t free; /* classes without nodes */
+    uint32_t buckets[BUCKETS];
 };
 
 struct twins *twins_new(void)
 {
-    return xcalloc(1, sizeof(struct twins));
+    struct twins *t = xcalloc(1, sizeof(*t));
+
+    memset(t->buckets, 0xff, sizeof(t->buckets));
+    t->free = NONE;
+    return t;
 }
 
 void twins_free(struct twins *t)
 {
+    if (t != NULL) {
+        free(t->members);
+        free(t->classes);
+    }
     free(t);
 }
 
@@ -72,25 +111,172 @@ static uint64_t hash_of(const struct node_state *n, const struct device_state *d
     return hash_fold(a ^ UINT64_C(0xa4093822299f31d1), b ^ n->device_n ^ UINT64_C(0x082efa98ec4e6c89));
 }
 
-struct twin *twins_at(struct twins *t, uint64_t decision, const struct ledger_view *v, uint32_t node, bool *ret_known)
-{
-    const struct node_state *n = &v->nodes[node], *other;
-    const uint64_t hash = hash_of(n, &v->devices[n->first_device]);
-    struct twin *twin = &t->slots[hash % TWINS_SLOTS];
+/* ---- classes ---- */
 
-    BUG_ON(v->flags_devices);
-    if (twin->decision == decision && twin->hash == hash && twin->node < v->node_n) {
-        other = &v->nodes[twin->node];
-        if (other->version == twin->version && node_equal(n, other) &&
-            devices_are_same(&v->devices[n->first_device], &v->devices[other->first_device], n->device_n)) {
-            *ret_known = true;
-            return twin;
+static uint32_t *bucket_of(struct twins *t, uint64_t hash)
+{
+    return &t->buckets[hash & (BUCKETS - 1)];
+}
+
+/* NONE: there are too many. */
+static uint32_t class_take(struct twins *t)
+{
+    uint32_t k = t->free;
+
+    if (k != NONE) {
+        t->free = t->classes[k].next;
+        return k;
+    }
+    if (t->class_n == TWINS_CLASSES_MAX) {
+        return NONE;
+    }
+    if (t->class_n == t->class_cap) {
+        t->class_cap = t->class_cap == 0 ? CLASSES_FIRST : 2 * t->class_cap;
+        t->classes = xreallocarray(t->classes, t->class_cap, sizeof(*t->classes));
+    }
+    return t->class_n++;
+}
+
+static uint32_t class_new(struct twins *t, uint64_t hash)
+{
+    uint32_t k = class_take(t), *bucket = bucket_of(t, hash);
+
+    if (k != NONE) {
+        t->classes[k].twin = (struct twin){.decision = 0};
+        t->classes[k].hash = hash;
+        t->classes[k].first = NONE;
+        t->classes[k].next = *bucket;
+        *bucket = k;
+    }
+    return k;
+}
+
+static void class_end(struct twins *t, uint32_t k)
+{
+    uint32_t *at = bucket_of(t, t->classes[k].hash);
+
+    while (*at != k) {
+        at = &t->classes[*at].next;
+    }
+    *at = t->classes[k].next;
+    t->classes[k].next = t->free;
+    t->free = k;
+}
+
+static void leave(struct twins *t, uint32_t node)
+{
+    struct member *m = &t->members[node];
+    uint32_t k = m->class;
+
+    if (k == NONE) {
+        return;
+    }
+    if (m->before != NONE) {
+        t->members[m->before].after = m->after;
+    } else {
+        t->classes[k].first = m->after;
+    }
+    if (m->after != NONE) {
+        t->members[m->after].before = m->before;
+    }
+    m->class = NONE;
+    if (t->classes[k].first == NONE) {
+        class_end(t, k);
+    }
+}
+
+static void join(struct twins *t, uint32_t node, uint32_t k)
+{
+    struct member *m = &t->members[node];
+    uint32_t first = t->classes[k].first;
+
+    m->class = k;
+    m->before = NONE;
+    m->after = first;
+    t->classes[k].first = node;
+    if (first != NONE) {
+        t->members[first].before = node;
+    }
+}
+
+/* A node of the class that is as it was; NONE: there is none, and no such class any more. */
+static uint32_t example_of(struct twins *t, const struct ledger_view *v, uint32_t k)
+{
+    for (uint32_t node = t->classes[k].first, after; node != NONE; node = after) {
+        if (node < v->node_n && v->nodes[node].version == t->members[node].version) {
+            return node;
+        }
+        after = t->members[node].after;
+        leave(t, node);
+    }
+    return NONE;
+}
+
+static bool are_twins(const struct ledger_view *v, const struct node_state *a, const struct node_state *b)
+{
+    return node_equal(a, b) &&
+           devices_are_same(&v->devices[a->first_device], &v->devices[b->first_device], a->device_n);
+}
+
+static uint32_t class_find(struct twins *t, const struct ledger_view *v, const struct node_state *n, uint64_t hash)
+{
+    for (uint32_t k = *bucket_of(t, hash), next; k != NONE; k = next) {
+        next = t->classes[k].next;
+        if (t->classes[k].hash == hash) {
+            uint32_t other = example_of(t, v, k);
+
+            if (other != NONE && are_twins(v, n, &v->nodes[other])) {
+                return k;
+            }
         }
     }
+    return NONE;
+}
+
+static void grow(struct twins *t, uint32_t node_n)
+{
+    uint32_t n = node_n + node_n / 8 + NODES_STEP;
+
+    t->members = xreallocarray(t->members, n, sizeof(*t->members));
+    for (uint32_t i = t->member_n; i < n; i++) {
+        t->members[i] = (struct member){.class = NONE};
+    }
+    t->member_n = n;
+}
+
+/* Not inlined, so that what has not changed is found quickly. */
+static __attribute__((noinline)) void classify(struct twins *t, const struct ledger_view *v, uint32_t node)
+{
+    const struct node_state *n = &v->nodes[node];
+    const uint64_t hash = hash_of(n, &v->devices[n->first_device]);
+    uint32_t k;
+
+    leave(t, node);
+    t->members[node].version = n->version;
+    k = class_find(t, v, n, hash);
+    k = k != NONE ? k : class_new(t, hash);
+    if (k != NONE) {
+        join(t, node, k);
+    }
+}
+
+struct twin *twins_at(struct twins *t, uint64_t decision, const struct ledger_view *v, uint32_t node, bool *ret_known)
+{
+    struct twin *twin;
+
+    BUG_ON(v->flags_devices);
+    if (node >= t->member_n) {
+        grow(t, v->node_n);
+    }
+    if (t->members[node].version != v->nodes[node].version) {
+        classify(t, v, node);
+    }
     *ret_known = false;
+    if (t->members[node].class == NONE) {
+        return NULL;
+    }
+    twin = &t->classes[t->members[node].class].twin;
+    *ret_known = twin->decision == decision;
     twin->decision = decision;
-    twin->hash = hash;
-    twin->version = n->version;
-    twin->node = node;
     return twin;
 }

@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { NODES = 3, DEVICES = 4 };
@@ -17,7 +18,13 @@ static struct node_state rows[NODES];
 static struct device_state devices[NODES * DEVICES];
 static struct ledger_view view;
 static struct twins *twins;
-static uint64_t decision;
+static uint64_t decision, version;
+
+/* As the ledger does with every change of a node's numbers. */
+static void changed(uint32_t node)
+{
+    rows[node].version = ++version;
+}
 
 /* All alike but in what is a name. */
 static int set_up(void **state)
@@ -42,6 +49,7 @@ static int set_up(void **state)
                                        .flags = DEVICE_HEALTHY};
         }
     }
+    version = NODES;
     view = (struct ledger_view){.nodes = rows, .node_n = NODES, .devices = devices};
     twins = twins_new();
     decision = twins_begin(twins);
@@ -85,9 +93,11 @@ static void any_other_number_of_a_device__is_another_state(void **state)
             decision = twins_begin(twins);
             assert_false(is_known(0));
             *byte ^= 0x10;
+            changed(1);
             assert_false(is_known(1));
             *byte ^= 0x10;
-            assert_true(is_known(1) || is_known(1));
+            changed(1);
+            assert_true(is_known(1));
         }
     }
 }
@@ -99,8 +109,11 @@ static void any_other_number_of_the_row__is_another_state(void **state)
         decision = twins_begin(twins);                                                                                 \
         assert_false(is_known(0));                                                                                     \
         rows[1].member ^= 1;                                                                                           \
+        changed(1);                                                                                                    \
         assert_false(is_known(1));                                                                                     \
         rows[1].member ^= 1;                                                                                           \
+        changed(1);                                                                                                    \
+        assert_true(is_known(1));                                                                                      \
     } while (0)
 
     (void)state;
@@ -130,15 +143,68 @@ static void another_decision__finds_nothing(void **state)
     assert_true(is_known(0));
 }
 
-/* Another section of the decision: what was judged is not there any more to be compared with. */
-static void node_that_has_changed_since__is_no_twin(void **state)
+/* Another section of the decision: those that have not changed keep what was found. */
+static void node_that_has_changed_since__leaves_the_others(void **state)
 {
     (void)state;
     assert_false(is_known(0));
-    rows[0].version = NODES + 1;
-    assert_false(is_known(1));
-    view.node_n = 1;
+    assert_true(is_known(1));
+    rows[0].share_pod_n = 7;
+    changed(0);
+    assert_true(is_known(1));
     assert_false(is_known(0));
+    assert_true(is_known(2));
+}
+
+/* There is nobody left to be compared with, so it is another class, although the numbers are those of the first. */
+static void all_that_were_alike_have_changed__the_next_is_judged(void **state)
+{
+    (void)state;
+    assert_false(is_known(0));
+    rows[0].share_pod_n = 7;
+    changed(0);
+    assert_false(is_known(1));
+    assert_false(is_known(0));
+    assert_true(is_known(2));
+}
+
+/* The place of a node that is gone is no node. */
+static void fewer_nodes__none_is_compared_with_one_that_is_gone(void **state)
+{
+    (void)state;
+    assert_false(is_known(2));
+    view.node_n = 2;
+    assert_false(is_known(1));
+    assert_true(is_known(0));
+}
+
+/* More different nodes than there are classes: the rest has no place, and gets one when others leave theirs. */
+static void too_many_states__the_rest_has_none(void **state)
+{
+    enum { N = TWINS_CLASSES_MAX + 2 };
+    struct node_state *many = calloc(N, sizeof(*many));
+    bool known;
+
+    (void)state;
+    assert_non_null(many);
+    for (uint32_t i = 0; i < N; i++) {
+        many[i] = (struct node_state){.share_pod_n = (int32_t)i, .version = ++version};
+    }
+    view.nodes = many;
+    view.node_n = N;
+    for (uint32_t i = 0; i < N; i++) {
+        assert_int_equal(twins_at(twins, decision, &view, i, &known) != NULL, i < TWINS_CLASSES_MAX);
+        assert_false(known);
+    }
+    many[5].share_pod_n = 4;
+    many[5].version = ++version;
+    assert_true(is_known(5));
+    assert_true(is_known(4));
+    many[N - 1].version = ++version;
+    assert_false(is_known(N - 1));
+    assert_true(is_known(N - 1));
+    assert_null(twins_at(twins, decision, &view, N - 2, &known));
+    free(many);
 }
 
 /* ---- a cluster of machines that come in series ---- */
@@ -283,7 +349,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(any_other_number_of_a_device__is_another_state, set_up, tear_down),
         cmocka_unit_test_setup_teardown(any_other_number_of_the_row__is_another_state, set_up, tear_down),
         cmocka_unit_test_setup_teardown(another_decision__finds_nothing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(node_that_has_changed_since__is_no_twin, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(node_that_has_changed_since__leaves_the_others, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(all_that_were_alike_have_changed__the_next_is_judged, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(fewer_nodes__none_is_compared_with_one_that_is_gone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(too_many_states__the_rest_has_none, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
