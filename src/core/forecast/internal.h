@@ -139,6 +139,7 @@ struct value {
 
     uint32_t samples_gen, classes_gen; /* what the rest is of; 0: of nothing */
     uint32_t serial;                   /* counts the residuals that had this place; 0: none yet */
+    uint32_t slot;                     /* that it is found by (value.c) */
     int32_t filled, filled_among;      /* by rollouts; -1: not looked for yet */
     int32_t filled_alike;              /* by places; -1: not looked for yet */
     int32_t idle_milli;                /* of devices with memory left: without it nobody can use their compute */

@@ -1,10 +1,12 @@
 /* The value of a residual, remembered. Equal residuals on nodes of one shape are worth the same, and the same ones come
  * again and again: all empty nodes, the node before this pod, the node before the next one.
  *
- * The table has 16 MiB. It is allocated anew only when a place must hold more supplies. A place is found by two hashes
- * of the residual, 128 bits together, which stand for it. Four places form a set. A new residual takes a place in its
- * set whose value is of earlier samples, else one that the hash names; nothing is recorded about use. So a look costs
- * one line of tags and one place: O(1), without allocation. Equality is that of 128 bits.
+ * The table has 16 MiB. It is allocated anew only when a place must hold more supplies. Places are given in turn, so a
+ * decision that values thousands of new residuals writes one place behind the other, which is what memory is quick at;
+ * who had the place is forgotten. A place is found by a slot, and a slot by two hashes of the residual, 128 bits
+ * together, which stand for it. Four slots form a set. A new residual takes a slot in its set whose value is of earlier
+ * samples, else one that the hash names; nothing is recorded about use. So a look costs one line of tags, a number and
+ * one place: O(1), without allocation. Equality is that of 128 bits.
  *
  * What a place knows has three parts with three lives: what the residual is (for ever), what is filled of it (until the
  * samples change: samples_gen), what it supplies (until the classes change: classes_gen). A part that is out of date is
@@ -35,8 +37,10 @@ _Static_assert((int)DEVICES_PER_NODE_MAX < (int)NOT_KEPT, "value.device_n");
 struct values {
     struct value *places; /* of place_bytes each */
     size_t place_bytes;
-    uint64_t *tags; /* of each place */
-    uint32_t n;
+    uint32_t n;        /* places, and slots */
+    uint32_t next;     /* the place that is given next */
+    uint64_t *tags;    /* of each slot */
+    uint32_t *at;      /* of each slot: its place, unless that was given to others since */
     uint32_t serial_min, serial_max; /* those up to the first are forgotten, none is above the last */
     char *memory;
 };
@@ -50,6 +54,7 @@ void forecast_values_free(struct values *t)
 {
     free(t->memory);
     free(t->tags);
+    free(t->at);
     free(t);
 }
 
@@ -74,9 +79,12 @@ void forecast_values_resize(struct values *t, uint32_t supply_n)
     forecast_values_forget(t);
     free(t->memory);
     free(t->tags);
+    free(t->at);
     t->place_bytes = bytes;
+    t->next = 0;
     t->n = (uint32_t)(TABLE_BYTES / bytes / WAYS * WAYS);
     t->tags = xcalloc(t->n, sizeof(*t->tags));
+    t->at = xcalloc(t->n, sizeof(*t->at));
     t->memory = xcalloc(t->n + 1, bytes);
     t->places = (void *)(t->memory + LINE_BYTES - (uintptr_t)t->memory % LINE_BYTES);
 }
@@ -127,29 +135,39 @@ static void begin_value(struct values *t, struct value *w, const struct residual
     keep(w, r);
 }
 
+/* The next place, for this slot. */
+static struct value *give_place(struct values *t, uint32_t slot, const struct residual *r, const uint64_t key[2])
+{
+    struct value *w = place(t, t->next);
+
+    t->at[slot] = t->next;
+    t->next = t->next + 1 < t->n ? t->next + 1 : 0;
+    begin_value(t, w, r, key);
+    w->slot = slot;
+    return w;
+}
+
 /* The residual's place, its own or a new one. Tags are read first: four of them are half a line of the cache, and a
  * place is two lines and more. A tag that matches by chance costs a look at the place, whose whole key decides. */
 static struct value *find_value(const struct forecast *o, const struct residual *r, const uint64_t key[2])
 {
     struct values *t = o->values;
     uint32_t set = (uint32_t)((key[0] & UINT32_MAX) * (t->n / WAYS) >> 32) * WAYS;
-    uint32_t victim = set + (uint32_t)(key[1] % WAYS);
+    uint32_t slot = set + (uint32_t)(key[1] % WAYS);
     struct value *w;
 
     for (uint32_t i = set; i < set + WAYS; i++) {
         if ((uint32_t)t->tags[i] == key[1] >> 32) {
-            w = place(t, i);
+            w = place(t, t->at[i]);
             if (is_known(t, w) && w->key[0] == key[0] && w->key[1] == key[1]) {
                 t->tags[i] = tag_of(o, key);
                 return w;
             }
         }
-        victim = t->tags[i] >> 32 != o->samples_gen ? i : victim;
+        slot = t->tags[i] >> 32 != o->samples_gen ? i : slot;
     }
-    t->tags[victim] = tag_of(o, key);
-    w = place(t, victim);
-    begin_value(t, w, r, key);
-    return w;
+    t->tags[slot] = tag_of(o, key);
+    return give_place(t, slot, r, key);
 }
 
 static bool is_complete(const struct forecast *o, const struct value *w, unsigned parts)
@@ -217,7 +235,9 @@ static __attribute__((noinline)) const struct value *complete_kept(const struct 
     kept(w, &r);
     residual_key(&r, &key);
     complete(o, w, &r, &key, parts);
-    o->values->tags[i] = tag_of(o, w->key);
+    if (o->values->at[w->slot] == i) { /* unless others have the slot */
+        o->values->tags[w->slot] = tag_of(o, w->key);
+    }
     return w;
 }
 
