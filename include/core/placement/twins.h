@@ -9,11 +9,12 @@
  * look. Nodes are compared when they have changed, not in each decision: the version of a node's numbers says so, and
  * no two changes of any node of a ledger have the same. So twins follow one ledger all their life.
  *
- * What is found is of one decision: nothing is found that was kept for another one. Two decisions that take turns forget
- * each other's; then more is judged, and the answers are the same. Where there are more than TWINS_CLASSES_MAX
+ * What is found is of one decision: nothing is found that was kept for another one. Two decisions that take turns
+ * forget each other's; then more is judged, and the answers are the same. Where there are more than TWINS_CLASSES_MAX
  * different nodes, the others are judged by themselves: what nobody shares needs no place.
  *
- * Memory: 20 bytes a node, 120 for each different state, 64 KiB. No lock: whoever serialises the ledger serialises this.
+ * Memory: 20 bytes a node, 120 for each different state, 64 KiB. No lock: whoever serialises the ledger serialises
+ * this.
  */
 #ifndef CORE_PLACEMENT_TWINS_H
 #define CORE_PLACEMENT_TWINS_H

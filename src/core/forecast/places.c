@@ -15,8 +15,8 @@
  * How it is fast. How many pods of each kind fit on a device is a row of numbers that depends on that device alone, and
  * how many cores and memory of the machine allow is another row. The placements that one decision compares on one node
  * differ in one device, so rows are remembered, and places are a sum of rows and one look along the kinds. Rows are
- * found by what they are of, compared exactly but for the kinds, for which 128 bits of hash stand. A slot that is wanted
- * by two rows keeps the later one: nothing is recorded about use. 1 MB, allocated once.
+ * found by what they are of, compared exactly but for the kinds, for which 128 bits of hash stand. A slot that is
+ * wanted by two rows keeps the later one: nothing is recorded about use. 1 MB, allocated once.
  *
  * Cost: kinds in the lists x devices of the residual, eight at a time; two divisions for each kind where a row is new.
  */
@@ -65,8 +65,8 @@ void place_counts_free(struct place_counts *c)
 
 /* ---- a row ---- */
 
-/* As a dividend. Half a unit more changes no quotient's whole part, and makes one of "nothing asked for" endless. What is
- * unknown is enough for all. */
+/* As a dividend. Half a unit more changes no quotient's whole part, and makes one of "nothing asked for" endless. What
+ * is unknown is enough for all. */
 static double amount(int32_t have)
 {
     return have == INT32_MAX ? 1e18 : have + 0.5;
@@ -137,8 +137,8 @@ static const struct row *find_row(struct place_counts *c, const struct rollout_s
                                   int32_t b)
 {
     const struct row_of of = {.kinds = {s->kinds_hash[0], s->kinds_hash[1]}, .a = a, .b = b, .type = type};
-    uint64_t hash = hash_fold(of.kinds[0] ^ ((uint64_t)(uint32_t)a << 32 | (uint32_t)b),
-                              UINT64_C(0x9e3779b97f4a7c15) + type);
+    uint64_t hash =
+        hash_fold(of.kinds[0] ^ ((uint64_t)(uint32_t)a << 32 | (uint32_t)b), UINT64_C(0x9e3779b97f4a7c15) + type);
     struct row *row = &c->rows[hash % SLOTS];
 
     if (!same_row(&row->of, &of)) {

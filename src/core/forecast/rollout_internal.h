@@ -57,7 +57,7 @@ struct rollout_samples {
     uint64_t hash[2]; /* of what is in the lists: shapes of nodes with equal lists share what is remembered */
     struct sample_list lists[ROLLOUT_LISTS];
     struct sample full[ROLLOUT_LISTS][ROLLOUT_PODS]; /* for devices of several kinds */
-    struct place_block *kinds; /* of pods with GPUs */
+    struct place_block *kinds;                       /* of pods with GPUs */
     unsigned block_n;
     uint64_t kinds_hash[2]; /* of all that places depend on */
 };

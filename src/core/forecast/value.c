@@ -37,10 +37,10 @@ _Static_assert((int)DEVICES_PER_NODE_MAX < (int)NOT_KEPT, "value.device_n");
 struct values {
     struct value *places; /* of place_bytes each */
     size_t place_bytes;
-    uint32_t n;        /* places, and slots */
-    uint32_t next;     /* the place that is given next */
-    uint64_t *tags;    /* of each slot */
-    uint32_t *at;      /* of each slot: its place, unless that was given to others since */
+    uint32_t n;                      /* places, and slots */
+    uint32_t next;                   /* the place that is given next */
+    uint64_t *tags;                  /* of each slot */
+    uint32_t *at;                    /* of each slot: its place, unless that was given to others since */
     uint32_t serial_min, serial_max; /* those up to the first are forgotten, none is above the last */
     char *memory;
 };

@@ -227,47 +227,52 @@ static void begin_pass(struct pass *p, const struct ledger_view *v, struct pack_
     p->is_special = v->limits_tenant || v->slack_matters || v->nomination_n > 0 || q->tentative_n > 0;
 }
 
-/* What choice_make_terms() says of this node, or has said of another one in the same state. `terms` are of both. */
-static void choose(const struct pass *p, uint32_t node, struct pack_result *r, struct forecast_terms *terms)
+/* `terms` must be empty. */
+static void choose(const struct pass *p, uint32_t node, enum verdict *ret_verdict, int64_t *ret_score,
+                   struct forecast_terms *terms)
 {
     struct device_state buffer[DEVICES_PER_NODE_MAX];
     const struct ledger_view *v = p->v;
     const struct node_state *n = &v->nodes[node];
-    struct twin *twin = NULL;
     struct placement at;
-    bool known = false;
 
-    if (p->q->twins != NULL && !v->flags_devices) {
-        twin = twins_at(p->q->twins, p->q->decision, v, node, &known);
-    }
-    if (known) {
-        r->verdict = twin->verdict;
-        r->score = twin->score;
-        *terms = twin->terms;
-        terms->node = node;
-        return;
-    }
-    *terms = (struct forecast_terms){.node = node};
-    r->verdict = choice_make_terms(p->q->params, n, ledger_view_devices(v, n, buffer), v->allowed_models, v->pod.demand,
-                                   &at, &r->score, p->keeps_terms ? terms : NULL);
-    if (twin != NULL) {
-        twin->verdict = r->verdict;
-        twin->score = r->score;
-        twin->terms = *terms;
-    }
+    *ret_verdict = choice_make_terms(p->q->params, n, ledger_view_devices(v, n, buffer), v->allowed_models,
+                                     v->pod.demand, &at, ret_score, p->keeps_terms ? terms : NULL);
 }
 
-static void judge(const struct pass *p, uint32_t node, struct pack_result *r)
+static void keep(const struct pass *p, uint32_t node, const struct pack_result *r, const struct forecast_terms *terms)
 {
-    struct forecast_terms terms;
-
-    choose(p, node, r, &terms);
     if (p->known.terms != NULL) {
-        score_terms_keep(p->known.terms, node, &terms);
+        score_terms_keep(p->known.terms, node, terms);
     }
     if (p->known.scores != NULL) {
         p->known.scores[node] = (struct score){score_stamp(p->v->nodes[node].version, r->verdict), r->score, p->prices};
     }
+}
+
+/* By itself, or as another node in the same state, of which this decision knows already. */
+static void judge(const struct pass *p, uint32_t node, struct pack_result *r)
+{
+    struct forecast_terms own = {.node = node};
+    struct twin *twin = NULL;
+    bool known = false;
+
+    if (p->q->twins != NULL && !p->v->flags_devices) {
+        twin = twins_at(p->q->twins, p->q->decision, p->v, node, &known);
+    }
+    if (twin == NULL) {
+        choose(p, node, &r->verdict, &r->score, &own);
+        keep(p, node, r, &own);
+        return;
+    }
+    if (!known) {
+        twin->terms = own;
+        twin->score = 0;
+        choose(p, node, &twin->verdict, &twin->score, &twin->terms);
+    }
+    r->verdict = twin->verdict;
+    r->score = twin->score;
+    keep(p, node, r, &twin->terms);
 }
 
 /* The score of a node that fits at today's prices; false: it must be judged again. */

@@ -1,7 +1,7 @@
 /* Classes of nodes with the same numbers, kept from one decision to the next.
  *
- * A node is looked at when its version is another than last time: it leaves its class, and its numbers are compared with
- * a node of each class that has the same hash. So a decision over thousands of nodes, of which a few have changed,
+ * A node is looked at when its version is another than last time: it leaves its class, and its numbers are compared
+ * with a node of each class that has the same hash. So a decision over thousands of nodes, of which a few have changed,
  * compares a few, and reads no numbers of the others.
  *
  * The nodes of a class are a list, which finds one that is still as it was to compare with. Those that have changed are
@@ -21,12 +21,13 @@ _Static_assert((BUCKETS & (BUCKETS - 1)) == 0, "hashes are cut to it");
 
 /* A node, by its index. */
 struct member {
-    uint64_t version; /* of its numbers when it was looked at; 0: not yet */
-    uint32_t class;   /* NONE: in no class */
+    uint64_t version;       /* of its numbers when it was looked at; 0: not yet */
+    uint32_t class;         /* NONE: in no class */
     uint32_t before, after; /* in the class; NONE: the end */
 };
 
-struct class {
+struct class
+{
     struct twin twin;
     uint64_t hash;
     uint32_t first; /* of its nodes */

@@ -111,6 +111,7 @@ static void places__any_residual__are_counted_kind_by_kind(void **state)
             for (uint64_t n = rng_below(&r, ROLLOUT_PODS + 1); n > 0; n--) {
                 struct sample d = any_sample(&r, type_n);
 
+                d.count = d.count > 1 && i % 2 == 0 ? 1 : d.count; /* half of the cases without pods of several GPUs */
                 rollout_samples_add(s, k, &d);
                 want += naive(&d, &residual);
             }
