@@ -9,7 +9,7 @@
  * Functions that take it as const are no exception: scores are remembered behind it.
  *
  * Units: compute in milli of a device, cores in milli cores, memory in MiB; a score unit is 1/FORECAST_MILLI milli.
- * Memory: 25 MiB of tables, about 126 KiB for each shape of nodes, and a row for each node. No errors.
+ * Memory: 26 MiB of tables, about 126 KiB for each shape of nodes, and a row for each node. No errors.
  */
 #ifndef CORE_FORECAST_FORECAST_H
 #define CORE_FORECAST_FORECAST_H
