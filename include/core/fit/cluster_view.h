@@ -14,6 +14,9 @@
 
 struct demand_histogram;
 
+/* So many of the last changes of nodes are known one by one. */
+#define CLUSTER_CHANGES 64
+
 struct cluster_view {
     const struct node_state *nodes; /* an index means the same node while names_version is the same; a free place is all
                                      * zero */
@@ -23,9 +26,11 @@ struct cluster_view {
     const struct demand_histogram
         *demand_histogram; /* what pods have asked for so far (core/request/demand_histogram.h) */
     /* Each counts its changes; equal numbers mean that nothing of this changed: */
-    uint64_t version;       /* the numbers of any node */
-    uint64_t names_version; /* which index means which node */
-    uint64_t gpus_version;  /* the memory of GPUs, and what is taken of their compute for it */
+    uint64_t version;        /* the numbers of any node, or that there is none any more */
+    uint64_t names_version;  /* which index means which node */
+    uint64_t gpus_version;   /* the memory of GPUs, and what is taken of their compute for it */
+    const uint32_t *changed; /* the node that the change to version v was about: changed[v % CLUSTER_CHANGES], for the
+                                last so many; NULL: look at all */
 };
 
 /* Bytes per model_id for demand_allows_model(); NULL when every model is allowed. `ret` has room for

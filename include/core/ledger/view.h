@@ -40,6 +40,14 @@ struct view_pod {
     size_t label_n;
 };
 
+/* What is asked of each of thousands of nodes first, side by side: copies of what is elsewhere in the ledger. A free
+ * place is all zero. */
+struct node_brief {
+    uint32_t name_at, name_n; /* the bytes of its name, in name_text of the view */
+    uint64_t version;         /* of struct node_state, as the next one */
+    uint32_t name_order;
+};
+
 struct ledger_view {
     uint64_t generation;
     uint64_t names_version; /* equal: an index of a node still means the same node */
@@ -47,6 +55,9 @@ struct ledger_view {
     const struct ledger *ledger;
     const struct node_state *nodes;
     const struct str *names;
+    const struct node_brief
+        *briefs; /* of the ledger's nodes; NULL in a view that is no ledger's, which knows no names */
+    const char *name_text;
     uint32_t node_n;
     const struct device_state *devices;
     const uint8_t *allowed_models;             /* by model_id; NULL: every model is allowed */
@@ -73,15 +84,28 @@ WARN_UNUSED int ledger_view_unnominated(const struct ledger *l, struct arena *a,
 uint32_t ledger_view_index(const struct ledger_view *v, const struct str *node_name);
 const struct node_state *ledger_view_find(const struct ledger_view *v, struct str node_name); /* NULL: not seen */
 
-static inline bool ledger_view_same_name(const struct str *a, const struct str *b)
+/* Has the node of this brief that name? A free place has none. Compared without a call unless it is very short. */
+static inline bool ledger_view_is_named(const struct ledger_view *v, const struct node_brief *brief,
+                                        const struct str *name)
 {
-    if (a->n != b->n) {
+    const char *a = name->p, *b = v->name_text + brief->name_at;
+    const size_t n = name->n;
+
+    if (n != brief->name_n || n == 0) {
         return false;
     }
-    if (a->n >= 8 && a->n <= 16) { /* most names, without a call */
-        return hash_load(a->p) == hash_load(b->p) && hash_load(a->p + a->n - 8) == hash_load(b->p + b->n - 8);
+    if (n < 8) {
+        return memcmp(a, b, n) == 0;
     }
-    return a->n > 0 && memcmp(a->p, b->p, a->n) == 0;
+    for (size_t i = 0; n - i > 16; i += 8) {
+        if (hash_load(a + i) != hash_load(b + i)) {
+            return false;
+        }
+    }
+    /* of 8 to 16 that are left two words, which may overlap */
+    const size_t last = n > 16 ? n - 16 : 0;
+
+    return hash_load(a + last) == hash_load(b + last) && hash_load(a + n - 8) == hash_load(b + n - 8);
 }
 
 /* The same, with a guess that is tried first, and LEDGER_VIEW_NEAR behind it. Callers tend to name nodes in the order
@@ -92,8 +116,8 @@ uint32_t ledger_view_index_from(const struct ledger_view *v, const struct str *n
 /* The same, quickly when the guess is right. */
 static inline uint32_t ledger_view_index_near(const struct ledger_view *v, const struct str *node_name, uint32_t guess)
 {
-    if (guess < v->node_n && ledger_view_same_name(&v->names[guess], node_name)) {
-        return guess; /* an unused place has an empty name */
+    if (guess < v->node_n && ledger_view_is_named(v, &v->briefs[guess], node_name)) {
+        return guess;
     }
     return ledger_view_index_from(v, node_name, guess + 1);
 }

@@ -26,14 +26,15 @@ struct pack_tentative {
 };
 
 struct pack_result {
-    struct str name; /* as asked */
-    enum verdict verdict;
-    uint32_t name_order; /* of a known node (core/fit/device_state.h): of equals the lower one comes first */
-    uint16_t slack;      /* core/fit/slack.h, when it fits; a lower one comes first, before scores */
+    struct str name;          /* as asked */
+    uint32_t name_order;      /* of a known node (core/fit/device_state.h): of equals the lower one comes first */
+    uint16_t slack;           /* core/fit/slack.h, when it fits; a lower one comes first, before scores */
+    enum verdict verdict : 7; /* narrow, because there are thousands of these in a call */
+    bool demoted : 1;         /* fits, but not beside the pods held there */
     uint8_t group; /* of core/placement/plan.h: scores of different ones are not compared, a lower one comes first */
-    bool demoted;  /* fits, but not beside the pods held there */
     int64_t score; /* of the node strategy, when it fits; higher is better */
 };
+_Static_assert(sizeof(struct pack_result) == 32 && VERDICT__MAX <= 128, "two in a line of memory");
 
 /* One node for the demand of the view. `placement` may be NULL. */
 enum verdict pack_node(const struct ledger_view *v, const struct node_state *n, const struct pack_params *p,

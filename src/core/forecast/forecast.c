@@ -6,12 +6,13 @@
  *   - nodes that are not in the sums get their value, and are added;
  *   - prices are computed from the sums.
  * It returns false after a part that may be long, and after FORECAST_WORK_MAX passes, so that the caller can give
- * others the lock. When nothing has changed it compares a few numbers, and computes the prices: O(classes). When any
- * node has changed it compares the versions of all nodes: O(nodes).
+ * others the lock. When nothing has changed it compares a few numbers, and computes the prices: O(classes). When more
+ * nodes have changed than the view tells one by one, it compares the versions of all: O(nodes).
  *
  * Invariants. `counted` says that the node's row is in the sums exactly once; who changes the row takes it out first.
- * Sums of integers are exact, so adding and taking out leaves what a sum from the beginning would give. Nodes before
- * behind_from are counted or not described. Prices are computed only when all nodes are counted.
+ * Sums of integers are exact, so adding and taking out leaves what a sum from the beginning would give. Nodes
+ * before behind_from, and from behind_to on, are counted or not described. Prices are computed only when all nodes are
+ * counted.
  */
 #include "core/forecast/forecast.h"
 
@@ -123,28 +124,69 @@ static bool node_reshape(struct forecast *o, const struct cluster_view *c, uint3
     return true;
 }
 
+/* The nodes that have changed since they were last searched, in the order of their places, each once; SIZE_MAX: there
+ * may be more than are known one by one. */
+static size_t last_changes(const struct forecast *o, const struct cluster_view *c, uint32_t ret[CLUSTER_CHANGES])
+{
+    size_t n = 0, at;
+
+    if (c->changed == NULL || c->node_n != o->node_n || c->version - o->seen_version > CLUSTER_CHANGES) {
+        return SIZE_MAX;
+    }
+    for (uint64_t v = o->seen_version + 1; v <= c->version; v++) {
+        uint32_t node = c->changed[v % CLUSTER_CHANGES];
+
+        for (at = n; at > 0 && ret[at - 1] > node; at--) {
+        }
+        if (at == 0 || ret[at - 1] != node) {
+            memmove(ret + at + 1, ret + at, (n - at) * sizeof(*ret));
+            ret[at] = node;
+            n++;
+        }
+    }
+    return n;
+}
+
+/* False: begin again with all nodes. */
+static bool follow_node(struct forecast *o, const struct cluster_view *c, uint32_t i, uint32_t *changed_n)
+{
+    if (o->nodes[i].version == c->nodes[i].version && o->nodes[i].shape != FORECAST_SHAPE_NONE) {
+        return true;
+    }
+    *changed_n += o->nodes[i].version != c->nodes[i].version;
+    o->behind_from = i < o->behind_from ? i : o->behind_from;
+    o->behind_to = i < o->behind_to ? o->behind_to : i + 1;
+    return node_reshape(o, c, i);
+}
+
 /* Returns how many nodes were described anew. When there are too many shapes, capacities are rounded more and all nodes
  * are asked again; that happens a few times in the life of a ledger at most, because rounding never becomes finer. */
 static uint32_t find_changes(struct forecast *o, const struct cluster_view *c)
 {
-    uint32_t changed_n = 0;
-    bool again = c->version != o->seen_version || c->node_n != o->node_n;
+    uint32_t changed[CLUSTER_CHANGES], changed_n = 0;
+    size_t few_n;
+    bool again = false;
 
-    o->seen_version = c->version;
-    nodes_resize(o, c->node_n);
-    while (again) {
-        again = false;
-        for (uint32_t i = 0; i < c->node_n && !again; i++) {
-            if (o->nodes[i].version != c->nodes[i].version || o->nodes[i].shape == FORECAST_SHAPE_NONE) {
-                changed_n += o->nodes[i].version != c->nodes[i].version;
-                again = !node_reshape(o, c, i);
-                o->behind_from = i < o->behind_from ? i : o->behind_from;
-            }
-        }
-        if (again) {
-            shapes_clear(o);
-        }
+    if (c->version == o->seen_version && c->node_n == o->node_n) {
+        return 0;
     }
+    few_n = last_changes(o, c, changed);
+    nodes_resize(o, c->node_n);
+    for (size_t k = 0; few_n != SIZE_MAX && k < few_n && !again; k++) {
+        again = !follow_node(o, c, changed[k], &changed_n);
+    }
+    if (few_n == SIZE_MAX || again) {
+        do {
+            if (again) {
+                shapes_clear(o);
+            }
+            again = false;
+            for (uint32_t i = 0; i < c->node_n && !again; i++) {
+                again = !follow_node(o, c, i, &changed_n);
+            }
+        } while (again);
+    }
+    o->seen_version = c->version;
     return changed_n;
 }
 
@@ -185,6 +227,7 @@ static void uncount_all(struct forecast *o)
     o->idle_milli = o->cpu_left = 0;
     memset(o->supply, 0, sizeof(o->supply));
     o->behind_from = 0;
+    o->behind_to = o->node_n;
 }
 
 static void node_count(struct forecast *o, const struct cluster_view *c, uint32_t i)
@@ -271,7 +314,7 @@ bool forecast_follow(struct forecast *o, struct cluster_view view, const struct 
         rebuild(o, c, m);
         return false;
     }
-    for (; o->behind_from < o->node_n; o->behind_from++) {
+    for (; o->behind_from < o->behind_to; o->behind_from++) {
         if (o->nodes[o->behind_from].counted || o->nodes[o->behind_from].shape == FORECAST_SHAPE_NONE) {
             continue;
         }
@@ -280,6 +323,8 @@ bool forecast_follow(struct forecast *o, struct cluster_view view, const struct 
         }
         node_count(o, c, o->behind_from);
     }
+    o->behind_from = UINT32_MAX;
+    o->behind_to = 0;
     forecast_prices_follow(o, demand_histogram_churn(c->demand_histogram));
     return true;
 }

@@ -200,8 +200,8 @@ struct forecast {
     struct forecast_node *nodes; /* by the ledger's index */
     int32_t *supplies;           /* supply_n for each */
     uint32_t node_n, node_cap;
-    uint32_t behind_from;  /* nodes before it are up to date */
-    uint64_t seen_version; /* of the ledger's numbers, when it was last searched for changes */
+    uint32_t behind_from, behind_to; /* nodes that are not between them are up to date */
+    uint64_t seen_version;           /* of the ledger's numbers, when it was last searched for changes */
 
     int64_t idle_milli, cpu_left;
     int64_t supply[FORECAST_CLASSES_MAX];

@@ -102,6 +102,12 @@ static const char *check_node(const struct ledger *l, uint32_t node)
     if (ledger_node_find(l, l->names[node]) != node) {
         return "a node is not found by its name";
     }
+    if (!str_eq(l->names[node], node_briefs_name(&l->briefs, node))) {
+        return "the copy of a node's name says another one";
+    }
+    if (l->briefs.briefs[node].version != row->version || l->briefs.briefs[node].name_order != row->name_order) {
+        return "the copy of a node's version, or of the order of its name, is another one";
+    }
     if (row->device_n != n->device_n || n->extent_n != n->device_n || row->first_device + row->device_n > l->state_n) {
         return "a node does not own its device states";
     }

@@ -59,7 +59,7 @@ void ledger_host_changed(struct ledger *l, uint32_t node)
     ledger_iterators_node_changes(l, node);
     row->host = left;
     if (ledger_node_has_gpus(l, node)) { /* of others no score is remembered */
-        row->version = ++l->version;
+        row->version = ledger_next_version(l, node);
         l->nodes[node].gained = more ? l->version : l->nodes[node].gained;
     }
 }

@@ -290,7 +290,7 @@ static void follow(struct ledger *l, uint32_t node)
     if (differs(l, node, &row, states)) {
         ledger_iterators_node_changes(l, node);
         ledger_change_begin(l, node);
-        row.version = ++l->version;
+        row.version = ledger_next_version(l, node);
         l->rows[node] = row;
         memcpy(&l->states[row.first_device], states, row.device_n * sizeof(*states));
     }

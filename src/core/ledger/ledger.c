@@ -66,6 +66,7 @@ void ledger_free(struct ledger *l)
     free(l->nodes);
     free(l->rows);
     free(l->names);
+    node_briefs_fini(&l->briefs);
     free(l->by_name);
     free(l->free_nodes);
     free(l->recomputed);

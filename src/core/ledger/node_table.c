@@ -19,6 +19,7 @@ static uint32_t node_slot(struct ledger *l)
         l->nodes = xreallocarray(l->nodes, cap, sizeof(*l->nodes));
         l->rows = xreallocarray(l->rows, cap, sizeof(*l->rows));
         l->names = xreallocarray(l->names, cap, sizeof(*l->names));
+        node_briefs_grow(&l->briefs, cap);
         l->by_name = xreallocarray(l->by_name, cap, sizeof(*l->by_name));
         l->free_nodes = xreallocarray(l->free_nodes, cap, sizeof(*l->free_nodes));
         l->node_cap = cap;
@@ -42,8 +43,9 @@ uint32_t ledger_node_add(struct ledger *l, struct str name)
                                       .slices_anywhere = l->slices_anywhere != NULL,
                                       .overcommit_milli = l->limits.overcommit_milli,
                                       .overcommit_mem_milli = l->limits.overcommit_mem_milli};
-    l->rows[i] = (struct node_state){.version = ++l->version};
+    l->rows[i] = (struct node_state){.version = ledger_next_version(l, i)};
     l->names[i] = shared_text_new(name);
+    node_briefs_add(&l->briefs, i, name);
     ledger_order_add(l, i);
     l->node_used_n++;
     l->names_version++;
@@ -89,6 +91,8 @@ void ledger_node_drop_if_empty(struct ledger *l, uint32_t node)
     ledger_node_free(l, node);
     *n = (struct node_entry){.used = false};
     l->rows[node] = (struct node_state){0};
+    (void)ledger_next_version(l, node);
+    node_briefs_remove(&l->briefs, node);
     l->names[node] = STR_NULL;
     l->free_nodes[l->free_node_n++] = node;
     l->node_used_n--;

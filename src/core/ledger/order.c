@@ -27,10 +27,15 @@ static uint32_t place_of(const struct ledger *l, uint32_t n, struct str name)
     return from;
 }
 
+static void set_order(struct ledger *l, uint32_t node, uint32_t order)
+{
+    l->rows[node].name_order = l->briefs.briefs[node].name_order = order;
+}
+
 static void number_all(struct ledger *l, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        l->rows[l->by_name[i]].name_order = MIDDLE - n / 2 * STEP + i * STEP;
+        set_order(l, l->by_name[i], MIDDLE - n / 2 * STEP + i * STEP);
     }
 }
 
@@ -46,9 +51,9 @@ void ledger_order_add(struct ledger *l, uint32_t node)
     if (gap == 0 || n == 0) {
         number_all(l, n + 1);
     } else if (at == 0) {
-        l->rows[node].name_order = after - (gap < STEP ? gap : STEP);
+        set_order(l, node, after - (gap < STEP ? gap : STEP));
     } else {
-        l->rows[node].name_order = before + (gap < STEP ? gap : STEP);
+        set_order(l, node, before + (gap < STEP ? gap : STEP));
     }
 }
 

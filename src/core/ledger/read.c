@@ -21,6 +21,7 @@ struct cluster_view ledger_cluster_view(const struct ledger *l)
         .version = l->version,
         .names_version = l->names_version,
         .gpus_version = l->gpus_version,
+        .changed = l->changed,
     };
 }
 

@@ -170,7 +170,7 @@ void ledger_recompute(struct ledger *l, uint32_t node)
     }
     /* Charges are computed from capacities alone: taken only now, they do not depend on the order of the pods. */
     ledger_add_up(l, node, NULL, NULL, row, states, &n->host_asked);
-    row->version = ++l->version;
+    row->version = ledger_next_version(l, node);
     ledger_overcommit_note(l, node);
 }
 

@@ -16,6 +16,7 @@
 #include "core/ledger/device_table.h"
 #include "core/ledger/incident_table.h"
 #include "core/ledger/ledger.h"
+#include "core/ledger/node_briefs.h"
 #include "core/ledger/cpu_only_pods.h"
 #include "core/ledger/node_table.h"
 #include "core/ledger/pod_table.h"
@@ -27,13 +28,15 @@ struct ledger {
     struct intern *models;
     uint64_t generation;
     uint64_t capacity_generation;
-    uint64_t version;       /* the last one given to a node's numbers */
+    uint64_t version;                  /* the last one given to a node's numbers, by ledger_next_version() */
+    uint32_t changed[CLUSTER_CHANGES]; /* of struct cluster_view */
     uint64_t gpus_version;  /* changes with the memory of GPUs, and with what is taken of their compute for it */
     uint64_t names_version; /* changes when a node comes or goes, so that an index means another name */
 
     struct node_entry *nodes;
     struct node_state *rows;
     struct str *names; /* shared texts */
+    struct node_briefs briefs;
     uint32_t *by_name; /* the node_used_n nodes, smallest name first */
     uint32_t node_n;   /* slots in use or free, below node_cap */
     uint32_t node_cap;
@@ -97,6 +100,15 @@ struct ledger {
     uint32_t before_n;                           /* last, because they are large and no decision reads them */
     struct node_before before[NODES_BEFORE_MAX]; /* of the nodes that this op changes */
 };
+
+/* For numbers of this node that are new, or gone: nobody else counts on. */
+static inline uint64_t ledger_next_version(struct ledger *l, uint32_t node)
+{
+    l->version++;
+    l->changed[l->version % CLUSTER_CHANGES] = node;
+    l->briefs.briefs[node].version = l->version;
+    return l->version;
+}
 
 /* Said by whoever makes room while an op is applied. */
 static inline void ledger_capacity_grew(struct ledger *l)

@@ -45,7 +45,7 @@ static void set_shut(struct ledger *l, uint32_t node, bool shut)
     l->shut_n += shut;
     l->shut_n -= !shut;
     row->flags = (uint8_t)(shut ? row->flags | NODE_SHUT : row->flags & ~NODE_SHUT);
-    row->version = ++l->version;
+    row->version = ledger_next_version(l, node);
 }
 
 void ledger_turn_away(struct ledger *l, const struct ledger_pod_fact *f)

@@ -75,6 +75,8 @@ int ledger_view_unnominated(const struct ledger *l, struct arena *a, const struc
         .ledger = l,
         .nodes = l->rows,
         .names = l->names,
+        .briefs = l->briefs.briefs,
+        .name_text = l->briefs.text,
         .node_n = l->node_n,
         .devices = l->states,
         .pod = *pod,
@@ -103,7 +105,9 @@ int ledger_view(const struct ledger *l, struct arena *a, const struct view_pod *
 
 static inline bool node_is_named(const void *owner, uint32_t value, const void *key)
 {
-    return ledger_view_same_name(&((const struct str *)owner)[value], key);
+    const struct ledger_view *v = owner;
+
+    return ledger_view_is_named(v, &v->briefs[value], key);
 }
 
 uint32_t ledger_view_index(const struct ledger_view *v, const struct str *node_name)
@@ -112,14 +116,13 @@ uint32_t ledger_view_index(const struct ledger_view *v, const struct str *node_n
     uint64_t hash = hash_name(l->limits.hash_key, *node_name);
 
     _Static_assert(LEDGER_VIEW_NONE == HASHMAP_NONE, "found or not");
-    return node_name->n == 0 ? LEDGER_VIEW_NONE
-                             : hashmap_probe(&l->node_index, hash, node_is_named, l->names, node_name);
+    return node_name->n == 0 ? LEDGER_VIEW_NONE : hashmap_probe(&l->node_index, hash, node_is_named, v, node_name);
 }
 
 uint32_t ledger_view_index_from(const struct ledger_view *v, const struct str *node_name, uint32_t guess)
 {
     for (uint32_t i = guess; i < v->node_n && i - guess < LEDGER_VIEW_NEAR; i++) {
-        if (ledger_view_same_name(&v->names[i], node_name)) {
+        if (ledger_view_is_named(v, &v->briefs[i], node_name)) {
             return i;
         }
     }
@@ -145,12 +148,12 @@ void ledger_view_guess(const struct ledger_view *v, const struct str *names, siz
     for (size_t i = 0; i < n; i++) {
         ret[i] = hashmap_probe(index, hashes[i], is_probably, NULL, NULL);
         if (ret[i] != LEDGER_VIEW_NONE) {
-            __builtin_prefetch(&v->names[ret[i]]);
+            __builtin_prefetch(&v->briefs[ret[i]]);
         }
     }
     for (size_t i = 0; i < n; i++) {
         if (ret[i] != LEDGER_VIEW_NONE) {
-            __builtin_prefetch(v->names[ret[i]].p);
+            __builtin_prefetch(v->name_text + v->briefs[ret[i]].name_at);
         }
     }
 }

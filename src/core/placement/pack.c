@@ -207,7 +207,8 @@ struct pass {
     struct score_row known;
     uint64_t prices;   /* version of them; 0: not priced */
     uint64_t work_end; /* of forecast_work(); UINT64_MAX: no bound */
-    bool is_special;   /* of nodes that fit judge_others() must be asked */
+    bool is_special;   /* of nodes that fit judge_others() must be asked; */
+    bool is_held_only; /* only of those that may be held, if of any */
     bool keeps_terms;
 };
 
@@ -224,7 +225,8 @@ static void begin_pass(struct pass *p, const struct ledger_view *v, struct pack_
     p->prices = p->known.terms != NULL ? q->params->prices->version : 0;
     p->work_end = q->work_max > 0 && o != NULL ? forecast_work(o) + q->work_max : UINT64_MAX;
     p->keeps_terms = p->known.terms != NULL && pack_keeps_terms(q->params);
-    p->is_special = v->limits_tenant || v->slack_matters || v->nomination_n > 0 || q->tentative_n > 0;
+    p->is_held_only = !v->limits_tenant && !v->slack_matters && v->nomination_n == 0;
+    p->is_special = !p->is_held_only || q->tentative_n > 0;
 }
 
 /* `terms` must be empty. */
@@ -337,13 +339,13 @@ static inline bool is_at_hand(const struct score *score, uint64_t version, uint6
     return score->stamp >> 8 == version && (score->prices == prices || (score->stamp & 0xff) != VERDICT_FITS);
 }
 
-/* All about a known node but its name. False: as look(). */
-static inline bool answer(const struct pass *p, const struct score *scores, uint32_t node, struct pack_result *r)
+/* All about a known node, of this version, but its name and the order of that. False: as look(). */
+static inline bool answer(const struct pass *p, const struct score *scores, uint32_t node, uint64_t version,
+                          struct pack_result *r)
 {
     const struct ledger_view *v = p->v;
 
-    r->name_order = v->nodes[node].name_order;
-    if (scores != NULL && is_at_hand(&scores[node], v->nodes[node].version, p->prices)) {
+    if (scores != NULL && is_at_hand(&scores[node], version, p->prices)) {
         r->verdict = (enum verdict)(scores[node].stamp & 0xff);
         r->score = scores[node].score;
     } else if (!look(p, node, r)) {
@@ -365,8 +367,11 @@ size_t pack_range(const struct ledger_view *v, struct pack_query *q, uint32_t fi
     for (i = 0; i < n; i++) {
         struct str name = v->names[first + i];
 
+        const struct node_state *node = &v->nodes[first + i];
+
         ret[i] = (struct pack_result){.name = name, .slack = SLACK_NONE, .verdict = VERDICT_NODE_UNKNOWN};
-        if (name.n > 0 && !answer(&pass, pass.known.scores, first + i, &ret[i])) {
+        ret[i].name_order = name.n > 0 ? node->name_order : 0;
+        if (name.n > 0 && !answer(&pass, pass.known.scores, first + i, node->version, &ret[i])) {
             break;
         }
     }
@@ -374,33 +379,99 @@ size_t pack_range(const struct ledger_view *v, struct pack_query *q, uint32_t fi
     return i;
 }
 
+/* Names that are those of the nodes from `node` on, one after the other, and of which all is at hand: as most are.
+ * Looks no further than the nodes of one word of q->seen, and not at nodes that were seen or may be held. */
+static size_t take_run_in_word(const struct pass *p, const struct str *names, size_t n, uint32_t node,
+                               struct pack_result *ret)
+{
+    const struct ledger_view *v = p->v;
+    const struct score *scores = p->known.scores + node;
+    const struct node_brief *briefs = v->briefs + node;
+    const unsigned shift = node % 64;
+    uint64_t *seen = p->q->seen != NULL ? &p->q->seen[node / 64] : NULL;
+    uint64_t not_these = ((seen != NULL ? *seen : 0) | p->q->held[node % PACK_HELD_BITS / 64]) >> shift;
+    size_t max = not_these != 0 ? (unsigned)__builtin_ctzll(not_these) : 64 - shift, i;
+
+    max = max < n ? max : n;
+    max = max < v->node_n - node ? max : v->node_n - node;
+    for (i = 0; i < max; i++) {
+        if (!ledger_view_is_named(v, &briefs[i], &names[i]) || !is_at_hand(&scores[i], briefs[i].version, p->prices)) {
+            break;
+        }
+        ret[i] = (struct pack_result){.name = names[i],
+                                      .name_order = briefs[i].name_order,
+                                      .slack = SLACK_NONE,
+                                      .verdict = (enum verdict)(scores[i].stamp & 0xff),
+                                      .score = scores[i].score};
+    }
+    if (seen != NULL && i > 0) {
+        *seen |= UINT64_MAX >> (64 - i) << shift;
+    }
+    return i;
+}
+
+/* The same over any number of words. */
+static size_t take_run(const struct pass *p, const struct str *names, size_t n, uint32_t node, struct pack_result *ret)
+{
+    size_t taken = 0, more;
+
+    if (p->known.scores == NULL || !p->is_held_only) {
+        return 0;
+    }
+    do {
+        uint32_t at = node + (uint32_t)taken;
+
+        more = at < p->v->node_n ? take_run_in_word(p, names + taken, n - taken, at, ret + taken) : 0;
+        taken += more;
+    } while (more > 0 && (node + taken) % 64 == 0 && taken < n);
+    return taken;
+}
+
 /* Names come in the order of the ledger, or in the caller's own: kube-scheduler may have read the nodes in any. Then
- * each name would wait for memory five times, and so a block of them is guessed at once. */
+ * each name would wait for memory several times, and so a block of them is guessed at once. */
 struct guesses {
     uint32_t at[LEDGER_VIEW_GUESSES];
+    size_t begin;      /* of the block; the first name that it is about */
     uint32_t astray_n; /* of the last block: not where the one before them let expect */
     bool made;
 };
 
 static __attribute__((noinline)) void guess_block(struct guesses *g, const struct pass *p, const struct str *names,
-                                                  size_t n)
+                                                  size_t i, size_t name_n)
 {
+    size_t n = name_n - i < LEDGER_VIEW_GUESSES ? name_n - i : LEDGER_VIEW_GUESSES;
+
+    g->begin = i;
     g->made = g->astray_n > LEDGER_VIEW_GUESSES / 4;
     g->astray_n = 0;
     if (!g->made) {
         return;
     }
-    n = n < LEDGER_VIEW_GUESSES ? n : LEDGER_VIEW_GUESSES;
-    ledger_view_guess(p->v, names, n, g->at);
-    for (size_t i = 0; i < n; i++) {
-        if (g->at[i] != LEDGER_VIEW_NONE) {
-            __builtin_prefetch(&p->v->nodes[g->at[i]].version);
-            __builtin_prefetch(&p->v->nodes[g->at[i]].name_order);
-            if (p->known.scores != NULL) {
-                __builtin_prefetch(&p->known.scores[g->at[i]]);
-            }
+    ledger_view_guess(p->v, names + i, n, g->at);
+    for (size_t k = 0; k < n && p->known.scores != NULL; k++) {
+        if (g->at[k] != LEDGER_VIEW_NONE) {
+            __builtin_prefetch(&p->known.scores[g->at[k]]);
         }
     }
+}
+
+/* One name, wherever its node is. *ret_answered: `r` was written. False: as look(). */
+static bool take_one(const struct pass *p, const struct str *name, uint32_t guess, uint32_t *ret_node,
+                     struct pack_result *r, bool *ret_answered)
+{
+    const struct ledger_view *v = p->v;
+    uint32_t node = ledger_view_index_near(v, name, guess);
+
+    *ret_node = node;
+    *r = (struct pack_result){.name = *name, .slack = SLACK_NONE, .verdict = VERDICT_NODE_UNKNOWN};
+    *ret_answered = true;
+    if (node == LEDGER_VIEW_NONE) {
+        p->q->unknown_n++;
+        return true;
+    }
+    *ret_answered = !was_seen(p->q, node);
+    r->name_order = v->briefs[node].name_order;
+    return !*ret_answered || answer(p, p->known.scores, node, v->briefs[node].version, r);
 }
 
 size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct str *names, size_t name_n,
@@ -410,31 +481,31 @@ size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct
     struct guesses guesses = {.made = false};
     struct pack_result *r = ret;
     struct pass pass;
-    const struct score *scores;
-    size_t i;
+    size_t i = 0, run;
+    bool answered;
 
     begin_pass(&pass, v, q);
-    scores = pass.known.scores;
-    for (i = 0; i < name_n; i++) {
-        if (i % LEDGER_VIEW_GUESSES == 0) {
-            guess_block(&guesses, &pass, names + i, name_n - i);
+    while (i < name_n) {
+        if (i - guesses.begin >= LEDGER_VIEW_GUESSES) {
+            guess_block(&guesses, &pass, names, i, name_n);
         }
-        before = node; /* LEDGER_VIEW_NONE + 1 is 0 */
-        node = ledger_view_index_near(v, &names[i], guesses.made ? guesses.at[i % LEDGER_VIEW_GUESSES] : before + 1);
-        guesses.astray_n += node - before - 1 > LEDGER_VIEW_NEAR;
-        *r = (struct pack_result){.name = names[i], .slack = SLACK_NONE, .verdict = VERDICT_NODE_UNKNOWN};
-        if (node == LEDGER_VIEW_NONE) {
-            q->unknown_n++;
-            r++;
-            continue;
+        if (!guesses.made) {
+            run = take_run(&pass, names + i, name_n - i, node + 1, r); /* LEDGER_VIEW_NONE + 1 is 0 */
+            i += run;
+            r += run;
+            node += (uint32_t)run;
+            if (i == name_n) {
+                break;
+            }
         }
-        if (was_seen(q, node)) {
-            continue;
-        }
-        if (!answer(&pass, scores, node, r)) {
+        before = node;
+        if (!take_one(&pass, &names[i], guesses.made ? guesses.at[i - guesses.begin] : before + 1, &node, r,
+                      &answered)) {
             break;
         }
-        r++;
+        guesses.astray_n += node - before - 1 > LEDGER_VIEW_NEAR;
+        r += answered;
+        i++;
     }
     q->done = i;
     return (size_t)(r - ret);

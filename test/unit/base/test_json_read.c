@@ -166,9 +166,9 @@ static void json_string__no_escape__points_into_the_input(void **state)
     assert_non_null(s.p);
 }
 
-/* Reads a list of strings to its end or first error, taking plain ones in one go where `fast`; the number of strings
+/* Reads a list of strings to its end or first error, taking up to `fast` plain ones in one go; the number of strings
  * that were read. */
-static size_t read_strings(struct str text, struct arena *a, bool fast, struct str *ret, size_t max)
+static size_t read_strings(struct str text, struct arena *a, size_t fast, struct str *ret, size_t max)
 {
     size_t n = 0;
     json_reader_init(&r, text, a);
@@ -178,20 +178,20 @@ static size_t read_strings(struct str text, struct arena *a, bool fast, struct s
             break;
         }
         n++;
-        if (fast) {
-            n += json_take_plain_strings(&r, ret + n, max - n < 3 ? max - n : 3);
+        if (fast > 0) {
+            n += json_take_plain_strings(&r, ret + n, max - n < fast ? max - n : fast);
         }
     }
     return n;
 }
 
-static void same_strings_both_ways(struct str text, struct arena *a)
+static void same_strings_both_ways(struct str text, struct arena *a, size_t fast)
 {
     struct str one[64], many[64];
     struct err err_one = {.msg = ""}, err_many = {.msg = ""};
-    size_t n = read_strings(text, a, false, one, ARRAY_LEN(one));
+    size_t n = read_strings(text, a, 0, one, ARRAY_LEN(one));
     int r_one = json_read_end(&r, &err_one);
-    size_t m = read_strings(text, a, true, many, ARRAY_LEN(many));
+    size_t m = read_strings(text, a, fast, many, ARRAY_LEN(many));
     int r_many = json_read_end(&r, &err_many);
     if (n != m || r_one != r_many || strcmp(err_one.msg, err_many.msg) != 0) {
         fail_msg("'%.*s': %zu and %zu strings, '%s' and '%s'", STR_ARG(text), n, m, err_one.msg, err_many.msg);
@@ -211,24 +211,35 @@ static void json_take_plain_strings__random_lists_cut_anywhere__as_one_by_one(vo
     arena_init(&a, 1 << 20);
     strbuf_init(&text, 1 << 20);
     for (int round = 0; round < 300; round++) {
+        const uint64_t alike = rng_below(&rng, 3) == 0 ? 0 : rng_below(&rng, 40); /* most lists: of one length */
         strbuf_reset(&text);
         strbuf_add_char(&text, '[');
         for (uint64_t i = 0, n = rng_below(&rng, 12); i < n; i++) {
+            const size_t from = text.n + (i > 0);
+            const char *piece = rng_below(&rng, 10) == 0 ? pieces[rng_below(&rng, ARRAY_LEN(pieces))] : "";
+            uint64_t length = alike > 0 && rng_below(&rng, 12) > 0 ? alike : rng_below(&rng, 40);
+            const uint64_t at = length > strlen(piece) ? rng_below(&rng, length - strlen(piece)) : 0;
             strbuf_add_cstr(&text, i == 0 ? "\"" : rng_below(&rng, 12) == 0 ? " , \"" : ",\"");
-            for (uint64_t k = rng_below(&rng, 40); k > 0; k--) {
+            for (uint64_t k = 0; k < length; k++) {
+                if (k == at && piece[0] != '\0') {
+                    strbuf_add_cstr(&text, piece);
+                    k += strlen(piece) - 1;
+                    continue;
+                }
                 strbuf_add_char(&text, (char)('a' + rng_below(&rng, 26)));
             }
-            if (rng_below(&rng, 10) == 0) {
-                strbuf_add_cstr(&text, pieces[rng_below(&rng, ARRAY_LEN(pieces))]);
-            }
             strbuf_add_char(&text, '"');
+            if (rng_below(&rng, 16) == 0) { /* another byte somewhere, at the end as often as not */
+                const size_t place = rng_below(&rng, 2) == 0 ? text.n - 1 : from + rng_below(&rng, text.n - from);
+                text.p[place] = "\",\\ \n"[rng_below(&rng, 5)];
+            }
         }
         strbuf_add_cstr(&text, rng_below(&rng, 10) == 0 ? ",1]" : "]");
         for (size_t cut = 1; cut <= text.n; cut++) {
             /* A copy of just that size: a byte too far is seen. */
             char *copy = malloc(cut);
             memcpy(copy, text.p, cut);
-            same_strings_both_ways((struct str){copy, cut}, &a);
+            same_strings_both_ways((struct str){copy, cut}, &a, round % 2 == 0 ? 3 : 64);
             free(copy);
             arena_reset(&a);
         }

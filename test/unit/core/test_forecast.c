@@ -1,9 +1,12 @@
 /* Typical pods: which, in which order, with which probability. */
+#include "base/rng.h"
 #include "core/forecast/forecast.h"
 #include "core/ledger/ledger.h"
 #include "core/request/demand_histogram.h"
 #include "core/support/ledger_fixture.h"
 #include "support/cmocka.h"
+
+#include <stdio.h>
 
 static const struct strategy seer = {.name = "seer", .looks_ahead = true};
 
@@ -159,9 +162,96 @@ static void shapes__more_than_are_kept_once_nodes_are_counted__all_are_counted_a
     intern_free(models);
 }
 
+/* ---- nodes that come, change and go ---- */
+
+enum { CHURN_NODES = 200, CHURN_ROUNDS = 400 };
+
+static void change_one(struct ledger_fixture *f, struct rng *r)
+{
+    struct demand d = SHARE_OF(100 + 100 * (int32_t)rng_below(r, 9));
+    const int i = (int)rng_below(r, CHURN_NODES);
+    char name[32], uid[16];
+
+    snprintf(name, sizeof(name), "node-%03d", i);
+    snprintf(uid, sizeof(uid), "pod-%03d", (int)rng_below(r, CHURN_NODES));
+    switch (rng_below(r, 5)) {
+    case 0:
+        f->host = (struct host_capacity){.cpu_milli = 16000 << rng_below(r, 3), .mem_mib = 65536};
+        fixture_node(f, name, 1 + (int)rng_below(r, 4), 16 * GIB);
+        break;
+    case 1:
+        fixture_name_op(f, LEDGER_NODE_GONE, name);
+        break;
+    case 2:
+        fixture_name_op(f, LEDGER_POD_GONE, uid);
+        break;
+    default:
+        fixture_pod(f, uid, &d, NULL, NULL);
+        if (!fixture_knows_pod(f, uid) || fixture_pod_state(f, uid) != LEDGER_PENDING) {
+            break;
+        }
+        (void)fixture_reserve(f, uid, name);
+    }
+}
+
+static void follow_all(struct forecast *o, struct cluster_view c)
+{
+    const struct strategy *rsp = fixture_params("rsp")->node_strategy;
+
+    while (!forecast_follow(o, c, rsp)) {
+    }
+}
+
+static void expect_same_prices(const struct forecast *one, const struct forecast *other)
+{
+    const struct forecast_prices *a = forecast_prices(one), *b = forecast_prices(other);
+
+    assert_true(a->n > 0 && a->n == b->n && a->scarce_cpu == b->scarce_cpu);
+    assert_memory_equal(a->price, b->price, sizeof(b->price));
+}
+
+/* Changes are told one by one while they are few, and looked for where they are many: nothing may be missed. */
+static void follow__few_and_many_changes_and_nodes_that_go__as_one_that_looks_at_all_and_one_that_begins(void **state)
+{
+    struct demand_histogram *m = demand_histogram_new();
+    struct forecast *told = forecast_new(), *looking = forecast_new();
+    struct ledger_fixture f;
+    struct rng r;
+
+    fixture_init(&f);
+    rng_init(&r, 22);
+    arrive(m, 1000, 1, 1, 500, 60);
+    arrive(m, 2000, 1, 1, 200, 30);
+    arrive(m, 4000, 1, 2, 1000, 20);
+    forecast_give_demand_histogram(told, m);
+    forecast_give_demand_histogram(looking, m);
+    for (int round = 0; round < CHURN_ROUNDS; round++) {
+        struct forecast *fresh = forecast_new();
+        struct cluster_view c;
+
+        for (uint64_t n = round % 4 == 0 ? 60 + rng_below(&r, 80) : rng_below(&r, 4); n > 0; n--) {
+            change_one(&f, &r);
+        }
+        forecast_give_demand_histogram(fresh, m);
+        c = ledger_cluster_view(f.l);
+        follow_all(told, c);
+        c.changed = NULL;
+        follow_all(looking, c);
+        follow_all(fresh, c);
+        expect_same_prices(told, looking);
+        expect_same_prices(told, fresh);
+        forecast_free(fresh);
+    }
+    forecast_free(told);
+    forecast_free(looking);
+    demand_histogram_free(m);
+    fixture_fini(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(follow__few_and_many_changes_and_nodes_that_go__as_one_that_looks_at_all_and_one_that_begins),
         cmocka_unit_test(typical__pods__are_the_frequent_ones_without_memory),
         cmocka_unit_test(typical__enough_covered__leaves_the_rest_out),
         cmocka_unit_test(typical__unchanged__keeps_its_version),

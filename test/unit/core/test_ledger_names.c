@@ -63,6 +63,7 @@ static void nodes_that_come_and_go__a_million_names__tables_as_small_as_before(v
     }
     assert_int_equal(fx.l->node_used_n, 0);
     assert_int_equal(fx.l->node_n, 1);
+    assert_true(fx.l->briefs.cap <= 4 * NODE_BRIEFS_SLACK);
     assert_int_equal(intern_used(fx.l->models), 0);
     assert_int_equal(intern_count(fx.l->models), 1);
 }
