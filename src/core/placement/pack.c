@@ -230,16 +230,15 @@ static void begin_pass(struct pass *p, const struct ledger_view *v, struct pack_
 }
 
 /* `terms` must be empty. */
-static void choose(const struct pass *p, uint32_t node, enum verdict *ret_verdict, int64_t *ret_score,
-                   struct forecast_terms *terms)
+static enum verdict choose(const struct pass *p, uint32_t node, int64_t *ret_score, struct forecast_terms *terms)
 {
     struct device_state buffer[DEVICES_PER_NODE_MAX];
     const struct ledger_view *v = p->v;
     const struct node_state *n = &v->nodes[node];
     struct placement at;
 
-    *ret_verdict = choice_make_terms(p->q->params, n, ledger_view_devices(v, n, buffer), v->allowed_models,
-                                     v->pod.demand, &at, ret_score, p->keeps_terms ? terms : NULL);
+    return choice_make_terms(p->q->params, n, ledger_view_devices(v, n, buffer), v->allowed_models, v->pod.demand, &at,
+                             ret_score, p->keeps_terms ? terms : NULL);
 }
 
 static void keep(const struct pass *p, uint32_t node, const struct pack_result *r, const struct forecast_terms *terms)
@@ -263,14 +262,14 @@ static void judge(const struct pass *p, uint32_t node, struct pack_result *r)
         twin = twins_at(p->q->twins, p->q->decision, p->v, node, &known);
     }
     if (twin == NULL) {
-        choose(p, node, &r->verdict, &r->score, &own);
+        r->verdict = choose(p, node, &r->score, &own);
         keep(p, node, r, &own);
         return;
     }
     if (!known) {
         twin->terms = own;
         twin->score = 0;
-        choose(p, node, &twin->verdict, &twin->score, &twin->terms);
+        twin->verdict = choose(p, node, &twin->score, &twin->terms);
     }
     r->verdict = twin->verdict;
     r->score = twin->score;
