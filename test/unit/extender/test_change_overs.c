@@ -339,6 +339,28 @@ static void change__several_or_none_open__conflict_or_closed(void **state)
     assert_int_equal(warnings(), 1);
 }
 
+/* What is found in a look may be another thing in the next one, for ever: then the rest is left to the next call. */
+static bool wants_another_each_time(void *looks)
+{
+    const bool night = (++*(unsigned *)looks / 2) % 2 == 0; /* it is asked twice in each look */
+
+    assert_true(*(unsigned *)looks < 1000);
+    pools[DAY].state = night ? NODE_POOL_CLOSED : NODE_POOL_OPEN;
+    pools[NIGHT].state = night ? NODE_POOL_OPEN : NODE_POOL_CLOSED;
+    return true;
+}
+
+static void look__facts_change_without_end__ends_all_the_same(void **state)
+{
+    unsigned looks = 0;
+
+    begin();
+    hold_on("night", "on-night", true, false);
+    hold_on("day", "on-day", true, false);
+    (void)change_overs_look(change_overs, &policy, wants_another_each_time, &looks);
+    assert_in_range(looks, 2, 2 * CHANGE_OVER_STEP__MAX);
+}
+
 /* With other pools it is another group, and begins anew; without any it is gone. */
 static void group__changes__begins_anew(void **state)
 {
@@ -413,6 +435,7 @@ int main(void)
         TEST(drain__pods_come_again__their_time_begins_anew),
         TEST(change__commands_fail_and_work__pool_opens_at_last),
         TEST(change__several_or_none_open__conflict_or_closed),
+        TEST(look__facts_change_without_end__ends_all_the_same),
         TEST(group__changes__begins_anew),
         TEST(groups__several__each_by_its_own_bits),
     };

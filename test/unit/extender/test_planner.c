@@ -709,6 +709,18 @@ static void held__promised_by_filter_and_not_bound__its_room_is_counted(void **s
     assert_int_equal(front_n, LEAD); /* and those who are next */
 }
 
+/* Of several nodes the scheduler chooses; of none there is nothing to choose. */
+static void held__filter_answered_several_nodes_or_none__nothing_is_counted(void **state)
+{
+    see_queue(LEAD + 2);
+    scheduler_asks();
+    asked(STR("p0"), STR("s"), 5, true, STR_NULL);
+    asked(STR("p1"), STR("s"), 5, false, STR("n"));
+    turn_after_ms(PLANNER_TICK_MS);
+    assert_true(choose_n > 0);
+    assert_int_equal(held_n, 0);
+}
+
 /* ---- as fast as the scheduler ---- */
 
 /* It asks about these pods, so often. Those among `n` that are nominated about one node. */
@@ -1057,6 +1069,7 @@ int main(void)
         TEST(refused_by_policy__pods_of_other_schedulers__planned_as_before),
         TEST(promise__with_the_patch_and_given_back_where_the_api_server_refuses),
         TEST(promise__the_scheduler_was_faster__what_filter_promised_stays),
+        TEST(held__filter_answered_several_nodes_or_none__nothing_is_counted),
         TEST(held__promised_by_filter_and_not_bound__its_room_is_counted),
         TEST(lead__patches_take_longer__pods_farther_back_are_nominated),
         TEST(hits__seldom__planning_rests),
