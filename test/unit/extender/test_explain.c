@@ -127,6 +127,25 @@ static void waiting__some_nodes_take_it__named(void **state)
     assert_true(str_eq_cstr(e.pod.name, "a"));
 }
 
+/* Fuller nodes before empty ones, whatever the order in which the ledger has them. */
+static void waiting__all_nodes_take_it__the_best_first(void **state)
+{
+    struct policy p = *policy_defaults();
+    struct explanation e;
+
+    p.node_strategy = p.device_strategy = STR("binpack");
+    rules_put(rules);
+    rules = rules_of(&p, 1);
+    four_nodes();
+    apply_pod("a", NULL, &half);
+    e = explain("a", 3);
+    assert_int_equal(e.open_fit_n, 4);
+    assert_int_equal(e.fitting_n, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(str_eq_cstr(e.fitting[i], "n2") || str_eq_cstr(e.fitting[i], "n3"), i < 2);
+    }
+}
+
 static void waiting__no_node_takes_it__the_nearest_first(void **state)
 {
     struct explanation e;
@@ -402,6 +421,7 @@ int main(void)
         T(explain__nothing_was_read__said),
         T(unknown__names_that_may_be_meant),
         T(waiting__some_nodes_take_it__named),
+        T(waiting__all_nodes_take_it__the_best_first),
         T(waiting__no_node_takes_it__the_nearest_first),
         T(waiting__no_node_of_many_takes_it__the_nearest_of_all),
         T(waiting__more_gpus_than_a_node_has__lacks_nothing_in_amounts),
