@@ -31,6 +31,9 @@ static int setup(void **state)
         .device_strategy = STR("spread"),
     };
 
+    static const struct named_size sizes[] = {{.name = STR("small"), .milli = 100},
+                                              {.name = STR("large"), .milli = 900}};
+
     store_open(clock_system());
     apply_empty_lists();
     apply_node("n0", 1, 80 * GIB, true);
@@ -41,6 +44,8 @@ static int setup(void **state)
     policy.node_strategy = policy.device_strategy = STR("binpack");
     policy.rules = &rule;
     policy.rule_n = 1;
+    policy.sizes = sizes;
+    policy.size_n = ARRAY_LEN(sizes);
     rules = rules_of(&policy, 1);
     return 0;
 }
@@ -54,20 +59,28 @@ static int teardown(void **state)
 
 /* ---- pods ---- */
 
-/* Pod d/<uid> that asks for so much; seen by the watch. `ret` points into what is static here. */
-static const struct pod *pod_that_asks(const char *uid, const char *resource, const char *amount, bool of_rule)
+struct asks {
+    const char *uid, *resource, *amount;
+    bool of_rule;
+    const char *key, *value; /* an annotation; NULL: none */
+};
+
+/* Pod d/<uid>, seen by the watch; good until the next call. */
+static const struct pod *pod_that_asks(const struct asks *asks)
 {
-    static struct kv limit;
+    static struct kv limit, annotation;
     static struct container c;
     static const struct kv label = {STR("of"), STR("rule")};
     static struct pod p;
 
-    limit = (struct kv){str_of(resource), str_of(amount)};
+    limit = (struct kv){str_of(asks->resource), str_of(asks->amount)};
+    annotation = (struct kv){str_of(asks->key), str_of(asks->value)};
     c = (struct container){.name = STR("main"), .limits = {&limit, 1}};
-    p = (struct pod){.uid = str_of(uid),
-                     .name = str_of(uid),
+    p = (struct pod){.uid = str_of(asks->uid),
+                     .name = str_of(asks->uid),
                      .namespace_ = STR("d"),
-                     .labels = {&label, of_rule},
+                     .labels = {&label, asks->of_rule},
+                     .annotations = {&annotation, asks->key != NULL},
                      .containers = &c,
                      .container_n = 1};
     assert_int_equal(ingest_pod(&rules->ingest, &arena, &p, NULL), 0);
@@ -143,6 +156,14 @@ static int explain(struct arena *a, const struct pod *pod)
 
     if (rc == 0) {
         say(explain_sentence(&e, text, sizeof(text)));
+        for (size_t i = 0; i < e.model_n; i++) {
+            snprintf(text, sizeof(text), "%.*s", STR_ARG(e.models[i]));
+            say(text);
+        }
+        for (size_t i = 0; i < e.size_n; i++) {
+            snprintf(text, sizeof(text), "%.*s", STR_ARG(e.sizes[i]));
+            say(text);
+        }
         for (size_t i = 0; i < e.fitting_n; i++) {
             snprintf(text, sizeof(text), "%.*s", STR_ARG(e.fitting[i]));
             say(text);
@@ -187,10 +208,7 @@ static void any__too_little_memory__an_error_and_then_the_same_answer(void **sta
 {
     static int (*const asks[])(struct arena * a, const struct pod *pod) = {filter, prioritize, preempt, explain,
                                                                            ask_whatif};
-    static const struct {
-        const char *uid, *resource, *amount;
-        bool of_rule;
-    } pods[] = {
+    static const struct asks pods[] = {
         {"fits", "fgpu.io/gpu-milli", "200", false},
         {"fits-by-a-rule", "fgpu.io/gpu-milli", "200", true},
         {"fits-nowhere", "fgpu.io/gpu-count", "3", false},
@@ -198,12 +216,14 @@ static void any__too_little_memory__an_error_and_then_the_same_answer(void **sta
         {"invalid", "fgpu.io/gpu-milli", "none", false},
         {"holds", "fgpu.io/gpu-milli", "900", false},
         {"not-ours", "cpu", "1", false},
+        {"of-a-model", "fgpu.io/gpu-milli", "200", false, "fgpu.io/gpu-model", "H100"},
+        {"of-a-size", "cpu", "1", false, "fgpu.io/size", "made-up"},
     };
 
     unsigned failed_n = 0;
 
     for (size_t i = 0; i < ARRAY_LEN(pods); i++) {
-        const struct pod *pod = pod_that_asks(pods[i].uid, pods[i].resource, pods[i].amount, pods[i].of_rule);
+        const struct pod *pod = pod_that_asks(&pods[i]);
 
         for (size_t k = 0; k < ARRAY_LEN(asks); k++) {
             char want[sizeof(said)];
