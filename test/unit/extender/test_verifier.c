@@ -110,6 +110,7 @@ static void verify__record_that_holds__charged_as_it_says(void **state)
 {
     observe("a", "n1", "a");
     assert_int_equal(store_unverified_n(store), 1);
+    assert_true(store_has_unverified(store));
     assert_int_equal(milli_charged(), 300); /* provisionally */
     assert_true(verify_records(&in, STR_NULL));
     assert_int_equal(refuted_so_far(), 0);
