@@ -426,6 +426,38 @@ static void groups__several__each_by_its_own_bits(void **state)
     assert_int_equal(policy.admitted_pools, 1U << DAY | 1U << X);
 }
 
+/* Who waits for pods to leave evicts its own: those of the group behind it run where they are let. */
+static void groups__several__none_evicts_pods_of_another(void **state)
+{
+    enum { X = POOLS, Y };
+    static const struct str more[] = {STR("x"), STR("y")};
+    struct node_pool all_pools[] = {pools[DAY],
+                                    pools[NIGHT],
+                                    {.name = more[0], .state = NODE_POOL_OPEN},
+                                    {.name = more[1], .state = NODE_POOL_CLOSED}};
+    const struct change_over_group groups[] = {group, {.name = STR("another"), .pools = more, .pool_n = 2}};
+    const struct change_over_status *all;
+
+    policy.node_pools = all_pools;
+    policy.node_pool_n = ARRAY_LEN(all_pools);
+    policy.change_overs = groups;
+    policy.change_over_n = ARRAY_LEN(groups);
+    begin();
+    describe_node(STR("x"), X);
+    describe_node(STR("y"), Y);
+    hold_on("night", "on-night", true, false);
+    hold_on("x", "on-x", true, false);
+    (void)look();
+    clock_manual_advance_ms(&now, EVICT_AFTER_MS);
+    (void)look();
+    assert_non_null(strstr(evicted, "on-night;")); /* for each step that was taken */
+    assert_null(strstr(evicted, "on-x;"));
+    assert_int_equal(change_overs_list(change_overs, &arena, &all), 2);
+    assert_int_equal(all[0].pod_n, 1);
+    assert_int_equal(all[0].shown_n, 1);
+    assert_true(str_eq_cstr(all[0].pods[0].uid, "on-night"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -438,6 +470,7 @@ int main(void)
         TEST(look__facts_change_without_end__ends_all_the_same),
         TEST(group__changes__begins_anew),
         TEST(groups__several__each_by_its_own_bits),
+        TEST(groups__several__none_evicts_pods_of_another),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
