@@ -368,6 +368,21 @@ static void decision__by_a_chain__says_which_criterion_decided(void **state)
                         "whichever is less, on the GPUs that it takes");
 }
 
+/* By none of the two: then it is another thing that puts one before the other, and no criterion is named. */
+static void decision__by_a_chain_that_knows_no_difference__by_what_follows_it(void **state)
+{
+    const struct decision_note *d;
+    struct test_pod p;
+
+    judge_by(STR("binpack"), STR("tight-fit"), 0, 0);
+    schedule(make_pod(&p, "p", 400), names[0]);
+    d = newest();
+    assert_int_not_equal(d->reason, PACK_BY_SCORE);
+    assert_int_equal(d->decided_by, 0);
+    assert_int_equal(d->best_score, d->next_score);
+    assert_null(strstr(sentence(d), "by tight-fit"));
+}
+
 /* Points that were compared, and they add up. */
 static void decision__by_weights__the_points_of_each_add_up(void **state)
 {
@@ -716,6 +731,7 @@ int main(void)
         STORE_TEST(decision__strategy_that_looks_ahead__its_parts_add_up),
         STORE_TEST(decision__by_several_criteria__the_score_of_each),
         STORE_TEST(decision__by_a_chain__says_which_criterion_decided),
+        STORE_TEST(decision__by_a_chain_that_knows_no_difference__by_what_follows_it),
         STORE_TEST(decision__by_weights__the_points_of_each_add_up),
         STORE_TEST(decision__by_a_packing_rule__says_which),
         cmocka_unit_test(kept__more_than_there_is_room__the_oldest_go),
