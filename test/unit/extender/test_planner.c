@@ -27,6 +27,7 @@ static size_t choose_n;     /* how often nodes were asked for */
 static bool no_node;        /* no node takes anybody */
 static size_t held_n;       /* in the last question */
 static size_t front_n;      /* likewise */
+static size_t max_n;        /* likewise: how many are wanted */
 static atomic_bool answers; /* each is done at once */
 
 static void send(void *ctx, struct planner *p, struct planner_call *call, const struct nomination *n)
@@ -57,6 +58,7 @@ static size_t choose(void *ctx, struct planner_question *q)
         while_choosing();
     }
     held_n = q->held_n;
+    max_n = q->max;
     front_n = q->looked_n = q->front_n;
     for (; q->looked_n < q->pod_n && n < q->max; q->looked_n++) {
         const struct waiting_pod *pod = q->pods[q->looked_n];
@@ -381,6 +383,39 @@ static void turn__more_than_in_flight_or_wanted__waits(void **state)
     }
     assert_int_equal(status().outstanding_n, 100);
     assert_int_equal(sent_n - before, 100);
+}
+
+/* As many are wanted as were bound in the last two seconds, counted in eighths of them. */
+static void wanted__as_many_as_were_bound_in_the_horizon(void **state)
+{
+    enum { PARTS = 8, PART_MS = PLANNER_HORIZON_MS / PARTS, ROUNDS = 40, MANY = 12 };
+    int bound_n[ROUNDS];
+
+    no_node = true; /* so that none is outstanding */
+    scheduler_asks();
+    for (int round = 0; round < ROUNDS; round++) {
+        int sum = 0;
+
+        bound_n[round] = round < 10 ? 3 + round % 5 : round < 20 ? 7 - round % 3 : round % 4 == 0 ? 20 : 0;
+        for (int i = 0; i < MANY + bound_n[round]; i++) {
+            char uid[32];
+
+            snprintf(uid, sizeof(uid), "p%d-%d", round, i);
+            see(&(struct a_pod){.uid = uid, .version = 10});
+            if (i >= MANY) {
+                bound(uid, "n");
+            }
+        }
+        for (int k = round; k >= 0 && k > round - PARTS; k--) {
+            sum += bound_n[k];
+        }
+        max_n = 0;
+        turn_after_ms(PART_MS - 1);
+        if ((int)max_n != (sum < PLANNER_OUTSTANDING_MIN ? PLANNER_OUTSTANDING_MIN : sum)) {
+            fail_msg("round %d: %zu are wanted of %d", round, max_n, sum);
+        }
+        clock_manual_advance_ms(&now, 1);
+    }
 }
 
 /* ---- what becomes of it ---- */
@@ -1045,6 +1080,7 @@ int main(void)
         TEST(turn__no_node__looks_again_after_a_while),
         TEST(turn__many_pods_without_a_node_in_front__those_behind_get_theirs),
         TEST(turn__more_than_in_flight_or_wanted__waits),
+        TEST(wanted__as_many_as_were_bound_in_the_horizon),
         TEST(bound__where_it_was_nominated__counts),
         TEST(bound__elsewhere__not_used),
         TEST(kept__not_bound__withdrawn_once_and_left_for_a_while),
