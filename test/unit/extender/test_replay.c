@@ -165,6 +165,32 @@ static void no_known_node_is_asked_about__as_it_was(void **state)
     end();
 }
 
+/* The devices were chosen, and taken back, because the record did not fit the memory of the request. */
+static void F179_reservation__does_not_fit_its_memory__as_it_was(void **state)
+{
+    struct store_reservation reservation;
+    struct container c;
+    struct kv limit;
+    char amount[16];
+    const struct pod pod = pod_of(0, &c, &limit, amount, 100);
+    struct arena small;
+
+    begin(policy_defaults());
+    apply_node("n0", 1, 40000, true);
+    assert_int_equal(ingest_pod(&(struct ingest){store, context.policy, NULL, NULL}, &arena, &pod, NULL), 0);
+    arena_init(&small, 64);
+    assert_int_equal(store_reserve(store, &small, STR("p0"), STR("d"), STR("p0"), STR("n0"), STR("0123456789abcdef"),
+                                   &context.plans, NULL, &reservation, NULL),
+                     STORE_FAILED);
+    arena_fini(&small);
+    binds++;
+    assert_int_equal(milli_charged(), 0);
+    traced_bind(0, "n0");
+    assert_int_equal(milli_charged(), 100);
+    assert_same(0);
+    end();
+}
+
 /* ---- what differs, in words ---- */
 
 static void decision_is_another__said_in_words(void **state)
@@ -305,6 +331,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_lives__every_decision_again),
         cmocka_unit_test(audit_repairs__as_it_was),
+        cmocka_unit_test(F179_reservation__does_not_fit_its_memory__as_it_was),
         cmocka_unit_test(no_known_node_is_asked_about__as_it_was),
         cmocka_unit_test(decision_is_another__said_in_words),
         cmocka_unit_test(spoiled_at_random__no_crash_and_no_earlier_difference),

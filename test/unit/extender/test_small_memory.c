@@ -243,10 +243,44 @@ static void any__too_little_memory__an_error_and_then_the_same_answer(void **sta
     assert_true(failed_n > 1000);
 }
 
+/* What was chosen is given back, and the next try has it all. */
+static void reserve__too_little_memory__nothing_is_held(void **state)
+{
+    const struct asks asks = {"fits", "fgpu.io/gpu-milli", "200", false, NULL, NULL};
+    const int64_t before = milli_charged();
+    enum store_reserve_result result = STORE_FAILED;
+    unsigned failed_n = 0;
+
+    (void)pod_that_asks(&asks);
+    for (size_t bytes = 0; result == STORE_FAILED && bytes < ALL_OF_IT; bytes += STEP_BYTES) {
+        struct store_reservation r = {0};
+        struct store_pod found;
+        struct arena a;
+
+        arena_init(&a, bytes);
+        result = store_reserve(store, &a, STR("fits"), STR("d"), STR("fits"), STR("n0"), STR("0123456789abcdef"),
+                               &rules->placement.plans, NULL, &r, NULL);
+        arena_reset(&arena);
+        assert_true(store_find_pod(store, &arena, STR("fits"), &found));
+        assert_int_equal(found.state, result == STORE_FAILED ? LEDGER_PENDING : LEDGER_RESERVED);
+        assert_int_equal(milli_charged(), result == STORE_FAILED ? before : before + 200);
+        failed_n += result == STORE_FAILED;
+        if (result == STORE_RESERVED) {
+            assert_int_equal(r.assignment.container_n, 1);
+            assert_int_equal(r.assignment.containers[0].devices[0].milli, 200);
+            assert_true(str_eq_cstr(r.assignment.id, "0123456789abcdef"));
+        }
+        arena_fini(&a);
+    }
+    assert_int_equal(result, STORE_RESERVED);
+    assert_true(failed_n > 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(any__too_little_memory__an_error_and_then_the_same_answer, setup, teardown),
+        cmocka_unit_test_setup_teardown(reserve__too_little_memory__nothing_is_held, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
