@@ -1,9 +1,13 @@
 /* Keys that change under everybody: which files count, from when on, and what stays. */
 #include "base/bug.h"
 #include "extender/signing.h"
+#include "extender/support/await.h"
+#include "extender/support/tested_store.h"
+#include "extender/verifier.h"
 #include "support/cmocka.h"
 #include "support/temp_dir.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -269,6 +273,44 @@ static void wait__woken_before__at_once_and_once(void **state)
 
 #define WITH_A_SECRET(test_) cmocka_unit_test_setup_teardown(test_, set_up, tear_down)
 
+static atomic_uint changed_n;
+
+static void keys_changed(void *ctx)
+{
+    assert_ptr_equal(ctx, &changed_n);
+    changed_n++;
+}
+
+static bool is_changed(const void *nothing)
+{
+    return changed_n > 0;
+}
+
+static void verifier__asked_to_look__tells_that_other_keys_count(void **state)
+{
+    struct fixture *f = *state;
+    struct policy_set *policies;
+    struct verifier *v;
+
+    changed_n = 0;
+    store_open(clock_system());
+    policies = policy_set_new(rules_of(policy_defaults(), 1));
+    assert_int_equal(
+        verifier_start(&(struct verifier_options){policies, f->signing, keys_changed, &changed_n}, &v, NULL), 0);
+    verifier_look(v);
+    assert_int_equal(changed_n, 0);
+    write_version(f, "v2", &f->keys[1], NULL);
+    swap_to(f, "v2");
+    verifier_look(v);
+    await(is_changed, NULL, "news of other keys"); /* told by this thread, or by its own, which looks now and then */
+    assert_true(signs_with(f, &f->keys[1]));
+    verifier_look(v);
+    verifier_stop(v);
+    assert_int_equal(changed_n, 1);
+    policy_set_free(policies);
+    store_check_and_free();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +322,7 @@ int main(void)
         WITH_A_SECRET(remembered__of_any_length__up_to_a_limit),
         WITH_A_SECRET(count__each_outcome_by_itself),
         WITH_A_SECRET(wait__woken_before__at_once_and_once),
+        WITH_A_SECRET(verifier__asked_to_look__tells_that_other_keys_count),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
