@@ -31,7 +31,11 @@ static char orders[512]; /* "POOL ORDER;" for each that was not to hold */
 
 static size_t list(void *commands, struct arena *a, const struct pool_command_status **ret)
 {
-    *ret = &command;
+    struct pool_command_status *copy = ARENA_NEW(a, struct pool_command_status);
+
+    assert_non_null(copy); /* there is room */
+    *copy = command;
+    *ret = copy;
     return command.pool.n > 0;
 }
 

@@ -273,6 +273,25 @@ static void wait__woken_before__at_once_and_once(void **state)
 
 #define WITH_A_SECRET(test_) cmocka_unit_test_setup_teardown(test_, set_up, tear_down)
 
+/* Who signs nothing and only verifies follows its one file, too; of no file at all there is nothing to look at. */
+static void look__no_private_key__public_ones_are_followed(void **state)
+{
+    struct fixture *f = *state;
+    const struct signing_options o = {.files = {NULL, &f->public_, 1}, .log = &f->log};
+    struct signing *alone, *ephemeral;
+
+    assert_int_equal(signing_new(&o, &alone, NULL), 0);
+    write_version(f, "v2", &f->keys[1], NULL);
+    swap_to(f, "v2");
+    assert_true(signing_look(alone, true));
+    assert_false(signing_look(alone, true));
+    signing_free(alone);
+    assert_int_equal(signing_new_ephemeral(&f->log, &ephemeral, NULL), 0);
+    assert_false(signing_look(ephemeral, true));
+    signing_free(ephemeral);
+    assert_int_equal(f->errors, 0);
+}
+
 static atomic_uint changed_n;
 
 static void keys_changed(void *ctx)
@@ -318,6 +337,7 @@ int main(void)
         WITH_A_SECRET(look__rotation_by_swaps_of_a_secret__each_step_counts_from_the_second_look),
         WITH_A_SECRET(look__wrong_new_keys__old_ones_stay_and_one_error),
         WITH_A_SECRET(look__key_gone_for_one_look__still_known),
+        WITH_A_SECRET(look__no_private_key__public_ones_are_followed),
         WITH_A_SECRET(remembered__as_many_as_there_is_room_for__each_recognized_once),
         WITH_A_SECRET(remembered__of_any_length__up_to_a_limit),
         WITH_A_SECRET(count__each_outcome_by_itself),
