@@ -284,6 +284,9 @@ static void decision__moved__only_counted(void **state)
     assert_int_equal(report.verbs[REPLAY_FILTER].again_n, 3);
     assert_int_equal(report.verbs[REPLAY_FILTER].moved_n, 0);
     assert_int_equal(report.op_n, 9);
+    assert_int_equal(report.head.first, 1);
+    assert_int_equal(report.head.next, 18);
+    assert_true(report.head.complete);
     altered(&document, "filter", 1, "\"judgedAt\":", "12,\"moved\":true", &moved);
     altered(&moved, "filter", 1, "\"fit\":", "0", &other); /* it is not looked at */
     assert_int_equal(replay(&other, &report, NULL), 0);
