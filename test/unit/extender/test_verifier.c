@@ -131,6 +131,25 @@ static void verify__record_of_another_pod__counts_everywhere_and_is_told_once(vo
     assert_int_equal(warnings(), 1);
 }
 
+/* Whose they are is needed where one is refuted. */
+static void unverified__listed__with_the_name_of_the_pod(void **state)
+{
+    struct store_unverified found[3];
+    struct arena small;
+
+    observe("a", "n1", "a");
+    observe("b", "n2", "b");
+    assert_int_equal(store_unverified(store, STR_NULL, &arena, found, 3), 2);
+    assert_int_equal(store_unverified(store, STR_NULL, &arena, found, 1), 1);
+    assert_int_equal(store_unverified(store, STR("n2"), &arena, found, 3), 1);
+    assert_true(str_eq_cstr(found[0].uid, "b") && str_eq_cstr(found[0].name, "b"));
+    assert_true(str_eq_cstr(found[0].namespace_, "d"));
+    assert_true(found[0].proof.n > 0);
+    arena_init(&small, found[0].proof.n + 40); /* the next one is cut, and left to the next time */
+    assert_in_range(store_unverified(store, STR_NULL, &small, found, 3), 0, 1);
+    arena_fini(&small);
+}
+
 static void verify__one_node__leaves_the_others(void **state)
 {
     observe("a", "n1", "a");
@@ -349,6 +368,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(verify__record_that_holds__charged_as_it_says),
         T(verify__record_of_another_pod__counts_everywhere_and_is_told_once),
+        T(unverified__listed__with_the_name_of_the_pod),
         T(verify__one_node__leaves_the_others),
         T(verify__more_than_a_batch__all_of_them),
         T(reserve__record_that_came_since_the_node_was_verified__waits_for_its_verdict),
