@@ -482,6 +482,27 @@ static void kept__withdrawal_meets_another_version__sent_again(void **state)
     assert_sent(3, "p4@20:-");
 }
 
+/* The next version is on its way, whatever failed before; and that is no failure. */
+static void kept__withdrawal_fails_and_then_meets_another_version__soon_again(void **state)
+{
+    nominate_p4();
+    turn_after_ms(PLANNER_KEPT_MS);
+    answer(1, NOMINATION_FAILED);
+    turn_after_ms(250);
+    answer(2, NOMINATION_FAILED);
+    turn_after_ms(500);
+    answer(3, NOMINATION_CHANGED);
+    turn_after_ms(249);
+    assert_int_equal(sent_n, 4);
+    turn_after_ms(1);
+    assert_int_equal(sent_n, 5);
+    answer(4, NOMINATION_FAILED);
+    turn_after_ms(999);
+    assert_int_equal(sent_n, 5);
+    turn_after_ms(1);
+    assert_int_equal(sent_n, 6);
+}
+
 static void kept__withdrawal_fails_again_and_again__ever_later(void **state)
 {
     static const int64_t pauses_ms[] = {250, 500, 1000, 2000, 4000, 5000, 5000};
@@ -1086,6 +1107,7 @@ int main(void)
         TEST(kept__not_bound__withdrawn_once_and_left_for_a_while),
         TEST(kept__a_bind_in_hand__not_withdrawn),
         TEST(kept__withdrawal_meets_another_version__sent_again),
+        TEST(kept__withdrawal_fails_and_then_meets_another_version__soon_again),
         TEST(kept__withdrawal_fails_again_and_again__ever_later),
         TEST(seen__taken_back_by_the_scheduler__waits),
         TEST(seen__nominated_by_another_after_us__not_ours_any_more),
