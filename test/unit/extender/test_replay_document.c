@@ -417,6 +417,7 @@ static void configuration__another_with_selectors__only_those_that_were_in_effec
         size_t recorded_n, other_n;
         bool taken;
     } rows[] = {
+        {{a, 1}, {b, 1}, 1, 0, true}, /* it is none of them */
         {{a, 1}, {a, 1}, 1, 1, true},     {{a, 1}, {b, 1}, 1, 1, false},      {{a, 1}, {c, 1}, 1, 1, false},
         {{a, 1}, {two, 2}, 1, 1, false},  {{two, 2}, {a, 1}, 1, 1, false},    {{a, 1}, {a, 1}, 0, 1, false},
         {{a, 1}, {NULL, 0}, 1, 1, true},  {{NULL, 0}, {NULL, 0}, 0, 1, true}, {{a, 1}, {a, 1}, 1, 0, true},

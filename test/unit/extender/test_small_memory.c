@@ -34,11 +34,16 @@ static int setup(void **state)
     static const struct named_size sizes[] = {{.name = STR("small"), .milli = 100},
                                               {.name = STR("large"), .milli = 900}};
 
+    static const struct inventory none = {.source = INVENTORY_ANNOTATION};
+
     store_open(clock_system());
     apply_empty_lists();
     apply_node("n0", 1, 80 * GIB, true);
     apply_node("n1", 2, 80 * GIB, true);
     apply_node("n2", 2, 40 * GIB, true);
+    apply((struct ledger_op){
+        .kind = LEDGER_NODE_DESCRIBED,
+        .node = {.name = STR("x"), .schedulable = true, .inventory = &none, .note = "cannot be read"}});
     apply_pod("holds", "n1", &much);
     policy = *policy_defaults();
     policy.node_strategy = policy.device_strategy = STR("binpack");
@@ -156,6 +161,9 @@ static int explain(struct arena *a, const struct pod *pod)
 
     if (rc == 0) {
         say(explain_sentence(&e, text, sizeof(text)));
+        for (size_t i = 0; i < e.note_n; i++) {
+            say(e.notes[i].text);
+        }
         for (size_t i = 0; i < e.model_n; i++) {
             snprintf(text, sizeof(text), "%.*s", STR_ARG(e.models[i]));
             say(text);
