@@ -217,7 +217,7 @@ def operand(tokens, i, step):
 
 
 def chooses_one_of_both(tokens, i):
-    """x < y ? x : y, whatever the sign and the order: where they are equal either is the same."""
+    """x < y ? x : y, or x > y ? x - y : 0, whatever the sign and the order: where they are equal either is the same."""
     left, _ = operand(tokens, i - 1, -1)
     right, at = operand(tokens, i + 1, 1)
     if tokens[at].text != "?":
@@ -226,7 +226,10 @@ def chooses_one_of_both(tokens, i):
     if tokens[at].text != ":":
         return False
     second, at = operand(tokens, at + 1, 1)
-    return tokens[at].text in (";", ",", ")", "}") and (first, second) in ((left, right), (right, left))
+    same = [(left, right), (right, left)]
+    for difference in (left + ["-"] + right, right + ["-"] + left):
+        same += [(difference, ["0"]), (["0"], difference)]
+    return tokens[at].text in (";", ",", ")", "}") and (first, second) in same
 
 
 def asks_for_more_memory(tokens, i):

@@ -198,6 +198,7 @@ static void value__that_nobody_writes__refused(void **state)
         {"filter", 0, "\"uid\":", "7", "line number 9: "},
         {"bind", 0, "\"devices\":", "[\"x\"]", "line number 10: "},
         {"bind", 0, "\"verdict\":", "-1", "line number 10: "},
+        {"filter", 1, "\"judgedAt\":", "12,\"moved\":7", "line number 12: "},
         {"filter", 0, "\"promisesAt\":", "0", "line number 9: promisesAt and judgedAt"},
         {"filter", 0, "\"asked\":", "\"0-1,\"", ""}, /* as without the comma */
         {"filter", 0, "\"asked\":", "\"0,1\"", ""},
@@ -262,7 +263,8 @@ static void value__more_requests_than_a_pod_can_have__refused(void **state)
 
 /* ---- decisions ---- */
 
-/* A trace may be older than the fgpu that replays it: of an answer in which all nodes fit the number stays what it is. */
+/* A trace may be older than the fgpu that replays it: of an answer in which all nodes fit the number stays what it is.
+ */
 static void digest__of_an_answer__the_same_as_ever(void **state)
 {
     struct strbuf document;

@@ -57,7 +57,8 @@ class Changes(unittest.TestCase):
     def test_none__by_its_form__and_no_other(self):
         rows = [("int x = a->n < b ? a->n : b;", "<", "<=", True), ("int x = a[i + 1].n > f(b, c) ? f(b, c) : a[i + 1].n;", ">", ">=", True),
                 ("int x = a < b ? b : a;", "<", "<=", True), ("return a - b < c ? a - b : c;", "<", "<=", True), ("int x = a < b ? a : c;", "<", "<=", False),
-                ("int x = a < b ? a : b + 1;", "<", "<=", False), ("int x = c + (a < b ? a : b);", "<", "<=", True), ("if (a < b) { x = a; }", "<", "<=", False),
+                ("int x = a > b ? a - b : 0;", ">", ">=", True), ("int x = a > b ? a - c : 0;", ">", ">=", False),
+                ("int x = a > b ? a - b : 1;", ">", ">=", False), ("int x = a < b ? a : b + 1;", "<", "<=", False), ("int x = c + (a < b ? a : b);", "<", "<=", True), ("if (a < b) { x = a; }", "<", "<=", False),
                 ("x = xcalloc(1, sizeof(*x));", "1", "2", True), ("x = xcalloc(1, sizeof(*x));", "1", "0", False),
                 ("x = ARENA_ARRAY(a, n / 64 + 1, int);", "1", "2", True), ("x = ARENA_ARRAY(a, n / 64 + 1, int);", "64", "65", False),
                 ("x = xmalloc(n - 1);", "1", "2", False), ("x = xmalloc(f(1) + n);", "1", "2", False), ("x = f(1, n);", "1", "2", False)]
