@@ -127,6 +127,21 @@ static void waiting__some_nodes_take_it__named(void **state)
     assert_true(str_eq_cstr(e.pod.name, "a"));
 }
 
+/* Where one node takes it nobody has to end. */
+static void waiting__one_node_takes_it__it_alone_is_named(void **state)
+{
+    struct explanation e;
+
+    four_nodes();
+    hold("on0", "n0", &large);
+    apply_pod("a", NULL, &large);
+    e = explain("a", 5);
+    assert_int_equal(e.open_fit_n, 1);
+    assert_int_equal(e.fitting_n, 1);
+    assert_true(str_eq_cstr(e.fitting[0], "n1"));
+    assert_int_equal(e.shown_n, 0);
+}
+
 /* Fuller nodes before empty ones, whatever the order in which the ledger has them. */
 static void waiting__all_nodes_take_it__the_best_first(void **state)
 {
@@ -446,6 +461,7 @@ int main(void)
         T(explain__nothing_was_read__said),
         T(unknown__names_that_may_be_meant),
         T(waiting__some_nodes_take_it__named),
+        T(waiting__one_node_takes_it__it_alone_is_named),
         T(waiting__all_nodes_take_it__the_best_first),
         T(waiting__no_node_takes_it__the_nearest_first),
         T(waiting__no_node_of_many_takes_it__the_nearest_of_all),

@@ -2,6 +2,7 @@
  * what fits is made again: test_replay.c. */
 #include "extender/replay.h"
 
+#include "base/bug.h"
 #include "base/compiler.h"
 #include "extender/store_trace.h"
 #include "extender/support/tested_trace.h"
@@ -9,6 +10,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void expect_says(const struct strbuf *document, const char *row, const char *begins)
@@ -408,6 +410,17 @@ static void configuration__another_than_recorded__what_it_would_have_decided(voi
     end(&document);
 }
 
+/* With nothing behind the last one. */
+static struct kv_list copied(struct kv_list l)
+{
+    struct kv *items = xcalloc(l.n, sizeof(*items));
+
+    if (l.n > 0) {
+        memcpy(items, l.items, l.n * sizeof(*items));
+    }
+    return (struct kv_list){items, l.n};
+}
+
 /* Labels of nodes are not in a trace: a rule by them can be judged only as a rule that was there. */
 static void configuration__another_with_selectors__only_those_that_were_in_effect(void **state)
 {
@@ -428,7 +441,8 @@ static void configuration__another_with_selectors__only_those_that_were_in_effec
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct policy p = *policy_defaults(), other = p;
         const struct packing_rule recorded_rule = {.node_selector = rows[i].recorded, .node_strategy = STR("binpack")};
-        const struct packing_rule other_rule = {.node_selector = rows[i].other, .node_strategy = STR("binpack")};
+        const struct packing_rule other_rule = {.node_selector = copied(rows[i].other),
+                                                .node_strategy = STR("binpack")};
         struct replay_report report;
         struct strbuf document;
         struct err err = {.msg = ""};
@@ -446,6 +460,7 @@ static void configuration__another_with_selectors__only_those_that_were_in_effec
                 : rc != -ERR_INVALID || strstr(err.msg, "packing.rules[0] of the other configuration") == NULL) {
             fail_msg("row %zu: %s", i, err.msg);
         }
+        free((void *)(uintptr_t)other_rule.node_selector.items);
         end(&document);
     }
 }

@@ -22,7 +22,7 @@ struct fixture {
     struct str private_, public_;
     struct sign_key keys[2];
     struct log log;
-    unsigned errors;
+    unsigned errors, warnings;
     struct signing *signing;
 };
 
@@ -31,6 +31,7 @@ static void count_errors(void *ctx, const struct log_record *rec)
     struct fixture *f = ctx;
 
     f->errors += rec->level == LOG_LEVEL_ERROR;
+    f->warnings += rec->level == LOG_LEVEL_WARNING;
 }
 
 static void write_version(struct fixture *f, const char *name, const struct sign_key *private_,
@@ -92,6 +93,7 @@ static int tear_down(void **state)
 {
     struct fixture *f = *state;
 
+    assert_int_equal(f->warnings, 0); /* there is nothing wrong with the files that are taken */
     signing_free(f->signing);
     temp_dir_fini(&f->directory);
     free(f);
