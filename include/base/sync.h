@@ -7,8 +7,9 @@
  * fail in a program without faults; that is an error.
  *
  * Locks are not recursive. Builds with tests (dev, asan, tsan, fuzz) define FGPU_LOCK_ORDER and
- * check the order in which a thread takes them, see lock_order_rank() below; a release build pays
- * for pthreads alone.
+ * check the order in which a thread takes them, see lock_order_rank() below. There a lock or a
+ * condition that was never made is a bug, and one that nobody destroys before its memory goes is a
+ * leak, which the leak sanitizer tells. A release build pays for pthreads alone.
  *
  * Memory and copies: the structs live inside their owner's; initialised once, never copied or
  * moved. */
@@ -26,12 +27,14 @@ struct mutex {
     pthread_mutex_t os;
     const char *name;
     unsigned rank; /* lock_order_rank(name) */
+    void *witness; /* memory from init to destroy, in builds with tests; else NULL */
 };
 
 /* Counts on the monotonic clock, so that nobody who sets the date moves a deadline. */
 struct condvar {
     pthread_cond_t os;
     const char *name;
+    void *witness; /* as of a mutex */
 };
 
 struct thread {

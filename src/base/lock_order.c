@@ -65,6 +65,9 @@ NORETURN static void broken(const char *what, const struct mutex *m, const struc
 
 void lock_order_take(const struct mutex *m)
 {
+    if (m->name == NULL) {
+        sync_failed("mutex_lock", "never made", EINVAL);
+    }
     for (unsigned i = 0; i < held.n; i++) {
         if (held.locks[i]->rank >= m->rank) {
             broken("takes the lock", m, held.locks[i]);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -34,8 +35,26 @@ static void expect(int error, const char *call, const char *name)
     }
 }
 
+static void *witness_new(void)
+{
+#ifdef FGPU_LOCK_ORDER
+    return xmalloc(1);
+#else
+    return NULL;
+#endif
+}
+
+/* In memory that begins as zeroes: pthreads would take a lock for made, and a condition for one of the wall clock. */
+static void expect_made(const char *call, const char *name)
+{
+    if (name == NULL) {
+        sync_failed(call, "never made", EINVAL);
+    }
+}
+
 void mutex_init(struct mutex *m, const char *name)
 {
+    m->witness = witness_new();
     m->name = name;
     m->rank = lock_order_rank(name);
     expect(pthread_mutex_init(&m->os, NULL), "mutex_init", name);
@@ -43,7 +62,10 @@ void mutex_init(struct mutex *m, const char *name)
 
 void mutex_destroy(struct mutex *m)
 {
+    expect_made("mutex_destroy", m->name);
     expect(pthread_mutex_destroy(&m->os), "mutex_destroy", m->name);
+    free(m->witness);
+    m->witness = NULL;
 }
 
 void condvar_init(struct condvar *c, const char *name)
@@ -51,6 +73,7 @@ void condvar_init(struct condvar *c, const char *name)
     pthread_condattr_t attr;
 
     c->name = name;
+    c->witness = witness_new();
     expect(pthread_condattr_init(&attr), "condvar_init", name);
     expect(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC), "condvar_init", name);
     expect(pthread_cond_init(&c->os, &attr), "condvar_init", name);
@@ -59,21 +82,27 @@ void condvar_init(struct condvar *c, const char *name)
 
 void condvar_destroy(struct condvar *c)
 {
+    expect_made("condvar_destroy", c->name);
     expect(pthread_cond_destroy(&c->os), "condvar_destroy", c->name);
+    free(c->witness);
+    c->witness = NULL;
 }
 
 void condvar_signal(struct condvar *c)
 {
+    expect_made("condvar_signal", c->name);
     expect(pthread_cond_signal(&c->os), "condvar_signal", c->name);
 }
 
 void condvar_broadcast(struct condvar *c)
 {
+    expect_made("condvar_broadcast", c->name);
     expect(pthread_cond_broadcast(&c->os), "condvar_broadcast", c->name);
 }
 
 void condvar_wait(struct condvar *c, struct mutex *m)
 {
+    expect_made("condvar_wait", c->name);
     lock_order_wait(m);
     expect(pthread_cond_wait(&c->os, &m->os), "condvar_wait", c->name);
 }
@@ -91,6 +120,7 @@ bool condvar_wait_until(struct condvar *c, struct mutex *m, int64_t until_ns)
         until.tv_sec = (time_t)(until_ns / NS_PER_S);
         until.tv_nsec = (long)(until_ns % NS_PER_S);
     }
+    expect_made("condvar_wait_until", c->name);
     lock_order_wait(m);
     error = pthread_cond_timedwait(&c->os, &m->os, &until);
     if (error != ETIMEDOUT) {

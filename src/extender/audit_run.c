@@ -265,7 +265,6 @@ void audit_run(struct audit *a, struct audit_report *ret)
     conclude(a);
     suspects_clear(a);
     ledger_free(a->scratch);
-    a->scratch = NULL;
     rules_put(a->rules);
     free(a->seen);
     a->seen = NULL;

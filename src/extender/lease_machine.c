@@ -86,7 +86,6 @@ static void note_missing(struct lease_machine *m, int64_t now_ns)
     const struct lease_record nobody = {.duration_s = 0};
 
     if (!m->looked || m->exists) {
-        m->seen_ns = now_ns;
         m->others_until_ns = now_ns + lead_ns(m, m->exists ? &m->seen : &nobody);
     }
     m->looked = true;

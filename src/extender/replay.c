@@ -103,9 +103,22 @@ static int read_places(struct replay *r, struct replay_line *l, struct err *rete
     return rc != 0 ? replay_bad_line(r, l, rc, reterr) : 0;
 }
 
+static struct replay_configuration *place_for_configuration(struct replay *r)
+{
+    struct replay_configuration *c;
+
+    if (r->configuration_n == r->configuration_cap) {
+        r->configuration_cap = r->configuration_cap == 0 ? 1 : r->configuration_cap * 2;
+        r->configurations = xreallocarray(r->configurations, r->configuration_cap, sizeof(*c));
+    }
+    c = &r->configurations[r->configuration_n];
+    *c = (struct replay_configuration){.generation = 0};
+    return c;
+}
+
 static int read_configuration(struct replay *r, struct replay_line *l, struct err *reterr)
 {
-    struct replay_configuration *c = &r->configurations[r->configuration_n];
+    struct replay_configuration *c;
     struct str text = STR_NULL;
     const struct policy *policy;
     int64_t generation = 0;
@@ -114,6 +127,7 @@ static int read_configuration(struct replay *r, struct replay_line *l, struct er
     if (r->configuration_n == REPLAY_CONFIGURATIONS_MAX) {
         return err_set(reterr, ERR_LIMIT, "more than %d configurations", REPLAY_CONFIGURATIONS_MAX);
     }
+    c = place_for_configuration(r);
     json_reader_init(r->reader, l->line.text, &r->arena);
     json_members(r->reader, JSON_MEMBERS({"config", .i64 = &generation}, {"configuration", .raw = &text}));
     rc = json_read_end(r->reader, reterr);
@@ -404,7 +418,6 @@ int replay_run(struct str document, const struct replay_options *o, struct repla
 
     *ret = (struct replay_report){.op_n = 0};
     r.reader = xcalloc(1, sizeof(*r.reader));
-    r.configurations = xcalloc(REPLAY_CONFIGURATIONS_MAX, sizeof(*r.configurations));
     arena_init(&r.arena, REPLAY_BYTES_MAX);
     clock_manual_init(&r.clock, 0, 0);
     rc = read_lines(&r, document, reterr);

@@ -28,6 +28,7 @@ struct recorded {
     struct found best, next;
     uint64_t devices[DEMAND_GPU_REQUESTS_MAX];
     size_t device_n;
+    bool undone;
     struct arena *arena;
 };
 
@@ -82,17 +83,18 @@ static int read_decision(struct replay *r, const struct replay_line *l, struct a
 
     *ret = (struct recorded){.demand.dialect = "", .arena = a};
     json_reader_init(r->reader, l->line.text, a);
-    json_members(
-        r->reader,
-        JSON_MEMBERS({"namespace", .text = &ret->pod.namespace_}, {"name", .text = &ret->name},
-                     {"uid", .text = &ret->pod.uid}, {"config", .i64 = &ret->config},
-                     {"priority", .i64 = &priority, .min = INT32_MIN, .max = INT32_MAX},
-                     {"labels", .element = read_label, .to = ret}, {"demand", .read = read_demand, .to = ret},
-                     {"asked", .text = &ret->asked}, {"nodes", .i64 = &ret->nodes}, {"fit", .i64 = &ret->fit},
-                     {"digest", .i64 = &ret->digest}, {"best", .object = FOUND(best)}, {"next", .object = FOUND(next)},
-                     {"decision", .text = &ret->decision}, {"node", .text = &ret->node},
-                     {"verdict", .i64 = &ret->verdict, .min = 0, .max = VERDICT__MAX - 1},
-                     {"devices", .element = read_devices, .to = ret}, {"assignment", .raw = &ret->assignment}));
+    json_members(r->reader,
+                 JSON_MEMBERS({"namespace", .text = &ret->pod.namespace_}, {"name", .text = &ret->name},
+                              {"uid", .text = &ret->pod.uid}, {"config", .i64 = &ret->config},
+                              {"priority", .i64 = &priority, .min = INT32_MIN, .max = INT32_MAX},
+                              {"labels", .element = read_label, .to = ret}, {"demand", .read = read_demand, .to = ret},
+                              {"asked", .text = &ret->asked}, {"nodes", .i64 = &ret->nodes}, {"fit", .i64 = &ret->fit},
+                              {"digest", .i64 = &ret->digest}, {"best", .object = FOUND(best)},
+                              {"next", .object = FOUND(next)}, {"decision", .text = &ret->decision},
+                              {"node", .text = &ret->node},
+                              {"verdict", .i64 = &ret->verdict, .min = 0, .max = VERDICT__MAX - 1},
+                              {"devices", .element = read_devices, .to = ret}, {"assignment", .raw = &ret->assignment},
+                              {"undone", .flag = &ret->undone}));
     rc = json_read_end(r->reader, reterr);
     if (rc == 0 && op_json_check_demand(&ret->demand) != NULL) {
         rc = err_set(reterr, ERR_INVALID, "%s", op_json_check_demand(&ret->demand));
@@ -332,7 +334,7 @@ static int bind_again(struct replay *r, struct replay_line *l, const struct reco
     compare_bind(r, l, d, verdict, &at, pod.pod.demand->gpu_request_n);
     if (!r->stopped && d->verdict == VERDICT_FITS) {
         rc = apply_reservation(r, d, reterr);
-        rc = rc == 0 && r->other == NULL ? compare_record(r, l, d, reterr) : rc;
+        rc = rc == 0 && r->other == NULL && !d->undone ? compare_record(r, l, d, reterr) : rc;
     }
     return rc != 0 ? replay_bad_line(r, l, rc, reterr) : 0;
 }

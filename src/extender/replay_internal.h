@@ -50,8 +50,8 @@ struct replay {
     struct arena arena; /* of the whole replay: the ledger borrows notes from it */
     struct replay_line *lines;
     size_t line_n;
-    struct replay_configuration *configurations;
-    size_t configuration_n;
+    struct replay_configuration *configurations; /* complete before the first act: then none of them moves */
+    size_t configuration_n, configuration_cap;
     struct placement_context *other; /* NULL: as recorded */
     bool stopped;
 };

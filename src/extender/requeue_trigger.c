@@ -198,7 +198,6 @@ void requeue_trigger_sent(struct requeue_trigger *w, enum wake_result result, co
     if (result != WAKE_DONE) {
         elsewhere_failed(w, result);
     }
-    w->sending_elsewhere = false;
     condvar_broadcast(&w->changed);
     mutex_unlock(&w->lock);
     if (say_bad && result == WAKE_IMPOSSIBLE) {

@@ -99,7 +99,8 @@ struct store_line_bind {
     uint64_t config;
     enum verdict verdict;
     const struct placement *placement;   /* of VERDICT_FITS */
-    const struct assignment *assignment; /* NULL: kubelet picks */
+    const struct assignment *assignment; /* NULL: kubelet picks, or: */
+    bool undone;                         /* the record does not fit its memory; the next line takes the devices back */
 };
 void store_line_bind(struct store_line *l, const struct store_line_bind *b);
 

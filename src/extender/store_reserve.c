@@ -104,7 +104,7 @@ struct way {
 
 /* Under the lock, because only there it is known. */
 static void record_bind(struct store *s, const struct ledger_op *op, const struct way *by, enum verdict verdict,
-                        const struct assignment *assignment)
+                        const struct assignment *assignment, bool undone)
 {
     struct store_line line = store_line_begin(s);
     struct ledger_pod pod;
@@ -112,7 +112,7 @@ static void record_bind(struct store *s, const struct ledger_op *op, const struc
     if (line.wanted && ledger_find_pod(s->ledger, op->reserve.uid, &pod)) {
         store_line_bind(&line,
                         &(struct store_line_bind){op->reserve.decision_id, op->reserve.uid, op->reserve.node_name, &pod,
-                                                  by->config, verdict, op->reserve.placement, assignment});
+                                                  by->config, verdict, op->reserve.placement, assignment, undone});
     }
     store_line_end(s, &line, op->at_ms);
     store_line_fini(&line);
@@ -127,7 +127,7 @@ static enum store_reserve_result reserve(struct store *s, struct arena *a, const
     op.reserve.placement = &at;
     ret->verdict = ledger_place_pod(s->ledger, op.reserve.node_name, op.reserve.uid, &by->params, &at);
     if (ret->verdict != VERDICT_FITS) {
-        record_bind(s, &op, by, ret->verdict, NULL);
+        record_bind(s, &op, by, ret->verdict, NULL, false);
         return STORE_NO_FIT;
     }
     ret->assignment = (struct assignment){.id = op.reserve.decision_id};
@@ -139,14 +139,14 @@ static enum store_reserve_result reserve(struct store *s, struct arena *a, const
         struct ledger_op undo = {.kind = LEDGER_RELEASE, .at_ms = op.at_ms, .name = op.reserve.uid};
         struct store_line line = store_line_begin(s);
 
-        record_bind(s, &op, by, VERDICT_FITS, NULL);
+        record_bind(s, &op, by, VERDICT_FITS, NULL, true);
         BUG_ON(ledger_apply(s->ledger, &undo, NULL) != 0);
         store_line_op(&line, &undo);
         store_line_end(s, &line, op.at_ms);
         store_line_fini(&line);
         return STORE_FAILED;
     }
-    record_bind(s, &op, by, VERDICT_FITS, ret->assignment.container_n > 0 ? &ret->assignment : NULL);
+    record_bind(s, &op, by, VERDICT_FITS, ret->assignment.container_n > 0 ? &ret->assignment : NULL, false);
     store_tentative_end_locked(s, op.reserve.uid); /* what it was promised it has: others would count it twice (F115) */
     return STORE_RESERVED;
 }

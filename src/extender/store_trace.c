@@ -96,6 +96,9 @@ void store_line_bind(struct store_line *l, const struct store_line_bind *b)
         json_write_key(&w, "assignment");
         op_json_write_assignment(&w, b->assignment);
     }
+    if (b->undone) {
+        json_write_kv_bool(&w, "undone", true);
+    }
     json_write_object_end(&w);
 }
 

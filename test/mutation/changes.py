@@ -192,3 +192,65 @@ def return_of(file, text, tokens, i, last, is_bool):
         yield Change(file, at, old, f"!({old})", "result")
     elif old == "0" or re.fullmatch(r"-ERR_\w+", old):
         yield Change(file, at, old, "-1" if old == "0" else "0", "result")
+
+
+# ---- changes that are none ----
+
+OPERAND_SIGNS = {".", "->", "+", "-", "*", "/", "%", ")", "]", "(", "["}
+MEMORY = {"xmalloc", "xcalloc", "xreallocarray", "arena_alloc", "arena_calloc", "ARENA_ARRAY"}
+
+
+def is_operand(token):
+    return token.kind in ("word", "number") and token.text != "return" or token.text in OPERAND_SIGNS
+
+
+def operand(tokens, i, step):
+    """The texts of what stands at `i` and goes on that way."""
+    found = []
+    while is_operand(tokens[i]):
+        last = tokens[i].match if tokens[i].text in ("(", "[", ")", "]") else i
+        if (last - i) * step < 0:
+            break  # the bracket is of something larger
+        found += [t.text for t in tokens[min(i, last):max(i, last) + 1]][::step]
+        i = last + step
+    return found[::step], i
+
+
+def chooses_one_of_both(tokens, i):
+    """x < y ? x : y, or x > y ? x - y : 0, whatever the sign and the order: where they are equal either is the same."""
+    left, _ = operand(tokens, i - 1, -1)
+    right, at = operand(tokens, i + 1, 1)
+    if tokens[at].text != "?":
+        return False
+    first, at = operand(tokens, at + 1, 1)
+    if tokens[at].text != ":":
+        return False
+    second, at = operand(tokens, at + 1, 1)
+    same = [(left, right), (right, left)]
+    for difference in (left + ["-"] + right, right + ["-"] + left):
+        same += [(difference, ["0"]), (["0"], difference)]
+    return tokens[at].text in (";", ",", ")", "}") and (first, second) in same
+
+
+def asks_for_more_memory(tokens, i):
+    """A number of elements, or what is added to it."""
+    opened, at = i, i
+    while at >= 0 and tokens[at].text not in (";", "{", "}"):
+        if tokens[at].text == ")":
+            at = tokens[at].match
+        elif tokens[at].text == "(":
+            opened = at
+            break
+        at -= 1
+    return opened != i and tokens[opened - 1].text in MEMORY and tokens[i - 1].text in ("(", ",", "+") and tokens[i + 1].text in (",", ")")
+
+
+def why_equivalent(change, text):
+    """Of some changes their form tells that no test can notice them; None: it does not."""
+    tokens = tokens_of(text)
+    i = next(k for k, t in enumerate(tokens) if t.at == change.at)
+    if change.kind == "sign" and change.old in ("<", "<=", ">", ">="):
+        same = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}[change.old] == change.new
+        return "where both are equal either is the same" if same and chooses_one_of_both(tokens, i) else None
+    grows = change.kind == "constant" and [int(x.rstrip("uUlL"), 0) for x in (change.old, change.new)]
+    return "more memory than is needed" if grows and grows[1] > grows[0] and asks_for_more_memory(tokens, i) else None

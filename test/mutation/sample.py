@@ -8,7 +8,8 @@ of each what noticed it, and in the end how many were noticed. A PATH may have a
 --reach runs each unit test once with gcov's counters, which takes about ten minutes of CPU and is kept. From then on a change is judged by all
 tests that reach its line, and by no other; --unreached lists the lines that none reaches. Without that --tests is 20.
 
-A change whose object code is that of the original is none. A change that no test can notice for another reason is a line of
+A change whose object code is that of the original is none; nor is one that asks for more memory, or that chooses the other one of two that
+are equal (why_equivalent in test/mutation/changes.py). A change that no test can notice for another reason is a line of
 test/mutation/equivalent.txt. What was found out is kept in build/mutants: the same command goes on where it ended. --again looks
 again at changes that nobody noticed. Exit code 1: fewer than --least of 100 were noticed, or something else is wrong."""
 import argparse
@@ -82,7 +83,7 @@ class Accepted:
                 self.rows[file, function, where, old, new] = why
 
     def why(self, change, text, line):
-        return self.rows.get((change.file, changes.function_at(text, change.at), line, one_line(change.old), one_line(change.new)))
+        return changes.why_equivalent(change, text) or self.rows.get((change.file, changes.function_at(text, change.at), line, one_line(change.old), one_line(change.new)))
 
 
 class Judge:

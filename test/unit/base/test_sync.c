@@ -67,6 +67,76 @@ static void mutex__call_fails__bug_says_which_lock(void **state)
     expect_bug(destroy_what_is_held, "mutex_destroy(\"leaf\"): Device or resource busy");
 }
 
+static void take_what_was_never_made(void)
+{
+    struct mutex m = {0};
+
+    mutex_lock(&m);
+}
+
+static void destroy_what_was_never_made(void)
+{
+    struct mutex m = {0};
+
+    mutex_destroy(&m);
+}
+
+static struct condvar never_made;
+
+static void wake_what_was_never_made(void)
+{
+    condvar_broadcast(&never_made);
+}
+
+static void signal_what_was_never_made(void)
+{
+    condvar_signal(&never_made);
+}
+
+static void end_what_was_never_made(void)
+{
+    condvar_destroy(&never_made);
+}
+
+static void wait_for_what_was_never_made(void)
+{
+    mutex_lock(&lock);
+    condvar_wait(&never_made, &lock);
+}
+
+static void wait_a_while_for_what_was_never_made(void)
+{
+    mutex_lock(&lock);
+    (void)condvar_wait_until(&never_made, &lock, 1);
+}
+
+static void any__never_made__bug(void **state)
+{
+    expect_bug(take_what_was_never_made, "mutex_lock(\"never made\"): Invalid argument");
+    expect_bug(destroy_what_was_never_made, "mutex_destroy(\"never made\")");
+    expect_bug(wake_what_was_never_made, "condvar_broadcast(\"never made\")");
+    expect_bug(signal_what_was_never_made, "condvar_signal(\"never made\")");
+    expect_bug(end_what_was_never_made, "condvar_destroy(\"never made\")");
+    expect_bug(wait_for_what_was_never_made, "condvar_wait(\"never made\")");
+    expect_bug(wait_a_while_for_what_was_never_made, "condvar_wait_until(\"never made\")");
+}
+
+/* The leak sanitizer sees what lives between the two; without it this shows that it is there. */
+static void any__made__has_a_witness_until_destroyed(void **state)
+{
+    struct mutex m;
+    struct condvar c;
+
+    mutex_init(&m, "m");
+    condvar_init(&c, "c");
+    assert_non_null(m.witness);
+    assert_non_null(c.witness);
+    condvar_destroy(&c);
+    mutex_destroy(&m);
+    assert_null(m.witness);
+    assert_null(c.witness);
+}
+
 /* ---- their order ---- */
 
 static void take_inner_then_outer(void)
@@ -259,6 +329,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mutex__several_threads__one_at_a_time),
         cmocka_unit_test(mutex__call_fails__bug_says_which_lock),
+        cmocka_unit_test(any__never_made__bug),
+        cmocka_unit_test(any__made__has_a_witness_until_destroyed),
         cmocka_unit_test(lock_order__as_in_the_table__goes_on),
         cmocka_unit_test(lock_order__broken__bug_names_both),
         cmocka_unit_test(condvar_wait__signalled__returns_with_the_lock),

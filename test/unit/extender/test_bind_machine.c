@@ -462,6 +462,44 @@ static void bind_machine__join__is_sent_again_and_answered_by_its_own_deadline(v
     assert_null(error);
 }
 
+/* The pauses begin anew: those that a caller waits for, and those after his deadline. */
+static void bind_machine__join__pauses_begin_anew(void **state)
+{
+    enum { JOINS = 3 };
+    int64_t pauses_ns[JOINS][4];
+    int64_t now_ns = 0;
+    struct bind_machine m;
+
+    bind_machine_init(&m, FIRST, DEADLINE);
+    for (int join = 0; join < JOINS; join++) {
+        const char *error;
+
+        if (join > 0) {
+            bind_machine_join(&m, now_ns + DEADLINE, now_ns);
+        }
+        for (int i = 0; i < 4; i++) {
+            if (i == 2) { /* nobody waits from here on */
+                now_ns = m.deadline_ns;
+                assert_true(bind_machine_expire(&m, now_ns, &error));
+            }
+            while (bind_machine_next(&m, now_ns) == BIND_WAIT) {
+                now_ns = m.wake_ns;
+            }
+            if (bind_machine_next(&m, now_ns) == BIND_POST) {
+                bind_machine_posted(&m, &(struct bind_answer){.reply = BIND_LOST}, now_ns);
+                assert_int_equal(bind_machine_next(&m, now_ns), BIND_GET);
+            }
+            bind_machine_seen(&m, &(struct bind_sight){.kind = BIND_SEEN_NOTHING}, now_ns);
+            assert_int_equal(bind_machine_next(&m, now_ns), BIND_WAIT);
+            pauses_ns[join][i] = m.wake_ns - now_ns;
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        assert_true(pauses_ns[0][i] > 0 && pauses_ns[1][i] == pauses_ns[0][i] && pauses_ns[2][i] == pauses_ns[0][i]);
+    }
+    assert_true(pauses_ns[0][2] == bind_calm_pause_ns(0) && pauses_ns[0][3] == bind_calm_pause_ns(1));
+}
+
 /* ---- an honest server behind a bad network, and what it does with every send ---- */
 
 #define IN_FLIGHT_MAX 200
@@ -630,6 +668,7 @@ int main(void)
         cmocka_unit_test(bind_machine__item1__sent_without_a_version__a_version_ends_nothing),
         cmocka_unit_test(bind_machine__item1__queued_for_long__a_get_at_6_s_proves_nothing),
         cmocka_unit_test(bind_machine__join__is_sent_again_and_answered_by_its_own_deadline),
+        cmocka_unit_test(bind_machine__join__pauses_begin_anew),
         cmocka_unit_test(bind_machine__random_servers__release_only_what_cannot_land),
         cmocka_unit_test(bind_machine__500_for_good__few_posts_ever_further_apart),
         cmocka_unit_test(bind_machine__told_to_retry_at_once_for_ever__pauses_all_the_same),

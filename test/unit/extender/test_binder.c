@@ -667,9 +667,13 @@ static void fetch__in_flight_at_the_deadline__refused_and_the_reply_finds_nobody
 
 static void fetch__refused_for_good__not_tried_again(void **state)
 {
-    ask(&a, "n1");
-    fake_client_answer("GET", POD, 403, KUBE_NO_RETRY_AFTER, "");
-    expect_refused(&a, BIND_OUTCOME_REFUSED, "cannot be read");
+    static const int statuses[] = {400, 403, 402, 428, 430, 499, 302};
+
+    for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
+        ask(&a, "n1");
+        fake_client_answer("GET", POD, statuses[i], KUBE_NO_RETRY_AFTER, "");
+        expect_refused(&a, BIND_OUTCOME_REFUSED, "cannot be read");
+    }
     ask(&a, "n1");
     fake_client_answer("GET", POD, 200, KUBE_NO_RETRY_AFTER, pod_json("7", "another"));
     expect_refused(&a, BIND_OUTCOME_CONFLICT, "no longer exists");

@@ -31,7 +31,11 @@ static char orders[512]; /* "POOL ORDER;" for each that was not to hold */
 
 static size_t list(void *commands, struct arena *a, const struct pool_command_status **ret)
 {
-    *ret = &command;
+    struct pool_command_status *copy = ARENA_NEW(a, struct pool_command_status);
+
+    assert_non_null(copy); /* there is room */
+    *copy = command;
+    *ret = copy;
     return command.pool.n > 0;
 }
 
@@ -339,6 +343,28 @@ static void change__several_or_none_open__conflict_or_closed(void **state)
     assert_int_equal(warnings(), 1);
 }
 
+/* What is found in a look may be another thing in the next one, for ever: then the rest is left to the next call. */
+static bool wants_another_each_time(void *looks)
+{
+    const bool night = (++*(unsigned *)looks / 2) % 2 == 0; /* it is asked twice in each look */
+
+    assert_true(*(unsigned *)looks < 1000);
+    pools[DAY].state = night ? NODE_POOL_CLOSED : NODE_POOL_OPEN;
+    pools[NIGHT].state = night ? NODE_POOL_OPEN : NODE_POOL_CLOSED;
+    return true;
+}
+
+static void look__facts_change_without_end__ends_all_the_same(void **state)
+{
+    unsigned looks = 0;
+
+    begin();
+    hold_on("night", "on-night", true, false);
+    hold_on("day", "on-day", true, false);
+    (void)change_overs_look(change_overs, &policy, wants_another_each_time, &looks);
+    assert_in_range(looks, 2, 2 * CHANGE_OVER_STEP__MAX);
+}
+
 /* With other pools it is another group, and begins anew; without any it is gone. */
 static void group__changes__begins_anew(void **state)
 {
@@ -404,6 +430,38 @@ static void groups__several__each_by_its_own_bits(void **state)
     assert_int_equal(policy.admitted_pools, 1U << DAY | 1U << X);
 }
 
+/* Who waits for pods to leave evicts its own: those of the group behind it run where they are let. */
+static void groups__several__none_evicts_pods_of_another(void **state)
+{
+    enum { X = POOLS, Y };
+    static const struct str more[] = {STR("x"), STR("y")};
+    struct node_pool all_pools[] = {pools[DAY],
+                                    pools[NIGHT],
+                                    {.name = more[0], .state = NODE_POOL_OPEN},
+                                    {.name = more[1], .state = NODE_POOL_CLOSED}};
+    const struct change_over_group groups[] = {group, {.name = STR("another"), .pools = more, .pool_n = 2}};
+    const struct change_over_status *all;
+
+    policy.node_pools = all_pools;
+    policy.node_pool_n = ARRAY_LEN(all_pools);
+    policy.change_overs = groups;
+    policy.change_over_n = ARRAY_LEN(groups);
+    begin();
+    describe_node(STR("x"), X);
+    describe_node(STR("y"), Y);
+    hold_on("night", "on-night", true, false);
+    hold_on("x", "on-x", true, false);
+    (void)look();
+    clock_manual_advance_ms(&now, EVICT_AFTER_MS);
+    (void)look();
+    assert_non_null(strstr(evicted, "on-night;")); /* for each step that was taken */
+    assert_null(strstr(evicted, "on-x;"));
+    assert_int_equal(change_overs_list(change_overs, &arena, &all), 2);
+    assert_int_equal(all[0].pod_n, 1);
+    assert_int_equal(all[0].shown_n, 1);
+    assert_true(str_eq_cstr(all[0].pods[0].uid, "on-night"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -413,8 +471,10 @@ int main(void)
         TEST(drain__pods_come_again__their_time_begins_anew),
         TEST(change__commands_fail_and_work__pool_opens_at_last),
         TEST(change__several_or_none_open__conflict_or_closed),
+        TEST(look__facts_change_without_end__ends_all_the_same),
         TEST(group__changes__begins_anew),
         TEST(groups__several__each_by_its_own_bits),
+        TEST(groups__several__none_evicts_pods_of_another),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -368,6 +368,21 @@ static void decision__by_a_chain__says_which_criterion_decided(void **state)
                         "whichever is less, on the GPUs that it takes");
 }
 
+/* By none of the two: then it is another thing that puts one before the other, and no criterion is named. */
+static void decision__by_a_chain_that_knows_no_difference__by_what_follows_it(void **state)
+{
+    const struct decision_note *d;
+    struct test_pod p;
+
+    judge_by(STR("binpack"), STR("tight-fit"), 0, 0);
+    schedule(make_pod(&p, "p", 400), names[0]);
+    d = newest();
+    assert_int_not_equal(d->reason, PACK_BY_SCORE);
+    assert_int_equal(d->decided_by, 0);
+    assert_int_equal(d->best_score, d->next_score);
+    assert_null(strstr(sentence(d), "by tight-fit"));
+}
+
 /* Points that were compared, and they add up. */
 static void decision__by_weights__the_points_of_each_add_up(void **state)
 {
@@ -703,6 +718,39 @@ static void sentence__of_tight_fit__counts_gpus_and_shares(void **state)
     decision_put(made);
 }
 
+/* Whoever makes one may forget where its text came from. */
+static void decision__made__has_text_of_its_own(void **state)
+{
+    char text[8][8];
+    struct str *fields[8];
+    struct decision_note from = {.ranked_n = 2}, *d;
+    const struct reason_part parts[] = {{.best = 7, .next = 5}, {.best = 4, .next = 3}};
+
+    fields[0] = &from.uid;
+    fields[1] = &from.namespace_;
+    fields[2] = &from.name;
+    fields[3] = &from.best;
+    fields[4] = &from.next;
+    fields[5] = &from.rule_text;
+    fields[6] = &from.id;
+    fields[7] = &from.node;
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        snprintf(text[i], sizeof(text[i]), "text-%zu", i);
+        *fields[i] = str_of(text[i]);
+    }
+    d = decision_new(&from, parts, ARRAY_LEN(parts));
+    memset(text, 'x', sizeof(text));
+    assert_true(str_eq_cstr(d->uid, "text-0") && str_eq_cstr(d->namespace_, "text-1") &&
+                str_eq_cstr(d->name, "text-2"));
+    assert_true(str_eq_cstr(d->best, "text-3") && str_eq_cstr(d->next, "text-4"));
+    assert_true(str_eq_cstr(d->rule_text, "text-5"));
+    assert_int_equal(d->id.n + d->node.n, 0); /* bind says them */
+    assert_int_equal(d->part_n, 2);
+    assert_memory_equal(d->parts, parts, sizeof(parts));
+    decision_put(d);
+    decision_put(NULL);
+}
+
 int main(void)
 {
 #define STORE_TEST(f_) cmocka_unit_test_setup_teardown(f_, setup, teardown)
@@ -716,6 +764,8 @@ int main(void)
         STORE_TEST(decision__strategy_that_looks_ahead__its_parts_add_up),
         STORE_TEST(decision__by_several_criteria__the_score_of_each),
         STORE_TEST(decision__by_a_chain__says_which_criterion_decided),
+        cmocka_unit_test(decision__made__has_text_of_its_own),
+        STORE_TEST(decision__by_a_chain_that_knows_no_difference__by_what_follows_it),
         STORE_TEST(decision__by_weights__the_points_of_each_add_up),
         STORE_TEST(decision__by_a_packing_rule__says_which),
         cmocka_unit_test(kept__more_than_there_is_room__the_oldest_go),

@@ -494,6 +494,71 @@ static void decline__before_the_election__nobody_is_told(void **state)
     assert_int_equal(lost_n, 0);
 }
 
+static void decline__after_the_election__renewed_on_and_the_loss_is_told_to_nobody(void **state)
+{
+    lead();
+    elector_decline(elector); /* whoever was being told knows by now */
+    assert_true(elector_may_write(elector));
+    expect_pause_ms(RETRY_MS);
+    refuse("PUT", LEASE, 409);
+    expect_pause_ms(RETRY_MS / 4);
+    answer_another(7);
+    elector_stop(elector, false, 0);
+    assert_int_equal(lost_n, 0);
+}
+
+static atomic_bool is_telling;
+
+/* Whether it returned before the end of the call. */
+static void *decline_main(void *ret_early)
+{
+    elector_decline(elector);
+    *(bool *)ret_early = is_telling;
+    return NULL;
+}
+
+static bool declines(const void *e)
+{
+    struct elector *const its = *(struct elector *const *)e;
+    bool so;
+
+    mutex_lock(&its->lock);
+    so = its->declines;
+    mutex_unlock(&its->lock);
+    return so;
+}
+
+/* Until another thread declines. */
+static void elected_meanwhile(void *ctx, int64_t others_until_ns)
+{
+    is_telling = true;
+    await(declines, &elector, "somebody who declines");
+    is_telling = false;
+}
+
+static bool is_set(const void *flag)
+{
+    return *(const atomic_bool *)flag;
+}
+
+static void decline__while_somebody_is_being_told__waits_for_that(void **state)
+{
+    struct elector_options o = options();
+    struct thread who;
+    bool early = true;
+
+    is_telling = false;
+    o.listener = (struct elector_listener){elected_meanwhile, lost, NULL};
+    start_with(&o);
+    answer_released();
+    accept("PUT", LEASE, "2");
+    await(is_set, &is_telling, "an election");
+    assert_int_equal(thread_start(&who, "decline", decline_main, &early, NULL), 0);
+    thread_join(&who);
+    assert_false(early);
+    assert_int_equal(fake_time_await_waiter_ms(), RETRY_MS); /* it renews on */
+}
+
 /* ---- election: follow-scheduler ---- */
 
 static void start_following(void)
@@ -684,6 +749,8 @@ int main(void)
         TEST(stop__without_giving_back__waits_for_nothing),
         TEST(stop__follows__nothing_to_give_back),
         TEST(decline__before_the_election__nobody_is_told),
+        TEST(decline__after_the_election__renewed_on_and_the_loss_is_told_to_nobody),
+        TEST(decline__while_somebody_is_being_told__waits_for_that),
         TEST(follows__its_scheduler_is_elected__leads_and_writes_nothing),
         TEST(follows__another_scheduler_is_elected__lost),
         TEST(follows__others_lead__waits),

@@ -516,6 +516,20 @@ static void a_woken_pod_that_is_shown_new_nodes__makes_the_pauses_short(void **s
     assert_in_range(due_in_ms(), 0, ELSEWHERE_REFILL_MS);
 }
 
+/* For itself there is nothing to be found any more; that it was shown new nodes is news for the others. */
+static void a_woken_pod_that_is_shown_new_nodes_in_vain__makes_the_pauses_of_others_short(void **state)
+{
+    describe_all(200, 150);
+    (void)sent_in(10, 3600);
+    while (due_in_ms() > ELSEWHERE_VAIN_PAUSE_MAX_MS) {
+        (void)sent_in(10, 1);
+    }
+    assert_in_range(due_in_ms(), 4 * ELSEWHERE_REFILL_MS, ELSEWHERE_VAIN_PAUSE_MAX_MS);
+    describe(150, false);
+    refused("p3", 20, 100);
+    assert_in_range(due_in_ms(), 0, ELSEWHERE_REFILL_MS);
+}
+
 /* As many pods as are remembered, and some more. */
 static void more_pods_than_are_remembered__give_up_too(void **state)
 {
@@ -789,6 +803,7 @@ int main(void)
         cmocka_unit_test(pods__asked_about__counted_once_while_the_names_are_the_same),
         T(many_pods_beside_nodes_that_gain_without_end__share_ever_longer_pauses),
         T(a_woken_pod_that_is_shown_new_nodes__makes_the_pauses_short),
+        T(a_woken_pod_that_is_shown_new_nodes_in_vain__makes_the_pauses_of_others_short),
         T(more_pods_than_are_remembered__give_up_too),
         cmocka_unit_test(one_pod__is_bound_after_one_attempt_for_each_sample_and_one_more),
         cmocka_unit_test(several_pods__who_fits_is_bound),

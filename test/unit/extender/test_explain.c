@@ -127,6 +127,40 @@ static void waiting__some_nodes_take_it__named(void **state)
     assert_true(str_eq_cstr(e.pod.name, "a"));
 }
 
+/* Where one node takes it nobody has to end. */
+static void waiting__one_node_takes_it__it_alone_is_named(void **state)
+{
+    struct explanation e;
+
+    four_nodes();
+    hold("on0", "n0", &large);
+    apply_pod("a", NULL, &large);
+    e = explain("a", 5);
+    assert_int_equal(e.open_fit_n, 1);
+    assert_int_equal(e.fitting_n, 1);
+    assert_true(str_eq_cstr(e.fitting[0], "n1"));
+    assert_int_equal(e.shown_n, 0);
+}
+
+/* Fuller nodes before empty ones, whatever the order in which the ledger has them. */
+static void waiting__all_nodes_take_it__the_best_first(void **state)
+{
+    struct policy p = *policy_defaults();
+    struct explanation e;
+
+    p.node_strategy = p.device_strategy = STR("binpack");
+    rules_put(rules);
+    rules = rules_of(&p, 1);
+    four_nodes();
+    apply_pod("a", NULL, &half);
+    e = explain("a", 3);
+    assert_int_equal(e.open_fit_n, 4);
+    assert_int_equal(e.fitting_n, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(str_eq_cstr(e.fitting[i], "n2") || str_eq_cstr(e.fitting[i], "n3"), i < 2);
+    }
+}
+
 static void waiting__no_node_takes_it__the_nearest_first(void **state)
 {
     struct explanation e;
@@ -154,6 +188,31 @@ static void waiting__no_node_takes_it__the_nearest_first(void **state)
     e = explain("a", 1);
     assert_int_equal(e.shown_n, 1);
     assert_int_equal(e.nodes[0].lacks.devices[0].milli, 300);
+}
+
+/* As many as can be named would have to end. */
+static void waiting__all_pods_of_a_node_are_in_the_way__each_named(void **state)
+{
+    const struct demand little = DEMAND_OF_SHARE(100), whole = DEMAND_OF_SHARE(1000);
+    char uids[NEAREST_LEAVING_MAX][16];
+    unsigned named = 0;
+    struct explanation e;
+
+    apply_empty_lists();
+    apply_node("n0", 1, 80 * GIB, true);
+    for (unsigned i = 0; i < NEAREST_LEAVING_MAX; i++) {
+        (void)snprintf(uids[i], sizeof(uids[i]), "on%u", i);
+        hold(uids[i], "n0", &little);
+    }
+    apply_pod("a", NULL, &whole);
+    e = explain("a", 5);
+    assert_int_equal(e.shown_n, 1);
+    assert_int_equal(e.nodes[0].cost.pod_n, NEAREST_LEAVING_MAX);
+    for (size_t i = 0; i < NEAREST_LEAVING_MAX; i++) {
+        named |= 1U << (e.nodes[0].leaving[i].uid.p[2] - '0');
+    }
+    assert_int_equal(named, (1U << NEAREST_LEAVING_MAX) - 1);
+    assert_int_equal(e.nodes[0].lacks.devices[0].milli, 800);
 }
 
 /* More nodes than are looked at under one lock: of all of them the nearest, by who would have to end. */
@@ -402,8 +461,11 @@ int main(void)
         T(explain__nothing_was_read__said),
         T(unknown__names_that_may_be_meant),
         T(waiting__some_nodes_take_it__named),
+        T(waiting__one_node_takes_it__it_alone_is_named),
+        T(waiting__all_nodes_take_it__the_best_first),
         T(waiting__no_node_takes_it__the_nearest_first),
         T(waiting__no_node_of_many_takes_it__the_nearest_of_all),
+        T(waiting__all_pods_of_a_node_are_in_the_way__each_named),
         T(waiting__more_gpus_than_a_node_has__lacks_nothing_in_amounts),
         T(waiting__of_a_model_that_nobody_has__the_models_by_name),
         T(waiting__notes_of_nodes_without_gpus__the_most_frequent_first),

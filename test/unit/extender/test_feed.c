@@ -5,29 +5,85 @@
 #include "base/compiler.h"
 #include "base/strbuf.h"
 #include "core/ledger/snapshot.h"
+#include "extender/planner.h"
 #include "extender/unreadable.h"
 #include "support/cmocka.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static struct clock_manual the_clock;
+static struct policy policy;
 static struct store *store;
 static struct policy_set *policies;
 static struct unreadable *unreadable;
+static struct planner *planner;
+static char calls[256]; /* "begun pods;" */
 static struct feed feeds[KUBE_RESOURCE__MAX];
 static struct reflector *reflectors[KUBE_RESOURCE__MAX];
 static struct rng rng;
+
+static void note(const char *what, enum kube_resource resource)
+{
+    const size_t n = strlen(calls);
+
+    snprintf(calls + n, sizeof(calls) - n, "%s %s;", what, kube_resource_name(resource));
+}
+
+static void begun(void *ctx, enum kube_resource resource)
+{
+    assert_ptr_equal(ctx, &the_clock);
+    note("begun", resource);
+}
+
+static void synced(void *ctx, enum kube_resource resource)
+{
+    assert_ptr_equal(ctx, &the_clock);
+    note("synced", resource);
+}
+
+static void listed(void *ctx, enum kube_resource resource, const struct rules *by)
+{
+    const struct rules *current = policy_set_take(policies);
+
+    assert_ptr_equal(ctx, &the_clock);
+    assert_ptr_equal(by, current);
+    rules_put(current);
+    note("listed", resource);
+}
+
+static void expect_calls(const char *want)
+{
+    assert_string_equal(calls, want);
+    calls[0] = '\0';
+}
+
+static size_t choose_nobody(void *ctx, struct planner_question *q)
+{
+    return 0;
+}
+
+static void send_nothing(void *ctx, struct planner *p, struct planner_call *call, const struct nomination *n)
+{
+    BUG("nobody was chosen");
+}
 
 static int setup_with(uint32_t nodes_max)
 {
     const struct ledger_limits limits = {
         .hash_key = {5, 6}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000, .nodes_max = nodes_max};
-    struct ingest facts = {.policy = policy_defaults()};
+    struct ingest facts = {.policy = &policy};
     const struct rules *rules;
 
+    policy = *policy_defaults();
+    policy.plan_ahead = true;
     clock_manual_init(&the_clock, 1000000000, 1795161600123);
     facts.store = store = store_new(&limits, &the_clock.clock);
+    planner = facts.planner = planner_new(
+        &(struct planner_options){.clock = &the_clock.clock, .choose = choose_nobody, .send = send_nothing});
+    planner_enable(planner, true);
+    calls[0] = '\0';
     assert_int_equal(rules_new(&facts, 1, NULL, NULL, &rules, NULL), 0);
     policies = policy_set_new(rules);
     unreadable = unreadable_new();
@@ -61,6 +117,7 @@ static int teardown(void **state)
     }
     policy_set_free(policies);
     unreadable_free(unreadable);
+    planner_free(planner);
     store_free(store);
     return 0;
 }
@@ -307,6 +364,77 @@ static void feed__traces__of_the_list_that_was_read_last(void **state)
     }
 }
 
+static uint32_t waiting_n(void)
+{
+    struct planner_status s;
+
+    planner_read(planner, &s);
+    return s.waiting_n;
+}
+
+/* Whoever plans ahead forgets whom a complete list does not have. */
+static void feed__lists_of_pods__those_that_wait_are_planned_for(void **state)
+{
+    list(KUBE_NODES, NODE("n1", ""));
+    list(KUBE_PODS, BARE("a", ASKS, "") "," BARE("b", ASKS, "") "," BARE("c", ASKS, BOUND));
+    assert_int_equal(waiting_n(), 2);
+    reflector_relist(reflectors[KUBE_PODS]);
+    list(KUBE_PODS, BARE("b", ASKS, ""));
+    assert_int_equal(waiting_n(), 1);
+    reflector_relist(reflectors[KUBE_NODES]);
+    list(KUBE_NODES, NODE("n1", "")); /* not one of pods */
+    assert_int_equal(waiting_n(), 1);
+}
+
+static void feed__lists__told_when_they_begin_and_end(void **state)
+{
+    for (size_t i = 0; i < KUBE_RESOURCE__MAX; i++) {
+        feeds[i].begun = begun;
+        feeds[i].synced = synced;
+        feeds[i].listed = listed;
+        feeds[i].ctx = &the_clock;
+    }
+    list(KUBE_NODES, NODE("n1", ""));
+    expect_calls("begun nodes;listed nodes;synced nodes;");
+    list(KUBE_PODS, POD("a", ""));
+    expect_calls("begun pods;listed pods;synced pods;");
+    reflector_relist(reflectors[KUBE_PODS]);
+    list(KUBE_PODS, POD("a", ""));
+    expect_calls("begun pods;listed pods;"); /* the first one alone */
+}
+
+/* What cannot be counted at all: without a UID nobody knows which pod it is. The reflector gives none such. */
+static void feed__object_that_cannot_be_counted__everything_is_refused(void **state)
+{
+    const struct reflector_handler h = feed_handler(&feeds[KUBE_PODS]);
+    const struct pod nobody = {.namespace_ = STR("ns"), .name = STR("b"), .node_name = STR("n1")};
+    const struct kube_object o = {.pod = &nobody};
+    struct err why;
+
+    list(KUBE_NODES, NODE("n1", ""));
+    list(KUBE_PODS, POD("a", ""));
+    err_set(&why, ERR_INVALID, "of this test");
+    assert_null(store_closed(store));
+    h.unusable(h.ctx, &o, false, &why);
+    assert_non_null(store_closed(store));
+    assert_non_null(strstr(store_closed(store), "could not be counted"));
+}
+
+static void feed__object_of_another_type_is_deleted__gone(void **state)
+{
+    static const char spoiled[] = "{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\","
+                                  "\"uid\":\"a\",\"resourceVersion\":\"9\"},\"spec\":{\"priority\":\"x\"}}}\n";
+
+    list(KUBE_NODES, NODE("n1", ""));
+    list(KUBE_PODS, POD("a", "") "," POD("b", ""));
+    assert_int_equal(milli_charged(), 600);
+    next(KUBE_PODS);
+    give(KUBE_PODS, str_of(spoiled));
+    assert_int_equal(milli_charged(), 300);
+    assert_null(store_closed(store));
+    expect_unreadable(0, NULL, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +446,10 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(feed__pods_name_more_nodes_than_there_is_room_for__store_stays_open,
                                         setup_small, teardown),
+        cmocka_unit_test_setup_teardown(feed__lists_of_pods__those_that_wait_are_planned_for, setup, teardown),
+        cmocka_unit_test_setup_teardown(feed__lists__told_when_they_begin_and_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(feed__object_that_cannot_be_counted__everything_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(feed__object_of_another_type_is_deleted__gone, setup, teardown),
         cmocka_unit_test_setup_teardown(feed__traces__of_the_list_that_was_read_last, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

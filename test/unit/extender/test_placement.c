@@ -503,6 +503,26 @@ static void filter__asked_about_no_node__an_empty_answer(void **state)
     assert_int_equal(r.result_n, 0);
 }
 
+/* `tentativePlacements` of the configuration: 0 is none, and anything else is one. */
+static void filter__one_node_left__is_held_if_anything_is(void **state)
+{
+    static const int32_t lives_ms[] = {0, 1, 3000};
+
+    for (size_t i = 0; i < ARRAY_LEN(lives_ms); i++) {
+        struct policy p = *context.policy;
+        struct placement_context c = context;
+        struct test_pod asking;
+        struct filter_result f;
+
+        p.tentative_ms = lives_ms[i];
+        c.policy = &p;
+        make_pod(&asking, "p", "fgpu.io/gpu-milli", "300");
+        assert_int_equal(placement_filter(&c, &arena, &asking.pod, names, 1, &f, NULL), 0);
+        assert_int_equal(tentative_n(), lives_ms[i] > 0);
+        store_tentative_end(store, STR("p"));
+    }
+}
+
 static void filter__one_node_left__is_held_until_the_next_filter(void **state)
 {
     struct test_pod p;
@@ -804,6 +824,7 @@ int main(void)
         T(filter__any_pod__the_answer_says_what_was_read_of_it),
         T(filter__nothing_fits__every_name_once_with_its_verdict),
         T(filter__one_node_left__is_held_until_the_next_filter),
+        T(filter__one_node_left__is_held_if_anything_is),
         T(F115_store_reserve__ends_the_promise),
         T(F115_promise__to_a_pod_that_is_reserved_meanwhile__is_none),
         T(filter__asked_about_no_node__an_empty_answer),

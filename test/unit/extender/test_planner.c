@@ -27,6 +27,7 @@ static size_t choose_n;     /* how often nodes were asked for */
 static bool no_node;        /* no node takes anybody */
 static size_t held_n;       /* in the last question */
 static size_t front_n;      /* likewise */
+static size_t max_n;        /* likewise: how many are wanted */
 static atomic_bool answers; /* each is done at once */
 
 static void send(void *ctx, struct planner *p, struct planner_call *call, const struct nomination *n)
@@ -57,6 +58,7 @@ static size_t choose(void *ctx, struct planner_question *q)
         while_choosing();
     }
     held_n = q->held_n;
+    max_n = q->max;
     front_n = q->looked_n = q->front_n;
     for (; q->looked_n < q->pod_n && n < q->max; q->looked_n++) {
         const struct waiting_pod *pod = q->pods[q->looked_n];
@@ -383,6 +385,39 @@ static void turn__more_than_in_flight_or_wanted__waits(void **state)
     assert_int_equal(sent_n - before, 100);
 }
 
+/* As many are wanted as were bound in the last two seconds, counted in eighths of them. */
+static void wanted__as_many_as_were_bound_in_the_horizon(void **state)
+{
+    enum { PARTS = 8, PART_MS = PLANNER_HORIZON_MS / PARTS, ROUNDS = 40, MANY = 12 };
+    int bound_n[ROUNDS];
+
+    no_node = true; /* so that none is outstanding */
+    scheduler_asks();
+    for (int round = 0; round < ROUNDS; round++) {
+        int sum = 0;
+
+        bound_n[round] = round < 10 ? 3 + round % 5 : round < 20 ? 7 - round % 3 : round % 4 == 0 ? 20 : 0;
+        for (int i = 0; i < MANY + bound_n[round]; i++) {
+            char uid[32];
+
+            snprintf(uid, sizeof(uid), "p%d-%d", round, i);
+            see(&(struct a_pod){.uid = uid, .version = 10});
+            if (i >= MANY) {
+                bound(uid, "n");
+            }
+        }
+        for (int k = round; k >= 0 && k > round - PARTS; k--) {
+            sum += bound_n[k];
+        }
+        max_n = 0;
+        turn_after_ms(PART_MS - 1);
+        if ((int)max_n != (sum < PLANNER_OUTSTANDING_MIN ? PLANNER_OUTSTANDING_MIN : sum)) {
+            fail_msg("round %d: %zu are wanted of %d", round, max_n, sum);
+        }
+        clock_manual_advance_ms(&now, 1);
+    }
+}
+
 /* ---- what becomes of it ---- */
 
 static void bound__where_it_was_nominated__counts(void **state)
@@ -445,6 +480,27 @@ static void kept__withdrawal_meets_another_version__sent_again(void **state)
     answer(2, NOMINATION_FAILED);
     turn_after_ms(300);
     assert_sent(3, "p4@20:-");
+}
+
+/* The next version is on its way, whatever failed before; and that is no failure. */
+static void kept__withdrawal_fails_and_then_meets_another_version__soon_again(void **state)
+{
+    nominate_p4();
+    turn_after_ms(PLANNER_KEPT_MS);
+    answer(1, NOMINATION_FAILED);
+    turn_after_ms(250);
+    answer(2, NOMINATION_FAILED);
+    turn_after_ms(500);
+    answer(3, NOMINATION_CHANGED);
+    turn_after_ms(249);
+    assert_int_equal(sent_n, 4);
+    turn_after_ms(1);
+    assert_int_equal(sent_n, 5);
+    answer(4, NOMINATION_FAILED);
+    turn_after_ms(999);
+    assert_int_equal(sent_n, 5);
+    turn_after_ms(1);
+    assert_int_equal(sent_n, 6);
 }
 
 static void kept__withdrawal_fails_again_and_again__ever_later(void **state)
@@ -707,6 +763,18 @@ static void held__promised_by_filter_and_not_bound__its_room_is_counted(void **s
     turn_after_ms(PLANNER_TICK_MS);
     assert_int_equal(held_n, 1);
     assert_int_equal(front_n, LEAD); /* and those who are next */
+}
+
+/* Of several nodes the scheduler chooses; of none there is nothing to choose. */
+static void held__filter_answered_several_nodes_or_none__nothing_is_counted(void **state)
+{
+    see_queue(LEAD + 2);
+    scheduler_asks();
+    asked(STR("p0"), STR("s"), 5, true, STR_NULL);
+    asked(STR("p1"), STR("s"), 5, false, STR("n"));
+    turn_after_ms(PLANNER_TICK_MS);
+    assert_true(choose_n > 0);
+    assert_int_equal(held_n, 0);
 }
 
 /* ---- as fast as the scheduler ---- */
@@ -1033,11 +1101,13 @@ int main(void)
         TEST(turn__no_node__looks_again_after_a_while),
         TEST(turn__many_pods_without_a_node_in_front__those_behind_get_theirs),
         TEST(turn__more_than_in_flight_or_wanted__waits),
+        TEST(wanted__as_many_as_were_bound_in_the_horizon),
         TEST(bound__where_it_was_nominated__counts),
         TEST(bound__elsewhere__not_used),
         TEST(kept__not_bound__withdrawn_once_and_left_for_a_while),
         TEST(kept__a_bind_in_hand__not_withdrawn),
         TEST(kept__withdrawal_meets_another_version__sent_again),
+        TEST(kept__withdrawal_fails_and_then_meets_another_version__soon_again),
         TEST(kept__withdrawal_fails_again_and_again__ever_later),
         TEST(seen__taken_back_by_the_scheduler__waits),
         TEST(seen__nominated_by_another_after_us__not_ours_any_more),
@@ -1057,6 +1127,7 @@ int main(void)
         TEST(refused_by_policy__pods_of_other_schedulers__planned_as_before),
         TEST(promise__with_the_patch_and_given_back_where_the_api_server_refuses),
         TEST(promise__the_scheduler_was_faster__what_filter_promised_stays),
+        TEST(held__filter_answered_several_nodes_or_none__nothing_is_counted),
         TEST(held__promised_by_filter_and_not_bound__its_room_is_counted),
         TEST(lead__patches_take_longer__pods_farther_back_are_nominated),
         TEST(hits__seldom__planning_rests),

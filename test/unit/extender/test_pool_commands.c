@@ -299,6 +299,24 @@ static void pool_of_a_group__ordered__run_then_and_for_that_state_alone(void **s
     assert_int_equal(status(0, 1)->state, NODE_POOL_CLOSED);
 }
 
+/* Each wakes a lane that has nothing to do: it said OK, and waits since then. */
+static void pool_of_a_group__ordered_after_it_worked__run_at_once(void **state)
+{
+    struct node_pool p = scripted(NODE_POOL_OPEN, TELL);
+
+    set_in_group(&p);
+    for (int i = 0; i < 4; i++) {
+        const bool open = i % 2 == 0;
+
+        pool_commands_order(commands, STR("night"), open ? POOL_RUN_OPEN : POOL_RUN_CLOSED);
+        while (await(0, 1, POOL_COMMAND_OK, 1)->state != (open ? NODE_POOL_OPEN : NODE_POOL_CLOSED)) {
+        }
+    }
+    pool_commands_order(commands, STR("night"), POOL_HOLD);
+    pool_commands_order(commands, STR("night"), POOL_RUN_CLOSED); /* it is so */
+    assert_string_equal(told(), "night open;night closed;night open;night closed;");
+}
+
 static void pool_of_a_group__not_ordered_yet__nothing_is_run(void **state)
 {
     const struct node_pool other = pool("night", NODE_POOL_OPEN, NULL, 0);
@@ -358,6 +376,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(command__all_other_pools_hang__runs_all_the_same, setup, teardown),
         cmocka_unit_test_setup_teardown(command__prints_more_than_is_kept__its_exit_code_decides, setup, teardown),
         cmocka_unit_test_setup_teardown(pool_of_a_group__ordered__run_then_and_for_that_state_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(pool_of_a_group__ordered_after_it_worked__run_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(pool_of_a_group__not_ordered_yet__nothing_is_run, setup, teardown),
         cmocka_unit_test_setup_teardown(command__not_allowed__is_run_when_it_is, setup, teardown),
     };

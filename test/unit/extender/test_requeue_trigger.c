@@ -211,12 +211,21 @@ static void wake__failed__is_repeated_with_growing_pauses(void **state)
     assert_stays(1);
     clock_manual_advance_ms(&now, 1);
     wait_sent(2);
+    assert_int_equal(infos(), 0);
     answer_with(WAKE_DONE);
     clock_manual_advance_ms(&now, 4 * REQUEUE_TRIGGER_PAUSE_MS);
     wait_sent(3);
     clock_manual_advance_ms(&now, REQUEUE_TRIGGER_FAILED_PAUSE_MAX_MS);
     assert_stays(3);
-    assert_int_equal(warnings(), 1); /* until it works again */
+    assert_int_equal(warnings(), 1); /* until it works again, */
+    assert_int_equal(infos(), 1);    /* which is said once, too */
+    pod_runs("b");
+    refused();
+    pod_gone("b");
+    wait_sent(4);
+    clock_manual_advance_ms(&now, REQUEUE_TRIGGER_FAILED_PAUSE_MAX_MS);
+    assert_stays(4);
+    assert_int_equal(warnings() + infos(), 2);
 }
 
 static void wake__impossible__is_tried_once_a_minute(void **state)

@@ -1,9 +1,13 @@
 /* Keys that change under everybody: which files count, from when on, and what stays. */
 #include "base/bug.h"
 #include "extender/signing.h"
+#include "extender/support/await.h"
+#include "extender/support/tested_store.h"
+#include "extender/verifier.h"
 #include "support/cmocka.h"
 #include "support/temp_dir.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +22,7 @@ struct fixture {
     struct str private_, public_;
     struct sign_key keys[2];
     struct log log;
-    unsigned errors;
+    unsigned errors, warnings;
     struct signing *signing;
 };
 
@@ -27,6 +31,7 @@ static void count_errors(void *ctx, const struct log_record *rec)
     struct fixture *f = ctx;
 
     f->errors += rec->level == LOG_LEVEL_ERROR;
+    f->warnings += rec->level == LOG_LEVEL_WARNING;
 }
 
 static void write_version(struct fixture *f, const char *name, const struct sign_key *private_,
@@ -88,6 +93,7 @@ static int tear_down(void **state)
 {
     struct fixture *f = *state;
 
+    assert_int_equal(f->warnings, 0); /* there is nothing wrong with the files that are taken */
     signing_free(f->signing);
     temp_dir_fini(&f->directory);
     free(f);
@@ -269,6 +275,63 @@ static void wait__woken_before__at_once_and_once(void **state)
 
 #define WITH_A_SECRET(test_) cmocka_unit_test_setup_teardown(test_, set_up, tear_down)
 
+/* Who signs nothing and only verifies follows its one file, too; of no file at all there is nothing to look at. */
+static void look__no_private_key__public_ones_are_followed(void **state)
+{
+    struct fixture *f = *state;
+    const struct signing_options o = {.files = {NULL, &f->public_, 1}, .log = &f->log};
+    struct signing *alone, *ephemeral;
+
+    assert_int_equal(signing_new(&o, &alone, NULL), 0);
+    write_version(f, "v2", &f->keys[1], NULL);
+    swap_to(f, "v2");
+    assert_true(signing_look(alone, true));
+    assert_false(signing_look(alone, true));
+    signing_free(alone);
+    assert_int_equal(signing_new_ephemeral(&f->log, &ephemeral, NULL), 0);
+    assert_false(signing_look(ephemeral, true));
+    signing_free(ephemeral);
+    assert_int_equal(f->errors, 0);
+}
+
+static atomic_uint changed_n;
+
+static void keys_changed(void *ctx)
+{
+    assert_ptr_equal(ctx, &changed_n);
+    changed_n++;
+}
+
+static bool is_changed(const void *nothing)
+{
+    return changed_n > 0;
+}
+
+static void verifier__asked_to_look__tells_that_other_keys_count(void **state)
+{
+    struct fixture *f = *state;
+    struct policy_set *policies;
+    struct verifier *v;
+
+    changed_n = 0;
+    store_open(clock_system());
+    policies = policy_set_new(rules_of(policy_defaults(), 1));
+    assert_int_equal(
+        verifier_start(&(struct verifier_options){policies, f->signing, keys_changed, &changed_n}, &v, NULL), 0);
+    verifier_look(v);
+    assert_int_equal(changed_n, 0);
+    write_version(f, "v2", &f->keys[1], NULL);
+    swap_to(f, "v2");
+    verifier_look(v);
+    await(is_changed, NULL, "news of other keys"); /* told by this thread, or by its own, which looks now and then */
+    assert_true(signs_with(f, &f->keys[1]));
+    verifier_look(v);
+    verifier_stop(v);
+    assert_int_equal(changed_n, 1);
+    policy_set_free(policies);
+    store_check_and_free();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,10 +339,12 @@ int main(void)
         WITH_A_SECRET(look__rotation_by_swaps_of_a_secret__each_step_counts_from_the_second_look),
         WITH_A_SECRET(look__wrong_new_keys__old_ones_stay_and_one_error),
         WITH_A_SECRET(look__key_gone_for_one_look__still_known),
+        WITH_A_SECRET(look__no_private_key__public_ones_are_followed),
         WITH_A_SECRET(remembered__as_many_as_there_is_room_for__each_recognized_once),
         WITH_A_SECRET(remembered__of_any_length__up_to_a_limit),
         WITH_A_SECRET(count__each_outcome_by_itself),
         WITH_A_SECRET(wait__woken_before__at_once_and_once),
+        WITH_A_SECRET(verifier__asked_to_look__tells_that_other_keys_count),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
 /* What changes between two sections of a decision, while others have the lock. Here the test is all of the others. */
+#include "base/compiler.h"
 #include "core/placement/pack.h"
 #include "core/placement/plan.h"
 #include "extender/store_internal.h"
@@ -234,6 +235,42 @@ static void pack__prices_mean_something_else__judges_all_by_the_new_ones(void **
 
 /* ---- by several criteria ---- */
 
+/* ---- names and scores ---- */
+
+/* One that is asked about again is answered again, unless nobody knows it: then once. */
+static void pack__names_that_nobody_knows__once_each(void **state)
+{
+    static const struct str asked[] = {STR("x"), STR("n001"), STR("y"), STR("x"),   STR("n000"),
+                                       STR("y"), STR("x"),    STR("z"), STR("n002")};
+    static const char *const want[] = {"x", "n001", "y", "n000", "z", "n002"};
+    const struct view_pod pod = {.uid = STR("asking"), .namespace_ = STR("d"), .demand = &half};
+    struct store_pack_answer answer;
+
+    assert_int_equal(store_pack(store, &arena, &pod, &plans, NULL, 0, asked, ARRAY_LEN(asked), &answer, NULL), 0);
+    assert_int_equal(answer.n, ARRAY_LEN(want));
+    for (size_t i = 0; i < answer.n; i++) {
+        assert_true(str_eq_cstr(answer.results[i].name, want[i]));
+        assert_int_equal(answer.results[i].verdict == VERDICT_FITS, want[i][0] == 'n');
+    }
+}
+
+/* best-fit is a published strategy, whose scores lie between those of the worst and of the best node. */
+static void pack__scores_that_are_relative__from_0_to_the_most(void **state)
+{
+    struct store_pack_answer answer;
+    int64_t lowest = INT64_MAX, highest = INT64_MIN;
+
+    apply_pod("holds", "n007", &small);
+    use(STR("best-fit"));
+    answer = decide(NULL);
+    for (size_t i = 0; i < NODES; i++) {
+        lowest = answer.results[i].score < lowest ? answer.results[i].score : lowest;
+        highest = answer.results[i].score > highest ? answer.results[i].score : highest;
+    }
+    assert_int_equal(lowest, 0);
+    assert_int_equal(highest, 100);
+}
+
 static void use_two_criteria(void)
 {
     policy = *policy_defaults();
@@ -285,6 +322,8 @@ int main(void)
         T(pack__other_pods_are_expected__judges_all_by_them),
         T(pack__prices_mean_something_else__judges_all_by_the_new_ones),
         T(pack__by_two_criteria__each_name_once_with_what_both_say),
+        T(pack__names_that_nobody_knows__once_each),
+        T(pack__scores_that_are_relative__from_0_to_the_most),
         T(pack__by_two_criteria_and_a_node_goes__begins_again),
     };
 

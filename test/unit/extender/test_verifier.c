@@ -2,6 +2,8 @@
 #include "base/bug.h"
 #include "core/dialects/dialect.h"
 #include "extender/record.h"
+#include "extender/support/await.h"
+#include "extender/support/fake_time.h"
 #include "extender/support/tested_store.h"
 #include "extender/support/warnings.h"
 #include "extender/verifier.h"
@@ -22,6 +24,7 @@ static struct ingest in;
 static int setup(void **state)
 {
     warnings_reset();
+    fake_time_set(1000 * NS_PER_S); /* and it stays so: nothing is waited for */
     store_open(clock_system());
     assert_int_equal(signing_new_ephemeral(&warnings_log, &signing, NULL), 0);
     in = (struct ingest){.store = store, .policy = policy_defaults(), .log = &warnings_log, .signing = signing};
@@ -107,6 +110,7 @@ static void verify__record_that_holds__charged_as_it_says(void **state)
 {
     observe("a", "n1", "a");
     assert_int_equal(store_unverified_n(store), 1);
+    assert_true(store_has_unverified(store));
     assert_int_equal(milli_charged(), 300); /* provisionally */
     assert_true(verify_records(&in, STR_NULL));
     assert_int_equal(refuted_so_far(), 0);
@@ -125,6 +129,25 @@ static void verify__record_of_another_pod__counts_everywhere_and_is_told_once(vo
     assert_int_equal(refuted_so_far(), 1);
     assert_int_equal(milli_charged(), 600);
     assert_int_equal(warnings(), 1);
+}
+
+/* Whose they are is needed where one is refuted. */
+static void unverified__listed__with_the_name_of_the_pod(void **state)
+{
+    struct store_unverified found[3];
+    struct arena small;
+
+    observe("a", "n1", "a");
+    observe("b", "n2", "b");
+    assert_int_equal(store_unverified(store, STR_NULL, &arena, found, 3), 2);
+    assert_int_equal(store_unverified(store, STR_NULL, &arena, found, 1), 1);
+    assert_int_equal(store_unverified(store, STR("n2"), &arena, found, 3), 1);
+    assert_true(str_eq_cstr(found[0].uid, "b") && str_eq_cstr(found[0].name, "b"));
+    assert_true(str_eq_cstr(found[0].namespace_, "d"));
+    assert_true(found[0].proof.n > 0);
+    arena_init(&small, found[0].proof.n + 40); /* the next one is cut, and left to the next time */
+    assert_in_range(store_unverified(store, STR_NULL, &small, found, 3), 0, 1);
+    arena_fini(&small);
 }
 
 static void verify__one_node__leaves_the_others(void **state)
@@ -311,6 +334,33 @@ static void verifier__records_that_come_meanwhile__are_verified_by_its_thread(vo
     policy_set_free(policies);
 }
 
+static bool all_are_verified(const void *nothing)
+{
+    return store_unverified_n(store) == 0;
+}
+
+/* Of what is there already nobody tells it any more, and its time does not pass: batch after batch at once. */
+static void verifier__more_than_a_batch_waits__verified_without_a_pause(void **state)
+{
+    const struct rules *rules;
+    struct policy_set *policies;
+    struct verifier *v;
+
+    for (int i = 0; i < 200; i++) {
+        char uid[16];
+
+        snprintf(uid, sizeof(uid), "p%d", i);
+        observe(uid, "n1", uid);
+    }
+    (void)signing_wait(signing, 0); /* nobody has called */
+    assert_int_equal(rules_new(&in, 1, NULL, NULL, &rules, NULL), 0);
+    policies = policy_set_new(rules);
+    assert_int_equal(verifier_start(&(struct verifier_options){policies, signing, no_keys_changed, NULL}, &v, NULL), 0);
+    await(all_are_verified, NULL, "verdict on each record");
+    verifier_stop(v);
+    policy_set_free(policies);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -318,12 +368,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(verify__record_that_holds__charged_as_it_says),
         T(verify__record_of_another_pod__counts_everywhere_and_is_told_once),
+        T(unverified__listed__with_the_name_of_the_pod),
         T(verify__one_node__leaves_the_others),
         T(verify__more_than_a_batch__all_of_them),
         T(reserve__record_that_came_since_the_node_was_verified__waits_for_its_verdict),
         T(record__rewritten_a_hundred_times__closes_a_gpu_once_and_warns_twice),
         T(record__of_a_pod_whose_annotations_ask_too_late__charges_nothing_not_even_for_a_moment),
         T(audit__record_that_holds_after_one_that_was_refuted__is_a_drift_and_repaired),
+        T(verifier__more_than_a_batch_waits__verified_without_a_pause),
         T(verifier__records_that_come_meanwhile__are_verified_by_its_thread),
     };
 

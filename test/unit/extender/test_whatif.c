@@ -113,6 +113,22 @@ static void several__all_or_some_fit__counted(void **state)
     expect(&w, 10, "10 of 11 fit now; no node has GPUs for one more: 3 too few GPUs with enough free compute");
 }
 
+/* Two GPUs: n0 has one, so it neither takes any nor is among those that could take one more. */
+static void several__some_nodes_are_too_small__they_stay_what_they_are(void **state)
+{
+    struct whatif w;
+
+    three_nodes();
+    w = ask_for("fgpu.io/gpu-count", "2", 2);
+    assert_int_equal(w.next[VERDICT_FITS], 1); /* the one that the last pod was put on was not asked again */
+    assert_int_equal(sum_of_next(&w), 3);
+    expect(&w, 2, "all 2 fit now");
+    w = ask_for("fgpu.io/gpu-count", "2", 3);
+    assert_int_equal(w.next[VERDICT_FITS], 0);
+    assert_int_equal(sum_of_next(&w), 3);
+    whatif_end(&w);
+}
+
 static void none__fits__why(void **state)
 {
     struct whatif w;
@@ -281,6 +297,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(one__fits__where_and_why),
         TEST(several__all_or_some_fit__counted),
+        TEST(several__some_nodes_are_too_small__they_stay_what_they_are),
         TEST(none__fits__why),
         TEST(not_ours_or_invalid__said),
         TEST(not_read_yet__is_an_error),

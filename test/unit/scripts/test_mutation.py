@@ -54,6 +54,19 @@ class Changes(unittest.TestCase):
         self.assertEqual(made("result"), [("true", "false"), ("a->sum == LIMIT", "!(a->sum == LIMIT)"), ("0", "-1")])
         self.assertEqual(made("constant"), [("3", "4"), ("3", "2"), ("0", "1"), ("4", "5"), ("4", "3"), ("2", "3"), ("2", "1"), ("0", "1")])
 
+    def test_none__by_its_form__and_no_other(self):
+        rows = [("int x = a->n < b ? a->n : b;", "<", "<=", True), ("int x = a[i + 1].n > f(b, c) ? f(b, c) : a[i + 1].n;", ">", ">=", True),
+                ("int x = a < b ? b : a;", "<", "<=", True), ("return a - b < c ? a - b : c;", "<", "<=", True), ("int x = a < b ? a : c;", "<", "<=", False),
+                ("int x = a > b ? a - b : 0;", ">", ">=", True), ("int x = a > b ? a - c : 0;", ">", ">=", False),
+                ("int x = a > b ? a - b : 1;", ">", ">=", False), ("int x = a < b ? a : b + 1;", "<", "<=", False), ("int x = c + (a < b ? a : b);", "<", "<=", True), ("if (a < b) { x = a; }", "<", "<=", False),
+                ("x = xcalloc(1, sizeof(*x));", "1", "2", True), ("x = xcalloc(1, sizeof(*x));", "1", "0", False),
+                ("x = ARENA_ARRAY(a, n / 64 + 1, int);", "1", "2", True), ("x = ARENA_ARRAY(a, n / 64 + 1, int);", "64", "65", False),
+                ("x = xmalloc(n - 1);", "1", "2", False), ("x = xmalloc(f(1) + n);", "1", "2", False), ("x = f(1, n);", "1", "2", False)]
+        for line, old, new, is_none in rows:
+            text = f"int f(void)\n{{\n    {line}\n}}\n"
+            found = [c for c in changes.changes_of("x.c", text) if (c.old, c.new) == (old, new)]
+            self.assertEqual([changes.why_equivalent(c, text) is not None for c in found], [is_none], line)
+
     def test_all_sources__each_change_is_one_and_leaves_the_lines_where_they_are(self):
         for path in ["src/core", "src/extender"]:
             for file in sample.sources_of([path]):
