@@ -422,4 +422,10 @@ WARN_UNUSED int store_tentatives(struct store *s, struct arena *a, struct str ex
                                  const struct pack_tentative **ret, size_t *ret_n, struct store_promises *ret_when,
                                  struct err *reterr);
 
+/* Under `consistency: strict`: an earlier decision for this node may still take effect, or what was decided for it is
+ * illegible, so that bind refuses it now; or that is over. A node in doubt comes after all others that fit
+ * (PACK_IN_DOUBT; decision 0112). The binder says it; nothing for what is known already. */
+void store_doubt(struct store *s, struct str node_name, bool in_doubt);
+bool store_is_in_doubt(struct store *s, struct str node_name);
+
 #endif

@@ -192,6 +192,7 @@ static void *timer_main(void *arg)
         b->wake_ns = INT64_MAX;
         binder_ask_server(b);
         binder_tidy_turn(b);
+        binder_doubts_turn(b);
         if (advance_one(b)) {
             continue;
         }

@@ -91,6 +91,7 @@ struct bind_node {
     uint32_t failed_n;
     char *asked_uid;   /* of the intent whose pod is being asked for */
     bool in_doubt;     /* an intent has been unproven for more than a moment, and it was told */
+    bool ranks_last;   /* what the store knows of it: store_doubt() */
     bool illegible;    /* when the object, or the pod of an intent, was asked for last */
     bool looking;      /* it is looked at although no bind waits for it: binder_tidy() */
     const char *error; /* static: why nothing can be decided here now */
@@ -130,6 +131,8 @@ struct binder {
     char *intent_objects; /* "NAMESPACE/PREFIX"; NULL: consistency is not strict */
     char process[INTENT_DECIDER_BYTES];
     struct bind_node **nodes; /* by hash of the name */
+    uint32_t ranks_last_n;    /* of them; while there are any, */
+    int64_t doubts_at_ns;     /* it is looked then whether that is over */
     struct binder_tidy tidy;
 };
 
@@ -184,6 +187,8 @@ void bind_intent_turn(struct bind *b, bool expired, struct bind_answer_due *due)
 int64_t bind_node_due_ns(const struct bind *b);
 void bind_node_advance(struct bind_node *n);
 void binder_free_nodes(struct binder *b);
+/* Nodes whose doubt is over without a bind, by what the watch has shown; by the binder's thread. */
+void binder_doubts_turn(struct binder *b);
 /* What is due of binder_tidy(), if nothing of it is under way; by the binder's thread. */
 void binder_tidy_turn(struct binder *b);
 void binder_tidy_init(struct binder_tidy *t);

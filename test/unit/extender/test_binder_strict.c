@@ -304,6 +304,58 @@ static void strict__intent_stays_unproven__asked_again_and_told(void **state)
     assert_int_equal(fake_client_pending("PATCH", OBJECT), 1);
 }
 
+static void doubt_n1(void)
+{
+    ask(&a, "n1");
+    answer_object("7", THEIRS);
+    for (int64_t pause_ms = 200; pause_ms < 1000; pause_ms *= 2) {
+        assert_false(store_is_in_doubt(store, STR("n1")));
+        fake_client_answer("GET", OTHER, 200, KUBE_NO_RETRY_AFTER, pod_x("x", "50", "", "Pending"));
+        turn();
+        pass_ms(pause_ms);
+    }
+    assert_true(store_is_in_doubt(store, STR("n1")));
+}
+
+/* Filter hears of it, until somebody proves something: the API server, the watch, or the end of the node. */
+static void strict__node_in_doubt__the_store_ranks_it_last(void **state)
+{
+    doubt_n1();
+    fake_client_answer("GET", OTHER, 200, KUBE_NO_RETRY_AFTER, pod_x("x", "51", "", "Pending"));
+    turn();
+    assert_false(store_is_in_doubt(store, STR("n1")));
+}
+
+/* Nobody asks for a bind there any more, now that it comes last. */
+static void strict__watch_shows_the_pod_of_the_doubt__over_without_a_bind(void **state)
+{
+    doubt_n1();
+    expect_given_up("may still take effect");
+    assert_true(store_is_in_doubt(store, STR("n1")));
+    watch_pod("x", "51", NULL, NULL);
+    pass_ms(1000);
+    assert_false(store_is_in_doubt(store, STR("n1")));
+}
+
+static void strict__object_is_illegible__the_store_ranks_it_last_until_it_is_mended(void **state)
+{
+    ask(&a, "n1");
+    answer_object("7", "nonsense\\n");
+    assert_true(store_is_in_doubt(store, STR("n1")));
+    pass_ms(200);
+    answer_object("8", "");
+    assert_false(store_is_in_doubt(store, STR("n1")));
+}
+
+static void strict__node_in_doubt_goes__no_doubt_is_left(void **state)
+{
+    doubt_n1();
+    apply((struct ledger_op){.kind = LEDGER_NODE_GONE, .name = STR("n1")});
+    pass_ms(1000);
+    assert_false(store_is_in_doubt(store, STR("n1")));
+    assert_int_equal(binder_nodes_in_doubt(binder), 0);
+}
+
 /* Ours, of a bind that is under way, is charged by it. */
 static void strict__own_intent_is_open__no_reason_to_ask(void **state)
 {
@@ -504,6 +556,10 @@ int main(void)
         T(strict__sent_again__the_intent_is_of_the_version),
         T(strict__intent_of_another__its_pod_is_asked_for),
         T(strict__intent_stays_unproven__asked_again_and_told),
+        T(strict__node_in_doubt__the_store_ranks_it_last),
+        T(strict__watch_shows_the_pod_of_the_doubt__over_without_a_bind),
+        T(strict__object_is_illegible__the_store_ranks_it_last_until_it_is_mended),
+        T(strict__node_in_doubt_goes__no_doubt_is_left),
         T(strict__own_intent_is_open__no_reason_to_ask),
         T(strict__object_cannot_be_read__nothing_is_bound),
         T(strict__object_cannot_be_read__read_again_in_time),
