@@ -16,6 +16,7 @@ const char *doctor_source_name(enum doctor_source s)
         [DOCTOR_QUOTAS] = "the quotas",
         [DOCTOR_RIGHTS] = "the rights of fgpu",
         [DOCTOR_CLOCKS] = "the clocks",
+        [DOCTOR_LEASE] = "the Lease of the election",
     };
 
     return names[s];
