@@ -67,6 +67,8 @@ struct store_turned_away {
 void store_turned_away(struct store *s, struct store_turned_away *ret);
 /* Not ready until that is over, too: `why` is static text, NULL that it is over. */
 void store_await(struct store *s, const char *why);
+/* Not ready, either, while fgpu may not write what a bind needs: `why` is static text, NULL that it may. */
+void store_lacks_rights(struct store *s, const char *why);
 /* Asked whether this replica leads at this very moment; before anybody asks. While it does not, it is neither ready nor
  * open, and what others decide is no incident. It takes no lock. */
 void store_follow_election(struct store *s, bool (*leads)(void *ctx), void *ctx);

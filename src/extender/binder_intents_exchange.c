@@ -46,6 +46,9 @@ static void failed(struct bind_node *n, const struct kube_response *response, co
 {
     const char *why = bind_node_is_forbidden(response) ? TEXT_FORBIDDEN : TEXT_ANSWER;
 
+    if (bind_node_is_forbidden(response)) {
+        binder_recheck_rights(n->binder);
+    }
     if (n->error != why) { /* once, until something else happens */
         LOG_WARNING(n->binder->log, what, LOG_CSTR("node", n->name), LOG_CSTR("objects", n->binder->intent_objects),
                     LOG_I64("status", response->outcome.http_status), LOG_CSTR("err", response->outcome.detail));

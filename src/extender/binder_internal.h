@@ -1,6 +1,7 @@
 /* extender/binder_internal.h - one Binding on its way. binder.c has all of them, their callers and the time;
  * bind_steps.c takes one from its first step to its end; binder_exchange.c sends what is due; binder_server.c
- * asks what the API server is; bind_intent.c and binder_intents*.c are `consistency: strict` (bind_node.h). */
+ * asks what the API server is; binder_rights.c what fgpu may do there; bind_intent.c and binder_intents*.c are
+ * `consistency: strict` (bind_node.h). */
 #ifndef EXTENDER_BINDER_INTERNAL_H
 #define EXTENDER_BINDER_INTERNAL_H
 
@@ -73,6 +74,15 @@ struct binder_server {
     int64_t ask_at_ns; /* next time; INT64_MAX: never again */
 };
 
+/* What is known of the rights that `consistency: strict` needs. */
+struct binder_rights {
+    size_t at; /* the verb that is asked about */
+    bool asking;
+    bool refused; /* by the last answer about all of them; it was told */
+    uint32_t failed_n;
+    int64_t ask_at_ns; /* next time; INT64_MAX: not before a request is refused */
+};
+
 /* So often devices are chosen again, because another process wrote first or nobody knows. */
 #define BIND_AGAIN_MAX 8
 
@@ -127,6 +137,7 @@ struct binder {
     uint32_t bind_n;
     int64_t wake_ns; /* when the thread must look again; INT64_MAX: when told */
     struct binder_server server;
+    struct binder_rights rights;
     struct rng rng;
     char *intent_objects; /* "NAMESPACE/PREFIX"; NULL: consistency is not strict */
     char process[INTENT_DECIDER_BYTES];
@@ -201,6 +212,12 @@ bool bind_send_get(struct bind *b);
 /* GET /version, if it is time to (binder_server.c). */
 void binder_ask_server(struct binder *b);
 bool binder_versions_hold(const struct binder *b);
+
+/* Asks for the rights of `consistency: strict`, if it is time to (binder_rights.c). */
+void binder_ask_rights(struct binder *b);
+void binder_rights_init(struct binder_rights *r);
+/* A request was refused: they are asked for again. */
+void binder_recheck_rights(struct binder *b);
 
 /* The binder's thread looks again then, at the latest. */
 static inline void bind_wake_at(struct binder *b, int64_t at_ns)

@@ -43,6 +43,7 @@ struct store {
     const char *closed; /* NULL: open */
     struct contact *contact;  /* NULL: taken for granted */
     const char *awaited;      /* store_await() */
+    const char *lacks_rights; /* store_lacks_rights() */
     const char *stands_by;    /* store_stand_by() */
     uint64_t transition;      /* store_transition() */
     bool (*leads)(void *ctx); /* store_follow_election(); NULL: always */

@@ -411,6 +411,23 @@ def test_intents_cannot_be_written_or_read__nothing_is_bound_and_it_is_said(site
     assert in_doubt(fgpu) == 0
 
 
+def test_rights_are_missing__not_ready_with_the_remedy_until_they_are_there(site):
+    node, pod, plain = site.api.node(gpus=1), site.api.pod(whole(1)), site.api.pod({"cpu": 1})
+    site.api.call("POST", "/_reviews", {"refuse": [{"verb": "create", "resource": "leases"}]})
+    directory = site.directory / "refused"
+    directory.mkdir()
+    fgpu = site.launch(directory, STRICT)
+    eventually(lambda: "apply manifests/strict" in request(fgpu.ops, "GET", "/readyz?verbose").body.decode(), "the reason")
+    assert request(fgpu.ops, "GET", "/readyz").status == 500
+    eventually(lambda: "apply manifests/strict" in fgpu.filter(pod, [node])["Error"], "the lists")
+    assert fgpu.fits(plain, [node]) == [node]  # they need no Lease
+    assert len(re.findall("No pod with GPUs can be bound: with consistency: strict", fgpu.log())) == 1
+    site.api.call("POST", "/_reviews", {})
+    fgpu.ready()
+    assert fgpu.bind(pod, node) == "" and "May get, create and patch Leases now" in fgpu.log()
+    fgpu.stop()
+
+
 def test_three_active_at_once_and_one_dies__capacity_holds_and_all_that_fits_is_bound(site):
     """A scheduler that asks any of them for any pod, and notes failures as kube-scheduler does."""
     rng = random.Random(103)

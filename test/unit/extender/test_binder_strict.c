@@ -372,6 +372,95 @@ static void strict__own_intent_is_open__no_reason_to_ask(void **state)
     assert_int_equal(binder_nodes_in_doubt(binder), 0);
 }
 
+/* ---- rights ---- */
+
+#define SELF_REVIEWS "/selfsubjectaccessreviews"
+
+/* The question about this verb is on its way, and is answered. */
+static void answer_right(const char *verb, bool allowed)
+{
+    char text[40], reply[120];
+
+    snprintf(text, sizeof(text), "\"verb\":\"%s\"", verb);
+    snprintf(reply, sizeof(reply), "{\"kind\":\"SelfSubjectAccessReview\",\"status\":{\"allowed\":%s}}",
+             allowed ? "true" : "false");
+    assert_true(fake_client_body_has("POST", SELF_REVIEWS, text));
+    assert_true(fake_client_body_has("POST", SELF_REVIEWS, "\"resource\":\"leases\",\"namespace\":\"ns\""));
+    fake_client_answer("POST", SELF_REVIEWS, 201, KUBE_NO_RETRY_AFTER, reply);
+    turn();
+}
+
+static void answer_rights(void)
+{
+    answer_right("get", true);
+    answer_right("create", true);
+    answer_right("patch", true);
+    assert_null(store_not_ready(store));
+    assert_int_equal(fake_client_pending("POST", SELF_REVIEWS), 0);
+}
+
+static void strict__rights_are_missing__not_ready_until_they_are_there(void **state)
+{
+    static const char *const verbs[] = {"get", "create", "patch"};
+
+    for (size_t lacks = 0; lacks < ARRAY_LEN(verbs); lacks++) {
+        assert_null(store_not_ready(store)); /* at first nobody knows */
+        for (size_t i = 0; i < lacks; i++) {
+            answer_right(verbs[i], true);
+        }
+        answer_right(verbs[lacks], false);
+        assert_non_null(strstr(store_not_ready(store), "apply manifests/strict"));
+        assert_null(store_not_open(store)); /* pods without GPUs */
+        assert_null(store_not_warm(store)); /* one that follows */
+        ask(&a, "n1");
+        answer_none();
+        expect_refused(&a, BIND_OUTCOME_NOT_READY, "apply manifests/strict");
+        pass_ms(9999);
+        assert_int_equal(fake_client_pending("POST", SELF_REVIEWS), 0);
+        pass_ms(1);
+        answer_rights();
+        assert_int_equal(tested_binder_teardown(state), 0);
+        assert_int_equal(setup(state), 0);
+    }
+}
+
+/* As without the question. */
+static void strict__rights_cannot_be_asked_for__as_ready_as_without(void **state)
+{
+    fake_client_answer("POST", SELF_REVIEWS, 403, KUBE_NO_RETRY_AFTER, "{}");
+    turn();
+    assert_null(store_not_ready(store));
+    pass_ms(60000);
+    fake_client_answer("POST", SELF_REVIEWS, 200, KUBE_NO_RETRY_AFTER, "<html>");
+    turn();
+    assert_null(store_not_ready(store));
+    pass_ms(60000);
+    answer_rights();
+    pass_ms(600000);
+    assert_int_equal(fake_client_pending("POST", SELF_REVIEWS), 0);
+}
+
+static void strict__rights_are_taken_away__asked_again(void **state)
+{
+    answer_rights();
+    ask(&a, "n1");
+    fake_client_answer("GET", OBJECT, 403, KUBE_NO_RETRY_AFTER, "{}");
+    turn();
+    pass_ms(1000);
+    answer_right("get", false);
+    assert_non_null(strstr(store_not_ready(store), "apply manifests/strict"));
+    pass_ms(10000);
+    answer_rights();
+}
+
+static void not_strict__nobody_asks_for_rights(void **state)
+{
+    options.intent_objects = STR_NULL;
+    restart();
+    answer_version("33");
+    assert_int_equal(fake_client_pending("POST", SELF_REVIEWS), 0);
+}
+
 /* ---- what fails ---- */
 
 static void strict__object_cannot_be_read__nothing_is_bound(void **state)
@@ -561,6 +650,10 @@ int main(void)
         T(strict__object_is_illegible__the_store_ranks_it_last_until_it_is_mended),
         T(strict__node_in_doubt_goes__no_doubt_is_left),
         T(strict__own_intent_is_open__no_reason_to_ask),
+        T(strict__rights_are_missing__not_ready_until_they_are_there),
+        T(strict__rights_cannot_be_asked_for__as_ready_as_without),
+        T(strict__rights_are_taken_away__asked_again),
+        T(not_strict__nobody_asks_for_rights),
         T(strict__object_cannot_be_read__nothing_is_bound),
         T(strict__object_cannot_be_read__read_again_in_time),
         T(strict__cannot_be_asked__tried_again),
