@@ -119,8 +119,7 @@ static int gather(struct walk *w, struct err *reterr)
     return w->arena.overflowed ? err_set(reterr, ERR_LIMIT, "the names of nodes do not fit their memory") : 0;
 }
 
-/* Of those that take the pod, what their taints say. One in doubt is no reason to ask kube-scheduler again, and it is
- * looked at again when that is over. */
+/* Of those that take the pod, what their taints say. */
 static void weigh(struct walk *w, const struct store_pack_answer *answer)
 {
     static const struct node_set anyone;
@@ -130,9 +129,6 @@ static void weigh(struct walk *w, const struct store_pack_answer *answer)
     size_t n = 0;
 
     for (size_t i = 0; i < answer->n; i++) {
-        if (answer->results[i].verdict == VERDICT_FITS && answer->results[i].demoted == PACK_IN_DOUBT) {
-            continue;
-        }
         if (answer->results[i].verdict == VERDICT_FITS) {
             fitting_nodes[n] = w->nodes[i];
             fitting[n++] = answer->results[i].name;
