@@ -152,7 +152,7 @@ static void gather_clocks(struct doctor_api *api, struct doctor_facts *f)
 
 static int read_lease(struct doctor_api *api, struct doctor_facts *f, struct err *reterr)
 {
-    struct lease_record lease;
+    struct lease_record lease = {.duration_s = 0};
     struct strbuf path, object;
     int rc;
 
