@@ -36,9 +36,6 @@ enum election_mode {
     ELECTION_FOLLOW_SCHEDULER, /* whose kube-scheduler holds its Lease (extender/follow_machine.h) */
 };
 
-/* What a Binding needs before it is sent (extender/intents.h). */
-enum consistency { CONSISTENCY_DEFAULT, CONSISTENCY_STRICT };
-
 /* Who has to show a token on the ops listener; loopback addresses stay open in the first mode. */
 enum ops_authorization { OPS_AUTHORIZATION_REMOTE, OPS_AUTHORIZATION_ALWAYS };
 
@@ -153,7 +150,6 @@ struct config {
     struct config_serving serving;
     enum election_mode election;
     struct config_lease lease;
-    enum consistency consistency;
     struct config_client client;
     struct config_events events;
     struct config_audit audit;

@@ -35,6 +35,7 @@ enum doctor_source {
     DOCTOR_QUOTAS,
     DOCTOR_RIGHTS, /* what the user that fgpu runs as may do */
     DOCTOR_CLOCKS, /* the time there, here and of fgpu */
+    DOCTOR_LEASE,  /* that of an election; read without one, too */
     DOCTOR_SOURCE__MAX
 };
 
@@ -125,6 +126,14 @@ struct doctor_quota {
     struct str namespace_, name, resource;
 };
 
+/* Who decides. */
+struct doctor_lease {
+    bool is_there;
+    struct str holder;  /* empty: nobody */
+    int64_t renewed_ms; /* by the clock of the holder; 0: it does not say when */
+    int64_t duration_s;
+};
+
 struct doctor_facts {
     struct arena *arena;
     /* NULL: the source was read, completely. Else why not, for people: "nobody answers at ..." */
@@ -167,6 +176,8 @@ struct doctor_facts {
     struct str user; /* as whom fgpu runs */
     struct doctor_right rights[DOCTOR_RIGHTS_MAX];
     size_t right_n;
+
+    struct doctor_lease lease; /* DOCTOR_LEASE, with an election */
 
     /* DOCTOR_CLOCKS: what a clock is ahead of the one here, each with an error below a second and a half */
     int64_t api_ahead_ms, fgpu_ahead_ms;

@@ -59,6 +59,7 @@ struct explanation {
     size_t node_n; /* judged; counts add up to it */
     uint64_t counts[VERDICT__MAX];
     size_t open_fit_n;         /* nodes with room that kube-scheduler may choose, as far as is known; */
+    size_t in_doubt_n;         /* of these: bind refuses them now (PACK_IN_DOUBT) */
     const struct str *fitting; /* the best of these, best first */
     size_t fitting_n;
     const struct nearest *nodes;  /* if there is none: of the others that it may choose the nearest, nearest first */

@@ -67,6 +67,8 @@ struct store_turned_away {
 void store_turned_away(struct store *s, struct store_turned_away *ret);
 /* Not ready until that is over, too: `why` is static text, NULL that it is over. */
 void store_await(struct store *s, const char *why);
+/* Not ready, either, while fgpu may not write what a bind needs: `why` is static text, NULL that it may. */
+void store_lacks_rights(struct store *s, const char *why);
 /* Asked whether this replica leads at this very moment; before anybody asks. While it does not, it is neither ready nor
  * open, and what others decide is no incident. It takes no lock. */
 void store_follow_election(struct store *s, bool (*leads)(void *ctx), void *ctx);
@@ -421,5 +423,11 @@ void store_tentative_end(struct store *s, struct str uid);
 WARN_UNUSED int store_tentatives(struct store *s, struct arena *a, struct str except_uid,
                                  const struct pack_tentative **ret, size_t *ret_n, struct store_promises *ret_when,
                                  struct err *reterr);
+
+/* Under `consistency: strict`: an earlier decision for this node may still take effect, or what was decided for it is
+ * illegible, so that bind refuses it now; or that is over. A node in doubt comes after all others that fit
+ * (PACK_IN_DOUBT; decision 0112). The binder says it; nothing for what is known already. */
+void store_doubt(struct store *s, struct str node_name, bool in_doubt);
+bool store_is_in_doubt(struct store *s, struct str node_name);
 
 #endif

@@ -17,6 +17,7 @@
 
 #define TOKEN_REVIEW_PATH "/apis/authentication.k8s.io/v1/tokenreviews"
 #define ACCESS_REVIEW_PATH "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+#define SELF_REVIEW_PATH "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 /* Appends the body of a POST to TOKEN_REVIEW_PATH. It holds the token: wipe it. */
 void token_review_write(struct str token, struct strbuf *out);
@@ -36,5 +37,9 @@ struct review_resource {
 void resource_review_write(struct str subject, const struct review_resource *what, struct strbuf *out);
 
 WARN_UNUSED int access_review_read(struct str body, bool *ret_allowed, struct err *reterr);
+
+/* The same about whoever asks, for SELF_REVIEW_PATH: everybody who is known to the API server may do that. */
+void self_review_write(const struct review_resource *what, struct strbuf *out);
+WARN_UNUSED int self_review_read(struct str body, bool *ret_allowed, struct err *reterr);
 
 #endif

@@ -182,6 +182,9 @@ struct device_override {
 #define POLICY_WHOLE_NAME(i) (UINT64_C(1) << (i))
 #define POLICY_UNIT_NAME(i) (UINT64_C(1) << (POLICY_NAMES_MAX + (i)))
 
+/* What a Binding needs before it is sent (extender/intents.h). */
+enum consistency { CONSISTENCY_DEFAULT, CONSISTENCY_STRICT };
+
 struct policy {
     /* vocabulary of the native dialect */
     const struct compute_resource *compute_resources;
@@ -235,7 +238,8 @@ struct policy {
     struct str shadow_device_strategy;
     int32_t candidates;   /* nodes in a filter reply; 0 = all */
     int32_t tentative_ms; /* life of a tentative placement; 0 = none */
-    bool plan_ahead;      /* pods that wait are nominated to nodes (extender/planner.h) */
+    enum consistency consistency;
+    bool plan_ahead; /* pods that wait are nominated to nodes (extender/planner.h) */
 };
 
 /* The built-in policy: the same values that config/fgpu.yaml shows as defaults. Static storage. */

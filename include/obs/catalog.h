@@ -10,6 +10,8 @@
 
 #include "obs/metrics.h"
 
+#define CATALOG_VERDICTS_MAX 48 /* series of FGPU_FILTER_VERDICTS_TOTAL: one for each verdict */
+
 enum fgpu_metric {
     FGPU_REQUEST_DURATION_SECONDS, /* verb; nanoseconds in */
     FGPU_REQUESTS_TOTAL,           /* verb, outcome */

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "cmd/commands.h"
 #include "cmd/doctor_api.h"
+#include "kube/lease.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +150,43 @@ static void gather_clocks(struct doctor_api *api, struct doctor_facts *f)
     conclude(f, DOCTOR_CLOCKS, rc, &err);
 }
 
+static int read_lease(struct doctor_api *api, struct doctor_facts *f, struct err *reterr)
+{
+    struct lease_record lease = {.duration_s = 0};
+    struct strbuf path, object;
+    int rc;
+
+    strbuf_init(&path, LEASE_PATH_MAX);
+    strbuf_init(&object, DOCTOR_API_BYTES_MAX);
+    lease_path(f->config->lease.object, &path);
+    rc = doctor_api_get(api, path.p, &object, reterr);
+    if (rc == -ERR_NOT_FOUND) {
+        rc = 0;
+    } else if (rc == 0) {
+        rc = lease_read(strbuf_view(&object), &lease, NULL, reterr);
+        f->lease.is_there = rc == 0;
+    }
+    if (f->lease.is_there) {
+        f->lease.holder = arena_str(f->arena, str_of(lease.holder));
+        f->lease.duration_s = lease.duration_s;
+        (void)clock_rfc3339_parse(str_of(lease.renewed), &f->lease.renewed_ms); /* else 0: it does not say */
+    }
+    strbuf_fini(&object);
+    strbuf_fini(&path);
+    return rc;
+}
+
+static void gather_lease(struct doctor_api *api, struct doctor_facts *f)
+{
+    struct err err;
+    int rc = 0;
+
+    if (f->config != NULL && f->config->election != ELECTION_NONE) {
+        rc = read_lease(api, f, &err);
+    }
+    conclude(f, DOCTOR_LEASE, rc, &err);
+}
+
 static void gather_cluster(const struct doctor_sources *s, struct doctor_api *api, struct doctor_facts *f)
 {
     struct err err;
@@ -160,6 +198,7 @@ static void gather_cluster(const struct doctor_sources *s, struct doctor_api *ap
     gather_list(api, f, DOCTOR_QUOTAS, "/api/v1/resourcequotas", doctor_read_quotas);
     gather_rights(s, api, f);
     gather_clocks(api, f);
+    gather_lease(api, f);
 }
 
 /* ---- the configuration of kube-scheduler ---- */

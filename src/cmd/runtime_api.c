@@ -84,12 +84,12 @@ void runtime_free_events(struct runtime *s)
 
 static struct binder_options binder_options(const struct runtime *s, const struct config *c)
 {
-    return (struct binder_options){.deadline_ms = c->client.bind_deadline_ms,
-                                   .max_in_flight = (uint32_t)c->client.binds_in_flight_max,
-                                   .binds_all_pods = c->serving.binds_all_pods,
-                                   .rehearses = s->options.rehearses,
-                                   .intent_objects =
-                                       c->consistency == CONSISTENCY_STRICT ? c->client.intent_objects : STR_NULL};
+    return (struct binder_options){
+        .deadline_ms = c->client.bind_deadline_ms,
+        .max_in_flight = (uint32_t)c->client.binds_in_flight_max,
+        .binds_all_pods = c->serving.binds_all_pods,
+        .rehearses = s->options.rehearses,
+        .intent_objects = c->policy.consistency == CONSISTENCY_STRICT ? c->client.intent_objects : STR_NULL};
 }
 
 int runtime_start_binder(struct runtime *s, struct err *reterr)

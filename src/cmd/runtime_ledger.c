@@ -94,7 +94,8 @@ int runtime_start_ledger(struct runtime *s, struct err *reterr)
 {
     const struct policy *p = &s->options.config->policy;
     struct ledger_limits limits = {.overcommit_milli = p->overcommit_milli,
-                                   .overcommit_mem_milli = p->overcommit_mem_milli};
+                                   .overcommit_mem_milli = p->overcommit_mem_milli,
+                                   .refuses_host_groups = p->consistency == CONSISTENCY_STRICT};
     int rc = rng_os_bytes(&limits.hash_key, sizeof(limits.hash_key), reterr);
 
     if (rc != 0) {

@@ -33,7 +33,7 @@ struct config *config_defaults(void)
                                      .duration_ms = 5000,
                                      .renew_deadline_ms = 3000,
                                      .retry_ms = 1000};
-    c->consistency = CONSISTENCY_DEFAULT;
+    c->policy.consistency = CONSISTENCY_DEFAULT;
     c->client = (struct config_client){
         .bind_deadline_ms = 5000,
         .hold_off_ms = 6000,

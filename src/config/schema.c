@@ -243,7 +243,7 @@ static const struct schema_field root_rows[] = {
         HELP("which of several replicas answers: none means that there is one replica, lease that they elect one by a "
              "Lease, follow-scheduler that the one beside the active kube-scheduler does")),
     SECTION("lease", lease_rows, .check = schema_check_lease),
-    KEY("consistency", SCHEMA_WORD, AT(consistency),
+    KEY("consistency", SCHEMA_WORD, AT(policy.consistency),
         WORDS([CONSISTENCY_DEFAULT] = "default", [CONSISTENCY_STRICT] = "strict"),
         HELP(
             "what a binding needs before it is sent: strict means that it is first written into an object of its node, "

@@ -234,7 +234,7 @@ static void check_pair(struct warnings *w, size_t first, size_t second)
 /* With consistency: strict nothing rests on it. */
 static void check_hold_off(struct warnings *w, const struct config *c)
 {
-    if (c->client.hold_off_ms < HOLD_OFF_MS_MIN && c->consistency != CONSISTENCY_STRICT) {
+    if (c->client.hold_off_ms < HOLD_OFF_MS_MIN && c->policy.consistency != CONSISTENCY_STRICT) {
         warn(w, "clientConnection.holdOff",
              "less than 5s: the system may send what an earlier fgpu has written for 5 s after its end, so a Binding "
              "may land after the hold-off; use 6s");

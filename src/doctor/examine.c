@@ -8,6 +8,8 @@ const struct doctor_check doctor_checks[] = {
     {"election", "this is the replica that decides", NEEDS(DOCTOR_STATE), doctor_check_election},
     {"lease", "fgpu follows the Lease of the schedulers", NEEDS(DOCTOR_STATE) | NEEDS(DOCTOR_SCHEDULER),
      doctor_check_lease},
+    {"leader", "somebody holds the Lease of the election, and renews it", NEEDS(DOCTOR_STATE) | NEEDS(DOCTOR_LEASE),
+     doctor_check_leader},
     {"asked", "kube-scheduler asks fgpu about pods that wait", NEEDS(DOCTOR_STATE) | NEEDS(DOCTOR_METRICS),
      doctor_check_asked},
     {"extender", "kube-scheduler has an extender that leads to fgpu, with all verbs",

@@ -16,6 +16,7 @@ const char *doctor_source_name(enum doctor_source s)
         [DOCTOR_QUOTAS] = "the quotas",
         [DOCTOR_RIGHTS] = "the rights of fgpu",
         [DOCTOR_CLOCKS] = "the clocks",
+        [DOCTOR_LEASE] = "the Lease of the election",
     };
 
     return names[s];
@@ -119,7 +120,7 @@ static void need_options(struct doctor_facts *f)
     }
     intent_objects = f->config->client.intent_objects;
     lease = f->config->lease.object;
-    if (f->config->consistency == CONSISTENCY_STRICT && str_split(&intent_objects, '/', &namespace_)) {
+    if (f->config->policy.consistency == CONSISTENCY_STRICT && str_split(&intent_objects, '/', &namespace_)) {
         need_leases(f, intents, namespace_, STR_NULL, "with consistency: strict no pod with GPUs is bound",
                     TEXT_STRICT);
         need_leases(f, gone, namespace_, STR_NULL, "Leases of nodes that are gone stay for ever", TEXT_STRICT);

@@ -34,6 +34,7 @@ void doctor_check_node_sampling(struct doctor_report *r);
 void doctor_check_rights(struct doctor_report *r);
 void doctor_check_election(struct doctor_report *r);
 void doctor_check_lease(struct doctor_report *r);
+void doctor_check_leader(struct doctor_report *r);
 void doctor_check_start(struct doctor_report *r);
 void doctor_check_inventory(struct doctor_report *r);
 void doctor_check_two_inventories(struct doctor_report *r);

@@ -191,7 +191,9 @@ static void *timer_main(void *arg)
     while (!b->stopping) {
         b->wake_ns = INT64_MAX;
         binder_ask_server(b);
+        binder_ask_rights(b);
         binder_tidy_turn(b);
+        binder_doubts_turn(b);
         if (advance_one(b)) {
             continue;
         }
@@ -224,6 +226,7 @@ int binder_new(struct policy_set *policies, struct kube_client *client, const st
     b->wake_ns = INT64_MAX;
     b->server.ask_at_ns = INT64_MIN;
     binder_tidy_init(&b->tidy);
+    binder_rights_init(&b->rights);
     rng_init(&b->rng, seed);
     if (options->intent_objects.n > 0) {
         b->intent_objects = str_dup(options->intent_objects);

@@ -16,6 +16,8 @@ static const char TEXT_HOST_GROUP[] =
     "consistency: strict does not cover nodes that share physical GPUs (host groups): nothing was bound";
 static const char TEXT_UNREAD[] = "what is on its way to this node was not known yet: nothing was bound; try again";
 
+#define DOUBTS_LOOK_MS 1000
+
 /* ---- nodes ---- */
 
 static void free_node(struct bind_node *n)
@@ -49,6 +51,7 @@ void bind_node_drop_gone(struct bind_node **at)
             at = &n->next;
         } else {
             *at = n->next;
+            bind_node_tell_rank(n);
             free_node(n);
         }
     }
@@ -84,6 +87,9 @@ void binder_free_nodes(struct binder *b)
             struct bind_node *n = b->nodes[i];
 
             b->nodes[i] = n->next;
+            if (n->ranks_last) {
+                store_doubt(b->store, str_of(n->name), false);
+            }
             free_node(n);
         }
     }
@@ -129,18 +135,55 @@ bool bind_node_is_in_doubt(struct bind_node *n)
     return (n->illegible || (n->in_doubt && unproven(n) != NULL)) && store_has_node(n->binder->store, str_of(n->name));
 }
 
-uint32_t binder_nodes_in_doubt(struct binder *b)
+void bind_node_tell_rank(struct bind_node *n)
 {
-    uint32_t found = 0;
+    struct binder *b = n->binder;
+    const bool last = bind_node_is_in_doubt(n);
 
-    mutex_lock(&b->lock);
+    if (last == n->ranks_last) {
+        return;
+    }
+    n->ranks_last = last;
+    b->ranks_last_n += last ? 1 : UINT32_MAX;
+    store_doubt(b->store, str_of(n->name), last);
+    if (last && b->ranks_last_n == 1) {
+        b->doubts_at_ns = clock_mono_ns(b->clock) + DOUBTS_LOOK_MS * NS_PER_MS;
+        bind_wake_at(b, b->doubts_at_ns);
+    }
+}
+
+/* Returns how many nodes are. */
+static uint32_t look_at_doubts(struct binder *b)
+{
     for (size_t i = 0; b->nodes != NULL && i < BIND_NODE_BUCKETS; i++) {
         for (struct bind_node *n = b->nodes[i]; n != NULL; n = n->next) {
-            found += bind_node_is_in_doubt(n);
+            bind_node_tell_rank(n);
         }
     }
+    return b->ranks_last_n;
+}
+
+void binder_doubts_turn(struct binder *b)
+{
+    const int64_t now_ns = clock_mono_ns(b->clock);
+
+    if (b->ranks_last_n > 0 && now_ns >= b->doubts_at_ns) {
+        (void)look_at_doubts(b);
+        b->doubts_at_ns = now_ns + DOUBTS_LOOK_MS * NS_PER_MS;
+    }
+    if (b->ranks_last_n > 0) {
+        bind_wake_at(b, b->doubts_at_ns);
+    }
+}
+
+uint32_t binder_nodes_in_doubt(struct binder *b)
+{
+    uint32_t n;
+
+    mutex_lock(&b->lock);
+    n = look_at_doubts(b);
     mutex_unlock(&b->lock);
-    return found;
+    return n;
 }
 
 bool bind_node_has(const struct bind_node *n, enum bind_intent intent)
@@ -204,6 +247,7 @@ void bind_node_advance(struct bind_node *n)
 {
     struct intent *open;
 
+    bind_node_tell_rank(n);
     if (n->busy || n->binder->stopping) {
         return;
     }

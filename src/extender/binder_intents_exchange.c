@@ -46,6 +46,9 @@ static void failed(struct bind_node *n, const struct kube_response *response, co
 {
     const char *why = bind_node_is_forbidden(response) ? TEXT_FORBIDDEN : TEXT_ANSWER;
 
+    if (bind_node_is_forbidden(response)) {
+        binder_recheck_rights(n->binder);
+    }
     if (n->error != why) { /* once, until something else happens */
         LOG_WARNING(n->binder->log, what, LOG_CSTR("node", n->name), LOG_CSTR("objects", n->binder->intent_objects),
                     LOG_I64("status", response->outcome.http_status), LOG_CSTR("err", response->outcome.detail));
@@ -223,6 +226,7 @@ void bind_node_read_pod(struct bind_node *n, const struct intent *i)
     if (kube_pod_path(i->namespace_, i->name, &path, &why) != 0) {
         illegible(n, why.msg);
         n->read = false; /* somebody may have mended it */
+        bind_node_tell_rank(n);
     } else {
         request.path = path.p;
         (void)bind_node_submit(n, &request, pod_read);

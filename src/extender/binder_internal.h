@@ -1,6 +1,7 @@
 /* extender/binder_internal.h - one Binding on its way. binder.c has all of them, their callers and the time;
  * bind_steps.c takes one from its first step to its end; binder_exchange.c sends what is due; binder_server.c
- * asks what the API server is; bind_intent.c and binder_intents*.c are `consistency: strict` (bind_node.h). */
+ * asks what the API server is; binder_rights.c what fgpu may do there; bind_intent.c and binder_intents*.c are
+ * `consistency: strict` (bind_node.h). */
 #ifndef EXTENDER_BINDER_INTERNAL_H
 #define EXTENDER_BINDER_INTERNAL_H
 
@@ -73,6 +74,15 @@ struct binder_server {
     int64_t ask_at_ns; /* next time; INT64_MAX: never again */
 };
 
+/* What is known of the rights that `consistency: strict` needs. */
+struct binder_rights {
+    size_t at; /* the verb that is asked about */
+    bool asking;
+    bool refused; /* by the last answer about all of them; it was told */
+    uint32_t failed_n;
+    int64_t ask_at_ns; /* next time; INT64_MAX: not before a request is refused */
+};
+
 /* So often devices are chosen again, because another process wrote first or nobody knows. */
 #define BIND_AGAIN_MAX 8
 
@@ -91,6 +101,7 @@ struct bind_node {
     uint32_t failed_n;
     char *asked_uid;   /* of the intent whose pod is being asked for */
     bool in_doubt;     /* an intent has been unproven for more than a moment, and it was told */
+    bool ranks_last;   /* what the store knows of it: store_doubt() */
     bool illegible;    /* when the object, or the pod of an intent, was asked for last */
     bool looking;      /* it is looked at although no bind waits for it: binder_tidy() */
     const char *error; /* static: why nothing can be decided here now */
@@ -126,10 +137,13 @@ struct binder {
     uint32_t bind_n;
     int64_t wake_ns; /* when the thread must look again; INT64_MAX: when told */
     struct binder_server server;
+    struct binder_rights rights;
     struct rng rng;
     char *intent_objects; /* "NAMESPACE/PREFIX"; NULL: consistency is not strict */
     char process[INTENT_DECIDER_BYTES];
     struct bind_node **nodes; /* by hash of the name */
+    uint32_t ranks_last_n;    /* of them; while there are any, */
+    int64_t doubts_at_ns;     /* it is looked then whether that is over */
     struct binder_tidy tidy;
 };
 
@@ -184,6 +198,8 @@ void bind_intent_turn(struct bind *b, bool expired, struct bind_answer_due *due)
 int64_t bind_node_due_ns(const struct bind *b);
 void bind_node_advance(struct bind_node *n);
 void binder_free_nodes(struct binder *b);
+/* Nodes whose doubt is over without a bind, by what the watch has shown; by the binder's thread. */
+void binder_doubts_turn(struct binder *b);
 /* What is due of binder_tidy(), if nothing of it is under way; by the binder's thread. */
 void binder_tidy_turn(struct binder *b);
 void binder_tidy_init(struct binder_tidy *t);
@@ -196,6 +212,12 @@ bool bind_send_get(struct bind *b);
 /* GET /version, if it is time to (binder_server.c). */
 void binder_ask_server(struct binder *b);
 bool binder_versions_hold(const struct binder *b);
+
+/* Asks for the rights of `consistency: strict`, if it is time to (binder_rights.c). */
+void binder_ask_rights(struct binder *b);
+void binder_rights_init(struct binder_rights *r);
+/* A request was refused: they are asked for again. */
+void binder_recheck_rights(struct binder *b);
 
 /* The binder's thread looks again then, at the latest. */
 static inline void bind_wake_at(struct binder *b, int64_t at_ns)

@@ -297,6 +297,9 @@ static void add_reason(struct sentence *t, const struct decision_note *d)
     add_strategies(t, d);
     sentence_add(t, " put %.*s before %.*s", STR_ARG(d->best), STR_ARG(d->next));
     switch (d->reason) {
+    case PACK_BY_DOUBT:
+        sentence_add(t, ": an earlier decision for the latter may still take effect, so bind refuses it now");
+        break;
     case PACK_BY_PROMISE:
         sentence_add(t, ": the latter has no room beside pods that were just promised it");
         break;

@@ -88,6 +88,7 @@ static bool take_fitting(struct arena *a, const struct explain_choice *choice, s
     for (size_t i = 0; fitting != NULL && i < ret->counts[VERDICT_FITS]; i++) {
         if (choice->open[i]) {
             ret->open_fit_n++;
+            ret->in_doubt_n += choice->answer.results[i].demoted == PACK_IN_DOUBT;
             if (ret->fitting_n < node_max) {
                 fitting[ret->fitting_n++] = choice->names[i];
             }

@@ -30,5 +30,7 @@ WARN_UNUSED bool explain_sizes(const struct policy *p, struct arena *a, struct e
 void explain_add_reasons(struct sentence *t, const uint64_t counts[VERDICT__MAX]);
 /* "; its tenant NAME holds ..."; nothing where it has no limit. */
 void explain_add_tenant(struct sentence *t, const struct ledger_tenant *of);
+/* "; bind refuses 2 of these now, because ...", if there are nodes in doubt with room. */
+void explain_add_doubt(struct sentence *t, const struct explanation *e);
 
 #endif

@@ -153,6 +153,15 @@ static void add_note(struct sentence *t, const struct explanation *e)
     sentence_add(t, ": %s", n->text);
 }
 
+void explain_add_doubt(struct sentence *t, const struct explanation *e)
+{
+    if (e->in_doubt_n > 0) {
+        sentence_add(t,
+                     "; bind refuses %zu of these now, because an earlier decision for the node may still take effect",
+                     e->in_doubt_n);
+    }
+}
+
 static void add_waiting(struct sentence *t, const struct explanation *e, bool names_pods)
 {
     sentence_add(t, "%" PRIu64 "/%zu nodes have GPUs for it", e->counts[VERDICT_FITS], e->node_n);
@@ -167,6 +176,7 @@ static void add_waiting(struct sentence *t, const struct explanation *e, bool na
     }
     if (e->fitting_n > 0) {
         sentence_add(t, "; the best is %.*s; it is not for want of GPUs that the pod waits", STR_ARG(e->fitting[0]));
+        explain_add_doubt(t, e);
     } else if (e->counts[VERDICT_NO_GPU] == e->node_n) {
         sentence_add(t, "; `fgpu state` says of each node what fgpu knows about its GPUs");
     } else if (e->shown_n > 0 && (e->nodes[0].lacks.device_n > 0 || e->nodes[0].cost.pod_n > 0)) {

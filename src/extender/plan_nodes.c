@@ -102,8 +102,10 @@ static size_t strategies_of(const struct pack_plans *plans, const struct strateg
     return n;
 }
 
-static size_t choose(struct plan_nodes *n, const struct pack_plans *plans, struct planner_question *q)
+static size_t choose(struct plan_nodes *n, struct store *store, const struct pack_plans *plans,
+                     struct planner_question *q)
 {
+    size_t kept_n = 0;
     struct plan_choice *chosen = ARENA_ARRAY(q->arena, q->max, struct plan_choice);
     struct plan_answer answer = {.chosen = chosen};
     const struct plan_question question = {.mirror = &n->mirror,
@@ -126,11 +128,13 @@ static size_t choose(struct plan_nodes *n, const struct pack_plans *plans, struc
     plan_head(n->head, &question, &answer);
     mutex_unlock(&n->lock);
     for (size_t i = 0; i < answer.chosen_n; i++) {
-        q->ret[i] = (struct planner_choice){chosen[i].pod, arena_str(q->arena, chosen[i].node_name)};
+        if (!store_is_in_doubt(store, chosen[i].node_name)) { /* a bind would be refused there now */
+            q->ret[kept_n++] = (struct planner_choice){chosen[i].pod, arena_str(q->arena, chosen[i].node_name)};
+        }
     }
     q->looked_n = answer.looked_n;
     q->differ_n = answer.differ_n;
-    return q->arena->overflowed ? 0 : answer.chosen_n;
+    return q->arena->overflowed ? 0 : kept_n;
 }
 
 size_t plan_nodes_choose(struct plan_nodes *n, struct policy_set *policies, struct planner_question *q)
@@ -150,7 +154,7 @@ size_t plan_nodes_choose(struct plan_nodes *n, struct policy_set *policies, stru
                                                .sight = &n->sight,
                                                .held = q->held,
                                                .held_n = q->held_n});
-        chosen_n = choose(n, plans, q);
+        chosen_n = choose(n, store, plans, q);
     }
     rules_put(rules);
     return chosen_n;

@@ -67,13 +67,9 @@ static bool kind_of(struct str type, enum replay_kind *ret)
         const char *type;
         enum replay_kind kind;
     } kinds[] = {
-        {"op", REPLAY_OP},
-        {"filter", REPLAY_DECISION},
-        {"prioritize", REPLAY_DECISION},
-        {"bind", REPLAY_BINDING},
-        {"tentative", REPLAY_TENTATIVE},
-        {"tentativeEnd", REPLAY_TENTATIVE_END},
-        {"configuration", REPLAY_CONFIGURATION},
+        {"op", REPLAY_OP},        {"filter", REPLAY_DECISION},     {"prioritize", REPLAY_DECISION},
+        {"bind", REPLAY_BINDING}, {"tentative", REPLAY_TENTATIVE}, {"tentativeEnd", REPLAY_TENTATIVE_END},
+        {"doubt", REPLAY_DOUBT},  {"doubtEnd", REPLAY_DOUBT_END},  {"configuration", REPLAY_CONFIGURATION},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
@@ -135,7 +131,8 @@ static int read_configuration(struct replay *r, struct replay_line *l, struct er
     if (rc == 0 && r->store == NULL) {
         const struct ledger_limits limits = {.hash_key = {1, 2}, /* it changes the order of nothing */
                                              .overcommit_milli = policy->overcommit_milli,
-                                             .overcommit_mem_milli = policy->overcommit_mem_milli};
+                                             .overcommit_mem_milli = policy->overcommit_mem_milli,
+                                             .refuses_host_groups = policy->consistency == CONSISTENCY_STRICT};
 
         r->store = store_new(&limits, &r->clock.clock);
     }
@@ -303,6 +300,21 @@ static int apply_tentative(struct replay *r, const struct replay_line *l, struct
     return 0;
 }
 
+static int apply_doubt(struct replay *r, const struct replay_line *l, struct err *reterr)
+{
+    struct str node = STR_NULL;
+    int rc;
+
+    json_reader_init(r->reader, l->line.text, &r->arena);
+    json_members(r->reader, JSON_MEMBERS({"node", .text = &node}));
+    rc = json_read_end(r->reader, reterr);
+    if (rc != 0) {
+        return replay_bad_line(r, l, rc, reterr);
+    }
+    store_doubt(r->store, node, l->kind == REPLAY_DOUBT);
+    return 0;
+}
+
 static int do_line(struct replay *r, struct replay_line *l, struct err *reterr)
 {
     char recorded[64], now[64];
@@ -319,6 +331,10 @@ static int do_line(struct replay *r, struct replay_line *l, struct err *reterr)
     case REPLAY_TENTATIVE:
     case REPLAY_TENTATIVE_END:
         rc = apply_tentative(r, l, reterr);
+        break;
+    case REPLAY_DOUBT:
+    case REPLAY_DOUBT_END:
+        rc = apply_doubt(r, l, reterr);
         break;
     case REPLAY_DECISION:
     case REPLAY_CONFIGURATION:

@@ -37,6 +37,7 @@ void store_free(struct store *s)
     for (size_t i = 0; i < STORE_TENTATIVES_MAX; i++) {
         store_tentative_clear(&s->tentatives[i]);
     }
+    store_doubts_fini(&s->doubts);
     recorder_free(s->recorder);
     ledger_free(s->ledger);
     score_cache_free(s->scores);

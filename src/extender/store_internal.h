@@ -19,6 +19,12 @@ struct tentative {
     int64_t until_ns;
 };
 
+/* Names of nodes. */
+struct store_doubts {
+    char **names;
+    size_t n, cap;
+};
+
 struct store {
     struct mutex lock;
     const struct clock *clock;
@@ -31,11 +37,13 @@ struct store {
     struct waiting *waiting;     /* likewise */
     struct tentative tentatives[STORE_TENTATIVES_MAX];
     uint32_t tentative_next; /* the oldest, overwritten next */
+    struct store_doubts doubts;
     int64_t not_before_ns;
     uint64_t pods_told; /* resourceVersion up to which lists and the watch have told everything of pods; 0: not known */
     const char *closed; /* NULL: open */
     struct contact *contact;  /* NULL: taken for granted */
     const char *awaited;      /* store_await() */
+    const char *lacks_rights; /* store_lacks_rights() */
     const char *stands_by;    /* store_stand_by() */
     uint64_t transition;      /* store_transition() */
     bool (*leads)(void *ctx); /* store_follow_election(); NULL: always */
@@ -74,6 +82,10 @@ void store_head_locked(struct store *s, struct arena *a, struct store_head *ret)
 void store_tentative_clear(struct tentative *h);
 void store_tentative_end_locked(struct store *s, struct str uid); /* the caller has the lock */
 
+void store_doubts_fini(struct store_doubts *d);
+/* Under the lock: a bit for each node of the view that is in doubt; NULL: none is. False: the arena is full. */
+bool store_doubt_bits(const struct store *s, struct arena *a, const struct ledger_view *v, const uint64_t **ret);
+
 /* ---- lines of the flight recorder (extender/store_trace.h) ---- */
 
 /* One line: begun without the lock, written by one of the functions below, ended under the lock where what it tells of
@@ -92,6 +104,7 @@ void store_line_op(struct store_line *l, const struct ledger_op *op);
 void store_line_tentative(struct store_line *l, struct str uid, struct str node_name, const struct demand *d,
                           int64_t until_ns);
 void store_line_tentative_end(struct store_line *l, struct str uid);
+void store_line_doubt(struct store_line *l, struct str node_name, bool in_doubt);
 /* A bind that was judged. */
 struct store_line_bind {
     struct str decision_id, uid, node_name;

@@ -33,8 +33,9 @@ static int begin_decision(struct store_decision *d, struct store *s, struct aren
                           struct store_pack_answer *ret, struct err *reterr)
 {
     uint64_t *seen = arena_calloc(a, v->node_n / 64 + 1, sizeof(*seen));
+    const uint64_t *in_doubt;
 
-    if (seen == NULL) {
+    if (seen == NULL || !store_doubt_bits(s, a, v, &in_doubt)) {
         return too_large(reterr);
     }
     d->prices = *forecast_prices(s->forecast);
@@ -48,6 +49,7 @@ static int begin_decision(struct store_decision *d, struct store *s, struct aren
     ret->asked = (struct node_set){seen, v->node_n / 64 + 1, v->names_version};
     for (size_t i = 0; i < d->plan->n; i++) {
         pack_query_init(&d->queries[i], v, &d->params[i], d->tentatives, d->tentative_n);
+        d->queries[i].in_doubt = in_doubt;
         d->queries[i].seen = seen; /* of all of them: a node belongs to one step */
         d->queries[i].twins = s->twins;
         d->queries[i].decision = twins_begin(s->twins); /* one for each step, because of its strategies */

@@ -44,6 +44,13 @@ void store_await(struct store *s, const char *why)
     mutex_unlock(&s->lock);
 }
 
+void store_lacks_rights(struct store *s, const char *why)
+{
+    mutex_lock(&s->lock);
+    s->lacks_rights = why;
+    mutex_unlock(&s->lock);
+}
+
 const char *store_closed(struct store *s)
 {
     const char *why;
@@ -136,8 +143,8 @@ const char *store_not_ready(struct store *s)
 
     mutex_lock(&s->lock);
     why = not_open(s);
-    if (why == NULL && s->awaited != NULL) {
-        why = s->awaited;
+    if (why == NULL && (s->lacks_rights != NULL || s->awaited != NULL)) {
+        why = s->lacks_rights != NULL ? s->lacks_rights : s->awaited;
     } else if (why == NULL && now < s->not_before_ns) {
         why = "fgpu is not ready: it has just started and waits for earlier bindings to finish";
     }

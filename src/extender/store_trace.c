@@ -130,6 +130,17 @@ void store_line_tentative_end(struct store_line *l, struct str uid)
     }
 }
 
+void store_line_doubt(struct store_line *l, struct str node_name, bool in_doubt)
+{
+    struct json_writer w;
+
+    if (l->wanted) {
+        open_line(l, &w, in_doubt ? "doubt" : "doubtEnd");
+        json_write_kv_str(&w, "node", node_name);
+        json_write_object_end(&w);
+    }
+}
+
 /* A line that changes nothing: its place is that of the moment at which it is written. */
 static void add_line(struct store *s, struct store_line *l)
 {
@@ -229,8 +240,10 @@ static void write_result(struct json_writer *w, const char *key, const struct pa
     json_write_kv_object_begin(w, key);
     json_write_kv_str(w, "node", r->name);
     json_write_kv_i64(w, "score", r->score);
-    if (r->demoted) {
+    if (r->demoted == PACK_PROMISED) {
         json_write_kv_bool(w, "demoted", true);
+    } else if (r->demoted == PACK_IN_DOUBT) {
+        json_write_kv_bool(w, "inDoubt", true);
     }
     json_write_object_end(w);
 }

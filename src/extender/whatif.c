@@ -145,6 +145,7 @@ static void add_counted(struct sentence *t, const struct whatif *w)
             explain_add_tenant(t, &w->e.tenant);
         }
     }
+    explain_add_doubt(t, &w->e);
     if (w->e.not_ready != NULL) {
         sentence_add(t, "; %s", w->e.not_ready);
     }

@@ -67,20 +67,33 @@ static void write_if(struct json_writer *w, const char *key, struct str value)
     }
 }
 
+static void write_resource(struct json_writer *w, const struct review_resource *what)
+{
+    json_write_key(w, "resourceAttributes");
+    json_write_object_begin(w);
+    json_write_kv_str(w, "verb", what->verb);
+    json_write_kv_str(w, "group", what->group);
+    json_write_kv_str(w, "resource", what->resource);
+    write_if(w, "subresource", what->subresource);
+    write_if(w, "namespace", what->namespace_);
+    write_if(w, "name", what->name);
+    json_write_object_end(w);
+}
+
 void resource_review_write(struct str subject, const struct review_resource *what, struct strbuf *out)
 {
     struct json_writer w;
     begin_review(&w, out, "authorization.k8s.io/v1", "SubjectAccessReview");
-    json_write_key(&w, "resourceAttributes");
-    json_write_object_begin(&w);
-    json_write_kv_str(&w, "verb", what->verb);
-    json_write_kv_str(&w, "group", what->group);
-    json_write_kv_str(&w, "resource", what->resource);
-    write_if(&w, "subresource", what->subresource);
-    write_if(&w, "namespace", what->namespace_);
-    write_if(&w, "name", what->name);
-    json_write_object_end(&w);
+    write_resource(&w, what);
     end_with_subject(&w, subject);
+}
+
+void self_review_write(const struct review_resource *what, struct strbuf *out)
+{
+    struct json_writer w;
+    begin_review(&w, out, "authorization.k8s.io/v1", "SelfSubjectAccessReview");
+    write_resource(&w, what);
+    end(&w);
 }
 
 /* ---- reading ---- */
@@ -173,15 +186,25 @@ int token_review_read(struct str body, bool *ret_authenticated, struct strbuf *s
     return rc;
 }
 
-int access_review_read(struct str body, bool *ret_allowed, struct err *reterr)
+static int read_allowed(struct str body, const char *kind, bool *ret_allowed, struct err *reterr)
 {
     struct reply reply = {.authenticated = false};
     struct arena a;
     arena_init(&a, ARENA_BYTES);
-    int rc = read_reply(body, "SubjectAccessReview", &reply, &a, reterr);
+    int rc = read_reply(body, kind, &reply, &a, reterr);
     arena_fini(&a);
     if (rc == 0) {
         *ret_allowed = reply.allowed && !reply.denied;
     }
     return rc;
+}
+
+int access_review_read(struct str body, bool *ret_allowed, struct err *reterr)
+{
+    return read_allowed(body, "SubjectAccessReview", ret_allowed, reterr);
+}
+
+int self_review_read(struct str body, bool *ret_allowed, struct err *reterr)
+{
+    return read_allowed(body, "SelfSubjectAccessReview", ret_allowed, reterr);
 }

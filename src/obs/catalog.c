@@ -3,6 +3,7 @@
 #include "obs/catalog.h"
 
 #include "base/build_info.h"
+#include "obs/api_calls.h"
 #include "obs/catalog_internal.h"
 #include "obs/process_internal.h"
 #include "obs/reference_internal.h"
@@ -12,6 +13,9 @@
 #define API_BUCKETS .bucket_first = 1000000, .bucket_n = 15
 /* 10 ms to 164 s */
 #define AUDIT_BUCKETS .bucket_first = 10000000, .bucket_n = 15
+
+/* Each kind of call, list and watch with the codes that one sees in a bad week, and some more for most of them. */
+#define API_REQUESTS_MAX (6 * API_CALL_N)
 
 #define INCIDENT_KINDS CLOSED("double_booking", "foreign_decision")
 #define VERBS CLOSED("filter", "prioritize", "bind", "preempt")
@@ -38,25 +42,28 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
         .worry =
             "unknown, refused or overloaded rise. A few conflict and no_fit are normal: somebody else was quicker."),
     COUNTER(FGPU_FILTER_VERDICTS_TOTAL, "fgpu_filter_verdicts_total", "Nodes judged by filter, by verdict.",
-            .labels = {{"verdict", NULL, "fits, or the reason in one word, as no_compute"}}, .series_max = 40,
+            .labels = {{"verdict", NULL, "fits, or the reason in one word, as no_compute"}},
+            .series_max = CATALOG_VERDICTS_MAX,
             .worry = "uncounted, overcommitted, search_limit or hand_off rise: see the notes of the nodes in /state. "
                      "The others say what the cluster lacks."),
 
     COUNTER(FGPU_API_REQUESTS_TOTAL, "fgpu_api_requests_total",
             "Requests to the Kubernetes API server, by HTTP status; code 0 had no answer.",
-            .labels = {{"verb", NULL, "create, delete, get, list, patch, watch; check asks whether there is contact"},
+            .labels = {{"verb", NULL,
+                        "create, delete, get, list, patch, update, watch; check asks whether there is contact"},
                        {"resource", NULL, "of Kubernetes"},
                        {"code", NULL, "HTTP status"}},
-            .series_max = 96,
+            .series_max = API_REQUESTS_MAX,
             .worry = "code 403 rises: a right is missing. code 401: the credentials are rejected. code 0, 429 or 5xx "
                      "rise: the API server is away or overloaded."),
-    HISTOGRAM(FGPU_API_REQUEST_DURATION_SECONDS, "fgpu_api_request_duration_seconds",
-              "Time to a complete answer of the Kubernetes API server; watches are not counted.",
-              .unit = METRIC_UNIT_NS, API_BUCKETS,
-              .labels = {{"verb", NULL, "create, delete, get, list, patch"}, {"resource", NULL, "of Kubernetes"}},
-              .series_max = 12,
-              .worry = "99 % of the creates of pods/binding above 1 s: the API server or etcd is slow, and bind ends "
-                       "after clientConnection.bindDeadline."),
+    HISTOGRAM(
+        FGPU_API_REQUEST_DURATION_SECONDS, "fgpu_api_request_duration_seconds",
+        "Time to a complete answer of the Kubernetes API server; watches are not counted.", .unit = METRIC_UNIT_NS,
+        API_BUCKETS,
+        .labels = {{"verb", NULL, "create, delete, get, list, patch, update"}, {"resource", NULL, "of Kubernetes"}},
+        .series_max = API_CALL_N,
+        .worry = "99 % of the creates of pods/binding above 1 s: the API server or etcd is slow, and bind ends "
+                 "after clientConnection.bindDeadline."),
     COUNTER(FGPU_CREDENTIALS_EVENTS_TOTAL, "fgpu_credentials_events_total",
             "Events of the credentials for the API server: replaced by newer ones, rejected with 401, not readable, "
             "exec plugin run, exec plugin failed.",

@@ -271,6 +271,7 @@ static void write_document(struct json_writer *w, const struct explain_context *
         json_write_kv_i64(w, "nodeCount", (int64_t)e->node_n);
         state_write_verdicts(w, "reasons", e->counts);
         write_strings(w, "fitting", e->fitting, e->fitting_n);
+        state_write_positive(w, "inDoubt", (int64_t)e->in_doubt_n);
         explain_write_nearest(w, e);
         write_hints(w, e);
         write_scheduler(w, e);

@@ -128,6 +128,7 @@ static int read_limits(struct file_reader *f, const struct config_names *names, 
     }
     l->overcommit_milli = f->file->config->policy.overcommit_milli;
     l->overcommit_mem_milli = f->file->config->policy.overcommit_mem_milli;
+    l->refuses_host_groups = f->file->config->policy.consistency == CONSISTENCY_STRICT;
     for (size_t i = 0; i < f->node_n; i++) {
         for (uint32_t g = 0; g < f->nodes[i].gpu_n; g++) {
             if (!has_its_capacities(&f->gpus[f->nodes[i].first_gpu + g], &f->nodes[i].inventory, l)) {

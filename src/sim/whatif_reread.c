@@ -68,7 +68,8 @@ int whatif_reread(const struct state_file *state, const struct policy *policy, s
 {
     const struct ledger_limits limits = {.hash_key = state->limits.hash_key,
                                          .overcommit_milli = policy->overcommit_milli,
-                                         .overcommit_mem_milli = policy->overcommit_mem_milli};
+                                         .overcommit_mem_milli = policy->overcommit_mem_milli,
+                                         .refuses_host_groups = policy->consistency == CONSISTENCY_STRICT};
     struct ledger *l = ledger_new(&limits);
     int rc = apply_state(l, state, policy, a, reterr);
 

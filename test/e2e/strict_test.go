@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -164,4 +165,35 @@ func TestTheLeaseOfANodeThatIsGoneIsRemovedWithStrictConsistency(t *testing.T) {
 	})
 	lease, err := intents.Get(c.ctx, "fgpu-intents.stays", metav1.GetOptions{})
 	c.must(lease, err)
+}
+
+// The API server says what fgpu itself may do. Without manifests/strict every bind would fail, so it is not ready; with it, it is again.
+func TestStrictConsistencyWithoutItsRightIsNotReadyUntilItIsThere(t *testing.T) {
+	c := newCluster(t, gpuNode("rights", 1, gib80))
+	fgpu := c.strictFgpus(1)[0]
+	readyz := func() string {
+		reply, err := http.Get(fgpu.OpsURL + "/readyz?verbose")
+		c.must(reply, err)
+		defer reply.Body.Close()
+		body, err := io.ReadAll(reply.Body)
+		c.must(body, err)
+		return fmt.Sprint(reply.StatusCode, " ", string(body))
+	}
+	p := pod("waits", "fgpu.io/gpu-milli=500")
+	p.Spec.SchedulerName = "nobody"
+	c.create(p)
+	c.must(nil, plane.Client.RbacV1().RoleBindings("fgpu-system").Delete(c.ctx, "fgpu-intents", metav1.DeleteOptions{}))
+	c.eventually("a bind that is refused is followed by the reason", func() (bool, string) {
+		answer, said := c.askBind(fgpu, c.pod(p.Name), "rights"), readyz()
+		return answer != "" && strings.HasPrefix(said, "500 ") && strings.Contains(said, "apply manifests/strict"), answer + "; " + said
+	})
+	c.must(nil, plane.Apply(c.ctx, manifest("strict", "role.yaml")))
+	c.eventually("fgpu is ready with the right", func() (bool, string) {
+		said := readyz()
+		return strings.HasPrefix(said, "200 "), said
+	})
+	c.eventually("the pod is bound", func() (bool, string) {
+		answer := c.askBind(fgpu, c.pod(p.Name), "rights")
+		return answer == "", answer
+	})
 }

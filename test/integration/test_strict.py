@@ -3,6 +3,7 @@ fgpu are active. Every fgpu here decides at once (no hold-off, no election), and
 the watches stand still after the first list.
 """
 import http.client
+import json
 import random
 import re
 import threading
@@ -11,7 +12,7 @@ import pytest
 
 from judge import check_no_overcommit
 from objects import milli, node_name, pod_path, uid, unique, whole
-from processes import Site, eventually, in_threads, request
+from processes import Site, eventually, in_threads, request, run
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/fgpu-system/leases"
 REST = "clientConnection: {holdOff: 0s, bindDeadline: %s, runObject: ''}\n"
@@ -146,6 +147,63 @@ def test_F160_intent_of_a_dead_one_lasts__its_pod_is_named(site):
     assert second.bind(rival, node) == ""
     assert in_doubt(second) == 0
     second.stop()
+
+
+REFUSES = "bind refuses 1 of these now, because an earlier decision for the node may still take effect"
+
+
+def test_F173_best_node_is_in_doubt__bound_on_another_with_one_candidate(site, tmp_path):
+    """Filter names one node, as by default. What bind will refuse comes last; whoever looks sees why."""
+    config = STRICT + "packing: {candidates: 1}\nflightRecorder: {memory: 64Mi}\n"
+    nodes, late, rival = [site.api.node(gpus=1) for _ in range(2)], *(site.api.pod(whole(1)) for _ in range(2))
+    first = site.start(config)
+    (best,) = first.fits(rival, nodes)
+    (other,) = set(nodes) - {best}
+    dies_while_binding(site, first, late, best)
+    second = site.start(config)
+    assert second.fits(rival, nodes) == [best]  # nobody has asked yet
+    assert MAY_LAND in second.bind(rival, best)
+    # two looks are no doubt: it may have been another process at this very moment
+    eventually(lambda: second.fits(rival, nodes) == [other] or not second.bind(rival, best), "the other node to be named")
+    scores = second.prioritize(rival, nodes)
+    assert scores[other] > scores[best]
+    assert second.fits(rival, [best]) == [best]  # where nothing else fits
+    (name, namespace) = (rival["metadata"][k] for k in ("name", "namespace"))
+    explained = request(second.ops, "GET", f"/v1/explain?pod={namespace}/{name}").json
+    assert explained["fitting"] == [other, best] and explained["inDoubt"] == 1 and REFUSES in explained["text"]
+    assert REFUSES in request(second.ops, "POST", "/v1/whatif", {"limits": {"fgpu.io/gpu-count": "1"}, "count": 1}).json["text"]
+    assert second.fits(rival, nodes) == [other]
+    assert second.bind(rival, other) == "" and in_doubt(second) == 1
+    (decision,) = [d for d in second.state()["decisions"] if d["uid"] == uid(rival)]
+    assert (decision["best"], decision["by"]) == (other, "in_doubt")
+    site.patch(late)
+    eventually(lambda: in_doubt(second) == 0, "the end of the doubt without a bind")
+    assert second.fits(late, nodes) == [best]
+    same_again(second, tmp_path, {"doubt": [best], "doubtEnd": [best]})
+    second.stop()
+
+
+def same_again(fgpu, tmp_path, wanted):
+    """What was decided is decided again, and these lines are in the trace: {type: [node]}."""
+    path = tmp_path / "trace.jsonl"
+    assert run("trace", "--server", fgpu.ops_url, "--out", path).returncode == 0
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert {t: [line["node"] for line in lines if line.get("type") == t] for t in wanted} == wanted
+    r = run("replay", path)
+    assert (r.returncode, r.stderr) == (0, "") and r.stdout.endswith(": all as recorded.\n"), r.stdout
+
+
+def test_F174_node_of_a_host_group__refused_by_filter_with_the_reason(site):
+    shared, alone, pod = site.api.node(gpus=1), site.api.node(gpus=1), site.api.pod(whole(1))
+    fgpu = site.start(STRICT)
+    site.api.patch(f"/api/v1/nodes/{shared}", {"metadata": {"labels": {"fgpu.io/host-group": "h"}}})
+    eventually(lambda: "hostGroup" in fgpu.node_state(shared), "the group in /state")
+    why = "consistency strict does not cover nodes that share physical GPUs"
+    assert fgpu.reasons(pod, [shared]) == {shared: why}
+    assert fgpu.filter(pod, [shared])["FailedAndUnresolvableNodes"] == {shared: why}
+    assert why in fgpu.bind(pod, shared)
+    assert fgpu.schedule(pod, [shared, alone]) == alone
+    fgpu.stop()
 
 
 def test_F171_pod_of_an_intent_is_stripped__named_and_counted_until_it_is_gone(site):
@@ -351,6 +409,23 @@ def test_intents_cannot_be_written_or_read__nothing_is_bound_and_it_is_said(site
     site.api.call("DELETE", site.path(node))
     eventually(lambda: fgpu.bind(pod, node) == "", "the bind without the broken object")
     assert in_doubt(fgpu) == 0
+
+
+def test_rights_are_missing__not_ready_with_the_remedy_until_they_are_there(site):
+    node, pod, plain = site.api.node(gpus=1), site.api.pod(whole(1)), site.api.pod({"cpu": 1})
+    site.api.call("POST", "/_reviews", {"refuse": [{"verb": "create", "resource": "leases"}]})
+    directory = site.directory / "refused"
+    directory.mkdir()
+    fgpu = site.launch(directory, STRICT)
+    eventually(lambda: "apply manifests/strict" in request(fgpu.ops, "GET", "/readyz?verbose").body.decode(), "the reason")
+    assert request(fgpu.ops, "GET", "/readyz").status == 500
+    eventually(lambda: "apply manifests/strict" in fgpu.filter(pod, [node])["Error"], "the lists")
+    assert fgpu.fits(plain, [node]) == [node]  # they need no Lease
+    assert len(re.findall("No pod with GPUs can be bound: with consistency: strict", fgpu.log())) == 1
+    site.api.call("POST", "/_reviews", {})
+    fgpu.ready()
+    assert fgpu.bind(pod, node) == "" and "May get, create and patch Leases now" in fgpu.log()
+    fgpu.stop()
 
 
 def test_three_active_at_once_and_one_dies__capacity_holds_and_all_that_fits_is_bound(site):

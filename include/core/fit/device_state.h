@@ -114,6 +114,7 @@ struct node_state {
     uint8_t pod_classes;        /* enum pod_class, of the pods that hold GPUs here */
     uint8_t hand_off;           /* enum hand_off; HAND_OFF__MAX: one that does not work with these devices */
     bool group_taken;           /* some device has DEVICE_GROUP_TAKEN: nothing may be left to kubelet's choice */
+    bool not_covered;           /* in a host group, where those are refused (struct ledger_limits) */
     uint64_t version;           /* of the numbers here: no two changes of any node have the same */
     int32_t plugin_managed_cap; /* GPUs, replicas or units of a plugin */
     int32_t plugin_managed_used;
@@ -127,7 +128,7 @@ struct node_state {
 static inline bool node_equal(const struct node_state *a, const struct node_state *b)
 {
     return a->device_n == b->device_n && a->flags == b->flags && a->pod_classes == b->pod_classes &&
-           a->hand_off == b->hand_off && a->group_taken == b->group_taken &&
+           a->hand_off == b->hand_off && a->group_taken == b->group_taken && a->not_covered == b->not_covered &&
            a->plugin_managed_cap == b->plugin_managed_cap && a->plugin_managed_used == b->plugin_managed_used &&
            a->plugin_managed_per_gpu == b->plugin_managed_per_gpu &&
            a->plugin_managed_names == b->plugin_managed_names && a->share_pod_n == b->share_pod_n &&

@@ -16,6 +16,7 @@ enum verdict {
     VERDICT_NODE_UNKNOWN,   /* fgpu has not seen this node */
     VERDICT_CLOSED,         /* its node pool takes no new pods (model/policy.h) */
     VERDICT_UNCOUNTED,      /* pods that may be here found no room in the ledger (core/ledger/ledger.h, turned away) */
+    VERDICT_NOT_COVERED,    /* in a host group, and `consistency: strict` holds (decision 0112) */
     VERDICT_NO_GPU,         /* no inventory */
     VERDICT_UNMEASURED,     /* nothing but a plugin's number speaks of GPUs (core/inventory/inventory.h) */
     VERDICT_ELSEWHERE,      /* another system hands its GPUs out */

@@ -217,8 +217,9 @@ struct ledger_limits {
     struct hash_key hash_key;
     int32_t overcommit_milli; /* model/policy.h */
     int32_t overcommit_mem_milli;
-    uint32_t nodes_max; /* 0: LEDGER_NODES_MAX */
-    uint32_t pods_max;  /* 0: LEDGER_PODS_MAX */
+    bool refuses_host_groups; /* nodes of a host group take no pod with GPUs: VERDICT_NOT_COVERED */
+    uint32_t nodes_max;       /* 0: LEDGER_NODES_MAX */
+    uint32_t pods_max;        /* 0: LEDGER_PODS_MAX */
 };
 
 struct ledger *ledger_new(const struct ledger_limits *limits);

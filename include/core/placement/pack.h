@@ -25,16 +25,24 @@ struct pack_tentative {
     const struct demand *demand;
 };
 
+/* Why a node that fits comes behind all that do. A greater one comes later. */
+enum pack_demotion {
+    PACK_NOT_DEMOTED,
+    PACK_PROMISED, /* it does not fit beside the pods held there */
+    PACK_IN_DOUBT, /* a bind would be refused there now (decision 0112) */
+};
+
 struct pack_result {
-    struct str name;          /* as asked */
-    uint32_t name_order;      /* of a known node (core/fit/device_state.h): of equals the lower one comes first */
-    uint16_t slack;           /* core/fit/slack.h, when it fits; a lower one comes first, before scores */
-    enum verdict verdict : 7; /* narrow, because there are thousands of these in a call */
-    bool demoted : 1;         /* fits, but not beside the pods held there */
+    struct str name;     /* as asked */
+    uint32_t name_order; /* of a known node (core/fit/device_state.h): of equals the lower one comes first */
+    uint16_t slack;      /* core/fit/slack.h, when it fits; a lower one comes first, before scores */
+    /* narrow, because there are thousands of these in a call: */
+    enum verdict verdict : 6;
+    enum pack_demotion demoted : 2; /* when it fits */
     uint8_t group; /* of core/placement/plan.h: scores of different ones are not compared, a lower one comes first */
     int64_t score; /* of the node strategy, when it fits; higher is better */
 };
-_Static_assert(sizeof(struct pack_result) == 32 && VERDICT__MAX <= 128, "two in a line of memory");
+_Static_assert(sizeof(struct pack_result) == 32 && VERDICT__MAX <= 64, "two in a line of memory");
 
 /* One node for the demand of the view. `placement` may be NULL. */
 enum verdict pack_node(const struct ledger_view *v, const struct node_state *n, const struct pack_params *p,
@@ -55,6 +63,7 @@ struct pack_query {
     size_t done;            /* names that the last call looked at: with a limit perhaps not all */
     struct twins *twins;    /* NULL: every node is judged by itself; else `decision` is from twins_begin() */
     uint64_t decision;
+    const uint64_t *in_doubt;           /* a bit for each of the view's nodes: PACK_IN_DOUBT. NULL: no node is */
     uint64_t held[PACK_HELD_BITS / 64]; /* node indexes modulo, of nodes with holds: nearly all have none */
 };
 
@@ -99,10 +108,10 @@ struct pack_key {
     size_t at;
 };
 
-/* Puts what fits in front, best first: not demoted before demoted, then the lower group, less slack, the higher score,
- * the smaller name. Returns how many fit. With limit > 0 only the first `limit` are in order, the others in none.
- * `buffer` has space for as many keys as are wanted: `limit`, or n where that is less or there is none.
- * O(n log keys). */
+/* Puts what fits in front, best first: not demoted before demoted (enum pack_demotion), then the lower group, less
+ * slack, the higher score, the smaller name. Returns how many fit. With limit > 0 only the first `limit` are in order,
+ * the others in none. `buffer` has space for as many keys as are wanted: `limit`, or n where that is less or there is
+ * none. O(n log keys). */
 size_t pack_rank(struct pack_result *results, size_t n, size_t limit, struct pack_key *buffer);
 
 /* Points for prioritize, 0..10, from results in rank order: the best alone gets 10, the rest are spread over 9..0 in

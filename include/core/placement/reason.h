@@ -13,6 +13,7 @@
 /* What pack_rank() compares, in its order. */
 enum pack_reason {
     PACK_BY_NONE,    /* there is no next one */
+    PACK_BY_DOUBT,   /* a bind would be refused on the next one now, because of an earlier decision for it */
     PACK_BY_PROMISE, /* the next one has no room beside pods that were just promised it */
     PACK_BY_RULE,    /* an earlier packing rule */
     PACK_BY_SLACK,   /* less of a fixed slice is wasted (core/fit/slack.h) */

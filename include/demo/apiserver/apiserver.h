@@ -18,8 +18,8 @@
  *   lists and objects above 128 KiB gzipped for clients that offer it; watches never
  *   resourceslices at /apis/resource.k8s.io/v1, v1beta2 and v1beta1, as nodes; nothing of them is checked. A server
  *          without them is one with a fault of status 404 for their paths
- *   POST   tokenreviews and subjectaccessreviews, answered as POST /_reviews says; at first no token
- *          is good and nobody may anything
+ *   POST   tokenreviews, subjectaccessreviews and selfsubjectaccessreviews, answered as POST /_reviews says; at first
+ *          no token is good and nobody may anything, but whoever asks for himself may do everything
  *   configmaps, and csistoragecapacities at /apis/storage.k8s.io/v1, as pods; nothing of them is checked but
  *          preconditions. A PATCH of a CSIStorageCapacity that does not exist is accepted and forgotten
  *   /version, /readyz, /livez
@@ -121,10 +121,11 @@ void apiserver_stats(struct apiserver *a, struct apiserver_stats *ret);
  * POST /_reviews replaces who is known and what they may:
  *
  *     {"tokens": {"TOKEN": {"username": "alice", "uid": "1", "groups": ["g"], "extra": {"k": ["v"]}}},
- *      "allow": [{"user": "alice", "verb": "get", "path": "/metrics"}]}
+ *      "allow": [{"user": "alice", "verb": "get", "path": "/metrics"}],
+ *      "refuse": [{"verb": "create", "resource": "leases"}]}     of those who ask for themselves
  *
  * GET /_reviews tells how often each was asked, and the spec of the last SubjectAccessReview:
- * {"tokenReviews": 2, "accessReviews": 1, "last": {...}}. */
+ * {"tokenReviews": 2, "accessReviews": 1, "selfReviews": 0, "last": {...}}. */
 
 /* ---- faults ---- */
 

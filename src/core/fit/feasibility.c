@@ -268,6 +268,9 @@ enum verdict feasibility_of_node(const struct node_state *n, const struct demand
     if ((n->flags & NODE_SHUT) != 0) {
         return VERDICT_UNCOUNTED;
     }
+    if (n->not_covered && !demand_is_empty(d)) {
+        return VERDICT_NOT_COVERED;
+    }
     if ((n->flags & NODE_MIG_CHANGING) != 0) {
         return VERDICT_MIG_CHANGING;
     }

@@ -12,6 +12,7 @@ static const struct verdict_words words[VERDICT__MAX] = {
     [VERDICT_NODE_UNKNOWN] = {"node_unknown", "node not known to fgpu yet"},
     [VERDICT_CLOSED] = {"closed", "the node pool takes no new pods now"},
     [VERDICT_UNCOUNTED] = {"uncounted", "pods here may not be counted yet: see the note in /state"},
+    [VERDICT_NOT_COVERED] = {"not_covered", "consistency strict does not cover nodes that share physical GPUs"},
     [VERDICT_NO_GPU] = {"no_gpu", "no GPU that fgpu may hand out"},
     [VERDICT_UNMEASURED] = {"unmeasured", "only a device plugin counts GPUs here: see the note in /state"},
     [VERDICT_ELSEWHERE] = {"elsewhere", "GPUs belong to another system here: see the note in /state"},

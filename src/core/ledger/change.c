@@ -56,7 +56,7 @@ static bool plugin_has_more(const struct node_state *b, const struct node_state 
            now->plugin_managed_per_gpu != b->plugin_managed_per_gpu ||
            now->plugin_managed_names != b->plugin_managed_names ||
            (b->plugin_managed_used > 0 && now->plugin_managed_used == 0) || (b->group_taken && !now->group_taken) ||
-           (b->share_pod_n > 0 && now->share_pod_n == 0);
+           (b->not_covered && !now->not_covered) || (b->share_pod_n > 0 && now->share_pod_n == 0);
 }
 
 /* As of all nodes, ledger_less_may_be_more(): but devices that are alike take the same, whichever is chosen. */
@@ -77,7 +77,8 @@ static bool node_is_as_before(const struct ledger *l, const struct node_before *
     const struct node_state *now = &l->rows[b->node];
     bool same = now->device_n == b->row.device_n && now->plugin_managed_used == b->row.plugin_managed_used &&
                 now->plugin_managed_cap == b->row.plugin_managed_cap && now->share_pod_n == b->row.share_pod_n &&
-                now->flags == b->row.flags && now->group_taken == b->row.group_taken;
+                now->flags == b->row.flags && now->group_taken == b->row.group_taken &&
+                now->not_covered == b->row.not_covered;
 
     for (uint32_t i = 0; same && i < now->device_n; i++) {
         same = device_equal(&b->devices[i].state, &l->states[now->first_device + i]);

@@ -244,6 +244,7 @@ void ledger_host_group_mark(const struct ledger *l, uint32_t node, struct node_s
     const bool overfull = is_overfull(l, n);
 
     row->group_taken = overfull;
+    row->not_covered = n->host_group.n > 0 && l->limits.refuses_host_groups;
     if (n->host_group.n == 0) {
         return;
     }

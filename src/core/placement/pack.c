@@ -225,7 +225,7 @@ static void begin_pass(struct pass *p, const struct ledger_view *v, struct pack_
     p->prices = p->known.terms != NULL ? q->params->prices->version : 0;
     p->work_end = q->work_max > 0 && o != NULL ? forecast_work(o) + q->work_max : UINT64_MAX;
     p->keeps_terms = p->known.terms != NULL && pack_keeps_terms(q->params);
-    p->is_held_only = !v->limits_tenant && !v->slack_matters && v->nomination_n == 0;
+    p->is_held_only = !v->limits_tenant && !v->slack_matters && v->nomination_n == 0 && q->in_doubt == NULL;
     p->is_special = !p->is_held_only || q->tentative_n > 0;
 }
 
@@ -327,7 +327,10 @@ static __attribute__((noinline)) void judge_others(const struct ledger_view *v, 
         r->verdict = VERDICT_NOMINATED;
     }
     if (q->tentative_n > 0 && r->verdict == VERDICT_FITS && may_be_held(q, node) && is_held(q, r->name)) {
-        r->demoted = !fits_beside_tentative(v, &v->nodes[node], r->name, q);
+        r->demoted = fits_beside_tentative(v, &v->nodes[node], r->name, q) ? PACK_NOT_DEMOTED : PACK_PROMISED;
+    }
+    if (q->in_doubt != NULL && r->verdict == VERDICT_FITS && (q->in_doubt[node / 64] & bit(node)) != 0) {
+        r->demoted = PACK_IN_DOUBT;
     }
 }
 

@@ -8,8 +8,9 @@
 const char *pack_reason_name(enum pack_reason r)
 {
     static const char *const names[PACK_BY__MAX] = {
-        [PACK_BY_NONE] = "only",   [PACK_BY_PROMISE] = "promised", [PACK_BY_RULE] = "rule",
-        [PACK_BY_SLACK] = "slack", [PACK_BY_SCORE] = "score",      [PACK_BY_NAME] = "name",
+        [PACK_BY_NONE] = "only", [PACK_BY_DOUBT] = "in_doubt", [PACK_BY_PROMISE] = "promised",
+        [PACK_BY_RULE] = "rule", [PACK_BY_SLACK] = "slack",    [PACK_BY_SCORE] = "score",
+        [PACK_BY_NAME] = "name",
     };
 
     BUG_ON((unsigned)r >= PACK_BY__MAX);
@@ -22,7 +23,7 @@ enum pack_reason pack_reason(const struct pack_result *best, const struct pack_r
         return PACK_BY_NONE;
     }
     if (best->demoted != next->demoted) {
-        return PACK_BY_PROMISE;
+        return next->demoted == PACK_IN_DOUBT ? PACK_BY_DOUBT : PACK_BY_PROMISE;
     }
     if (best->group != next->group) {
         return PACK_BY_RULE;

@@ -97,6 +97,27 @@ static void serve_access(struct reviews *v, const struct api_request *q, struct 
     }
 }
 
+/* Whoever asks may do everything but what the script refuses: [{"verb", "resource"}]. */
+static void serve_self(struct reviews *v, const struct api_request *q, struct api_reply *r)
+{
+    cJSON *doc = parse(q, "SelfSubjectAccessReview", r);
+    const cJSON *rule;
+    bool allowed = true;
+
+    if (doc == NULL) {
+        return;
+    }
+    cJSON_ArrayForEach(rule, doc_field(v->script, "refuse"))
+    {
+        allowed =
+            allowed && (strcmp(doc_text(rule, "verb"), doc_text(doc, "spec.resourceAttributes.verb")) != 0 ||
+                        strcmp(doc_text(rule, "resource"), doc_text(doc, "spec.resourceAttributes.resource")) != 0);
+    }
+    v->self_n++;
+    doc_set(doc_object(doc, "status"), "allowed", cJSON_CreateBool(allowed));
+    reply_doc(r, 201, doc);
+}
+
 static void serve_script(struct reviews *v, const struct api_request *q, struct api_reply *r)
 {
     cJSON *doc;
@@ -105,7 +126,7 @@ static void serve_script(struct reviews *v, const struct api_request *q, struct 
         doc = doc_parse(q->body);
         if (!cJSON_IsObject(doc)) {
             cJSON_Delete(doc);
-            api_fail(r, 400, NULL, "the body is not an object with tokens and allow");
+            api_fail(r, 400, NULL, "the body is not an object with tokens, allow and refuse");
             return;
         }
         cJSON_Delete(v->script);
@@ -114,6 +135,7 @@ static void serve_script(struct reviews *v, const struct api_request *q, struct 
     doc = cJSON_CreateObject();
     doc_set(doc, "tokenReviews", cJSON_CreateNumber((double)v->token_n));
     doc_set(doc, "accessReviews", cJSON_CreateNumber((double)v->access_n));
+    doc_set(doc, "selfReviews", cJSON_CreateNumber((double)v->self_n));
     doc_set(doc, "last", v->last != NULL ? cJSON_Duplicate(v->last, 1) : cJSON_CreateNull());
     reply_doc(r, 200, doc);
 }
@@ -128,6 +150,7 @@ bool reviews_serve(struct reviews *v, const struct api_request *q, struct api_re
         {"/_reviews", serve_script, false},
         {"/apis/authentication.k8s.io/v1/tokenreviews", serve_token, true},
         {"/apis/authorization.k8s.io/v1/subjectaccessreviews", serve_access, true},
+        {"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", serve_self, true},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {

@@ -1,5 +1,5 @@
-/* demo/apiserver/reviews_internal.h - TokenReview and SubjectAccessReview of the simulated API server:
- * scripted answers (demo/apiserver/apiserver.h). Safe for several threads. */
+/* demo/apiserver/reviews_internal.h - TokenReview, SubjectAccessReview and SelfSubjectAccessReview of the simulated API
+ * server: scripted answers (demo/apiserver/apiserver.h). Safe for several threads. */
 #ifndef DEMO_APISERVER_REVIEWS_INTERNAL_H
 #define DEMO_APISERVER_REVIEWS_INTERNAL_H
 
@@ -16,7 +16,7 @@ struct reviews {
     struct mutex lock;
     struct cJSON *script; /* NULL: nobody is known */
     struct cJSON *last;   /* spec of the last SubjectAccessReview; or NULL */
-    uint64_t token_n, access_n;
+    uint64_t token_n, access_n, self_n;
 };
 
 void reviews_init(struct reviews *v);

@@ -17,7 +17,7 @@ static void defaults__built_in__the_documented_values(void **state)
     assert_string_equal(address_text(&c->serving.health, text), "127.0.0.1:9441");
     assert_int_equal(c->serving.ops_authorization, OPS_AUTHORIZATION_REMOTE);
     assert_int_equal(c->election, ELECTION_NONE);
-    assert_int_equal(c->consistency, CONSISTENCY_DEFAULT);
+    assert_int_equal(c->policy.consistency, CONSISTENCY_DEFAULT);
     assert_int_equal(c->client.bind_deadline_ms, 5000);
     assert_int_equal(c->client.hold_off_ms, 6000);
     assert_int_equal(c->client.binds_in_flight_max, 1000);
@@ -118,7 +118,7 @@ static void parse__every_key__stored(void **state)
     assert_int_equal(c->serving.ops_authorization, OPS_AUTHORIZATION_ALWAYS);
     assert_int_equal(c->client.bind_deadline_ms, 4500);
     assert_int_equal(c->election, ELECTION_LEASE);
-    assert_int_equal(c->consistency, CONSISTENCY_STRICT);
+    assert_int_equal(c->policy.consistency, CONSISTENCY_STRICT);
     expect_text(c->client.intent_objects, "g/h", NULL);
     expect_text(c->lease.object, "e/f", NULL);
     assert_int_equal(c->lease.duration_ms, 15000);

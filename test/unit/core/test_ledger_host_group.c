@@ -138,6 +138,31 @@ static void slices__of_one_card__only_as_many_as_it_has_memory(void **state)
     assert_int_equal(verdict_on("day-0", &small), VERDICT_HOST_GROUP);
 }
 
+/* As with `consistency: strict`. Whoever was refused is tried again when the node leaves its group. */
+static void groups_are_refused__no_gpu_of_their_nodes(void **state)
+{
+    const struct ledger_limits limits = {
+        .hash_key = {1, 2}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000, .refuses_host_groups = true};
+    const struct demand small = MEMORY_OF(3 * GIB), whole = {.dialect = "plugin", .plugin_managed_n = 1};
+    uint64_t room;
+
+    fixture_fini(&f);
+    fixture_init_limited(&f, &limits);
+    describe(&(struct machine){"day-0", "host", 1, 4, 0, 1, false, NULL});
+    describe(&(struct machine){"alone", NULL, 1, 4, 0, 1, false, NULL});
+    assert_int_equal(verdict_on("day-0", &small), VERDICT_NOT_COVERED);
+    assert_int_equal(verdict_on("day-0", &whole), VERDICT_NOT_COVERED);
+    assert_int_equal(verdict_on("alone", &small), VERDICT_FITS);
+    room = ledger_capacity_generation(f.l);
+    describe(&(struct machine){"day-0", NULL, 1, 4, 0, 1, false, NULL});
+    assert_true(ledger_capacity_generation(f.l) > room);
+    assert_int_equal(verdict_on("day-0", &small), VERDICT_FITS);
+    room = ledger_capacity_generation(f.l);
+    describe(&(struct machine){"day-0", "host", 1, 4, 0, 1, false, NULL});
+    assert_int_equal(verdict_on("day-0", &small), VERDICT_NOT_COVERED);
+    assert_true(bind("a", "alone", &small));
+}
+
 static void reserve__placement_of_before_another_node_took_the_gpu__refused(void **state)
 {
     const struct demand small = MEMORY_OF(3 * GIB), large = MEMORY_OF(10 * GIB);
@@ -496,6 +521,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(slices__of_one_card__only_as_many_as_it_has_memory),
+        TEST(groups_are_refused__no_gpu_of_their_nodes),
         TEST(reserve__placement_of_before_another_node_took_the_gpu__refused),
         TEST(memory__said_by_the_nodes__counts_whatever_nodes_are_there),
         TEST(gpus__of_other_indexes_and_other_hosts__do_not_matter),

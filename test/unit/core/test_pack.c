@@ -146,7 +146,7 @@ static size_t any_results(struct rng *r, size_t n, bool some_do_not_fit, struct 
     for (size_t i = 0; i < n; i++) {
         ret[i] =
             (struct pack_result){.verdict = some_do_not_fit && rng_below(r, 2) == 0 ? VERDICT_NO_GPU : VERDICT_FITS,
-                                 .demoted = rng_below(r, 4) == 0,
+                                 .demoted = (rng_below(r, 2) * rng_below(r, 3)) & 3,
                                  .group = rng_below(r, 3) == 0 ? UINT8_MAX : 0,
                                  .slack = slacks[rng_below(r, 3)],
                                  .score = scores[rng_below(r, 5)],
@@ -299,6 +299,34 @@ static void pack_tentative__demote_and_never_refuse(void **state)
     assert_true(str_eq(held_r[0].name, free_r[1].name));
 }
 
+/* Whatever else speaks for it, also where it would come last anyway. */
+static void pack_in_doubt__comes_last_and_is_not_refused(void **state)
+{
+    struct demand d = SHARE_OF(960), held = SHARE_OF(960);
+    struct ledger_view v = view_for(&d);
+    uint64_t in_doubt[NODES / 64 + 1] = {0};
+    struct pack_result plain[NODES], r[NODES];
+    struct pack_key keys[NODES];
+    struct pack_tentative tentative;
+    struct pack_query q;
+    size_t fit = rank_all(&d, NULL, 0, 0, names, NODES, plain);
+
+    tentative = (struct pack_tentative){plain[1].name, &held};
+    for (size_t beside = 0; beside < 2; beside++) {
+        const uint32_t node = ledger_view_index(&v, &plain[beside].name);
+
+        pack_query_init(&q, &v, params_of("tight-fit", "tight-fit"), &tentative, 1);
+        memset(in_doubt, 0, sizeof(in_doubt));
+        in_doubt[node / 64] = UINT64_C(1) << node % 64;
+        q.in_doubt = in_doubt;
+        assert_int_equal(pack_some(&v, &q, names, NODES, r), NODES);
+        assert_int_equal(pack_rank(r, NODES, 0, keys), fit);
+        assert_true(str_eq(r[fit - 1].name, plain[beside].name));
+        assert_int_equal(r[fit - 1].demoted, PACK_IN_DOUBT);
+        assert_int_equal(r[fit - 2].demoted, beside == 0 ? PACK_PROMISED : PACK_NOT_DEMOTED);
+    }
+}
+
 static void pack_tentative__room_for_both__change_nothing(void **state)
 {
     struct demand d = SHARE_OF(300), held = SHARE_OF(300);
@@ -428,6 +456,7 @@ int main(void)
         T(pack_some__unknown_and_full_nodes__have_their_verdicts),
         T(pack_some__name_again__is_left_out),
         T(pack_tentative__demote_and_never_refuse),
+        T(pack_in_doubt__comes_last_and_is_not_refused),
         T(pack_tentative__room_for_both__change_nothing),
         T(pack_rank__pods_of_a_plugin__are_packed_and_spread_too),
         cmocka_unit_test(pack_points__best_is_alone_at_ten),

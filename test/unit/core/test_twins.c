@@ -122,6 +122,7 @@ static void any_other_number_of_the_row__is_another_state(void **state)
     OTHER(pod_classes);
     OTHER(hand_off);
     OTHER(group_taken);
+    OTHER(not_covered);
     OTHER(plugin_managed_cap);
     OTHER(plugin_managed_used);
     OTHER(plugin_managed_per_gpu);

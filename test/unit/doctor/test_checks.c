@@ -163,15 +163,52 @@ static void election__another_lease_or_other_times__are_found(void **state)
         "leaderElection: {leaderElect: true, resourceNamespace: fgpu-system, resourceName: fgpu-scheduler, "
         "leaseDuration: 5s, renewDeadline: 3s, retryPeriod: 1s}\nextenders:\n");
     installation_change(in, &in->state, "\"serving\":{", follows);
-    installation_finds(in, "");
+    installation_finds(in, "leader?");
     installation_change(in, &in->scheduler, "resourceName: fgpu-scheduler", "resourceName: other");
-    installation_finds(in, "lease");
+    installation_finds(in, "lease leader?");
     installation_change(in, &in->scheduler, "resourceName: other", "resourceName: fgpu-scheduler");
     installation_change(in, &in->scheduler, "renewDeadline: 3s, ", "");
-    installation_finds(in, "lease");
+    installation_finds(in, "lease leader?");
     installation_change(in, &in->scheduler, "leaseDuration: 5s, ", "renewDeadline: 3s, leaseDuration: 5s, ");
     installation_change(in, &in->scheduler, "leaderElect: true", "leaderElect: false");
-    installation_finds(in, "lease");
+    installation_finds(in, "lease leader?");
+}
+
+/* Whoever asks sees who decides, or why nobody does. */
+static void election__the_lease_itself__held_expired_or_absent(void **state)
+{
+    static const struct {
+        struct doctor_lease lease;
+        int64_t api_ahead_ms;
+        const char *found, *text;
+    } rows[] = {
+        {{true, STR("host_1"), 1790000000000 - 3000, 5},
+         0,
+         "leader?",
+         "host_1 holds the Lease, and renewed it last 2026-09-21T14:13:17"},
+        {{true, STR("host_1"), 1790000000000 - 8000, 5},
+         0,
+         "leader",
+         "has expired: host_1 held it for 5 s, and renewed it last 2026-09-21T14:13:12"},
+        {{true, STR("host_1"), 1790000000000 - 8000, 5}, -1000, "leader?", "host_1 holds"}, /* by the clock there */
+        {{true, STR("host_1"), 0, 5}, 0, "leader", "renewed it last never"},
+        {{.is_there = true}, 0, "leader", "nobody holds the Lease"},
+        {{.is_there = false}, 0, "leader", "there is no such Lease"},
+    };
+    struct installation *in = *state;
+
+    installation_change(in, &in->state, "\"serving\":{",
+                        "\"election\":\"lease\",\"lease\":{\"object\":\"fgpu-system/fgpu\"},\"serving\":{");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        in->lease = rows[i].lease;
+        in->api_ahead_ms = rows[i].api_ahead_ms;
+        installation_finds(in, rows[i].found);
+        assert_non_null(strstr(in->report.first->text.p, rows[i].text));
+        assert_true(str_eq(in->report.first->object, STR("fgpu-system/fgpu")));
+        assert_int_equal(doctor_is_well(&in->report), strchr(rows[i].found, '?') != NULL);
+    }
+    in->why_not[DOCTOR_LEASE] = "you may not";
+    installation_finds(in, "leader-");
 }
 
 static void election__a_replica_that_follows__is_no_fault(void **state)
@@ -463,9 +500,9 @@ static void rights__of_options__are_named(void **state)
     assert_non_null(strstr(in->report.first->fix.p, "manifests/strict"));
     installation_change(in, &in->state, "\"consistency\":\"strict\"",
                         "\"election\":\"lease\",\"lease\":{\"object\":\"a/b\"}");
-    installation_finds(in, "rights rights rights");
+    installation_finds(in, "leader? rights rights rights");
     in->denied = "pods";
-    installation_finds(in, "rights rights rights rights");
+    installation_finds(in, "leader? rights rights rights rights");
     installation_change(in, &in->state, "\"election\":\"lease\"",
                         "\"planAhead\":{\"enabled\":true},\"election\":\"none\"");
     installation_finds(in, "rights rights rights rights rights");
@@ -560,6 +597,7 @@ int main(void)
         ALONE(scheduler__form_advertised__nodes_need_the_names),
         ALONE(scheduler__samples_nodes__is_noted_where_pods_would_wait),
         ALONE(election__another_lease_or_other_times__are_found),
+        ALONE(election__the_lease_itself__held_expired_or_absent),
         ALONE(election__a_replica_that_follows__is_no_fault),
         ALONE(pods_wait__filter_was_never_called__is_found),
         ALONE(pods_wait__for_another_scheduler__its_name_is_told),

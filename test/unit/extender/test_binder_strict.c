@@ -304,6 +304,58 @@ static void strict__intent_stays_unproven__asked_again_and_told(void **state)
     assert_int_equal(fake_client_pending("PATCH", OBJECT), 1);
 }
 
+static void doubt_n1(void)
+{
+    ask(&a, "n1");
+    answer_object("7", THEIRS);
+    for (int64_t pause_ms = 200; pause_ms < 1000; pause_ms *= 2) {
+        assert_false(store_is_in_doubt(store, STR("n1")));
+        fake_client_answer("GET", OTHER, 200, KUBE_NO_RETRY_AFTER, pod_x("x", "50", "", "Pending"));
+        turn();
+        pass_ms(pause_ms);
+    }
+    assert_true(store_is_in_doubt(store, STR("n1")));
+}
+
+/* Filter hears of it, until somebody proves something: the API server, the watch, or the end of the node. */
+static void strict__node_in_doubt__the_store_ranks_it_last(void **state)
+{
+    doubt_n1();
+    fake_client_answer("GET", OTHER, 200, KUBE_NO_RETRY_AFTER, pod_x("x", "51", "", "Pending"));
+    turn();
+    assert_false(store_is_in_doubt(store, STR("n1")));
+}
+
+/* Nobody asks for a bind there any more, now that it comes last. */
+static void strict__watch_shows_the_pod_of_the_doubt__over_without_a_bind(void **state)
+{
+    doubt_n1();
+    expect_given_up("may still take effect");
+    assert_true(store_is_in_doubt(store, STR("n1")));
+    watch_pod("x", "51", NULL, NULL);
+    pass_ms(1000);
+    assert_false(store_is_in_doubt(store, STR("n1")));
+}
+
+static void strict__object_is_illegible__the_store_ranks_it_last_until_it_is_mended(void **state)
+{
+    ask(&a, "n1");
+    answer_object("7", "nonsense\\n");
+    assert_true(store_is_in_doubt(store, STR("n1")));
+    pass_ms(200);
+    answer_object("8", "");
+    assert_false(store_is_in_doubt(store, STR("n1")));
+}
+
+static void strict__node_in_doubt_goes__no_doubt_is_left(void **state)
+{
+    doubt_n1();
+    apply((struct ledger_op){.kind = LEDGER_NODE_GONE, .name = STR("n1")});
+    pass_ms(1000);
+    assert_false(store_is_in_doubt(store, STR("n1")));
+    assert_int_equal(binder_nodes_in_doubt(binder), 0);
+}
+
 /* Ours, of a bind that is under way, is charged by it. */
 static void strict__own_intent_is_open__no_reason_to_ask(void **state)
 {
@@ -318,6 +370,95 @@ static void strict__own_intent_is_open__no_reason_to_ask(void **state)
     assert_int_equal(milli_charged(), 600);
     fake_client_end("POST", BINDING, KUBE_LOST); /* it may have landed: it stays */
     assert_int_equal(binder_nodes_in_doubt(binder), 0);
+}
+
+/* ---- rights ---- */
+
+#define SELF_REVIEWS "/selfsubjectaccessreviews"
+
+/* The question about this verb is on its way, and is answered. */
+static void answer_right(const char *verb, bool allowed)
+{
+    char text[40], reply[120];
+
+    snprintf(text, sizeof(text), "\"verb\":\"%s\"", verb);
+    snprintf(reply, sizeof(reply), "{\"kind\":\"SelfSubjectAccessReview\",\"status\":{\"allowed\":%s}}",
+             allowed ? "true" : "false");
+    assert_true(fake_client_body_has("POST", SELF_REVIEWS, text));
+    assert_true(fake_client_body_has("POST", SELF_REVIEWS, "\"resource\":\"leases\",\"namespace\":\"ns\""));
+    fake_client_answer("POST", SELF_REVIEWS, 201, KUBE_NO_RETRY_AFTER, reply);
+    turn();
+}
+
+static void answer_rights(void)
+{
+    answer_right("get", true);
+    answer_right("create", true);
+    answer_right("patch", true);
+    assert_null(store_not_ready(store));
+    assert_int_equal(fake_client_pending("POST", SELF_REVIEWS), 0);
+}
+
+static void strict__rights_are_missing__not_ready_until_they_are_there(void **state)
+{
+    static const char *const verbs[] = {"get", "create", "patch"};
+
+    for (size_t lacks = 0; lacks < ARRAY_LEN(verbs); lacks++) {
+        assert_null(store_not_ready(store)); /* at first nobody knows */
+        for (size_t i = 0; i < lacks; i++) {
+            answer_right(verbs[i], true);
+        }
+        answer_right(verbs[lacks], false);
+        assert_non_null(strstr(store_not_ready(store), "apply manifests/strict"));
+        assert_null(store_not_open(store)); /* pods without GPUs */
+        assert_null(store_not_warm(store)); /* one that follows */
+        ask(&a, "n1");
+        answer_none();
+        expect_refused(&a, BIND_OUTCOME_NOT_READY, "apply manifests/strict");
+        pass_ms(9999);
+        assert_int_equal(fake_client_pending("POST", SELF_REVIEWS), 0);
+        pass_ms(1);
+        answer_rights();
+        assert_int_equal(tested_binder_teardown(state), 0);
+        assert_int_equal(setup(state), 0);
+    }
+}
+
+/* As without the question. */
+static void strict__rights_cannot_be_asked_for__as_ready_as_without(void **state)
+{
+    fake_client_answer("POST", SELF_REVIEWS, 403, KUBE_NO_RETRY_AFTER, "{}");
+    turn();
+    assert_null(store_not_ready(store));
+    pass_ms(60000);
+    fake_client_answer("POST", SELF_REVIEWS, 200, KUBE_NO_RETRY_AFTER, "<html>");
+    turn();
+    assert_null(store_not_ready(store));
+    pass_ms(60000);
+    answer_rights();
+    pass_ms(600000);
+    assert_int_equal(fake_client_pending("POST", SELF_REVIEWS), 0);
+}
+
+static void strict__rights_are_taken_away__asked_again(void **state)
+{
+    answer_rights();
+    ask(&a, "n1");
+    fake_client_answer("GET", OBJECT, 403, KUBE_NO_RETRY_AFTER, "{}");
+    turn();
+    pass_ms(1000);
+    answer_right("get", false);
+    assert_non_null(strstr(store_not_ready(store), "apply manifests/strict"));
+    pass_ms(10000);
+    answer_rights();
+}
+
+static void not_strict__nobody_asks_for_rights(void **state)
+{
+    options.intent_objects = STR_NULL;
+    restart();
+    answer_version("33");
+    assert_int_equal(fake_client_pending("POST", SELF_REVIEWS), 0);
 }
 
 /* ---- what fails ---- */
@@ -504,7 +645,15 @@ int main(void)
         T(strict__sent_again__the_intent_is_of_the_version),
         T(strict__intent_of_another__its_pod_is_asked_for),
         T(strict__intent_stays_unproven__asked_again_and_told),
+        T(strict__node_in_doubt__the_store_ranks_it_last),
+        T(strict__watch_shows_the_pod_of_the_doubt__over_without_a_bind),
+        T(strict__object_is_illegible__the_store_ranks_it_last_until_it_is_mended),
+        T(strict__node_in_doubt_goes__no_doubt_is_left),
         T(strict__own_intent_is_open__no_reason_to_ask),
+        T(strict__rights_are_missing__not_ready_until_they_are_there),
+        T(strict__rights_cannot_be_asked_for__as_ready_as_without),
+        T(strict__rights_are_taken_away__asked_again),
+        T(not_strict__nobody_asks_for_rights),
         T(strict__object_cannot_be_read__nothing_is_bound),
         T(strict__object_cannot_be_read__read_again_in_time),
         T(strict__cannot_be_asked__tried_again),

@@ -669,6 +669,8 @@ static void sentence__of_each_reason__reads_well(void **state)
         enum pack_reason reason;
         const char *text;
     } rows[] = {
+        {PACK_BY_DOUBT, "fgd put a before b: an earlier decision for the latter may still take effect, so bind refuses "
+                        "it now"},
         {PACK_BY_PROMISE, "fgd put a before b: the latter has no room beside pods that were just promised it"},
         {PACK_BY_RULE, "fgd put a before b: a later packing rule, or none, holds on the latter"},
         {PACK_BY_SLACK, "fgd put a before b: less of a fixed slice is wasted"},

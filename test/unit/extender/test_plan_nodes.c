@@ -127,6 +127,17 @@ static void choose__what_is_not_known_of_a_node__not_there(void **state)
     assert_string_equal(chosen(), "n1");
 }
 
+/* A nominated pod is tried there first, and bind would refuse it (decision 0112). */
+static void choose__node_in_doubt__nobody_is_nominated_there(void **state)
+{
+    use("binpack");
+    add_node("n1");
+    store_doubt(store, STR("n1"), true);
+    assert_string_equal(chosen(), "");
+    store_doubt(store, STR("n1"), false);
+    assert_string_equal(chosen(), "n1");
+}
+
 /* Whoever reads nodes tells it, where planning is on. */
 static void ingest__reads_nodes__known_while_planning_is_on(void **state)
 {
@@ -230,6 +241,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(choose__nodes_come__all_are_looked_at),
         TEST(choose__what_is_not_known_of_a_node__not_there),
+        TEST(choose__node_in_doubt__nobody_is_nominated_there),
         TEST(ingest__reads_nodes__known_while_planning_is_on),
         TEST(choose__store_is_not_ready__nobody),
         TEST(choose__a_strategy_of_a_rule_looks_ahead__as_filter_would_decide),

@@ -16,7 +16,7 @@
 
 static struct ledger *scratch;
 static uint64_t ok_n;
-static const struct demand share = DEMAND_OF_SHARE(250);
+static const struct demand share = DEMAND_OF_SHARE(250), most = DEMAND_OF_SHARE(900);
 
 static void begin(const struct policy *p)
 {
@@ -79,7 +79,7 @@ static uint64_t act(struct rng *rng)
     const struct ingest by = {store, context.policy, NULL, NULL};
 
     trace_clock.mono_ns += (int64_t)rng_below(rng, 900) * MS;
-    switch (rng_below(rng, 8)) {
+    switch (rng_below(rng, 9)) {
     case 0:
         describe(rng, rng_below(rng, NODES));
         break;
@@ -98,6 +98,9 @@ static uint64_t act(struct rng *rng)
         break;
     case 5:
         traced_bind(i, node_names[rng_below(rng, NODES)]);
+        break;
+    case 6:
+        store_doubt(store, str_of(node_names[rng_below(rng, NODES)]), rng_below(rng, 2) == 0);
         break;
     default:
         assert_int_equal(ingest_pod(&by, &arena, &pod, NULL), 0);
@@ -188,6 +191,55 @@ static void F179_reservation__does_not_fit_its_memory__as_it_was(void **state)
     traced_bind(0, "n0");
     assert_int_equal(milli_charged(), 100);
     assert_same(0);
+    end();
+}
+
+static struct str best_for(const struct pod *pod)
+{
+    struct str name[] = {STR("n0"), STR("n1")};
+    struct filter_result result;
+
+    assert_int_equal(placement_filter(&context, &arena, pod, name, 2, &result, NULL), 0);
+    assert_true(result.fit_n == 1 && result.results[0].verdict == VERDICT_FITS); /* one candidate */
+    return result.results[0].name;
+}
+
+/* In doubt it is named only where nothing else fits, and a replay sees that as it was. */
+static void node_is_in_doubt__comes_last_then_and_in_the_replay(void **state)
+{
+    struct policy p = *policy_defaults();
+    struct strbuf document, other;
+    struct replay_report report;
+    struct container c;
+    struct kv limit;
+    char amount[16];
+    const struct pod pod = pod_of(0, &c, &limit, amount, 200);
+
+    p.candidates = 1;
+    begin(&p);
+    apply_node("n0", 1, 40000, true);
+    apply_node("n1", 1, 40000, true);
+    assert_true(str_eq(best_for(&pod), STR("n0")));
+    store_doubt(store, STR("n0"), true);
+    store_doubt(store, STR("n0"), true); /* no news */
+    store_doubt(store, STR("unknown"), true);
+    assert_true(store_is_in_doubt(store, STR("n0")) && !store_is_in_doubt(store, STR("n1")));
+    assert_true(str_eq(best_for(&pod), STR("n1")));
+    apply_pod("full", "n1", &most);
+    assert_true(str_eq(best_for(&pod), STR("n0")));
+    apply((struct ledger_op){.kind = LEDGER_POD_GONE, .name = STR("full")});
+    store_doubt(store, STR("n0"), false);
+    assert_true(str_eq(best_for(&pod), STR("n0")));
+    assert_same(4);
+
+    strbuf_init(&document, DOCUMENT_BYTES_MAX);
+    trace_text(&document);
+    altered(&document, "doubt", 0, "\"node\":", "\"n1\"", &other);
+    assert_int_equal(replay(&other, &report, NULL), 0);
+    assert_non_null(strstr(found.text, "filter: 2 of 2 nodes fit; n1 is the best"));
+    assert_non_null(strstr(found.text, "now 2 of 2 nodes fit; n0 is the best"));
+    strbuf_fini(&other);
+    strbuf_fini(&document);
     end();
 }
 
@@ -333,6 +385,7 @@ int main(void)
         cmocka_unit_test(audit_repairs__as_it_was),
         cmocka_unit_test(F179_reservation__does_not_fit_its_memory__as_it_was),
         cmocka_unit_test(no_known_node_is_asked_about__as_it_was),
+        cmocka_unit_test(node_is_in_doubt__comes_last_then_and_in_the_replay),
         cmocka_unit_test(decision_is_another__said_in_words),
         cmocka_unit_test(spoiled_at_random__no_crash_and_no_earlier_difference),
     };

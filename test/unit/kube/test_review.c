@@ -46,6 +46,26 @@ static void write__access__user_of_the_token_review(void **state)
     strbuf_fini(&subject);
 }
 
+static void self__written_and_read__of_whoever_asks(void **state)
+{
+    const struct review_resource what = {
+        .verb = STR("get"), .group = STR("g"), .resource = STR("leases"), .namespace_ = STR("ns")};
+    bool allowed = false;
+
+    self_review_write(&what, &out);
+    assert_string_equal(out.p,
+                        "{\"apiVersion\":\"authorization.k8s.io/v1\",\"kind\":\"SelfSubjectAccessReview\",\"spec\":{"
+                        "\"resourceAttributes\":{\"verb\":\"get\",\"group\":\"g\",\"resource\":\"leases\","
+                        "\"namespace\":\"ns\"}}}");
+    assert_int_equal(
+        self_review_read(STR("{\"kind\":\"SelfSubjectAccessReview\",\"status\":{\"allowed\":true}}"), &allowed, NULL),
+        0);
+    assert_true(allowed);
+    assert_int_equal(
+        self_review_read(STR("{\"kind\":\"SubjectAccessReview\",\"status\":{\"allowed\":true}}"), &allowed, NULL),
+        -ERR_INVALID);
+}
+
 #define TR "{\"kind\":\"TokenReview\",\"status\":"
 
 static void read__token_review__yes_no_or_failure(void **state)
@@ -125,6 +145,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         TEST(write__token__is_escaped),
         TEST(write__access__user_of_the_token_review),
+        TEST(self__written_and_read__of_whoever_asks),
         TEST(read__token_review__yes_no_or_failure),
         TEST(read__huge_user__is_a_failure),
         TEST(read__access_review__yes_no_or_failure),

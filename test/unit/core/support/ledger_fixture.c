@@ -18,9 +18,13 @@ const struct pack_params *fixture_params(const char *strategy)
 
 void fixture_init(struct ledger_fixture *f)
 {
-    struct ledger_limits limits = {.hash_key = {1, 2}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000};
+    fixture_init_limited(
+        f, &(struct ledger_limits){.hash_key = {1, 2}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000});
+}
 
-    f->l = ledger_new(&limits);
+void fixture_init_limited(struct ledger_fixture *f, const struct ledger_limits *limits)
+{
+    f->l = ledger_new(limits);
     f->host = (struct host_capacity){0};
     arena_init(&f->arena, 64 << 20);
     fixture_bracket(f, LEDGER_NODES_BEGIN);

@@ -26,7 +26,8 @@ struct ledger_fixture {
 
 /* An empty, synced ledger with over-commit factors 1.0. */
 void fixture_init(struct ledger_fixture *f);
-void fixture_fini(struct ledger_fixture *f); /* also runs ledger_check() */
+void fixture_init_limited(struct ledger_fixture *f, const struct ledger_limits *limits); /* ... with these */
+void fixture_fini(struct ledger_fixture *f);                                             /* also runs ledger_check() */
 
 /* gpu_n healthy devices "GPU-<name>-<i>" of mem_mib each, 16 slots. */
 void fixture_node(struct ledger_fixture *f, const char *name, int gpu_n, int64_t mem_mib);

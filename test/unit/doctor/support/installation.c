@@ -116,6 +116,7 @@ int installation_set_up(void **state)
         .quotas = "{\"items\":[]}",
         .parameters_are_there = true,
         .nodes = {{.name = STR("gpu-1")}},
+        .lease = {.is_there = true, .holder = STR("host_1"), .renewed_ms = NOW_MS - 3000, .duration_s = 5},
     };
     arena_init(&in.arena, ARENA_BYTES_MAX);
     installation_annotate(&in, &in.nodes[0].annotations, "fgpu.io/gpus", "{\"v\":1,\"gpus\":[]}");
@@ -227,6 +228,7 @@ void installation_finds(struct installation *in, const char *expected)
     f->kube_minor = in->kube_minor;
     f->api_ahead_ms = in->api_ahead_ms;
     f->fgpu_ahead_ms = in->fgpu_ahead_ms;
+    f->lease = in->lease;
     f->verbs_trouble = str_of(in->verbs_trouble);
     f->user = STR("system:serviceaccount:fgpu-system:fgpu");
     doctor_needed_rights(f);

@@ -14,6 +14,7 @@ struct installation {
     struct node nodes[2]; /* the first has GPUs of fgpu; of the second the rest is zero: it is not there */
     struct pod pods[4];   /* those with a name are there */
     int64_t api_ahead_ms, fgpu_ahead_ms;
+    struct doctor_lease lease; /* renewed 3 s ago, for 5 s */
     const char *verbs_trouble; /* NULL: none */
     const char *denied;        /* resource that fgpu may do nothing with; NULL: none */
     const char *why_not[DOCTOR_SOURCE__MAX];
