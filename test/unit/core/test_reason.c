@@ -53,7 +53,7 @@ static void reason__random_results__what_is_named_is_what_ranked(void **state)
 
         for (size_t i = 0; i < 2; i++) {
             r[i] = (struct pack_result){.verdict = VERDICT_FITS,
-                                        .demoted = (uint8_t)(rng_below(&rng, 2) * rng_below(&rng, 3)),
+                                        .demoted = (rng_below(&rng, 2) * rng_below(&rng, 3)) & 3,
                                         .group = (uint8_t)rng_below(&rng, 2),
                                         .slack = (uint16_t)rng_below(&rng, 2),
                                         .score = (int64_t)rng_below(&rng, 2) - 1,
