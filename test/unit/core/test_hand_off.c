@@ -356,6 +356,15 @@ static void required_plugins__of_the_pod__the_agent_is_added(void **state)
         {"[a, 10-fgpu]", "[\"a\",\"10-fgpu\"]"},
         {"[fgpu, 10-fgpu, a, fgpu]", "[\"fgpu\",\"a\"]"},
         {"[1-fgpu]", "[\"1-fgpu\",\"fgpu\"]"},
+        {"[00-fgpu]", "[\"00-fgpu\"]"},
+        {"[99-fgpu]", "[\"99-fgpu\"]"},
+        {"[a0-fgpu]", "[\"a0-fgpu\",\"fgpu\"]"},
+        {"[0a-fgpu]", "[\"0a-fgpu\",\"fgpu\"]"},
+        {"[.0-fgpu]", "[\".0-fgpu\",\"fgpu\"]"},
+        {"[0.-fgpu]", "[\"0.-fgpu\",\"fgpu\"]"},
+        {"[10.fgpu]", "[\"10.fgpu\",\"fgpu\"]"},
+        {"[110-fgpu]", "[\"110-fgpu\",\"fgpu\"]"},
+        {"[10-]", "[\"10-\",\"fgpu\"]"},
         {"- a\n- \"b\"  # why\n", "[\"a\",\"b\",\"fgpu\"]"},
         {"---\n# mine\n\n  - a\n  - b\r\n", "[\"a\",\"b\",\"fgpu\"]"},
         /* Not read: ours alone. */
@@ -372,6 +381,13 @@ static void required_plugins__of_the_pod__the_agent_is_added(void **state)
         {"- a\n-b", "[\"fgpu\"]"},
         {"- a\nb", "[\"fgpu\"]"},
         {"- - a", "[\"fgpu\"]"},
+        {"- a\nx b", "[\"fgpu\"]"},
+        {"-\n- a", "[\"fgpu\"]"},
+        {"- a\n---\n- b", "[\"fgpu\"]"},
+        {"- a#b", "[\"fgpu\"]"},
+        {"['a\"]", "[\"fgpu\"]"},
+        {"[\"]", "[\"fgpu\"]"},
+        {"['']", "[\"fgpu\"]"},
         {"- !!str a", "[\"fgpu\"]"},
         {"&x [a]", "[\"fgpu\"]"},
         {"[0123456789012345678901234567890123456789012345678901234567890123"
@@ -395,6 +411,41 @@ static void required_plugins__of_the_pod__the_agent_is_added(void **state)
         assert_int_equal(list.n, 0);
         arena_fini(&a);
     }
+}
+
+/* The list with the agent added, or "" where it is not read and ours alone is required. */
+static struct str plugins_of(struct str text, struct arena *a)
+{
+    const struct kv carried = {STR(KEY), text};
+    struct kv_list list = {NULL, 0};
+    struct str leftovers;
+
+    assert_true(dialect_leftovers((struct kv_list){&carried, 1}, a, &leftovers));
+    assert_int_equal(dialect_require_agent(&list, leftovers, a, NULL), 0);
+    assert_int_equal(list.n, 1);
+    return str_eq_cstr(list.items[0].value, "[\"fgpu\"]") ? STR("") : list.items[0].value;
+}
+
+static void required_plugins__long_names_and_many__up_to_the_limits(void **state)
+{
+    char name[130];
+    struct str many = STR("");
+    struct arena a;
+
+    arena_init(&a, ARENA_BYTES);
+    memset(name, 'n', sizeof(name));
+    assert_true(plugins_of(arena_printf(&a, "[%.*s]", 128, name), &a).n > 128);
+    assert_int_equal(plugins_of(arena_printf(&a, "[%.*s]", 129, name), &a).n, 0);
+    for (int i = 0; i < 32; i++) {
+        many = arena_printf(&a, "%.*s,p%d", STR_ARG(many), i);
+    }
+    many = str_drop(many, 1);
+    assert_true(plugins_of(arena_printf(&a, "[%.*s]", STR_ARG(many)), &a).n > 0);
+    assert_true(plugins_of(arena_printf(&a, "[%.*s,fgpu]", STR_ARG(many)), &a).n > 0);
+    assert_true(plugins_of(arena_printf(&a, "[fgpu,%.*s]", STR_ARG(many)), &a).n > 0);
+    assert_int_equal(plugins_of(arena_printf(&a, "[%.*s,x]", STR_ARG(many)), &a).n, 0);
+    assert_int_equal(plugins_of(arena_printf(&a, "[fgpu,%.*s,x]", STR_ARG(many)), &a).n, 0);
+    arena_fini(&a);
 }
 
 /* The list of a container holds for it, whatever that of the pod says. */
@@ -442,6 +493,7 @@ int main(void)
         cmocka_unit_test(inventory__kai__only_gpus_of_known_memory_that_are_whole),
         cmocka_unit_test(inventory__by_the_agent__says_whether_the_agent_runs),
         cmocka_unit_test(required_plugins__of_the_pod__the_agent_is_added),
+        cmocka_unit_test(required_plugins__long_names_and_many__up_to_the_limits),
         cmocka_unit_test(required_plugins__of_containers__each_gets_the_agent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
