@@ -151,6 +151,54 @@ static void node__whole_gpus_of_a_plugin__its_numbers(void **state)
     fixture_fini(&fx);
 }
 
+/* One container more finds room on the GPU with the most compute, of equal ones on that with the most memory. */
+static void hole__of_several_gpus__the_largest_that_takes_one_container(void **state)
+{
+    struct device_state gpus[] = {
+        {.milli_cap = 1000,
+         .milli_free = 400,
+         .mem_cap_mib = 900,
+         .mem_free_mib = 300,
+         .slot_cap = 4,
+         .slot_free = 1,
+         .flags = DEVICE_HEALTHY | DEVICE_IN_USE},
+        {.milli_cap = 1000,
+         .milli_free = 400,
+         .mem_cap_mib = 900,
+         .mem_free_mib = 500,
+         .slot_cap = 4,
+         .slot_free = 2,
+         .flags = DEVICE_HEALTHY | DEVICE_IN_USE},
+        {.milli_cap = 1000,
+         .milli_free = 300,
+         .mem_cap_mib = 900,
+         .mem_free_mib = 900,
+         .slot_cap = 4,
+         .slot_free = 4,
+         .flags = DEVICE_HEALTHY},
+        {.milli_cap = 1000,
+         .milli_free = 900,
+         .mem_cap_mib = 900,
+         .mem_free_mib = 900,
+         .slot_cap = 4,
+         .slot_free = 0,
+         .flags = DEVICE_HEALTHY | DEVICE_IN_USE},
+    };
+    struct node_state n = {.device_n = 4, .flags = NODE_DESCRIBED};
+    struct capacity_hole h = capacity_hole(&n, gpus);
+
+    assert_int_equal(h.milli, 400);
+    assert_int_equal(h.mem_mib, 500);
+    assert_int_equal(h.empty_n, 1);
+    gpus[1].slot_free = 0;
+    h = capacity_hole(&n, gpus);
+    assert_int_equal(h.milli, 400); /* with the last of its places */
+    assert_int_equal(h.mem_mib, 300);
+    n.plugin_managed_used = 1;
+    h = capacity_hole(&n, gpus);
+    assert_true(h.milli == 0 && h.mem_mib == 0 && h.empty_n == 0);
+}
+
 static void assert_equal_numbers(const struct ledger_fixture *fx, const struct mirror *m)
 {
     struct ledger_view v;
@@ -221,6 +269,7 @@ int main(void)
         cmocka_unit_test(node__random_cases__as_one_after_another),
         cmocka_unit_test(node__whole_gpus__empty_ones_in_groups),
         cmocka_unit_test(node__whole_gpus_of_a_plugin__its_numbers),
+        cmocka_unit_test(hole__of_several_gpus__the_largest_that_takes_one_container),
         cmocka_unit_test(mirror__follows_changes__equal_to_the_ledger),
     };
 

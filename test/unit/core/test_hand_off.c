@@ -154,6 +154,7 @@ static void hand_off__kai__portion_by_quality_of_service(void **state)
 static void hand_off__what_it_cannot_say__no_answer(void **state)
 {
     static const struct assigned_device plain = {STR("GPU-a"), 0, 300, 4096}, unknown = {STR("GPU-a"), 0, 300, 0},
+                                        little = {STR("GPU-a"), 0, 300, 1},
                                         instance = {STR("MIG-a"), 1024, 142, 4864, MIG_PROFILE(1, 5)};
     static const struct {
         const char *name;
@@ -163,7 +164,7 @@ static void hand_off__what_it_cannot_say__no_answer(void **state)
         {NAME_63, &plain, {true, true, false, false, false}}, {NAME_53 "4", &plain, {true, true, false, false, false}},
         {NAME_53, &plain, {true, true, true, false, false}},  {NAME_33 "4", &plain, {true, true, true, false, false}},
         {NAME_33, &plain, {true, true, true, true, true}},    {"a", &unknown, {true, true, true, false, false}},
-        {"a", &instance, {true, true, true, false, false}},
+        {"a", &instance, {true, true, true, false, false}},   {"a", &little, {true, true, true, true, true}},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows) * HAND_OFF__MAX; i++) {

@@ -299,6 +299,33 @@ static void room__of_a_tenant__said_when_it_grows_and_only_then(void **state)
     assert_true(ledger_capacity_generation(fx.l) > capacity);
 }
 
+/* Of compute, of memory, of one while there is less of the other; and not when neither is more. */
+static void room__what_is_held_changes__said_when_more_of_anything_is_left(void **state)
+{
+    static const struct {
+        struct holding held;
+        bool said;
+    } rows[] = {{{500, 2000}, false}, {{500, 1000}, true}, {{400, 1000}, true},  {{400, 2000}, false},
+                {{500, 1000}, true},  {{400, 3000}, true}, {{400, 3000}, false}, {{0, 0}, true}};
+    const struct tenant t = {
+        .name = STR("research"), .namespaces = research, .namespace_n = 1, LIMITS(NO, 1000, NO, 4000)};
+    struct holding before = {0};
+    struct tenancy tenancy;
+    uint32_t space;
+
+    tenancy_init(&tenancy, (struct hash_key){1, 2});
+    tenancy_set(&tenancy, &t, 1);
+    space = tenancy_enter(&tenancy, STR("default"));
+    (void)tenancy_follow(&tenancy);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        tenancy_hold(&tenancy, space, before, rows[i].held);
+        before = rows[i].held;
+        assert_int_equal(tenancy_follow(&tenancy), rows[i].said);
+    }
+    tenancy_leave(&tenancy, space);
+    tenancy_fini(&tenancy);
+}
+
 /* Half of a GPU that has half the memory is less memory: the tenant has room, though the node has none more. */
 static void room__gpus_became_smaller__the_tenants_grew(void **state)
 {
@@ -498,6 +525,7 @@ int main(void)
         TEST(limit__lowered__nobody_leaves_and_nobody_comes),
         TEST(foreign_pod__counts_on_every_gpu_until_its_devices_are_known),
         TEST(room__of_a_tenant__said_when_it_grows_and_only_then),
+        TEST(room__what_is_held_changes__said_when_more_of_anything_is_left),
         TEST(room__gpus_became_smaller__the_tenants_grew),
         cmocka_unit_test(namespaces__come_and_go__their_places_are_used_again),
         cmocka_unit_test(plugin__replicas_and_units__their_part_of_a_gpu),

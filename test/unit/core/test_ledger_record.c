@@ -1,0 +1,60 @@
+/* Records of pods on several devices: in whatever order they are named, what is charged is charged there and nowhere
+ * else; and a device that is named twice proves nothing. */
+#include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
+
+/* The pod asks for two whole GPUs of "n1" and is seen bound with a record of these two. */
+static void bind_on(int first, int second)
+{
+    static const struct str uuids[] = {STR("GPU-n1-0"), STR("GPU-n1-1")};
+    const struct demand d = WHOLE_GPUS(2);
+    const struct assigned_device devices[] = {{uuids[first], first, 1000, 80 * GIB, .exclusive = true},
+                                              {uuids[second], second, 1000, 80 * GIB, .exclusive = true}};
+    const struct assigned_container c = {.name = STR("main"), .devices = devices, .device_n = 2};
+    const struct assignment record = {.id = STR("d"), .containers = &c, .container_n = 1};
+    const struct ledger_op op = fixture_observation("p", &d, "n1", &record);
+
+    fixture_apply(&fx, &op);
+}
+
+static const struct snapshot_pod *shown(void)
+{
+    (void)fixture_state(&fx, "n1");
+    return fixture_pod_in(&fx.snapshot, STR("p"));
+}
+
+static void two_gpus__in_any_order__both_are_taken_and_the_pod_is_bound(void **state)
+{
+    for (int first = 0; first < 2; first++) {
+        bind_on(first, 1 - first);
+        assert_int_equal(shown()->state, LEDGER_BOUND);
+        assert_false(shown()->conflict);
+        for (size_t i = 0; i < 2; i++) {
+            assert_int_equal(fixture_milli_free(&fx, "n1", i), 0);
+            assert_int_equal(fx.snapshot.nodes[0].devices[i].allocation_n, 1);
+            assert_true(str_eq_cstr(fx.snapshot.nodes[0].devices[i].allocations[0].container, "main"));
+        }
+        fixture_name_op(&fx, LEDGER_POD_GONE, "p");
+        assert_int_equal(fixture_milli_free(&fx, "n1", 0), 1000);
+    }
+}
+
+static void two_gpus__the_same_one_twice__charged_on_every_gpu(void **state)
+{
+    for (int gpu = 0; gpu < 2; gpu++) {
+        bind_on(gpu, gpu);
+        assert_int_equal(fixture_milli_free(&fx, "n1", 0), 0);
+        assert_int_equal(fixture_milli_free(&fx, "n1", 1), 0);
+        fixture_name_op(&fx, LEDGER_POD_GONE, "p");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TWO_GPUS_TEST(two_gpus__in_any_order__both_are_taken_and_the_pod_is_bound),
+        TWO_GPUS_TEST(two_gpus__the_same_one_twice__charged_on_every_gpu),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
