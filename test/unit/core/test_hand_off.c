@@ -307,6 +307,34 @@ static void inventory__kai__only_gpus_of_known_memory_that_are_whole(void **stat
     }
 }
 
+/* What is handed off is for programs of NVIDIA; the downward API says numbers and names to whoever reads them. */
+static void inventory__gpus_of_another_vendor__the_downward_api_alone(void **state)
+{
+    const struct kv gpus = {STR("fgpu.io/gpus"), STR("{\"v\":1," ONE_GPU)}, of_amd = {STR("amd.com/gpu"), STR("1")},
+                    of_nvidia = {STR("nvidia.com/gpu"), STR("1")};
+    static const struct str wholes[] = {STR("nvidia.com/gpu"), STR("amd.com/gpu")};
+    struct policy p = *policy_defaults();
+
+    p.whole_resources = wholes;
+    p.whole_resource_n = 2;
+    for (unsigned h = 0; h < HAND_OFF__MAX; h++) {
+        for (int amd = 0; amd < 2; amd++) {
+            const struct node node = {.annotations = {&gpus, 1}, .allocatable = {amd ? &of_amd : &of_nvidia, 1}};
+            struct inventory inv;
+            const char *note = NULL;
+            struct arena a;
+
+            arena_init(&a, ARENA_BYTES);
+            p.hand_off = (enum hand_off)h;
+            assert_true(dialect_inventory(&p, &node, &a, &inv, &note));
+            assert_int_equal(inv.vendor, amd ? VENDOR_AMD : VENDOR_NVIDIA);
+            assert_int_equal(inv.hand_off_unfit, amd && h != HAND_OFF_DOWNWARD_API);
+            assert_true(!inv.hand_off_unfit || strstr(note, "of another vendor") != NULL);
+            arena_fini(&a);
+        }
+    }
+}
+
 /* ---- the agent ---- */
 
 static void inventory__by_the_agent__says_whether_the_agent_runs(void **state)
@@ -492,6 +520,7 @@ int main(void)
         cmocka_unit_test(hand_off__instances_of_a_plugin__none_of_its_business),
         cmocka_unit_test(inventory__hand_off__of_the_node_by_its_labels),
         cmocka_unit_test(inventory__kai__only_gpus_of_known_memory_that_are_whole),
+        cmocka_unit_test(inventory__gpus_of_another_vendor__the_downward_api_alone),
         cmocka_unit_test(inventory__by_the_agent__says_whether_the_agent_runs),
         cmocka_unit_test(required_plugins__of_the_pod__the_agent_is_added),
         cmocka_unit_test(required_plugins__long_names_and_many__up_to_the_limits),

@@ -77,7 +77,7 @@ static void resolved_plan__first_rules_that_name_the_pod__up_to_one_for_all_node
 
 static void resolved_plan__node__the_first_step_that_selects_it(void **state)
 {
-    const struct policy p = policy_with_rules();
+    struct policy p = policy_with_rules();
     const struct kv labels[] = {{STR("x"), STR("y")}, {STR("pool"), STR("a100")}};
     uint64_t on_pool = plan_node_rules(&p, (struct kv_list){labels, 2});
     struct resolved_plan a;
@@ -89,6 +89,8 @@ static void resolved_plan__node__the_first_step_that_selects_it(void **state)
     assert_int_equal(resolved_plan_step(&a, 1 << 3), 1);
     assert_int_equal(resolved_plan_step(&a, 1), 2); /* rule 0 is about others */
     assert_int_equal(resolved_plan_step(&a, 0), 2);
+    p.rule_n = 3; /* the last one is no rule any more */
+    assert_int_equal(plan_node_rules(&p, (struct kv_list){labels, 2}), 1 | 1 << 2);
 }
 
 /* As names in the order in which they are met. */
