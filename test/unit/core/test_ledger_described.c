@@ -205,6 +205,21 @@ static void described__one_thing_is_another__shown_audited_and_told(void **state
     ledger_free(scratch);
 }
 
+/* Who has counted what GPUs are worth counts again where memory alone takes another part of them. */
+static void described__memory_alone_takes_another_part__the_gpus_are_others(void **state)
+{
+    uint64_t before;
+
+    facts_begin();
+    fixture_apply(&fx, &facts.op);
+    before = ledger_cluster_view(fx.l).gpus_version;
+    fixture_apply(&fx, &facts.op);
+    assert_int_equal(ledger_cluster_view(fx.l).gpus_version, before);
+    facts.inventory.memory_only = MEMORY_ONLY_FREE;
+    fixture_apply(&fx, &facts.op);
+    assert_int_not_equal(ledger_cluster_view(fx.l).gpus_version, before);
+}
+
 /* ---- what the Binding says of it ---- */
 
 static void described__settings_of_the_node__go_into_the_record(void **state)
@@ -233,6 +248,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         EMPTY_LEDGER_TEST(described__one_thing_is_another__shown_audited_and_told),
+        EMPTY_LEDGER_TEST(described__memory_alone_takes_another_part__the_gpus_are_others),
         EMPTY_LEDGER_TEST(described__settings_of_the_node__go_into_the_record),
     };
 
