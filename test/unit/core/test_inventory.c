@@ -248,6 +248,7 @@ static void inventory__gfd_labels__devices_are_indexes(void **state)
         {"memory below a TiB", "label:gpu.count=1 label:gpu.memory=1048575", "gfd 0::-1::1048575:16:-1:ok", NULL},
         {"memory in bytes", "label:gpu.count=1 label:gpu.memory=85520809984", "gfd 0::-1::81559:16:-1:ok", NULL},
         {"memory of few bytes", "label:gpu.count=1 label:gpu.memory=1073741823", "gfd", "gpu.memory"},
+        {"memory of a GiB in bytes", "label:gpu.count=1 label:gpu.memory=1073741824", "gfd 0::-1::1024:16:-1:ok", NULL},
         {"memory below a TiB in bytes", "label:gpu.count=1 label:gpu.memory=1099511627775",
          "gfd 0::-1::1048575:16:-1:ok", NULL},
         {"memory of a TiB in bytes", "label:gpu.count=1 label:gpu.memory=1099511627776", "gfd", "gpu.memory"},

@@ -183,6 +183,12 @@ static void changed__one_of_two_nodes__that_one_alone(void **state)
     assert_true(catch_up(&k, fx.l));
     assert_true(catch_up(&k, fx.l));
     assert_int_equal(k.given_n, 4);
+    fixture_node(&fx, "n3", 0, 0); /* new, and with nothing that could change */
+    assert_true(catch_up(&k, fx.l));
+    assert_int_equal(k.given_n, 5);
+    assert_int_equal(fixture_pod(&fx, "b", &d, "n4", NULL), 0); /* known by its pod alone */
+    assert_true(catch_up(&k, fx.l));
+    assert_int_equal(k.given_n, 6);
     assert_knows(&k, fx.l);
     known_fini(&k);
 }
