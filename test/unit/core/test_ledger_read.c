@@ -83,6 +83,15 @@ static void node__rules_and_host_group__as_described_and_none_of_a_node_unknown(
     assert_false(ledger_is_in_host_group(fx.l, STR("nowhere")));
 }
 
+/* A node without devices points to the beginning of all, also where there are none. */
+static void cluster_view__of_nothing__has_an_address_for_devices(void **state)
+{
+    ledger_free(fx.l);
+    fx.l = ledger_new(&(struct ledger_limits){.overcommit_milli = 1000, .overcommit_mem_milli = 1000});
+    assert_non_null(ledger_cluster_view(fx.l).devices);
+    assert_int_equal(ledger_cluster_view(fx.l).node_n, 0);
+}
+
 static void node__gained_since__when_a_pod_ends_and_not_when_one_comes(void **state)
 {
     struct ledger_view v;
@@ -284,6 +293,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TWO_GPUS_TEST(pod_names__in_parts__each_pod_once_and_none_that_is_gone),
         TWO_GPUS_TEST(node__rules_and_host_group__as_described_and_none_of_a_node_unknown),
+        TWO_GPUS_TEST(cluster_view__of_nothing__has_an_address_for_devices),
         TWO_GPUS_TEST(node__gained_since__when_a_pod_ends_and_not_when_one_comes),
         TWO_GPUS_TEST(node_copy__numbers_devices_group_and_nomination__are_those_of_the_view),
         TWO_GPUS_TEST(unmeasured__nodes_by_name__as_many_as_are_asked_for),

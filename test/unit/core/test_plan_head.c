@@ -677,6 +677,19 @@ static void plan_head__work_and_number__are_bounded(void **state)
     bench_fini(&b);
 }
 
+static void plan_head__no_nodes__nobody_is_chosen(void **state)
+{
+    static struct bench b;
+
+    bench_init(&b, 3, 0);
+    use(&b, "binpack", "binpack");
+    wait_for_share(&b, 100, (struct host_request){0, 0});
+    plan(&b, NULL, 0, 9);
+    assert_int_equal(b.answer.chosen_n, 0);
+    assert_int_equal(b.answer.unfit_n, 1);
+    bench_fini(&b);
+}
+
 /* ---- what should not be ---- */
 
 /* Scores are remembered by the versions of nodes. Where one is wrong, nobody may be nominated by it, and no process may
@@ -738,6 +751,7 @@ int main(void)
         cmocka_unit_test(plan_head__pod_without_gpus_holds_a_nomination__its_cores_are_gone),
         cmocka_unit_test(plan_head__nodes_come_and_go_between_rounds__and_it_follows),
         cmocka_unit_test(plan_head__work_and_number__are_bounded),
+        cmocka_unit_test(plan_head__no_nodes__nobody_is_chosen),
         cmocka_unit_test(plan_head__what_is_remembered_is_wrong__the_pod_is_skipped_and_counted),
         cmocka_unit_test(plan_head__pods_in_front__take_their_places_and_are_not_chosen),
     };
