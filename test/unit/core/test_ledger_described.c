@@ -148,6 +148,7 @@ static void described__one_thing_is_another__shown_audited_and_told(void **state
         {"unmeasured", FIELD(inv->unmeasured), &yes, DRIFT_NODE_DETAILS, false},
         {"GPUs of the plugin", FIELD(inv->plugin_managed_n), &two, DRIFT_NODE_INVENTORY, true},
         {"replicas", FIELD(inv->plugin_managed_per_gpu), &three, DRIFT_NODE_INVENTORY, true},
+        {"two replicas", FIELD(inv->plugin_managed_per_gpu), &two, DRIFT_NODE_INVENTORY, true},
         {"names of the plugin", FIELD(inv->plugin_managed_names), &bits, DRIFT_NODE_INVENTORY, true},
         {"one replica a container", FIELD(inv->plugin_managed_one), &yes, DRIFT_NODE_INVENTORY, true},
         {"factor of compute", FIELD(inv->overcommit_milli), &factor_of_2, DRIFT_NODE_INVENTORY, true},

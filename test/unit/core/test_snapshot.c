@@ -156,6 +156,46 @@ static void take__instances_on_a_node_without_them__nobody_decided_that(void **s
     assert_false(fixture_pod_in(&fx.snapshot, STR("early"))->conflict);
 }
 
+/* The map of a GPU that is cut: its own instances where their places are known, and only of a model that is. */
+static void take__gpu_in_mig_mode__map_of_its_instances(void **state)
+{
+    static const char *const models[] = {"NVIDIA A100-SXM4-40GB", "made up"};
+#define CUT(i)                                                                                                         \
+    {                                                                                                                  \
+        .index = (i), .mem_mib = 40 * GIB, .slot_n = 16, .healthy = true, .profile = DEVICE_IN_MIG_MODE,               \
+        .gpu_index = -1, .start = -1                                                                                   \
+    }
+#define INSTANCE(i, profile_, gpu, start_)                                                                             \
+    {                                                                                                                  \
+        .index = 100 + (i), .mem_mib = 4864, .slot_n = 1, .healthy = true, .profile = (profile_), .gpu_index = (gpu),  \
+        .start = (start_)                                                                                              \
+    }
+    struct device devices[] = {CUT(0),
+                               CUT(1),
+                               INSTANCE(0, MIG_PROFILE(1, 5), 0, 0),
+                               INSTANCE(1, MIG_PROFILE(2, 10), 0, 4),
+                               INSTANCE(2, MIG_PROFILE(1, 5), 1, 6),
+                               INSTANCE(3, MIG_PROFILE(1, 5), 0, -1)};
+    const struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = devices, .device_n = 6};
+    const struct ledger_op op = fixture_description("cut", &inventory);
+
+    for (size_t known = 0; known < 2; known++) {
+        const struct snapshot_device *d;
+
+        for (size_t i = 0; i < 6; i++) {
+            devices[i].model = str_of(models[known]);
+        }
+        fixture_apply(&fx, &op);
+        d = take("cut", NULL)->nodes[0].devices;
+        assert_int_equal(d[0].mig_family == NULL, known == 1);
+        assert_int_equal(d[0].mig_occupied, known == 0 ? 1 | 1 << 4 | 1 << 5 : 0);
+        assert_int_equal(d[1].mig_occupied, known == 0 ? 1 << 6 : 0);
+        assert_true(d[0].milli_cap == 0 && d[0].mem_cap_mib == 0 && d[0].slot_cap == 0);
+        assert_true(d[0].milli_charged == 0 && d[0].mem_charged_mib == 0 && d[0].slot_charged == 0 && !d[0].exclusive);
+        assert_null(d[2].mig_family);
+    }
+}
+
 /* What a pod asked for is told where nothing that it holds tells it. */
 static void take__demand__of_pods_that_hold_nothing_that_tells(void **state)
 {
@@ -355,6 +395,7 @@ int main(void)
         T(take__foreign_pod__one_allocation_per_device_without_container),
         T(take__allocation__what_was_asked_where_the_charge_is_another),
         T(take__instances_on_a_node_without_them__nobody_decided_that),
+        T(take__gpu_in_mig_mode__map_of_its_instances),
         T(take__demand__of_pods_that_hold_nothing_that_tells),
         T(take__one_node__its_devices_and_pods_only),
         T(take__one_namespace__other_pods_are_numbers_only),
