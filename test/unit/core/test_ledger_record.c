@@ -49,10 +49,42 @@ static void two_gpus__the_same_one_twice__charged_on_every_gpu(void **state)
     }
 }
 
+/* What a pod was granted is what it asked for, where its request says nothing any more. */
+static void granted__request_says_nothing__shown_as_the_record_has_it(void **state)
+{
+    static const struct demand nothing = {.dialect = ""};
+    static const struct assigned_device whole[] = {{STR("GPU-n1-0"), 0, 1000, 80 * GIB, .exclusive = true},
+                                                   {STR("GPU-n1-1"), 1, 1000, 80 * GIB, .exclusive = true}},
+                                        parts[] = {{STR("GPU-n1-0"), 0, 300, 4 * GIB},
+                                                   {STR("GPU-n1-1"), 1, 200, 5 * GIB}};
+
+    for (int shares = 0; shares < 2; shares++) {
+        const struct assigned_container c = {.name = STR("main"), .devices = shares ? parts : whole, .device_n = 2};
+        const struct assignment record = {.id = STR("d"), .containers = &c, .container_n = 1};
+        struct ledger_op op = fixture_observation("p", &nothing, "n1", &record);
+        const struct gpu_request *w;
+        struct ledger_pod pod;
+
+        op.pod.record_trust = RECORD_VERIFIED;
+        fixture_apply(&fx, &op);
+        assert_true(ledger_find_pod(fx.l, STR("p"), &pod));
+        assert_int_equal(pod.demand->gpu_request_n, 1);
+        w = &pod.demand->gpu_requests[0];
+        assert_true(str_eq_cstr(w->container, "main"));
+        assert_int_equal(w->count, 2);
+        assert_int_equal(w->kind, shares ? GPU_REQUEST_BOTH : GPU_REQUEST_WHOLE);
+        assert_int_equal(w->milli, shares ? 300 : 1000);
+        assert_int_equal(w->mem_mib, shares ? 5 * GIB : 0);
+        assert_int_equal(w->profile, 0);
+        fixture_name_op(&fx, LEDGER_POD_GONE, "p");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TWO_GPUS_TEST(two_gpus__in_any_order__both_are_taken_and_the_pod_is_bound),
+        TWO_GPUS_TEST(granted__request_says_nothing__shown_as_the_record_has_it),
         TWO_GPUS_TEST(two_gpus__the_same_one_twice__charged_on_every_gpu),
     };
 
