@@ -221,6 +221,39 @@ static void described__memory_alone_takes_another_part__the_gpus_are_others(void
     assert_int_not_equal(ledger_cluster_view(fx.l).gpus_version, before);
 }
 
+/* Its object is gone, and a pod keeps it: nothing that was said of it holds any more. */
+static void gone__node_with_a_pod__nothing_that_it_was_described_with(void **state)
+{
+    const struct demand d = {.dialect = "native", .plugin_managed_n = 1, .plugin_managed_most = 1};
+    const struct snapshot_node *n;
+    struct inventory *inv = &facts.inventory;
+
+    facts_begin();
+    facts.op.node.closed = true;
+    facts.op.node.note = "a note";
+    inv->elsewhere = inv->unmeasured = inv->plugin_managed_one = inv->hand_off_unfit = true;
+    inv->needs_agent = inv->mig_changing = inv->mig_single = true;
+    inv->plugin_managed_n = 8;
+    inv->plugin_managed_per_gpu = 4;
+    inv->plugin_managed_names = 3;
+    fixture_apply(&fx, &facts.op);
+    assert_int_equal(fixture_pod(&fx, "stays", &d, "n", NULL), 0);
+    assert_int_equal(fixture_name_op(&fx, LEDGER_NODE_GONE, "n"), 0);
+    assert_null(ledger_check(fx.l));
+    n = fixture_state(&fx, "n");
+    assert_false(n->described || n->schedulable || n->closed || n->elsewhere || n->unmeasured);
+    assert_false(n->plugin_managed_one || n->hand_off_unfit || n->needs_agent || n->mig_changing || n->mig_single);
+    assert_null(n->note);
+    assert_int_equal(n->source, INVENTORY_NONE);
+    assert_int_equal(n->plugin_managed_cap, 0);
+    assert_int_equal(n->plugin_managed_used, 1);
+    assert_int_equal(n->plugin_managed_per_gpu, 1);
+    assert_int_equal(n->device_n, 0);
+    assert_true(n->host.cpu_cap_milli == 0 && n->host.cpu_free_milli == 0);
+    assert_true(n->host.mem_cap_mib == 0 && n->host.mem_free_mib == 0);
+    assert_int_equal(ledger_cluster_view(fx.l).nodes[0].plugin_managed_names, 0);
+}
+
 /* ---- what the Binding says of it ---- */
 
 static void described__settings_of_the_node__go_into_the_record(void **state)
@@ -250,6 +283,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         EMPTY_LEDGER_TEST(described__one_thing_is_another__shown_audited_and_told),
         EMPTY_LEDGER_TEST(described__memory_alone_takes_another_part__the_gpus_are_others),
+        EMPTY_LEDGER_TEST(gone__node_with_a_pod__nothing_that_it_was_described_with),
         EMPTY_LEDGER_TEST(described__settings_of_the_node__go_into_the_record),
     };
 
