@@ -80,10 +80,40 @@ static void granted__request_says_nothing__shown_as_the_record_has_it(void **sta
     }
 }
 
+/* As long as the request means what was granted, it is shown in its words. */
+static void granted__request_means_the_same__shown_in_its_kind(void **state)
+{
+    const struct {
+        struct demand demand;
+        int32_t milli;
+        int64_t mem_mib;
+        enum gpu_request_kind kind;
+    } rows[] = {{SHARE_OF(300), 300, 24 * GIB, GPU_REQUEST_MILLI},
+                {MEMORY_OF(8 * GIB), 100, 8 * GIB, GPU_REQUEST_MEMORY},
+                {SHARE_AND_MEMORY_OF(300, 8 * GIB), 300, 8 * GIB, GPU_REQUEST_BOTH},
+                {SHARE_OF(400), 300, 24 * GIB, GPU_REQUEST_BOTH}}; /* it means more today */
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct assignment record = RECORD_OF("d", "GPU-n1-1", 1, rows[i].milli, rows[i].mem_mib);
+        struct ledger_op op = fixture_observation("p", &rows[i].demand, "n1", &record);
+        const struct snapshot_device *d;
+
+        op.pod.record_trust = RECORD_VERIFIED;
+        fixture_apply(&fx, &op);
+        d = &fixture_state(&fx, "n1")->devices[1];
+        assert_int_equal(d->allocation_n, 1);
+        assert_int_equal(d->allocations[0].kind, rows[i].kind);
+        assert_int_equal(d->allocations[0].milli, rows[i].milli);
+        assert_int_equal(d->allocations[0].mem_mib, rows[i].mem_mib);
+        fixture_name_op(&fx, LEDGER_POD_GONE, "p");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TWO_GPUS_TEST(two_gpus__in_any_order__both_are_taken_and_the_pod_is_bound),
+        TWO_GPUS_TEST(granted__request_means_the_same__shown_in_its_kind),
         TWO_GPUS_TEST(granted__request_says_nothing__shown_as_the_record_has_it),
         TWO_GPUS_TEST(two_gpus__the_same_one_twice__charged_on_every_gpu),
     };
