@@ -337,6 +337,8 @@ static void nearest__cordoned_node__comes_last_and_names_nobody(void **state)
     op.node.taint_n = 1;
     fixture_apply(&fx, &op);
     observe(&runs);
+    assert_false(nearest_on("n", VIEW_POD("me", &asked)).untolerated); /* nobody knows what that pod tolerates */
+    assert_true(nearest_on("n", VIEW_POD("", &asked)).untolerated);    /* one that does not exist tolerates nothing */
     assert_int_equal(fixture_pod(&fx, "me", &asked, NULL, NULL), 0);
     n = nearest_on("n", VIEW_POD("me", &asked));
     assert_true(n.untolerated);

@@ -4,6 +4,7 @@
 #include "model/mig.h"
 #include "support/cmocka.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static int setup(void **state)
@@ -154,6 +155,35 @@ static void take__instances_on_a_node_without_them__nobody_decided_that(void **s
     assert_int_equal(fixture_pod_in(&fx.snapshot, STR("waits"))->state, LEDGER_PENDING);
     assert_non_null(fixture_pod_in(&fx.snapshot, STR("waits"))->demand);
     assert_false(fixture_pod_in(&fx.snapshot, STR("early"))->conflict);
+}
+
+/* More allocations than there is room for without asking for memory. */
+static void take__many_pods_on_one_node__all_are_shown(void **state)
+{
+    enum { PODS = 70 };
+    struct demand d = SHARE_OF(1);
+    const struct snapshot_node *n;
+    bool seen[PODS] = {false};
+    size_t shown = 0;
+    char uid[16];
+
+    fixture_node(&fx, "many", 5, 80 * GIB);
+    for (int i = 0; i < PODS; i++) {
+        snprintf(uid, sizeof(uid), "%d", i);
+        assert_int_equal(fixture_pod(&fx, uid, &d, NULL, NULL), 0);
+        assert_int_equal(fixture_reserve(&fx, uid, "many"), 0);
+    }
+    n = fixture_state(&fx, "many");
+    for (size_t i = 0; i < n->device_n; i++) {
+        for (size_t k = 0; k < n->devices[i].allocation_n; k++, shown++) {
+            uint64_t number;
+
+            assert_true(str_to_u64(fx.snapshot.pods[n->devices[i].allocations[k].pod].uid, PODS - 1, &number));
+            assert_false(seen[number]);
+            seen[number] = true;
+        }
+    }
+    assert_int_equal(shown, PODS);
 }
 
 /* The map of a GPU that is cut: its own instances where their places are known, and only of a model that is. */
@@ -396,6 +426,7 @@ int main(void)
         T(take__allocation__what_was_asked_where_the_charge_is_another),
         T(take__instances_on_a_node_without_them__nobody_decided_that),
         T(take__gpu_in_mig_mode__map_of_its_instances),
+        T(take__many_pods_on_one_node__all_are_shown),
         T(take__demand__of_pods_that_hold_nothing_that_tells),
         T(take__one_node__its_devices_and_pods_only),
         T(take__one_namespace__other_pods_are_numbers_only),
