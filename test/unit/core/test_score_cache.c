@@ -70,6 +70,8 @@ static void same_answers(struct simulation *s, const struct demand *d, const str
 
         (*which)++;
     }
+    q.seen = arena_calloc(&a, v.node_n / 64 + 1, sizeof(*q.seen)); /* no name comes twice */
+    assert_non_null(q.seen);
     q.work_max = fresh != NULL; /* then nobody has done its work yet, and it takes several calls */
     for (size_t done = 0; done < n; done += q.done) {
         size_t answered = pack_some(&v, &q, names + done, n - done, got + done);

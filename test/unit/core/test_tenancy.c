@@ -326,6 +326,30 @@ static void room__what_is_held_changes__said_when_more_of_anything_is_left(void 
     tenancy_fini(&tenancy);
 }
 
+/* A part of all there is: more when there is more, and told once. */
+static void room__there_is_more_of_all__said_of_a_limit_in_percent_and_once(void **state)
+{
+    static const struct {
+        struct holding all;
+        bool said;
+    } rows[] = {{{1000, 1000}, true},  {{1000, 1000}, false}, {{2000, 1000}, true},  {{2000, 1000}, false},
+                {{1500, 1000}, false}, {{1500, 1000}, false}, {{1500, 2000}, false}, /* of which it may have all */
+                {{1600, 2000}, true}};
+    const struct tenant t = {
+        .name = STR("research"), .namespaces = research, .namespace_n = 1, LIMITS(500, NO, NO, NO)};
+    struct holding before = {0};
+    struct tenancy tenancy;
+
+    tenancy_init(&tenancy, (struct hash_key){1, 2});
+    tenancy_set(&tenancy, &t, 1);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        tenancy_offer(&tenancy, before, rows[i].all);
+        before = rows[i].all;
+        assert_int_equal(tenancy_follow(&tenancy), rows[i].said);
+    }
+    tenancy_fini(&tenancy);
+}
+
 /* Half of a GPU that has half the memory is less memory: the tenant has room, though the node has none more. */
 static void room__gpus_became_smaller__the_tenants_grew(void **state)
 {
@@ -526,6 +550,7 @@ int main(void)
         TEST(foreign_pod__counts_on_every_gpu_until_its_devices_are_known),
         TEST(room__of_a_tenant__said_when_it_grows_and_only_then),
         TEST(room__what_is_held_changes__said_when_more_of_anything_is_left),
+        TEST(room__there_is_more_of_all__said_of_a_limit_in_percent_and_once),
         TEST(room__gpus_became_smaller__the_tenants_grew),
         cmocka_unit_test(namespaces__come_and_go__their_places_are_used_again),
         cmocka_unit_test(plugin__replicas_and_units__their_part_of_a_gpu),
