@@ -2,6 +2,7 @@
  * would leave behind. */
 #include "core/ledger/mirror.h"
 #include "core/ledger/node_copy.h"
+#include "core/ledger/sight.h"
 #include "core/ledger/snapshot.h"
 #include "core/support/tested_ledger.h"
 #include "support/cmocka.h"
@@ -288,6 +289,68 @@ static void mirror__without_a_pod__as_if_it_had_gone_until_the_next_look(void **
     mirror_fini(&m);
 }
 
+/* ---- what a mirror lacks ---- */
+
+static void describe_with_model(const char *model)
+{
+    const struct device device = {
+        .uuid = STR("GPU-m"), .model = str_of(model), .mem_mib = GIB, .slot_n = 1, .healthy = true};
+    const struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = &device, .device_n = 1};
+    const struct ledger_op op = fixture_description("m", &inventory);
+
+    fixture_apply(&fx, &op);
+}
+
+static bool sees_model(const struct ledger_sight *s, const char *model)
+{
+    bool found = false;
+
+    for (uint32_t i = 0; i < s->model_n; i++) {
+        found = found || str_eq_cstr(s->models[i], model);
+    }
+    return found;
+}
+
+static void sight__models__those_of_now_however_many_there_are(void **state)
+{
+    struct demand isolated = SHARE_OF(1);
+    const uint64_t label = 7;
+    struct ledger_sight s;
+
+    ledger_sight_init(&s);
+    describe_with_model("first");
+    ledger_sight_take(&s, fx.l);
+    assert_true(sees_model(&s, "first") && sees_model(&s, "A100"));
+    assert_true(s.synced && !s.isolates && !s.sliced);
+    describe_with_model("second"); /* at the same place */
+    ledger_sight_take(&s, fx.l);
+    assert_true(sees_model(&s, "second") && !sees_model(&s, "first"));
+    ledger_sight_take(&s, fx.l);
+    assert_true(sees_model(&s, "second"));
+    isolated.isolate = &label;
+    isolated.isolate_n = 1;
+    observe("keeps away", isolated, NULL);
+    fixture_bracket(&fx, LEDGER_PODS_BEGIN);
+    ledger_sight_take(&s, fx.l);
+    assert_true(s.isolates);
+    ledger_sight_fini(&s);
+}
+
+/* Tables are as long as there ever were nodes and pods at a time. */
+static void places__of_who_has_gone__are_used_again(void **state)
+{
+    uint32_t node_n;
+
+    fixture_node(&fx, "x", 1, GIB);
+    node_n = ledger_cluster_view(fx.l).node_n;
+    for (int i = 0; i < 3; i++) {
+        fixture_name_op(&fx, LEDGER_NODE_GONE, i % 2 == 0 ? "x" : "y");
+        fixture_node(&fx, i % 2 == 0 ? "y" : "x", 1, GIB);
+        assert_null(ledger_check(fx.l));
+        assert_int_equal(ledger_cluster_view(fx.l).node_n, node_n);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,6 +364,8 @@ int main(void)
         TWO_GPUS_TEST(unverified__counted_and_said_of_the_node__until_they_are_judged),
         TWO_GPUS_TEST(unverified__same_record_with_another_proof__that_one_is_to_be_verified),
         TWO_GPUS_TEST(unverified__leave_in_any_order__the_others_stay_in_theirs),
+        TWO_GPUS_TEST(sight__models__those_of_now_however_many_there_are),
+        TWO_GPUS_TEST(places__of_who_has_gone__are_used_again),
         TWO_GPUS_TEST(mirror__without_a_pod__as_if_it_had_gone_until_the_next_look),
     };
 
