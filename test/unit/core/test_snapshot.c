@@ -125,6 +125,7 @@ static void take__allocation__what_was_asked_where_the_charge_is_another(void **
         a = &take("v", NULL)->nodes[0].devices[0].allocations[0];
         assert_int_equal(a->milli, fixed ? 1000 : rows[row].milli);
         assert_int_equal(a->mem_mib, fixed ? 80 * GIB : rows[row].mem_mib);
+        assert_int_equal(a->phases, 1);
         assert_int_equal(a->asked_milli, fixed ? rows[row].asked_milli : 0);
         assert_int_equal(a->asked_mem_mib, fixed ? rows[row].asked_mem_mib : 0);
         fixture_name_op(&fx, LEDGER_POD_GONE, "p");
