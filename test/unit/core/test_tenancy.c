@@ -201,22 +201,27 @@ static void limit__preemption__only_when_the_tenants_own_pods_make_room(void **s
                                 .priority = 5,
                                 .demand = &d,
                                 .device_strategy = fixture_params("binpack")->device_strategy};
+    static const char *const uids[] = {"other", "mine"};
     const struct str *victims;
     size_t n;
 
     fixture_node(&fx, "n", 2, 10000);
     limit(1000, NO);
-    pod("other", "elsewhere", &d, NULL);
-    pod("mine", "default", &d, NULL);
-    assert_int_equal(fixture_reserve(&fx, "other", "n"), 0);
-    assert_int_equal(fixture_name_op(&fx, LEDGER_CONFIRM, "other"), 0);
-    assert_int_equal(fixture_reserve(&fx, "mine", "n"), 0);
-    assert_int_equal(ledger_preempt(fx.l, &fx.arena, &r, &victims, &n),
-                     VERDICT_TENANT_LIMIT); /* a reservation is no victim */
-    assert_int_equal(fixture_name_op(&fx, LEDGER_CONFIRM, "mine"), 0);
-    assert_int_equal(ledger_preempt(fx.l, &fx.arena, &r, &victims, &n), VERDICT_FITS);
-    assert_int_equal(n, 1);
-    assert_true(str_eq(victims[0], STR("mine")));
+    for (size_t first = 0; first < 2; first++) { /* whichever came to the node first */
+        pod("other", "elsewhere", &d, NULL);
+        pod("mine", "default", &d, NULL);
+        assert_int_equal(fixture_reserve(&fx, uids[first], "n"), 0);
+        assert_int_equal(fixture_reserve(&fx, uids[1 - first], "n"), 0);
+        assert_int_equal(fixture_name_op(&fx, LEDGER_CONFIRM, "other"), 0);
+        assert_int_equal(ledger_preempt(fx.l, &fx.arena, &r, &victims, &n),
+                         VERDICT_TENANT_LIMIT); /* a reservation is no victim */
+        assert_int_equal(fixture_name_op(&fx, LEDGER_CONFIRM, "mine"), 0);
+        assert_int_equal(ledger_preempt(fx.l, &fx.arena, &r, &victims, &n), VERDICT_FITS);
+        assert_int_equal(n, 1);
+        assert_true(str_eq(victims[0], STR("mine")));
+        fixture_name_op(&fx, LEDGER_POD_GONE, "mine");
+        fixture_name_op(&fx, LEDGER_POD_GONE, "other");
+    }
 }
 
 /* ---- limits that move ---- */
