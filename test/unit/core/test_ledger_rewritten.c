@@ -162,6 +162,25 @@ static void leftovers_change_under_a_reservation__it_is_said(void **state)
     assert_int_equal(pod.leftovers.n, 0);
 }
 
+/* Another request, although it is back to what it was by the time of the Binding. */
+static void request_changes_under_a_reservation__it_is_said(void **state)
+{
+    struct demand d = SHARE_OF(300), other = SHARE_OF(400);
+    struct ledger_op op = fixture_observation("a", &d, NULL, NULL);
+    struct ledger_pod pod;
+
+    fixture_apply(&fx, &op);
+    assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
+    fixture_apply(&fx, &op);
+    assert_true(ledger_find_pod(fx.l, STR("a"), &pod) && pod.as_reserved);
+    op.pod.demand = &other;
+    fixture_apply(&fx, &op);
+    assert_true(ledger_find_pod(fx.l, STR("a"), &pod) && !pod.as_reserved);
+    op.pod.demand = &d;
+    fixture_apply(&fx, &op);
+    assert_true(ledger_find_pod(fx.l, STR("a"), &pod) && !pod.as_reserved);
+}
+
 /* The audit compares with a copy, which must be as refused as the pod is. */
 static void own_record_is_spoilt__audit_finds_nothing_missed(void **state)
 {
@@ -212,6 +231,7 @@ int main(void)
         TEST(record_edited_after_one_was_refused__charges_nothing_more_and_closes_no_gpu),
         TEST(record_that_holds_comes_after_one_that_was_refused__granted_and_room_is_told),
         TEST(own_record_is_spoilt_and_put_back__conflict_ends_and_edits_change_nothing),
+        TEST(request_changes_under_a_reservation__it_is_said),
         TEST(leftovers_change_under_a_reservation__it_is_said),
         TEST(own_record_is_spoilt__audit_finds_nothing_missed),
         TEST(which_records_are_verified_before_they_count__all_but_the_first_of_a_pod_that_asks),

@@ -221,6 +221,7 @@ static void left__more_than_are_remembered__is_said(void **state)
     assert_true(catch_up(&(struct known){.generation = all.generation}, fx.l));
     come_and_go("one-more");
     assert_false(catch_up(&(struct known){.generation = all.generation}, fx.l));
+    assert_false(catch_up(&(struct known){.generation = last.generation - 1}, fx.l));
     assert_true(catch_up(&last, fx.l)); /* who knows of the oldest that is remembered misses none */
 }
 
