@@ -222,6 +222,8 @@ static void totals__several_nodes__largest_hole_and_emptiest_node(void **state)
         }
         capacity_totals_take(&m, forecast, &t);
         assert_int_equal(t.typical_n, 0);
+        assert_int_equal(t.node_n, 4);
+        assert_int_equal(t.fragmented_milli, 0); /* nobody is expected */
         if (step == 0) {
             assert_int_equal(t.largest_milli, 1000);
             assert_int_equal(t.largest_mem_mib, 3000);

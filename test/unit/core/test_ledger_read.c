@@ -111,6 +111,37 @@ static void node__gained_since__when_a_pod_ends_and_not_when_one_comes(void **st
     assert_false(ledger_node_gained_since(fx.l, n1, ledger_cluster_view(fx.l).version));
 }
 
+/* More nodes in one op than are compared one by one. */
+static void node__gained_since__many_nodes_at_once(void **state)
+{
+    static const char *const names[] = {"n1", "n2", "n3", "n4"};
+    const struct ledger_op taken = {.kind = LEDGER_SLICES, .slices = {.note = "others hand them out"}},
+                           given = {.kind = LEDGER_SLICES};
+    struct demand d = SHARE_OF(100);
+    struct ledger_view v;
+    uint64_t version, capacity;
+
+    for (size_t i = 1; i < 4; i++) {
+        fixture_node(&fx, names[i], 1, GIB);
+    }
+    fixture_apply(&fx, &taken);
+    version = ledger_cluster_view(fx.l).version;
+    capacity = ledger_capacity_generation(fx.l);
+    assert_int_equal(ledger_view(fx.l, &fx.arena, VIEW_POD("asks", &d), &v, NULL), 0);
+    for (size_t i = 0; i < 4; i++) {
+        assert_false(
+            ledger_node_gained_since(fx.l, (uint32_t)(ledger_view_find(&v, str_of(names[i])) - v.nodes), version));
+    }
+    fixture_apply(&fx, &given);
+    assert_int_equal(ledger_capacity_generation(fx.l), ledger_generation(fx.l));
+    assert_true(ledger_capacity_generation(fx.l) > capacity);
+    assert_int_equal(ledger_view(fx.l, &fx.arena, VIEW_POD("asks", &d), &v, NULL), 0);
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(
+            ledger_node_gained_since(fx.l, (uint32_t)(ledger_view_find(&v, str_of(names[i])) - v.nodes), version));
+    }
+}
+
 static void node_copy__numbers_devices_group_and_nomination__are_those_of_the_view(void **state)
 {
     const struct inventory inventory = {.source = INVENTORY_ANNOTATION};
@@ -358,6 +389,7 @@ int main(void)
         TWO_GPUS_TEST(node__rules_and_host_group__as_described_and_none_of_a_node_unknown),
         TWO_GPUS_TEST(cluster_view__of_nothing__has_an_address_for_devices),
         TWO_GPUS_TEST(node__gained_since__when_a_pod_ends_and_not_when_one_comes),
+        TWO_GPUS_TEST(node__gained_since__many_nodes_at_once),
         TWO_GPUS_TEST(node_copy__numbers_devices_group_and_nomination__are_those_of_the_view),
         TWO_GPUS_TEST(unmeasured__nodes_by_name__as_many_as_are_asked_for),
         TWO_GPUS_TEST(tenant_of__a_namespace__the_first_that_names_it_or_none),
