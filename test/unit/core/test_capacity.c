@@ -216,13 +216,13 @@ static void totals__several_nodes__largest_hole_and_emptiest_node(void **state)
     fixture_node(&fx, "a", 2, 1000);
     fixture_node(&fx, "b", 2, 2000);
     fixture_node(&fx, "d", 1, 3000);
-    for (size_t step = 0; step < 3; step++) {
+    for (size_t step = 0; step < 4; step++) {
         while (!mirror_follow(&m, fx.l)) {
             mirror_grow(&m);
         }
         capacity_totals_take(&m, forecast, &t);
         assert_int_equal(t.typical_n, 0);
-        assert_int_equal(t.node_n, 4);
+        assert_int_equal(t.node_n, step < 3 ? 4 : 6);
         assert_int_equal(t.fragmented_milli, 0); /* nobody is expected */
         if (step == 0) {
             assert_int_equal(t.largest_milli, 1000);
@@ -237,11 +237,16 @@ static void totals__several_nodes__largest_hole_and_emptiest_node(void **state)
             assert_true(str_eq_cstr(t.empty_node, "b"));
             fixture_pod(&fx, "r", &all, "b", NULL);
             fixture_pod(&fx, "s", &all, "c", NULL);
-        } else {
+        } else if (step == 2) {
             assert_int_equal(t.largest_milli, 900);
             assert_int_equal(t.largest_mem_mib, 2900);
             assert_int_equal(t.empty_gpu_n, 0);
             assert_int_equal(t.empty_node.n, 0);
+            fixture_node(&fx, "f", 1, 100);
+            fixture_node(&fx, "e", 1, 100);
+        } else {
+            assert_int_equal(t.empty_gpu_n, 1);
+            assert_true(str_eq_cstr(t.empty_node, "e"));
         }
     }
     mirror_fini(&m);
