@@ -215,6 +215,10 @@ static void find__whatever_decides__is_part_of_the_shape(void **state)
     d = plain;
     d.uuids = &a100;
     d.uuid_n = 1;
+    assert_ptr_not_equal(find(&d, 0), first); /* the same pattern, of another thing */
+    assert_ptr_not_equal(find(&d, 0), find(&plain, 0));
+    first = find(&d, 0);
+    d.uuids = &not_a100;
     assert_ptr_not_equal(find(&d, 0), first);
     d = (struct demand){.dialect = "native", .plugin_managed_n = 1};
     assert_ptr_not_equal(find(&d, 0), first);
