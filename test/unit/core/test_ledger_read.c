@@ -353,11 +353,14 @@ static void sight__models__those_of_now_however_many_there_are(void **state)
     ledger_sight_take(&s, fx.l);
     assert_true(sees_model(&s, "first") && sees_model(&s, "A100"));
     assert_true(s.synced && !s.isolates && !s.sliced);
-    describe_with_model("second"); /* at the same place */
+    describe_with_model("second");
     ledger_sight_take(&s, fx.l);
     assert_true(sees_model(&s, "second") && !sees_model(&s, "first"));
     ledger_sight_take(&s, fx.l);
     assert_true(sees_model(&s, "second"));
+    describe_with_model("third"); /* at the place of the first one, so that there are as many */
+    ledger_sight_take(&s, fx.l);
+    assert_true(sees_model(&s, "third") && !sees_model(&s, "second"));
     isolated.isolate = &label;
     isolated.isolate_n = 1;
     observe("keeps away", isolated, NULL);
