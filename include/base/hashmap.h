@@ -27,8 +27,8 @@ struct hashmap {
 /* Does the entry numbered `value` have this key? */
 typedef bool hashmap_eq_fn(const void *owner, uint32_t value, const void *key);
 
-void hashmap_init(struct hashmap *m);
-void hashmap_fini(struct hashmap *m);
+void hashmap_init(struct hashmap *m);                /* all zeroes: an empty one */
+void hashmap_fini(struct hashmap *m);                /* leaves an empty one */
 void hashmap_reserve(struct hashmap *m, uint32_t n); /* room for n entries without growing again */
 
 /* HASHMAP_NONE when absent. hashmap_probe is the same for loops that are hot enough to have `eq` inlined. */

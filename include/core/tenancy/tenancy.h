@@ -86,6 +86,8 @@ bool tenancy_follow(struct tenancy *t);
 
 /* The tenant of a namespace, whether it has pods or not; TENANCY_NONE: nothing limits it. */
 uint32_t tenancy_find(const struct tenancy *t, struct str namespace_);
+/* The same from the patterns of the tenants, whatever is remembered of the namespace. */
+uint32_t tenancy_match(const struct tenancy *t, struct str namespace_);
 /* What the tenant may hold: INT64_MAX where nothing limits it. */
 struct holding tenancy_limit(const struct tenancy *t, uint32_t tenant);
 /* What it may hold beside what it holds; negative above the limit. Everything for TENANCY_NONE. */

@@ -55,11 +55,16 @@ static bool is_plugin_name(struct str s)
     return true;
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 /* "fgpu", or with its index: "10-fgpu". */
 static bool is_agent(struct str name)
 {
     const bool indexed =
-        name.n > 3 && name.p[0] >= '0' && name.p[0] <= '9' && name.p[1] >= '0' && name.p[1] <= '9' && name.p[2] == '-';
+        name.n == str_of("10-" FGPU_NODE_PLUGIN).n && is_digit(name.p[0]) && is_digit(name.p[1]) && name.p[2] == '-';
 
     return str_eq(indexed ? str_drop(name, 3) : name, STR(FGPU_NODE_PLUGIN));
 }

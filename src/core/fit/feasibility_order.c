@@ -2,6 +2,7 @@
 #include "core/fit/feasibility_search_internal.h"
 
 #include "base/bug.h"
+#include "base/order.h"
 
 /* An amount depends on the capacities of the device and not on what is free, so it is computed once for all devices of
  * equal capacity. */
@@ -98,7 +99,7 @@ static unsigned part_of(const struct search *s, unsigned w)
 
 static int order_i64(int64_t a, int64_t b)
 {
-    return a < b ? -1 : a > b;
+    return ORDER(a, b);
 }
 
 /* The order of the search: by part; then the hardest first, which has the fewest devices to choose from, so that what
@@ -125,7 +126,7 @@ static int compare(const struct search *s, unsigned v, unsigned w)
             return o;
         }
     }
-    return a->phases < b->phases ? -1 : a->phases > b->phases;
+    return ORDER(a->phases, b->phases);
 }
 
 static void sort_gpu_requests(struct search *s)

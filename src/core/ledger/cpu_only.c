@@ -4,6 +4,7 @@
  * wanted of them is a sum per node. So of each only a few words are kept, and a change of one adds
  * to and subtracts from the sums of its node; ledger_check() compares them with the pods. */
 #include "base/bug.h"
+#include "base/order.h"
 #include "core/ledger/host_sums.h"
 #include "core/ledger/cpu_only_pods.h"
 #include "core/ledger/node_table.h"
@@ -235,7 +236,7 @@ static int by_id(const void *a, const void *b)
 {
     const struct cpu_only_pod *const *x = a, *const *y = b;
 
-    return (*x)->id < (*y)->id ? -1 : (*x)->id > (*y)->id;
+    return ORDER((*x)->id, (*y)->id);
 }
 
 /* In an order that does not depend on how the table came about. */

@@ -2,6 +2,7 @@
 #include "core/ledger/incidents.h"
 
 #include "base/bug.h"
+#include "base/order.h"
 #include "core/ledger/device_table.h"
 #include "core/ledger/incident_table.h"
 #include "core/ledger/numbers.h"
@@ -46,7 +47,7 @@ static int by_age(const void *a, const void *b)
     const struct pod_entry *const *x = a, *const *y = b;
 
     if ((*x)->created_ms != (*y)->created_ms) {
-        return (*x)->created_ms < (*y)->created_ms ? -1 : 1;
+        return ORDER((*x)->created_ms, (*y)->created_ms);
     }
     return str_cmp((*x)->uid, (*y)->uid);
 }

@@ -1,6 +1,7 @@
 #include "core/ledger/nearest.h"
 
 #include "base/bug.h"
+#include "base/order.h"
 #include "core/ledger/leaving.h"
 #include "core/ledger/node_copy.h"
 #include "core/ledger/node_table.h"
@@ -19,12 +20,12 @@ static int compare_costs(const struct nearest_cost *a, const struct nearest_cost
     size_t x = a->pod_n > 0 ? a->pod_n : SIZE_MAX, y = b->pod_n > 0 ? b->pod_n : SIZE_MAX;
 
     if (x != y) {
-        return x < y ? -1 : 1;
+        return ORDER(x, y);
     }
     if (a->milli != b->milli) {
-        return a->milli < b->milli ? -1 : 1;
+        return ORDER(a->milli, b->milli);
     }
-    return a->mem_mib != b->mem_mib ? (a->mem_mib < b->mem_mib ? -1 : 1) : 0;
+    return ORDER(a->mem_mib, b->mem_mib);
 }
 
 int nearest_compare(const struct nearest *a, const struct nearest *b)
@@ -35,7 +36,7 @@ int nearest_compare(const struct nearest *a, const struct nearest *b)
         order = compare_costs(&a->cost, &b->cost);
     }
     if (order == 0 && a->lacks.distance != b->lacks.distance) {
-        order = a->lacks.distance < b->lacks.distance ? -1 : 1;
+        order = ORDER(a->lacks.distance, b->lacks.distance);
     }
     return order != 0 ? order : str_cmp(a->node_name, b->node_name);
 }
@@ -46,10 +47,10 @@ static int smaller_first(const void *a, const void *b)
     int order;
 
     if (x->milli != y->milli) {
-        return x->milli < y->milli ? -1 : 1;
+        return ORDER(x->milli, y->milli);
     }
     if (x->pod->held.mem_mib != y->pod->held.mem_mib) {
-        return x->pod->held.mem_mib < y->pod->held.mem_mib ? -1 : 1;
+        return ORDER(x->pod->held.mem_mib, y->pod->held.mem_mib);
     }
     order = str_cmp(x->pod->namespace_, y->pod->namespace_);
     return order != 0 ? order : str_cmp(x->pod->name, y->pod->name);

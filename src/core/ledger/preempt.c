@@ -1,5 +1,6 @@
 #include "core/ledger/preempt.h"
 
+#include "base/order.h"
 #include "core/ledger/leaving.h"
 #include "core/ledger/node_table.h"
 #include "core/ledger/pod_table.h"
@@ -48,9 +49,9 @@ static int compare(const void *a, const void *b)
     const struct candidate *x = a, *y = b;
 
     if (x->priority != y->priority) {
-        return x->priority > y->priority ? -1 : 1;
+        return ORDER(y->priority, x->priority);
     }
-    return x->size != y->size ? (x->size < y->size ? -1 : 1) : (x->pod < y->pod ? -1 : x->pod > y->pod);
+    return x->size != y->size ? ORDER(x->size, y->size) : ORDER(x->pod, y->pod);
 }
 
 static bool gather(struct scene *s, struct arena *a)

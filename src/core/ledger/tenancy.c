@@ -136,8 +136,8 @@ static const char *check_spaces(const struct tenancy *t, const struct tenancy_sp
         if (s->holder_n != sums[i].holder_n || !is_equal(s->held, sums[i].held)) {
             return "the sum of a namespace is not that of its pods";
         }
-        if (s->name != NULL && tenancy_find(t, s->text) != s->tenant) {
-            return "a namespace is not found by its name";
+        if (s->name != NULL && tenancy_match(t, s->text) != s->tenant) {
+            return "a namespace is counted for a tenant that does not name it";
         }
     }
     return NULL;

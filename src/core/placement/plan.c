@@ -1,6 +1,7 @@
 #include "core/placement/plan.h"
 
 #include "base/bug.h"
+#include "base/order.h"
 #include "core/placement/pack.h"
 #include "core/request/demand.h"
 
@@ -147,7 +148,7 @@ static int better_first(const void *a, const void *b)
 
     for (size_t i = 0; i < CRITERIA_MAX; i++) {
         if (x->by[i] != y->by[i]) {
-            return x->by[i] > y->by[i] ? -1 : 1;
+            return ORDER(y->by[i], x->by[i]);
         }
     }
     return 0;

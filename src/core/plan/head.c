@@ -69,7 +69,6 @@ static bool is_node(const void *owner, uint32_t value, const void *wanted)
 static void follow_names(struct plan_head *h, const struct mirror *m)
 {
     hashmap_fini(&h->index);
-    hashmap_init(&h->index);
     hashmap_reserve(&h->index, m->node_n);
     for (uint32_t i = 0; i < m->node_n; i++) {
         if (m->names[i].n > 0) {
@@ -219,7 +218,6 @@ static void land_held(struct plan_head *h)
     const struct plan_question *q = h->q;
 
     hashmap_fini(&h->held);
-    hashmap_init(&h->held);
     for (size_t i = 0; i < q->held_n; i++) {
         struct plan_held *x = &q->held[i];
         struct placement at;

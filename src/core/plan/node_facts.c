@@ -36,7 +36,6 @@ void node_facts_clear(struct node_facts_table *t)
         free(t->items[i]);
     }
     hashmap_fini(&t->index);
-    hashmap_init(&t->index);
     t->n = t->used_n = t->free_n = 0;
     t->version++;
 }

@@ -1,6 +1,7 @@
 #include "core/plan/waiting_pod.h"
 
 #include "base/bug.h"
+#include "base/order.h"
 #include "core/dialects/dialect.h"
 #include "core/plan/constraints.h"
 #include "core/request/toleration.h"
@@ -165,13 +166,13 @@ void waiting_pod_free(struct waiting_pod *p)
 int waiting_pod_compare(const struct waiting_pod *a, const struct waiting_pod *b)
 {
     if (a->priority != b->priority) {
-        return a->priority > b->priority ? -1 : 1;
+        return ORDER(b->priority, a->priority);
     }
     if (a->queued_ms != b->queued_ms) {
-        return a->queued_ms < b->queued_ms ? -1 : 1;
+        return ORDER(a->queued_ms, b->queued_ms);
     }
     if (a->arrival != b->arrival) {
-        return a->arrival < b->arrival ? -1 : 1;
+        return ORDER(a->arrival, b->arrival);
     }
     return str_cmp(a->uid, b->uid);
 }

@@ -1,5 +1,7 @@
 #include "core/report/demand_histogram.h"
 
+#include "base/order.h"
+
 #include <string.h>
 
 /* The order must not depend on the order in which pods came: replicas and restarts show the same. */
@@ -20,7 +22,7 @@ static int compare(const struct demand_histogram_shape *a, const struct demand_h
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         if (keys[i][0] != keys[i][1]) {
-            return keys[i][0] < keys[i][1] ? -1 : 1;
+            return ORDER(keys[i][0], keys[i][1]);
         }
     }
     for (size_t i = 0; i < a->model_n && c == 0; i++) {

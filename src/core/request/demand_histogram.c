@@ -2,6 +2,7 @@
 
 #include "base/bug.h"
 #include "base/hash.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 
@@ -206,7 +207,7 @@ static int compare_u64(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-    return x < y ? -1 : x > y;
+    return ORDER(x, y);
 }
 
 static void forget_rare(struct demand_histogram *m)

@@ -108,7 +108,7 @@ static uint32_t space_find(const struct tenancy *t, struct str namespace_)
     return hashmap_find(&t->space_index, hash_str(t->hash_key, namespace_), space_has_name, t, &namespace_);
 }
 
-static uint32_t match(const struct tenancy *t, struct str namespace_)
+uint32_t tenancy_match(const struct tenancy *t, struct str namespace_)
 {
     for (uint32_t i = 0; i < t->tenant_n; i++) {
         const struct tenant *l = &t->tenants[i].limits;
@@ -124,7 +124,7 @@ uint32_t tenancy_find(const struct tenancy *t, struct str namespace_)
 {
     uint32_t space = t->tenant_n == 0 ? HASHMAP_NONE : space_find(t, namespace_);
 
-    return space != HASHMAP_NONE ? t->spaces[space].tenant : match(t, namespace_);
+    return space != HASHMAP_NONE ? t->spaces[space].tenant : tenancy_match(t, namespace_);
 }
 
 static uint32_t space_slot(struct tenancy *t)
@@ -149,7 +149,7 @@ uint32_t tenancy_enter(struct tenancy *t, struct str namespace_)
 
         i = space_slot(t);
         t->spaces[i] =
-            (struct tenancy_space){.name = name, .text = {name, namespace_.n}, .tenant = match(t, namespace_)};
+            (struct tenancy_space){.name = name, .text = {name, namespace_.n}, .tenant = tenancy_match(t, namespace_)};
         hashmap_insert(&t->space_index, hash_str(t->hash_key, namespace_), i);
     }
     t->spaces[i].pod_n++;
@@ -257,7 +257,7 @@ void tenancy_set(struct tenancy *t, const struct tenant *tenants, size_t n)
         struct tenancy_space *s = &t->spaces[i];
 
         if (s->name != NULL) {
-            s->tenant = match(t, s->text);
+            s->tenant = tenancy_match(t, s->text);
         }
         if (s->name != NULL && s->tenant != TENANCY_NONE) {
             t->tenants[s->tenant].held = sum(t->tenants[s->tenant].held, s->held);

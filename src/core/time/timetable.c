@@ -1,6 +1,7 @@
 #include "core/time/timetable.h"
 
 #include "base/bug.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 
@@ -129,7 +130,7 @@ static int in_time(const void *a, const void *b)
 {
     const int64_t *x = a, *y = b;
 
-    return *x < *y ? -1 : *x > *y;
+    return ORDER(*x, *y);
 }
 
 bool timetable_next(const struct timetable *tt, int64_t t_s, struct timetable_change *ret)

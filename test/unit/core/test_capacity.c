@@ -5,8 +5,10 @@
 #include "base/rng.h"
 #include "core/fit/choice.h"
 #include "core/fit/feasibility.h"
+#include "core/forecast/forecast.h"
 #include "core/ledger/mirror.h"
 #include "core/ledger/view.h"
+#include "core/report/capacity_totals.h"
 #include "core/support/ledger_fixture.h"
 #include "core/support/random_demand.h"
 #include "support/cmocka.h"
@@ -151,6 +153,107 @@ static void node__whole_gpus_of_a_plugin__its_numbers(void **state)
     fixture_fini(&fx);
 }
 
+/* One container more finds room on the GPU with the most compute, of equal ones on that with the most memory. */
+static void hole__of_several_gpus__the_largest_that_takes_one_container(void **state)
+{
+    struct device_state gpus[] = {
+        {.milli_cap = 1000,
+         .milli_free = 400,
+         .mem_cap_mib = 900,
+         .mem_free_mib = 300,
+         .slot_cap = 4,
+         .slot_free = 1,
+         .flags = DEVICE_HEALTHY | DEVICE_IN_USE},
+        {.milli_cap = 1000,
+         .milli_free = 400,
+         .mem_cap_mib = 900,
+         .mem_free_mib = 500,
+         .slot_cap = 4,
+         .slot_free = 2,
+         .flags = DEVICE_HEALTHY | DEVICE_IN_USE},
+        {.milli_cap = 1000,
+         .milli_free = 300,
+         .mem_cap_mib = 900,
+         .mem_free_mib = 900,
+         .slot_cap = 4,
+         .slot_free = 4,
+         .flags = DEVICE_HEALTHY},
+        {.milli_cap = 1000,
+         .milli_free = 900,
+         .mem_cap_mib = 900,
+         .mem_free_mib = 900,
+         .slot_cap = 4,
+         .slot_free = 0,
+         .flags = DEVICE_HEALTHY | DEVICE_IN_USE},
+    };
+    struct node_state n = {.device_n = 4, .flags = NODE_DESCRIBED};
+    struct capacity_hole h = capacity_hole(&n, gpus);
+
+    assert_int_equal(h.milli, 400);
+    assert_int_equal(h.mem_mib, 500);
+    assert_int_equal(h.empty_n, 1);
+    gpus[1].slot_free = 0;
+    h = capacity_hole(&n, gpus);
+    assert_int_equal(h.milli, 400); /* with the last of its places */
+    assert_int_equal(h.mem_mib, 300);
+    n.plugin_managed_used = 1;
+    h = capacity_hole(&n, gpus);
+    assert_true(h.milli == 0 && h.mem_mib == 0 && h.empty_n == 0);
+}
+
+/* The largest hole of all nodes, and of those with the most empty GPUs the first by its name. */
+static void totals__several_nodes__largest_hole_and_emptiest_node(void **state)
+{
+    struct forecast *forecast = forecast_new();
+    struct demand share = SHARE_AND_MEMORY_OF(100, 100), all = WHOLE_GPUS(2);
+    struct capacity_totals t;
+    struct ledger_fixture fx;
+    struct mirror m;
+
+    fixture_init(&fx);
+    mirror_init(&m);
+    fixture_node(&fx, "c", 2, 1000);
+    fixture_node(&fx, "a", 2, 1000);
+    fixture_node(&fx, "b", 2, 2000);
+    fixture_node(&fx, "d", 1, 3000);
+    for (size_t step = 0; step < 4; step++) {
+        while (!mirror_follow(&m, fx.l)) {
+            mirror_grow(&m);
+        }
+        capacity_totals_take(&m, forecast, &t);
+        assert_int_equal(t.typical_n, 0);
+        assert_int_equal(t.node_n, step < 3 ? 4 : 6);
+        assert_int_equal(t.fragmented_milli, 0); /* nobody is expected */
+        if (step == 0) {
+            assert_int_equal(t.largest_milli, 1000);
+            assert_int_equal(t.largest_mem_mib, 3000);
+            assert_int_equal(t.empty_gpu_n, 2);
+            assert_true(str_eq_cstr(t.empty_node, "a"));
+            fixture_pod(&fx, "p", &share, "a", NULL); /* on both */
+            fixture_pod(&fx, "q", &share, "d", NULL);
+        } else if (step == 1) {
+            assert_int_equal(t.largest_milli, 1000);
+            assert_int_equal(t.largest_mem_mib, 2000);
+            assert_true(str_eq_cstr(t.empty_node, "b"));
+            fixture_pod(&fx, "r", &all, "b", NULL);
+            fixture_pod(&fx, "s", &all, "c", NULL);
+        } else if (step == 2) {
+            assert_int_equal(t.largest_milli, 900);
+            assert_int_equal(t.largest_mem_mib, 2900);
+            assert_int_equal(t.empty_gpu_n, 0);
+            assert_int_equal(t.empty_node.n, 0);
+            fixture_node(&fx, "f", 1, 100);
+            fixture_node(&fx, "e", 1, 100);
+        } else {
+            assert_int_equal(t.empty_gpu_n, 1);
+            assert_true(str_eq_cstr(t.empty_node, "e"));
+        }
+    }
+    mirror_fini(&m);
+    fixture_fini(&fx);
+    forecast_free(forecast);
+}
+
 static void assert_equal_numbers(const struct ledger_fixture *fx, const struct mirror *m)
 {
     struct ledger_view v;
@@ -221,6 +324,8 @@ int main(void)
         cmocka_unit_test(node__random_cases__as_one_after_another),
         cmocka_unit_test(node__whole_gpus__empty_ones_in_groups),
         cmocka_unit_test(node__whole_gpus_of_a_plugin__its_numbers),
+        cmocka_unit_test(hole__of_several_gpus__the_largest_that_takes_one_container),
+        cmocka_unit_test(totals__several_nodes__largest_hole_and_emptiest_node),
         cmocka_unit_test(mirror__follows_changes__equal_to_the_ledger),
     };
 

@@ -266,13 +266,21 @@ static void wanted__tables__the_last_entry_of_a_name(void **state)
         {{{.name = STR("day"), .state = NODE_POOL_CLOSED}, {.name = STR("other"), .state = NODE_POOL_OPEN}},
          2,
          CHANGE_OVER_NOBODY},
+        /* What stands behind the last entry is none. */
+        {{{.name = STR("day"), .state = NODE_POOL_OPEN}, {.name = STR("night"), .state = NODE_POOL_OPEN}}, 1, 0},
+        {{{.name = STR("day"), .state = NODE_POOL_OPEN}}, 0, CHANGE_OVER_NOBODY},
     };
+    const struct change_over_group day_alone = {STR("card"), pools, 1};
+    const struct policy night = {.node_pools = &(struct node_pool){.name = STR("night"), .state = NODE_POOL_OPEN},
+                                 .node_pool_n = 1};
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct policy p = {.node_pools = rows[i].entries, .node_pool_n = rows[i].entry_n};
 
         assert_int_equal(change_over_wanted(&p, &group), rows[i].want);
     }
+    assert_int_equal(change_over_wanted(&night, &group), 1);
+    assert_int_equal(change_over_wanted(&night, &day_alone), CHANGE_OVER_NOBODY);
 }
 
 static void node_pools__of_a_group__closed_unless_admitted(void **state)

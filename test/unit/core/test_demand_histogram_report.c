@@ -122,6 +122,62 @@ static void report__the_same_pods_in_another_order__is_the_same(void **state)
     }
 }
 
+/* Of equally frequent shapes the larger one first, by one thing after the other; whichever came first. */
+static void report__equally_frequent__in_one_order(void **state)
+{
+    static const struct device_pattern models[][2] = {{{.text = {"A100", 4}}},
+                                                      {{.text = {"T4", 2}, .exclude = true}},
+                                                      {{.text = {"T4", 2}}},
+                                                      {{.text = {"A", 1}}, {{"B", 1}}}};
+    static const struct {
+        struct gpu_request w;
+        struct host_request host;
+        size_t models, model_n; /* which of them */
+    } shapes[] = {
+        {{.count = 2, .kind = GPU_REQUEST_MILLI, .milli = 100}, {1000, 512}},
+        {{.count = 1, .kind = GPU_REQUEST_MILLI, .milli = 300}, {1000, 512}},
+        {{.count = 1, .kind = GPU_REQUEST_BOTH, .milli = 200, .mem_mib = 900}, {1000, 512}},
+        {{.count = 1, .kind = GPU_REQUEST_BOTH, .milli = 200, .mem_mib = 800}, {1000, 512}},
+        {{.count = 1, .kind = GPU_REQUEST_MILLI, .milli = 200}, {2000, 100}},
+        {{.count = 1, .kind = GPU_REQUEST_MILLI, .milli = 200}, {1000, 512}, 3, 2},
+        {{.count = 1, .kind = GPU_REQUEST_MILLI, .milli = 200}, {1000, 512}, 0, 1},
+        {{.count = 1, .kind = GPU_REQUEST_MILLI, .milli = 200}, {1000, 512}, 1, 1},
+        {{.count = 1, .kind = GPU_REQUEST_MILLI, .milli = 200}, {1000, 512}, 2, 1},
+        {{.count = 1, .kind = GPU_REQUEST_MILLI, .milli = 200}, {1000, 512}},
+        {{.count = 1, .kind = GPU_REQUEST_MILLI, .milli = 100}, {1000, 512}},
+    };
+    static const char *const words[] = {"", "", "", "", "", "A,B", "A100", "!T4", "T4", "", ""};
+    enum { N = sizeof(shapes) / sizeof(shapes[0]) };
+
+    for (int from_behind = 0; from_behind < 2; from_behind++) {
+        demand_histogram_free(demand_histogram);
+        demand_histogram = demand_histogram_new();
+        for (size_t i = 0; i < N; i++) {
+            const size_t at = from_behind ? N - 1 - i : i;
+            struct gpu_request w = shapes[at].w;
+            const struct demand d = {.host = shapes[at].host,
+                                     .gpu_request_n = 1,
+                                     .gpu_requests = &w,
+                                     .model_n = shapes[at].model_n,
+                                     .models = models[shapes[at].models]};
+
+            w.phases = 1;
+            demand_histogram_arrived(demand_histogram, &d);
+            demand_histogram_arrived(demand_histogram, &d);
+        }
+        demand_histogram_settle(demand_histogram);
+        take();
+        assert_int_equal(report.top_n, N);
+        for (size_t i = 0; i < N; i++) {
+            assert_int_equal(report.top[i].count, shapes[i].w.count);
+            assert_int_equal(report.top[i].milli, shapes[i].w.milli);
+            assert_int_equal(report.top[i].mem_mib, shapes[i].w.mem_mib);
+            assert_int_equal(report.top[i].host.cpu_milli, shapes[i].host.cpu_milli);
+            assert_string_equal(report.top[i].models, words[i]);
+        }
+    }
+}
+
 static void report__models__as_the_annotation_says_them(void **state)
 {
     char long_name[DEMAND_HISTOGRAM_REPORT_MODELS_BYTES];
@@ -235,6 +291,7 @@ int main(void)
         TEST(report__not_settled_yet__is_not_told),
         TEST(report__many_shapes__the_most_frequent_and_the_weight_of_all),
         TEST(report__the_same_pods_in_another_order__is_the_same),
+        TEST(report__equally_frequent__in_one_order),
         TEST(report__models__as_the_annotation_says_them),
         TEST(prices__before_anybody_looked_ahead__are_not_known),
         TEST(prices__whole_machines_are_wanted__have_a_price),

@@ -546,6 +546,29 @@ static void place__many_gpus_that_are_alike__one_set_is_tried(void **state)
     assert_int_equal(feasibility_place(&node, devices, NULL, &d, strategies[0], &p), VERDICT_NO_COMBINATION);
 }
 
+/* Of devices that cost the same the first ones, also when a cheaper one is found behind them. */
+static void place__devices_of_equal_cost__the_first_ones(void **state)
+{
+    static const uint64_t want[] = {1 << 3, 1 << 3 | 1 << 0, 1 << 3 | 1 << 0 | 1 << 1};
+    struct device_state devices[5];
+    struct gpu_request w = {SHARE(300), .phases = 1};
+    const struct node_state node = {.flags = NODE_DESCRIBED, .device_n = 5};
+    const struct demand d = {.gpu_request_n = 1, .gpu_requests = &w};
+    struct placement p;
+
+    for (int i = 0; i < 5; i++) {
+        devices[i] = (struct device_state)EMPTY_DEVICE;
+    }
+    devices[3].milli_free = 500;
+    devices[3].flags |= DEVICE_IN_USE;
+    for (uint16_t n = 1; n <= 3; n++) {
+        w.count = n;
+        assert_int_equal(feasibility_place(&node, devices, NULL, &d, strategy_find(STR("tight-fit")), &p),
+                         VERDICT_FITS);
+        assert_int_equal(p.gpu_request_devices[0], want[n - 1]);
+    }
+}
+
 /* ---- charges ---- */
 
 static void pessimistic__all_containers_of_the_worst_phase(void **state)
@@ -606,6 +629,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(place__random_cases__equals_oracle),
         cmocka_unit_test(place__gpus_cut_into_instances__equals_oracle),
+        cmocka_unit_test(place__devices_of_equal_cost__the_first_ones),
         cmocka_unit_test(place__many_containers__equals_oracle),
         cmocka_unit_test(place__tight_sums__equals_oracle),
         cmocka_unit_test(charge__random_placements__equals_sums),

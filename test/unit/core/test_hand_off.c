@@ -154,6 +154,7 @@ static void hand_off__kai__portion_by_quality_of_service(void **state)
 static void hand_off__what_it_cannot_say__no_answer(void **state)
 {
     static const struct assigned_device plain = {STR("GPU-a"), 0, 300, 4096}, unknown = {STR("GPU-a"), 0, 300, 0},
+                                        little = {STR("GPU-a"), 0, 300, 1},
                                         instance = {STR("MIG-a"), 1024, 142, 4864, MIG_PROFILE(1, 5)};
     static const struct {
         const char *name;
@@ -163,7 +164,7 @@ static void hand_off__what_it_cannot_say__no_answer(void **state)
         {NAME_63, &plain, {true, true, false, false, false}}, {NAME_53 "4", &plain, {true, true, false, false, false}},
         {NAME_53, &plain, {true, true, true, false, false}},  {NAME_33 "4", &plain, {true, true, true, false, false}},
         {NAME_33, &plain, {true, true, true, true, true}},    {"a", &unknown, {true, true, true, false, false}},
-        {"a", &instance, {true, true, true, false, false}},
+        {"a", &instance, {true, true, true, false, false}},   {"a", &little, {true, true, true, true, true}},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows) * HAND_OFF__MAX; i++) {
@@ -306,6 +307,34 @@ static void inventory__kai__only_gpus_of_known_memory_that_are_whole(void **stat
     }
 }
 
+/* What is handed off is for programs of NVIDIA; the downward API says numbers and names to whoever reads them. */
+static void inventory__gpus_of_another_vendor__the_downward_api_alone(void **state)
+{
+    const struct kv gpus = {STR("fgpu.io/gpus"), STR("{\"v\":1," ONE_GPU)}, of_amd = {STR("amd.com/gpu"), STR("1")},
+                    of_nvidia = {STR("nvidia.com/gpu"), STR("1")};
+    static const struct str wholes[] = {STR("nvidia.com/gpu"), STR("amd.com/gpu")};
+    struct policy p = *policy_defaults();
+
+    p.whole_resources = wholes;
+    p.whole_resource_n = 2;
+    for (unsigned h = 0; h < HAND_OFF__MAX; h++) {
+        for (int amd = 0; amd < 2; amd++) {
+            const struct node node = {.annotations = {&gpus, 1}, .allocatable = {amd ? &of_amd : &of_nvidia, 1}};
+            struct inventory inv;
+            const char *note = NULL;
+            struct arena a;
+
+            arena_init(&a, ARENA_BYTES);
+            p.hand_off = (enum hand_off)h;
+            assert_true(dialect_inventory(&p, &node, &a, &inv, &note));
+            assert_int_equal(inv.vendor, amd ? VENDOR_AMD : VENDOR_NVIDIA);
+            assert_int_equal(inv.hand_off_unfit, amd && h != HAND_OFF_DOWNWARD_API);
+            assert_true(!inv.hand_off_unfit || strstr(note, "of another vendor") != NULL);
+            arena_fini(&a);
+        }
+    }
+}
+
 /* ---- the agent ---- */
 
 static void inventory__by_the_agent__says_whether_the_agent_runs(void **state)
@@ -356,6 +385,15 @@ static void required_plugins__of_the_pod__the_agent_is_added(void **state)
         {"[a, 10-fgpu]", "[\"a\",\"10-fgpu\"]"},
         {"[fgpu, 10-fgpu, a, fgpu]", "[\"fgpu\",\"a\"]"},
         {"[1-fgpu]", "[\"1-fgpu\",\"fgpu\"]"},
+        {"[00-fgpu]", "[\"00-fgpu\"]"},
+        {"[99-fgpu]", "[\"99-fgpu\"]"},
+        {"[a0-fgpu]", "[\"a0-fgpu\",\"fgpu\"]"},
+        {"[0a-fgpu]", "[\"0a-fgpu\",\"fgpu\"]"},
+        {"[.0-fgpu]", "[\".0-fgpu\",\"fgpu\"]"},
+        {"[0.-fgpu]", "[\"0.-fgpu\",\"fgpu\"]"},
+        {"[10.fgpu]", "[\"10.fgpu\",\"fgpu\"]"},
+        {"[110-fgpu]", "[\"110-fgpu\",\"fgpu\"]"},
+        {"[10-]", "[\"10-\",\"fgpu\"]"},
         {"- a\n- \"b\"  # why\n", "[\"a\",\"b\",\"fgpu\"]"},
         {"---\n# mine\n\n  - a\n  - b\r\n", "[\"a\",\"b\",\"fgpu\"]"},
         /* Not read: ours alone. */
@@ -372,6 +410,13 @@ static void required_plugins__of_the_pod__the_agent_is_added(void **state)
         {"- a\n-b", "[\"fgpu\"]"},
         {"- a\nb", "[\"fgpu\"]"},
         {"- - a", "[\"fgpu\"]"},
+        {"- a\nx b", "[\"fgpu\"]"},
+        {"-\n- a", "[\"fgpu\"]"},
+        {"- a\n---\n- b", "[\"fgpu\"]"},
+        {"- a#b", "[\"fgpu\"]"},
+        {"['a\"]", "[\"fgpu\"]"},
+        {"[\"]", "[\"fgpu\"]"},
+        {"['']", "[\"fgpu\"]"},
         {"- !!str a", "[\"fgpu\"]"},
         {"&x [a]", "[\"fgpu\"]"},
         {"[0123456789012345678901234567890123456789012345678901234567890123"
@@ -395,6 +440,41 @@ static void required_plugins__of_the_pod__the_agent_is_added(void **state)
         assert_int_equal(list.n, 0);
         arena_fini(&a);
     }
+}
+
+/* The list with the agent added, or "" where it is not read and ours alone is required. */
+static struct str plugins_of(struct str text, struct arena *a)
+{
+    const struct kv carried = {STR(KEY), text};
+    struct kv_list list = {NULL, 0};
+    struct str leftovers;
+
+    assert_true(dialect_leftovers((struct kv_list){&carried, 1}, a, &leftovers));
+    assert_int_equal(dialect_require_agent(&list, leftovers, a, NULL), 0);
+    assert_int_equal(list.n, 1);
+    return str_eq_cstr(list.items[0].value, "[\"fgpu\"]") ? STR("") : list.items[0].value;
+}
+
+static void required_plugins__long_names_and_many__up_to_the_limits(void **state)
+{
+    char name[130];
+    struct str many = STR("");
+    struct arena a;
+
+    arena_init(&a, ARENA_BYTES);
+    memset(name, 'n', sizeof(name));
+    assert_true(plugins_of(arena_printf(&a, "[%.*s]", 128, name), &a).n > 128);
+    assert_int_equal(plugins_of(arena_printf(&a, "[%.*s]", 129, name), &a).n, 0);
+    for (int i = 0; i < 32; i++) {
+        many = arena_printf(&a, "%.*s,p%d", STR_ARG(many), i);
+    }
+    many = str_drop(many, 1);
+    assert_true(plugins_of(arena_printf(&a, "[%.*s]", STR_ARG(many)), &a).n > 0);
+    assert_true(plugins_of(arena_printf(&a, "[%.*s,fgpu]", STR_ARG(many)), &a).n > 0);
+    assert_true(plugins_of(arena_printf(&a, "[fgpu,%.*s]", STR_ARG(many)), &a).n > 0);
+    assert_int_equal(plugins_of(arena_printf(&a, "[%.*s,x]", STR_ARG(many)), &a).n, 0);
+    assert_int_equal(plugins_of(arena_printf(&a, "[fgpu,%.*s,x]", STR_ARG(many)), &a).n, 0);
+    arena_fini(&a);
 }
 
 /* The list of a container holds for it, whatever that of the pod says. */
@@ -440,8 +520,10 @@ int main(void)
         cmocka_unit_test(hand_off__instances_of_a_plugin__none_of_its_business),
         cmocka_unit_test(inventory__hand_off__of_the_node_by_its_labels),
         cmocka_unit_test(inventory__kai__only_gpus_of_known_memory_that_are_whole),
+        cmocka_unit_test(inventory__gpus_of_another_vendor__the_downward_api_alone),
         cmocka_unit_test(inventory__by_the_agent__says_whether_the_agent_runs),
         cmocka_unit_test(required_plugins__of_the_pod__the_agent_is_added),
+        cmocka_unit_test(required_plugins__long_names_and_many__up_to_the_limits),
         cmocka_unit_test(required_plugins__of_containers__each_gets_the_agent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

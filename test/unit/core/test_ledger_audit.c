@@ -418,9 +418,11 @@ static void entries__in_slices__each_once_without_reservations(void **state)
     while (ledger_audit_pods(fx.l, &at, 1, count_entry, &pods)) {
     }
     assert_int_equal(pods, 3);
+    assert_false(ledger_audit_pods(fx.l, &at, 1, count_entry, &pods));
     at = 0;
-    while (ledger_audit_nodes(fx.l, &at, 2, count_entry, &nodes)) {
-    }
+    assert_true(ledger_audit_nodes(fx.l, &at, 2, count_entry, &nodes));
+    assert_int_equal(at, 2);
+    assert_false(ledger_audit_nodes(fx.l, &at, 2, count_entry, &nodes));
     assert_int_equal(nodes, 2);
 }
 

@@ -198,6 +198,29 @@ static void demand_histogram_of_ledger__order_of_the_lists__does_not_matter(void
     }
 }
 
+/* Who came before its node was known waits for the end of both lists, whichever ends first. */
+static void demand_histogram_of_ledger__first_lists__who_came_before_its_node_waits_for_both(void **state)
+{
+    for (int nodes_first = 0; nodes_first < 2; nodes_first++) {
+        ledger_free(fx.l);
+        fx.l = ledger_new(&(struct ledger_limits){.overcommit_milli = 1000, .overcommit_mem_milli = 1000});
+        fixture_bracket(&fx, LEDGER_NODES_BEGIN);
+        fixture_bracket(&fx, LEDGER_PODS_BEGIN);
+        cpu_only("before its node", "n1");
+        fixture_node(&fx, "n1", 2, 1024);
+        fixture_node(&fx, "plain", 0, 0);
+        cpu_only("after its node", "n1");
+        cpu_only("beside no GPU", "plain");
+        assert_demand_histogram(1, 0);
+        fixture_bracket(&fx, nodes_first ? LEDGER_NODES_END : LEDGER_PODS_END);
+        assert_demand_histogram(1, 0);
+        assert_null(ledger_check(fx.l));
+        fixture_bracket(&fx, nodes_first ? LEDGER_PODS_END : LEDGER_NODES_END);
+        assert_demand_histogram(2, 0);
+        assert_null(ledger_check(fx.l));
+    }
+}
+
 int main(void)
 {
 #define TEST(name) EMPTY_LEDGER_TEST(name)
@@ -208,6 +231,7 @@ int main(void)
         TEST(demand_histogram_of_ledger__pods_without_gpus__count_beside_gpus_only),
         TEST(demand_histogram_of_ledger__a_node_that_turns_out_to_have_gpus__its_pods_count),
         TEST(demand_histogram_of_ledger__a_pod_that_comes_to_ask_for_gpus__counts_once),
+        TEST(demand_histogram_of_ledger__first_lists__who_came_before_its_node_waits_for_both),
         TEST(demand_histogram_of_ledger__order_of_the_lists__does_not_matter),
     };
 

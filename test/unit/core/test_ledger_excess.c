@@ -26,7 +26,8 @@ static uint64_t excesses(unsigned *ret_causes)
     uint64_t counts[EXCESS_CAUSE_N] = {0}, most = 0;
     uint32_t at = 0;
 
-    while (ledger_excess_causes(fx.l, &at, 1, counts)) {
+    for (uint32_t slots = 1; ledger_excess_causes(fx.l, &at, 1, counts); slots++) {
+        assert_int_equal(at, slots); /* no more than it was told to */
     }
     *ret_causes = 0;
     for (unsigned i = 0; i < EXCESS_CAUSE_N; i++) {

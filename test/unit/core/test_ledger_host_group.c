@@ -272,6 +272,20 @@ static void pods__that_came_past_us__close_the_gpu_until_one_has_gone(void **sta
 }
 
 /* What a pod without a record holds went with the devices of its node; the pod may still run. */
+/* It holds nothing as long as it has no pods; with one nobody knows what that has. */
+static void node__without_devices__closes_the_others_while_it_has_pods(void **state)
+{
+    struct demand d = MEMORY_OF(GIB);
+
+    describe(&(struct machine){"day", "host", 1, 4, 0, 0, false, NULL});
+    describe(&(struct machine){"bare", "host", 0, 0, 0, 0, false, NULL});
+    assert_int_equal(verdict_on("day", &d), VERDICT_FITS);
+    assert_int_equal(fixture_pod(&f, "past us", &d, "bare", NULL), 0);
+    assert_int_equal(verdict_on("day", &d), VERDICT_HOST_GROUP);
+    gone("past us");
+    assert_int_equal(verdict_on("day", &d), VERDICT_FITS);
+}
+
 static void node__has_gone_with_pods_on_it__any_gpu_may_be_held(void **state)
 {
     const struct demand small = MEMORY_OF(3 * GIB), large = MEMORY_OF(10 * GIB);
@@ -529,6 +543,7 @@ int main(void)
         TEST(uuid__the_same_under_other_indexes__one_gpu),
         TEST(plugin__kubelet_picks__any_gpu_of_the_node_may_be_held),
         TEST(pods__that_came_past_us__close_the_gpu_until_one_has_gone),
+        TEST(node__without_devices__closes_the_others_while_it_has_pods),
         TEST(node__has_gone_with_pods_on_it__any_gpu_may_be_held),
         TEST(group__has_too_many_nodes__none_takes_anything_until_one_has_gone),
         TEST(any_order__of_pods_on_two_hosts__no_card_is_given_twice),

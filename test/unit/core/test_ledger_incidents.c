@@ -134,6 +134,8 @@ static void two_sets_of_recorded_devices_after_a_restart__an_incident_in_any_ord
     assert_null(ledger_check(fx.l));
 }
 
+static bool deciding; /* what others do from now on is an incident */
+
 static void seen_with_unverified_record(const char *uid, int gpu, int32_t milli)
 {
     struct demand d = SHARE_OF(milli);
@@ -141,6 +143,7 @@ static void seen_with_unverified_record(const char *uid, int gpu, int32_t milli)
     struct ledger_op op = fixture_observation(uid, &d, "n1", &as);
 
     op.at_ms = 7000;
+    op.deciding = deciding;
     op.pod.record_trust = RECORD_PROVISIONAL;
     op.pod.proof = str_of(uid);
     assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
@@ -270,6 +273,38 @@ static void foreign_decision__only_for_what_was_pending_here_and_only_while_we_d
     assert_int_equal(ledger_incident_count(fx.l, INCIDENT_FOREIGN_DECISION).now_n, 0);
 }
 
+/* By a record that nobody has verified yet: told once it is, and once for all, although the pod turns up elsewhere. */
+static void foreign_decision__record_to_be_verified__told_when_it_is_and_once(void **state)
+{
+    struct demand d = SHARE_OF(100);
+    const struct assignment elsewhere = RECORD_OF("x", "GPU-n2-0", 0, 100, GIB);
+    struct ledger_op op = fixture_observation("pending", &d, "n2", &elsewhere);
+
+    fixture_node(&fx, "n2", 1, 80 * GIB);
+    seen_pending("forged", 100);
+    seen_pending("pending", 100);
+    deciding = true;
+    seen_with_unverified_record("forged", 0, 100);
+    seen_with_unverified_record("pending", 0, 100);
+    assert_int_equal(status() + news(), 0);
+    fixture_judge(&fx, "forged", "forged", false);
+    fixture_judge(&fx, "pending", "pending", true);
+    assert_int_equal(status(), 1);
+    assert_int_equal(news(), 1);
+    assert_int_equal(list->kind, INCIDENT_FOREIGN_DECISION);
+    assert_true(str_eq_cstr(list->pods[0].name, "pending"));
+    op.deciding = true;
+    op.pod.record_trust = RECORD_PROVISIONAL;
+    op.pod.proof = STR("second");
+    fixture_apply(&fx, &op);
+    fixture_judge(&fx, "pending", "second", true);
+    assert_int_equal(ledger_incident_count(fx.l, INCIDENT_FOREIGN_DECISION).begun_n, 1);
+    assert_int_equal(status(), 1);
+    fixture_name_op(&fx, LEDGER_POD_GONE, "pending");
+    assert_int_equal(status(), 0);
+    deciding = false;
+}
+
 /* What bind must never let happen; if it does, nobody may miss it. */
 static void own_decision_given_up_and_landed_all_the_same__an_incident(void **state)
 {
@@ -382,6 +417,7 @@ int main(void)
         TEST(pods_that_nobody_knows_the_devices_of__over_committed_but_no_incident),
         TEST(one_pod_that_is_too_large_by_itself__over_committed_but_given_once),
         TEST(foreign_decision__only_for_what_was_pending_here_and_only_while_we_decide),
+        TEST(foreign_decision__record_to_be_verified__told_when_it_is_and_once),
         TEST(own_decision_given_up_and_landed_all_the_same__an_incident),
         TEST(limits__named_and_news),
         cmocka_unit_test(random__any_scenario__bookings_counted_right_and_never_open),

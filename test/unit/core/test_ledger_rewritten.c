@@ -1,5 +1,6 @@
 /* Records of a pod that are written again and again: only the first is believed before its signature was verified, so
  * that nobody closes a GPU, or fills a log, by editing an annotation. */
+#include "core/ledger/audit.h"
 #include "core/support/tested_ledger.h"
 #include "support/cmocka.h"
 
@@ -136,6 +137,71 @@ static void own_record_is_spoilt_and_put_back__conflict_ends_and_edits_change_no
     arena_fini(&a);
 }
 
+/* What a Binding has to overwrite is another than when it was prepared: it is not as it was reserved. */
+static void leftovers_change_under_a_reservation__it_is_said(void **state)
+{
+    struct demand d = SHARE_OF(300);
+    struct ledger_op op = fixture_observation("a", &d, NULL, NULL);
+    struct ledger_pod pod;
+
+    op.pod.leftovers = STR("old");
+    fixture_apply(&fx, &op);
+    assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
+    fixture_apply(&fx, &op);
+    assert_true(ledger_find_pod(fx.l, STR("a"), &pod));
+    assert_true(pod.as_reserved);
+    assert_true(str_eq_cstr(pod.leftovers, "old"));
+    op.pod.leftovers = STR("new");
+    fixture_apply(&fx, &op);
+    assert_true(ledger_find_pod(fx.l, STR("a"), &pod));
+    assert_false(pod.as_reserved);
+    assert_true(str_eq_cstr(pod.leftovers, "new"));
+    op.pod.leftovers = STR_NULL;
+    fixture_apply(&fx, &op);
+    assert_true(ledger_find_pod(fx.l, STR("a"), &pod));
+    assert_int_equal(pod.leftovers.n, 0);
+}
+
+/* Another request, although it is back to what it was by the time of the Binding. */
+static void request_changes_under_a_reservation__it_is_said(void **state)
+{
+    struct demand d = SHARE_OF(300), other = SHARE_OF(400);
+    struct ledger_op op = fixture_observation("a", &d, NULL, NULL);
+    struct ledger_pod pod;
+
+    fixture_apply(&fx, &op);
+    assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
+    fixture_apply(&fx, &op);
+    assert_true(ledger_find_pod(fx.l, STR("a"), &pod) && pod.as_reserved);
+    op.pod.demand = &other;
+    fixture_apply(&fx, &op);
+    assert_true(ledger_find_pod(fx.l, STR("a"), &pod) && !pod.as_reserved);
+    op.pod.demand = &d;
+    fixture_apply(&fx, &op);
+    assert_true(ledger_find_pod(fx.l, STR("a"), &pod) && !pod.as_reserved);
+}
+
+/* The audit compares with a copy, which must be as refused as the pod is. */
+static void own_record_is_spoilt__audit_finds_nothing_missed(void **state)
+{
+    struct demand d = SHARE_OF(300);
+    struct ledger *scratch = ledger_audit_scratch(fx.l);
+    struct ledger_op op;
+    struct assignment own;
+    uint64_t touched;
+
+    assert_int_equal(fixture_pod(&fx, "a", &d, NULL, NULL), 0);
+    assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
+    assert_int_equal(ledger_assignment(fx.l, STR("a"), &fx.arena, &own, NULL), 0);
+    assert_int_equal(fixture_name_op(&fx, LEDGER_CONFIRM, "a"), 0);
+    op = observation("a", &d, &own, RECORD_PROVISIONAL, "proof");
+    fixture_apply(&fx, &op);
+    assert_int_equal(ledger_drift(fx.l, scratch, &op, &touched), DRIFT_NONE);
+    fixture_judge(&fx, "a", "proof", false);
+    assert_int_equal(ledger_drift(fx.l, scratch, &op, &touched), DRIFT_NONE);
+    ledger_free(scratch);
+}
+
 static void which_records_are_verified_before_they_count__all_but_the_first_of_a_pod_that_asks(void **state)
 {
     struct demand asks = SHARE_OF(300), text = ANNOTATED_SHARE_OF(300);
@@ -165,6 +231,9 @@ int main(void)
         TEST(record_edited_after_one_was_refused__charges_nothing_more_and_closes_no_gpu),
         TEST(record_that_holds_comes_after_one_that_was_refused__granted_and_room_is_told),
         TEST(own_record_is_spoilt_and_put_back__conflict_ends_and_edits_change_nothing),
+        TEST(request_changes_under_a_reservation__it_is_said),
+        TEST(leftovers_change_under_a_reservation__it_is_said),
+        TEST(own_record_is_spoilt__audit_finds_nothing_missed),
         TEST(which_records_are_verified_before_they_count__all_but_the_first_of_a_pod_that_asks),
     };
 

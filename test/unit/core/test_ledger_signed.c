@@ -731,16 +731,26 @@ static void item10__lost_instance__its_gpu_is_not_given_away_whole(void **state)
     struct demand d = fixture_whole(&w, 1), share = SHARE_OF(950);
     struct assigned_container c;
     struct assigned_device dev;
-    struct assignment record = fixture_record(&c, &dev, "a", "MIG-x", DEVICE_INSTANCE_INDEX(1, 4), 428, 20 * GIB);
+    static const struct {
+        int32_t index;
+        size_t other; /* GPU */
+    } places[] = {{DEVICE_INSTANCE_INDEX(1, 4), 0}, {DEVICE_INSTANCE_INDEX(0, 0), 1}};
 
-    dev.profile = mig_profile_parse(STR("3g.20gb"));
-    w.profile = dev.profile;
-    observe("a", &d, "n1", &record, RECORD_VERIFIED, "");
-    observe("b", &share, NULL, NULL, RECORD_UNSIGNED, "");
-    observe("c", &share, NULL, NULL, RECORD_UNSIGNED, "");
-    assert_int_equal(fixture_reserve(&fx, "b", "n1"), 0);
-    assert_int_not_equal(fixture_reserve(&fx, "c", "n1"), 0);
-    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 50);
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        struct assignment record = fixture_record(&c, &dev, "a", "MIG-x", places[i].index, 428, 20 * GIB);
+
+        dev.profile = mig_profile_parse(STR("3g.20gb"));
+        w.profile = dev.profile;
+        observe("a", &d, "n1", &record, RECORD_VERIFIED, "");
+        observe("b", &share, NULL, NULL, RECORD_UNSIGNED, "");
+        observe("c", &share, NULL, NULL, RECORD_UNSIGNED, "");
+        assert_int_equal(fixture_reserve(&fx, "b", "n1"), 0);
+        assert_int_not_equal(fixture_reserve(&fx, "c", "n1"), 0);
+        assert_int_equal(fixture_milli_free(&fx, "n1", places[i].other), 50);
+        fixture_name_op(&fx, LEDGER_POD_GONE, "a");
+        fixture_name_op(&fx, LEDGER_POD_GONE, "b");
+        fixture_name_op(&fx, LEDGER_POD_GONE, "c");
+    }
 }
 
 /* ---- item 14: text of a tenant is no request ---- */

@@ -274,15 +274,20 @@ static void nearest__random_clusters__the_named_end_is_enough_and_none_smaller(v
 
 /* ---- whom it must not name ---- */
 
-static struct nearest nearest_on(const char *node, const struct view_pod *pod)
+static struct nearest nearest_below(const char *node, const struct view_pod *pod, const struct nearest_cost *than)
 {
     struct ledger_view v;
     struct str name = str_of(node);
     struct nearest ret;
 
     assert_int_equal(ledger_view(fx.l, &arena, pod, &v, NULL), 0);
-    ledger_nearest(&v, ledger_view_index(&v, &name), strategy_find(STR("tight-fit")), NULL, &arena, &ret);
+    ledger_nearest(&v, ledger_view_index(&v, &name), strategy_find(STR("tight-fit")), than, &arena, &ret);
     return ret;
+}
+
+static struct nearest nearest_on(const char *node, const struct view_pod *pod)
+{
+    return nearest_below(node, pod, NULL);
 }
 
 static void nearest__pod_on_its_way__is_not_named(void **state)
@@ -332,10 +337,76 @@ static void nearest__cordoned_node__comes_last_and_names_nobody(void **state)
     op.node.taint_n = 1;
     fixture_apply(&fx, &op);
     observe(&runs);
+    assert_false(nearest_on("n", VIEW_POD("me", &asked)).untolerated); /* nobody knows what that pod tolerates */
+    assert_true(nearest_on("n", VIEW_POD("", &asked)).untolerated);    /* one that does not exist tolerates nothing */
     assert_int_equal(fixture_pod(&fx, "me", &asked, NULL, NULL), 0);
     n = nearest_on("n", VIEW_POD("me", &asked));
     assert_true(n.untolerated);
     assert_int_equal(n.cost.pod_n, 0);
+}
+
+/* ---- which is nearer ---- */
+
+static void compare__in_order__each_before_all_behind_it(void **state)
+{
+    const struct nearest all[] = {
+        {.node_name = STR("z"), .cost = {1, 300, 5}, .lacks = {.distance = 9}},
+        {.node_name = STR("y"), .cost = {1, 300, 6}, .lacks = {.distance = 8}},
+        {.node_name = STR("x"), .cost = {1, 400, 1}, .lacks = {.distance = 7}},
+        {.node_name = STR("w"), .cost = {2, 100, 1}, .lacks = {.distance = 6}},
+        {.node_name = STR("v"), .lacks = {.distance = 1}},
+        {.node_name = STR("a"), .lacks = {.distance = 2}},
+        {.node_name = STR("b"), .lacks = {.distance = 2}},
+        {.node_name = STR("a"), .untolerated = true, .cost = {1, 1, 1}},
+    };
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        assert_int_equal(nearest_compare(&all[i], &all[i]), 0);
+        for (size_t k = i + 1; k < sizeof(all) / sizeof(all[0]); k++) {
+            assert_true(nearest_compare(&all[i], &all[k]) < 0);
+            assert_true(nearest_compare(&all[k], &all[i]) > 0);
+        }
+    }
+}
+
+/* Of pods that are equally large the first by its name; in whatever order they came. */
+static void nearest__several_are_enough__the_smallest_and_first_by_name(void **state)
+{
+    static const struct running pods[] = {
+        {"d", "n", 0, 300, 200}, {"b", "n", 0, 300, 100}, {"c", "n", 0, 300, 100}, {"a", "n", 0, 100, 300}};
+    struct demand little = SHARE_OF(50), asked = SHARE_OF(250), whole = SHARE_OF(950);
+    struct nearest n;
+
+    fixture_node(&fx, "n", 1, GPU_MIB);
+    for (size_t i = 0; i < 4; i++) {
+        observe(&pods[i]);
+    }
+    n = nearest_on("n", VIEW_POD("me", &little)); /* there is no memory left, of which a has the most */
+    assert_true(str_eq_cstr(n.leaving[0].name, "a"));
+    n = nearest_on("n", VIEW_POD("me", &asked));
+    assert_int_equal(n.cost.pod_n, 1);
+    assert_true(str_eq_cstr(n.leaving[0].name, "b"));
+    n = nearest_on("n", VIEW_POD("me", &whole)); /* nobody may stay */
+    assert_int_equal(n.cost.pod_n, 4);
+    assert_true(str_eq_cstr(n.leaving[0].name, "a") && str_eq_cstr(n.leaving[1].name, "b") &&
+                str_eq_cstr(n.leaving[2].name, "c") && str_eq_cstr(n.leaving[3].name, "d"));
+    assert_int_equal(n.cost.milli, 1000);
+    assert_int_equal(n.cost.mem_mib, 700);
+}
+
+static void nearest__less_is_enough_elsewhere__nobody_is_searched_for(void **state)
+{
+    static const struct running pods[] = {{"a", "n", 0, 400, 100}, {"b", "n", 0, 500, 100}};
+    struct demand half = SHARE_OF(450), whole = SHARE_OF(1000);
+    const struct nearest_cost same = {1, 400, 100}, less = {1, 400, 99}, one = {1, 5000, 5000}, two = {2, 1, 1};
+
+    fixture_node(&fx, "n", 1, GPU_MIB);
+    observe(&pods[0]);
+    observe(&pods[1]);
+    assert_int_equal(nearest_below("n", VIEW_POD("me", &half), &same).cost.pod_n, 1);
+    assert_int_equal(nearest_below("n", VIEW_POD("me", &half), &less).cost.pod_n, 0);
+    assert_int_equal(nearest_below("n", VIEW_POD("me", &whole), &one).cost.pod_n, 0);
+    assert_int_equal(nearest_below("n", VIEW_POD("me", &whole), &two).cost.pod_n, 2);
 }
 
 int main(void)
@@ -346,6 +417,9 @@ int main(void)
         T(nearest__pod_on_its_way__is_not_named),
         T(nearest__node_promised_to_another_pod__names_nobody),
         T(nearest__cordoned_node__comes_last_and_names_nobody),
+        T(compare__in_order__each_before_all_behind_it),
+        T(nearest__several_are_enough__the_smallest_and_first_by_name),
+        T(nearest__less_is_enough_elsewhere__nobody_is_searched_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

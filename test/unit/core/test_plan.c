@@ -77,7 +77,7 @@ static void resolved_plan__first_rules_that_name_the_pod__up_to_one_for_all_node
 
 static void resolved_plan__node__the_first_step_that_selects_it(void **state)
 {
-    const struct policy p = policy_with_rules();
+    struct policy p = policy_with_rules();
     const struct kv labels[] = {{STR("x"), STR("y")}, {STR("pool"), STR("a100")}};
     uint64_t on_pool = plan_node_rules(&p, (struct kv_list){labels, 2});
     struct resolved_plan a;
@@ -89,6 +89,39 @@ static void resolved_plan__node__the_first_step_that_selects_it(void **state)
     assert_int_equal(resolved_plan_step(&a, 1 << 3), 1);
     assert_int_equal(resolved_plan_step(&a, 1), 2); /* rule 0 is about others */
     assert_int_equal(resolved_plan_step(&a, 0), 2);
+    p.rule_n = 3; /* the last one is no rule any more */
+    assert_int_equal(plan_node_rules(&p, (struct kv_list){labels, 2}), 1 | 1 << 2);
+}
+
+/* As names in the order in which they are met. */
+static void expect_strategies(const char *namespace_, bool gold, const char *want)
+{
+    const uint64_t labels[] = {label_pair_hash(STR("tier"), STR("gold")), label_pair_hash(STR("app"), STR("x"))};
+    const struct strategy *all[RESOLVED_PLAN_STRATEGIES_MAX];
+    struct resolved_plan a;
+    char got[128] = "";
+    size_t n;
+
+    resolved_plan_make(&a, &plans, str_of(namespace_), labels, gold ? 2 : 0);
+    n = resolved_plan_strategies(&a, all);
+    for (size_t i = 0; i < n; i++) {
+        strcat(got, i > 0 ? " " : "");
+        strcat(got, all[i]->name);
+    }
+    assert_string_equal(got, want);
+}
+
+static void resolved_plan__strategies__of_all_steps_each_once(void **state)
+{
+    struct policy p = policy_with_rules();
+
+    p.node_criteria = (struct criteria){.names = {STR("dot-product"), STR("best-fit")}, .n = 2};
+    p.node_strategy = STR("dot-product");
+    p.device_strategy = STR("tight-fit");
+    assert_int_equal(pack_plans_init(&plans, &p, NULL), 0);
+    expect_strategies("api", false, "tight-fit spread binpack dot-product best-fit");
+    expect_strategies("api", true, "tight-fit spread dot-product best-fit");
+    expect_strategies("other", true, "spread dot-product best-fit");
 }
 
 static void plans__what_a_rule_leaves_out__as_in_the_section(void **state)
@@ -180,6 +213,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(resolved_plan__first_rules_that_name_the_pod__up_to_one_for_all_nodes, setup),
         cmocka_unit_test_setup(resolved_plan__node__the_first_step_that_selects_it, setup),
+        cmocka_unit_test(resolved_plan__strategies__of_all_steps_each_once),
         cmocka_unit_test(plans__what_a_rule_leaves_out__as_in_the_section),
         cmocka_unit_test(plans__unknown_strategy__named),
         cmocka_unit_test(chain__equals_of_the_first__decided_by_the_next),

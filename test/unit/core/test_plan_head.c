@@ -122,7 +122,7 @@ static struct waiting_pod *wait_for(struct bench *b, const char *zone, bool tole
     assert_int_equal(fixture_pod(&b->t->f, d->uid, &d->demand, NULL, NULL), 0);
     w = waiting_pod_new(&b->policy, &pod, &d->demand, NULL, 0);
     w->arrival = b->waiting_n;
-    assert_int_equal(w->obstacle, PLAN_ELIGIBLE);
+    assert_true(w->obstacle == PLAN_ELIGIBLE || demand_is_empty(&d->demand));
     b->waiting[b->waiting_n++] = w;
     return w;
 }
@@ -556,6 +556,61 @@ static void plan_head__limit_of_the_tenant__is_shared_by_the_backlog(void **stat
     bench_fini(&b);
 }
 
+/* A half of the best GPUs is more memory than the tenant may have, of the worst it is not. */
+static void plan_head__best_nodes_are_too_much_for_the_tenant__the_next_one(void **state)
+{
+    static const struct str namespaces[] = {{"default", 7}};
+    const struct tenant tenant = {.name = STR("t"),
+                                  .namespaces = namespaces,
+                                  .namespace_n = 1,
+                                  .gpu_permille = TENANT_UNLIMITED,
+                                  .milli = TENANT_UNLIMITED,
+                                  .mem_permille = TENANT_UNLIMITED,
+                                  .mem_mib = 5000};
+    static const char *const names[] = {"a", "b", "c"};
+    struct ledger_op op = {.kind = LEDGER_TENANTS, .tenants = {&tenant, 1}};
+    static struct bench b;
+
+    bench_of_one(&b, "a", 1, HOST);
+    fixture_node(&b.t->f, "b", 1, 16000);
+    fixture_node(&b.t->f, "c", 1, 8000);
+    for (size_t i = 1; i < 3; i++) {
+        snprintf(b.t->nodes[i].name, sizeof(b.t->nodes[i].name), "%s", names[i]);
+        describe(&b, i, "a", false, 110);
+    }
+    wait_for_share(&b, 500, (struct host_request){0, 0});
+    wait_for_share(&b, 500, (struct host_request){0, 0});
+    plan(&b, NULL, 0, 9);
+    assert_int_equal(b.answer.chosen_n, 2);
+    assert_true(str_eq_cstr(b.chosen[0].node_name, "a"));
+    assert_int_equal(ledger_apply(b.t->f.l, &op, NULL), 0);
+    plan(&b, NULL, 0, 9);
+    assert_int_equal(b.answer.chosen_n, 1);
+    assert_true(str_eq_cstr(b.chosen[0].node_name, "c"));
+    assert_int_equal(b.answer.unfit_n, 1);
+    bench_fini(&b);
+}
+
+/* It is nominated, and asks for cores alone. */
+static void plan_head__pod_without_gpus_holds_a_nomination__its_cores_are_gone(void **state)
+{
+    static struct bench b;
+    struct waiting_pod *plain;
+    struct plan_held held;
+
+    bench_of_one(&b, "only", 1, HOST);
+    wait_for_share(&b, 10, (struct host_request){1500, 0});
+    wait_for_share(&b, 10, (struct host_request){1500, 0});
+    memset(&b.drawn[b.waiting_n], 0, sizeof(b.drawn[0]));
+    b.drawn[b.waiting_n].demand = (struct demand){.dialect = "", .host = {.cpu_milli = 2000}};
+    plain = wait_for(&b, NULL, false, 0);
+    held = (struct plan_held){.pod = plain, .node_name = STR("only")};
+    plan(&b, &held, 1, 9);
+    assert_true(held.fits);
+    assert_int_equal(b.answer.chosen_n, 1);
+    bench_fini(&b);
+}
+
 static void plan_head__nodes_come_and_go_between_rounds__and_it_follows(void **state)
 {
     static struct bench b;
@@ -622,6 +677,19 @@ static void plan_head__work_and_number__are_bounded(void **state)
     bench_fini(&b);
 }
 
+static void plan_head__no_nodes__nobody_is_chosen(void **state)
+{
+    static struct bench b;
+
+    bench_init(&b, 3, 0);
+    use(&b, "binpack", "binpack");
+    wait_for_share(&b, 100, (struct host_request){0, 0});
+    plan(&b, NULL, 0, 9);
+    assert_int_equal(b.answer.chosen_n, 0);
+    assert_int_equal(b.answer.unfit_n, 1);
+    bench_fini(&b);
+}
+
 /* ---- what should not be ---- */
 
 /* Scores are remembered by the versions of nodes. Where one is wrong, nobody may be nominated by it, and no process may
@@ -679,8 +747,11 @@ int main(void)
         cmocka_unit_test(plan_head__pods_that_hold_a_nomination__keep_their_room),
         cmocka_unit_test(plan_head__cores_memory_and_number_of_pods__are_never_passed),
         cmocka_unit_test(plan_head__limit_of_the_tenant__is_shared_by_the_backlog),
+        cmocka_unit_test(plan_head__best_nodes_are_too_much_for_the_tenant__the_next_one),
+        cmocka_unit_test(plan_head__pod_without_gpus_holds_a_nomination__its_cores_are_gone),
         cmocka_unit_test(plan_head__nodes_come_and_go_between_rounds__and_it_follows),
         cmocka_unit_test(plan_head__work_and_number__are_bounded),
+        cmocka_unit_test(plan_head__no_nodes__nobody_is_chosen),
         cmocka_unit_test(plan_head__what_is_remembered_is_wrong__the_pod_is_skipped_and_counted),
         cmocka_unit_test(plan_head__pods_in_front__take_their_places_and_are_not_chosen),
     };

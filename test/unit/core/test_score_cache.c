@@ -70,6 +70,8 @@ static void same_answers(struct simulation *s, const struct demand *d, const str
 
         (*which)++;
     }
+    q.seen = arena_calloc(&a, v.node_n / 64 + 1, sizeof(*q.seen)); /* no name comes twice */
+    assert_non_null(q.seen);
     q.work_max = fresh != NULL; /* then nobody has done its work yet, and it takes several calls */
     for (size_t done = 0; done < n; done += q.done) {
         size_t answered = pack_some(&v, &q, names + done, n - done, got + done);
@@ -213,6 +215,10 @@ static void find__whatever_decides__is_part_of_the_shape(void **state)
     d = plain;
     d.uuids = &a100;
     d.uuid_n = 1;
+    assert_ptr_not_equal(find(&d, 0), first); /* the same pattern, of another thing */
+    assert_ptr_not_equal(find(&d, 0), find(&plain, 0));
+    first = find(&d, 0);
+    d.uuids = &not_a100;
     assert_ptr_not_equal(find(&d, 0), first);
     d = (struct demand){.dialect = "native", .plugin_managed_n = 1};
     assert_ptr_not_equal(find(&d, 0), first);

@@ -199,6 +199,52 @@ static void slack__rounded_up_to_steps_and_bounded(void **state)
     }
 }
 
+/* Of those that may be taken the two smallest, in whatever order they stand. */
+static void slack__of_several_slices__the_smallest_of_allowed_models(void **state)
+{
+    enum { N = 6 };
+    static const struct {
+        int32_t mem_mib;
+        uint16_t model_id;
+        uint16_t flags;
+    } slices[N] = {{4096, 0, DEVICE_HEALTHY | DEVICE_SLICE},
+                   {1024, 1, DEVICE_HEALTHY | DEVICE_SLICE},
+                   {2048, 1, DEVICE_HEALTHY | DEVICE_SLICE},
+                   {512, 0, DEVICE_HEALTHY | DEVICE_SLICE},
+                   {300, 0, DEVICE_HEALTHY},
+                   {300, 1, DEVICE_SLICE}}; /* no slice; and an ill one */
+    static const struct {
+        uint8_t allowed[2];
+        uint16_t want; /* in steps of 64 MiB */
+    } rows[] = {
+        {{1, 1}, (256 + 768) / 64}, {{0, 1}, (768 + 1792) / 64}, {{1, 0}, (256 + 3840) / 64}, {{0, 0}, SLACK_MAX}};
+    struct gpu_request w = {.kind = GPU_REQUEST_MEMORY, .mem_mib = 256, .count = 2, .phases = 1};
+    const struct demand d = {.gpu_requests = &w, .gpu_request_n = 1};
+    const struct node_state n = {.device_n = N, .flags = NODE_SLICED};
+
+    for (size_t turn = 0; turn < N; turn++) {
+        struct device_state devices[N];
+
+        for (size_t i = 0; i < N; i++) {
+            const size_t from = (i + turn) % N;
+
+            devices[i] = (struct device_state){.mem_cap_mib = slices[from].mem_mib,
+                                               .mem_base_mib = slices[from].mem_mib,
+                                               .mem_free_mib = slices[from].mem_mib,
+                                               .model_id = slices[from].model_id,
+                                               .milli_cap = 1000,
+                                               .milli_free = 1000,
+                                               .slot_cap = 1,
+                                               .slot_free = 1,
+                                               .flags = slices[from].flags};
+        }
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+            assert_int_equal(slack_on(&n, devices, rows[i].allowed, &d), rows[i].want);
+        }
+        assert_int_equal(slack_on(&n, devices, NULL, &d), rows[0].want);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,6 +254,7 @@ int main(void)
         EMPTY_LEDGER_TEST(several_slices__the_node_with_the_least_slack_in_all),
         EMPTY_LEDGER_TEST(slices_of_one_size__the_strategy_decides),
         EMPTY_LEDGER_TEST(slice__taken_by_any_gpu_request__is_taken_whole_and_knows_no_factors),
+        cmocka_unit_test(slack__of_several_slices__the_smallest_of_allowed_models),
         cmocka_unit_test(slack__rounded_up_to_steps_and_bounded),
     };
 

@@ -1,8 +1,10 @@
 /* The copy of everything for people: what is in it, and that it is one moment's. */
 #include "core/ledger/snapshot.h"
 #include "core/support/tested_ledger.h"
+#include "model/mig.h"
 #include "support/cmocka.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static int setup(void **state)
@@ -88,6 +90,156 @@ static void take__foreign_pod__one_allocation_per_device_without_container(void 
     assert_int_equal(d->allocations[0].container.n, 0);
     assert_int_equal(d->allocations[0].milli, 500);
     assert_int_equal(d->allocations[0].mem_mib, 20 * GIB);
+}
+
+/* What was asked for is said where the charge does not tell: of a virtual GPU of a fixed profile all is charged. */
+static void take__allocation__what_was_asked_where_the_charge_is_another(void **state)
+{
+    const struct {
+        struct demand demand;
+        int32_t milli; /* what is charged of an ordinary GPU, with mem_mib */
+        int64_t mem_mib;
+        int32_t asked_milli; /* of a fixed one, with the next */
+        int64_t asked_mem_mib;
+    } rows[] = {
+        {SHARE_OF(300), 300, 24 * GIB, 300, 0},
+        {SHARE_AND_MEMORY_OF(300, 4 * GIB), 300, 4 * GIB, 300, 4 * GIB},
+        {MEMORY_OF(8 * GIB), 100, 8 * GIB, 0, 8 * GIB},
+        {SHARE_AND_MEMORY_OF(300, 80 * GIB), 300, 80 * GIB, 300, 80 * GIB},
+    };
+    struct device device = {
+        .uuid = STR("GPU-v"), .model = STR("A100"), .mem_mib = 80 * GIB, .slot_n = 16, .healthy = true};
+    const struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = &device, .device_n = 1};
+    const struct ledger_op op = fixture_description("v", &inventory);
+
+    for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+        const size_t row = i / 2;
+        const bool fixed = i % 2 == 1;
+        const struct snapshot_allocation *a;
+
+        device.slice = fixed;
+        device.slot_n = fixed ? 1 : 16;
+        fixture_apply(&fx, &op);
+        assert_int_equal(fixture_pod(&fx, "p", &rows[row].demand, NULL, NULL), 0);
+        assert_int_equal(fixture_reserve(&fx, "p", "v"), 0);
+        a = &take("v", NULL)->nodes[0].devices[0].allocations[0];
+        assert_int_equal(a->milli, fixed ? 1000 : rows[row].milli);
+        assert_int_equal(a->mem_mib, fixed ? 80 * GIB : rows[row].mem_mib);
+        assert_int_equal(a->phases, 1);
+        assert_int_equal(a->asked_milli, fixed ? rows[row].asked_milli : 0);
+        assert_int_equal(a->asked_mem_mib, fixed ? rows[row].asked_mem_mib : 0);
+        fixture_name_op(&fx, LEDGER_POD_GONE, "p");
+    }
+}
+
+/* Instances are picked by the plugin of the node, and this one has none that does: nobody gave the pod any. */
+static void take__instances_on_a_node_without_them__nobody_decided_that(void **state)
+{
+    struct gpu_request w = {.container = STR("main"),
+                            .count = 1,
+                            .kind = GPU_REQUEST_WHOLE,
+                            .milli = 1000,
+                            .phases = 1,
+                            .profile = MIG_PROFILE(1, 5)};
+    const struct demand d = {.dialect = "native", .gpu_request_n = 1, .gpu_requests = &w};
+    const struct snapshot_pod *p;
+
+    fixture_pod(&fx, "i", &d, "n1", NULL);
+    fixture_pod(&fx, "waits", &d, NULL, NULL);
+    fixture_pod(&fx, "early", &d, "not described", NULL);
+    p = fixture_pod_in(take(NULL, NULL), STR("i"));
+    assert_int_equal(p->state, LEDGER_FOREIGN);
+    assert_true(p->conflict);
+    assert_non_null(strstr(p->conflict_text, "without an assignment"));
+    assert_non_null(p->demand);
+    assert_false(fixture_pod_in(&fx.snapshot, STR("waits"))->conflict);
+    assert_int_equal(fixture_pod_in(&fx.snapshot, STR("waits"))->state, LEDGER_PENDING);
+    assert_non_null(fixture_pod_in(&fx.snapshot, STR("waits"))->demand);
+    assert_false(fixture_pod_in(&fx.snapshot, STR("early"))->conflict);
+}
+
+/* More allocations than there is room for without asking for memory. */
+static void take__many_pods_on_one_node__all_are_shown(void **state)
+{
+    enum { PODS = 70 };
+    struct demand d = SHARE_OF(1);
+    const struct snapshot_node *n;
+    bool seen[PODS] = {false};
+    size_t shown = 0;
+    char uid[16];
+
+    fixture_node(&fx, "many", 5, 80 * GIB);
+    for (int i = 0; i < PODS; i++) {
+        snprintf(uid, sizeof(uid), "%d", i);
+        assert_int_equal(fixture_pod(&fx, uid, &d, NULL, NULL), 0);
+        assert_int_equal(fixture_reserve(&fx, uid, "many"), 0);
+    }
+    n = fixture_state(&fx, "many");
+    for (size_t i = 0; i < n->device_n; i++) {
+        for (size_t k = 0; k < n->devices[i].allocation_n; k++, shown++) {
+            uint64_t number;
+
+            assert_true(str_to_u64(fx.snapshot.pods[n->devices[i].allocations[k].pod].uid, PODS - 1, &number));
+            assert_false(seen[number]);
+            seen[number] = true;
+        }
+    }
+    assert_int_equal(shown, PODS);
+}
+
+/* The map of a GPU that is cut: its own instances where their places are known, and only of a model that is. */
+static void take__gpu_in_mig_mode__map_of_its_instances(void **state)
+{
+    static const char *const models[] = {"NVIDIA A100-SXM4-40GB", "made up"};
+#define CUT(i)                                                                                                         \
+    {                                                                                                                  \
+        .index = (i), .mem_mib = 40 * GIB, .slot_n = 16, .healthy = true, .profile = DEVICE_IN_MIG_MODE,               \
+        .gpu_index = -1, .start = -1                                                                                   \
+    }
+#define INSTANCE(i, profile_, gpu, start_)                                                                             \
+    {                                                                                                                  \
+        .index = 100 + (i), .mem_mib = 4864, .slot_n = 1, .healthy = true, .profile = (profile_), .gpu_index = (gpu),  \
+        .start = (start_)                                                                                              \
+    }
+    struct device devices[] = {CUT(0),
+                               CUT(1),
+                               INSTANCE(0, MIG_PROFILE(1, 5), 0, 0),
+                               INSTANCE(1, MIG_PROFILE(2, 10), 0, 4),
+                               INSTANCE(2, MIG_PROFILE(1, 5), 1, 6),
+                               INSTANCE(3, MIG_PROFILE(1, 5), 0, -1)};
+    const struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = devices, .device_n = 6};
+    const struct ledger_op op = fixture_description("cut", &inventory);
+
+    for (size_t known = 0; known < 2; known++) {
+        const struct snapshot_device *d;
+
+        for (size_t i = 0; i < 6; i++) {
+            devices[i].model = str_of(models[known]);
+        }
+        fixture_apply(&fx, &op);
+        d = take("cut", NULL)->nodes[0].devices;
+        assert_int_equal(d[0].mig_family == NULL, known == 1);
+        assert_int_equal(d[0].mig_occupied, known == 0 ? 1 | 1 << 4 | 1 << 5 : 0);
+        assert_int_equal(d[1].mig_occupied, known == 0 ? 1 << 6 : 0);
+        assert_true(d[0].milli_cap == 0 && d[0].mem_cap_mib == 0 && d[0].slot_cap == 0);
+        assert_true(d[0].milli_charged == 0 && d[0].mem_charged_mib == 0 && d[0].slot_charged == 0 && !d[0].exclusive);
+        assert_null(d[2].mig_family);
+    }
+}
+
+/* What a pod asked for is told where nothing that it holds tells it. */
+static void take__demand__of_pods_that_hold_nothing_that_tells(void **state)
+{
+    const struct demand plugin = {.dialect = "native", .plugin_managed_n = 1, .plugin_managed_most = 1};
+
+    fill();
+    fixture_node_plugin_managed(&fx, "n3", 2, 0, 2);
+    fixture_pod(&fx, "w", &plugin, "n3", NULL);
+    (void)take(NULL, NULL);
+    assert_null(fixture_pod_in(&fx.snapshot, STR("a"))->demand); /* its allocation */
+    assert_null(fixture_pod_in(&fx.snapshot, STR("w"))->demand); /* its number of GPUs */
+    assert_non_null(fixture_pod_in(&fx.snapshot, STR("f"))->demand);
+    assert_non_null(fixture_pod_in(&fx.snapshot, STR("p"))->demand);
 }
 
 static void take__one_node__its_devices_and_pods_only(void **state)
@@ -226,6 +378,27 @@ static void totals__device_below_zero__counts_as_overcommitted(void **state)
     assert_int_equal(t.overcommitted_n, 1);
 }
 
+static void totals__closed_nodes__they_and_who_holds_something_there(void **state)
+{
+    const struct inventory inventory = {.source = INVENTORY_ANNOTATION};
+    struct ledger_op op = fixture_description("closed", &inventory);
+    struct demand d = SHARE_OF(1);
+    struct snapshot t;
+
+    op.node.closed = true;
+    fixture_apply(&fx, &op);
+    op.node.name = STR("closed too");
+    fixture_apply(&fx, &op);
+    fill();
+    fixture_pod(&fx, "c1", &d, "closed", NULL);
+    fixture_pod(&fx, "c2", &d, "closed", NULL);
+    fixture_pod(&fx, "c3", &d, "closed too", NULL);
+    snapshot_totals(fx.l, &t);
+    assert_int_equal(t.closed_n, 2);
+    assert_int_equal(t.pod_on_closed_n, 3);
+    assert_int_equal(t.node_n, 4);
+}
+
 static void totals__devices_of_a_node_that_is_gone__do_not_count(void **state)
 {
     struct demand d = SHARE_OF(300);
@@ -251,6 +424,11 @@ int main(void)
         T(take__nodes_devices_pods__are_all_there_nodes_by_name),
         T(take__pods__state_node_decision_and_conflict),
         T(take__foreign_pod__one_allocation_per_device_without_container),
+        T(take__allocation__what_was_asked_where_the_charge_is_another),
+        T(take__instances_on_a_node_without_them__nobody_decided_that),
+        T(take__gpu_in_mig_mode__map_of_its_instances),
+        T(take__many_pods_on_one_node__all_are_shown),
+        T(take__demand__of_pods_that_hold_nothing_that_tells),
         T(take__one_node__its_devices_and_pods_only),
         T(take__one_namespace__other_pods_are_numbers_only),
         T(take__node_without_an_object__is_not_schedulable),
@@ -259,6 +437,7 @@ int main(void)
         T(take__empty_ledger__is_empty),
         T(totals__agree_with_the_full_snapshot),
         T(totals__device_below_zero__counts_as_overcommitted),
+        T(totals__closed_nodes__they_and_who_holds_something_there),
         T(totals__devices_of_a_node_that_is_gone__do_not_count),
     };
 

@@ -22,6 +22,7 @@ struct known {
         char *name, *text;
     } nodes[NODES_MAX];
     size_t n;
+    size_t given_n; /* of nodes, in all */
 };
 
 static void forget(struct known *k, struct str name)
@@ -58,6 +59,7 @@ static void learn(struct known *k, const struct snapshot *s)
         }
         forget(k, s->nodes[i].name);
         assert_true(k->n < NODES_MAX);
+        k->given_n++;
         k->nodes[k->n++] = (struct known_node){str_dup(s->nodes[i].name), str_dup(strbuf_view(&t.nodes))};
         text_fini(&t);
     }
@@ -162,6 +164,35 @@ static void come_and_go(const char *name)
     fixture_name_op(&fx, LEDGER_NODE_GONE, name);
 }
 
+/* Who has seen everything is given nothing, and then only what has changed. */
+static void changed__one_of_two_nodes__that_one_alone(void **state)
+{
+    struct demand d = SHARE_OF(100);
+    struct known k = {.n = 0};
+
+    fixture_node(&fx, "n1", 1, 1 * GIB);
+    fixture_node(&fx, "n2", 1, 1 * GIB);
+    assert_true(catch_up(&k, fx.l));
+    assert_int_equal(k.given_n, 2);
+    assert_true(catch_up(&k, fx.l));
+    assert_int_equal(k.given_n, 2);
+    assert_int_equal(fixture_pod(&fx, "a", &d, "n2", NULL), 0);
+    assert_true(catch_up(&k, fx.l));
+    assert_int_equal(k.given_n, 3);
+    assert_int_equal(fixture_name_op(&fx, LEDGER_POD_GONE, "a"), 0);
+    assert_true(catch_up(&k, fx.l));
+    assert_true(catch_up(&k, fx.l));
+    assert_int_equal(k.given_n, 4);
+    fixture_node(&fx, "n3", 0, 0); /* new, and with nothing that could change */
+    assert_true(catch_up(&k, fx.l));
+    assert_int_equal(k.given_n, 5);
+    assert_int_equal(fixture_pod(&fx, "b", &d, "n4", NULL), 0); /* known by its pod alone */
+    assert_true(catch_up(&k, fx.l));
+    assert_int_equal(k.given_n, 6);
+    assert_knows(&k, fx.l);
+    known_fini(&k);
+}
+
 static void left__came_back__is_not_gone(void **state)
 {
     struct known k = {.n = 0};
@@ -190,6 +221,7 @@ static void left__more_than_are_remembered__is_said(void **state)
     assert_true(catch_up(&(struct known){.generation = all.generation}, fx.l));
     come_and_go("one-more");
     assert_false(catch_up(&(struct known){.generation = all.generation}, fx.l));
+    assert_false(catch_up(&(struct known){.generation = last.generation - 1}, fx.l));
     assert_true(catch_up(&last, fx.l)); /* who knows of the oldest that is remembered misses none */
 }
 
@@ -197,6 +229,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random__followers__know_what_a_snapshot_says),
+        EMPTY_LEDGER_TEST(changed__one_of_two_nodes__that_one_alone),
         EMPTY_LEDGER_TEST(left__came_back__is_not_gone),
         EMPTY_LEDGER_TEST(left__more_than_are_remembered__is_said),
     };

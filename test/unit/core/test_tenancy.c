@@ -201,22 +201,27 @@ static void limit__preemption__only_when_the_tenants_own_pods_make_room(void **s
                                 .priority = 5,
                                 .demand = &d,
                                 .device_strategy = fixture_params("binpack")->device_strategy};
+    static const char *const uids[] = {"other", "mine"};
     const struct str *victims;
     size_t n;
 
     fixture_node(&fx, "n", 2, 10000);
     limit(1000, NO);
-    pod("other", "elsewhere", &d, NULL);
-    pod("mine", "default", &d, NULL);
-    assert_int_equal(fixture_reserve(&fx, "other", "n"), 0);
-    assert_int_equal(fixture_name_op(&fx, LEDGER_CONFIRM, "other"), 0);
-    assert_int_equal(fixture_reserve(&fx, "mine", "n"), 0);
-    assert_int_equal(ledger_preempt(fx.l, &fx.arena, &r, &victims, &n),
-                     VERDICT_TENANT_LIMIT); /* a reservation is no victim */
-    assert_int_equal(fixture_name_op(&fx, LEDGER_CONFIRM, "mine"), 0);
-    assert_int_equal(ledger_preempt(fx.l, &fx.arena, &r, &victims, &n), VERDICT_FITS);
-    assert_int_equal(n, 1);
-    assert_true(str_eq(victims[0], STR("mine")));
+    for (size_t first = 0; first < 2; first++) { /* whichever came to the node first */
+        pod("other", "elsewhere", &d, NULL);
+        pod("mine", "default", &d, NULL);
+        assert_int_equal(fixture_reserve(&fx, uids[first], "n"), 0);
+        assert_int_equal(fixture_reserve(&fx, uids[1 - first], "n"), 0);
+        assert_int_equal(fixture_name_op(&fx, LEDGER_CONFIRM, "other"), 0);
+        assert_int_equal(ledger_preempt(fx.l, &fx.arena, &r, &victims, &n),
+                         VERDICT_TENANT_LIMIT); /* a reservation is no victim */
+        assert_int_equal(fixture_name_op(&fx, LEDGER_CONFIRM, "mine"), 0);
+        assert_int_equal(ledger_preempt(fx.l, &fx.arena, &r, &victims, &n), VERDICT_FITS);
+        assert_int_equal(n, 1);
+        assert_true(str_eq(victims[0], STR("mine")));
+        fixture_name_op(&fx, LEDGER_POD_GONE, "mine");
+        fixture_name_op(&fx, LEDGER_POD_GONE, "other");
+    }
 }
 
 /* ---- limits that move ---- */
@@ -297,6 +302,57 @@ static void room__of_a_tenant__said_when_it_grows_and_only_then(void **state)
     capacity = ledger_capacity_generation(fx.l);
     assert_int_equal(fixture_name_op(&fx, LEDGER_POD_GONE, "p1"), 0);
     assert_true(ledger_capacity_generation(fx.l) > capacity);
+}
+
+/* Of compute, of memory, of one while there is less of the other; and not when neither is more. */
+static void room__what_is_held_changes__said_when_more_of_anything_is_left(void **state)
+{
+    static const struct {
+        struct holding held;
+        bool said;
+    } rows[] = {{{500, 2000}, false}, {{500, 1000}, true}, {{400, 1000}, true},  {{400, 2000}, false},
+                {{500, 1000}, true},  {{400, 3000}, true}, {{400, 3000}, false}, {{0, 0}, true}};
+    const struct tenant t = {
+        .name = STR("research"), .namespaces = research, .namespace_n = 1, LIMITS(NO, 1000, NO, 4000)};
+    struct holding before = {0};
+    struct tenancy tenancy;
+    uint32_t space;
+
+    tenancy_init(&tenancy, (struct hash_key){1, 2});
+    tenancy_set(&tenancy, &t, 1);
+    space = tenancy_enter(&tenancy, STR("default"));
+    (void)tenancy_follow(&tenancy);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        tenancy_hold(&tenancy, space, before, rows[i].held);
+        before = rows[i].held;
+        assert_int_equal(tenancy_follow(&tenancy), rows[i].said);
+    }
+    tenancy_leave(&tenancy, space);
+    tenancy_fini(&tenancy);
+}
+
+/* A part of all there is: more when there is more, and told once. */
+static void room__there_is_more_of_all__said_of_a_limit_in_percent_and_once(void **state)
+{
+    static const struct {
+        struct holding all;
+        bool said;
+    } rows[] = {{{1000, 1000}, true},  {{1000, 1000}, false}, {{2000, 1000}, true},  {{2000, 1000}, false},
+                {{1500, 1000}, false}, {{1500, 1000}, false}, {{1500, 2000}, false}, /* of which it may have all */
+                {{1600, 2000}, true}};
+    const struct tenant t = {
+        .name = STR("research"), .namespaces = research, .namespace_n = 1, LIMITS(500, NO, NO, NO)};
+    struct holding before = {0};
+    struct tenancy tenancy;
+
+    tenancy_init(&tenancy, (struct hash_key){1, 2});
+    tenancy_set(&tenancy, &t, 1);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        tenancy_offer(&tenancy, before, rows[i].all);
+        before = rows[i].all;
+        assert_int_equal(tenancy_follow(&tenancy), rows[i].said);
+    }
+    tenancy_fini(&tenancy);
 }
 
 /* Half of a GPU that has half the memory is less memory: the tenant has room, though the node has none more. */
@@ -498,6 +554,8 @@ int main(void)
         TEST(limit__lowered__nobody_leaves_and_nobody_comes),
         TEST(foreign_pod__counts_on_every_gpu_until_its_devices_are_known),
         TEST(room__of_a_tenant__said_when_it_grows_and_only_then),
+        TEST(room__what_is_held_changes__said_when_more_of_anything_is_left),
+        TEST(room__there_is_more_of_all__said_of_a_limit_in_percent_and_once),
         TEST(room__gpus_became_smaller__the_tenants_grew),
         cmocka_unit_test(namespaces__come_and_go__their_places_are_used_again),
         cmocka_unit_test(plugin__replicas_and_units__their_part_of_a_gpu),

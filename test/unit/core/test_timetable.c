@@ -98,6 +98,15 @@ static void window__working_nights__over_midnight_and_the_weekend(void **state)
     expect_changes(&w, "2026-01-15T22:00:00Z", want, ARRAY_LEN(want)); /* a Thursday */
 }
 
+/* It ends on the next day at the time at which it began. */
+static void window__from_and_to_are_one__a_day_and_a_night(void **state)
+{
+    const struct time_window w = {STR("duty"), WED, 10 * 60, 10 * 60, &utc};
+    static const char *const want[] = {"2026-01-14T10:00:00Z", "2026-01-15T10:00:00Z", "2026-01-21T10:00:00Z"};
+
+    expect_changes(&w, "2026-01-13T00:00:00Z", want, ARRAY_LEN(want));
+}
+
 static void window__nights_of_both_jumps__eleven_and_thirteen_hours(void **state)
 {
     const struct time_window w = {STR("night"), WEEKDAYS_ALL, 20 * 60, 8 * 60, &berlin};
@@ -262,6 +271,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(zone__moments_of_the_wall__first_time_it_shows_that_or_later),
         cmocka_unit_test(window__working_nights__over_midnight_and_the_weekend),
+        cmocka_unit_test(window__from_and_to_are_one__a_day_and_a_night),
         cmocka_unit_test(window__nights_of_both_jumps__eleven_and_thirteen_hours),
         cmocka_unit_test(window__begins_in_a_skipped_hour__begins_with_the_jump),
         cmocka_unit_test(window__ends_in_a_repeated_hour__ends_the_first_time),

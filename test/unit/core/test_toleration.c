@@ -122,6 +122,86 @@ static void item17__too_many_tolerations__none(void **state)
     assert_int_equal(n, 0);
 }
 
+/* Nothing that is said of one may differ; and lists of which one is the beginning of the other differ. */
+static void item17__equal__all_that_is_said_and_how_many(void **state)
+{
+    static const struct toleration t[] = {
+        T("k", TOLERATION_EQUAL, "v", TOLERATES_NO_SCHEDULE),  T("x", TOLERATION_EQUAL, "v", TOLERATES_NO_SCHEDULE),
+        T("k", TOLERATION_EXISTS, "v", TOLERATES_NO_SCHEDULE), T("k", TOLERATION_EQUAL, "x", TOLERATES_NO_SCHEDULE),
+        T("k", TOLERATION_EQUAL, "v", TOLERATES_NO_EXECUTE),
+    };
+    static const struct taint taints[] = {
+        TAINT("k", "v", TAINT_NO_SCHEDULE),
+        TAINT("x", "v", TAINT_NO_SCHEDULE),
+        TAINT("k", "x", TAINT_NO_SCHEDULE),
+        TAINT("k", "v", TAINT_NO_EXECUTE),
+    };
+
+    for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+        const struct toleration both[] = {t[0], t[i]};
+
+        for (size_t k = 0; k < sizeof(t) / sizeof(t[0]); k++) {
+            const struct toleration other[] = {t[0], t[k]};
+
+            assert_int_equal(tolerations_equal(&t[i], 1, &t[k], 1), i == k);
+            assert_int_equal(tolerations_equal(both, 2, other, 2), i == k);
+        }
+        assert_false(tolerations_equal(both, 2, both, 1));
+        assert_false(tolerations_equal(both, 1, both, 2));
+    }
+    for (size_t i = 0; i < sizeof(taints) / sizeof(taints[0]); i++) {
+        const struct taint both[] = {taints[0], taints[i]};
+
+        for (size_t k = 0; k < sizeof(taints) / sizeof(taints[0]); k++) {
+            const struct taint other[] = {taints[0], taints[k]};
+
+            assert_int_equal(taints_equal(&taints[i], 1, &taints[k], 1), i == k);
+            assert_int_equal(taints_equal(both, 2, other, 2), i == k);
+        }
+        assert_false(taints_equal(both, 2, both, 1));
+        assert_false(taints_equal(both, 1, both, 2));
+    }
+    assert_true(tolerations_equal(NULL, 0, NULL, 0));
+    assert_true(taints_equal(NULL, 0, NULL, 0));
+}
+
+/* What is kept does not live in what it was made from, and is made anew only for something else. */
+static void item17__replace__copies_that_last(void **state)
+{
+    char key[] = "key", value[] = "value";
+    const struct toleration said[] = {
+        {{key, 3}, {value, 5}, TOLERATION_EQUAL, TOLERATES_NO_EXECUTE},
+        T("nobody", TOLERATION_NEVER, "", TOLERATES_ALL),
+        T("nobody", TOLERATION_EXISTS, "", TOLERATES_OTHER),
+        T("last", TOLERATION_EXISTS, "", TOLERATES_ALL),
+    };
+    const struct taint of_node[] = {{{key, 3}, {value, 5}, TAINT_NO_EXECUTE}, TAINT("last", "", TAINT_NO_SCHEDULE)};
+    struct toleration *kept = NULL;
+    struct taint *taints = NULL;
+    size_t n = 0, taint_n = 0;
+    const void *before;
+
+    tolerations_replace(&kept, &n, said, 4);
+    taints_replace(&taints, &taint_n, of_node, 2);
+    before = taints;
+    taints_replace(&taints, &taint_n, of_node, 2);
+    assert_ptr_equal(taints, before);
+    key[0] = value[0] = 'x';
+    assert_int_equal(n, 2);
+    assert_true(str_eq_cstr(kept[0].key, "key") && str_eq_cstr(kept[0].value, "value"));
+    assert_int_equal(kept[0].operator_, TOLERATION_EQUAL);
+    assert_int_equal(kept[0].effect, TOLERATES_NO_EXECUTE);
+    assert_true(str_eq_cstr(kept[1].key, "last") && kept[1].value.n == 0);
+    assert_int_equal(taint_n, 2);
+    assert_true(str_eq_cstr(taints[0].key, "key") && str_eq_cstr(taints[0].value, "value"));
+    assert_int_equal(taints[0].effect, TAINT_NO_EXECUTE);
+    assert_true(str_eq_cstr(taints[1].key, "last"));
+    tolerations_replace(&kept, &n, NULL, 0);
+    taints_replace(&taints, &taint_n, NULL, 0);
+    assert_null(kept);
+    assert_null(taints);
+}
+
 static void describe(struct ledger_fixture *f, const struct taint *taints, size_t n)
 {
     struct device d = {.uuid = STR("GPU-0"), .model = STR("m"), .mem_mib = 16384, .healthy = true, .slot_n = 16};
@@ -170,6 +250,8 @@ int main(void)
         cmocka_unit_test(item17__one_toleration_and_one_taint__as_upstream),
         cmocka_unit_test(item17__several__each_taint_needs_one),
         cmocka_unit_test(item17__cordoned_node__has_a_taint),
+        cmocka_unit_test(item17__equal__all_that_is_said_and_how_many),
+        cmocka_unit_test(item17__replace__copies_that_last),
         cmocka_unit_test(item17__too_many_tolerations__none),
         cmocka_unit_test(item17__bind__only_where_the_pod_tolerates),
     };
