@@ -171,6 +171,11 @@ static void nodes__one_is_not_as_it_is_kept__found(void **state)
     const uint32_t n1 = ledger_node_find(l, STR("n1")), n3 = ledger_node_find(l, STR("n3"));
     const struct spoiled all[] = {
         {"a node is not found by its name", FIELD(l->names[n1].n), 3},
+        {"the copy of a node's name says another one", FIELD(l->briefs.briefs[n1].name_n), 3},
+        {"the copy of a node's version, or of the order of its name, is another one",
+         FIELD(l->briefs.briefs[n1].version), 1},
+        {"the copy of a node's version, or of the order of its name, is another one",
+         FIELD(l->briefs.briefs[n1].name_order), 1},
         {"a node does not own its device states", FIELD(l->rows[n1].device_n), 1},
         {"a node does not own its device states", FIELD(l->nodes[n1].extent_n), 1},
         {"a node does not own its device states", FIELD(l->rows[n1].first_device), 4},
@@ -185,11 +190,12 @@ static void nodes__one_is_not_as_it_is_kept__found(void **state)
         {"what other nodes leave of a physical GPU is not what they do not hold", FIELD(l->rows[n1].group_taken), 1},
     };
     const uint32_t order = l->rows[n1].name_order;
+    struct node_brief *brief = &l->briefs.briefs[n1];
 
     EXPECT_FINDINGS(all);
-    l->rows[n1].name_order = l->rows[l->by_name[1]].name_order; /* "n2", the next one */
+    l->rows[n1].name_order = brief->name_order = l->rows[l->by_name[1]].name_order; /* "n2", the next one */
     expect_finding("the numbers of two nodes are not in the order of their names");
-    l->rows[n1].name_order = order;
+    l->rows[n1].name_order = brief->name_order = order;
 
     fixture_name_op(&fx, LEDGER_POD_GONE, "plain-3");
     assert_null(ledger_check(l));
