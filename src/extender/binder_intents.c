@@ -42,6 +42,30 @@ static bool is_used(const struct bind_node *n)
     return n->busy || n->looking;
 }
 
+/* Filter and prioritize hear of it, if it is news. */
+static void tell_rank(struct bind_node *n, bool last)
+{
+    struct binder *b = n->binder;
+
+    if (last == n->ranks_last) {
+        return;
+    }
+    n->ranks_last = last;
+    b->ranks_last_n += last ? 1 : UINT32_MAX;
+    store_doubt(b->store, str_of(n->name), last);
+    if (last && b->ranks_last_n == 1) {
+        b->doubts_at_ns = clock_mono_ns(b->clock) + DOUBTS_LOOK_MS * NS_PER_MS;
+        bind_wake_at(b, b->doubts_at_ns);
+    }
+}
+
+/* It may have come again since: nobody could take back what is told of it afterwards. */
+static void forget_node(struct bind_node *n)
+{
+    tell_rank(n, false);
+    free_node(n);
+}
+
 void bind_node_drop_gone(struct bind_node **at)
 {
     while (*at != NULL) {
@@ -51,8 +75,7 @@ void bind_node_drop_gone(struct bind_node **at)
             at = &n->next;
         } else {
             *at = n->next;
-            bind_node_tell_rank(n);
-            free_node(n);
+            forget_node(n);
         }
     }
 }
@@ -87,10 +110,7 @@ void binder_free_nodes(struct binder *b)
             struct bind_node *n = b->nodes[i];
 
             b->nodes[i] = n->next;
-            if (n->ranks_last) {
-                store_doubt(b->store, str_of(n->name), false);
-            }
-            free_node(n);
+            forget_node(n);
         }
     }
     free(b->nodes);
@@ -137,19 +157,7 @@ bool bind_node_is_in_doubt(struct bind_node *n)
 
 void bind_node_tell_rank(struct bind_node *n)
 {
-    struct binder *b = n->binder;
-    const bool last = bind_node_is_in_doubt(n);
-
-    if (last == n->ranks_last) {
-        return;
-    }
-    n->ranks_last = last;
-    b->ranks_last_n += last ? 1 : UINT32_MAX;
-    store_doubt(b->store, str_of(n->name), last);
-    if (last && b->ranks_last_n == 1) {
-        b->doubts_at_ns = clock_mono_ns(b->clock) + DOUBTS_LOOK_MS * NS_PER_MS;
-        bind_wake_at(b, b->doubts_at_ns);
-    }
+    tell_rank(n, bind_node_is_in_doubt(n));
 }
 
 /* Returns how many nodes are. */

@@ -15,6 +15,17 @@
 
 static struct asked a, b; /* an answer may still come when a test fails */
 
+/* As the linker names them. */
+bool __wrap_store_has_node(struct store *s, struct str name);
+bool __real_store_has_node(struct store *s, struct str name);
+
+static _Atomic unsigned gone_in; /* this look at a node, counted from 1, finds none; 0: as the store has it */
+
+bool __wrap_store_has_node(struct store *s, struct str name)
+{
+    return (gone_in == 0 || --gone_in > 0) && __real_store_has_node(s, name);
+}
+
 static void answer_version(const char *minor)
 {
     char text[64];
@@ -33,6 +44,7 @@ static void restart_strictly(void)
 static int setup(void **state)
 {
     a = b = (struct asked){0};
+    gone_in = 0;
     if (tested_binder_setup(state) != 0) {
         return 1;
     }
@@ -356,6 +368,19 @@ static void strict__node_in_doubt_goes__no_doubt_is_left(void **state)
     assert_int_equal(binder_nodes_in_doubt(binder), 0);
 }
 
+/* It is made again while what is known of it is forgotten: the first look is whether it is in doubt. */
+static void F181_strict__node_in_doubt_goes_and_comes__no_doubt_is_left(void **state)
+{
+    doubt_n1();
+    expect_given_up("may still take effect");
+    fake_client_cancel_all();
+    gone_in = 2;
+    binder_tidy(binder);
+    assert_int_equal(gone_in, 0);
+    assert_false(store_is_in_doubt(store, STR("n1")));
+    assert_int_equal(binder_nodes_in_doubt(binder), 0);
+}
+
 /* Ours, of a bind that is under way, is charged by it. */
 static void strict__own_intent_is_open__no_reason_to_ask(void **state)
 {
@@ -649,6 +674,7 @@ int main(void)
         T(strict__watch_shows_the_pod_of_the_doubt__over_without_a_bind),
         T(strict__object_is_illegible__the_store_ranks_it_last_until_it_is_mended),
         T(strict__node_in_doubt_goes__no_doubt_is_left),
+        T(F181_strict__node_in_doubt_goes_and_comes__no_doubt_is_left),
         T(strict__own_intent_is_open__no_reason_to_ask),
         T(strict__rights_are_missing__not_ready_until_they_are_there),
         T(strict__rights_cannot_be_asked_for__as_ready_as_without),
