@@ -17,6 +17,7 @@ static const char TEXT_HOST_GROUP[] =
 static const char TEXT_UNREAD[] = "what is on its way to this node was not known yet: nothing was bound; try again";
 
 #define DOUBTS_LOOK_MS 1000
+#define DOUBTS_ASK_MS 30000
 
 /* ---- nodes ---- */
 
@@ -54,7 +55,10 @@ static void tell_rank(struct bind_node *n, bool last)
     b->ranks_last_n += last ? 1 : UINT32_MAX;
     store_doubt(b->store, str_of(n->name), last);
     if (last && b->ranks_last_n == 1) {
-        b->doubts_at_ns = clock_mono_ns(b->clock) + DOUBTS_LOOK_MS * NS_PER_MS;
+        const int64_t now_ns = clock_mono_ns(b->clock);
+
+        b->doubts_ask_at_ns = now_ns + DOUBTS_ASK_MS * NS_PER_MS;
+        b->doubts_at_ns = now_ns + DOUBTS_LOOK_MS * NS_PER_MS;
         bind_wake_at(b, b->doubts_at_ns);
     }
 }
@@ -178,6 +182,10 @@ void binder_doubts_turn(struct binder *b)
     if (b->ranks_last_n > 0 && now_ns >= b->doubts_at_ns) {
         (void)look_at_doubts(b);
         b->doubts_at_ns = now_ns + DOUBTS_LOOK_MS * NS_PER_MS;
+    }
+    if (b->ranks_last_n > 0 && now_ns >= b->doubts_ask_at_ns) {
+        binder_ask_about_doubts(b);
+        b->doubts_ask_at_ns = now_ns + DOUBTS_ASK_MS * NS_PER_MS;
     }
     if (b->ranks_last_n > 0) {
         bind_wake_at(b, b->doubts_at_ns);

@@ -349,6 +349,26 @@ static void strict__watch_shows_the_pod_of_the_doubt__over_without_a_bind(void *
     assert_false(store_is_in_doubt(store, STR("n1")));
 }
 
+/* Nor does the watch prove it: of a pod that the ledger does not have only the API server says that it is gone. */
+static void F182_strict__pod_of_the_doubt_is_gone__found_out_without_a_bind_or_an_audit(void **state)
+{
+    doubt_n1();
+    expect_given_up("may still take effect");
+    fake_client_answer("GET", OTHER, 200, KUBE_NO_RETRY_AFTER, pod_x("x", "50", "", "Pending"));
+    turn();
+    for (int status = 200; status <= 404; status += 204) {
+        assert_true(store_is_in_doubt(store, STR("n1")));
+        assert_int_equal(fake_client_pending("GET", OTHER), 0);
+        pass_ms(30000);
+        assert_int_equal(fake_client_pending("GET", OTHER), 1);
+        fake_client_answer("GET", OTHER, status, KUBE_NO_RETRY_AFTER, pod_x("x", "50", "", "Pending"));
+        turn();
+    }
+    assert_false(store_is_in_doubt(store, STR("n1")));
+    pass_ms(30000);
+    assert_int_equal(fake_client_pending("GET", OTHER), 0);
+}
+
 static void strict__object_is_illegible__the_store_ranks_it_last_until_it_is_mended(void **state)
 {
     ask(&a, "n1");
@@ -672,6 +692,7 @@ int main(void)
         T(strict__intent_stays_unproven__asked_again_and_told),
         T(strict__node_in_doubt__the_store_ranks_it_last),
         T(strict__watch_shows_the_pod_of_the_doubt__over_without_a_bind),
+        T(F182_strict__pod_of_the_doubt_is_gone__found_out_without_a_bind_or_an_audit),
         T(strict__object_is_illegible__the_store_ranks_it_last_until_it_is_mended),
         T(strict__node_in_doubt_goes__no_doubt_is_left),
         T(F181_strict__node_in_doubt_goes_and_comes__no_doubt_is_left),
