@@ -159,7 +159,8 @@ bool bind_node_is_in_doubt(struct bind_node *n)
     return (n->illegible || (n->in_doubt && unproven(n) != NULL)) && store_has_node(n->binder->store, str_of(n->name));
 }
 
-void bind_node_tell_rank(struct bind_node *n)
+/* After whatever may begin or end a doubt. */
+static void look_at_doubt(struct bind_node *n)
 {
     tell_rank(n, bind_node_is_in_doubt(n));
 }
@@ -169,7 +170,7 @@ static uint32_t look_at_doubts(struct binder *b)
 {
     for (size_t i = 0; b->nodes != NULL && i < BIND_NODE_BUCKETS; i++) {
         for (struct bind_node *n = b->nodes[i]; n != NULL; n = n->next) {
-            bind_node_tell_rank(n);
+            look_at_doubt(n);
         }
     }
     return b->ranks_last_n;
@@ -259,11 +260,10 @@ static bool is_asked_about(const struct bind_node *n)
     return n->looking || bind_node_has(n, BIND_INTENT_AWAITS_NODE);
 }
 
-void bind_node_advance(struct bind_node *n)
+static void take_step(struct bind_node *n)
 {
     struct intent *open;
 
-    bind_node_tell_rank(n);
     if (n->busy || n->binder->stopping) {
         return;
     }
@@ -290,6 +290,13 @@ void bind_node_advance(struct bind_node *n)
             bind_node_looked_at(n);
         }
     }
+}
+
+/* The rank is told last: what was read may be found illegible again. */
+void bind_node_advance(struct bind_node *n)
+{
+    take_step(n);
+    look_at_doubt(n);
 }
 
 bool bind_node_is_ready(struct bind *b)

@@ -18,12 +18,22 @@ static struct asked a, b; /* an answer may still come when a test fails */
 /* As the linker names them. */
 bool __wrap_store_has_node(struct store *s, struct str name);
 bool __real_store_has_node(struct store *s, struct str name);
+void __wrap_store_doubt(struct store *s, struct str node_name, bool in_doubt);
+void __real_store_doubt(struct store *s, struct str node_name, bool in_doubt);
 
 static _Atomic unsigned gone_in; /* this look at a node, counted from 1, finds none; 0: as the store has it */
 
 bool __wrap_store_has_node(struct store *s, struct str name)
 {
     return (gone_in == 0 || --gone_in > 0) && __real_store_has_node(s, name);
+}
+
+static _Atomic unsigned told_n; /* how often the store was told something */
+
+void __wrap_store_doubt(struct store *s, struct str node_name, bool in_doubt)
+{
+    told_n++;
+    __real_store_doubt(s, node_name, in_doubt);
 }
 
 static void answer_version(const char *minor)
@@ -44,7 +54,7 @@ static void restart_strictly(void)
 static int setup(void **state)
 {
     a = b = (struct asked){0};
-    gone_in = 0;
+    gone_in = told_n = 0;
     if (tested_binder_setup(state) != 0) {
         return 1;
     }
@@ -379,6 +389,18 @@ static void strict__object_is_illegible__the_store_ranks_it_last_until_it_is_men
     assert_false(store_is_in_doubt(store, STR("n1")));
 }
 
+/* The object can be read each time, and then its pod cannot be asked for. */
+static void F183_strict__pod_of_an_intent_has_no_possible_name__in_doubt_all_the_time(void **state)
+{
+    ask(&a, "n1");
+    for (int64_t pause_ms = 200; pause_ms < 1000; pause_ms *= 2) {
+        answer_object("7", "u ../d/p 5 a\\n");
+        assert_true(store_is_in_doubt(store, STR("n1")));
+        assert_int_equal(told_n, 1);
+        pass_ms(pause_ms);
+    }
+}
+
 static void strict__node_in_doubt_goes__no_doubt_is_left(void **state)
 {
     doubt_n1();
@@ -694,6 +716,7 @@ int main(void)
         T(strict__watch_shows_the_pod_of_the_doubt__over_without_a_bind),
         T(F182_strict__pod_of_the_doubt_is_gone__found_out_without_a_bind_or_an_audit),
         T(strict__object_is_illegible__the_store_ranks_it_last_until_it_is_mended),
+        T(F183_strict__pod_of_an_intent_has_no_possible_name__in_doubt_all_the_time),
         T(strict__node_in_doubt_goes__no_doubt_is_left),
         T(F181_strict__node_in_doubt_goes_and_comes__no_doubt_is_left),
         T(strict__own_intent_is_open__no_reason_to_ask),
