@@ -13,8 +13,6 @@ struct bind_node *bind_node_of(struct binder *b, struct str name);
 void bind_node_drop_gone(struct bind_node **at);
 /* Nothing is decided there until somebody acts, or something is proven (binder_nodes_in_doubt()). */
 bool bind_node_is_in_doubt(struct bind_node *n);
-/* Filter and prioritize hear of it, if it has changed. After whatever may begin or end a doubt. */
-void bind_node_tell_rank(struct bind_node *n);
 /* What this process knows of an intent; `ctx` is the node. */
 enum intent_sight bind_node_sight(void *ctx, const struct intent *i);
 bool bind_node_has(const struct bind_node *n, enum bind_intent intent);

@@ -17,6 +17,7 @@ static const char TEXT_HOST_GROUP[] =
 static const char TEXT_UNREAD[] = "what is on its way to this node was not known yet: nothing was bound; try again";
 
 #define DOUBTS_LOOK_MS 1000
+#define DOUBTS_ASK_MS 30000
 
 /* ---- nodes ---- */
 
@@ -42,6 +43,33 @@ static bool is_used(const struct bind_node *n)
     return n->busy || n->looking;
 }
 
+/* Filter and prioritize hear of it, if it is news. */
+static void tell_rank(struct bind_node *n, bool last)
+{
+    struct binder *b = n->binder;
+
+    if (last == n->ranks_last) {
+        return;
+    }
+    n->ranks_last = last;
+    b->ranks_last_n += last ? 1 : UINT32_MAX;
+    store_doubt(b->store, str_of(n->name), last);
+    if (last && b->ranks_last_n == 1) {
+        const int64_t now_ns = clock_mono_ns(b->clock);
+
+        b->doubts_ask_at_ns = now_ns + DOUBTS_ASK_MS * NS_PER_MS;
+        b->doubts_at_ns = now_ns + DOUBTS_LOOK_MS * NS_PER_MS;
+        bind_wake_at(b, b->doubts_at_ns);
+    }
+}
+
+/* It may have come again since: nobody could take back what is told of it afterwards. */
+static void forget_node(struct bind_node *n)
+{
+    tell_rank(n, false);
+    free_node(n);
+}
+
 void bind_node_drop_gone(struct bind_node **at)
 {
     while (*at != NULL) {
@@ -51,8 +79,7 @@ void bind_node_drop_gone(struct bind_node **at)
             at = &n->next;
         } else {
             *at = n->next;
-            bind_node_tell_rank(n);
-            free_node(n);
+            forget_node(n);
         }
     }
 }
@@ -87,10 +114,7 @@ void binder_free_nodes(struct binder *b)
             struct bind_node *n = b->nodes[i];
 
             b->nodes[i] = n->next;
-            if (n->ranks_last) {
-                store_doubt(b->store, str_of(n->name), false);
-            }
-            free_node(n);
+            forget_node(n);
         }
     }
     free(b->nodes);
@@ -135,21 +159,10 @@ bool bind_node_is_in_doubt(struct bind_node *n)
     return (n->illegible || (n->in_doubt && unproven(n) != NULL)) && store_has_node(n->binder->store, str_of(n->name));
 }
 
-void bind_node_tell_rank(struct bind_node *n)
+/* After whatever may begin or end a doubt. */
+static void look_at_doubt(struct bind_node *n)
 {
-    struct binder *b = n->binder;
-    const bool last = bind_node_is_in_doubt(n);
-
-    if (last == n->ranks_last) {
-        return;
-    }
-    n->ranks_last = last;
-    b->ranks_last_n += last ? 1 : UINT32_MAX;
-    store_doubt(b->store, str_of(n->name), last);
-    if (last && b->ranks_last_n == 1) {
-        b->doubts_at_ns = clock_mono_ns(b->clock) + DOUBTS_LOOK_MS * NS_PER_MS;
-        bind_wake_at(b, b->doubts_at_ns);
-    }
+    tell_rank(n, bind_node_is_in_doubt(n));
 }
 
 /* Returns how many nodes are. */
@@ -157,7 +170,7 @@ static uint32_t look_at_doubts(struct binder *b)
 {
     for (size_t i = 0; b->nodes != NULL && i < BIND_NODE_BUCKETS; i++) {
         for (struct bind_node *n = b->nodes[i]; n != NULL; n = n->next) {
-            bind_node_tell_rank(n);
+            look_at_doubt(n);
         }
     }
     return b->ranks_last_n;
@@ -170,6 +183,10 @@ void binder_doubts_turn(struct binder *b)
     if (b->ranks_last_n > 0 && now_ns >= b->doubts_at_ns) {
         (void)look_at_doubts(b);
         b->doubts_at_ns = now_ns + DOUBTS_LOOK_MS * NS_PER_MS;
+    }
+    if (b->ranks_last_n > 0 && now_ns >= b->doubts_ask_at_ns) {
+        binder_ask_about_doubts(b);
+        b->doubts_ask_at_ns = now_ns + DOUBTS_ASK_MS * NS_PER_MS;
     }
     if (b->ranks_last_n > 0) {
         bind_wake_at(b, b->doubts_at_ns);
@@ -243,11 +260,10 @@ static bool is_asked_about(const struct bind_node *n)
     return n->looking || bind_node_has(n, BIND_INTENT_AWAITS_NODE);
 }
 
-void bind_node_advance(struct bind_node *n)
+static void take_step(struct bind_node *n)
 {
     struct intent *open;
 
-    bind_node_tell_rank(n);
     if (n->busy || n->binder->stopping) {
         return;
     }
@@ -274,6 +290,13 @@ void bind_node_advance(struct bind_node *n)
             bind_node_looked_at(n);
         }
     }
+}
+
+/* The rank is told last: what was read may be found illegible again. */
+void bind_node_advance(struct bind_node *n)
+{
+    take_step(n);
+    look_at_doubt(n);
 }
 
 bool bind_node_is_ready(struct bind *b)

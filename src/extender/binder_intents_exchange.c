@@ -226,7 +226,6 @@ void bind_node_read_pod(struct bind_node *n, const struct intent *i)
     if (kube_pod_path(i->namespace_, i->name, &path, &why) != 0) {
         illegible(n, why.msg);
         n->read = false; /* somebody may have mended it */
-        bind_node_tell_rank(n);
     } else {
         request.path = path.p;
         (void)bind_node_submit(n, &request, pod_read);

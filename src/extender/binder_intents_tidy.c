@@ -1,6 +1,6 @@
-/* `consistency: strict` without a bind: what is done after each audit (binder_tidy()). A node is looked at as a bind
- * would, by the exchanges of binder_intents_exchange.c, and only once: what cannot be proven now is left to the next
- * bind or audit. Nodes come one after the other.
+/* `consistency: strict` without a bind: what is done after each audit (binder_tidy()), and now and then of nodes in
+ * doubt, to which few binds come. A node is looked at as a bind would, by the exchanges of binder_intents_exchange.c,
+ * and only once: what cannot be proven now is left to the next time. Nodes come one after the other.
  *
  * An object of a node that is gone is removed in two steps (decision 0111): a write that drops what is dead, as every
  * write does, and if nothing is left, a DELETE of exactly that revision. An object that lists nothing says what none
@@ -51,17 +51,34 @@ static void go_on(struct binder *b)
     bind_wake_at(b, clock_mono_ns(b->clock));
 }
 
+static void add_doubts(struct binder *b)
+{
+    for (size_t i = 0; b->nodes != NULL && i < BIND_NODE_BUCKETS; i++) {
+        for (struct bind_node *n = b->nodes[i]; n != NULL; n = n->next) {
+            if (bind_node_is_in_doubt(n)) {
+                add_name(&b->tidy, str_of(n->name));
+            }
+        }
+    }
+}
+
+void binder_ask_about_doubts(struct binder *b)
+{
+    if (!b->tidy.busy && b->tidy.n == 0 && !b->tidy.lists) {
+        add_doubts(b);
+        go_on(b);
+    }
+}
+
 void binder_tidy(struct binder *b)
 {
     mutex_lock(&b->lock);
     b->tidy.round++;
     forget_names(&b->tidy);
+    add_doubts(b);
     for (size_t i = 0; b->nodes != NULL && i < BIND_NODE_BUCKETS; i++) {
         for (struct bind_node *n = b->nodes[i]; n != NULL; n = n->next) {
             n->looking = false;
-            if (bind_node_is_in_doubt(n)) {
-                add_name(&b->tidy, str_of(n->name));
-            }
         }
         bind_node_drop_gone(&b->nodes[i]);
     }

@@ -143,7 +143,8 @@ struct binder {
     char process[INTENT_DECIDER_BYTES];
     struct bind_node **nodes; /* by hash of the name */
     uint32_t ranks_last_n;    /* of them; while there are any, */
-    int64_t doubts_at_ns;     /* it is looked then whether that is over */
+    int64_t doubts_at_ns;     /* it is looked then whether that is over, */
+    int64_t doubts_ask_at_ns; /* and the API server is asked then */
     struct binder_tidy tidy;
 };
 
@@ -198,8 +199,11 @@ void bind_intent_turn(struct bind *b, bool expired, struct bind_answer_due *due)
 int64_t bind_node_due_ns(const struct bind *b);
 void bind_node_advance(struct bind_node *n);
 void binder_free_nodes(struct binder *b);
-/* Nodes whose doubt is over without a bind, by what the watch has shown; by the binder's thread. */
+/* Nodes whose doubt is over without a bind, by what the watch has shown, or the API server, which is asked now and
+ * then; by the binder's thread. */
 void binder_doubts_turn(struct binder *b);
+/* The part of binder_tidy() that is about nodes in doubt, unless some of it is under way. */
+void binder_ask_about_doubts(struct binder *b);
 /* What is due of binder_tidy(), if nothing of it is under way; by the binder's thread. */
 void binder_tidy_turn(struct binder *b);
 void binder_tidy_init(struct binder_tidy *t);

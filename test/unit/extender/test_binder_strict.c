@@ -15,6 +15,27 @@
 
 static struct asked a, b; /* an answer may still come when a test fails */
 
+/* As the linker names them. */
+bool __wrap_store_has_node(struct store *s, struct str name);
+bool __real_store_has_node(struct store *s, struct str name);
+void __wrap_store_doubt(struct store *s, struct str node_name, bool in_doubt);
+void __real_store_doubt(struct store *s, struct str node_name, bool in_doubt);
+
+static _Atomic unsigned gone_in; /* this look at a node, counted from 1, finds none; 0: as the store has it */
+
+bool __wrap_store_has_node(struct store *s, struct str name)
+{
+    return (gone_in == 0 || --gone_in > 0) && __real_store_has_node(s, name);
+}
+
+static _Atomic unsigned told_n; /* how often the store was told something */
+
+void __wrap_store_doubt(struct store *s, struct str node_name, bool in_doubt)
+{
+    told_n++;
+    __real_store_doubt(s, node_name, in_doubt);
+}
+
 static void answer_version(const char *minor)
 {
     char text[64];
@@ -33,6 +54,7 @@ static void restart_strictly(void)
 static int setup(void **state)
 {
     a = b = (struct asked){0};
+    gone_in = told_n = 0;
     if (tested_binder_setup(state) != 0) {
         return 1;
     }
@@ -337,6 +359,26 @@ static void strict__watch_shows_the_pod_of_the_doubt__over_without_a_bind(void *
     assert_false(store_is_in_doubt(store, STR("n1")));
 }
 
+/* Nor does the watch prove it: of a pod that the ledger does not have only the API server says that it is gone. */
+static void F182_strict__pod_of_the_doubt_is_gone__found_out_without_a_bind_or_an_audit(void **state)
+{
+    doubt_n1();
+    expect_given_up("may still take effect");
+    fake_client_answer("GET", OTHER, 200, KUBE_NO_RETRY_AFTER, pod_x("x", "50", "", "Pending"));
+    turn();
+    for (int status = 200; status <= 404; status += 204) {
+        assert_true(store_is_in_doubt(store, STR("n1")));
+        assert_int_equal(fake_client_pending("GET", OTHER), 0);
+        pass_ms(30000);
+        assert_int_equal(fake_client_pending("GET", OTHER), 1);
+        fake_client_answer("GET", OTHER, status, KUBE_NO_RETRY_AFTER, pod_x("x", "50", "", "Pending"));
+        turn();
+    }
+    assert_false(store_is_in_doubt(store, STR("n1")));
+    pass_ms(30000);
+    assert_int_equal(fake_client_pending("GET", OTHER), 0);
+}
+
 static void strict__object_is_illegible__the_store_ranks_it_last_until_it_is_mended(void **state)
 {
     ask(&a, "n1");
@@ -347,11 +389,36 @@ static void strict__object_is_illegible__the_store_ranks_it_last_until_it_is_men
     assert_false(store_is_in_doubt(store, STR("n1")));
 }
 
+/* The object can be read each time, and then its pod cannot be asked for. */
+static void F183_strict__pod_of_an_intent_has_no_possible_name__in_doubt_all_the_time(void **state)
+{
+    ask(&a, "n1");
+    for (int64_t pause_ms = 200; pause_ms < 1000; pause_ms *= 2) {
+        answer_object("7", "u ../d/p 5 a\\n");
+        assert_true(store_is_in_doubt(store, STR("n1")));
+        assert_int_equal(told_n, 1);
+        pass_ms(pause_ms);
+    }
+}
+
 static void strict__node_in_doubt_goes__no_doubt_is_left(void **state)
 {
     doubt_n1();
     apply((struct ledger_op){.kind = LEDGER_NODE_GONE, .name = STR("n1")});
     pass_ms(1000);
+    assert_false(store_is_in_doubt(store, STR("n1")));
+    assert_int_equal(binder_nodes_in_doubt(binder), 0);
+}
+
+/* It is made again while what is known of it is forgotten: the first look is whether it is in doubt. */
+static void F181_strict__node_in_doubt_goes_and_comes__no_doubt_is_left(void **state)
+{
+    doubt_n1();
+    expect_given_up("may still take effect");
+    fake_client_cancel_all();
+    gone_in = 2;
+    binder_tidy(binder);
+    assert_int_equal(gone_in, 0);
     assert_false(store_is_in_doubt(store, STR("n1")));
     assert_int_equal(binder_nodes_in_doubt(binder), 0);
 }
@@ -647,8 +714,11 @@ int main(void)
         T(strict__intent_stays_unproven__asked_again_and_told),
         T(strict__node_in_doubt__the_store_ranks_it_last),
         T(strict__watch_shows_the_pod_of_the_doubt__over_without_a_bind),
+        T(F182_strict__pod_of_the_doubt_is_gone__found_out_without_a_bind_or_an_audit),
         T(strict__object_is_illegible__the_store_ranks_it_last_until_it_is_mended),
+        T(F183_strict__pod_of_an_intent_has_no_possible_name__in_doubt_all_the_time),
         T(strict__node_in_doubt_goes__no_doubt_is_left),
+        T(F181_strict__node_in_doubt_goes_and_comes__no_doubt_is_left),
         T(strict__own_intent_is_open__no_reason_to_ask),
         T(strict__rights_are_missing__not_ready_until_they_are_there),
         T(strict__rights_cannot_be_asked_for__as_ready_as_without),
