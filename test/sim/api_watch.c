@@ -76,15 +76,8 @@ static void send_bookmark(const struct watch *w, bool ends_fill)
 
 static void is_told(const struct watch *w)
 {
-    struct process *p = stream_of(w->to);
-    uint64_t *seen = w->kind == PODS ? &p->pods_sent : &p->nodes_sent;
-
     if (w->tells) {
-        *seen = w->cursor > *seen ? w->cursor : *seen;
-    }
-    seen = w->kind == PODS ? &p->pods_seen : &p->nodes_seen;
-    if (w->tells && !fiber_is_paused(p)) {
-        *seen = w->cursor > *seen ? w->cursor : *seen;
+        stream_tells(w->to, w->kind, w->cursor);
     }
 }
 

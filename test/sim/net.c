@@ -25,6 +25,8 @@ struct kube_client {
 
 struct chunk {
     struct chunk *next;
+    uint64_t tells; /* stream_tells(), by who has read it; 0: nothing */
+    enum kind kind;
     size_t n;
     char bytes[];
 };
@@ -334,11 +336,29 @@ void stream_bytes(struct kube_stream *s, const char *bytes, size_t n)
     struct chunk *c = xmalloc(sizeof(*c) + n);
 
     c->next = NULL;
+    c->tells = 0;
     c->n = n;
     memcpy(c->bytes, bytes, n);
     *(s->last != NULL ? &s->last->next : &s->first) = c;
     s->last = c;
     fiber_wake(&s->waiters, true);
+}
+
+static void is_told(struct process *p, enum kind kind, uint64_t version)
+{
+    uint64_t *seen = kind == PODS ? &p->pods_seen : &p->nodes_seen;
+
+    *seen = version > *seen ? version : *seen;
+}
+
+void stream_tells(struct kube_stream *s, enum kind kind, uint64_t version)
+{
+    if (s->last != NULL) {
+        s->last->kind = kind;
+        s->last->tells = version;
+    } else {
+        is_told(s->client->of, kind, version);
+    }
 }
 
 void stream_end(struct kube_stream *s, struct kube_outcome o)
@@ -359,6 +379,9 @@ static bool hand_over(struct kube_stream *s, kube_bytes_fn *bytes, void *ctx)
         s->first = c->next;
         s->last = s->first == NULL ? NULL : s->last;
         refused = s->http_status == 200 && bytes(ctx, (struct str){c->bytes, c->n}, &ignored) < 0;
+        if (c->tells > 0) {
+            is_told(s->client->of, c->kind, c->tells);
+        }
         free(c);
         if (refused) {
             return true;

@@ -8,6 +8,7 @@
 #ifndef SIM_NET_H
 #define SIM_NET_H
 
+#include "etcd.h"
 #include "kube/transport.h"
 
 struct process;
@@ -42,6 +43,9 @@ bool call_may_leave(const struct call *c);
 struct process *stream_of(struct kube_stream *s);
 void stream_status(struct kube_stream *s, int http_status);
 void stream_bytes(struct kube_stream *s, const char *bytes, size_t n);
+/* Who has read all bytes so far knows everything of this kind up to that version: not before, and never if the stream
+ * is given up with bytes unread. */
+void stream_tells(struct kube_stream *s, enum kind kind, uint64_t version);
 void stream_end(struct kube_stream *s, struct kube_outcome o);
 
 struct kube_outcome answered_with(int http_status);

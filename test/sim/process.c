@@ -264,14 +264,6 @@ bool process_is_paused(const struct process *p)
     return fiber_is_paused(p);
 }
 
-void process_catch_up(struct process *p)
-{
-    if (!fiber_is_paused(p)) {
-        p->pods_seen = p->pods_sent;
-        p->nodes_seen = p->nodes_sent;
-    }
-}
-
 struct process *process_next(const struct process *p)
 {
     return p == NULL ? world.first : p->next;

@@ -38,7 +38,6 @@ struct process {
     struct process *next; /* of which something is left */
     struct httpd_server *server;
     uint64_t pods_seen, nodes_seen; /* versions up to which its watches have told it everything */
-    uint64_t pods_sent, nodes_sent; /* ... and what waits for it while it is paused */
     int64_t paused_ns, resumed_ns;  /* when it was paused, and went on, the last time; 0: never */
     int64_t slept_ns;               /* till then; with what it slept less than DECIDED_BEFORE_MS before */
     int64_t unreachable_until_ns;   /* till then it reaches no API server */
@@ -65,8 +64,6 @@ void process_resume(struct process *p);
 bool process_is_paused(const struct process *p);
 /* How long it was paused, of late: so much longer ago may it have decided what it sends now. */
 int64_t process_slept_ns(const struct process *p);
-/* After each event: what it was told while it was paused, it knows. */
-void process_catch_up(struct process *p);
 /* Those of which something is left; NULL: the first. */
 struct process *process_next(const struct process *p);
 struct process *process_at(unsigned number);

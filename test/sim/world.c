@@ -218,7 +218,6 @@ static void look_at_audit(struct process *p)
 void world_step(void)
 {
     for (struct process *p = process_next(NULL); p != NULL; p = process_next(p)) {
-        process_catch_up(p);
         if (!p->rehearses) {
             (void)process_is_ready(p);
             oracle_step(p);
