@@ -133,10 +133,8 @@ int cluster_read(const struct credentials *creds, const struct policy *const pol
     }
     arena_init(&r.arena, ARENA_BYTES_MAX);
     for (int side = 0; side < 2; side++) {
-        const struct ledger_limits limits = {.hash_key = {1, (uint64_t)side}, /* names are the API server's */
-                                             .overcommit_milli = policies[side]->overcommit_milli,
-                                             .overcommit_mem_milli = policies[side]->overcommit_mem_milli,
-                                             .refuses_host_groups = policies[side]->consistency == CONSISTENCY_STRICT};
+        const struct hash_key key = {1, (uint64_t)side}; /* names are the API server's */
+        const struct ledger_limits limits = ledger_limits_of(policies[side], key);
 
         r.ledgers[side] = ledger_new(&limits);
     }

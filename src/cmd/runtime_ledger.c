@@ -93,14 +93,14 @@ void runtime_record_configuration(struct runtime *s, const struct config *c)
 int runtime_start_ledger(struct runtime *s, struct err *reterr)
 {
     const struct policy *p = &s->options.config->policy;
-    struct ledger_limits limits = {.overcommit_milli = p->overcommit_milli,
-                                   .overcommit_mem_milli = p->overcommit_mem_milli,
-                                   .refuses_host_groups = p->consistency == CONSISTENCY_STRICT};
-    int rc = rng_os_bytes(&limits.hash_key, sizeof(limits.hash_key), reterr);
+    struct ledger_limits limits;
+    struct hash_key key;
+    int rc = rng_os_bytes(&key, sizeof(key), reterr);
 
     if (rc != 0) {
         return rc;
     }
+    limits = ledger_limits_of(p, key);
     s->store = store_new(&limits, s->options.clock);
     if (s->options.config->recorder.bytes > 0) {
         const size_t bytes = (size_t)s->options.config->recorder.bytes;

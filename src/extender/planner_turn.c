@@ -2,6 +2,7 @@
 #include "extender/planner_internal.h"
 
 #include "base/bug.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -216,9 +217,9 @@ static int by_since(const void *a, const void *b)
     const struct planned_pod *x = *(struct planned_pod *const *)a, *y = *(struct planned_pod *const *)b;
 
     if (x->since_ns != y->since_ns) {
-        return x->since_ns < y->since_ns ? -1 : 1;
+        return ORDER(x->since_ns, y->since_ns);
     }
-    return x->seen->pod->arrival < y->seen->pod->arrival ? -1 : x->seen->pod->arrival > y->seen->pod->arrival;
+    return ORDER(x->seen->pod->arrival, y->seen->pod->arrival);
 }
 
 /* Filter has answered one node, and bind is not seen yet. */

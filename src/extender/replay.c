@@ -7,6 +7,7 @@
 
 #include "base/bug.h"
 #include "base/json_members.h"
+#include "base/order.h"
 #include "core/ledger/ledger.h"
 #include "extender/op_json.h"
 
@@ -129,10 +130,8 @@ static int read_configuration(struct replay *r, struct replay_line *l, struct er
     rc = json_read_end(r->reader, reterr);
     rc = rc == 0 ? r->o->policy(r->o->ctx, text, &policy, reterr) : rc;
     if (rc == 0 && r->store == NULL) {
-        const struct ledger_limits limits = {.hash_key = {1, 2}, /* it changes the order of nothing */
-                                             .overcommit_milli = policy->overcommit_milli,
-                                             .overcommit_mem_milli = policy->overcommit_mem_milli,
-                                             .refuses_host_groups = policy->consistency == CONSISTENCY_STRICT};
+        const struct hash_key key = {1, 2}; /* it changes the order of nothing */
+        const struct ledger_limits limits = ledger_limits_of(policy, key);
 
         r->store = store_new(&limits, &r->clock.clock);
     }
@@ -204,12 +203,12 @@ static int by_time(const void *x, const void *y)
     const struct step *a = x, *b = y;
 
     if (a->at != b->at) {
-        return a->at < b->at ? -1 : 1;
+        return ORDER(a->at, b->at);
     }
     if (a->act != b->act) {
-        return a->act < b->act ? -1 : 1;
+        return ORDER(a->act, b->act);
     }
-    return a->line < b->line ? -1 : a->line > b->line;
+    return ORDER(a->line, b->line);
 }
 
 static struct step *make_steps(const struct replay *r, size_t *ret_n)

@@ -126,9 +126,7 @@ static int read_limits(struct file_reader *f, const struct config_names *names, 
     if (rc != 0) {
         return rc;
     }
-    l->overcommit_milli = f->file->config->policy.overcommit_milli;
-    l->overcommit_mem_milli = f->file->config->policy.overcommit_mem_milli;
-    l->refuses_host_groups = f->file->config->policy.consistency == CONSISTENCY_STRICT;
+    *l = ledger_limits_of(&f->file->config->policy, (struct hash_key){0, 0});
     for (size_t i = 0; i < f->node_n; i++) {
         for (uint32_t g = 0; g < f->nodes[i].gpu_n; g++) {
             if (!has_its_capacities(&f->gpus[f->nodes[i].first_gpu + g], &f->nodes[i].inventory, l)) {

@@ -1,11 +1,13 @@
 /* Pods of a document from their allocations, which become requests and records again. */
 #include "sim/state_file_internal.h"
 
+#include "base/order.h"
+
 #include <stdlib.h>
 
 static int by_device(const struct file_hold *a, const struct file_hold *b)
 {
-    return a->gpu < b->gpu ? -1 : a->gpu > b->gpu;
+    return ORDER(a->gpu, b->gpu);
 }
 
 /* One pod's together, and in it one container's: init containers first, as records have them. */

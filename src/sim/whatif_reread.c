@@ -66,10 +66,7 @@ static int apply_state(struct ledger *l, const struct state_file *state, const s
 int whatif_reread(const struct state_file *state, const struct policy *policy, struct arena *a, struct ledger **ret,
                   struct err *reterr)
 {
-    const struct ledger_limits limits = {.hash_key = state->limits.hash_key,
-                                         .overcommit_milli = policy->overcommit_milli,
-                                         .overcommit_mem_milli = policy->overcommit_mem_milli,
-                                         .refuses_host_groups = policy->consistency == CONSISTENCY_STRICT};
+    const struct ledger_limits limits = ledger_limits_of(policy, state->limits.hash_key);
     struct ledger *l = ledger_new(&limits);
     int rc = apply_state(l, state, policy, a, reterr);
 

@@ -221,6 +221,8 @@ struct ledger_limits {
     uint32_t nodes_max;       /* 0: LEDGER_NODES_MAX */
     uint32_t pods_max;        /* 0: LEDGER_PODS_MAX */
 };
+/* By which the ledger of this policy counts. */
+struct ledger_limits ledger_limits_of(const struct policy *p, struct hash_key hash_key);
 
 struct ledger *ledger_new(const struct ledger_limits *limits);
 void ledger_free(struct ledger *l); /* NULL is fine */

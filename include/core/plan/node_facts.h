@@ -14,6 +14,7 @@
 #define CORE_PLAN_NODE_FACTS_H
 
 #include "base/compiler.h"
+#include "base/order.h"
 #include "core/fit/device_state.h"
 #include "core/plan/waiting_pod.h"
 #include "model/node.h"
@@ -25,7 +26,7 @@
 /* Keys of labels by their lengths first: most differ there. As strcmp. */
 static inline int label_key_order(struct str a, struct str b)
 {
-    return a.n != b.n ? (a.n < b.n ? -1 : 1) : a.n > 0 ? memcmp(a.p, b.p, a.n) : 0;
+    return a.n != b.n ? ORDER(a.n, b.n) : a.n > 0 ? memcmp(a.p, b.p, a.n) : 0;
 }
 
 struct node_facts {

@@ -8,6 +8,7 @@
 
 #include "base/bug.h"
 #include "base/hash.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +18,6 @@ struct kind {
     const struct sample *pod; /* one of them */
     uint32_t n;
 };
-
-static int compare_i32(int32_t a, int32_t b)
-{
-    return a < b ? -1 : a > b;
-}
 
 static bool is_gang(const struct sample *d)
 {
@@ -34,13 +30,13 @@ static int compare_pods(const struct sample *a, const struct sample *b, unsigned
     int c = a->plugin_managed - b->plugin_managed;
 
     c = c != 0 ? c : is_gang(a) - is_gang(b);
-    c = c != 0 ? c : compare_i32(a->count, b->count);
-    c = c != 0 ? c : compare_i32(a->worth_milli, b->worth_milli);
-    c = c != 0 ? c : compare_i32(a->cpu_milli, b->cpu_milli);
-    c = c != 0 ? c : compare_i32(a->mem_mib, b->mem_mib);
+    c = c != 0 ? c : ORDER(a->count, b->count);
+    c = c != 0 ? c : ORDER(a->worth_milli, b->worth_milli);
+    c = c != 0 ? c : ORDER(a->cpu_milli, b->cpu_milli);
+    c = c != 0 ? c : ORDER(a->mem_mib, b->mem_mib);
     for (unsigned t = 0; t < type_n && c == 0; t++) {
-        c = compare_i32(a->on[t].milli, b->on[t].milli);
-        c = c != 0 ? c : compare_i32(a->on[t].mem_mib, b->on[t].mem_mib);
+        c = ORDER(a->on[t].milli, b->on[t].milli);
+        c = c != 0 ? c : ORDER(a->on[t].mem_mib, b->on[t].mem_mib);
     }
     return c;
 }

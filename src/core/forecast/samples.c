@@ -18,6 +18,7 @@
  * Cost, once per settling: O(n log n) for n kinds of pods, then O(n x device types + 1,024) for each shape of nodes.
  */
 #include "base/bug.h"
+#include "base/order.h"
 #include "base/rng.h"
 #include "core/forecast/internal.h"
 
@@ -83,14 +84,9 @@ bool forecast_runs(const struct node_shape *s, const struct demand_histogram_sha
 
 /* ---- sampling ---- */
 
-static int compare_i64(int64_t a, int64_t b)
-{
-    return a < b ? -1 : a > b;
-}
-
 static int compare_text(const struct demand_histogram_shape *a, const struct demand_histogram_shape *b)
 {
-    int c = compare_i64((int64_t)a->model_n, (int64_t)b->model_n);
+    int c = ORDER(a->model_n, b->model_n);
 
     for (size_t i = 0; i < a->model_n && c == 0; i++) {
         c = str_cmp(a->models[i].text, b->models[i].text);
@@ -116,7 +112,7 @@ static int compare_pods(const void *x, const void *y)
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         if (keys[i][0] != keys[i][1]) {
-            return compare_i64(keys[i][0], keys[i][1]);
+            return ORDER(keys[i][0], keys[i][1]);
         }
     }
     return compare_text(a, b);

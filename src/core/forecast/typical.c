@@ -6,6 +6,7 @@
  * breaks, and replays are compared bit by bit (packing.md 3).
  */
 #include "base/bug.h"
+#include "base/order.h"
 #include "core/forecast/internal.h"
 
 #include <stdlib.h>
@@ -19,11 +20,6 @@ struct candidate {
     uint64_t weight;
 };
 
-static int compare_i64(int64_t a, int64_t b)
-{
-    return a < b ? -1 : a > b;
-}
-
 static int compare_models(const struct forecast_typical *a, const struct forecast_typical *b)
 {
     for (size_t i = 0; i < a->model_n && i < b->model_n; i++) {
@@ -33,16 +29,16 @@ static int compare_models(const struct forecast_typical *a, const struct forecas
             return c != 0 ? c : a->models[i].exclude - b->models[i].exclude;
         }
     }
-    return compare_i64((int64_t)a->model_n, (int64_t)b->model_n);
+    return ORDER(a->model_n, b->model_n);
 }
 
 /* Larger first. */
 static int compare_shapes(const struct forecast_typical *a, const struct forecast_typical *b)
 {
-    int c = compare_i64(b->cpu_milli, a->cpu_milli);
+    int c = ORDER(b->cpu_milli, a->cpu_milli);
 
-    c = c != 0 ? c : compare_i64(b->milli, a->milli);
-    c = c != 0 ? c : compare_i64(b->count, a->count);
+    c = c != 0 ? c : ORDER(b->milli, a->milli);
+    c = c != 0 ? c : ORDER(b->count, a->count);
     c = c != 0 ? c : compare_models(b, a);
     return c != 0 ? c : b->plugin_managed - a->plugin_managed;
 }

@@ -22,6 +22,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct ledger_limits ledger_limits_of(const struct policy *p, struct hash_key hash_key)
+{
+    return (struct ledger_limits){.hash_key = hash_key,
+                                  .overcommit_milli = p->overcommit_milli,
+                                  .overcommit_mem_milli = p->overcommit_mem_milli,
+                                  .refuses_host_groups = p->consistency == CONSISTENCY_STRICT};
+}
+
 struct ledger *ledger_new(const struct ledger_limits *limits)
 {
     struct ledger *l = xcalloc(1, sizeof(*l));
