@@ -69,8 +69,7 @@ static void write_if(struct json_writer *w, const char *key, struct str value)
 
 static void write_resource(struct json_writer *w, const struct review_resource *what)
 {
-    json_write_key(w, "resourceAttributes");
-    json_write_object_begin(w);
+    json_write_kv_object_begin(w, "resourceAttributes");
     json_write_kv_str(w, "verb", what->verb);
     json_write_kv_str(w, "group", what->group);
     json_write_kv_str(w, "resource", what->resource);

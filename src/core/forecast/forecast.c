@@ -159,32 +159,38 @@ static bool follow_node(struct forecast *o, const struct cluster_view *c, uint32
     return node_reshape(o, c, i);
 }
 
+static bool follow_all(struct forecast *o, const struct cluster_view *c, uint32_t *changed_n)
+{
+    for (uint32_t i = 0; i < c->node_n; i++) {
+        if (!follow_node(o, c, i, changed_n)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Returns how many nodes were described anew. When there are too many shapes, capacities are rounded more and all nodes
  * are asked again; that happens a few times in the life of a ledger at most, because rounding never becomes finer. */
 static uint32_t find_changes(struct forecast *o, const struct cluster_view *c)
 {
     uint32_t changed[CLUSTER_CHANGES], changed_n = 0;
     size_t few_n;
-    bool again = false;
+    bool done = true;
 
     if (c->version == o->seen_version && c->node_n == o->node_n) {
         return 0;
     }
     few_n = last_changes(o, c, changed);
     nodes_resize(o, c->node_n);
-    for (size_t k = 0; few_n != SIZE_MAX && k < few_n && !again; k++) {
-        again = !follow_node(o, c, changed[k], &changed_n);
+    if (few_n == SIZE_MAX) {
+        done = follow_all(o, c, &changed_n);
     }
-    if (few_n == SIZE_MAX || again) {
-        do {
-            if (again) {
-                shapes_clear(o);
-            }
-            again = false;
-            for (uint32_t i = 0; i < c->node_n && !again; i++) {
-                again = !follow_node(o, c, i, &changed_n);
-            }
-        } while (again);
+    for (size_t k = 0; few_n != SIZE_MAX && done && k < few_n; k++) {
+        done = follow_node(o, c, changed[k], &changed_n);
+    }
+    while (!done) {
+        shapes_clear(o);
+        done = follow_all(o, c, &changed_n);
     }
     o->seen_version = c->version;
     return changed_n;
