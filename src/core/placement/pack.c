@@ -9,8 +9,7 @@
  * the loop of pack_some() is made for the first step; the others are kept out of it.
  *
  * What is remembered is a function of the demand's shape, of the node's own numbers and of the prices, and of nothing
- * else. What depends on other pods is asked afterwards and never remembered: limits of the tenant, nominations, pods
- * that are held for the node (judge_others; slack is there, too, because it is cheap). Under isolation other pods
+ * else. What depends on other pods is asked afterwards and never remembered (pack_others.c). Under isolation other pods
  * decide what fits, so nothing is remembered at all. Whoever adds such a dependence must add it there.
  *
  * Everything reads one view, which is one generation of the ledger. A decision in several sections takes a new view for
@@ -19,79 +18,9 @@
  *
  * Cost: O(names) when all is remembered; a judgement is O(devices) for one GPU request and bounded for several.
  */
-#include "core/placement/pack.h"
+#include "core/placement/pack_internal.h"
 
 #include "core/fit/slack.h"
-
-#include <string.h>
-
-enum verdict pack_node(const struct ledger_view *v, const struct node_state *n, const struct pack_params *p,
-                       int64_t *ret_score, struct placement *placement)
-{
-    struct device_state buffer[DEVICES_PER_NODE_MAX];
-    struct placement local;
-
-    return choice_make(p, n, ledger_view_devices(v, n, buffer), v->allowed_models, v->pod.demand,
-                       placement != NULL ? placement : &local, ret_score);
-}
-
-/* Does the demand of the view fit? `n` and `devices` may be a state that the ledger does not have. */
-static bool place(const struct ledger_view *v, const struct node_state *n, const struct device_state *devices,
-                  const struct pack_params *p)
-{
-    struct placement at;
-
-    return choice_make(p, n, devices, v->allowed_models, v->pod.demand, &at, NULL) == VERDICT_FITS;
-}
-
-/* The same for another pod. It was promised this node, so every model is taken to be allowed. */
-static bool place_other(const struct node_state *n, const struct device_state *devices, const struct demand *d,
-                        const struct pack_params *p, struct placement *ret)
-{
-    return choice_make(p, n, devices, NULL, d, ret, NULL) == VERDICT_FITS;
-}
-
-/* ---- holds ---- */
-
-static bool is_held(const struct pack_query *q, struct str name)
-{
-    for (size_t i = 0; i < q->tentative_n; i++) {
-        if (str_eq(q->tentatives[i].node_name, name)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Would the demand still fit if every pod held for this node landed there first? They land one after the other, each
- * on the devices that these strategies choose. A held pod that no longer fits is not coming here and takes nothing. */
-static bool fits_beside_tentative(const struct ledger_view *v, const struct node_state *n, struct str name,
-                                  const struct pack_query *q)
-{
-    struct device_state devices[DEVICES_PER_NODE_MAX];
-    const struct device_state *live = ledger_view_devices(v, n, devices);
-    struct node_state node = *n;
-    struct placement at;
-
-    if (live != devices && n->device_n > 0) {
-        memcpy(devices, live, n->device_n * sizeof(devices[0]));
-    }
-    for (size_t i = 0; i < q->tentative_n; i++) {
-        const struct demand *held = q->tentatives[i].demand;
-
-        if (str_eq(q->tentatives[i].node_name, name) && place_other(&node, devices, held, q->params, &at)) {
-            choice_land(&node, devices, held, &at);
-        }
-    }
-    return place(v, &node, devices, q->params);
-}
-
-/* ---- many nodes ---- */
-
-static uint64_t bit(size_t i)
-{
-    return UINT64_C(1) << (i % 64);
-}
 
 void pack_query_init(struct pack_query *q, const struct ledger_view *v, const struct pack_params *p,
                      const struct pack_tentative *tentatives, size_t tentative_n)
@@ -101,51 +30,9 @@ void pack_query_init(struct pack_query *q, const struct ledger_view *v, const st
         uint32_t node = ledger_view_index(v, &tentatives[i].node_name);
 
         if (node != LEDGER_VIEW_NONE) {
-            q->held[node % PACK_HELD_BITS / 64] |= bit(node);
+            q->held[node % PACK_HELD_BITS / 64] |= pack_bit(node);
         }
     }
-}
-
-/* Do the pods nominated to this node still fit once this one has landed as planned? Two states of the node are carried
- * on side by side, both without the pods that are leaving: one with this pod, one without. A nomination that does
- * not fit even without this pod cannot be kept anyway and keeps nobody away. */
-static bool keeps_nominations(const struct ledger_view *v, const struct node_state *n, const struct placement *at,
-                              const struct pack_params *p)
-{
-    struct device_state with[DEVICES_PER_NODE_MAX], without[DEVICES_PER_NODE_MAX];
-    struct node_state row_with = *n, row_without = *n;
-    bool begun = false;
-
-    for (size_t i = 0; i < v->nomination_n; i++) {
-        const struct view_nomination *q = &v->nominations[i];
-        struct placement there;
-
-        if (q->node != (uint32_t)(n - v->nodes)) {
-            continue;
-        }
-        if (!begun) {
-            begun = true;
-            row_without = row_with = q->row;
-            memcpy(without, q->devices, n->device_n * sizeof(without[0]));
-            memcpy(with, q->devices, n->device_n * sizeof(with[0]));
-            choice_land(&row_with, with, v->pod.demand, at);
-        }
-        if (!place_other(&row_without, without, q->demand, p, &there)) {
-            continue;
-        }
-        choice_land(&row_without, without, q->demand, &there);
-        if (!place_other(&row_with, with, q->demand, p, &there)) {
-            return false;
-        }
-        choice_land(&row_with, with, q->demand, &there);
-    }
-    return true;
-}
-
-/* A filter by index modulo PACK_HELD_BITS: false is certain, true is not. */
-static bool may_be_held(const struct pack_query *q, uint32_t node)
-{
-    return (q->held[node % PACK_HELD_BITS / 64] & bit(node)) != 0;
 }
 
 static bool was_seen(struct pack_query *q, uint32_t node)
@@ -156,48 +43,16 @@ static bool was_seen(struct pack_query *q, uint32_t node)
         return false;
     }
     before = q->seen[node / 64];
-    q->seen[node / 64] = before | bit(node);
-    return (before & bit(node)) != 0;
+    q->seen[node / 64] = before | pack_bit(node);
+    return (before & pack_bit(node)) != 0;
 }
 
 /* It was not answered after all. */
 static void forget_seen(struct pack_query *q, uint32_t node)
 {
     if (q->seen != NULL) {
-        q->seen[node / 64] &= ~bit(node);
+        q->seen[node / 64] &= ~pack_bit(node);
     }
-}
-
-/* The remembered score does not say which devices were chosen, so they are chosen again. Only for nodes with a
- * nomination, which are few. */
-static bool stands_in_the_way(const struct ledger_view *v, const struct pack_query *q, uint32_t node)
-{
-    const struct node_state *n = &v->nodes[node];
-    struct placement at;
-    int64_t score;
-
-    return ledger_view_is_nominated(v, node) && pack_node(v, n, q->params, &score, &at) == VERDICT_FITS &&
-           !keeps_nominations(v, n, &at, q->params);
-}
-
-/* Some placement on some node would be too much for the pod's tenant: is the one that is chosen here? True: it is. */
-static bool passes_tenant(const struct ledger_view *v, const struct pack_query *q, uint32_t node)
-{
-    const struct node_state *n = &v->nodes[node];
-    struct placement at;
-    int64_t score;
-
-    return pack_node(v, n, q->params, &score, &at) == VERDICT_FITS &&
-           !holding_fits(tenancy_wanted(v->pod.demand, &at, n, &v->devices[n->first_device]), v->tenant_residual);
-}
-
-/* Not remembered: nodes with slices are few, and looking at them is cheap. */
-static __attribute__((noinline)) uint16_t slack_of(const struct ledger_view *v, uint32_t node)
-{
-    struct device_state buffer[DEVICES_PER_NODE_MAX];
-    const struct node_state *n = &v->nodes[node];
-
-    return slack_on(n, ledger_view_devices(v, n, buffer), v->allowed_models, v->pod.demand);
 }
 
 /* What stays the same for all names of one call. */
@@ -207,8 +62,8 @@ struct pass {
     struct score_row known;
     uint64_t prices;   /* version of them; 0: not priced */
     uint64_t work_end; /* of forecast_work(); UINT64_MAX: no bound */
-    bool is_special;   /* of nodes that fit judge_others() must be asked; */
-    bool is_held_only; /* only of those that may be held, if of any */
+    bool is_special;   /* of nodes that fit pack_judge_others() must be asked; */
+    bool is_of_few;    /* only of those that may be held or are in doubt, if of any */
     bool keeps_terms;
 };
 
@@ -225,8 +80,8 @@ static void begin_pass(struct pass *p, const struct ledger_view *v, struct pack_
     p->prices = p->known.terms != NULL ? q->params->prices->version : 0;
     p->work_end = q->work_max > 0 && o != NULL ? forecast_work(o) + q->work_max : UINT64_MAX;
     p->keeps_terms = p->known.terms != NULL && pack_keeps_terms(q->params);
-    p->is_held_only = !v->limits_tenant && !v->slack_matters && v->nomination_n == 0 && q->in_doubt == NULL;
-    p->is_special = !p->is_held_only || q->tentative_n > 0;
+    p->is_of_few = !v->limits_tenant && !v->slack_matters && v->nomination_n == 0;
+    p->is_special = !p->is_of_few || q->tentative_n > 0 || q->in_doubt != NULL;
 }
 
 /* `terms` must be empty. */
@@ -254,20 +109,18 @@ static void keep(const struct pass *p, uint32_t node, const struct pack_result *
 /* By itself, or as another node in the same state, of which this decision knows already. */
 static void judge(const struct pass *p, uint32_t node, struct pack_result *r)
 {
-    struct forecast_terms own = {.node = node};
-    struct twin *twin = NULL;
+    struct twin alone, *twin = NULL;
     bool known = false;
 
     if (p->q->twins != NULL && !p->v->flags_devices) {
         twin = twins_at(p->q->twins, p->q->decision, p->v, node, &known);
     }
     if (twin == NULL) {
-        r->verdict = choose(p, node, &r->score, &own);
-        keep(p, node, r, &own);
-        return;
+        twin = &alone;
+        known = false;
     }
     if (!known) {
-        twin->terms = own;
+        twin->terms = (struct forecast_terms){.node = node};
         twin->score = 0;
         twin->verdict = choose(p, node, &twin->score, &twin->terms);
     }
@@ -313,27 +166,6 @@ static __attribute__((noinline)) bool look(const struct pass *p, uint32_t node, 
     return true;
 }
 
-/* What depends on others than this node and this pod, and is not remembered: of one that would fit. */
-static __attribute__((noinline)) void judge_others(const struct ledger_view *v, const struct pack_query *q,
-                                                   uint32_t node, struct pack_result *r)
-{
-    if (v->limits_tenant && passes_tenant(v, q, node)) {
-        r->verdict = VERDICT_TENANT_LIMIT;
-    }
-    if (v->slack_matters && r->verdict == VERDICT_FITS) {
-        r->slack = slack_of(v, node);
-    }
-    if (v->nomination_n > 0 && r->verdict == VERDICT_FITS && stands_in_the_way(v, q, node)) {
-        r->verdict = VERDICT_NOMINATED;
-    }
-    if (q->tentative_n > 0 && r->verdict == VERDICT_FITS && may_be_held(q, node) && is_held(q, r->name)) {
-        r->demoted = fits_beside_tentative(v, &v->nodes[node], r->name, q) ? PACK_NOT_DEMOTED : PACK_PROMISED;
-    }
-    if (q->in_doubt != NULL && r->verdict == VERDICT_FITS && (q->in_doubt[node / 64] & bit(node)) != 0) {
-        r->demoted = PACK_IN_DOUBT;
-    }
-}
-
 /* Is the remembered score one of the node as it is, at today's prices where it follows them? A refusal has no price: it
  * stays until the node changes. */
 static inline bool is_at_hand(const struct score *score, uint64_t version, uint64_t prices)
@@ -354,7 +186,7 @@ static inline bool answer(const struct pass *p, const struct score *scores, uint
         return false;
     }
     if (p->is_special && r->verdict == VERDICT_FITS) {
-        judge_others(v, p->q, node, r);
+        pack_judge_others(v, p->q, node, r);
     }
     return true;
 }
@@ -382,7 +214,8 @@ size_t pack_range(const struct ledger_view *v, struct pack_query *q, uint32_t fi
 }
 
 /* Names that are those of the nodes from `node` on, one after the other, and of which all is at hand: as most are.
- * Looks no further than the nodes of one word of q->seen, and not at nodes that were seen or may be held. */
+ * Looks no further than the nodes of one word of q->seen, and not at nodes that were seen, may be held or are in
+ * doubt. */
 static size_t take_run_in_word(const struct pass *p, const struct str *names, size_t n, uint32_t node,
                                struct pack_result *ret)
 {
@@ -390,8 +223,10 @@ static size_t take_run_in_word(const struct pass *p, const struct str *names, si
     const struct score *scores = p->known.scores + node;
     const struct node_brief *briefs = v->briefs + node;
     const unsigned shift = node % 64;
-    uint64_t *seen = p->q->seen != NULL ? &p->q->seen[node / 64] : NULL;
-    uint64_t not_these = ((seen != NULL ? *seen : 0) | p->q->held[node % PACK_HELD_BITS / 64]) >> shift;
+    const struct pack_query *q = p->q;
+    uint64_t *seen = q->seen != NULL ? &q->seen[node / 64] : NULL;
+    uint64_t in_doubt = q->in_doubt != NULL ? q->in_doubt[node / 64] : 0;
+    uint64_t not_these = ((seen != NULL ? *seen : 0) | in_doubt | q->held[node % PACK_HELD_BITS / 64]) >> shift;
     size_t max = not_these != 0 ? (unsigned)__builtin_ctzll(not_these) : 64 - shift, i;
 
     max = max < n ? max : n;
@@ -417,7 +252,7 @@ static size_t take_run(const struct pass *p, const struct str *names, size_t n, 
 {
     size_t taken = 0, more;
 
-    if (p->known.scores == NULL || !p->is_held_only) {
+    if (p->known.scores == NULL || !p->is_of_few) {
         return 0;
     }
     do {

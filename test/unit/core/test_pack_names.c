@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NODES = 300, PLACES_MAX = 1024, ASKED_MAX = 2 * NODES, NAME_MAX_BYTES = 96, HELD = 3 };
+enum { NODES = 300, PLACES_MAX = 1024, ASKED_MAX = 2 * NODES, NAME_MAX_BYTES = 96, HELD = 3, DOUBTS_MAX = 30 };
 
 struct list {
     char text[ASKED_MAX][NAME_MAX_BYTES];
@@ -170,6 +170,9 @@ static struct pack_result judged(const struct ledger_view *v, const struct pack_
         held_n += str_eq(like->tentatives[i].node_name, name);
     }
     r.demoted = held_n > 0 && r.score <= held_n; /* one GPU for each that is held, and one more */
+    if (r.verdict == VERDICT_FITS && like->in_doubt != NULL && (like->in_doubt[node / 64] >> node % 64 & 1) != 0) {
+        r.demoted = PACK_IN_DOUBT;
+    }
     return r;
 }
 
@@ -218,8 +221,22 @@ static void expect_as_one_by_one(const struct ledger_view *v, const struct pack_
     assert_int_equal(k, got_n);
 }
 
+static const uint64_t *any_doubts(const struct ledger_view *v)
+{
+    uint64_t *bits = arena_calloc(&arena, v->node_n / 64 + 1, sizeof(*bits));
+
+    assert_non_null(bits);
+    for (uint64_t n = 1 + rng_below(&rng, DOUBTS_MAX); n > 0; n--) {
+        const uint64_t node = rng_below(&rng, v->node_n);
+
+        bits[node / 64] |= UINT64_C(1) << node % 64;
+    }
+    return bits;
+}
+
 /* One call, in sections as the store makes them. */
-static void call(struct score_cache *cache, const struct pack_params *p, const struct demand *d, size_t held_n)
+static void call(struct score_cache *cache, const struct pack_params *p, const struct demand *d, size_t held_n,
+                 bool doubts)
 {
     static struct pack_result got[ASKED_MAX];
     struct demand held = WHOLE_GPUS(1);
@@ -235,6 +252,7 @@ static void call(struct score_cache *cache, const struct pack_params *p, const s
     pack_query_init(&q, &v, p, tentatives, held_n);
     q.seen = arena_calloc(&arena, v.node_n / 64 + 1, sizeof(*q.seen));
     q.known = score_cache_find(cache, d, p, v.node_n);
+    q.in_doubt = doubts ? any_doubts(&v) : NULL;
     while (done < list.n) {
         size_t section = 1 + (size_t)rng_below(&rng, 256);
 
@@ -258,7 +276,7 @@ static void pack_some__lists_in_every_order__each_name_as_if_it_were_alone(void 
             change_something();
         }
         ask_in_runs();
-        call(cache, &p, &d, round % 3 == 0 ? HELD : 0);
+        call(cache, &p, &d, round % 3 == 0 ? HELD : 0, round % 4 == 0);
         assert_ptr_equal(ledger_check(fx.l), NULL);
     }
     score_cache_free(cache);
