@@ -259,6 +259,21 @@ static bool may_take_instance(const char *node, const struct object *pod, const 
     return false;
 }
 
+/* Of an instance that is gone while a pod holds it, a record says the number of its GPU and not which card that was. So
+ * the GPU with that number is taken for the same one in its other form, and closed until the pod ends
+ * (core/ledger/counted.c). */
+static bool has_lost_instance(const char *node)
+{
+    for (size_t i = 0; i < oracle_device_n; i++) {
+        const struct oracle_device *d = &oracle_devices[i];
+
+        if (strcmp(d->node, node) == 0 && d->now.mem_mib == 0 && d->now.profile != 0 && d->holder_n > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static const char *node_that_fits(const struct object *pod, const struct settings *s, const struct process *live)
 {
     const struct oracle_known all = {.pods_seen = UINT64_MAX};
@@ -279,7 +294,7 @@ static const char *node_that_fits(const struct object *pod, const struct setting
                                           (m.mem_mib == 0 || held.mem_mib + m.count * m.mem_mib <= limit->mem_mib)));
         }
         if (m.count > 0 && fitting >= m.count && !has_odd(n->name) && !is_kept(n->name, pod) &&
-            (limit == NULL || !may_take_instance(n->name, pod, s, limit, &held))) {
+            !has_lost_instance(n->name) && (limit == NULL || !may_take_instance(n->name, pod, s, limit, &held))) {
             return n->name;
         }
     }

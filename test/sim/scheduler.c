@@ -209,7 +209,7 @@ static void filtered(void *ctx, const char *body)
         bind(p, cJSON_GetArrayItem(names, (int)sim_below(sim_chance(700) ? 1 : (uint64_t)n))->valuestring);
     } else if (p != NULL) {
         scheduler_counts.refused_n++;
-        TRACE("refused: %s%s", p->uid, p->alone ? " on the node that it is nominated to" : "");
+        TRACE("refused: %s%s: %s", p->uid, p->alone ? " on the node that it is nominated to" : "", body);
         if (p->alone) {
             filter(p, false);
         } else if (!preempt(p)) {

@@ -138,8 +138,9 @@ static bool is_replaced(const struct node_entry *n, const struct device_state *s
     return replaced;
 }
 
-/* MIG mode changes only while nobody uses the GPU. Where the facts say otherwise somebody is
- * mistaken: until it is known who, nothing of that GPU is given away a second time. */
+/* MIG mode changes only while nobody uses the GPU. Where the facts say otherwise somebody is mistaken: until it is
+ * known who, nothing of that GPU is given away a second time. Of an instance that is gone only the number of its GPU is
+ * known, from its record: another card with that number is blocked, too, until its pod ends. */
 void ledger_block_other_form(const struct node_entry *n, struct device_state *states)
 {
     for (uint32_t i = 0; i < n->device_n; i++) {
