@@ -259,6 +259,12 @@ static bool may_take_instance(const char *node, const struct object *pod, const 
     return false;
 }
 
+static bool is_within(const struct team *limit, const struct amounts *held, const struct amounts *m)
+{
+    return limit == NULL || ((m->milli == 0 || held->milli + m->count * m->milli <= limit->milli) &&
+                             (m->mem_mib == 0 || held->mem_mib + m->count * m->mem_mib <= limit->mem_mib));
+}
+
 /* Of an instance that is gone while a pod holds it, a record says the number of its GPU and not which card that was. So
  * the GPU with that number is taken for the same one in its other form, and closed until the pod ends
  * (core/ledger/counted.c). */
@@ -283,17 +289,18 @@ static const char *node_that_fits(const struct object *pod, const struct setting
     for (const struct object *n = etcd_first(NODES); n != NULL && pod->ask.kind != ASK_MIG; n = n->next) {
         struct amounts m = {0};
         int fitting = 0;
+        bool too_much = false; /* on the GPUs that the strategy may prefer */
 
         for (size_t i = 0; i < oracle_device_n; i++) {
             const struct oracle_device *d = &oracle_devices[i];
 
-            fitting += strcmp(d->node, n->name) == 0 && d->now.mem_mib > 0 && d->now.profile == 0 &&
-                       !s->closed[d->now.pool] && meaning_of(&pod->ask, s, s, d->now.pool, d->now.mem_mib, &m) &&
-                       has_room(d, s, &m) &&
-                       (limit == NULL || ((m.milli == 0 || held.milli + m.count * m.milli <= limit->milli) &&
-                                          (m.mem_mib == 0 || held.mem_mib + m.count * m.mem_mib <= limit->mem_mib)));
+            if (strcmp(d->node, n->name) == 0 && d->now.mem_mib > 0 && d->now.profile == 0 && !s->closed[d->now.pool] &&
+                meaning_of(&pod->ask, s, s, d->now.pool, d->now.mem_mib, &m) && has_room(d, s, &m)) {
+                fitting++;
+                too_much = too_much || !is_within(limit, &held, &m);
+            }
         }
-        if (m.count > 0 && fitting >= m.count && !has_odd(n->name) && !is_kept(n->name, pod) &&
+        if (m.count > 0 && fitting >= m.count && !too_much && !has_odd(n->name) && !is_kept(n->name, pod) &&
             !has_lost_instance(n->name) && (limit == NULL || !may_take_instance(n->name, pod, s, limit, &held))) {
             return n->name;
         }

@@ -29,7 +29,7 @@ enum {
 struct file {
     struct settings base, inside; /* inside its window */
     bool has_window;
-    int from_min, to_min; /* since the beginning of the world */
+    int from_min, to_min; /* since the beginning of the world, and every day again */
     int64_t since_ns;
     const struct config *config;
 };
@@ -370,9 +370,9 @@ unsigned settings_tag_of_facts(const struct process *p)
 
 static bool is_open(const struct file *file, int64_t at_ns)
 {
-    const int64_t min_ns = 60 * NS_PER_S;
+    const int64_t min_ns = 60 * NS_PER_S, day_ns = 24 * 60 * min_ns, since_ns = at_ns - file->from_min * min_ns;
 
-    return file->has_window && at_ns >= file->from_min * min_ns && at_ns < file->to_min * min_ns;
+    return file->has_window && since_ns >= 0 && since_ns % day_ns < (file->to_min - file->from_min) * min_ns;
 }
 
 /* What should be in effect; false: not for long. */
