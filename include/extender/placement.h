@@ -70,7 +70,8 @@ struct preempt_node {
     int64_t pdb_violations; /* the caller's number, given back */
 };
 /* Completes the victims of every node and drops the nodes that do not help; *ret_n of them stay, in order. If none
- * does, *ret_why is the most frequent reason, else VERDICT_FITS. A pod that is none of ours keeps all nodes as they
+ * does, *ret_why is the most frequent reason, else VERDICT_FITS. A node in doubt (store_doubt()) stays only where all
+ * that help are. A pod that is none of ours keeps all nodes as they
  * are. Errors as placement_filter(). */
 WARN_UNUSED int placement_preempt(const struct placement_context *c, struct arena *a, const struct pod *pod,
                                   struct preempt_node *nodes, size_t n, size_t *ret_n, enum verdict *ret_why,

@@ -319,6 +319,20 @@ static enum verdict most_frequent(const size_t n[VERDICT__MAX])
     return most;
 }
 
+/* Bind refuses a node in doubt, so pods would be evicted there for a place that cannot be used yet. One that nobody can
+ * do without stays: a doubt passes (decision 0112). */
+static size_t without_doubtful(struct store *s, struct preempt_node *nodes, size_t n)
+{
+    size_t sure_n = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!store_is_in_doubt(s, nodes[i].name)) {
+            nodes[sure_n++] = nodes[i];
+        }
+    }
+    return sure_n > 0 ? sure_n : n;
+}
+
 int placement_preempt(const struct placement_context *c, struct arena *a, const struct pod *pod,
                       struct preempt_node *nodes, size_t n, size_t *ret_n, enum verdict *ret_why, struct err *reterr)
 {
@@ -351,7 +365,7 @@ int placement_preempt(const struct placement_context *c, struct arena *a, const 
     if (rc == 0 && a->overflowed) {
         return too_large(reterr);
     }
-    *ret_n = kept;
+    *ret_n = rc == 0 && !demand_is_empty(asking.demand) ? without_doubtful(c->store, nodes, kept) : kept;
     *ret_why = kept == 0 ? most_frequent(refused_by) : VERDICT_FITS;
     return rc;
 }

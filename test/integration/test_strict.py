@@ -172,6 +172,7 @@ def test_F173_best_node_is_in_doubt__bound_on_another_with_one_candidate(site, t
     explained = request(second.ops, "GET", f"/v1/explain?pod={namespace}/{name}").json
     assert explained["fitting"] == [other, best] and explained["inDoubt"] == 1 and REFUSES in explained["text"]
     assert REFUSES in request(second.ops, "POST", "/v1/whatif", {"limits": {"fgpu.io/gpu-count": "1"}, "count": 1}).json["text"]
+    assert preempted(second, rival, nodes) == [other] and preempted(second, rival, [best]) == [best]
     assert second.fits(rival, nodes) == [other]
     assert second.bind(rival, other) == "" and in_doubt(second) == 1
     (decision,) = [d for d in second.state()["decisions"] if d["uid"] == uid(rival)]
@@ -181,6 +182,11 @@ def test_F173_best_node_is_in_doubt__bound_on_another_with_one_candidate(site, t
     assert second.fits(late, nodes) == [best]
     same_again(second, tmp_path, {"doubt": [best], "doubtEnd": [best]})
     second.stop()
+
+
+def preempted(fgpu, pod, nodes):
+    """The nodes that may take the pod once others are evicted."""
+    return list(fgpu.post("preempt", {"Pod": pod, "NodeNameToMetaVictims": {n: {"Pods": []} for n in nodes}})["NodeNameToMetaVictims"])
 
 
 def same_again(fgpu, tmp_path, wanted):

@@ -778,6 +778,36 @@ static void preempt__only_who_is_less_important_makes_room(void **state)
     assert_int_equal(why, VERDICT_NO_COMPUTE); /* twice, and once not known */
 }
 
+static void F184_preempt__nodes_in_doubt__only_where_no_other_helps(void **state)
+{
+    struct preempt_node nodes[NODES];
+    struct test_pod asking, none_of_ours;
+    enum verdict why;
+    size_t n;
+
+#define FRESH()                                                                                                        \
+    memcpy(nodes, (struct preempt_node[NODES]){{.name = names[0]}, {.name = names[1]}, {.name = names[2]}},            \
+           sizeof(nodes))
+    make_pod(&asking, "asking", "fgpu.io/gpu-milli", "500")->priority = 10;
+    make_pod(&none_of_ours, "cpu-only", "cpu", "1");
+    store_doubt(store, names[0], true);
+    FRESH();
+    assert_int_equal(placement_preempt(&context, &arena, &asking.pod, nodes, NODES, &n, &why, NULL), 0);
+    assert_int_equal(n, 2);
+    assert_true(str_eq(nodes[0].name, names[1]) && str_eq(nodes[1].name, names[2]));
+    FRESH();
+    assert_int_equal(placement_preempt(&context, &arena, &none_of_ours.pod, nodes, NODES, &n, &why, NULL), 0);
+    assert_int_equal(n, 3);
+    store_doubt(store, names[1], true);
+    store_doubt(store, names[2], true);
+    FRESH();
+    assert_int_equal(placement_preempt(&context, &arena, &asking.pod, nodes, NODES, &n, &why, NULL), 0);
+    assert_int_equal(n, 3);
+    assert_int_equal(why, VERDICT_FITS);
+    assert_true(str_eq(nodes[0].name, names[0]) && str_eq(nodes[2].name, names[2]));
+#undef FRESH
+}
+
 static void preempt__none_of_ours_or_malformed__kept_or_dropped(void **state)
 {
     const struct str victims[] = {STR("x"), STR("y")};
@@ -805,6 +835,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(B5__not_synced__every_verb_is_an_error, setup, store_teardown),
         T(preempt__only_who_is_less_important_makes_room),
+        T(F184_preempt__nodes_in_doubt__only_where_no_other_helps),
         T(preempt__none_of_ours_or_malformed__kept_or_dropped),
         T(explain_events__refused_for_long__told_once_for_each_kind),
         T(filter__names_sent_again__are_answered_once),
