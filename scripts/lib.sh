@@ -76,6 +76,25 @@ stage() {
     echo "    $result: $name, $((SECONDS - start)) s"
 }
 
+# beside COMMAND...: begins it with what the next stages leave of the machine; `stage NAME beside_end` waits for its end, with what it said.
+BESIDE_PID=
+BESIDE_OUTPUT=
+beside() {
+    BESIDE_OUTPUT=$(mktemp)
+    nice -n 19 "$@" >"$BESIDE_OUTPUT" 2>&1 &
+    BESIDE_PID=$!
+    trap 'kill "$BESIDE_PID" 2>/dev/null; rm -f "$BESIDE_OUTPUT"' EXIT # a job in the background does not hear Ctrl-C
+}
+
+beside_end() {
+    local rc=0
+    tail -n +1 -f --pid="$BESIDE_PID" "$BESIDE_OUTPUT"
+    wait "$BESIDE_PID" || rc=$?
+    rm -f "$BESIDE_OUTPUT"
+    trap - EXIT
+    return $rc
+}
+
 # complaints FILE: the lines in which our tools say what failed, the first forty; the last ones where none of them says so.
 complaints() {
     { grep -aE '_test\.go:[0-9]+: |^--- FAIL|^FAILED |^E  |\*\*\*(Failed|Timeout|Exception)|^ *not ok |: error: |Sanitizer: |violated: ' "$1" || tail -n 5 "$1"; } |
