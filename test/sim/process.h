@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PROCESSES_MAX 131072 /* far more than start in 10^7 steps */
+#define PROCESSES_MAX 131072    /* far more than start in 10^7 steps */
 #define DECIDED_BEFORE_MS 12000 /* longer than any call of kube-scheduler takes a process that runs */
 #define HOLD_OFF_MS 6000
 #define LEASE_DURATION_MS 5000 /* of those that elect one */
