@@ -13,6 +13,7 @@ import pytest
 from judge import check_no_overcommit
 from objects import milli, node_name, pod_path, uid, unique, whole
 from processes import Site, eventually, in_threads, request, run
+from traces import lines_of, of_type
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/fgpu-system/leases"
 REST = "clientConnection: {holdOff: 0s, bindDeadline: %s, runObject: ''}\n"
@@ -193,8 +194,8 @@ def same_again(fgpu, tmp_path, wanted):
     """What was decided is decided again, and these lines are in the trace: {type: [node]}."""
     path = tmp_path / "trace.jsonl"
     assert run("trace", "--server", fgpu.ops_url, "--out", path).returncode == 0
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert {t: [line["node"] for line in lines if line.get("type") == t] for t in wanted} == wanted
+    _, lines = lines_of(path.read_text())
+    assert {t: [line["node"] for line in of_type(lines, t)] for t in wanted} == wanted
     r = run("replay", path)
     assert (r.returncode, r.stderr) == (0, "") and r.stdout.endswith(": all as recorded.\n"), r.stdout
 

@@ -1,39 +1,20 @@
 """The flight recorder: GET /v1/trace and `fgpu trace`. What it says of a decision agrees with the log, the record and /state."""
 import json
 
-import jsonschema
 import pytest
 
 from objects import milli, unique, whole
-from processes import ROOT, ApiServer, Fgpu, eventually, request, run
+from processes import ApiServer, Fgpu, eventually, request, run
+from traces import lines_of, of_type, trace
 
-VALIDATOR = jsonschema.Draft202012Validator(json.loads((ROOT / "config/trace.schema.json").read_text()))
 RECORD = "fgpu.io/assignment"
 CONFIG = "flightRecorder: {memory: 64Mi}\n"
-
-
-def lines_of(text):
-    head, *lines, end = [json.loads(line) for line in text.splitlines()]
-    for line in (head, *lines, end):
-        VALIDATOR.validate(line)
-    assert [line["seq"] for line in lines] == list(range(head["first"], head["next"]))
-    assert end == {"type": "end", "lines": len(lines)} and head["complete"] == (head["first"] == 1)
-    return head, lines
-
-
-def trace(fgpu):
-    r = request(fgpu.ops, "GET", "/v1/trace")
-    assert r.status == 200, r.body
-    return lines_of(r.body.decode())
-
-
-def of_type(lines, *types):
-    return [line for line in lines if line["type"] in types]
 
 
 def test_trace__pods_are_scheduled__ids_are_those_of_log_record_and_state(emptied):
     api, fgpu = emptied.api, emptied.fgpu
     nodes, pods = [emptied.node(gpus=2) for _ in range(3)], [api.pod(milli(300), name=unique("flies")) for _ in range(4)]
+    emptied.settle()
     for pod in pods:
         assert fgpu.schedule(pod, nodes) in nodes
     emptied.settle()
