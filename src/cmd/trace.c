@@ -55,7 +55,7 @@ const struct page page_trace = {
 
 struct row {
     struct trace_line line;
-    struct str namespace_, name, uid, node, decision, op, best, next, of;
+    struct str namespace_, name, uid, node, decision, op, best, next, of, reason;
     struct str fact_name, fact_namespace, fact_uid, fact_node, fact_note; /* of a pod or a node as it was seen */
     int64_t nodes, fit, verdict, score, next_score, config, device_n;
     bool moved, deleting;
@@ -100,7 +100,8 @@ static int read_row(struct json_reader *r, struct arena *a, struct row *ret, str
                {"namespace", .shown = &ret->namespace_}, {"name", .shown = &ret->name}, {"uid", .text = &ret->uid},
                {"node", .shown = &ret->node}, {"decision", .shown = &ret->decision}, {"op", .shown = &ret->op},
                {"nodes", .i64 = &ret->nodes}, {"fit", .i64 = &ret->fit}, {"verdict", .i64 = &ret->verdict},
-               {"moved", .flag = &ret->moved}, {"config", .i64 = &ret->config}, {"facts", .object = facts},
+               {"reason", .shown = &ret->reason}, {"moved", .flag = &ret->moved}, {"config", .i64 = &ret->config},
+               {"facts", .object = facts},
                {"best", .object = JSON_MEMBERS({"node", .shown = &ret->best}, {"score", .i64 = &ret->score})},
                {"next", .object = JSON_MEMBERS({"node", .shown = &ret->next}, {"score", .i64 = &ret->next_score})},
                {"gone", .object = JSON_MEMBERS({"name", .shown = &ret->of})},
@@ -185,11 +186,10 @@ static bool is_wanted(const struct wanted *x, const struct row *w)
 
 static void describe(const struct row *w, struct strbuf *out)
 {
-    if (str_eq_cstr(w->line.type, "bind") && w->verdict == VERDICT_FITS) {
+    if (str_eq_cstr(w->line.type, "bind") && w->verdict == verdict_numbers[VERDICT_FITS]) {
         strbuf_addf(out, "reserved %s", w->gpus.n > 0 ? w->gpus.p : "GPUs that kubelet picks");
     } else if (str_eq_cstr(w->line.type, "bind")) {
-        strbuf_addf(out, "refused: %s",
-                    w->verdict > 0 && w->verdict < VERDICT__MAX ? verdict_text((enum verdict)w->verdict) : "?");
+        strbuf_addf(out, "refused: %.*s", STR_ARG(w->reason));
     } else if (w->nodes > 0) {
         strbuf_addf(out, "%" PRId64 " of %" PRId64 " nodes fit", w->fit, w->nodes);
         if (w->best.n > 0) {

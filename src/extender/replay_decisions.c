@@ -20,7 +20,7 @@ struct found {
 
 struct recorded {
     struct view_pod pod;
-    struct str name, decision, node, asked, assignment;
+    struct str name, decision, node, asked, assignment, reason;
     struct demand demand;
     uint64_t *labels;
     size_t label_n;
@@ -92,9 +92,9 @@ static int read_decision(struct replay *r, const struct replay_line *l, struct a
                               {"digest", .i64 = &ret->digest}, {"best", .object = FOUND(best)},
                               {"next", .object = FOUND(next)}, {"decision", .text = &ret->decision},
                               {"node", .text = &ret->node},
-                              {"verdict", .i64 = &ret->verdict, .min = 0, .max = VERDICT__MAX - 1},
-                              {"devices", .element = read_devices, .to = ret}, {"assignment", .raw = &ret->assignment},
-                              {"undone", .flag = &ret->undone}));
+                              {"verdict", .i64 = &ret->verdict, .min = 0, .max = UINT8_MAX},
+                              {"reason", .shown = &ret->reason}, {"devices", .element = read_devices, .to = ret},
+                              {"assignment", .raw = &ret->assignment}, {"undone", .flag = &ret->undone}));
     rc = json_read_end(r->reader, reterr);
     if (rc == 0 && op_json_check_demand(&ret->demand) != NULL) {
         rc = err_set(reterr, ERR_INVALID, "%s", op_json_check_demand(&ret->demand));
@@ -243,13 +243,14 @@ int replay_judge(struct replay *r, struct replay_line *l, struct err *reterr)
 
 /* ---- bind ---- */
 
-static void words_of_bind(char buf[REPLAY_WORDS_MAX], struct str node, enum verdict v, const uint64_t *devices,
+/* `refusal`: NULL where it fits. */
+static void words_of_bind(char buf[REPLAY_WORDS_MAX], struct str node, const char *refusal, const uint64_t *devices,
                           size_t request_n)
 {
     struct sentence t = sentence_begin(buf, REPLAY_WORDS_MAX);
 
-    if (v != VERDICT_FITS) {
-        sentence_add(&t, "refused on %.*s: %s", STR_ARG(node), verdict_text(v));
+    if (refusal != NULL) {
+        sentence_add(&t, "refused on %.*s: %s", STR_ARG(node), refusal);
         return;
     }
     sentence_add(&t, "reserved on %.*s:", STR_ARG(node));
@@ -272,12 +273,13 @@ static void compare_bind(struct replay *r, const struct replay_line *l, const st
                          const struct placement *at, size_t request_n)
 {
     char recorded[REPLAY_WORDS_MAX], now[REPLAY_WORDS_MAX];
+    const bool fitted = d->verdict == verdict_numbers[VERDICT_FITS], fits = verdict == VERDICT_FITS;
     const bool same_devices = request_n == d->device_n && (request_n == 0 || memcmp(at->gpu_request_devices, d->devices,
                                                                                     request_n * sizeof(uint64_t)) == 0);
 
-    if (verdict != (enum verdict)d->verdict || (verdict == VERDICT_FITS && !same_devices)) {
-        words_of_bind(recorded, d->node, (enum verdict)d->verdict, d->devices, d->device_n);
-        words_of_bind(now, d->node, verdict, at->gpu_request_devices, request_n);
+    if (verdict_numbers[verdict] != d->verdict || (fits && !same_devices)) {
+        words_of_bind(recorded, d->node, fitted ? NULL : arena_cstr(d->arena, d->reason), d->devices, d->device_n);
+        words_of_bind(now, d->node, fits ? NULL : verdict_text(verdict), at->gpu_request_devices, request_n);
         replay_differs(r, l, NULL, d->pod.namespace_, d->name, recorded, now);
     }
 }
@@ -332,7 +334,7 @@ static int bind_again(struct replay *r, struct replay_line *l, const struct reco
         return replay_bad_line(r, l, -ERR_INVALID, reterr);
     }
     compare_bind(r, l, d, verdict, &at, pod.pod.demand->gpu_request_n);
-    if (!r->stopped && d->verdict == VERDICT_FITS) {
+    if (!r->stopped && d->verdict == verdict_numbers[VERDICT_FITS]) {
         rc = apply_reservation(r, d, reterr);
         rc = rc == 0 && r->other == NULL && !d->undone ? compare_record(r, l, d, reterr) : rc;
     }

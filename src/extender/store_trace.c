@@ -82,7 +82,7 @@ void store_line_bind(struct store_line *l, const struct store_line_bind *b)
     write_pod(&w, b->pod->namespace_, b->pod->name, b->uid);
     json_write_kv_str(&w, "node", b->node_name);
     json_write_kv_i64(&w, "config", (int64_t)b->config);
-    json_write_kv_i64(&w, "verdict", b->verdict);
+    json_write_kv_i64(&w, "verdict", verdict_numbers[b->verdict]);
     if (b->verdict != VERDICT_FITS) {
         json_write_kv_cstr(&w, "reason", verdict_text(b->verdict));
     } else {
@@ -179,7 +179,7 @@ uint64_t store_answer_digest(const struct store_pack_answer *answer)
         const struct pack_result *r = &answer->results[i];
         const uint64_t fits = r->verdict == VERDICT_FITS ? UINT64_MAX : 0;
         const uint64_t known = r->verdict != VERDICT_NODE_UNKNOWN ? UINT64_MAX : 0;
-        const uint64_t what = (uint64_t)r->verdict | (uint64_t)r->name_order << 32 |
+        const uint64_t what = (uint64_t)verdict_numbers[r->verdict] | (uint64_t)r->name_order << 32 |
                               (((uint64_t)r->group << 8 | (uint64_t)r->demoted << 15) & fits);
 
         sum += hash_fold(what ^ UINT64_C(0x243f6a8885a308d3),

@@ -47,4 +47,7 @@ BUGS = [
                   "    int64_t all_mib = 0;\n    for (size_t i = 0; i < d->device_n; i++) {\n        all_mib += d->devices[i].mem_mib;\n    }\n"
                   "    for (size_t i = 0; i < d->device_n; i++) {\n        d->devices[i].mem_mib = all_mib / (int64_t)d->device_n;\n    }\n"
                   "    note_disagreement(d);\n")]},
+    {"name": "verdicts-are-renumbered", "of": "F185", "what": "a verdict that is put in the middle changes the numbers of those behind it",
+     "test": "F185_verdict_numbers__stay_as_they_are",
+     "changes": [("src/core/fit/verdict.c", "", "    [VERDICT_NO_GPU] = 5,\n    [VERDICT_UNMEASURED] = 6,", "    [VERDICT_NO_GPU] = 6,\n    [VERDICT_UNMEASURED] = 5,")]},
 ]

@@ -61,6 +61,9 @@ enum verdict {
  * capital, no comma, no full stop. */
 const char *verdict_text(enum verdict v);
 const char *verdict_name(enum verdict v); /* lower_case label for metrics */
+/* What traces say (config/trace.schema.json). They stay, whatever verdicts come: a trace of another version means the
+ * same. */
+extern const uint8_t verdict_numbers[VERDICT__MAX];
 /* Goes to FailedAndUnresolvableNodes: evicting pods would not help (contract.md R11). */
 bool verdict_is_unresolvable(enum verdict v);
 /* Which reasons for a refusal there are, the most frequent first; `ret` has room for all. Returns how many. */

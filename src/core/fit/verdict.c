@@ -51,6 +51,51 @@ static const struct verdict_words words[VERDICT__MAX] = {
     [VERDICT_MIG_TAKEN] = {"mig_taken", "MIG instances of the profile are taken"},
 };
 
+/* A new verdict takes the next number, wherever it stands. */
+const uint8_t verdict_numbers[VERDICT__MAX] = {
+    [VERDICT_FITS] = 0,
+    [VERDICT_NODE_UNKNOWN] = 1,
+    [VERDICT_CLOSED] = 2,
+    [VERDICT_UNCOUNTED] = 3,
+    [VERDICT_NOT_COVERED] = 4,
+    [VERDICT_NO_GPU] = 5,
+    [VERDICT_UNMEASURED] = 6,
+    [VERDICT_ELSEWHERE] = 7,
+    [VERDICT_NO_PLUGIN] = 8,
+    [VERDICT_ONE_UNIT] = 9,
+    [VERDICT_TOO_FEW_GPUS] = 10,
+    [VERDICT_GPU_TOO_SMALL] = 11,
+    [VERDICT_MEMORY_UNKNOWN] = 12,
+    [VERDICT_NOT_ALLOWED] = 13,
+    [VERDICT_UNHEALTHY] = 14,
+    [VERDICT_MIG_CHANGING] = 15,
+    [VERDICT_MIG_PLUGIN] = 16,
+    [VERDICT_MIG_IMPOSSIBLE] = 17,
+    [VERDICT_MIG_TOO_FEW] = 18,
+    [VERDICT_MIG_EMPTY] = 19,
+    [VERDICT_MIG_ONLY] = 20,
+    [VERDICT_HAND_OFF] = 21,
+    [VERDICT_HAND_OFF_NAME] = 22,
+    [VERDICT_UNTOLERATED] = 23,
+    [VERDICT_HOST_GROUP] = 24,
+    [VERDICT_OVERCOMMITTED] = 25,
+    [VERDICT_NO_COMPUTE] = 26,
+    [VERDICT_NO_MEMORY] = 27,
+    [VERDICT_NO_SLOT] = 28,
+    [VERDICT_NOT_EMPTY] = 29,
+    [VERDICT_HELD_ALONE] = 30,
+    [VERDICT_ISOLATED] = 31,
+    [VERDICT_FRAGMENTED] = 32,
+    [VERDICT_NO_COMBINATION] = 33,
+    [VERDICT_SEARCH_LIMIT] = 34,
+    [VERDICT_NOMINATED] = 35,
+    [VERDICT_WHOLE_PODS_HERE] = 36,
+    [VERDICT_SHARES_HERE] = 37,
+    [VERDICT_PLUGIN_FULL] = 38,
+    [VERDICT_TENANT_LIMIT] = 39,
+    [VERDICT_MIG_TAKEN] = 40,
+};
+
 static const struct verdict_words *verdict_words_of(enum verdict v)
 {
     BUG_ON((unsigned)v >= VERDICT__MAX);

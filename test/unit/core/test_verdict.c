@@ -30,6 +30,33 @@ static void verdict_words__every_verdict__unique_plain_and_constant(void **state
     }
 }
 
+/* A number that changes, or is used again, makes traces of older versions tell something else. Lines are added, none is
+ * changed. */
+static void F185_verdict_numbers__stay_as_they_are(void **state)
+{
+    static const char *const names[] = {
+        "fits",          "node_unknown",    "closed",         "uncounted",      "not_covered",
+        "no_gpu",        "unmeasured",      "elsewhere",      "no_plugin",      "one_unit",
+        "too_few_gpus",  "gpu_too_small",   "memory_unknown", "not_allowed",    "unhealthy",
+        "mig_changing",  "mig_plugin",      "mig_impossible", "mig_too_few",    "mig_empty",
+        "mig_only",      "hand_off",        "hand_off_name",  "untolerated",    "host_group",
+        "overcommitted", "no_compute",      "no_memory",      "no_slot",        "not_empty",
+        "held_alone",    "isolated",        "fragmented",     "no_combination", "search_limit",
+        "nominated",     "whole_pods_here", "shares_here",    "plugin_full",    "tenant_limit",
+        "mig_taken",
+    };
+    bool used[ARRAY_LEN(names)] = {false};
+
+    for (unsigned v = 0; v < VERDICT__MAX; v++) {
+        const unsigned number = verdict_numbers[v];
+
+        assert_in_range(number, 0, ARRAY_LEN(names) - 1);
+        assert_false(used[number]);
+        used[number] = true;
+        assert_string_equal(verdict_name((enum verdict)v), names[number]);
+    }
+}
+
 static void verdict_is_unresolvable__each__only_what_no_eviction_changes(void **state)
 {
     static const enum verdict unresolvable[] = {
@@ -69,6 +96,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(verdict_words__every_verdict__unique_plain_and_constant),
+        cmocka_unit_test(F185_verdict_numbers__stay_as_they_are),
         cmocka_unit_test(verdict_is_unresolvable__each__only_what_no_eviction_changes),
         cmocka_unit_test(verdicts_by_count__some__most_frequent_first_and_never_that_it_fits),
     };

@@ -283,14 +283,17 @@ static void decision_is_another__said_in_words(void **state)
          "line 10, bind: reserved on n1: GPUs that kubelet picks; now reserved on n1: devices 0"},
         {"bind", 0, "\"devices\":", "[2,1]",
          "line 10, bind: reserved on n1: devices 1; devices 0; now reserved on n1: devices 0"},
-        {"bind", 0, "\"verdict\":", "2",
+        {"bind", 0, "\"verdict\":", "2,\"reason\":\"the node pool takes no new pods now\"",
          "line 10, bind: refused on n1: the node pool takes no new pods now; now reserved on n1: devices 0"},
         {"bind", 2, "\"verdict\":", "0",
          "line 17, bind: reserved on n0: GPUs that kubelet picks; now refused on n0: too few GPUs with enough free "
          "compute"},
+        /* of a version that has one reason more */
+        {"bind", 0, "\"verdict\":", "200,\"reason\":\"a reason to come\"",
+         "line 10, bind: refused on n1: a reason to come; now reserved on n1: devices 0"},
         {"bind", 2, "\"verdict\":", "1",
-         "line 17, bind: refused on n0: node not known to fgpu yet; now refused on n0: too few GPUs with enough free "
-         "compute"},
+         "line 17, bind: refused on n0: too few GPUs with enough free compute; now refused on n0: too few GPUs with "
+         "enough free compute"},
         {"bind", 2, "\"verdict\":", "9999", "line number 17: JSON at byte 154: a number out of its range"},
         {"bind", 0, "\"config\":", "9", "line number 10: it has no configuration of generation 9"},
         {"bind", 0, "\"uid\":", "\"nobody\"", "line number 10: bind of a pod that no line before it has shown"},
