@@ -68,9 +68,11 @@ static bool is_unreachable(const struct process *p)
 
 static const char *reply_of(const struct call *c, int status)
 {
-    const struct object *o = status == 200 || status == 201 ? api_special(c->path) : NULL;
+    const struct object *o = status == 200 || status == 201 ? api_special(c) : NULL;
 
-    return o != NULL       ? o->json
+    return o != NULL ? o->json
+           : status == 201 && strstr(c->path, "/selfsubjectaccessreviews") != NULL
+               ? "{\"kind\":\"SelfSubjectAccessReview\",\"status\":{\"allowed\":true}}"
            : status == 201 ? "{\"kind\":\"Status\",\"status\":\"Success\",\"code\":201}"
                            : "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"message\":"
                              "\"Operation cannot be fulfilled\",\"reason\":\"Conflict\",\"code\":409}";
@@ -232,9 +234,10 @@ static void read_arrives(void *ctx)
 {
     struct call *c = ctx;
     char name[64];
-    const struct object *o = api_special(c->path);
+    const struct object *o = api_special(c);
     char *list = NULL;
     const char *body = NULL;
+    uint64_t version;
 
     if (sim_chance(weather.fail)) {
         static const int statuses[] = {429, 500, 503, 504};
@@ -249,9 +252,9 @@ static void read_arrives(void *ctx)
     }
     if (strcmp(c->path, "/version") == 0) {
         body = "{\"major\":\"1\",\"minor\":\"36\"}";
+    } else if (strstr(c->path, "/leases?") != NULL) {
+        body = list = api_page(INTENTS, c->path, &version);
     } else if (strstr(c->path, "limit=1") != NULL) {
-        uint64_t version;
-
         body = list = api_page(strstr(c->path, "/nodes") != NULL ? NODES : PODS, c->path, &version);
     } else if (strstr(c->path, "/pods/") != NULL) {
         o = etcd_find(PODS, api_pod_name(c->path, name));

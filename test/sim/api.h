@@ -14,6 +14,7 @@
 
 struct call;
 struct kube_stream;
+struct object;
 struct process;
 
 /* Per mille, and milliseconds. */
@@ -53,6 +54,8 @@ void api_break_silent(void);
 void api_unreachable(struct process *p, int64_t ms);
 /* All connections of the process break; of what it sent, what is too late never lands. */
 void api_cut(struct process *p);
+/* kubectl delete. */
+void api_delete_intents(struct object *o);
 /* Bindings that may still land. */
 unsigned api_pending_n(void);
 /* Of these, each that would land if it did so now. */

@@ -1,5 +1,5 @@
 /* sim/api_internal.h - what the parts of the API servers share: calls (api.c), what they do (api_land.c), streams
- * (api_watch.c), lists (api_pages.c). */
+ * and to Leases (api_leases.c), streams (api_watch.c), lists (api_pages.c). */
 #ifndef SIM_API_INTERNAL_H
 #define SIM_API_INTERNAL_H
 
@@ -16,8 +16,12 @@ struct call;
 /* The write takes effect, if its preconditions hold. Returns the HTTP status. */
 int api_land(const struct call *c, int64_t left_ns);
 int api_may_bind(const struct object *o, const cJSON *body);
-/* Of the path: NULL, or the one object that is meant; the name of the pod. */
-struct object *api_special(const char *path);
+int api_land_lease(const struct call *c);
+/* Do uid and resourceVersion of that member hold, as far as they are said? */
+bool api_is_of_version(const struct object *o, const cJSON *body, const char *member);
+/* The one object that is meant, if it is there and neither pod nor node; such a Lease; the name of the pod. */
+struct object *api_special(const struct call *c);
+struct object *api_lease(const struct call *c);
 const char *api_pod_name(const char *path, char name[64]);
 /* o[a], or o[a][b] where `b` is given; "": no text. */
 const char *api_text(const cJSON *o, const char *a, const char *b);

@@ -33,18 +33,21 @@ const char *api_pod_name(const char *path, char name[64])
     return name;
 }
 
+bool api_is_of_version(const struct object *o, const cJSON *body, const char *member)
+{
+    const char *uid = api_text(body, member, "uid"), *version = api_text(body, member, "resourceVersion");
+
+    return (uid[0] == '\0' || strcmp(uid, o->uid) == 0) && (version[0] == '\0' || number_of(version) == o->version);
+}
+
 /* Preconditions as pod/rest.BindingREST and its storage check them: uid and resourceVersion, then the state. */
 int api_may_bind(const struct object *o, const cJSON *body)
 {
-    const char *uid = api_text(body, "metadata", "uid"), *version = api_text(body, "metadata", "resourceVersion");
-
     if (o == NULL) {
         return 404;
     }
-    if ((uid[0] != '\0' && strcmp(uid, o->uid) != 0) || (version[0] != '\0' && number_of(version) != o->version)) {
-        return 409;
-    }
-    return o->deleting || o->node[0] != '\0' || o->phase != PENDING ? 409 : 201;
+    return !api_is_of_version(o, body, "metadata") || o->deleting || o->node[0] != '\0' || o->phase != PENDING ? 409
+                                                                                                               : 201;
 }
 
 static int land_binding(const struct call *c, int64_t left_ns)
@@ -77,13 +80,8 @@ static int land_binding(const struct call *c, int64_t left_ns)
 static int land_patch(const struct call *c, struct object *o)
 {
     cJSON *body = cJSON_Parse(c->body), *data;
-    const char *uid = api_text(body, "metadata", "uid"), *version = api_text(body, "metadata", "resourceVersion");
-    int status = o == NULL ? 404 : 200;
+    int status = o == NULL ? 404 : api_is_of_version(o, body, "metadata") ? 200 : 409;
 
-    if (o != NULL &&
-        ((uid[0] != '\0' && strcmp(uid, o->uid) != 0) || (version[0] != '\0' && number_of(version) != o->version))) {
-        status = 409;
-    }
     data = cJSON_GetObjectItemCaseSensitive(body, "data");
     if (status == 200 && data != NULL) {
         free(o->data);
@@ -98,42 +96,12 @@ static int land_patch(const struct call *c, struct object *o)
     return status;
 }
 
-/* PUT or POST of the Lease. What changes nothing makes no revision. */
-static int land_lease(const struct call *c)
+struct object *api_special(const struct call *c)
 {
-    const bool creates = strcmp(c->method, "POST") == 0;
-    struct object *o = etcd_find(LEASE, "lease");
-    cJSON *body = cJSON_Parse(c->body);
-    const char *uid = api_text(body, "metadata", "uid"), *version = api_text(body, "metadata", "resourceVersion");
-    char *spec = cJSON_PrintUnformatted(cJSON_GetObjectItemCaseSensitive(body, "spec"));
-    int status = creates ? 201 : 200;
-
-    if (creates != (o == NULL)) {
-        status = creates ? 409 : 404;
-    } else if (o != NULL && (strcmp(uid, o->uid) != 0 || number_of(version) != o->version)) {
-        status = 409;
-    } else if (o == NULL || strcmp(o->data, spec) != 0) {
-        if (o != NULL) {
-            oracle_renewed(c, o->data, spec);
-        }
-        o = o == NULL ? etcd_new(LEASE, "lease") : o;
-        free(o->data);
-        o->data = spec;
-        spec = NULL;
-        TRACE("lands: the Lease by fgpu %u: %s", c->of->number, o->data);
-        etcd_write(o);
-    }
-    free(spec);
-    cJSON_Delete(body);
-    return status;
-}
-
-struct object *api_special(const char *path)
-{
-    return strstr(path, "/leases") != NULL                  ? etcd_find(LEASE, "lease")
-           : strstr(path, "/configmaps/") != NULL           ? etcd_find(RUN_OBJECT, "run")
-           : strstr(path, "/csistoragecapacities/") != NULL ? etcd_find(WAKE_OBJECT, "wake")
-                                                            : NULL;
+    return strstr(c->path, "/leases") != NULL                  ? api_lease(c)
+           : strstr(c->path, "/configmaps/") != NULL           ? etcd_find(RUN_OBJECT, "run")
+           : strstr(c->path, "/csistoragecapacities/") != NULL ? etcd_find(WAKE_OBJECT, "wake")
+                                                               : NULL;
 }
 
 int api_land(const struct call *c, int64_t left_ns)
@@ -142,10 +110,10 @@ int api_land(const struct call *c, int64_t left_ns)
         return land_binding(c, left_ns);
     }
     if (strstr(c->path, "/leases") != NULL) {
-        return land_lease(c);
+        return api_land_lease(c);
     }
     if (strcmp(c->method, "PATCH") == 0) {
-        return land_patch(c, api_special(c->path));
+        return land_patch(c, api_special(c));
     }
-    return 201; /* Events, which nobody reads here */
+    return 201; /* Events, which nobody reads here, and reviews */
 }

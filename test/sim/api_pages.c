@@ -81,7 +81,10 @@ char *api_page(enum kind k, const char *path, uint64_t *ret_version)
     to = l->n - from > most ? from + most : l->n;
     strbuf_init(&b, 64U * 1024 * 1024);
     strbuf_addf(&b, "{\"kind\":\"%s\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":\"%llu\"",
-                k == PODS ? "PodList" : "NodeList", (unsigned long long)l->version);
+                k == PODS    ? "PodList"
+                : k == NODES ? "NodeList"
+                             : "LeaseList",
+                (unsigned long long)l->version);
     if (to < l->n) {
         strbuf_addf(&b, ",\"continue\":\"%llu.%zu\",\"remainingItemCount\":%zu", (unsigned long long)l->number, to,
                     l->n - to);

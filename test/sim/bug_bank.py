@@ -104,6 +104,33 @@ BUGS += [
                   "return c->step == RUN_CLAIMED ||")]},
 ]
 
+INTENTS, OF_NODE = "src/extender/intents.c", "src/extender/binder_intents.c"
+INTENTS_EXCHANGE = "src/extender/binder_intents_exchange.c"
+
+# What only strict ones show (decision 0103): rules of extender/intents.h, left out.
+STRICT = [
+    {"name": "no-intent", "of": "decision 0103, 2", "what": "a Binding is sent without an intent",
+     "changes": [(OF_NODE, "bind_has_intent", "b->intent_version == b->machine.version", "b->intent_version < UINT64_MAX")]},
+    {"name": "intent-not-waited-for", "of": "decision 0103, 2", "what": "a write that failed is taken for one that landed",
+     "changes": [(INTENTS_EXCHANGE, "written", "            not_written(n, response);", "            is_written(n);")]},
+    {"name": "intent-over-any-revision", "of": "decision 0103, 1", "what": "an intent is written over whatever is there",
+     "changes": [("src/kube/intent_object.c", "write_metadata", "json_write_kv_cstr(w, \"resourceVersion\", seen->revision);", "")]},
+    {"name": "unproven-is-no-matter", "of": "decision 0103, 1", "what": "devices are chosen although an intent is not proven",
+     "changes": [(OF_NODE, "bind_node_is_ready", "b->node->read && unproven(b->node) == NULL", "b->node->read")]},
+    {"name": "landed-is-dropped", "of": "decision 0103, 3", "what": "the intent of a pod that is bound is not kept",
+     "changes": [(INTENTS, "intents_keep", "!= INTENT_DEAD", "== INTENT_OPEN")]},
+    {"name": "same-version-is-dead", "of": "decision 0103, 3", "what": "a pod that is unbound at the version that a Binding carries proves it dead",
+     "changes": [(INTENTS_EXCHANGE, "pod_read", "found.version > i->version", "found.version >= i->version")]},
+    {"name": "unbound-is-dead", "of": "decision 0103, 3", "what": "so does what the watch has shown",
+     "changes": [(INTENTS, "intent_judge", "place_version > i->version", "place_version >= i->version")]},
+    {"name": "illegible-is-empty", "of": "decision 0103", "what": "an object that nobody can read lists nothing",
+     "changes": [(INTENTS_EXCHANGE, "take_object", "intents_read(n->object.intents, &found, &why) != 0) {",
+                  "(intents_read(n->object.intents, &found, &why) != 0 && n->object.uid[0] == '\\0')) {")]},
+    {"name": "old-reading", "of": "decision 0103, 4", "what": "devices that were chosen by an earlier reading are good",
+     "changes": [(INTENTS_EXCHANGE, "collect", "b->node_reading == n->reading", "b->node_reading <= n->reading")]},
+]
+BUGS += [{**bug, "fleet": "strict"} for bug in STRICT]
+
 # What the world does not see, why, and the test that does.
 ELSEWHERE = [
     ("F145", "a pod that a GET shows after its end was told is taken in", "rare: one of 100 seeds of 100,000 steps",

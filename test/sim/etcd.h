@@ -1,4 +1,4 @@
-/* sim/etcd.h - what is stored: pods, nodes and the three objects that fgpu writes, their revisions and their history.
+/* sim/etcd.h - what is stored: pods, nodes and the objects that fgpu writes, their revisions and their history.
  *
  * One counter numbers all changes, as etcd does; an object carries that of its last one as resourceVersion. A change is
  * kept as the JSON that a watch would send. Whoever asks for older ones than the last ETCD_HISTORY is told 410.
@@ -15,7 +15,7 @@
 #define ETCD_GPUS_MAX 8
 #define ETCD_NOTES_MAX 24
 
-enum kind { PODS, NODES, RUN_OBJECT, WAKE_OBJECT, LEASE, KIND__MAX };
+enum kind { PODS, NODES, RUN_OBJECT, WAKE_OBJECT, LEASE, INTENTS, KIND__MAX };
 enum life { PENDING, RUNNING, SUCCEEDED }; /* of a pod */
 
 /* In whose words a pod asks. */
@@ -65,6 +65,7 @@ struct object {
     char node[32]; /* "": not bound */
     enum life phase;
     bool deleting;
+    bool finalizer; /* of INTENTS: it is deleted only when that is gone */
     int64_t created_ns;
     struct ask ask;
     struct note notes[ETCD_NOTES_MAX];
@@ -72,6 +73,8 @@ struct object {
     int priority;
     char nominated[32]; /* status.nominatedNodeName; "": none */
     unsigned patched;   /* status patches, edits that mean nothing */
+    unsigned edited;    /* what it asks for, by its user */
+    uint64_t condition; /* which failure its status tells (scheduler.h) */
     uint64_t stranger;  /* version in which it was bound without a record by whom its request is nothing, or by others;
                            0: not */
     bool odd; /* bound by nobody of ours, or its record was edited: what it is charged depends on who saw what */
@@ -80,7 +83,7 @@ struct object {
     size_t gpu_n;
     bool agent;    /* another system has registered its GPUs */
     unsigned pool; /* its label: none, a, b */
-    /* RUN_OBJECT: JSON of data; WAKE_OBJECT: of annotations; LEASE: of spec; NULL: none */
+    /* RUN_OBJECT: JSON of data; WAKE_OBJECT: of annotations; LEASE, INTENTS: of spec; NULL: none */
     char *data;
 };
 

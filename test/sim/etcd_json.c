@@ -73,10 +73,10 @@ static void add_string(struct text *t, const char *s)
     }
     t->p[t->n++] = '"';
     for (; *s != '\0'; s++) {
-        if (*s == '"' || *s == '\\') {
+        if (*s == '"' || *s == '\\' || *s == '\n') {
             t->p[t->n++] = '\\';
         }
-        t->p[t->n++] = *s;
+        t->p[t->n++] = *s == '\n' ? 'n' : *s;
     }
     t->p[t->n++] = '"';
     t->p[t->n] = '\0';
@@ -235,9 +235,27 @@ static void add_pod(struct text *t, const struct object *o)
     add(t, "}}");
 }
 
+static void add_intents(struct text *t, const struct object *o)
+{
+    const char *comma = "";
+    char buf[CLOCK_RFC3339_MAX];
+
+    for (size_t i = 0; i < o->note_n; i++) {
+        add_note(t, o->notes[i].key, o->notes[i].value, &comma);
+    }
+    add(t, "},\"labels\":{\"fgpu.io/intents\":\"\"}");
+    if (o->deleting) {
+        add(t, ",\"deletionGracePeriodSeconds\":0,\"deletionTimestamp\":\"%s\"", when(o->created_ns, buf));
+    }
+    if (o->finalizer) {
+        add(t, ",\"finalizers\":[\"fgpu.io/intents\"]");
+    }
+    add(t, "},\"spec\":%s}", o->data != NULL ? o->data : "{}");
+}
+
 char *object_json(const struct object *o)
 {
-    static const char *const kinds[] = {"Pod", "Node", "ConfigMap", "CSIStorageCapacity", "Lease"};
+    static const char *const kinds[] = {"Pod", "Node", "ConfigMap", "CSIStorageCapacity", "Lease", "Lease"};
     struct text t = {xmalloc(1024), 0, 1024};
     char buf[CLOCK_RFC3339_MAX], more[64] = "";
 
@@ -255,6 +273,8 @@ char *object_json(const struct object *o)
     } else if (o->kind == NODES) {
         add_inventory(&t, o);
         add(&t, "}},\"spec\":{},\"status\":{\"allocatable\":{\"cpu\":\"64\",\"memory\":\"512Gi\"}}}");
+    } else if (o->kind == INTENTS) {
+        add_intents(&t, o);
     } else {
         add(&t, "}},\"%s\":%s}", o->kind == LEASE ? "spec" : "data", o->data != NULL ? o->data : "{}");
     }

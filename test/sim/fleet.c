@@ -28,7 +28,7 @@ static struct {
     enum fleet kind;
     unsigned n;
     int64_t mean_life_ms;
-    uint32_t pauses, cuts, edits; /* per mille of acts */
+    uint32_t pauses, cuts, edits; /* per mille of acts; edits: of Leases */
     struct slot slots[SLOTS_MAX];
     bool calm, over;
 } f;
@@ -146,7 +146,7 @@ void fleet_init(const struct climate *c)
     f.mean_life_ms = c->mean_life_ms;
     f.pauses = sim_chance(400) ? 0 : (uint32_t)sim_below(12);
     f.cuts = sim_chance(500) ? 0 : (uint32_t)sim_below(8);
-    f.edits = f.kind != FLEET_LEASE || sim_chance(300) ? 0 : (uint32_t)sim_below(10);
+    f.edits = (f.kind != FLEET_LEASE && f.kind != FLEET_STRICT) || sim_chance(300) ? 0 : (uint32_t)sim_below(10);
     for (unsigned i = 0; i < f.n; i++) {
         if (is_mistake(&f.slots[i])) {
             sim_in_ms((int64_t)sim_below(40000), born, &f.slots[i]);
@@ -170,9 +170,15 @@ static void goes_on(void *ctx)
     process_resume(ctx);
 }
 
+/* Are they safe however long one is away? */
+static bool is_timeless(void)
+{
+    return f.kind == FLEET_LEASE || f.kind == FLEET_STRICT;
+}
+
 static void pause_one(struct process *p)
 {
-    const uint64_t most_ms = sim_chance(500) ? 2000 : f.kind == FLEET_LEASE ? 20000 : 12000;
+    const uint64_t most_ms = sim_chance(500) ? 2000 : is_timeless() ? 20000 : 12000;
     const bool at_lock = sim_chance(500);
     const int64_t ms = 10 + (int64_t)sim_below(most_ms);
 
@@ -208,6 +214,63 @@ static void edit_lease(bool frees)
         etcd_write(o);
     }
     cJSON_Delete(spec);
+}
+
+/* What a node's Lease said before somebody wrote over it. */
+struct mended {
+    char name[32], uid[24];
+    char *intents;
+};
+
+#define GARBAGE "managed by somebody else"
+
+/* Nobody writes it meanwhile: it is illegible. */
+static void mends(void *ctx)
+{
+    struct mended *m = ctx;
+    struct object *o = etcd_find(INTENTS, m->name);
+
+    if (o != NULL && strcmp(o->uid, m->uid) == 0 && strcmp(object_note_of(o, "fgpu.io/intents"), GARBAGE) == 0) {
+        TRACE("an admin mends %s", m->name);
+        object_note(o, "fgpu.io/intents", m->intents);
+        etcd_write(o);
+    }
+    free(m->intents);
+    free(m);
+}
+
+static void garble(struct object *o)
+{
+    const char *intents = object_note_of(o, "fgpu.io/intents");
+    struct mended *m;
+
+    if (strcmp(intents, GARBAGE) == 0) {
+        return;
+    }
+    m = xcalloc(1, sizeof(*m));
+    memcpy(m->name, o->name, sizeof(m->name));
+    memcpy(m->uid, o->uid, sizeof(m->uid));
+    m->intents = memcpy(xmalloc(strlen(intents) + 1), intents, strlen(intents) + 1);
+    TRACE("an admin writes over %s", o->name);
+    object_note(o, "fgpu.io/intents", GARBAGE);
+    etcd_write(o);
+    sim_in_ms(100 + (int64_t)sim_below(8000), mends, m);
+}
+
+/* What an admin may do to them without harm. */
+static void edit_intents(void)
+{
+    struct object *o = etcd_count(INTENTS) == 0 ? NULL : etcd_at(INTENTS, sim_below(etcd_count(INTENTS)));
+
+    if (o != NULL && sim_chance(400)) {
+        TRACE("an admin deletes %s%s", o->name, o->finalizer ? ", which stays for now" : "");
+        api_delete_intents(o);
+    } else if (o != NULL && sim_chance(500)) {
+        o->patched++; /* a label */
+        etcd_write(o);
+    } else if (o != NULL) {
+        garble(o);
+    }
 }
 
 static void ends_now(void *ctx)
@@ -248,10 +311,12 @@ void fleet_act(void)
         pause_one(p);
     }
     if (sim_chance(f.cuts) && p != NULL && mask_allows(DO_CUTS)) {
-        api_unreachable(p, 100 + (int64_t)sim_below(f.kind == FLEET_LEASE ? 15000 : 5000));
+        api_unreachable(p, 100 + (int64_t)sim_below(is_timeless() ? 15000 : 5000));
     }
     if (sim_chance(f.edits) && mask_allows(DO_LEASE_EDITS)) {
-        if (sim_chance(500)) {
+        if (f.kind == FLEET_STRICT) {
+            edit_intents();
+        } else if (sim_chance(500)) {
             edit_of_one_that_hangs();
         } else {
             edit_lease(false);
@@ -282,7 +347,7 @@ void fleet_step(void)
 
 const char *fleet_text(char *buf, size_t size)
 {
-    static const char *const kinds[] = {"alone", "by a Lease", "by mistake"};
+    static const char *const kinds[] = {"alone", "by a Lease", "by mistake", "strict"};
 
     snprintf(buf, size, "%u %s: %llu pauses, %llu rolled over, %llu lost, %llu successors, %llu incidents checked", f.n,
              kinds[f.kind], (unsigned long long)world_counts.paused_n, (unsigned long long)world_counts.rolled_n,
@@ -292,6 +357,11 @@ const char *fleet_text(char *buf, size_t size)
 }
 
 /* ---- who is asked ---- */
+
+unsigned fleet_ready_in_calm_n(void)
+{
+    return f.kind == FLEET_STRICT ? f.n : 1;
+}
 
 unsigned fleet_ready_n(void)
 {

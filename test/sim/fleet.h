@@ -4,6 +4,8 @@
  *
  * FLEET_MISTAKE: a second one that somebody starts from time to time, and roll-overs in which the next one is there
  * before the one before has gone. In calm there is one.
+ * FLEET_STRICT: all of them decide, in calm, too. An admin deletes the Leases of their intents, labels them, and writes
+ * over one by mistake, which he mends.
  */
 #ifndef SIM_FLEET_H
 #define SIM_FLEET_H
@@ -24,6 +26,7 @@ void fleet_step(void);
 /* Whom a caller reaches: mostly one that is ready. It may be dead. */
 struct process *fleet_target(void);
 unsigned fleet_ready_n(void);
+unsigned fleet_ready_in_calm_n(void); /* how many there have to be then */
 /* "3 by a Lease: 12 successors, ..." */
 const char *fleet_text(char *buf, size_t size);
 

@@ -2,15 +2,15 @@
  *
  *     fgpu_world [--seed N] [--seeds N] [--steps N] [--until STEP] [--trace] [--log]
  *                [--draw N] [--servers N] [--nodes N] [--gpus N] [--pods N] [--fgpus N]
- *                [--without NAME,NAME...] [--names]
+ *                [--fleet alone|lease|mistake|strict] [--without NAME,NAME...] [--names]
  *
  * A step is one event of the world: something lands, a watch tells, an answer arrives, somebody acts. The same seed
  * gives the same run. Each seed is a process of its own, because nothing of one may be left for the next. Exit 1:
  * something was found; it says what, with the seed and the step.
  *
  * The seed draws the kind of world, then what happens in it. For smaller runs of the same kind (scripts/sim-shrink):
- * --draw is another seed of what happens, the numbers are used in the place of those that the seed draws, and what
- * --without names does not happen; --names prints what may be named. */
+ * --draw is another seed of what happens, the numbers and the fleet are used in the place of those that the seed draws,
+ * and what --without names does not happen; --names prints what may be named. */
 #include "api.h"
 #include "fiber.h"
 #include "fleet.h"
@@ -33,9 +33,10 @@ static struct {
     uint64_t seed, seeds, steps, until;
     uint64_t draw, servers, nodes, gpus, pods, fgpus; /* 0: as the seed says */
     const char *without;
+    int fleet; /* -1: as the seed says */
     bool trace, log;
     uint64_t digest; /* of all lines that a trace has, or would have */
-} run = {.seed = 1, .seeds = 1, .steps = 100000, .without = ""};
+} run = {.seed = 1, .seeds = 1, .steps = 100000, .without = "", .fleet = -1};
 
 static const struct {
     const char *name;
@@ -45,6 +46,7 @@ static const struct {
     {"--draw", &run.draw}, {"--servers", &run.servers}, {"--nodes", &run.nodes}, {"--gpus", &run.gpus},
     {"--pods", &run.pods}, {"--fgpus", &run.fgpus},
 };
+static const char *const fleets[FLEET__MAX] = {"alone", "lease", "mistake", "strict"};
 enum { NUMBER_N = sizeof(numbers) / sizeof(numbers[0]), FIRST_OF_SMALLER = 4 };
 
 bool trace_on = true;
@@ -81,6 +83,9 @@ void found(const char *format, ...)
         if (*numbers[i].to != 0) {
             printf(" %s %llu", numbers[i].name, (unsigned long long)*numbers[i].to);
         }
+    }
+    if (run.fleet >= 0) {
+        printf(" --fleet %s", fleets[run.fleet]);
     }
     printf("%s%s --trace\n", run.without[0] != '\0' ? " --without " : "", run.without);
     fflush(stdout);
@@ -120,11 +125,34 @@ static struct climate climate(void)
     c.nodes = given(run.nodes, c.nodes);
     c.gpus = given(run.gpus, c.gpus);
     c.pods = given(run.pods, c.pods);
-    c.fgpus = c.fleet == FLEET_LEASE ? elect_n : c.fleet == FLEET_ONE ? 1 : 2;
-    if (run.fgpus != 0 && run.fgpus < c.fgpus) {
-        c.fgpus = (unsigned)run.fgpus;
-    }
+    c.fgpus = elect_n;
     return c;
+}
+
+/* Drawn last, so that a seed is what it was before there were strict ones, but for those that are. */
+static void settle_fleet(struct climate *c)
+{
+    const bool strict = sim_chance(200);
+    const unsigned strict_n = 1 + (unsigned)sim_below(3);
+
+    c->fleet = run.fleet >= 0 ? (enum fleet)run.fleet : strict ? FLEET_STRICT : c->fleet;
+    switch (c->fleet) {
+    case FLEET_LEASE:
+        break;
+    case FLEET_ONE:
+        c->fgpus = 1;
+        break;
+    case FLEET_STRICT:
+        c->fgpus = strict_n;
+        break;
+    case FLEET_MISTAKE:
+    case FLEET__MAX:
+        c->fgpus = 2;
+        break;
+    }
+    if (run.fgpus != 0 && run.fgpus < c->fgpus) {
+        c->fgpus = (unsigned)run.fgpus;
+    }
 }
 
 static void run_seed(void)
@@ -139,8 +167,9 @@ static void run_seed(void)
     sim_init(run.seed, 0);
     c = climate();
     switches = sim_chance(300) ? 0 : 2 + (uint32_t)sim_below(60);
+    settle_fleet(&c);
     sim_init((run.draw != 0 ? run.draw : run.seed) ^ UINT64_C(0x5eed), mask_allows(DO_SWITCHES) ? switches : 0);
-    process_init(run.log, c.rich, c.fleet == FLEET_LEASE);
+    process_init(run.log, c.rich, c.fleet);
     world_init(&c, lag_ms);
     while (sim_event_n() < run.steps && sim_turn()) {
         run.trace = run.trace || (run.until > 0 && sim_event_n() + 500 >= run.until);
@@ -177,12 +206,24 @@ static uint64_t number(const char *text)
 
 static void usage(void)
 {
-    fprintf(stderr, "fgpu_world [--trace] [--log] [--names] [--without NAME,NAME...]");
+    fprintf(stderr, "fgpu_world [--trace] [--log] [--names] [--fleet NAME] [--without NAME,NAME...]");
     for (size_t i = 0; i < NUMBER_N; i++) {
         fprintf(stderr, " [%s N]", numbers[i].name);
     }
     fprintf(stderr, "\n");
     exit(2);
+}
+
+static void choose_fleet(const char *name)
+{
+    run.fleet = 0;
+    while (name != NULL && run.fleet < FLEET__MAX && strcmp(name, fleets[run.fleet]) != 0) {
+        run.fleet++;
+    }
+    if (name == NULL || run.fleet == FLEET__MAX) {
+        fprintf(stderr, "fgpu_world: a fleet is alone, lease, mistake or strict\n");
+        exit(2);
+    }
 }
 
 static void leave_out(const char *names)
@@ -213,6 +254,9 @@ static void read_options(int argc, char **argv)
         } else if (strcmp(argv[i], "--names") == 0) {
             mask_print();
             exit(0);
+        } else if (strcmp(argv[i], "--fleet") == 0) {
+            choose_fleet(next);
+            i++;
         } else if (strcmp(argv[i], "--without") == 0) {
             leave_out(next);
             i++;

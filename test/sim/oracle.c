@@ -161,6 +161,62 @@ static void id_of(const char *body, char ret[20])
     }
 }
 
+/* ---- when strict ones decide ---- */
+
+/* What a process had been told when it was asked to bind a pod. It decides later than that, and writes the intent
+ * before it sends the Binding, after as many others as there are. */
+struct asked {
+    char uid[24];
+    unsigned process;
+    int64_t at_ns;
+    uint64_t pods_seen, nodes_seen;
+};
+
+static struct asked asked[DECISIONS_MAX]; /* a ring */
+static size_t asked_at;
+
+void oracle_asked(const struct process *p, const char *uid)
+{
+    struct asked *a = &asked[asked_at % DECISIONS_MAX];
+
+    if (oracle_fleet == FLEET_STRICT) {
+        asked_at++;
+        *a = (struct asked){
+            .process = p->number, .at_ns = sim_now_ns(), .pods_seen = p->pods_seen, .nodes_seen = p->nodes_seen};
+        snprintf(a->uid, sizeof(a->uid), "%s", uid);
+    }
+}
+
+/* Of the first of those calls that it may still be at. */
+static struct oracle_known known_when_asked(const struct process *p, const char *uid)
+{
+    struct oracle_known known = oracle_knows(p);
+
+    for (size_t i = 0; i < DECISIONS_MAX && i < asked_at; i++) {
+        const struct asked *a = &asked[(asked_at - 1 - i) % DECISIONS_MAX];
+
+        if (a->at_ns < known.decided_ns) {
+            break;
+        }
+        if (a->process == p->number && strcmp(a->uid, uid) == 0) {
+            known.pods_seen = a->pods_seen;
+            known.nodes_seen = a->nodes_seen;
+        }
+    }
+    return known;
+}
+
+static struct oracle_known known_when_decided(const struct call *c)
+{
+    static const char key[] = "\"uid\":\"";
+    const char *at = strstr(c->body, key);
+    char uid[24];
+
+    snprintf(uid, sizeof(uid), "%.*s", at != NULL ? (int)strcspn(at + sizeof(key) - 1, "\"") : 0,
+             at != NULL ? at + sizeof(key) - 1 : "");
+    return known_when_asked(c->of, uid); /* that of now, if it is none of them */
+}
+
 void oracle_submitted(const struct call *c)
 {
     struct decision d;
@@ -169,7 +225,7 @@ void oracle_submitted(const struct call *c)
     if (strstr(c->path, "/binding") == NULL) {
         return;
     }
-    d.known = oracle_knows(c->of);
+    d.known = known_when_decided(c);
     id_of(c->body, d.id);
     if (decision_of(d.id) != NULL) {
         return;
@@ -199,6 +255,9 @@ bool oracle_was_late(struct oracle_write a, struct oracle_write b)
     const struct oracle_write older = a.process < b.process ? a : b;
     const unsigned younger = a.process < b.process ? b.process : a.process;
 
+    if (oracle_fleet == FLEET_STRICT) {
+        return false;
+    }
     if (oracle_fleet == FLEET_LEASE) {
         return took_long(a) || took_long(b);
     }
@@ -224,6 +283,13 @@ bool oracle_may_count_less(const struct oracle_holder *h, unsigned process)
     return o != NULL && o->odd && (may_mean_less || (o->ask.by_annotation && h->process != process));
 }
 
+/* Which of several strict ones decided last, nobody sees: their intents are in another order than their Bindings. */
+static struct caps larger_of(struct caps a, struct caps b)
+{
+    return (struct caps){a.milli > b.milli ? a.milli : b.milli, a.mem_mib > b.mem_mib ? a.mem_mib : b.mem_mib,
+                         a.sharers > b.sharers ? a.sharers : b.sharers};
+}
+
 static void judge(const struct oracle_device *d, const struct oracle_holder *new, const struct decision *by,
                   const struct oracle_tags *means)
 {
@@ -247,6 +313,7 @@ static void judge(const struct oracle_device *d, const struct oracle_holder *new
             last_ns = h->sent_ns;
             cap = h->cap;
         }
+        cap = oracle_fleet == FLEET_STRICT ? larger_of(cap, h->cap) : cap;
         milli += known ? h->milli : 0;
         mem += known ? h->mem_mib : 0;
         sharers += known;

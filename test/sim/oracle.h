@@ -14,6 +14,9 @@
  * last renewal that it knows to have landed, and never after another one has begun (oracle_lead.c). Of two that
  * somebody runs by mistake at once, that what they give twice is noticed.
  *
+ * Of strict ones (FLEET_STRICT) there is no late: whatever lands when, of however many, and without a hold-off, no GPU
+ * has more than it has. When a decision was made is not when its Binding was sent: its intent was written in between.
+ *
  * And at any time: whatever may still land of a living process is charged in its ledger (design.md 3.1.4); a GPU that
  * has more than it has is closed there as soon as its watch has told it of all who hold it, and if pods were given it
  * so, that is an incident there.
@@ -26,12 +29,15 @@
 struct call;
 struct process;
 
-/* Which processes there are at a time: one; several that elect one by a Lease; or two by mistake. */
-enum fleet { FLEET_ONE, FLEET_LEASE, FLEET_MISTAKE };
+/* Which processes there are at a time: one; several that elect one by a Lease; two by mistake; or any number of them
+ * that are strict (decision 0103). */
+enum fleet { FLEET_ONE, FLEET_LEASE, FLEET_MISTAKE, FLEET_STRICT, FLEET__MAX };
 
 /* How late news may be, at most. */
 void oracle_init(enum fleet fleet, int64_t lag_ms);
 void oracle_saw(const struct object *o, enum change_type type);
+/* A process is asked to bind a pod. */
+void oracle_asked(const struct process *p, const char *uid);
 /* A call is submitted; the first Binding of a decision tells what was known when it was made. It leaves, and again. It
  * is answered (0: not by an API server). */
 void oracle_submitted(const struct call *c);

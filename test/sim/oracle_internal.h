@@ -48,6 +48,11 @@ struct oracle_device {
 extern struct oracle_device oracle_devices[ORACLE_DEVICES_MAX];
 extern size_t oracle_device_n;
 extern enum fleet oracle_fleet;
+/* Several at once, each of which may bind any pod. */
+static inline bool oracle_many_decide(void)
+{
+    return oracle_fleet == FLEET_MISTAKE || oracle_fleet == FLEET_STRICT;
+}
 /* Was a write of one of them so late that the other could not know of it? Of processes without an election: had the
  * hold-off of somebody between them been over when the older one's landed? */
 struct oracle_write {

@@ -308,6 +308,20 @@ static const char *node_that_fits(const struct object *pod, const struct setting
     return pod->ask.kind == ASK_MIG ? node_with_instance(pod, s) : NULL;
 }
 
+/* Of those that run at once nobody knows whom another one has refused, and perhaps nobody comes after that one. */
+static bool may_wait(const char *uid, const struct process *ready)
+{
+    bool waits = oracle_fleet == FLEET_MISTAKE && scheduler_waits_for_flush(uid, ready);
+
+    if (oracle_fleet == FLEET_STRICT) {
+        waits = true;
+        for (const struct process *p = process_next(NULL); p != NULL; p = process_next(p)) {
+            waits = waits && (p->ready_ns == 0 || p->ends || scheduler_waits_for_flush(uid, p));
+        }
+    }
+    return waits;
+}
+
 void oracle_calm_pods(const struct process *ready)
 {
     const unsigned tag = settings_tag(ready);
@@ -317,8 +331,7 @@ void oracle_calm_pods(const struct process *ready)
         const char *node =
             o->node[0] == '\0' && !o->deleting && !o->odd ? node_that_fits(o, settings_of(tag), ready) : NULL;
 
-        /* Of those that run by mistake nobody knows whom another one has refused, and nobody comes after that one. */
-        if (node != NULL && !(oracle_fleet == FLEET_MISTAKE && scheduler_waits_for_flush(o->uid, ready))) {
+        if (node != NULL && !may_wait(o->uid, ready)) {
             found("pod %s (%s) fits on %s and is not bound although all has been calm for long", o->name, o->uid, node);
         }
     }

@@ -59,10 +59,10 @@ bool preemption_ask(const struct object *pod, struct strbuf *body)
 }
 
 /* Of others fgpu does not know the priority; they stay where they were in the list that it was given. One that nobody
- * has shown it yet can be bound only by another one, by mistake. */
+ * has shown it yet can be bound only by another one that decides at the same time. */
 static bool may_be_known(const struct object *o, uint64_t shown)
 {
-    return o->ask.kind != ASK_VGPU && o->stranger == 0 && (o->born <= shown || oracle_fleet != FLEET_MISTAKE);
+    return o->ask.kind != ASK_VGPU && o->stranger == 0 && (o->born <= shown || !oracle_many_decide());
 }
 
 /* False: somebody of them has gone meanwhile, so the call is in vain. */

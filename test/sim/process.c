@@ -21,7 +21,7 @@ static struct {
     struct process *all[PROCESSES_MAX];
     unsigned n, alive_n;
     struct process *first;
-    bool elects;
+    enum fleet fleet;
     char key_path[64];
     struct log log;
 } world;
@@ -36,6 +36,7 @@ static struct {
     "serving: {bindsAllPods: true}\n"                                                                                  \
     "flightRecorder: {memory: 0}\n"                                                                                    \
     "audit: {interval: 60s}\n"
+#define STRICT "consistency: strict\n"
 #define ELECTION                                                                                                       \
     "election: lease\n"                                                                                                \
     "lease: {object: default/lease, leaseDuration: 5s, renewDeadline: 3s, retryPeriod: 1s}\n"
@@ -88,10 +89,13 @@ static void forget_key(void)
     (void)unlink(world.key_path);
 }
 
-void process_init(bool trace_log, bool rich_settings, bool elects)
+void process_init(bool trace_log, bool rich_settings, enum fleet fleet)
 {
-    settings_init(elects ? CONFIGURATION ELECTION : CONFIGURATION, rich_settings);
-    world.elects = elects;
+    settings_init(fleet == FLEET_LEASE    ? CONFIGURATION ELECTION
+                  : fleet == FLEET_STRICT ? CONFIGURATION STRICT
+                                          : CONFIGURATION,
+                  rich_settings);
+    world.fleet = fleet;
     write_key();
     (void)atexit(forget_key);
     world.log = (struct log){write_log, NULL, 4};
@@ -130,7 +134,7 @@ static void *main_start(void *ctx)
                                       .instance = "sim",
                                       .signing = signing,
                                       .rehearses = p->rehearses,
-                                      .holdoff_ms = HOLD_OFF_MS,
+                                      .holdoff_ms = world.fleet == FLEET_STRICT ? 0 : HOLD_OFF_MS,
                                       .lost = loses,
                                       .lost_ctx = p};
     if (runtime_start(&o, &r, &err) != 0) {
@@ -226,7 +230,8 @@ bool process_is_ready(struct process *p)
 
     if (ready && p->ready_ns == 0) {
         p->ready_ns = sim_now_ns();
-        p->skipped_hold_off = !world.elects && p->ready_ns < p->started_ns + HOLD_OFF_MS * NS_PER_MS;
+        p->skipped_hold_off = world.fleet != FLEET_LEASE && world.fleet != FLEET_STRICT &&
+                              p->ready_ns < p->started_ns + HOLD_OFF_MS * NS_PER_MS;
         TRACE("fgpu %u is ready%s", p->number, p->skipped_hold_off ? " without a hold-off" : "");
         oracle_ready(p);
     }

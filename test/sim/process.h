@@ -9,6 +9,8 @@
 #ifndef SIM_PROCESS_H
 #define SIM_PROCESS_H
 
+#include "oracle.h"
+
 #include "httpd/server.h"
 
 #include <stdbool.h>
@@ -50,8 +52,8 @@ struct process {
     bool had_silence; /* one of its watches was made silent: then it missed something, and an audit may say so */
 };
 
-/* Once, before the first. `elects`: by a Lease. */
-void process_init(bool trace_log, bool rich_settings, bool elects);
+/* Once, before the first. */
+void process_init(bool trace_log, bool rich_settings, enum fleet fleet);
 struct process *process_start(bool rehearses);
 void process_kill(struct process *p);
 /* SIGTERM: it ends in order, within `drain_ms` of grace. */

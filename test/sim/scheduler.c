@@ -5,6 +5,7 @@
 #include "fiber.h"
 #include "fleet.h"
 #include "mask.h"
+#include "oracle.h"
 #include "preemption.h"
 #include "process.h"
 #include "trace.h"
@@ -35,10 +36,11 @@ struct pod {
     int64_t began_ns; /* of the call */
     uint64_t call;    /* an answer to an earlier one is not waited for any more */
     unsigned failed_n;
-    bool moved;     /* something changed while it was being asked about */
-    bool alone;     /* asked about with the node that it is nominated to */
-    unsigned asked; /* which fgpu, last; 0: none yet */
-    uint64_t shown; /* ... whom to evict: up to which version it had been told of pods */
+    unsigned edited; /* as object.edited */
+    bool moved;      /* something changed while it was being asked about */
+    bool alone;      /* asked about with the node that it is nominated to */
+    unsigned asked;  /* which fgpu, last; 0: none yet */
+    uint64_t shown;  /* ... whom to evict: up to which version it had been told of pods */
 };
 
 struct scheduler_counts scheduler_counts;
@@ -48,6 +50,7 @@ static struct {
     uint64_t call;
     bool asks; /* one cycle at a time */
     uint32_t patches, preempts, lag;
+    bool notes_failures;
     int64_t lag_ms;
 } k;
 
@@ -107,6 +110,22 @@ static const char *error_of(const cJSON *o)
     return o == NULL ? "broken" : cJSON_IsString(e) ? e->valuestring : "";
 }
 
+/* Only a text that is not there yet makes a new version, as in kube-scheduler's handleSchedulingFailure. */
+static void note_failure(const struct pod *p, const char *text)
+{
+    struct object *o = k.notes_failures ? etcd_find_uid(p->uid) : NULL;
+    uint64_t hash = 1;
+
+    for (; *text != '\0'; text++) {
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    }
+    if (o != NULL && o->node[0] == '\0' && o->condition != hash) {
+        o->condition = hash;
+        o->patched++;
+        etcd_write(o);
+    }
+}
+
 static void bound(void *ctx, const char *body)
 {
     struct pod *p = end_call(ctx);
@@ -121,6 +140,7 @@ static void bound(void *ctx, const char *body)
     } else if (p != NULL) {
         TRACE("bind of %s: %s", p->uid, error_of(o));
         scheduler_counts.failed_n++;
+        note_failure(p, error_of(o));
         back_off(p);
     }
     cJSON_Delete(o);
@@ -128,13 +148,15 @@ static void bound(void *ctx, const char *body)
 
 static void bind(struct pod *p, const char *node)
 {
+    struct process *target = fleet_target();
     char body[256];
 
     snprintf(body, sizeof(body), "{\"PodName\":\"%s\",\"PodNamespace\":\"%s\",\"PodUID\":\"%s\",\"Node\":\"%s\"}",
              p->name, p->ns, p->uid, node);
     scheduler_counts.bind_n++;
     TRACE("asks: bind %s (%s) to %s", p->name, p->uid, node);
-    web_post(fleet_target(), "/v1/bind", body, bound, begin_call(p, BINDS));
+    oracle_asked(target, p->uid);
+    web_post(target, "/v1/bind", body, bound, begin_call(p, BINDS));
 }
 
 static void patch_status(const char *uid)
@@ -204,6 +226,7 @@ static void filtered(void *ctx, const char *body)
     }
     if (p != NULL && error_of(o)[0] != '\0') {
         scheduler_counts.error_n++;
+        note_failure(p, error_of(o));
         back_off(p);
     } else if (p != NULL && n > 0) {
         bind(p, cJSON_GetArrayItem(names, (int)sim_below(sim_chance(700) ? 1 : (uint64_t)n))->valuestring);
@@ -212,8 +235,11 @@ static void filtered(void *ctx, const char *body)
         TRACE("refused: %s%s: %s", p->uid, p->alone ? " on the node that it is nominated to" : "", body);
         if (p->alone) {
             filter(p, false);
-        } else if (!preempt(p)) {
-            refused(p);
+        } else {
+            note_failure(p, body);
+            if (!preempt(p)) {
+                refused(p);
+            }
         }
     }
     cJSON_Delete(o);
@@ -299,6 +325,15 @@ static void turn(void *ctx)
 
 /* ---- what its watch shows ---- */
 
+static void move(struct pod *p)
+{
+    if (p->state == REFUSED) {
+        back_off(p);
+        p->failed_n = 1;
+    }
+    p->moved = p->moved || p->state == ASKS;
+}
+
 static void take_in(const char *uid)
 {
     const struct object *o = etcd_find_uid(uid);
@@ -310,13 +345,17 @@ static void take_in(const char *uid)
         }
         return;
     }
+    if (p != NULL && p->edited != o->edited) { /* as all versions do at a pod's own update (contract.md 9.2) */
+        p->edited = o->edited;
+        move(p);
+    }
     if (p != NULL) {
         return;
     }
     for (p = k.pods; p < &k.pods[PODS_MAX] && p->state != NOBODY; p++) {
     }
     if (p < &k.pods[PODS_MAX]) {
-        *p = (struct pod){.state = ACTIVE, .due_ns = sim_now_ns()};
+        *p = (struct pod){.state = ACTIVE, .due_ns = sim_now_ns(), .edited = o->edited};
         memcpy(p->uid, o->uid, sizeof(p->uid));
         memcpy(p->name, o->name, sizeof(p->name));
         memcpy(p->ns, o->ns, sizeof(p->ns));
@@ -326,11 +365,7 @@ static void take_in(const char *uid)
 static void move_refused(void)
 {
     for (size_t i = 0; i < PODS_MAX; i++) {
-        if (k.pods[i].state == REFUSED) {
-            back_off(&k.pods[i]);
-            k.pods[i].failed_n = 1;
-        }
-        k.pods[i].moved = k.pods[i].moved || k.pods[i].state == ASKS;
+        move(&k.pods[i]);
     }
 }
 
@@ -359,7 +394,7 @@ static void changed(const struct change *c)
     const int64_t lag_ms = sim_chance(k.lag) ? (int64_t)sim_below((uint64_t)k.lag_ms + 1) : (int64_t)sim_below(10);
     struct news *n;
 
-    if (c->kind == RUN_OBJECT || c->kind == LEASE) {
+    if (c->kind == RUN_OBJECT || c->kind == LEASE || c->kind == INTENTS) {
         return;
     }
     n = xcalloc(1, sizeof(*n));
@@ -370,9 +405,10 @@ static void changed(const struct change *c)
     sim_in_ms(lag_ms, news_arrive, n);
 }
 
-void scheduler_init(uint32_t patches, uint32_t lag, int64_t lag_ms)
+void scheduler_init(uint32_t patches, uint32_t lag, int64_t lag_ms, bool notes_failures)
 {
     k.patches = patches;
+    k.notes_failures = notes_failures;
     k.preempts = (uint32_t)sim_below(600);
     k.lag = lag;
     k.lag_ms = lag_ms;

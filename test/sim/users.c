@@ -159,6 +159,7 @@ static void edit_request(struct object *o)
     if (o->node[0] == '\0' && o->ask.by_annotation) {
         o->ask.milli = o->ask.milli != 0 ? 100 * (1 + (int)sim_below(9)) : 0;
         o->ask.mem_mib = o->ask.mem_mib != 0 ? 4096 * (1 + (int)sim_below(18)) : 0;
+        o->edited++;
         TRACE("edited: %s (%s) asks for %d milli, %d MiB", o->name, o->uid, o->ask.milli, o->ask.mem_mib);
         world_counts.edited_n++;
         etcd_write(o);

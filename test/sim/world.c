@@ -116,7 +116,7 @@ static void calm_ends(void *ctx)
     if (w.over) {
         return;
     }
-    if (fleet_ready_n() != 1) {
+    if (fleet_ready_n() != fleet_ready_in_calm_n()) {
         found("%u fgpu are ready although all has been calm for long", fleet_ready_n());
     }
     for (struct process *p = process_next(NULL); p != NULL; p = process_next(p)) {
@@ -164,8 +164,9 @@ static struct weather draw(const struct climate *c, int64_t lag_ms)
 {
     struct weather s = {.late_ms = sim_chance(500) ? 3000 : 40000,
                         .lag_ms = lag_ms,
-                        .orphan_ms =
-                            c->late_after_death || c->fleet == FLEET_LEASE ? 60000 : HOLD_OFF_MS - lag_ms - 1500};
+                        .orphan_ms = c->late_after_death || c->fleet == FLEET_LEASE || c->fleet == FLEET_STRICT
+                                         ? 60000
+                                         : HOLD_OFF_MS - lag_ms - 1500};
     uint32_t *const each[] = {&s.refuse, &s.busy, &s.forbid, &s.late, &s.lose,
                               &s.twice,  &s.fail, &s.slow,   &s.lag,  &s.expire};
 
@@ -193,7 +194,7 @@ void world_init(const struct climate *c, int64_t lag_ms)
     users_init(c);
     w.storm = draw(c, lag_ms);
     w.stalls = sim_chance(500) ? 0 : (uint32_t)sim_below(5);
-    scheduler_init((uint32_t)sim_below(800), (uint32_t)sim_below(300), lag_ms);
+    scheduler_init((uint32_t)sim_below(800), (uint32_t)sim_below(300), lag_ms, c->fleet == FLEET_STRICT);
     begin_storm(NULL);
     fleet_init(c);
     acts(NULL);
