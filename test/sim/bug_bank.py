@@ -131,6 +131,17 @@ STRICT = [
 ]
 BUGS += [{**bug, "fleet": "strict"} for bug in STRICT]
 
+# What only containers show: the node's agent (decision 0060), most often needed where two decide.
+NODE = [
+    {"name": "fence-lets-all-in", "of": "decision 0060", "what": "a container is created whatever runs on its GPUs",
+     "changes": [("src/node/fence.c", "is_within", "if (u->closed) {", "if (u->sharers > 0) {\n        return true;\n    }\n    if (u->closed) {")]},
+    {"name": "agent-forgets-what-runs", "of": "decision 0060", "what": "an agent that is restarted does not count what runs",
+     "changes": [("src/node/agent.c", "add_if_granted", "            add_with_nodes(g, &s->c, &c->gpus);\n", "")]},
+    {"name": "agent-believes-records", "of": "decision 0060", "what": "the agent verifies no signature",
+     "changes": [("src/node/grant.c", "what_is_wrong", "if (!sign_verify(key, bytes, as->sig)) {", "if (as->sig == NULL) {")]},
+]
+BUGS += [{**bug, "fleet": "mistake"} for bug in NODE]
+
 # What the world does not see, why, and the test that does.
 ELSEWHERE = [
     ("F145", "a pod that a GET shows after its end was told is taken in", "rare: one of 100 seeds of 100,000 steps",

@@ -112,7 +112,10 @@ struct offer {
     char uuid[24];
     int mem_mib;
     unsigned profile; /* 1 to PROFILES; 0: a GPU */
+    int start;        /* of an instance: its first slice */
 };
+/* The GPU itself, or its instances. */
+size_t gpu_offers(const struct gpu *g, struct offer ret[PROFILES]);
 size_t object_offers(const struct object *o, struct offer ret[ETCD_DEVICES_MAX]);
 /* What was changed in the object becomes a revision; the change is told to whoever follows. */
 void etcd_write(struct object *o);

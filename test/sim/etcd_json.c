@@ -19,21 +19,26 @@ static void instance_uuid(const struct gpu *g, size_t profile, char ret[24])
     snprintf(ret, 24, "MIG-%.5s-%zu", g->uuid + 4, profile);
 }
 
+size_t gpu_offers(const struct gpu *g, struct offer ret[PROFILES])
+{
+    if (!g->mig) {
+        ret[0] = (struct offer){.mem_mib = g->mem_mib};
+        memcpy(ret[0].uuid, g->uuid, sizeof(g->uuid));
+        return 1;
+    }
+    for (unsigned i = 0; i < PROFILES; i++) {
+        ret[i] = (struct offer){.mem_mib = 1, .profile = i + 1, .start = profiles[i].start};
+        instance_uuid(g, i, ret[i].uuid);
+    }
+    return PROFILES;
+}
+
 size_t object_offers(const struct object *o, struct offer ret[ETCD_DEVICES_MAX])
 {
     size_t n = 0;
 
     for (size_t i = 0; i < o->gpu_n && !o->agent; i++) {
-        const struct gpu *g = &o->gpus[i];
-
-        for (unsigned k = 0; k < PROFILES && g->mig && !g->gone && !g->sick; k++) {
-            ret[n] = (struct offer){.mem_mib = 1, .profile = k + 1};
-            instance_uuid(g, k, ret[n++].uuid);
-        }
-        if (!g->mig && !g->gone && !g->sick) {
-            ret[n] = (struct offer){.mem_mib = g->mem_mib};
-            memcpy(ret[n++].uuid, g->uuid, sizeof(g->uuid));
-        }
+        n += o->gpus[i].gone || o->gpus[i].sick ? 0 : gpu_offers(&o->gpus[i], ret + n);
     }
     return n;
 }

@@ -54,7 +54,8 @@ static struct {
 void sim_init(uint64_t seed, uint32_t switches)
 {
     for (unsigned i = 0; i < SIM_STREAM__MAX; i++) {
-        rng_init(&sim.rngs[i], seed * SIM_STREAM__MAX + i);
+        /* what came later leaves the worlds of all seeds as they are */
+        rng_init(&sim.rngs[i], i < SIM_KUBELETS ? seed * SIM_KUBELETS + i : ~seed);
     }
     sim.switches = switches;
 }

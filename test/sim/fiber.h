@@ -36,6 +36,7 @@ enum sim_stream {
     SIM_USERS,
     SIM_ADMINS, /* nodes, configurations */
     SIM_SCHEDULER,
+    SIM_KUBELETS,
     SIM_STREAM__MAX
 };
 #ifndef SIM_STREAM

@@ -14,6 +14,7 @@
 #include "api.h"
 #include "fiber.h"
 #include "fleet.h"
+#include "kubelets.h"
 #include "mask.h"
 #include "oracle.h"
 #include "process.h"
@@ -180,7 +181,7 @@ static void run_seed(void)
     printf(
         "seed %llu: %llu steps, %.0f s of the world in %.1f s (%.0f steps/s): %llu pods, %llu granted, %llu refused, "
         "%llu preempted, %llu kills, %llu ends, %llu skips, %llu calms, %llu late, %llu over, %llu pending checked, "
-        "%s, digest %016llx\n",
+        "%s, %llu containers, %llu refused, %llu agents restarted, digest %016llx\n",
         (unsigned long long)run.seed, (unsigned long long)sim_event_n(), (double)sim_now_ns() / 1e9, took,
         (double)sim_event_n() / took, (unsigned long long)world_counts.created_n,
         (unsigned long long)oracle_counts.granted_n, (unsigned long long)scheduler_counts.refused_n,
@@ -188,7 +189,9 @@ static void run_seed(void)
         (unsigned long long)world_counts.ended_n, (unsigned long long)oracle_counts.skipped_n,
         (unsigned long long)oracle_counts.compared_n, (unsigned long long)oracle_counts.late_n,
         (unsigned long long)oracle_counts.over_n, (unsigned long long)oracle_counts.pending_checked_n,
-        fleet_text(text, sizeof(text)), (unsigned long long)run.digest);
+        fleet_text(text, sizeof(text)), (unsigned long long)kubelets_counts.admitted_n,
+        (unsigned long long)kubelets_counts.refused_n, (unsigned long long)kubelets_counts.restarted_n,
+        (unsigned long long)run.digest);
     fflush(stdout);
 }
 

@@ -56,7 +56,10 @@
     X(NODE_DELETIONS, "node-deletions")                                                                                \
     X(LABELS, "labels")                                                                                                \
     X(MIG, "mig")                                                                                                      \
-    X(AGENTS, "agents")
+    X(AGENTS, "agents")                                                                                                \
+    /* nodes */                                                                                                        \
+    X(CONTAINERS, "containers")                                                                                        \
+    X(AGENT_RESTARTS, "agent-restarts")
 
 enum act {
 #define MASK_ENUM(name, text) DO_##name,

@@ -392,6 +392,21 @@ static void grant(const struct process *of, const struct object *o, const cJSON 
     d->holders[d->holder_n++] = h;
 }
 
+bool oracle_gave(const char *uid, const char *uuid, struct oracle_given *ret)
+{
+    const struct oracle_device *d = oracle_find(uuid);
+
+    for (size_t i = 0; d != NULL && i < d->holder_n; i++) {
+        const struct oracle_holder *h = &d->holders[i];
+
+        if (strcmp(h->uid, uid) == 0) {
+            *ret = (struct oracle_given){h->milli, h->mem_mib, h->whole};
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The limit by which the last of its own decisions was made: it had seen the others. */
 static struct team last_limit(const struct process *of, const struct object *o, const struct decision *by)
 {

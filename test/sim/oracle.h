@@ -47,6 +47,12 @@ void oracle_answered(const struct call *c, int http_status);
 void oracle_renewed(const struct call *c, const char *before, const char *after);
 /* A Binding has been written into `o`, which is not a revision yet. */
 void oracle_granted(const struct process *of, struct object *o, int64_t left_ns);
+/* What a pod that is there was given of a GPU when its Binding landed. False: nothing. */
+struct oracle_given {
+    int milli, mem_mib;
+    bool whole;
+};
+bool oracle_gave(const char *uid, const char *uuid, struct oracle_given *ret);
 /* It is ready now: if it left the hold-off out, nothing of anybody before it may land any more. */
 void oracle_ready(struct process *p);
 /* After every step, of each that lives. */

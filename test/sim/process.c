@@ -84,6 +84,11 @@ static void write_key(void)
     BUG_ON(fclose(f) != 0);
 }
 
+const char *process_key_path(void)
+{
+    return world.key_path;
+}
+
 static void forget_key(void)
 {
     (void)unlink(world.key_path);

@@ -54,6 +54,7 @@ struct process {
 
 /* Once, before the first. */
 void process_init(bool trace_log, bool rich_settings, enum fleet fleet);
+const char *process_key_path(void); /* of the private key that all of them sign with */
 struct process *process_start(bool rehearses);
 void process_kill(struct process *p);
 /* SIGTERM: it ends in order, within `drain_ms` of grace. */

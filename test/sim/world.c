@@ -4,6 +4,7 @@
 #include "etcd.h"
 #include "fiber.h"
 #include "fleet.h"
+#include "kubelets.h"
 #include "mask.h"
 #include "oracle.h"
 #include "process.h"
@@ -197,6 +198,7 @@ void world_init(const struct climate *c, int64_t lag_ms)
     scheduler_init((uint32_t)sim_below(800), (uint32_t)sim_below(300), lag_ms, c->fleet == FLEET_STRICT);
     begin_storm(NULL);
     fleet_init(c);
+    kubelets_init();
     acts(NULL);
 }
 
@@ -248,4 +250,5 @@ void world_end(void)
     if (!process_all_gone()) {
         found("a process does not end");
     }
+    kubelets_end();
 }
