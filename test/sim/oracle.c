@@ -115,128 +115,6 @@ void oracle_saw(const struct object *o, enum change_type type)
     }
 }
 
-/* ---- decisions ---- */
-
-#define DECISIONS_MAX 4096
-
-/* What its process had been told when it sent the Binding for the first time. */
-struct decision {
-    char id[20];
-    struct oracle_known known;
-};
-
-static struct decision decisions[DECISIONS_MAX]; /* a ring */
-static size_t decision_at;
-
-static const struct decision *decision_of(const char *id)
-{
-    for (size_t i = 0; i < DECISIONS_MAX; i++) {
-        const struct decision *d = &decisions[(decision_at + DECISIONS_MAX - 1 - i) % DECISIONS_MAX];
-
-        if (strcmp(d->id, id) == 0) {
-            return d;
-        }
-    }
-    return NULL;
-}
-
-bool oracle_gave_nothing(const char *uid)
-{
-    return decision_of(uid) != NULL;
-}
-
-/* Of a pod without a record: its uid. */
-static void id_of(const char *body, char ret[20])
-{
-    static const char key[] = "\\\"id\\\":\\\"", uid_key[] = "\"uid\":\"";
-    const char *at = strstr(body, key), *uid = strstr(body, uid_key);
-
-    if (at != NULL) {
-        at += sizeof(key) - 1;
-        snprintf(ret, 20, "%.*s", (int)strcspn(at, "\\"), at);
-    } else {
-        BUG_ON(uid == NULL);
-        uid += sizeof(uid_key) - 1;
-        snprintf(ret, 20, "%.*s", (int)strcspn(uid, "\""), uid);
-    }
-}
-
-/* ---- when strict ones decide ---- */
-
-/* What a process had been told when it was asked to bind a pod. It decides later than that, and writes the intent
- * before it sends the Binding, after as many others as there are. */
-struct asked {
-    char uid[24];
-    unsigned process;
-    int64_t at_ns;
-    uint64_t pods_seen, nodes_seen;
-};
-
-static struct asked asked[DECISIONS_MAX]; /* a ring */
-static size_t asked_at;
-
-void oracle_asked(const struct process *p, const char *uid)
-{
-    struct asked *a = &asked[asked_at % DECISIONS_MAX];
-
-    if (oracle_fleet == FLEET_STRICT) {
-        asked_at++;
-        *a = (struct asked){
-            .process = p->number, .at_ns = sim_now_ns(), .pods_seen = p->pods_seen, .nodes_seen = p->nodes_seen};
-        snprintf(a->uid, sizeof(a->uid), "%s", uid);
-    }
-}
-
-/* Of the first of those calls that it may still be at. */
-static struct oracle_known known_when_asked(const struct process *p, const char *uid)
-{
-    struct oracle_known known = oracle_knows(p);
-
-    for (size_t i = 0; i < DECISIONS_MAX && i < asked_at; i++) {
-        const struct asked *a = &asked[(asked_at - 1 - i) % DECISIONS_MAX];
-
-        if (a->at_ns < known.decided_ns) {
-            break;
-        }
-        if (a->process == p->number && strcmp(a->uid, uid) == 0) {
-            known.pods_seen = a->pods_seen;
-            known.nodes_seen = a->nodes_seen;
-        }
-    }
-    return known;
-}
-
-static struct oracle_known known_when_decided(const struct call *c)
-{
-    static const char key[] = "\"uid\":\"";
-    const char *at = strstr(c->body, key);
-    char uid[24];
-
-    snprintf(uid, sizeof(uid), "%.*s", at != NULL ? (int)strcspn(at + sizeof(key) - 1, "\"") : 0,
-             at != NULL ? at + sizeof(key) - 1 : "");
-    return known_when_asked(c->of, uid); /* that of now, if it is none of them */
-}
-
-void oracle_submitted(const struct call *c)
-{
-    struct decision d;
-    const struct object *o;
-
-    if (strstr(c->path, "/binding") == NULL) {
-        return;
-    }
-    d.known = known_when_decided(c);
-    id_of(c->body, d.id);
-    if (decision_of(d.id) != NULL) {
-        return;
-    }
-    o = etcd_find_uid(d.id);
-    if (o != NULL && !oracle_is_none(&d.known, &o->ask)) {
-        found("a Binding of pod %s without a record: %s", o->uid, c->body);
-    }
-    decisions[decision_at++ % DECISIONS_MAX] = d;
-}
-
 /* ---- grants ---- */
 
 /* Whoever comes next waits so long for it, and lists the pods then (F121). */
@@ -290,12 +168,12 @@ static struct caps larger_of(struct caps a, struct caps b)
                          a.sharers > b.sharers ? a.sharers : b.sharers};
 }
 
-static void judge(const struct oracle_device *d, const struct oracle_holder *new, const struct decision *by,
+static void judge(const struct oracle_device *d, const struct oracle_holder *new, const struct oracle_known *by,
                   const struct oracle_tags *means)
 {
     struct caps cap = new->cap;
     int64_t last_ns = new->sent_ns;
-    const struct amounts strangers = oracle_strangers(d, &by->known, means);
+    const struct amounts strangers = oracle_strangers(d, by, means);
     int milli = new->milli + strangers.milli, mem = new->mem_mib + strangers.mem_mib, sharers = 1 + strangers.count;
     int all_milli = new->milli, all_mem = new->mem_mib;
     bool late = false, whole = strangers.whole || (new->whole &&strangers.count > 0), all_whole = false;
@@ -307,7 +185,7 @@ static void judge(const struct oracle_device *d, const struct oracle_holder *new
         if (oracle_may_count_less(h, new->process)) {
             continue;
         }
-        known = h->process == new->process || h->version <= by->known.pods_seen;
+        known = h->process == new->process || h->version <= by->pods_seen;
 
         if (known && h->process == new->process && h->sent_ns > last_ns) { /* it saw the others, this one as well */
             last_ns = h->sent_ns;
@@ -351,13 +229,13 @@ static int number(const cJSON *o, const char *name)
 }
 
 static void grant(const struct process *of, const struct object *o, const cJSON *device, int count,
-                  const struct decision *by, int64_t left_ns)
+                  const struct oracle_known *by, int64_t left_ns)
 {
     const cJSON *uuid = cJSON_GetObjectItemCaseSensitive(device, "uuid");
     struct oracle_device *d = oracle_find(cJSON_IsString(uuid) ? uuid->valuestring : "");
     struct oracle_holder h = {.process = of->number,
                               .version = etcd_version() + 1,
-                              .nodes_seen = by->known.nodes_seen,
+                              .nodes_seen = by->nodes_seen,
                               .left_ns = left_ns,
                               .landed_ns = sim_now_ns(),
                               .milli = number(device, "milli"),
@@ -368,18 +246,18 @@ static void grant(const struct process *of, const struct object *o, const cJSON 
     if (d == NULL || strcmp(d->node, o->node) != 0) {
         found("pod %s was given a GPU that %s never had", o->uid, o->node);
     }
-    means = oracle_means(d, &by->known, &o->ask, &given);
+    means = oracle_means(d, by, &o->ask, &given);
     if (means.n == 0) {
         found(
             "pod %s asks for %d x %d milli and %d MiB, in words %d: %d units, size %u, and was given %d x %d milli and "
             "%d MiB by settings %u, which do not say so",
             o->uid, o->ask.count, o->ask.milli, o->ask.mem_mib, (int)o->ask.kind, o->ask.units, o->ask.size, count,
-            h.milli, h.mem_mib, by->known.in_effect.tags[0]);
+            h.milli, h.mem_mib, by->in_effect.tags[0]);
     }
     h.whole = given.whole;
-    h.sent_ns = by->known.at_ns;
-    h.cap = oracle_caps(d, &by->known);
-    h.limit = oracle_team_limit(o->ns, &by->known);
+    h.sent_ns = by->at_ns;
+    h.cap = oracle_caps(d, by);
+    h.limit = oracle_team_limit(o->ns, by);
     memcpy(h.ns, o->ns, sizeof(h.ns));
     memcpy(h.uid, o->uid, sizeof(h.uid));
     for (size_t i = 0; i < d->holder_n; i++) {
@@ -408,10 +286,10 @@ bool oracle_gave(const char *uid, const char *uuid, struct oracle_given *ret)
 }
 
 /* The limit by which the last of its own decisions was made: it had seen the others. */
-static struct team last_limit(const struct process *of, const struct object *o, const struct decision *by)
+static struct team last_limit(const struct process *of, const struct object *o, const struct oracle_known *by)
 {
-    struct team limit = oracle_team_limit(o->ns, &by->known);
-    int64_t last_ns = by->known.at_ns;
+    struct team limit = oracle_team_limit(o->ns, by);
+    int64_t last_ns = by->at_ns;
 
     for (size_t i = 0; i < oracle_device_n; i++) {
         for (size_t j = 0; j < oracle_devices[i].holder_n; j++) {
@@ -428,10 +306,10 @@ static struct team last_limit(const struct process *of, const struct object *o, 
 
 /* Only in what the pod itself takes: a tenant may be above a limit that came later, and a pod that asks for nothing of
  * that may pass (core/tenancy/tenancy.h). */
-static void judge_team(const struct process *of, const struct object *o, const struct decision *by)
+static void judge_team(const struct process *of, const struct object *o, const struct oracle_known *by)
 {
     const struct team limit = last_limit(of, o, by);
-    const struct amounts held = oracle_team_holds(o->ns, &by->known, of->number, false);
+    const struct amounts held = oracle_team_holds(o->ns, by, of->number, false);
     const struct amounts takes = oracle_pod_holds(o->uid);
 
     if (limit.limited &&
@@ -446,7 +324,7 @@ void oracle_granted(const struct process *of, struct object *o, int64_t left_ns)
     const char *text = object_note_of(o, "fgpu.io/assignment");
     cJSON *record = cJSON_Parse(text != NULL ? text : "");
     const cJSON *id = cJSON_GetObjectItemCaseSensitive(record, "id");
-    const struct decision *by = decision_of(cJSON_IsString(id) ? id->valuestring : o->uid);
+    const struct oracle_known *by = oracle_decided(cJSON_IsString(id) ? id->valuestring : o->uid);
     const cJSON *container = cJSON_GetObjectItemCaseSensitive(record, "containers"), *devices, *device;
 
     if (by == NULL) {

@@ -1,5 +1,5 @@
 /* sim/oracle_internal.h - what the oracle knows of each GPU: oracle.c keeps it, oracle_ledger.c holds ledgers against
- * it. */
+ * it, oracle_decisions.c knows what was known. */
 #ifndef SIM_ORACLE_INTERNAL_H
 #define SIM_ORACLE_INTERNAL_H
 
@@ -77,6 +77,9 @@ struct oracle_known {
     struct oracle_tags all; /* with what is to come: pods and nodes are read by it already (extender/policy_set.h) */
 };
 
+/* What the process that sent the Binding with this record knew (id of its decision; of one that gives nothing: uid of
+ * the pod). NULL: none was sent. */
+const struct oracle_known *oracle_decided(const char *id);
 /* Which settings are in effect there: to be called often. */
 void oracle_note_settings(const struct process *p);
 struct oracle_known oracle_knows(const struct process *p);
