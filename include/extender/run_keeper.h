@@ -53,6 +53,7 @@ struct run_keeper_options {
     const struct log *log;
     struct str run_object, wake_object;
     int64_t hold_off_ms; /* of this process, if it does not skip it */
+    bool strict;         /* consistency: strict: what another one means is something else */
     const char *version;
     run_keeper_tell_fn *tell;
     void *ctx;

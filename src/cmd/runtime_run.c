@@ -251,6 +251,7 @@ static int start_keeper(struct runtime *s, struct err *reterr)
         .run_object = s->options.config->client.run_object,
         .wake_object = s->options.config->client.wake_object,
         .hold_off_ms = s->options.holdoff_ms,
+        .strict = s->options.config->policy.consistency == CONSISTENCY_STRICT,
         .version = FGPU_VERSION,
         .tell = told,
         .ctx = s->run_start,

@@ -90,11 +90,13 @@ static void warn_of_another(struct run_keeper *k)
         return;
     }
     snprintf(k->warned_of, sizeof(k->warned_of), "%s", k->claim.seen.process);
-    LOG_WARNING(
-        k->o.log,
-        "Another fgpu has written into the run object of this one. Two at once do not know of each other's Bindings "
-        "and can give a GPU twice: end one of them",
-        LOG_STR("runObject", k->o.run_object), LOG_CSTR("process", k->claim.seen.process));
+    LOG_WARNING(k->o.log,
+                k->o.strict
+                    ? "Another fgpu has written into the run object of this one. If that one has consistency: strict, "
+                      "too, no GPU is given twice, but each reports the other's decisions: end one of them"
+                    : "Another fgpu has written into the run object of this one. Two at once do not know of each "
+                      "other's Bindings and can give a GPU twice: end one of them",
+                LOG_STR("runObject", k->o.run_object), LOG_CSTR("process", k->claim.seen.process));
 }
 
 /* False: stopping. */

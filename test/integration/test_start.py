@@ -304,17 +304,20 @@ def test_two_at_once__the_second_holds_off_and_the_first_ends_without_a_word(sit
     assert site.data()["state"] == "running" and site.data()["process"] == second
 
 
-def test_second_by_mistake__the_first_takes_the_object_back(site):
+@pytest.mark.parametrize(("more", "told"), [("", "can give a GPU twice"), ("consistency: strict\n", "no GPU is given twice")],
+                         ids=["default", "strict"])
+def test_second_by_mistake__the_first_takes_the_object_back(site, more, told):
     """Else the `ended` of the second would stand there, days later, when the first is killed with a Binding under way."""
-    first = site.start()
+    first = site.start(LONG + more)
     site.at_once("none")
     ours = site.data()["process"]
-    site.start(SHORT).ready()
+    site.start(SHORT + more).ready()
     assert site.data()["process"] != ours
     site.fgpu.stop()
     assert site.data()["state"] == "running"  # the first one lives, and may not have looked yet
     eventually(lambda: site.data()["process"] == ours, "the first to take it back")
     assert site.data()["state"] == "running" and "Another fgpu has written into the run object" in first.log()
+    assert told in first.log()
     first.kill()
     site.start()
     site.held("running")
