@@ -126,7 +126,7 @@ BUGS = [
      "changes": [(E + "placement.c", "without_doubtful", "if (!store_is_in_doubt(s, nodes[i].name)) {", "{")]},
     {"name": "strict-is-said-to-be-unsafe", "of": "F186", "what": "the log of a strict fgpu warns that two at once can give a GPU twice",
      "test": "test_second_by_mistake__the_first_takes_the_object_back",
-     "changes": [(E + "run_keeper.c", "warn_of_another", "k->o.strict ?", "k->o.strict && k->o.run_object.n == 0 ?")]},
+     "changes": [(E + "run_keeper.c", "warn_of_another", "k->o.strict\n", "k->o.strict && k->o.run_object.n == 0\n")]},
     {"name": "ended-asks-for-nothing", "of": "F157", "what": "a pod that has ended is bound as one that asks for no GPU",
      "test": "F157_fetch__pod_has_ended__nothing_is_sent",
      "changes": [(E + "binder_exchange.c", "fetched", "pod_is_terminal(&got->pod)", "got->pod.deleting && got->passing")]},
