@@ -112,7 +112,8 @@ struct offer {
     char uuid[24];
     int mem_mib;
     unsigned profile; /* 1 to PROFILES; 0: a GPU */
-    int start;        /* of an instance: its first slice */
+    const char *name; /* of the profile of an instance, */
+    int start;        /* and its first slice */
 };
 /* The GPU itself, or its instances. */
 size_t gpu_offers(const struct gpu *g, struct offer ret[PROFILES]);

@@ -27,7 +27,7 @@ size_t gpu_offers(const struct gpu *g, struct offer ret[PROFILES])
         return 1;
     }
     for (unsigned i = 0; i < PROFILES; i++) {
-        ret[i] = (struct offer){.mem_mib = 1, .profile = i + 1, .start = profiles[i].start};
+        ret[i] = (struct offer){.mem_mib = 1, .profile = i + 1, .name = profiles[i].name, .start = profiles[i].start};
         instance_uuid(g, i, ret[i].uuid);
     }
     return PROFILES;

@@ -9,6 +9,7 @@
 #include "trace.h"
 
 #include "base/bug.h"
+#include "model/mig.h"
 #include "node/agent.h"
 
 #include <stdio.h>
@@ -79,7 +80,7 @@ static size_t put_devices(const struct object *node, struct device *ret, struct 
             ret[n].slot_n = SLOTS;
             if (g->mig) {
                 ret[n].index = DEVICE_INSTANCE_INDEX((int32_t)i, offers[j].start);
-                ret[n].profile = (uint16_t)offers[j].profile;
+                ret[n].profile = mig_profile_parse(str_of(offers[j].name));
                 ret[n].gpu_index = (int32_t)i;
                 ret[n].start = (int8_t)offers[j].start;
             }

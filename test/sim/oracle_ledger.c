@@ -242,6 +242,7 @@ static const char *node_with_instance(const struct object *pod, const struct set
 static bool may_take_instance(const char *node, const struct object *pod, const struct settings *s,
                               const struct team *limit, const struct amounts *held)
 {
+    const int count = pod->ask.count > 1 ? pod->ask.count : 1;                    /* each of its GPUs may be one */
     static const struct amounts of[PROFILES] = {{.milli = 428, .mem_mib = 40192}, /* 3g.40gb of an A100 */
                                                 {.milli = 285, .mem_mib = 19968},
                                                 {.milli = 142, .mem_mib = 9728}};
@@ -251,8 +252,8 @@ static bool may_take_instance(const char *node, const struct object *pod, const 
 
         if (strcmp(d->node, node) == 0 && d->now.mem_mib > 0 && d->now.profile != 0 && d->holder_n == 0 &&
             meaning_takes_instance(&pod->ask, s, d->now.profile) &&
-            (held->milli + of[d->now.profile - 1].milli > limit->milli ||
-             held->mem_mib + of[d->now.profile - 1].mem_mib > limit->mem_mib)) {
+            (held->milli + count * of[d->now.profile - 1].milli > limit->milli ||
+             held->mem_mib + count * of[d->now.profile - 1].mem_mib > limit->mem_mib)) {
             return true;
         }
     }
