@@ -42,6 +42,7 @@
     X(DELETIONS, "deletions")                                                                                          \
     X(REPLACEMENTS, "replacements")                                                                                    \
     X(TOUCHES, "touches")                                                                                              \
+    X(RESIZES, "resizes")                                                                                              \
     X(EDITS, "edits")                                                                                                  \
     X(FORGERIES, "forgeries")                                                                                          \
     X(STRANGE_BINDS, "strange-binds")                                                                                  \

@@ -154,9 +154,10 @@ void users_delete(struct object *o)
     }
 }
 
+/* Of a pod that is bound, too: its record says what it has (design.md 3.1.1). */
 static void edit_request(struct object *o)
 {
-    if (o->node[0] == '\0' && o->ask.by_annotation) {
+    if (o->ask.by_annotation && (o->node[0] == '\0' || mask_allows(DO_RESIZES))) {
         o->ask.milli = o->ask.milli != 0 ? 100 * (1 + (int)sim_below(9)) : 0;
         o->ask.mem_mib = o->ask.mem_mib != 0 ? 4096 * (1 + (int)sim_below(18)) : 0;
         o->edited++;
