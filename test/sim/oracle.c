@@ -175,7 +175,7 @@ static void judge(const struct oracle_device *d, const struct oracle_holder *new
     int64_t last_ns = new->sent_ns;
     const struct amounts strangers = oracle_strangers(d, by, means);
     int milli = new->milli + strangers.milli, mem = new->mem_mib + strangers.mem_mib, sharers = 1 + strangers.count;
-    int all_milli = new->milli, all_mem = new->mem_mib;
+    int all_milli = new->milli, all_mem = new->mem_mib, all_sharers = 1;
     bool late = false, whole = strangers.whole || (new->whole &&strangers.count > 0), all_whole = false;
 
     for (size_t i = 0; i < d->holder_n; i++) {
@@ -197,6 +197,7 @@ static void judge(const struct oracle_device *d, const struct oracle_holder *new
         sharers += known;
         whole = whole || (known && (h->whole || new->whole));
         all_whole = all_whole || h->whole || new->whole;
+        all_sharers++;
         all_milli += h->milli;
         all_mem += h->mem_mib;
         late = late || (!known && oracle_was_late((struct oracle_write){h->process, h->left_ns, h->landed_ns},
@@ -209,12 +210,14 @@ static void judge(const struct oracle_device *d, const struct oracle_holder *new
             d->uuid, d->node, new->process, milli, cap.milli, mem, cap.mem_mib, sharers, cap.sharers,
             whole ? ", one of whom has it alone," : "", new->uid, strangers.milli, strangers.mem_mib, strangers.count);
     }
-    if (all_milli > cap.milli || all_mem > cap.mem_mib || all_whole) {
+    if (all_milli > cap.milli || all_mem > cap.mem_mib || all_sharers > cap.sharers || all_whole) {
         oracle_counts.over_n++;
         if (!late) {
-            found("GPU %s of %s is given twice, and nothing was late: %d milli, %d of %d MiB%s with pod %s of fgpu %u",
-                  d->uuid, d->node, all_milli, all_mem, cap.mem_mib, all_whole ? ", one of whom has it alone," : "",
-                  new->uid, new->process);
+            found("GPU %s of %s is given twice, and nothing was late: %d milli, %d of %d MiB, %d of %d sharers%s with "
+                  "pod "
+                  "%s of fgpu %u",
+                  d->uuid, d->node, all_milli, all_mem, cap.mem_mib, all_sharers, cap.sharers,
+                  all_whole ? ", one of whom has it alone," : "", new->uid, new->process);
         }
         TRACE("late: GPU %s has %d milli, %d of %d MiB", d->uuid, all_milli, all_mem, cap.mem_mib);
         oracle_counts.late_n++;
