@@ -76,22 +76,31 @@ stage() {
     echo "    $result: $name, $((SECONDS - start)) s"
 }
 
-# beside COMMAND...: begins it with what the next stages leave of the machine; `stage NAME beside_end` waits for its end, with what it said.
-BESIDE_PID=
-BESIDE_OUTPUT=
+# beside NAME COMMAND...: begins a command with what the stages leave of the machine, once those begun so before have ended.
+# stage_beside NAME: a stage that waits for its end, and shows what it said.
+declare -A BESIDE_PID=() BESIDE_OUTPUT=()
+BESIDE_LAST=
 beside() {
-    BESIDE_OUTPUT=$(mktemp)
-    nice -n 19 "$@" >"$BESIDE_OUTPUT" 2>&1 &
-    BESIDE_PID=$!
-    trap 'kill "$BESIDE_PID" 2>/dev/null; rm -f "$BESIDE_OUTPUT"' EXIT # a job in the background does not hear Ctrl-C
+    local name=$1 before=$BESIDE_LAST
+    shift
+    BESIDE_OUTPUT[$name]=$(mktemp)
+    {
+        [ -z "$before" ] || tail --pid="$before" -f /dev/null
+        exec nice -n 19 "$@"
+    } >"${BESIDE_OUTPUT[$name]}" 2>&1 &
+    BESIDE_LAST=$!
+    BESIDE_PID[$name]=$BESIDE_LAST
+    trap 'kill "${BESIDE_PID[@]}" 2>/dev/null; rm -f "${BESIDE_OUTPUT[@]}"' EXIT # jobs in the background do not hear Ctrl-C
+}
+
+stage_beside() {
+    stage "$1" beside_end "$1"
 }
 
 beside_end() {
     local rc=0
-    tail -n +1 -f --pid="$BESIDE_PID" "$BESIDE_OUTPUT"
-    wait "$BESIDE_PID" || rc=$?
-    rm -f "$BESIDE_OUTPUT"
-    trap - EXIT
+    tail -n +1 -f --pid="${BESIDE_PID[$1]}" "${BESIDE_OUTPUT[$1]}"
+    wait "${BESIDE_PID[$1]}" || rc=$?
     return $rc
 }
 
