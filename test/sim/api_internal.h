@@ -1,5 +1,5 @@
-/* sim/api_internal.h - what the parts of the API servers share: calls (api.c), what they do (api_land.c), streams
- * and to Leases (api_leases.c), streams (api_watch.c), lists (api_pages.c). */
+/* sim/api_internal.h - what the parts of the API servers share: calls (api.c), what they do (api_land.c), and to Leases
+ * (api_leases.c), streams (api_watch.c), lists (api_pages.c). */
 #ifndef SIM_API_INTERNAL_H
 #define SIM_API_INTERNAL_H
 

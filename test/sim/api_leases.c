@@ -16,7 +16,7 @@
 
 /* ---- the election ---- */
 
-/* PUT or POST. What changes nothing makes no revision. */
+/* PUT or POST. What changes nothing makes no revision. A PUT has to say which object and revision it replaces. */
 static int land_election(const struct call *c)
 {
     const bool creates = strcmp(c->method, "POST") == 0;
@@ -27,7 +27,9 @@ static int land_election(const struct call *c)
 
     if (creates != (o == NULL)) {
         status = creates ? 409 : 404;
-    } else if (o != NULL && !api_is_of_version(o, body, "metadata")) {
+    } else if (o != NULL &&
+               (api_text(body, "metadata", "uid")[0] == '\0' ||
+                api_text(body, "metadata", "resourceVersion")[0] == '\0' || !api_is_of_version(o, body, "metadata"))) {
         status = 409;
     } else if (o == NULL || strcmp(o->data, spec) != 0) {
         if (o != NULL) {

@@ -136,7 +136,8 @@ static void record(struct object *o, enum change_type type, bool was_shown)
     o->json = object_json(o);
     c = &etcd.history[o->version % ETCD_HISTORY];
     free(c->json);
-    *c = (struct change){o->version, o->kind, type, false, type, copy_of(o->json)};
+    *c = (struct change){.version = o->version, .kind = o->kind, .type = type, .shows = type, .json = copy_of(o->json)};
+    memcpy(c->uid, o->uid, sizeof(c->uid));
     if (type == DELETED) {
         c->shown = was_shown;
     } else if (is_shown(o)) {

@@ -94,6 +94,7 @@ struct change {
     enum change_type type;
     bool shown;             /* to watches, whose selector leaves terminal pods out: */
     enum change_type shows; /* as what */
+    char uid[24];           /* of the object */
     char *json;
 };
 

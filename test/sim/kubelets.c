@@ -120,16 +120,27 @@ static struct pod_facts pod_facts(const struct workload *c, struct kv *annotatio
                               .annotations = {annotation, c->record[0] != '\0' ? 1 : 0}};
 }
 
+/* NULL: it is not there. */
+static const struct device *device_of(const struct facts *f, const char *uuid)
+{
+    for (size_t i = 0; i < f->rules.node.device_n; i++) {
+        if (str_eq(f->devices[i].uuid, str_of(uuid))) {
+            return &f->devices[i];
+        }
+    }
+    return NULL;
+}
+
 /* With the nodes of the GPUs that it has, as far as they are there. */
 static struct container_facts container_facts(const struct workload *c, const struct facts *f)
 {
     struct container_facts ret = {.id = str_of(c->id), .sandbox_id = str_of(c->uid), .name = STR("main")};
 
     for (size_t i = 0; i < c->held_n; i++) {
-        for (size_t j = 0; j < f->rules.node.device_n; j++) {
-            if (str_eq(f->devices[j].uuid, str_of(c->held[i].uuid))) {
-                gpu_nodes_open(&ret.gpus, GPU_NODES_MAJOR, f->devices[j].minor);
-            }
+        const struct device *d = device_of(f, c->held[i].uuid);
+
+        if (d != NULL) {
+            gpu_nodes_open(&ret.gpus, GPU_NODES_MAJOR, d->minor);
         }
     }
     return ret;
@@ -244,12 +255,9 @@ static void ends_later(void *ctx)
 
 static int memory_of(const struct facts *f, const char *uuid)
 {
-    for (size_t i = 0; i < f->rules.node.device_n; i++) {
-        if (str_eq(f->devices[i].uuid, str_of(uuid))) {
-            return f->devices[i].profile == 0 ? (int)f->devices[i].mem_mib : INT32_MAX;
-        }
-    }
-    return 0;
+    const struct device *d = device_of(f, uuid);
+
+    return d == NULL ? 0 : d->profile == 0 ? (int)d->mem_mib : INT32_MAX;
 }
 
 /* All that run and have it, the new one among them. */
@@ -382,16 +390,14 @@ static void is_heard(void *ctx)
 
 static void changed(const struct change *ch)
 {
-    const char *at = ch->kind == PODS ? strstr(ch->json, "\"uid\":\"") : NULL;
     const struct object *o;
     struct workload *c;
     char *uid;
 
-    if (at == NULL) {
+    if (ch->kind != PODS) {
         return;
     }
-    uid = xcalloc(1, sizeof(c->uid));
-    snprintf(uid, sizeof(c->uid), "%.*s", (int)strcspn(at + 7, "\""), at + 7);
+    uid = memcpy(xmalloc(sizeof(ch->uid)), ch->uid, sizeof(ch->uid));
     c = workload_of(uid);
     o = ch->type == DELETED ? NULL : etcd_find_uid(uid);
     if (c != NULL && !c->over && o != NULL && o->phase == SUCCEEDED) {

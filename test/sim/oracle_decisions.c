@@ -12,10 +12,11 @@
 #include <string.h>
 
 #define DECISIONS_MAX 4096
+#define ID_N 20 /* of a decision, or the uid of a pod */
 
 /* What its process had been told when it sent the Binding for the first time. */
 struct decision {
-    char id[20];
+    char id[ID_N];
     struct oracle_known known;
 };
 
@@ -46,19 +47,27 @@ bool oracle_gave_nothing(const char *uid)
     return find(uid) != NULL;
 }
 
-/* Of a pod without a record: its uid. */
-static void id_of(const char *body, char ret[20])
+static void uid_of(const char *body, char ret[ID_N])
 {
-    static const char key[] = "\\\"id\\\":\\\"", uid_key[] = "\"uid\":\"";
-    const char *at = strstr(body, key), *uid = strstr(body, uid_key);
+    static const char key[] = "\"uid\":\"";
+    const char *at = strstr(body, key);
+
+    BUG_ON(at == NULL);
+    at += sizeof(key) - 1;
+    snprintf(ret, ID_N, "%.*s", (int)strcspn(at, "\""), at);
+}
+
+/* Of a pod without a record: its uid. */
+static void id_of(const char *body, char ret[ID_N])
+{
+    static const char key[] = "\\\"id\\\":\\\"";
+    const char *at = strstr(body, key);
 
     if (at != NULL) {
         at += sizeof(key) - 1;
-        snprintf(ret, 20, "%.*s", (int)strcspn(at, "\\"), at);
+        snprintf(ret, ID_N, "%.*s", (int)strcspn(at, "\\"), at);
     } else {
-        BUG_ON(uid == NULL);
-        uid += sizeof(uid_key) - 1;
-        snprintf(ret, 20, "%.*s", (int)strcspn(uid, "\""), uid);
+        uid_of(body, ret);
     }
 }
 
@@ -109,12 +118,9 @@ static struct oracle_known known_when_asked(const struct process *p, const char 
 
 static struct oracle_known known_when_decided(const struct call *c)
 {
-    static const char key[] = "\"uid\":\"";
-    const char *at = strstr(c->body, key);
-    char uid[24];
+    char uid[ID_N];
 
-    snprintf(uid, sizeof(uid), "%.*s", at != NULL ? (int)strcspn(at + sizeof(key) - 1, "\"") : 0,
-             at != NULL ? at + sizeof(key) - 1 : "");
+    uid_of(c->body, uid);
     return known_when_asked(c->of, uid); /* that of now, if it is none of them */
 }
 

@@ -242,10 +242,10 @@ static const char *node_with_instance(const struct object *pod, const struct set
 static bool may_take_instance(const char *node, const struct object *pod, const struct settings *s,
                               const struct team *limit, const struct amounts *held)
 {
-    const int count = pod->ask.count > 1 ? pod->ask.count : 1;                    /* each of its GPUs may be one */
     static const struct amounts of[PROFILES] = {{.milli = 428, .mem_mib = 40192}, /* 3g.40gb of an A100 */
                                                 {.milli = 285, .mem_mib = 19968},
                                                 {.milli = 142, .mem_mib = 9728}};
+    const int count = pod->ask.count > 1 ? pod->ask.count : 1; /* each of its GPUs may be one */
 
     for (size_t i = 0; i < oracle_device_n; i++) {
         const struct oracle_device *d = &oracle_devices[i];

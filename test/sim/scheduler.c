@@ -390,7 +390,6 @@ static void news_arrive(void *ctx)
 
 static void changed(const struct change *c)
 {
-    const char *uid = strstr(c->json, "\"uid\":\"");
     const int64_t lag_ms = sim_chance(k.lag) ? (int64_t)sim_below((uint64_t)k.lag_ms + 1) : (int64_t)sim_below(10);
     struct news *n;
 
@@ -400,8 +399,7 @@ static void changed(const struct change *c)
     n = xcalloc(1, sizeof(*n));
     n->kind = c->kind;
     n->makes_room = c->kind != PODS || (c->shown && c->shows == DELETED);
-    BUG_ON(uid == NULL);
-    snprintf(n->uid, sizeof(n->uid), "%.*s", (int)strcspn(uid + 7, "\""), uid + 7);
+    memcpy(n->uid, c->uid, sizeof(n->uid));
     sim_in_ms(lag_ms, news_arrive, n);
 }
 

@@ -216,13 +216,11 @@ static void edit_soon(void *ctx)
 /* Some are quick: a record is edited before anybody's watch has shown it. */
 static void changed(const struct change *c)
 {
-    const char *uid = strstr(c->json, "\"uid\":\""), *node = strstr(c->json, "\"nodeName\":");
-    char text[24];
+    const char *node = strstr(c->json, "\"nodeName\":");
 
     if (u.climate.forgeries && c->kind == PODS && c->shows == MODIFIED && node != NULL && sim_chance(4)) {
-        snprintf(text, sizeof(text), "%.*s", (int)strcspn(uid + 7, "\""), uid + 7);
         sim_at(sim_now_ns() + (int64_t)sim_below(3000000), edit_soon,
-               memcpy(xmalloc(sizeof(text)), text, sizeof(text)));
+               memcpy(xmalloc(sizeof(c->uid)), c->uid, sizeof(c->uid)));
     }
 }
 
