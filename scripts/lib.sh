@@ -84,13 +84,15 @@ beside() {
     local name=$1 before=$BESIDE_LAST
     shift
     BESIDE_OUTPUT[$name]=$(mktemp)
+    set -m # a process group of its own, to end with all that it began
     {
         [ -z "$before" ] || tail --pid="$before" -f /dev/null
         exec nice -n 19 "$@"
     } >"${BESIDE_OUTPUT[$name]}" 2>&1 &
     BESIDE_LAST=$!
+    set +m
     BESIDE_PID[$name]=$BESIDE_LAST
-    trap 'kill "${BESIDE_PID[@]}" 2>/dev/null; rm -f "${BESIDE_OUTPUT[@]}"' EXIT # jobs in the background do not hear Ctrl-C
+    trap 'kill -- "${BESIDE_PID[@]/#/-}" 2>/dev/null; rm -f "${BESIDE_OUTPUT[@]}"' EXIT # these groups do not hear Ctrl-C
 }
 
 stage_beside() {
